@@ -1,0 +1,120 @@
+package space
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Kind says which of its four types a [Value] holds.
+type Kind uint8
+
+// The kinds of a Value. The zero Kind belongs to the zero Value, which stands
+// for "no value" and is valid nowhere.
+const (
+	KindNone   Kind = iota
+	KindFloat       // float64
+	KindInt         // int64
+	KindString      // string
+	KindBool        // bool
+)
+
+// String names the kind as error messages do.
+func (k Kind) String() string {
+	switch k {
+	case KindNone:
+		return "none"
+	case KindFloat:
+		return "float"
+	case KindInt:
+		return "int"
+	case KindString:
+		return "string"
+	case KindBool:
+		return "bool"
+	default:
+		return "Kind(" + strconv.Itoa(int(k)) + ")"
+	}
+}
+
+// Value is one parameter's value: a float, an int, a string or a bool. It is a
+// closed sum type, comparable with == (two NaN values compare unequal, but no
+// valid Value holds NaN) and safe as a map key.
+type Value struct {
+	kind Kind
+	bits uint64 // float64 bits, int64, or 0/1
+	text string // KindString only
+}
+
+// Float returns the Value holding x. Negative zero becomes zero, so that equal
+// numbers are equal Values.
+func Float(x float64) Value {
+	if x == 0 {
+		x = 0
+	}
+	return Value{kind: KindFloat, bits: math.Float64bits(x)}
+}
+
+// Int returns the Value holding n.
+func Int(n int64) Value { return Value{kind: KindInt, bits: uint64(n)} }
+
+// String returns the Value holding s.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// Bool returns the Value holding b.
+func Bool(b bool) Value {
+	v := Value{kind: KindBool}
+	if b {
+		v.bits = 1
+	}
+	return v
+}
+
+// Kind tells which constructor made v.
+func (v Value) Kind() Kind { return v.kind }
+
+// AsFloat returns the float in v; ok is false if v holds another kind.
+func (v Value) AsFloat() (x float64, ok bool) {
+	return math.Float64frombits(v.bits), v.kind == KindFloat
+}
+
+// AsInt returns the int in v; ok is false if v holds another kind.
+func (v Value) AsInt() (n int64, ok bool) { return int64(v.bits), v.kind == KindInt }
+
+// AsString returns the string in v; ok is false if v holds another kind.
+func (v Value) AsString() (s string, ok bool) { return v.text, v.kind == KindString }
+
+// AsBool returns the bool in v; ok is false if v holds another kind.
+func (v Value) AsBool() (b, ok bool) { return v.bits == 1, v.kind == KindBool }
+
+// Number returns a float or int as a float64 (ints beyond 2⁵³ are rounded);
+// ok is false for other kinds.
+func (v Value) Number() (x float64, ok bool) {
+	switch v.kind {
+	case KindFloat:
+		return math.Float64frombits(v.bits), true
+	case KindInt:
+		return float64(int64(v.bits)), true
+	default:
+		return 0, false
+	}
+}
+
+// String formats v as a person would type it: the shortest decimal that reads
+// back exactly, a bare string, true or false.
+func (v Value) String() string {
+	switch v.kind {
+	case KindNone:
+		return "<none>"
+	case KindFloat:
+		return strconv.FormatFloat(math.Float64frombits(v.bits), 'g', -1, 64)
+	case KindInt:
+		return strconv.FormatInt(int64(v.bits), 10)
+	case KindString:
+		return v.text
+	case KindBool:
+		return strconv.FormatBool(v.bits == 1)
+	default:
+		panic(fmt.Sprintf("space: Value of unknown kind %d", v.kind))
+	}
+}
