@@ -1,0 +1,159 @@
+// Package floors keeps the layers of docs/architecture.md: it reads the tables
+// there and checks the imports of every package of the module against them.
+package floors
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Module is the path of the module whose layers these are.
+const Module = "github.com/bkbtuner/bkb"
+
+// House is what docs/architecture.md says about imports.
+type House struct {
+	Rows  []Row
+	Homes []Home
+}
+
+// Row is one line of the table of floors.
+type Row struct {
+	Floor   int
+	Package string   // path within the module; stands for its subtree too
+	Also    []string // packages it may import although they are not below
+	Not     []string // packages it must not import although they are below
+}
+
+// Home is one line of the table of modules of others.
+type Home struct {
+	Module string
+	In     []string // packages with their subtrees; "tests" for none but tests
+}
+
+// Package is a package of the module with what it imports.
+type Package struct {
+	Path        string // within the module
+	Imports     []string
+	TestImports []string
+}
+
+// wings are names for several packages in the last column of the table.
+var wings = map[string][]string{
+	"maths":   {"gp", "sketch", "bandit", "learners"},
+	"service": {"tuner", "store"},
+}
+
+// Parse reads the tables of the architecture page.
+func Parse(page io.Reader) (House, error) {
+	var h House
+	lines := bufio.NewScanner(page)
+	for n := 1; lines.Scan(); n++ {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(lines.Text()), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if floor, err := strconv.Atoi(cells[0]); err == nil && len(cells) == 5 {
+			h.Rows = append(h.Rows, Row{floor, strings.Trim(cells[1], "`"), list(cells[3]), list(cells[4])})
+		} else if len(cells) == 2 && strings.HasPrefix(cells[0], "`") {
+			h.Homes = append(h.Homes, Home{strings.Trim(cells[0], "`"), list(cells[1])})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return h, err
+	}
+	if len(h.Rows) == 0 || len(h.Homes) == 0 {
+		return h, fmt.Errorf("the page has %d rows of floors and %d of modules; both tables must be there", len(h.Rows), len(h.Homes))
+	}
+	return h, nil
+}
+
+// list splits a cell such as "`proto`, maths".
+func list(cell string) []string {
+	var out []string
+	for item := range strings.SplitSeq(cell, ",") {
+		item = strings.Trim(strings.TrimSpace(item), "`")
+		switch {
+		case item == "":
+		case wings[item] != nil:
+			out = append(out, wings[item]...)
+		default:
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// Check returns a sentence for each import that the house does not allow.
+func (h House) Check(packages []Package) []string {
+	var faults []string
+	for _, p := range packages {
+		row, ok := h.row(p.Path)
+		if !ok {
+			faults = append(faults, fmt.Sprintf("%s: no row of the table of floors matches this package", p.Path))
+			continue
+		}
+		isTest := strings.HasSuffix(p.Path, "test")
+		for _, imp := range p.Imports {
+			faults = append(faults, h.fault(p.Path, row, imp, isTest)...)
+		}
+		for _, imp := range p.TestImports {
+			faults = append(faults, h.fault(p.Path, row, imp, true)...)
+		}
+	}
+	slices.Sort(faults)
+	return slices.Compact(faults)
+}
+
+func (h House) fault(from string, row Row, imp string, inTest bool) []string {
+	to, ours := strings.CutPrefix(imp, Module+"/")
+	if !ours {
+		return h.homeFault(from, imp, inTest)
+	}
+	target, ok := h.row(to)
+	switch {
+	case !ok, within(to, row.Also...), inTest && strings.HasSuffix(to, "test"):
+		return nil
+	case within(to, row.Not...):
+		return []string{fmt.Sprintf("%s imports %s: %s must not know of it", from, to, row.Package)}
+	case target.Package == "proto" && row.Package != "proto":
+		return []string{fmt.Sprintf("%s imports %s: the wire is known only where the table says so", from, to)}
+	case target.Floor < row.Floor, target.Floor == row.Floor && target.Package == row.Package:
+		return nil
+	}
+	return []string{fmt.Sprintf("%s (floor %d) imports %s (floor %d): a package imports lower floors only", from, row.Floor, to, target.Floor)}
+}
+
+func (h House) homeFault(from, imp string, inTest bool) []string {
+	for _, home := range h.Homes {
+		if !within(imp, home.Module) || within(from, home.In...) {
+			continue
+		}
+		if inTest && slices.Contains(home.In, "tests") {
+			continue
+		}
+		return []string{fmt.Sprintf("%s imports %s: at home only in %s", from, imp, strings.Join(home.In, ", "))}
+	}
+	return nil
+}
+
+// row returns the row whose package is the longest prefix of path.
+func (h House) row(path string) (Row, bool) {
+	var best Row
+	for _, r := range h.Rows {
+		if within(path, r.Package) && len(r.Package) > len(best.Package) {
+			best = r
+		}
+	}
+	return best, best.Package != ""
+}
+
+// within tells whether path is one of the folders or below one.
+func within(path string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool {
+		return path == f || strings.HasPrefix(path, f+"/")
+	})
+}
