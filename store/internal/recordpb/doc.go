@@ -1,0 +1,5 @@
+// Package recordpb is the generated code of record.proto, the schema of stored
+// records. Only package store uses it.
+package recordpb
+
+//go:generate sh -c "cd ../../.. && go run ./internal/protogen store/internal/recordpb/record.proto"

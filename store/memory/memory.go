@@ -1,0 +1,319 @@
+// Package memory is the store that forgets: a [store.Store] in memory, whole
+// and honest, whose studies live until it is closed.
+//
+// It keeps encoded records, as every store does, so that nothing in it shares
+// memory with its callers, that each event passes through the codec, and that
+// a search costs the memory it would cost on disk. Acknowledged means visible
+// to everybody; there is nothing that could be lost later but the process.
+//
+// Writers of all studies exclude each other for the time it takes to append to
+// a slice; encoding and decoding happen outside. Read sees the log as it was
+// when the loop began.
+package memory
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Store is a [store.Store] in memory.
+type Store struct {
+	maxStudies int
+
+	mu      sync.RWMutex
+	closed  bool
+	last    store.StudyID // the id given out last
+	studies map[store.StudyID]*log
+	names   []string // ascending
+	byName  map[string]store.StudyID
+}
+
+// log is one study. Records are never changed, only appended.
+type log struct {
+	name     string
+	records  [][]byte
+	snapshot []byte // encoded; nil for none
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		maxStudies: store.MaxStudies,
+		studies:    make(map[store.StudyID]*log),
+		byName:     make(map[string]store.StudyID),
+	}
+}
+
+// Create implements [store.Store].
+func (s *Store) Create(ctx context.Context, name string, events []study.Event) (store.Info, error) {
+	if err := store.CheckName(name); err != nil {
+		return store.Info{}, err
+	}
+	id, err := s.reserve(ctx, name)
+	if err != nil {
+		return store.Info{}, err
+	}
+	records, err := store.EncodeCommit(id, 0, events)
+	if err != nil {
+		return store.Info{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.creatable(ctx, name); err != nil { // once more: encoding took a while
+		return store.Info{}, err
+	}
+	l := &log{name: name, records: records}
+	s.studies[id], s.byName[name] = l, id
+	i, _ := slices.BinarySearch(s.names, name)
+	s.names = slices.Insert(s.names, i, name)
+	return l.info(id), nil
+}
+
+// reserve takes an id for a study that could be created now.
+func (s *Store) reserve(ctx context.Context, name string) (store.StudyID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.creatable(ctx, name); err != nil {
+		return 0, err
+	}
+	s.last++
+	return s.last, nil
+}
+
+func (s *Store) creatable(ctx context.Context, name string) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if id, taken := s.byName[name]; taken {
+		return &store.ExistsError{Name: name, Study: id}
+	}
+	if len(s.studies) >= s.maxStudies {
+		return &store.LimitError{What: "studies", Size: len(s.studies) + 1, Limit: s.maxStudies}
+	}
+	return nil
+}
+
+// Lookup implements [store.Store].
+func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx); err != nil {
+		return store.Info{}, err
+	}
+	id, ok := s.byName[name]
+	if !ok {
+		return store.Info{}, &store.NotFoundError{Name: name}
+	}
+	return s.studies[id].info(id), nil
+}
+
+// Stat implements [store.Store].
+func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return store.Info{}, err
+	}
+	return l.info(id), nil
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for after := after; ; {
+			info, ok, err := s.next(ctx, after)
+			if err != nil {
+				yield(store.Info{}, err)
+				return
+			}
+			if !ok || !yield(info, nil) {
+				return
+			}
+			after = info.Name
+		}
+	}
+}
+
+// next returns the first study whose name sorts after the given one.
+func (s *Store) next(ctx context.Context, after string) (info store.Info, ok bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx); err != nil {
+		return store.Info{}, false, err
+	}
+	i, found := slices.BinarySearch(s.names, after)
+	if found {
+		i++
+	}
+	if i == len(s.names) {
+		return store.Info{}, false, nil
+	}
+	id := s.byName[s.names[i]]
+	return s.studies[id].info(id), true, nil
+}
+
+// Delete implements [store.Store].
+func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return err
+	}
+	delete(s.studies, id)
+	delete(s.byName, l.name)
+	i, _ := slices.BinarySearch(s.names, l.name)
+	s.names = slices.Delete(s.names, i, i+1)
+	return nil
+}
+
+// Commit implements [store.Store].
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	if err := s.appendable(ctx, id, expected); err != nil {
+		return err
+	}
+	records, err := store.EncodeCommit(id, expected, events)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.at(ctx, id, expected) // once more: encoding took a while
+	if err != nil {
+		return err
+	}
+	l.records = append(l.records, records...)
+	return nil
+}
+
+// appendable spares the encoding of a commit that cannot succeed.
+func (s *Store) appendable(ctx context.Context, id store.StudyID, expected study.Position) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, err := s.at(ctx, id, expected)
+	return err
+}
+
+// at returns a study's log if its head is the expected one.
+func (s *Store) at(ctx context.Context, id store.StudyID, expected study.Position) (*log, error) {
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if head := l.head(); head != expected {
+		return nil, &store.ConflictError{Study: id, Expected: expected, Actual: head}
+	}
+	return l, nil
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
+	from = max(from, 1)
+	return func(yield func(store.Record, error) bool) {
+		records, err := s.tail(ctx, id, from)
+		decoder := store.NewDecoder(id)
+		for i, record := range records {
+			if err = ctx.Err(); err != nil {
+				break
+			}
+			r := store.Record{Position: from + study.Position(i)}
+			if r.Event, err = decoder.Decode(r.Position, record); err != nil {
+				break
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+		}
+	}
+}
+
+// tail returns a study's records from a position on. They stay as they are
+// whatever happens to the study.
+func (s *Store) tail(ctx context.Context, id store.StudyID, from study.Position) ([][]byte, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	l, err := s.log(ctx, id)
+	if err != nil || from > l.head() {
+		return nil, err
+	}
+	return l.records[from-1:], nil
+}
+
+// SaveSnapshot implements [store.Store].
+func (s *Store) SaveSnapshot(ctx context.Context, id store.StudyID, snapshot store.Snapshot) error {
+	info, err := s.Stat(ctx, id)
+	if err != nil {
+		return err
+	}
+	encoded, err := store.EncodeSnapshot(id, info.Head, snapshot)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return err
+	}
+	l.snapshot = encoded
+	return nil
+}
+
+// LoadSnapshot implements [store.Store].
+func (s *Store) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snapshot, bool, error) {
+	s.mu.RLock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		s.mu.RUnlock()
+		return store.Snapshot{}, false, err
+	}
+	encoded, head := l.snapshot, l.head()
+	s.mu.RUnlock()
+	snapshot, ok := store.DecodeSnapshot(id, head, encoded)
+	return snapshot, ok, nil
+}
+
+// Close implements [store.Store] and forgets all studies.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.studies, s.byName, s.names = nil, nil, nil
+	return nil
+}
+
+// usable tells why nothing can be done now, if so.
+func (s *Store) usable(ctx context.Context) error {
+	if s.closed {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+func (s *Store) log(ctx context.Context, id store.StudyID) (*log, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	l, ok := s.studies[id]
+	if !ok {
+		return nil, &store.NotFoundError{Study: id}
+	}
+	return l, nil
+}
+
+func (l *log) head() study.Position { return study.Position(len(l.records)) }
+
+func (l *log) info(id store.StudyID) store.Info {
+	return store.Info{ID: id, Name: l.name, Head: l.head()}
+}
