@@ -1,0 +1,48 @@
+package kernel
+
+import "math"
+
+// NewArcCosine returns the arc-cosine kernel of order 1,
+//
+//	k(x, y) = ‖x‖‖y‖ (sin θ + (π − θ) cos θ)/π,  θ the angle of x and y,
+//
+// with norms and angle in units of the length scales: the limit of random
+// ReLU features √2 max(0, wᵀx), w ~ N(0, I) (Cho and Saul, Kernel Methods for
+// Deep Learning, 2009). k(x, x) = ‖x‖², so that it has no bound: κ² = +Inf.
+func NewArcCosine(lengthScales ...float64) (*Base, error) {
+	k, err := newBase("arc_cosine", InnerProduct, lengthScales, arcCosine{})
+	if err != nil {
+		return nil, err
+	}
+	k.st.Norms = true
+	return k, nil
+}
+
+// arcCosine is φ(s, xx, yy) = √(xx·yy) (sin θ + (π − θ) cos θ)/π with
+// cos θ = s/√(xx·yy).
+type arcCosine struct{}
+
+func (arcCosine) bound() float64          { return math.Inf(1) }
+func (arcCosine) shape() []shapeParameter { return nil }
+
+func (arcCosine) at(s, xx, yy float64) float64 {
+	norms := math.Sqrt(xx) * math.Sqrt(yy)
+	if norms == 0 {
+		return 0
+	}
+	cos := max(-1, min(1, s/norms))
+	sin := math.Sqrt((1 - cos) * (1 + cos))
+	return norms * (sin + (math.Pi-math.Acos(cos))*cos) / math.Pi
+}
+
+// slope: ∂φ/∂s = (π − θ)/π and ∂φ/∂xx = √(yy/xx) sin θ/(2π). Both are 0 where
+// x or y is 0, a kink.
+func (arcCosine) slope(s, xx, yy float64) (ds, dxx, dyy float64) {
+	a, b := math.Sqrt(xx), math.Sqrt(yy)
+	if a == 0 || b == 0 {
+		return 0, 0, 0
+	}
+	cos := max(-1, min(1, s/(a*b)))
+	sin := math.Sqrt((1 - cos) * (1 + cos))
+	return (math.Pi - math.Acos(cos)) / math.Pi, b / a * sin / (2 * math.Pi), a / b * sin / (2 * math.Pi)
+}

@@ -1,0 +1,73 @@
+// Package kernel has covariance functions and products with kernel matrices.
+//
+// It is the numeric ground floor: every learner, sampler and posterior of this
+// module evaluates kernels through it, so that speed is a matter of one place.
+//
+// # Data
+//
+// Inputs are [Rows]: dense [Points] (float32 or float64, row-major n×d with a
+// stride), sparse [CSR], or a [List] of anything. A [Source] is rows that can be
+// read from the start as often as needed, in blocks, from memory or a file.
+// Vectors and results are always float64, and so are all sums: float32 rows are
+// widened as they are read.
+//
+// # Kernels
+//
+// A [Kernel] is a positive semi-definite function k(x, y), with its diagonal
+// bound κ² ≥ sup k(x, x). With r² = Σ_c (x_c − y_c)²/ℓ_c², ℓ the length scales:
+//
+//	NewGaussian            exp(−r²/2)
+//	NewMatern12            exp(−r)
+//	NewMatern32            (1 + √3 r) exp(−√3 r)
+//	NewMatern52            (1 + √5 r + 5r²/3) exp(−√5 r)
+//	NewRationalQuadratic   (1 + r²/(2α))^−α
+//	NewLaplace             exp(−Σ_c |x_c − y_c|/ℓ_c)
+//	NewLinear              Σ_c x_c y_c/ℓ_c²
+//	NewPolynomial          (Σ_c x_c y_c/ℓ_c² + offset)^degree
+//	NewArcCosine           order 1, the kernel of random ReLU features
+//	NewSpline              periodic, Σ_{k≥1} 2cos(2πk(x−z))/k^q
+//	NewHamming             exp(−Σ_c [x_c ≠ y_c]/ℓ_c), for categories
+//	NewOverlap             share of equal coordinates
+//	NewSum, NewProduct, NewScaled, NewRestricted
+//	Pairwise               any function of any two inputs
+//
+// The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. Sources:
+// Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4;
+// the constructors name the others.
+//
+// What a kernel can do beyond single pairs is found by asking for optional
+// interfaces: gradients with respect to an input ([Differentiable]) and to the
+// logarithms of the hyper-parameters ([Tunable]), and faster blocks
+// ([Elementwise], [Preparer]). A caller's own kernel needs none of them. [New]
+// builds a kernel from the [Spec] that it gives of itself.
+//
+// # Products
+//
+// An [Operator] is K = K(X, C), n×M, without K: Apply is K·v, ApplyT is Kᵀ·u,
+// Gram is Kᵀ(K·v + u) with K evaluated once. It streams over X in blocks of a
+// fixed size:
+//
+//	X ── tasks of 256 rows, in order ──► workers: tile of K (≤ 256 KiB, in L2)
+//	                                              t = tile·v (+ u)
+//	                                              part += tileᵀ·t
+//	dst ◄── parts added in the order of the tasks ──┘
+//
+// Cost of a product: n·M evaluations, O(n·M·(d + c)) operations for c
+// right-hand sides; memory O(workers·M·c). [Matrix], [Gramian] and [Diagonal]
+// are for matrices small enough to hold.
+//
+// # Invariants
+//
+//   - No bit of a product depends on the number of workers, on whether X is
+//     resident or streamed, or on what was computed before.
+//   - Distances are sums of direct differences: exactly 0 for equal inputs, no
+//     cancellation. Eval, Diag and blocks agree up to rounding, and a Gramian
+//     is exactly symmetric.
+//   - Bad data (NaN, wrong dimension, a source that breaks off) is a typed
+//     error that says where; a panic names a broken precondition of the caller.
+//   - Kernels, rows and prepared centres are immutable once in use and safe for
+//     concurrent reading. There is no global state.
+//
+// Faster evaluation belongs behind [Prepared], the block of K, and the two tile
+// products; nothing above them needs to know.
+package kernel

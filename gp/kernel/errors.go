@@ -1,0 +1,129 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed is returned by every method of an [Operator] after Close.
+var ErrClosed = errors.New("kernel: operator is closed")
+
+// ErrSource is wrapped by a [SourceError] when a source breaks its own
+// contract: fewer or more rows than Len, or a block of the wrong size.
+var ErrSource = errors.New("source does not yield the rows it announced")
+
+// ShapeError reports a vector or matrix argument of the wrong length.
+type ShapeError struct {
+	What string // the argument and its shape, as "v (M×c)"
+	Got  int    // its length
+	Want string // what the length must be
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("kernel: %s has length %d, want %s", e.What, e.Got, e.Want)
+}
+
+// DimensionError reports rows of the wrong dimension d.
+type DimensionError struct {
+	What      string // what has the wrong dimension
+	Got, Want int
+}
+
+func (e *DimensionError) Error() string {
+	return fmt.Sprintf("kernel: %s has dimension %d, want %d", e.What, e.Got, e.Want)
+}
+
+// TypeError reports rows of a type that the kernel cannot read.
+type TypeError struct {
+	Kernel string // the kernel's name
+	Got    string // the Go type of the rows
+	Want   string // what the kernel reads
+}
+
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("kernel: %s kernel cannot read %s, want %s", e.Kernel, e.Got, e.Want)
+}
+
+// NonFiniteError reports a NaN or an infinity and where it stands. Col is the
+// column of the matrix, or −1 where columns have no meaning.
+type NonFiniteError struct {
+	What     string // what holds the value: "centers", "x", "v", "u", "Kv", …
+	Row, Col int
+	Value    float64
+}
+
+func (e *NonFiniteError) Error() string {
+	if e.Col < 0 {
+		return fmt.Sprintf("kernel: %s is %v at row %d", e.What, e.Value, e.Row)
+	}
+	return fmt.Sprintf("kernel: %s is %v at row %d, column %d", e.What, e.Value, e.Row, e.Col)
+}
+
+// ParameterError reports a hyper-parameter outside its domain.
+type ParameterError struct {
+	Kernel    string
+	Parameter string // as "length_scale[2]"
+	Value     float64
+	Want      string // its domain, as "> 0 and finite"
+}
+
+func (e *ParameterError) Error() string {
+	return fmt.Sprintf("kernel: %s kernel: %s is %v, want %s", e.Kernel, e.Parameter, e.Value, e.Want)
+}
+
+// SpecError reports a [Spec] that describes no kernel.
+type SpecError struct {
+	Name   string // the kernel's name in the Spec
+	Reason string
+}
+
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("kernel: cannot build kernel %q: %s", e.Name, e.Reason)
+}
+
+// IndexError reports a row index outside 0 ≤ i < Len.
+type IndexError struct {
+	Index, Len int
+}
+
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("kernel: row index %d out of range [0,%d)", e.Index, e.Len)
+}
+
+// SourceError wraps what went wrong while reading a [Source], with the index
+// of the first row that could not be read.
+type SourceError struct {
+	Row int
+	Err error
+}
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("kernel: reading rows from %d: %v", e.Row, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// AsymmetryError reports a pair with k(x_i, x_j) ≠ k(x_j, x_i).
+type AsymmetryError struct {
+	I, J   int
+	IJ, JI float64
+}
+
+func (e *AsymmetryError) Error() string {
+	return fmt.Sprintf("kernel: not symmetric: k(x_%d, x_%d) = %v but k(x_%d, x_%d) = %v",
+		e.I, e.J, e.IJ, e.J, e.I, e.JI)
+}
+
+// NotPSDError reports a kernel matrix with a negative eigenvalue, and the row
+// with the largest weight in its eigenvector: the place to look at first.
+type NotPSDError struct {
+	Eigenvalue float64 // the smallest eigenvalue of K
+	Tolerance  float64 // −Tolerance was still allowed
+	Row        int
+}
+
+func (e *NotPSDError) Error() string {
+	return fmt.Sprintf("kernel: not positive semi-definite: smallest eigenvalue %g < −%g, most weight on row %d",
+		e.Eigenvalue, e.Tolerance, e.Row)
+}

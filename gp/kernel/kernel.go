@@ -1,0 +1,101 @@
+package kernel
+
+// Kernel is a positive semi-definite function k(x, y) of two inputs. It is
+// immutable and safe for concurrent use.
+//
+// Eval and Diag may be called only with rows that Check accepts, of equal
+// dimension; they panic otherwise, and on an index out of range.
+type Kernel interface {
+	// Eval returns k(x_i, y_j) = k(y_j, x_i).
+	Eval(x Rows, i int, y Rows, j int) float64
+	// Diag returns k(x_i, x_i), the same number as Eval(x, i, x, i).
+	Diag(x Rows, i int) float64
+	// Bound returns κ² ≥ sup_x k(x, x), +Inf where there is no bound or none
+	// is known.
+	Bound() float64
+	// Check reports whether the kernel can read x: a [*TypeError], a
+	// [*DimensionError], or nil. It does not look at the values of x.
+	Check(x Rows) error
+	// Spec names the kernel and its parameters, so that [New] can build an
+	// equal one.
+	Spec() Spec
+}
+
+// The interfaces below are optional. [Prepare], [AsDifferentiable] and
+// [AsTunable] discover them; callers never look at concrete types.
+
+// Preparer is a Kernel with its own way to evaluate many pairs at once.
+type Preparer interface {
+	Kernel
+	// Prepare packs the centres y, which Check has accepted, for [Prepared].Fill.
+	// It may keep y.
+	Prepare(y Rows) Prepared
+}
+
+// Elementwise is a Kernel of the form k(x, y) = φ(s(x, y)), where s is one of
+// the pair statistics that the tile machinery can compute for a whole block.
+// A faster φ is then one small function.
+type Elementwise interface {
+	Kernel
+	// Statistic returns s.
+	Statistic() Statistic
+	// Map replaces every s_j = s(x, y_j) of one row of a block by k(x, y_j).
+	// If the statistic asks for Norms, xx = s(x, x) and yy_j = s(y_j, y_j);
+	// otherwise xx is 0 and yy is nil.
+	Map(s []float64, xx float64, yy []float64)
+}
+
+// Differentiable is a Kernel with a gradient with respect to its first input,
+// for rows of numbers.
+type Differentiable interface {
+	Kernel
+	// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst, which has length d.
+	// Where k has a kink (x_i = y_j for Laplace and Matérn-½), the
+	// contribution is 0.
+	AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
+}
+
+// Tunable is a Kernel with positive continuous hyper-parameters θ_1 … θ_p.
+// All gradients are with respect to log θ, the scale on which they are fitted.
+type Tunable interface {
+	Kernel
+	// Parameters returns the hyper-parameters in a fixed order.
+	Parameters() []Parameter
+	// WithLogParameters returns the same kernel with θ = exp(logTheta). It
+	// returns a [*ShapeError] for another length than p, a [*ParameterError]
+	// where exp(logTheta) is outside the domain.
+	WithLogParameters(logTheta []float64) (Kernel, error)
+	// AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst, which has length p.
+	AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
+}
+
+// Parameter is one hyper-parameter: its name, as "length_scale[2]", and value.
+type Parameter struct {
+	Name  string
+	Value float64
+}
+
+// compound is a kernel made of others; it has an optional interface only if
+// all its parts have it.
+type compound interface{ parts() []Kernel }
+
+// AsDifferentiable returns k as a Differentiable if it and everything it is
+// made of has an input gradient.
+func AsDifferentiable(k Kernel) (Differentiable, bool) {
+	if c, ok := k.(compound); ok {
+		for _, part := range c.parts() {
+			if _, ok := AsDifferentiable(part); !ok {
+				return nil, false
+			}
+		}
+	}
+	d, ok := k.(Differentiable)
+	return d, ok
+}
+
+// AsTunable returns k as a Tunable if it is one. In a compound kernel, parts
+// that are not Tunable count as fixed.
+func AsTunable(k Kernel) (Tunable, bool) {
+	t, ok := k.(Tunable)
+	return t, ok
+}

@@ -1,0 +1,78 @@
+package kernel
+
+import "math"
+
+// The Matérn kernels have r² = Σ_c (x_c − y_c)²/ℓ_c², the Euclidean distance
+// in units of the length scales, and κ² = 1. See Rasmussen and Williams,
+// Gaussian Processes for Machine Learning, eq. (4.17).
+
+// NewMatern12 returns k(x, y) = exp(−r), ν = 1/2. For the ℓ1 distance see
+// [NewLaplace].
+func NewMatern12(lengthScales ...float64) (*Base, error) {
+	return newBase("matern12", SquaredDistance, lengthScales, matern12{})
+}
+
+// NewMatern32 returns k(x, y) = (1 + √3 r) exp(−√3 r), ν = 3/2.
+func NewMatern32(lengthScales ...float64) (*Base, error) {
+	return newBase("matern32", SquaredDistance, lengthScales, matern32{})
+}
+
+// NewMatern52 returns k(x, y) = (1 + √5 r + 5r²/3) exp(−√5 r), ν = 5/2.
+func NewMatern52(lengthScales ...float64) (*Base, error) {
+	return newBase("matern52", SquaredDistance, lengthScales, matern52{})
+}
+
+// matern12 is φ(s) = exp(−√s), s = r².
+type matern12 struct{}
+
+func (matern12) at(s, _, _ float64) float64 { return math.Exp(-math.Sqrt(s)) }
+func (matern12) bound() float64             { return 1 }
+func (matern12) shape() []shapeParameter    { return nil }
+
+func (matern12) slope(s, _, _ float64) (ds, dxx, dyy float64) {
+	if s == 0 {
+		return 0, 0, 0
+	}
+	r := math.Sqrt(s)
+	return -math.Exp(-r) / (2 * r), 0, 0
+}
+
+// matern32 is φ(s) = (1 + a) exp(−a), a = √(3s).
+type matern32 struct{}
+
+func (matern32) bound() float64          { return 1 }
+func (matern32) shape() []shapeParameter { return nil }
+
+func (matern32) at(s, _, _ float64) float64 {
+	a := math.Sqrt(3 * s)
+	return polyExp(1+a, a)
+}
+
+func (matern32) slope(s, _, _ float64) (ds, dxx, dyy float64) {
+	return -1.5 * math.Exp(-math.Sqrt(3*s)), 0, 0
+}
+
+// matern52 is φ(s) = (1 + a + a²/3) exp(−a), a = √(5s).
+type matern52 struct{}
+
+func (matern52) bound() float64          { return 1 }
+func (matern52) shape() []shapeParameter { return nil }
+
+func (matern52) at(s, _, _ float64) float64 {
+	a := math.Sqrt(5 * s)
+	return polyExp(1+a+a*a/3, a)
+}
+
+func (matern52) slope(s, _, _ float64) (ds, dxx, dyy float64) {
+	a := math.Sqrt(5 * s)
+	return -5. / 6 * polyExp(1+a, a), 0, 0
+}
+
+// polyExp returns p·exp(−a), and 0 where exp(−a) is 0, even if p is +Inf.
+func polyExp(p, a float64) float64 {
+	e := math.Exp(-a)
+	if e == 0 {
+		return 0
+	}
+	return p * e
+}

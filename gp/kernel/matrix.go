@@ -1,0 +1,80 @@
+package kernel
+
+// panelRows is the number of rows that the dense helpers fill at once, and the
+// width of the column panels of Gramian.
+const panelRows = 64
+
+// checkPair verifies that k can be evaluated on x and y.
+func checkPair(k Kernel, x, y Rows) error {
+	if x.Dim() != y.Dim() {
+		return &DimensionError{What: "y", Got: y.Dim(), Want: x.Dim()}
+	}
+	for _, side := range []struct {
+		name string
+		rows Rows
+	}{{"x", x}, {"y", y}} {
+		if err := k.Check(side.rows); err != nil {
+			return err
+		}
+		if err := CheckFinite(side.name, side.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Matrix returns the dense matrix K(X, Y) of x.Len()×y.Len() in row-major
+// order, element (i, j) at i·y.Len() + j. It is for small matrices; products
+// with large ones go through [Operator]. Cost: one evaluation for each pair.
+// Errors: those of k.Check, [*DimensionError], [*NonFiniteError] for inputs
+// and for kernel values.
+func Matrix(k Kernel, x, y Rows) ([]float64, error) {
+	if err := checkPair(k, x, y); err != nil {
+		return nil, err
+	}
+	n, m := x.Len(), y.Len()
+	out := make([]float64, n*m)
+	if len(out) == 0 {
+		return out, nil
+	}
+	Prepare(k, y).Fill(out, m, x, 0, n, new(Scratch))
+	return out, checkFiniteMatrix("K(X, Y)", out, m, 0)
+}
+
+// Gramian returns the dense symmetric matrix K(X, X) of n×n in row-major
+// order. It is exactly symmetric, with Diag on the diagonal, and costs about
+// half the evaluations of Matrix. Errors: as [Matrix].
+func Gramian(k Kernel, x Rows) ([]float64, error) {
+	if err := checkPair(k, x, x); err != nil {
+		return nil, err
+	}
+	n := x.Len()
+	out := make([]float64, n*n)
+	var s Scratch
+	for j0 := 0; j0 < n; j0 += panelRows {
+		j1 := min(j0+panelRows, n)
+		Prepare(k, x.Slice(j0, j1)).Fill(out[j0*n+j0:], n, x, j0, n, &s)
+	}
+	for i := range n {
+		out[i*n+i] = k.Diag(x, i)
+		for j := range i {
+			out[j*n+i] = out[i*n+j]
+		}
+	}
+	if n == 0 {
+		return out, nil
+	}
+	return out, checkFiniteMatrix("K(X, X)", out, n, 0)
+}
+
+// Diagonal returns k(x_i, x_i) for every row. Errors: as [Matrix].
+func Diagonal(k Kernel, x Rows) ([]float64, error) {
+	if err := checkPair(k, x, x); err != nil {
+		return nil, err
+	}
+	out := make([]float64, x.Len())
+	for i := range out {
+		out[i] = k.Diag(x, i)
+	}
+	return out, checkFiniteMatrix("diagonal of K(X, X)", out, 1, 0)
+}

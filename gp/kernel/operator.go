@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// Options are the settings of an [Operator]. The zero value is ready to use.
+type Options struct {
+	// Workers is the number of goroutines that share a product. 0 or less
+	// stands for runtime.GOMAXPROCS(0). It changes no bit of the results.
+	Workers int
+}
+
+// Operator is the n×M kernel matrix K = K(X, C) of a source X of n rows and M
+// centres C, as a linear map. K is never held: every product streams over X
+// once and evaluates K again, block by block.
+//
+// Vectors are float64 whatever the rows are. Several right-hand sides at once
+// are the columns of a row-major matrix: v is M×c, u is n×c, for any c ≥ 1,
+// which follows from the lengths.
+//
+// Results are the same to the bit for any number of workers, and whether X is
+// resident or streamed. Calls from several goroutines take turns. Memory
+// beside X and C is O(workers·(M·c + tile)), kept between calls.
+//
+// Errors of a product: ctx.Err(); [ErrClosed]; [*ShapeError]; for X, v and u
+// and for the product itself [*NonFiniteError], of the first block at fault;
+// [*SourceError]; what k.Check says of a streamed block. A panic of the kernel
+// reaches the caller.
+type Operator struct {
+	kernel   Kernel
+	src      Source
+	resident Rows // all rows, when src has them
+	prepared Prepared
+	n, m     int
+	workers  int
+	tileRows int
+
+	lock   chan struct{} // held during a product: what follows is its memory
+	closed bool
+	pool   []*worker
+	v, acc []float64
+}
+
+// NewOperator packs the centres for k and returns the operator for the rows of
+// src. The rows and centres must not change until Close. Centres are M×d; see
+// [Select] for taking them from src.
+//
+// It returns an error if k.Check refuses the centres or the rows, if their
+// dimensions differ ([*DimensionError]), or if a value is not finite
+// ([*NonFiniteError]); rows that are not resident are checked as they are read.
+func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
+	if err := k.Check(centers); err != nil {
+		return nil, fmt.Errorf("centers: %w", err)
+	}
+	if centers.Dim() != src.Dim() {
+		return nil, &DimensionError{What: "centers", Got: centers.Dim(), Want: src.Dim()}
+	}
+	if err := CheckFinite("centers", centers); err != nil {
+		return nil, err
+	}
+	o := &Operator{
+		kernel: k, src: src, n: src.Len(), m: centers.Len(),
+		workers: opts.Workers, lock: make(chan struct{}, 1),
+	}
+	if r, ok := src.(Resident); ok {
+		o.resident = r.Rows()
+		if err := checkBlock(k, o.resident, 0); err != nil {
+			return nil, err
+		}
+	}
+	if o.workers <= 0 {
+		o.workers = runtime.GOMAXPROCS(0)
+	}
+	o.tileRows = tileRows(o.m)
+	o.prepared = Prepare(k, centers)
+	return o, nil
+}
+
+// checkBlock verifies a block of X that starts at row row0.
+func checkBlock(k Kernel, x Rows, row0 int) error {
+	if err := k.Check(x); err != nil {
+		return fmt.Errorf("x from row %d: %w", row0, err)
+	}
+	return checkFiniteFrom("x", x, row0)
+}
+
+// Rows returns n.
+func (o *Operator) Rows() int { return o.n }
+
+// Cols returns M.
+func (o *Operator) Cols() int { return o.m }
+
+// Apply sets dst = K·v; dst is n×c, v is M×c. After an error dst is
+// unspecified.
+func (o *Operator) Apply(ctx context.Context, dst, v []float64) error {
+	return o.product(ctx, request{forward: true, dst: dst, v: v},
+		operand{"v (M×c)", v, o.m}, operand{"dst (n×c)", dst, o.n})
+}
+
+// ApplyT sets dst = Kᵀ·u; dst is M×c, u is n×c. After an error dst is
+// unchanged.
+func (o *Operator) ApplyT(ctx context.Context, dst, u []float64) error {
+	return o.product(ctx, request{backward: true, dst: dst, u: u},
+		operand{"dst (M×c)", dst, o.m}, operand{"u (n×c)", u, o.n})
+}
+
+// Gram sets dst = Kᵀ(K·v + u) in one pass over X, evaluating K once; dst and v
+// are M×c and may be the same slice, u is n×c, or nil for 0. After an error
+// dst is unchanged.
+func (o *Operator) Gram(ctx context.Context, dst, v, u []float64) error {
+	args := []operand{{"v (M×c)", v, o.m}, {"dst (M×c)", dst, o.m}, {"u (n×c)", u, o.n}}
+	if u == nil {
+		args = args[:2]
+	}
+	return o.product(ctx, request{forward: true, backward: true, dst: dst, v: v, u: u}, args...)
+}
+
+// GramFunc sets dst = Kᵀ f(K·v), where f changes blocks of rows of K·v in
+// place: t holds len(t)/c of them, the first being row number row. f is called
+// once for every row, concurrently, in no particular order, and must depend on
+// nothing but its arguments; where the blocks end is unspecified. It is for
+// weights and losses: Kᵀ(W(K·v) − …). dst and v are M×c and may be the same
+// slice. After an error dst is unchanged.
+func (o *Operator) GramFunc(ctx context.Context, dst, v []float64, f func(row int, t []float64)) error {
+	return o.product(ctx, request{forward: true, backward: true, dst: dst, v: v, f: f},
+		operand{"v (M×c)", v, o.m}, operand{"dst (M×c)", dst, o.m})
+}
+
+// Close releases the operator's memory, after waiting for a running product.
+// It always returns nil; closing again has no effect.
+func (o *Operator) Close() error {
+	o.lock <- struct{}{}
+	defer o.unlock()
+	o.closed = true
+	o.prepared, o.resident, o.src = nil, nil, nil
+	o.pool, o.v, o.acc = nil, nil, nil
+	return nil
+}
+
+func (o *Operator) unlock() { <-o.lock }
+
+// operand is an argument with per·c elements.
+type operand struct {
+	name string
+	data []float64
+	per  int
+}
+
+// columns returns c, or a ShapeError.
+func columns(args []operand) (int, error) {
+	c := 0
+	for _, a := range args {
+		if a.per == 0 {
+			continue
+		}
+		if c == 0 {
+			c = len(a.data) / a.per
+			if c == 0 {
+				return 0, &ShapeError{What: a.name, Got: len(a.data), Want: fmt.Sprintf("a positive multiple of %d", a.per)}
+			}
+		}
+	}
+	c = max(c, 1)
+	for _, a := range args {
+		if len(a.data) != a.per*c {
+			return 0, &ShapeError{What: a.name, Got: len(a.data), Want: fmt.Sprintf("%d·%d (c = %[2]d)", a.per, c)}
+		}
+	}
+	return c, nil
+}
+
+// product runs one pass over X.
+func (o *Operator) product(ctx context.Context, r request, args ...operand) error {
+	select {
+	case o.lock <- struct{}{}:
+		defer o.unlock()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if o.closed {
+		return ErrClosed
+	}
+	c, err := columns(args)
+	if err != nil {
+		return err
+	}
+	if err := checkFiniteMatrix("v", r.v, c, 0); err != nil {
+		return err
+	}
+	if err := checkFiniteMatrix("u", r.u, c, 0); err != nil {
+		return err
+	}
+	o.v = append(o.v[:0], r.v...) // so that dst may be v
+	r.v = o.v
+	if r.backward {
+		o.acc = slices.Grow(o.acc[:0], o.m*c)[:o.m*c]
+		clear(o.acc)
+	}
+	p := pass{request: r, op: o, c: c}
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	if r.backward {
+		if err := checkFiniteMatrix("the product", o.acc, c, 0); err != nil {
+			return err
+		}
+		copy(r.dst, o.acc)
+	}
+	return nil
+}

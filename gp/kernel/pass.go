@@ -1,0 +1,256 @@
+package kernel
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	// taskRows is the number of rows that a worker takes at a time. It is
+	// part of the order of summation: another value rounds differently.
+	taskRows = 256
+	// tileElements is the size of the block of K that one worker holds,
+	// 256 KiB, to stay in its L2 cache.
+	tileElements = 32 << 10
+	// minTileRows keeps tiles from degenerating when M is large.
+	minTileRows = 4
+)
+
+// tileRows returns the height of a tile of M columns, a divisor of taskRows.
+// It depends on M alone.
+func tileRows(m int) int {
+	rows := taskRows
+	for rows > minTileRows && rows*m > tileElements {
+		rows /= 2
+	}
+	return rows
+}
+
+// request says what a pass computes: dst = K·v (forward), Kᵀ·u (backward), or
+// Kᵀ f(K·v + u) (both).
+type request struct {
+	forward, backward bool
+	dst, v, u         []float64
+	f                 func(row int, t []float64)
+}
+
+// pass is one pass over X.
+//
+// The rows are cut into tasks of taskRows, handed out in order. Inside a task
+// all sums run in row order; the partial sums of the tasks are added to the
+// accumulator strictly in the order of the tasks. So the result does not
+// depend on who computes what, and each worker holds one partial sum only.
+type pass struct {
+	request
+	op *Operator
+	c  int
+
+	mu      sync.Mutex
+	turn    sync.Cond // signals a change of added or stop
+	reader  *reader   // nil when X is resident
+	next    int       // first row of the next task
+	added   int       // tasks added to the accumulator
+	stop    bool      // hand out no more tasks
+	failed  int       // task to which err belongs
+	err     error
+	crashed any // value of a recovered panic
+}
+
+// task is a run of rows i0 ≤ i < i1 of x, the first being row number row.
+type task struct {
+	index, row int
+	x          Rows
+	i0, i1     int
+}
+
+// worker is the memory of one goroutine of a pass.
+type worker struct {
+	tile    []float64 // tileRows×M block of K
+	t       []float64 // tileRows×c block of K·v
+	part    []float64 // M×c partial sum of Kᵀ·t
+	block   Rows      // block of a streamed source, to be read into again
+	scratch Scratch
+}
+
+// run makes the pass with as many workers as there are tasks for.
+func (p *pass) run(ctx context.Context) error {
+	o := p.op
+	p.turn.L = &p.mu
+	if o.resident == nil {
+		r, err := openReader(ctx, o.src, taskRows)
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		p.reader = r
+	}
+	tasks := (o.n + taskRows - 1) / taskRows
+	workers := max(1, min(o.workers, tasks))
+	for len(o.pool) < workers {
+		o.pool = append(o.pool, &worker{tile: make([]float64, o.tileRows*o.m)})
+	}
+	if workers == 1 {
+		p.work(ctx, o.pool[0])
+	} else {
+		var wg sync.WaitGroup
+		for _, w := range o.pool[:workers] {
+			wg.Go(func() { p.work(ctx, w) })
+		}
+		wg.Wait()
+	}
+	for _, w := range o.pool {
+		w.block = nil // it belongs to this pass's cursor
+	}
+	if p.crashed != nil {
+		panic(p.crashed)
+	}
+	return p.err
+}
+
+// work takes tasks until none is left.
+func (p *pass) work(ctx context.Context, w *worker) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.crash(r)
+		}
+	}()
+	w.t = resized(w.t, p.op.tileRows*p.c)
+	w.part = resized(w.part, p.op.m*p.c)
+	for {
+		t, ok := p.take(ctx, w)
+		if !ok {
+			return
+		}
+		if err := p.compute(w, t); err != nil {
+			p.fail(t.index, err)
+			return
+		}
+		if p.backward && !p.add(t.index, w.part) {
+			return
+		}
+	}
+}
+
+func resized(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n)
+	}
+	return s[:n]
+}
+
+// take returns the next task, or false when there is none or a pass has failed.
+func (p *pass) take(ctx context.Context, w *worker) (task, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop {
+		return task{}, false
+	}
+	row := p.next
+	t := task{index: row / taskRows, row: row, i0: row, i1: min(row+taskRows, p.op.n), x: p.op.resident}
+	err := ctx.Err()
+	if err == nil && p.reader != nil {
+		t.x, err = p.reader.next(ctx, w.block)
+		w.block = t.x
+		t.i0, t.i1 = 0, t.i1-t.i0
+	}
+	if err != nil {
+		p.failLocked(t.index, err)
+		return task{}, false
+	}
+	if row == p.op.n {
+		p.stop = true
+		return task{}, false
+	}
+	p.next = row + t.i1 - t.i0
+	return t, true
+}
+
+// compute makes the block products of one task, tile by tile.
+func (p *pass) compute(w *worker, t task) error {
+	o := p.op
+	if p.reader != nil {
+		if err := checkBlock(o.kernel, t.x, t.row); err != nil {
+			return err
+		}
+	}
+	if p.backward {
+		clear(w.part)
+	}
+	for i := t.i0; i < t.i1; i += o.tileRows {
+		end := min(i+o.tileRows, t.i1)
+		if err := p.tile(w, t.x, i, end, t.row+i-t.i0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tile evaluates rows i0 ≤ i < i1 of K and uses them at once. row is the
+// number of the first.
+func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
+	o := p.op
+	rows := i1 - i0
+	o.prepared.Fill(w.tile, o.m, x, i0, i1, &w.scratch)
+	if !p.forward {
+		addTransposed(w.part, w.tile, p.u[row*p.c:][:rows*p.c], rows, o.m, p.c)
+		return nil
+	}
+	t := w.t[:rows*p.c]
+	if !p.backward {
+		t = p.dst[row*p.c:][:rows*p.c]
+	}
+	multiply(t, w.tile, p.v, rows, o.m, p.c)
+	if p.u != nil {
+		addTo(t, p.u[row*p.c:][:len(t)])
+	}
+	if p.f != nil {
+		p.f(row, t)
+	}
+	if err := checkFiniteMatrix("Kv", t, p.c, row); err != nil {
+		return err
+	}
+	if p.backward {
+		addTransposed(w.part, w.tile, t, rows, o.m, p.c)
+	}
+	return nil
+}
+
+// add waits for the turn of a task and adds its partial sum to the
+// accumulator. It returns false if the pass has failed.
+func (p *pass) add(index int, part []float64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.added != index && p.err == nil && p.crashed == nil {
+		p.turn.Wait()
+	}
+	if p.err != nil || p.crashed != nil {
+		return false
+	}
+	addTo(p.op.acc, part)
+	p.added++
+	p.turn.Broadcast()
+	return true
+}
+
+// fail ends the pass. Of several errors the one of the first task remains, so
+// that it does not depend on the number of workers.
+func (p *pass) fail(index int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failLocked(index, err)
+}
+
+func (p *pass) failLocked(index int, err error) {
+	if p.err == nil || index < p.failed {
+		p.err, p.failed = err, index
+	}
+	p.stop = true
+	p.turn.Broadcast()
+}
+
+func (p *pass) crash(value any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.crashed, p.stop = value, true
+	p.turn.Broadcast()
+}

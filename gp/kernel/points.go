@@ -1,0 +1,158 @@
+package kernel
+
+import "fmt"
+
+var (
+	_ numeric = (*Points[float64])(nil)
+	_ numeric = (*Points[float32])(nil)
+)
+
+// Points is a dense n×d matrix of inputs, one per row, in row-major order: row
+// i is data[i·stride : i·stride+d]. What lies between d and stride is never
+// read.
+type Points[T Float] struct {
+	n, d, stride int
+	data         []T
+}
+
+// NewPoints returns the n×d points stored without gaps in data, which is not
+// copied. A nil data stands for new, zeroed memory. It panics if n or d is
+// negative or data is shorter than n·d.
+func NewPoints[T Float](n, d int, data []T) *Points[T] {
+	return NewPointsStride(n, d, d, data)
+}
+
+// NewPointsStride is NewPoints for rows that start stride ≥ d elements apart.
+// The last row may end without its gap.
+func NewPointsStride[T Float](n, d, stride int, data []T) *Points[T] {
+	if n < 0 || d < 0 || stride < d {
+		panic(fmt.Sprintf("kernel: precondition: points of %d×%d with stride %d", n, d, stride))
+	}
+	need := 0
+	if n > 0 {
+		need = (n-1)*stride + d
+	}
+	if data == nil {
+		data = make([]T, need)
+	}
+	if len(data) < need {
+		panic(fmt.Sprintf("kernel: precondition: %d elements for points of %d×%d with stride %d", len(data), n, d, stride))
+	}
+	return &Points[T]{n: n, d: d, stride: stride, data: data}
+}
+
+// ConvertPoints returns a copy of p with elements of type U and no gaps.
+func ConvertPoints[U, T Float](p *Points[T]) *Points[U] {
+	out := NewPoints[U](p.n, p.d, nil)
+	for i := range p.n {
+		dst := out.Row(i)
+		for c, v := range p.Row(i) {
+			dst[c] = U(v)
+		}
+	}
+	return out
+}
+
+// Len returns n.
+func (p *Points[T]) Len() int { return p.n }
+
+// Dim returns d.
+func (p *Points[T]) Dim() int { return p.d }
+
+// Stride returns the distance between the starts of two rows, in elements.
+func (p *Points[T]) Stride() int { return p.stride }
+
+// Data returns the memory behind the points; row i starts at i·Stride.
+func (p *Points[T]) Data() []T { return p.data }
+
+// Row returns row i as a view of length d.
+func (p *Points[T]) Row(i int) []T {
+	if uint(i) >= uint(p.n) {
+		panic((&IndexError{Index: i, Len: p.n}).Error())
+	}
+	o := i * p.stride
+	return p.data[o : o+p.d : o+p.d]
+}
+
+// Slice returns rows i ≤ r < j as a view.
+func (p *Points[T]) Slice(i, j int) Rows {
+	if i < 0 || j < i || j > p.n {
+		panic(fmt.Sprintf("kernel: precondition: slice [%d:%d] of %d rows", i, j, p.n))
+	}
+	if i == j {
+		return &Points[T]{d: p.d, stride: p.stride}
+	}
+	return &Points[T]{n: j - i, d: p.d, stride: p.stride, data: p.data[i*p.stride : (j-1)*p.stride+p.d]}
+}
+
+// Select returns a copy of the chosen rows.
+func (p *Points[T]) Select(idx []int) Rows {
+	out := NewPoints[T](len(idx), p.d, nil)
+	for r, i := range idx {
+		copy(out.Row(r), p.Row(i))
+	}
+	return out
+}
+
+// Concat returns a copy of p followed by the rows of rest.
+func (p *Points[T]) Concat(rest ...Rows) (Rows, error) {
+	n := p.n
+	for _, r := range rest {
+		q, ok := r.(*Points[T])
+		if !ok {
+			return nil, concatTypeError(p, r)
+		}
+		if q.d != p.d {
+			return nil, &DimensionError{What: "rows to append", Got: q.d, Want: p.d}
+		}
+		n += q.n
+	}
+	out := NewPoints[T](n, p.d, nil)
+	at := p.copyTo(out, 0)
+	for _, r := range rest {
+		at = r.(*Points[T]).copyTo(out, at)
+	}
+	return out, nil
+}
+
+// copyTo copies p to the rows of out from row at, and returns the row after.
+func (p *Points[T]) copyTo(out *Points[T], at int) int {
+	for i := range p.n {
+		copy(out.Row(at+i), p.Row(i))
+	}
+	return at + p.n
+}
+
+func (p *Points[T]) row(i int) vector { return denseVector(p.Row(i)) }
+
+func denseVector[T Float](x []T) vector {
+	switch x := any(x).(type) {
+	case []float64:
+		return vector{f64: x}
+	case []float32:
+		return vector{f32: x}
+	}
+	panic("unreachable")
+}
+
+func (p *Points[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
+	out := scratchPoints[T](s, i1-i0, len(coords))
+	for i := i0; i < i1; i++ {
+		src, dst := p.Row(i), out.Row(i-i0)
+		for k, c := range coords {
+			dst[k] = src[c]
+		}
+	}
+	return out
+}
+
+func (p *Points[T]) nonFinite() (row, col int, value float64, found bool) {
+	for i := range p.n {
+		for c, v := range p.Row(i) {
+			if v-v != 0 {
+				return i, c, float64(v), true
+			}
+		}
+	}
+	return 0, 0, 0, false
+}

@@ -1,0 +1,58 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// CheckPSD tests on the sample x, of a few hundred rows at most, what no type
+// can promise about a caller's own kernel: that it is symmetric to the bit and
+// that K(X, X) has no eigenvalue below −1e-10·max(trace, 1). It returns nil,
+// an [*AsymmetryError] or a [*NotPSDError], or an error as [Matrix]. A nil
+// error is no proof: other rows may still fail. Cost: n² evaluations and
+// O(n³).
+func CheckPSD(k Kernel, x Rows) error {
+	if err := checkPair(k, x, x); err != nil {
+		return err
+	}
+	n := x.Len()
+	if n == 0 {
+		return nil
+	}
+	gram := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			ij, ji := k.Eval(x, i, x, j), k.Eval(x, j, x, i)
+			if !isFinite(ij) {
+				return &NonFiniteError{What: "K(X, X)", Row: i, Col: j, Value: ij}
+			}
+			if ij != ji {
+				return &AsymmetryError{I: i, J: j, IJ: ij, JI: ji}
+			}
+			gram.SetSym(i, j, ij)
+		}
+	}
+	return smallestEigenvalue(gram, 1e-10*max(mat.Trace(gram), 1))
+}
+
+func smallestEigenvalue(gram *mat.SymDense, tol float64) error {
+	var eig mat.EigenSym
+	if !eig.Factorize(gram, true) {
+		return fmt.Errorf("kernel: the eigenvalues of a %d×%[1]d kernel matrix did not converge", gram.SymmetricDim())
+	}
+	least := eig.Values(nil)[0]
+	if least >= -tol {
+		return nil
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	row, most := 0, 0.0
+	for i := range gram.SymmetricDim() {
+		if v := math.Abs(vectors.At(i, 0)); v > most {
+			row, most = i, v
+		}
+	}
+	return &NotPSDError{Eigenvalue: least, Tolerance: tol, Row: row}
+}

@@ -1,0 +1,103 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+var (
+	_ Preparer       = (*Scaled)(nil)
+	_ Differentiable = (*Scaled)(nil)
+	_ Tunable        = (*Scaled)(nil)
+	_ compound       = (*Scaled)(nil)
+)
+
+// Scaled is a·k(x, y) with a factor a > 0: the signal variance, in the square
+// of the units of the output. The factor is tunable.
+type Scaled struct {
+	factor float64
+	k      Kernel
+}
+
+// NewScaled returns factor·k.
+func NewScaled(factor float64, k Kernel) (*Scaled, error) {
+	if !(factor > 0) || math.IsInf(factor, 1) {
+		return nil, &ParameterError{Kernel: "scaled", Parameter: "factor", Value: factor, Want: "> 0 and finite"}
+	}
+	return &Scaled{factor, k}, nil
+}
+
+func (k *Scaled) parts() []Kernel { return []Kernel{k.k} }
+
+// Eval returns a·k(x_i, y_j).
+func (k *Scaled) Eval(x Rows, i int, y Rows, j int) float64 {
+	return k.factor * k.k.Eval(x, i, y, j)
+}
+
+// Diag returns a·k(x_i, x_i).
+func (k *Scaled) Diag(x Rows, i int) float64 { return k.factor * k.k.Diag(x, i) }
+
+// Bound returns a·κ².
+func (k *Scaled) Bound() float64 { return k.factor * k.k.Bound() }
+
+// Check is that of the scaled kernel.
+func (k *Scaled) Check(x Rows) error { return k.k.Check(x) }
+
+// Prepare packs y for the scaled kernel.
+func (k *Scaled) Prepare(y Rows) Prepared {
+	return &scaledPrepared{Prepare(k.k, y), k.factor, y.Len()}
+}
+
+type scaledPrepared struct {
+	Prepared
+	factor float64
+	m      int
+}
+
+func (p *scaledPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+	p.Prepared.Fill(dst, ld, x, i0, i1, s)
+	for i := range i1 - i0 {
+		row := dst[i*ld:][:p.m]
+		for j := range row {
+			row[j] *= p.factor
+		}
+	}
+}
+
+// AddInputGrad adds scale·a·∂k(x_i, y_j)/∂x_i to dst.
+func (k *Scaled) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
+	k.k.(Differentiable).AddInputGrad(dst, scale*k.factor, x, i, y, j)
+}
+
+// Parameters returns "factor", then those of the scaled kernel.
+func (k *Scaled) Parameters() []Parameter {
+	return append([]Parameter{{"factor", k.factor}}, prefixed("", k.k)...)
+}
+
+// WithLogParameters returns the kernel with other parameters.
+func (k *Scaled) WithLogParameters(logTheta []float64) (Kernel, error) {
+	if p := len(k.Parameters()); len(logTheta) != p {
+		return nil, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	}
+	inner := k.k
+	if t, ok := AsTunable(inner); ok {
+		var err error
+		if inner, err = t.WithLogParameters(logTheta[1:]); err != nil {
+			return nil, err
+		}
+	}
+	return orNil(NewScaled(math.Exp(logTheta[0]), inner))
+}
+
+// AddLogGrad adds scale·∂(a·k(x_i, y_j))/∂log θ to dst.
+func (k *Scaled) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
+	dst[0] += scale * k.Eval(x, i, y, j)
+	if t, ok := AsTunable(k.k); ok {
+		t.AddLogGrad(dst[1:], scale*k.factor, x, i, y, j)
+	}
+}
+
+// Spec describes the scaled kernel.
+func (k *Scaled) Spec() Spec {
+	return Spec{Name: "scaled", Params: map[string]float64{"factor": k.factor}, Parts: specs(k.parts())}
+}

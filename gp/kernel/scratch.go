@@ -1,0 +1,61 @@
+package kernel
+
+// Scratch is temporary memory for block evaluations. It is a stack: Mark, take
+// what is needed, Release. A repeated evaluation finds its memory again and
+// allocates nothing. The zero Scratch is ready; one Scratch serves one
+// goroutine.
+type Scratch struct {
+	floats [][]float64
+	p64    []*Points[float64]
+	p32    []*Points[float32]
+	top    Mark
+}
+
+// Mark is a position in a Scratch's stack.
+type Mark struct{ floats, p64, p32 int }
+
+// Mark returns the present position.
+func (s *Scratch) Mark() Mark { return s.top }
+
+// Release gives back all that was taken since m.
+func (s *Scratch) Release(m Mark) { s.top = m }
+
+// Floats takes n numbers of unspecified value.
+func (s *Scratch) Floats(n int) []float64 {
+	if s.top.floats == len(s.floats) {
+		s.floats = append(s.floats, nil)
+	}
+	at := &s.floats[s.top.floats]
+	s.top.floats++
+	if cap(*at) < n {
+		*at = make([]float64, n)
+	}
+	return (*at)[:n]
+}
+
+// scratchPoints takes n×d points of unspecified value; a nil s allocates.
+func scratchPoints[T Float](s *Scratch, n, d int) *Points[T] {
+	if s == nil {
+		return NewPoints[T](n, d, nil)
+	}
+	var p *Points[T]
+	switch q := any(&p).(type) {
+	case **Points[float64]:
+		*q = takePoints(&s.p64, &s.top.p64)
+	case **Points[float32]:
+		*q = takePoints(&s.p32, &s.top.p32)
+	}
+	if cap(p.data) < n*d {
+		p.data = make([]T, n*d)
+	}
+	p.n, p.d, p.stride, p.data = n, d, d, p.data[:n*d]
+	return p
+}
+
+func takePoints[T Float](stack *[]*Points[T], top *int) *Points[T] {
+	if *top == len(*stack) {
+		*stack = append(*stack, new(Points[T]))
+	}
+	*top++
+	return (*stack)[*top-1]
+}

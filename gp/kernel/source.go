@@ -1,0 +1,187 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Source is a sequence of rows that can be read from the start as often as
+// needed, in blocks: in memory, mapped, or from a file. Its rows must be the
+// same at every pass.
+type Source interface {
+	// Len returns the number of rows n.
+	Len() int
+	// Dim returns the number of coordinates d, or NoDim.
+	Dim() int
+	// Open starts a pass at row 0. Passes are independent.
+	Open(ctx context.Context) (Cursor, error)
+}
+
+// Cursor is one pass over a [Source]. It is used by one goroutine at a time.
+type Cursor interface {
+	// Next returns the next max rows, or all that are left when these are
+	// fewer, or io.EOF when none is left. max ≥ 1. The size of a block thus
+	// depends on the reader alone, and results do not depend on the source.
+	//
+	// A returned block stays valid, and unchanged, until it is handed back
+	// as reuse to a later Next, which may overwrite and return it, or until
+	// Close. reuse is nil or a block that this cursor returned.
+	Next(ctx context.Context, max int, reuse Rows) (Rows, error)
+	// Close ends the pass.
+	Close() error
+}
+
+// Resident is a [Source] with all rows addressable: in memory or mapped.
+type Resident interface {
+	Source
+	// Rows returns all n rows.
+	Rows() Rows
+}
+
+// FromRows returns rows as a [Resident] source, without copying them.
+func FromRows(rows Rows) Resident { return resident{rows} }
+
+type resident struct{ rows Rows }
+
+func (s resident) Len() int   { return s.rows.Len() }
+func (s resident) Dim() int   { return s.rows.Dim() }
+func (s resident) Rows() Rows { return s.rows }
+
+func (s resident) Open(context.Context) (Cursor, error) {
+	return &residentCursor{rows: s.rows}, nil
+}
+
+type residentCursor struct {
+	rows Rows
+	at   int
+}
+
+func (c *residentCursor) Next(_ context.Context, max int, _ Rows) (Rows, error) {
+	i := c.at
+	if i == c.rows.Len() {
+		return nil, io.EOF
+	}
+	c.at = i + min(max, c.rows.Len()-i)
+	return c.rows.Slice(i, c.at), nil
+}
+
+func (c *residentCursor) Close() error { return nil }
+
+// reader reads a whole source in blocks of a fixed size and holds it to its
+// contract.
+type reader struct {
+	src    Source
+	cursor Cursor
+	block  int
+	at     int // first row of the next block
+}
+
+func openReader(ctx context.Context, src Source, block int) (*reader, error) {
+	cursor, err := src.Open(ctx)
+	if err != nil {
+		return nil, &SourceError{Row: 0, Err: err}
+	}
+	return &reader{src: src, cursor: cursor, block: block}, nil
+}
+
+// next returns the next block, or nil after the last.
+func (r *reader) next(ctx context.Context, reuse Rows) (Rows, error) {
+	want := min(r.block, r.src.Len()-r.at)
+	if want == 0 {
+		return nil, r.atEnd(ctx, reuse)
+	}
+	rows, err := r.cursor.Next(ctx, want, reuse)
+	switch {
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%w: it ends at row %d of %d", ErrSource, r.at, r.src.Len())
+	case err == nil && rows.Len() != want:
+		err = fmt.Errorf("%w: a block of %d rows where %d were asked", ErrSource, rows.Len(), want)
+	case err == nil && rows.Dim() != r.src.Dim():
+		err = &DimensionError{What: "block", Got: rows.Dim(), Want: r.src.Dim()}
+	}
+	if err != nil {
+		return nil, &SourceError{Row: r.at, Err: err}
+	}
+	r.at += want
+	return rows, nil
+}
+
+// atEnd verifies that no row follows the last.
+func (r *reader) atEnd(ctx context.Context, reuse Rows) error {
+	_, err := r.cursor.Next(ctx, 1, reuse)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%w: more than %d rows", ErrSource, r.src.Len())
+	}
+	return &SourceError{Row: r.at, Err: err}
+}
+
+func (r *reader) close() error { return r.cursor.Close() }
+
+// selectBlock is the number of rows that Select reads at once.
+const selectBlock = 1024
+
+// Select returns a copy of rows idx[0], idx[1], … of src in that order, an
+// index as often as it occurs, reading src once at most. It is how centres are
+// taken from any source. Errors: [*IndexError], [*SourceError], ctx.Err().
+func Select(ctx context.Context, src Source, idx []int) (Rows, error) {
+	for _, i := range idx {
+		if i < 0 || i >= src.Len() {
+			return nil, &IndexError{Index: i, Len: src.Len()}
+		}
+	}
+	if r, ok := src.(Resident); ok {
+		return r.Rows().Select(idx), nil
+	}
+	order := slices.Clone(idx)
+	slices.Sort(order)
+	order = slices.Compact(order)
+	found, err := gatherSorted(ctx, src, order)
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int, len(idx))
+	for k, i := range idx {
+		at[k], _ = slices.BinarySearch(order, i)
+	}
+	return found.Select(at), nil
+}
+
+// gatherSorted reads src up to the last of the increasing indices. Without
+// indices it still reads one block, to learn the type of the rows.
+func gatherSorted(ctx context.Context, src Source, order []int) (Rows, error) {
+	r, err := openReader(ctx, src, selectBlock)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	var parts []Rows
+	var block Rows
+	for len(parts) == 0 || len(order) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		row0 := r.at
+		if block, err = r.next(ctx, block); err != nil {
+			return nil, err
+		}
+		if block == nil {
+			return nil, &SourceError{Row: row0, Err: fmt.Errorf("%w: no rows", ErrSource)}
+		}
+		hit, _ := slices.BinarySearch(order, row0+block.Len())
+		local := make([]int, hit)
+		for k := range local {
+			local[k] = order[k] - row0
+		}
+		order = order[hit:]
+		if hit > 0 || len(parts) == 0 {
+			parts = append(parts, block.Select(local))
+		}
+	}
+	return parts[0].Concat(parts[1:]...)
+}

@@ -1,0 +1,190 @@
+package kernel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Spec describes a kernel by name and parameters: a plain value to store, as
+// JSON or otherwise. [New] builds an equal kernel from it. Numbers survive
+// JSON bit by bit.
+//
+// Built-in names are gaussian, laplace, matern12, matern32, matern52,
+// rational_quadratic, linear, polynomial, arc_cosine, spline, hamming,
+// overlap; and of kernels made of others, sum, product, scaled, restricted.
+type Spec struct {
+	Name         string             `json:"name"`
+	LengthScales []float64          `json:"length_scales,omitempty"`
+	Params       map[string]float64 `json:"params,omitempty"`
+	Coordinates  []int              `json:"coordinates,omitempty"` // of restricted
+	Parts        []Spec             `json:"parts,omitempty"`
+}
+
+// Resolver builds kernels that are not built in, from a Spec whose Name it
+// knows.
+type Resolver func(Spec) (Kernel, error)
+
+// maxNesting limits the depth of a Spec that New accepts.
+const maxNesting = 64
+
+// New builds the kernel that spec describes. Names that are not built in go to
+// resolve, which may be nil. Errors: [*SpecError], [*ParameterError],
+// [*ShapeError], and those of resolve.
+func New(spec Spec, resolve Resolver) (Kernel, error) {
+	return build(spec, resolve, 0)
+}
+
+// Marshal returns k's Spec as JSON. It fails if a parameter of a caller's own
+// kernel is not finite.
+func Marshal(k Kernel) ([]byte, error) {
+	data, err := json.Marshal(k.Spec())
+	if err != nil {
+		return nil, fmt.Errorf("kernel: encoding kernel %q: %w", k.Spec().Name, err)
+	}
+	return data, nil
+}
+
+// Unmarshal is the inverse of Marshal; see [New] for resolve.
+func Unmarshal(data []byte, resolve Resolver) (Kernel, error) {
+	var spec Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("kernel: decoding a kernel: %w", err)
+	}
+	return New(spec, resolve)
+}
+
+func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
+	if depth > maxNesting {
+		return nil, &SpecError{Name: spec.Name, Reason: "nested too deeply"}
+	}
+	switch spec.Name {
+	case "sum", "product", "scaled", "restricted":
+		return buildCompound(spec, resolve, depth)
+	}
+	k, err := buildBase(spec)
+	if !errors.Is(err, errUnknownName) {
+		return k, err
+	}
+	if resolve == nil {
+		return nil, &SpecError{Name: spec.Name, Reason: "unknown name and no resolver"}
+	}
+	return resolve(spec)
+}
+
+var errUnknownName = errors.New("kernel: unknown name")
+
+func buildBase(spec Spec) (Kernel, error) {
+	p := params{spec: spec}
+	k, err := p.base()
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case err != nil:
+		return nil, err
+	case k.scales == nil && spec.LengthScales != nil:
+		return nil, &SpecError{Name: spec.Name, Reason: "it has no length scales"}
+	}
+	return k, nil
+}
+
+// params reads the parameters of a Spec and keeps the first error.
+type params struct {
+	spec Spec
+	err  error
+}
+
+func (p *params) base() (*Base, error) {
+	l := p.spec.LengthScales
+	switch p.spec.Name {
+	case "gaussian":
+		return NewGaussian(l...)
+	case "laplace":
+		return NewLaplace(l...)
+	case "hamming":
+		return NewHamming(l...)
+	case "matern12":
+		return NewMatern12(l...)
+	case "matern32":
+		return NewMatern32(l...)
+	case "matern52":
+		return NewMatern52(l...)
+	case "rational_quadratic":
+		return NewRationalQuadratic(p.number("alpha"), l...)
+	case "linear":
+		return NewLinear(l...)
+	case "polynomial":
+		return NewPolynomial(p.integer("degree"), p.number("offset"), l...)
+	case "arc_cosine":
+		return NewArcCosine(l...)
+	case "spline":
+		return NewSpline(p.number("q"), p.integer("terms"))
+	case "overlap":
+		return NewOverlap(p.integer("dim"))
+	}
+	return nil, errUnknownName
+}
+
+func (p *params) number(name string) float64 {
+	v, ok := p.spec.Params[name]
+	if !ok && p.err == nil {
+		p.err = &SpecError{Name: p.spec.Name, Reason: "parameter " + name + " is missing"}
+	}
+	return v
+}
+
+func (p *params) integer(name string) int {
+	v := p.number(name)
+	if (v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) && p.err == nil {
+		p.err = &ParameterError{Kernel: p.spec.Name, Parameter: name, Value: v, Want: "an integer"}
+		return 0
+	}
+	return int(v)
+}
+
+func buildCompound(spec Spec, resolve Resolver, depth int) (Kernel, error) {
+	parts := make([]Kernel, len(spec.Parts))
+	for i, part := range spec.Parts {
+		k, err := build(part, resolve, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = k
+	}
+	switch spec.Name {
+	case "sum":
+		return orNil(NewSum(parts...))
+	case "product":
+		return orNil(NewProduct(parts...))
+	}
+	if len(parts) != 1 {
+		return nil, &SpecError{Name: spec.Name, Reason: fmt.Sprintf("it has %d parts, want 1", len(parts))}
+	}
+	if spec.Name == "restricted" {
+		return orNil(NewRestricted(parts[0], spec.Coordinates...))
+	}
+	p := params{spec: spec}
+	factor := p.number("factor")
+	if p.err != nil {
+		return nil, p.err
+	}
+	return orNil(NewScaled(factor, parts[0]))
+}
+
+// orNil turns a typed nil pointer beside an error into a nil Kernel.
+func orNil[K Kernel](k K, err error) (Kernel, error) {
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// specs describes the parts of a compound kernel.
+func specs(parts []Kernel) []Spec {
+	out := make([]Spec, len(parts))
+	for i, k := range parts {
+		out[i] = k.Spec()
+	}
+	return out
+}

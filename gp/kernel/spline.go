@@ -1,0 +1,183 @@
+package kernel
+
+import "math"
+
+const (
+	// maxBernoulli is the largest q with a closed form here; beyond it the
+	// series needs few terms.
+	maxBernoulli = 10
+	// maxDefaultTerms bounds the series of NewSpline when terms is 0.
+	maxDefaultTerms = 1500
+	// maxTerms bounds it always.
+	maxTerms = 1 << 20
+)
+
+// NewSpline returns the periodic spline kernel of order q > 1 on the circle
+// [0, 1), for d = 1 (for more coordinates restrict and multiply):
+//
+//	Λ_q(x, z) = Σ_{k≥1} 2 cos(2πk(x − z))/k^q.
+//
+// It is the sum over k ∈ ℤ∖{0} of e^{2πik(x−z)}/|k|^q; the constant k = 0 is
+// left out, so that every function of its space has mean 0. The point of it is
+// ⟨Λ_q(x, ·), Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L² of the uniform distribution.
+// κ² = Λ_q(x, x) = 2ζ(q).
+//
+// With terms = 0 and q = 2, 4, 6, 8 or 10 it is the Bernoulli polynomial
+//
+//	Λ_q(x, z) = (−1)^{q/2−1} (2π)^q/q! · B_q({x − z}).
+//
+// Otherwise it is the series with the given number of terms, itself a kernel,
+// at most 2·terms^{1−q}/(q−1) below Λ_q in absolute value; terms = 0 chooses
+// what double precision needs, 1500 at most. One evaluation costs O(terms).
+// Neither q nor terms is tunable.
+//
+// Source: Pillaud-Vivien, Rudi and Bach, Statistical optimality of stochastic
+// gradient descent on hard learning problems through multiple passes, §5,
+// where the exclusion of k = 0 is not spelt out.
+func NewSpline(q float64, terms int) (*Base, error) {
+	if !(q > 1) || math.IsInf(q, 1) {
+		return nil, &ParameterError{Kernel: "spline", Parameter: "q", Value: q, Want: "> 1 and finite"}
+	}
+	if terms < 0 || terms > maxTerms {
+		return nil, &ParameterError{Kernel: "spline", Parameter: "terms", Value: float64(terms), Want: "0 to 1048576"}
+	}
+	if half := q / 2; terms == 0 && q <= maxBernoulli && half == math.Trunc(half) {
+		return newUnscaled("spline", Manhattan, 1, newBernoulliSpline(int(q))), nil
+	}
+	return newUnscaled("spline", Manhattan, 1, newSeriesSpline(q, terms)), nil
+}
+
+// circleDistance maps s = |x − z| to t = the distance on the circle, at most
+// 1/2, and the sign of dt/ds. All spline kernels are even in x − z.
+func circleDistance(s float64) (t, sign float64) {
+	t = s - math.Floor(s)
+	if t > 0.5 {
+		return 1 - t, -1
+	}
+	return t, 1
+}
+
+// bernoulliSpline is the closed form for even q.
+type bernoulliSpline struct {
+	q          int
+	value      []float64 // coefficients of Λ_q in t, constant first
+	derivative []float64
+}
+
+func newBernoulliSpline(q int) bernoulliSpline {
+	factor := -1.0
+	if q/2%2 == 1 {
+		factor = 1
+	}
+	for i := 1; i <= q; i++ {
+		factor *= 2 * math.Pi / float64(i)
+	}
+	b := bernoulliNumbers(q)
+	s := bernoulliSpline{q: q, value: make([]float64, q+1), derivative: make([]float64, q)}
+	binomial := 1.0 // (q choose k)
+	for k := 0; k <= q; k++ {
+		s.value[k] = factor * binomial * b[q-k]
+		if k > 0 {
+			s.derivative[k-1] = float64(k) * s.value[k]
+		}
+		binomial *= float64(q-k) / float64(k+1)
+	}
+	return s
+}
+
+// bernoulliNumbers returns B_0 … B_n with B_1 = −1/2, from
+// Σ_{k≤m} (m+1 choose k) B_k = 0.
+func bernoulliNumbers(n int) []float64 {
+	b := make([]float64, n+1)
+	b[0] = 1
+	for m := 1; m <= n; m++ {
+		sum, binomial := 0.0, 1.0
+		for k := range m {
+			sum += binomial * b[k]
+			binomial *= float64(m+1-k) / float64(k+1)
+		}
+		b[m] = -sum / float64(m+1)
+	}
+	for m := 3; m <= n; m += 2 {
+		b[m] = 0 // exactly
+	}
+	return b
+}
+
+func horner(coefficients []float64, t float64) float64 {
+	sum := 0.0
+	for k := len(coefficients) - 1; k >= 0; k-- {
+		sum = sum*t + coefficients[k]
+	}
+	return sum
+}
+
+func (b bernoulliSpline) at(s, _, _ float64) float64 {
+	t, _ := circleDistance(s)
+	return horner(b.value, t)
+}
+
+func (b bernoulliSpline) slope(s, _, _ float64) (ds, dxx, dyy float64) {
+	t, sign := circleDistance(s)
+	return sign * horner(b.derivative, t), 0, 0
+}
+
+func (b bernoulliSpline) bound() float64 { return b.at(0, 0, 0) }
+
+func (b bernoulliSpline) shape() []shapeParameter {
+	return []shapeParameter{
+		{Parameter{"q", float64(b.q)}, true},
+		{Parameter{"terms", 0}, true},
+	}
+}
+
+// seriesSpline is the truncated series.
+type seriesSpline struct {
+	q     float64
+	terms int       // as the caller gave it
+	coef  []float64 // 2/k^q at k−1
+}
+
+func newSeriesSpline(q float64, terms int) seriesSpline {
+	s := seriesSpline{q: q, terms: terms}
+	if terms == 0 {
+		terms = int(min(maxDefaultTerms, math.Ceil(math.Pow(0x1p-54, -1/(q-1)))))
+	}
+	s.coef = make([]float64, terms)
+	for k := range s.coef {
+		s.coef[k] = 2 * math.Pow(float64(k+1), -q)
+	}
+	return s
+}
+
+// at rotates e^{2πikt} from term to term, with an error of O(terms·ε).
+func (p seriesSpline) at(s, _, _ float64) float64 {
+	t, _ := circleDistance(s)
+	sin1, cos1 := math.Sincos(2 * math.Pi * t)
+	sum, c, d := 0.0, cos1, sin1
+	for _, a := range p.coef {
+		sum += a * c
+		c, d = c*cos1-d*sin1, d*cos1+c*sin1
+	}
+	return sum
+}
+
+func (p seriesSpline) slope(s, _, _ float64) (ds, dxx, dyy float64) {
+	t, sign := circleDistance(s)
+	sin1, cos1 := math.Sincos(2 * math.Pi * t)
+	sum, c, d := 0.0, cos1, sin1
+	for k, a := range p.coef {
+		sum -= a * 2 * math.Pi * float64(k+1) * d
+		c, d = c*cos1-d*sin1, d*cos1+c*sin1
+	}
+	return sign * sum, 0, 0
+}
+
+func (p seriesSpline) bound() float64 { return p.at(0, 0, 0) }
+
+func (p seriesSpline) shape() []shapeParameter {
+	return []shapeParameter{
+		{Parameter{"q", p.q}, true},
+		{Parameter{"terms", float64(p.terms)}, true},
+	}
+}
