@@ -1,0 +1,88 @@
+package space
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MarshalJSON writes c as an object in order of name, such as
+// {"lr":0.01,"optimizer":"sgd"}. Floats always have a dot or an exponent and
+// ints never do, so that [Config.UnmarshalJSON] returns equal values. It fails
+// on values that no space allows: no value, NaN, infinities, text that is not
+// UTF-8.
+func (c Config) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, e := range c.entries {
+		if rule, _ := valueFault(e.Value); rule != "" && len(e.Value.text) <= MaxTextBytes {
+			return nil, fmt.Errorf("space: writing %s: %s", quote(e.Name), rule)
+		}
+		if !utf8.ValidString(e.Name) {
+			return nil, fmt.Errorf("space: writing %s: a name is valid UTF-8", quote(e.Name))
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		writeText(&out, e.Name)
+		out.WriteByte(':')
+		writeValue(&out, e.Value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object of numbers, strings and bools. A number written
+// as an integer becomes an Int, any other a Float; [Space.Complete] converts
+// them to what the space wants. Repeated keys, keys that differ only in case,
+// null and nested values are errors; they are joined [Error]s.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	out, err := readConfig(data)
+	if err != nil {
+		return err
+	}
+	*c = out
+	return nil
+}
+
+// ParseConfig reads a configuration of s from JSON, as UnmarshalJSON does, gives
+// numbers the kind the parameter has (1 for a float, 64.0 for an int) and
+// validates it. Nothing else is converted or filled in.
+func (s *Space) ParseConfig(data []byte) (Config, error) {
+	c, err := readConfig(data)
+	if err != nil {
+		return Config{}, err
+	}
+	return s.convert(c, (*member).convert, false)
+}
+
+func readConfig(data []byte) (Config, error) {
+	if len(data) > MaxFileBytes {
+		return Config{}, &Error{Value: itoa(len(data)) + " bytes", Rule: "a configuration has at most " + itoa(MaxFileBytes)}
+	}
+	if !utf8.Valid(data) {
+		return Config{}, &Error{Rule: "the configuration is not valid UTF-8", Remedy: "encode it as UTF-8"}
+	}
+	tree, err, _ := readJSON(data)
+	if err != nil {
+		return Config{}, err
+	}
+	if tree.kind != nodeObject {
+		return Config{}, &Error{Value: tree.shown(), Rule: "a configuration is an object, not " + tree.kind.String(), Remedy: `write {"name": value, …}`}
+	}
+	var b builder
+	b.keys(tree, "", nil, "")
+	entries := make([]Assignment, 0, len(tree.members))
+	for i := range tree.members {
+		m := &tree.members[i]
+		v, rule, remedy := m.value.scalar()
+		if rule != "" {
+			b.add(&Error{Parameter: m.key, Value: m.value.shown(), Rule: rule, Remedy: remedy})
+		}
+		entries = append(entries, Assignment{Name: m.key, Value: v})
+	}
+	if err := b.err(); err != nil {
+		return Config{}, err
+	}
+	return NewConfig(entries...), nil
+}

@@ -1,0 +1,180 @@
+package space
+
+import (
+	"fmt"
+	"math"
+)
+
+// Neutral is the coordinate of an inactive parameter: the middle, so that no
+// end of its range is favoured. Decode ignores it.
+const Neutral = 0.5
+
+// CubeError reports a point that is not in the cube: of the wrong length, or
+// with a coordinate that is not a finite number.
+type CubeError struct {
+	Want, Got int     // lengths
+	Index     int     // of the coordinate, -1 if the length is wrong
+	Value     float64 // of the coordinate
+}
+
+// Error says what is wrong with the point.
+func (e *CubeError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("space: point has %d coordinates: the space has %d", e.Got, e.Want)
+	}
+	return fmt.Sprintf("space: coordinate %d = %v: must be a finite number", e.Index, e.Value)
+}
+
+// Encode writes the coordinates of c to dst, which has length [Space.Dim]. It
+// fails as [Space.Validate] does, and with a [CubeError] if dst has another
+// length; dst is then unspecified.
+func (s *Space) Encode(c Config, dst []float64) error {
+	if len(dst) != len(s.axes) {
+		return &CubeError{Want: len(s.axes), Got: len(dst), Index: -1}
+	}
+	values := make([]Value, len(s.members))
+	if !s.gather(c, values) || !s.encode(c, values, dst) {
+		return s.Validate(c)
+	}
+	return nil
+}
+
+// gather writes the values of c by index; ok is false if c names a parameter
+// that s has not.
+func (s *Space) gather(c Config, values []Value) (ok bool) {
+	next := 0
+	for _, k := range s.byName {
+		if next < len(c.entries) && c.entries[next].Name == s.members[k].Name {
+			values[k] = c.entries[next].Value
+			next++
+		}
+	}
+	return next == len(c.entries)
+}
+
+// encode writes the coordinates of gathered values; ok is false if c, which
+// they came from, is not valid.
+func (s *Space) encode(c Config, values []Value, dst []float64) (ok bool) {
+	seen := 0
+	for _, k := range s.order {
+		m := &s.members[k]
+		u := Neutral
+		if m.active(values) {
+			seen++
+			if u, ok = m.coordinateOf(values[k]); !ok {
+				return false
+			}
+		}
+		if m.axis != nil {
+			dst[m.coordinate] = u
+		}
+	}
+	return seen == len(c.entries)
+}
+
+// coordinateOf encodes a value of m; ok is false if m cannot take it.
+func (m *member) coordinateOf(v Value) (u float64, ok bool) {
+	if m.axis == nil {
+		return 0, v == m.Values[0]
+	}
+	return m.axis.encode(v)
+}
+
+// Decode returns the configuration at u, of length [Space.Dim]. Coordinates
+// outside [0, 1] count as the nearer end: optimisers overstep by rounding. A
+// wrong length, NaN or an infinity is a [CubeError]. The result is valid, and
+// is what Decode returns for its own encoding, bit for bit.
+func (s *Space) Decode(u []float64) (Config, error) {
+	if err := s.checkPoint(u); err != nil {
+		return Config{}, err
+	}
+	values := make([]Value, len(s.members))
+	return s.collect(values, s.decode(u, values)), nil
+}
+
+func (s *Space) checkPoint(u []float64) error {
+	if len(u) != len(s.axes) {
+		return &CubeError{Want: len(s.axes), Got: len(u), Index: -1}
+	}
+	for i, x := range u {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return &CubeError{Want: len(s.axes), Got: len(u), Index: i, Value: x}
+		}
+	}
+	return nil
+}
+
+// decode writes the values at u by index, the zero Value for inactive
+// parameters, and returns the number of active ones.
+func (s *Space) decode(u []float64, values []Value) (active int) {
+	for _, k := range s.order {
+		m := &s.members[k]
+		switch {
+		case !m.active(values):
+			continue
+		case m.axis == nil:
+			values[k] = m.Values[0]
+		default:
+			values[k] = m.axis.decode(min(max(u[m.coordinate], 0), 1))
+		}
+		active++
+	}
+	return active
+}
+
+// collect makes a Config of the values by index.
+func (s *Space) collect(values []Value, active int) Config {
+	entries := make([]Assignment, 0, active)
+	for _, k := range s.byName {
+		if values[k].kind != KindNone {
+			entries = append(entries, Assignment{Name: s.members[k].Name, Value: values[k]})
+		}
+	}
+	return Config{entries: entries}
+}
+
+// Snap moves u onto the encoding of the configuration it decodes to: cell
+// middles, the decimals of continuous ranges, [Neutral] for what is inactive.
+// It fails as Decode does.
+func (s *Space) Snap(u []float64) error {
+	if err := s.checkPoint(u); err != nil {
+		return err
+	}
+	values := make([]Value, len(s.members))
+	s.decode(u, values)
+	for i, k := range s.axes {
+		u[i] = Neutral
+		if values[k].kind != KindNone {
+			u[i], _ = s.members[k].axis.encode(values[k]) // decode returned it
+		}
+	}
+	return nil
+}
+
+// Round returns the configuration that c's encoding decodes to: c itself,
+// unless a continuous value has more digits than the encoding keeps, or an int
+// range is too large for float64. It fails as [Space.Validate] does.
+func (s *Space) Round(c Config) (Config, error) {
+	u := make([]float64, len(s.axes))
+	if err := s.Encode(c, u); err != nil {
+		return Config{}, err
+	}
+	return s.Decode(u)
+}
+
+// ActiveAt writes, for every coordinate, whether its parameter is active at u.
+// Both have length [Space.Dim]; it fails as Decode does.
+func (s *Space) ActiveAt(u []float64, active []bool) error {
+	if err := s.checkPoint(u); err != nil {
+		return err
+	}
+	if len(active) != len(s.axes) {
+		return &CubeError{Want: len(s.axes), Got: len(active), Index: -1}
+	}
+	values := make([]Value, len(s.members))
+	s.decode(u, values)
+	for i, k := range s.axes {
+		active[i] = values[k].kind != KindNone
+	}
+	return nil
+}

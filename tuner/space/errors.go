@@ -1,0 +1,176 @@
+package space
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is one fault of a space or of a configuration: what was given where,
+// the rule it breaks and what to write instead. Functions that find several
+// faults return them joined; [Faults] takes them apart.
+type Error struct {
+	Line      int    // line of the file, from 1; 0 when not read from a file
+	Parameter string // name of the parameter; empty for faults of the whole
+	Field     string // field of the parameter, as written; empty for its value in a configuration
+	Value     string // offending value as shown to people; empty if it is missing
+	Rule      string // what must hold
+	Remedy    string // what to do; may be empty
+}
+
+// Error formats e as "line 3: parameter "lr": low = 0: rule; remedy".
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", e.Line)
+	}
+	if e.Parameter != "" {
+		b.WriteString("parameter " + quote(e.Parameter))
+		if e.Field != "" {
+			b.WriteString(": ")
+		}
+	}
+	b.WriteString(e.Field)
+	if e.Value != "" {
+		if e.Parameter != "" || e.Field != "" {
+			b.WriteString(" = ")
+		}
+		b.WriteString(e.Value)
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), ": ") {
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Rule)
+	if e.Remedy != "" {
+		b.WriteString("; " + e.Remedy)
+	}
+	return b.String()
+}
+
+// Faults returns the faults err is made of, in order; nil if err holds none.
+func Faults(err error) []*Error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		var all []*Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, Faults(e)...)
+		}
+		return all
+	}
+	var one *Error
+	if errors.As(err, &one) {
+		return []*Error{one}
+	}
+	return nil
+}
+
+// faults collects errors, up to maxFaults of them.
+type faults struct {
+	list []error
+	more int
+}
+
+func (f *faults) add(e *Error) {
+	if len(f.list) < maxFaults {
+		f.list = append(f.list, e)
+	} else {
+		f.more++
+	}
+}
+
+// full tells that another fault would only be counted.
+func (f *faults) full() bool { return len(f.list) >= maxFaults }
+
+func (f *faults) any() bool { return len(f.list) > 0 }
+
+func (f *faults) err() error {
+	if f.more > 0 {
+		return errors.Join(append(f.list[:len(f.list):len(f.list)],
+			&Error{Rule: fmt.Sprintf("and %d more faults", f.more)})...)
+	}
+	return errors.Join(f.list...)
+}
+
+// quote quotes s for a message, shortened and with nothing that could disturb
+// a terminal.
+func quote(s string) string {
+	if len(s) <= maxShownBytes {
+		return strconv.Quote(s)
+	}
+	cut := maxShownBytes
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strconv.Quote(s[:cut]) + "…"
+}
+
+// show formats v for a message: strings quoted, numbers as people type them.
+func show(v Value) string {
+	switch v.kind {
+	case KindString:
+		return quote(v.text)
+	case KindFloat:
+		return strings.Replace(strings.Replace(v.String(), "e-0", "e-", 1), "e+0", "e+", 1)
+	default:
+		return v.String()
+	}
+}
+
+func showFloat(x float64) string { return show(Float(x)) }
+
+// showValues formats a list for a message, shortened.
+func showValues(vs []Value) string {
+	const most = 8
+	var b strings.Builder
+	for i, v := range vs {
+		if i == most {
+			fmt.Fprintf(&b, ", … (%d in all)", len(vs))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(show(v))
+	}
+	return b.String()
+}
+
+// nearest returns the candidate that s is most likely a slip for, or "".
+func nearest(s string, candidates []string) string {
+	best, bestDistance := "", min(3, len(s)/2+1)
+	for _, c := range candidates {
+		if strings.EqualFold(c, s) {
+			return c
+		}
+		if d := editDistance(s, c, bestDistance); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's distance in bytes; most if it is at least that.
+func editDistance(a, b string, most int) int {
+	if d := len(a) - len(b); d >= most || -d >= most || len(a) > MaxNameBytes || len(b) > MaxNameBytes {
+		return most
+	}
+	var row [MaxNameBytes + 1]int
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return min(row[len(b)], most)
+}

@@ -1,0 +1,146 @@
+package space
+
+import (
+	"slices"
+	"strings"
+)
+
+// builder turns the nodes of a file into parameters, in any form, and keeps
+// the lines.
+type builder struct {
+	faults
+	src        source
+	parameters []Parameter
+}
+
+// parameter starts the next parameter and returns its reader.
+func (b *builder) parameter(name string, line int) *fieldReader {
+	b.parameters = append(b.parameters, Parameter{Name: name})
+	b.src.lines = append(b.src.lines, map[string]int{"": line})
+	return &fieldReader{b: b, p: &b.parameters[len(b.parameters)-1], lines: b.src.lines[len(b.src.lines)-1], name: name}
+}
+
+// space compiles what has been read.
+func (b *builder) space() (*Space, error) {
+	if b.any() {
+		return nil, b.err()
+	}
+	return compile(b.parameters, &b.src)
+}
+
+// keys checks an object for unknown, repeated and case-twin keys. known nil
+// allows any key. where names the parameter, or is empty.
+func (b *builder) keys(n *node, where string, known []string, hint string) {
+	seen := make(map[string]string, len(n.members))
+	for _, m := range n.members {
+		other, twice := seen[fold(m.key)]
+		seen[fold(m.key)] = m.key
+		e := &Error{Line: m.line, Parameter: where, Field: m.key}
+		if len(e.Field) > maxShownBytes || strings.ContainsFunc(e.Field, disturbing) {
+			e.Field = quote(e.Field)
+		}
+		switch {
+		case twice && other == m.key:
+			e.Rule, e.Remedy = "the key is there twice", "remove one"
+		case twice:
+			e.Rule, e.Remedy = "the key differs from "+quote(other)+" only in case", "remove one"
+		case known != nil && !slices.Contains(known, m.key):
+			e.Rule = "there is no such key"
+			if !b.full() {
+				e.Remedy = suggestKey(m.key, known, hint)
+			}
+		default:
+			continue
+		}
+		b.add(e)
+	}
+}
+
+func suggestKey(key string, known []string, hint string) string {
+	if near := nearest(key, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if hint != "" {
+		return hint
+	}
+	return "the keys are " + strings.Join(known, ", ")
+}
+
+// fieldReader reads the fields of one parameter, in whatever form.
+type fieldReader struct {
+	b     *builder
+	p     *Parameter
+	lines map[string]int
+	name  string
+}
+
+func (r *fieldReader) fault(line int, field, value, rule, remedy string) {
+	r.b.add(&Error{Line: line, Parameter: r.name, Field: field, Value: value, Rule: rule, Remedy: remedy})
+}
+
+// field returns the field of n, noting its line; nil if n has none.
+func (r *fieldReader) field(n *node, key string) *node {
+	f := n.get(key)
+	if f != nil {
+		r.lines[key] = f.line
+	}
+	return f
+}
+
+// number reads a number field into v.
+func (r *fieldReader) number(n *node, key string, v *Value) {
+	f := r.field(n, key)
+	if f == nil {
+		return
+	}
+	x, rule, remedy := f.number()
+	if rule != "" {
+		r.fault(f.line, key, f.shown(), rule, remedy)
+		return
+	}
+	*v = x
+}
+
+// text reads a text field; "" if it is missing or not text.
+func (r *fieldReader) text(n *node, key string) string {
+	f := r.field(n, key)
+	if f == nil {
+		return ""
+	}
+	if f.kind != nodeText {
+		r.fault(f.line, key, f.shown(), "must be a text, not "+f.kind.String(), "write a word")
+		return ""
+	}
+	return f.text
+}
+
+// values reads a list of values.
+func (r *fieldReader) values(n *node, key string) []Value {
+	f := r.field(n, key)
+	if f == nil {
+		return nil
+	}
+	if f.kind != nodeList {
+		r.fault(f.line, key, f.shown(), "must be a list, not "+f.kind.String(), "write ["+f.shown()+", …]")
+		return nil
+	}
+	return r.list(f, key)
+}
+
+func (r *fieldReader) list(f *node, key string) []Value {
+	if len(f.items) > MaxValues {
+		r.fault(f.line, key, itoa(len(f.items))+" values", "a list has at most "+itoa(MaxValues), "use a range, or fewer values")
+		return nil
+	}
+	out := make([]Value, 0, len(f.items))
+	for i := range f.items {
+		item := &f.items[i]
+		v, rule, remedy := item.scalar()
+		if rule != "" {
+			r.fault(item.line, key, item.shown(), rule, remedy)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}

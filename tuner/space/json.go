@@ -1,0 +1,120 @@
+package space
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// readJSON reads a JSON file. grammatical says that the text is JSON, so that
+// reading it as YAML would not help.
+func readJSON(data []byte) (tree *node, err error, grammatical bool) {
+	if fault := jsonSyntax(data); fault != nil {
+		return nil, fault, false
+	}
+	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
+	r.dec.UseNumber()
+	tree = new(node)
+	if err := r.value(tree, 0); err != nil {
+		return nil, err, true
+	}
+	return tree, nil, true
+}
+
+// jsonSyntax returns the first error of grammar, with its line, or nil.
+func jsonSyntax(data []byte) error {
+	if json.Valid(data) {
+		return nil
+	}
+	var raw json.RawMessage
+	err := json.Unmarshal(data, &raw)
+	line := lineAt(data, len(data))
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		line = lineAt(data, int(syntax.Offset)-1)
+	}
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Line: line, Rule: "not valid JSON: " + strings.TrimPrefix(err.Error(), "json: "), Remedy: "mend the syntax there"}
+}
+
+// jsonReader builds nodes from a stream of tokens. It is only used on valid
+// JSON.
+type jsonReader struct {
+	data    []byte
+	dec     *json.Decoder
+	line    int
+	counted int // bytes of data whose lines are in line
+	items   int
+}
+
+// token returns the next token and keeps the line up to date.
+func (r *jsonReader) token() (json.Token, error) {
+	t, err := r.dec.Token()
+	at := int(r.dec.InputOffset())
+	r.line += bytes.Count(r.data[r.counted:at], []byte("\n"))
+	r.counted = at
+	return t, err
+}
+
+func (r *jsonReader) value(n *node, depth int) error {
+	t, err := r.token()
+	if err != nil {
+		return err
+	}
+	n.line = r.line
+	if r.items++; r.items > MaxFileItems {
+		return tooMany(n.line)
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if depth >= MaxFileDepth {
+			return tooDeep(n.line)
+		}
+		if t == '[' {
+			return r.list(n, depth)
+		}
+		return r.object(n, depth)
+	case string:
+		n.kind, n.text = nodeText, t
+	case json.Number:
+		n.kind, n.text = nodeNumber, t.String()
+	case bool:
+		n.kind, n.text = nodeBool, Bool(t).String()
+	default:
+		n.kind = nodeNull
+	}
+	return nil
+}
+
+func (r *jsonReader) list(n *node, depth int) error {
+	n.kind = nodeList
+	for r.dec.More() {
+		n.items = append(n.items, node{})
+		if err := r.value(&n.items[len(n.items)-1], depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := r.token()
+	return err
+}
+
+func (r *jsonReader) object(n *node, depth int) error {
+	n.kind = nodeObject
+	for r.dec.More() {
+		key, err := r.token()
+		if err != nil {
+			return err
+		}
+		text, _ := key.(string) // JSON's grammar says so
+		n.members = append(n.members, entry{key: text, line: r.line})
+		if err := r.value(&n.members[len(n.members)-1].value, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := r.token()
+	return err
+}

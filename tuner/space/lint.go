@@ -1,0 +1,210 @@
+package space
+
+import (
+	"fmt"
+	"math"
+)
+
+// Warning is advice about a space that is sound and yet hardly meant so.
+type Warning struct {
+	Line      int    // of the file, 0 if not read from one
+	Parameter string // name
+	Message   string // what is odd
+	Remedy    string // what to write instead
+}
+
+// String formats w as "line 3: parameter "batch": message; remedy".
+func (w Warning) String() string {
+	e := Error{Line: w.Line, Parameter: w.Parameter, Rule: w.Message, Remedy: w.Remedy}
+	return e.Error()
+}
+
+// Lint looks for descriptions that are legal and probably not meant: they cost
+// trials. [Parse] returns its findings.
+func Lint(s *Space) []Warning {
+	var out []Warning
+	for k := range s.members {
+		m := &s.members[k]
+		for _, rule := range []func(*Space, int) (message, remedy string){lintSingle, lintRising, lintLogWidth, lintLogWanted, lintReverse, lintStep, lintResolution, lintNeverActive} {
+			if message, remedy := rule(s, k); message != "" {
+				out = append(out, Warning{Line: m.line, Parameter: m.Name, Message: message, Remedy: remedy})
+			}
+		}
+	}
+	return out
+}
+
+func (m *member) isRange() bool { return m.Type == TypeFloat || m.Type == TypeInt }
+
+// lintSingle: a range or list of one value.
+func lintSingle(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	if m.axis == nil || m.axis.levels() != 1 {
+		return "", ""
+	}
+	v := m.axis.decode(Neutral)
+	return "there is one value, " + show(v) + ": nothing to tune", "use type: constant, value: " + show(v) + ", or widen it"
+}
+
+// lintRising: a categorical of numbers in rising or falling order.
+func lintRising(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	numbers, whole, ok := risingNumbers(m)
+	if !ok {
+		return "", ""
+	}
+	first, last := numbers[0], numbers[len(numbers)-1]
+	typ := "float"
+	if whole {
+		typ = "int"
+	}
+	message = fmt.Sprintf("a categorical of rising numbers, %s … %s: the model cannot know which are near each other", showFloat(first), showFloat(last))
+	bounds := fmt.Sprintf("low: %s, high: %s", showFloat(first), showFloat(last))
+	if first > 0 && last/first >= 8 && !equallySpaced(numbers) {
+		return message + "; it should be a log range", fmt.Sprintf("use {type: %s, %s, scale: log}, or type: ordinal", typ, bounds)
+	}
+	return message, fmt.Sprintf("use {type: %s, %s}, or type: ordinal", typ, bounds)
+}
+
+// risingNumbers returns the values of a categorical of three or more numbers,
+// or of texts that spell them, that rise or fall throughout; rising.
+func risingNumbers(m *member) (numbers []float64, whole, ok bool) {
+	if m.Type != TypeCategorical || len(m.Values) < 3 {
+		return nil, false, false
+	}
+	whole = true
+	for _, v := range m.Values {
+		if text, isText := v.AsString(); isText {
+			v, _, _ = parseNumber(text)
+		}
+		x, isNumber := v.Number()
+		if !isNumber {
+			return nil, false, false
+		}
+		whole = whole && v.kind == KindInt
+		numbers = append(numbers, x)
+	}
+	if numbers[0] > numbers[1] {
+		for i, j := 0, len(numbers)-1; i < j; i, j = i+1, j-1 {
+			numbers[i], numbers[j] = numbers[j], numbers[i]
+		}
+	}
+	for i := 1; i < len(numbers); i++ {
+		if numbers[i] <= numbers[i-1] {
+			return nil, false, false
+		}
+	}
+	return numbers, whole, true
+}
+
+func equallySpaced(x []float64) bool {
+	gap := (x[len(x)-1] - x[0]) / float64(len(x)-1)
+	for i := 1; i < len(x); i++ {
+		if math.Abs(x[i]-x[i-1]-gap) > 1e-9*gap {
+			return false
+		}
+	}
+	return true
+}
+
+// ratioOf is high/low of a positive range.
+func (m *member) ratioOf() (ratio float64, ok bool) {
+	low, _ := m.Low.Number()
+	high, _ := m.High.Number()
+	return high / low, m.isRange() && low > 0 && low < high
+}
+
+// lintLogWidth: a log range of less than a factor 2.
+func lintLogWidth(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	ratio, ok := m.ratioOf()
+	if !ok || m.Scale == Linear || ratio >= 2 {
+		return "", ""
+	}
+	return fmt.Sprintf("a %s range of a factor %.3g, less than 2: the scale makes no difference", m.Scale, ratio), "widen it, or use scale: linear"
+}
+
+// lintLogWanted: a linear float range over three or more decades.
+func lintLogWanted(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	ratio, ok := m.ratioOf()
+	if !ok || m.Type != TypeFloat || m.Scale != Linear || m.Step.kind != KindNone || ratio < 1000 {
+		return "", ""
+	}
+	return fmt.Sprintf("a linear range over a factor %.3g: 90 %% of it is the last decade", ratio), "use scale: log"
+}
+
+// maxReverseRatio is how far a reverse-log range can reach before float64
+// cannot tell the values near its upper end apart.
+const maxReverseRatio = 1e12
+
+func lintReverse(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	ratio, ok := m.ratioOf()
+	if !ok || m.Type != TypeFloat || m.Scale != ReverseLog || ratio <= maxReverseRatio {
+		return "", ""
+	}
+	return fmt.Sprintf("a reverse-log range over a factor %.3g: float64 cannot tell the values near %s apart", ratio, show(m.High)), "raise low, or tune the distance from the upper end on a log scale"
+}
+
+// lintStep: a step that does not divide its range.
+func lintStep(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	if !m.isRange() || m.Step.kind == KindNone || m.axis.levels() == 1 {
+		return "", ""
+	}
+	top := m.axis.decode(1)
+	if top == m.High {
+		return "", ""
+	}
+	return "the step does not divide the range: the highest value is " + show(top) + ", not " + show(m.High), "use high: " + show(top) + ", or another step"
+}
+
+// lintResolution: a float range so narrow that few decimals lie in it.
+func lintResolution(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	a, ok := m.axis.(*continuousAxis)
+	if !ok || a.first <= a.last && (a.last-a.first)/ulp(max(math.Abs(a.low), math.Abs(a.high))) > 1e4 {
+		return "", ""
+	}
+	return "the range is so narrow that float64 has few values in it", "tune the difference from " + show(m.Low) + " instead"
+}
+
+// lintNeverActive: conditions that cannot all hold.
+func lintNeverActive(s *Space, k int) (message, remedy string) {
+	m := &s.members[k]
+	if len(m.conditions) == 0 {
+		return "", ""
+	}
+	allowed := make(map[int]map[Value]bool)
+	if name, ok := s.contradiction(k, allowed, make(map[int]bool)); ok {
+		return "the parameter is never active: its conditions and those of its parents want different values of " + quote(name), "remove one of the conditions"
+	}
+	return "", ""
+}
+
+// contradiction intersects the conditions above member k and returns the
+// ancestor for which no value is left. Conditions are conjunctions and parents
+// choose freely, so there is one if and only if k is never active.
+func (s *Space) contradiction(k int, allowed map[int]map[Value]bool, done map[int]bool) (name string, ok bool) {
+	if done[k] {
+		return "", false
+	}
+	done[k] = true
+	for _, c := range s.members[k].conditions {
+		left := make(map[Value]bool, len(c.values))
+		for _, v := range c.values {
+			if before, seen := allowed[c.parent]; !seen || before[v] {
+				left[v] = true
+			}
+		}
+		allowed[c.parent] = left
+		if len(left) == 0 {
+			return s.members[c.parent].Name, true
+		}
+		if name, ok := s.contradiction(c.parent, allowed, done); ok {
+			return name, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,149 @@
+package space
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// parseNumber reads a number in plain decimal, with the same grammar in every
+// file and on the command line: an optional sign, digits, an optional fraction,
+// an optional exponent. Digits alone give an Int if 64 bits hold them; all else
+// gives a Float. If it fails, rule and remedy say why; rule is empty if text
+// does not even resemble a number.
+func parseNumber(text string) (v Value, rule, remedy string) {
+	if len(text) > MaxTextBytes {
+		return Value{}, "a number must not be longer than " + strconv.Itoa(MaxTextBytes) + " bytes", "write fewer digits"
+	}
+	integer, ok := decimalSyntax(text)
+	if !ok {
+		rule, remedy = strangeNumber(text)
+		return Value{}, rule, remedy
+	}
+	if integer {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return Int(n), "", ""
+		}
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return Value{}, "the number is too large for a float64", "use at most 1.7976931348623157e308"
+	}
+	if x == 0 && strings.ContainsAny(mantissa(text), "123456789") {
+		return Value{}, "the number is too small for a float64", "use 0, or at least 5e-324"
+	}
+	return Float(x), "", ""
+}
+
+// decimalSyntax tells whether text is a decimal number and, if so, whether it
+// is digits alone.
+func decimalSyntax(text string) (integer, ok bool) {
+	s := strings.TrimLeft(text, "+-")
+	if len(text)-len(s) > 1 {
+		return false, false
+	}
+	whole, s := cutDigits(s)
+	if len(whole) > 1 && whole[0] == '0' {
+		return false, false
+	}
+	fraction, dot := "", strings.HasPrefix(s, ".")
+	if dot {
+		fraction, s = cutDigits(s[1:])
+	}
+	if whole == "" && fraction == "" {
+		return false, false
+	}
+	if s == "" {
+		return !dot, true
+	}
+	if s[0] != 'e' && s[0] != 'E' {
+		return false, false
+	}
+	s = s[1:]
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	digits, rest := cutDigits(s)
+	return false, digits != "" && rest == ""
+}
+
+func cutDigits(s string) (digits, rest string) {
+	i := 0
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+func mantissa(text string) string {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		return text[:i]
+	}
+	return text
+}
+
+// strangeNumber says why something that another program may take for a number
+// is refused here.
+func strangeNumber(text string) (rule, remedy string) {
+	bare := strings.ToLower(strings.TrimLeft(text, "+-."))
+	switch bare {
+	case "inf", "infinity", "nan":
+		return "a number must be finite", "write a finite number, or quote it if it is text"
+	}
+	const plain = "a number is written in plain decimal"
+	if _, err := strconv.ParseFloat(text, 64); err == nil || isRangeError(err) {
+		if strings.HasPrefix(bare, "0x") {
+			return plain + ", not in hexadecimal", "write it out, or quote it if it is text"
+		}
+		return plain + ", without leading zeros", "write " + strings.TrimLeft(bare, "0") + ", or quote it if it is text"
+	}
+	if _, err := strconv.ParseInt(text, 0, 64); err == nil || isRangeError(err) {
+		if digits := strings.ReplaceAll(text, "_", ""); digits != text {
+			return plain + ", without _", "write " + digits + ", or quote it if it is text"
+		}
+		return plain, "write it out, or quote it if it is text"
+	}
+	if digits := strings.ReplaceAll(text, "_", ""); digits != text {
+		if _, ok := decimalSyntax(digits); ok {
+			return plain + ", without _", "write " + digits + ", or quote it if it is text"
+		}
+	}
+	return "", ""
+}
+
+func isRangeError(err error) bool {
+	e, ok := err.(*strconv.NumError)
+	return ok && e.Err == strconv.ErrRange
+}
+
+// toFloat turns an Int into the Float of the same value; ok is false if there
+// is none or v is not a number.
+func toFloat(v Value) (Value, bool) {
+	switch v.kind {
+	case KindFloat:
+		return v, true
+	case KindInt:
+		n := int64(v.bits)
+		x := float64(n)
+		return Float(x), x < 0x1p63 && int64(x) == n
+	default:
+		return Value{}, false
+	}
+}
+
+// toInt turns a Float into the Int of the same value; ok is false if there is
+// none or v is not a number.
+func toInt(v Value) (Value, bool) {
+	switch v.kind {
+	case KindInt:
+		return v, true
+	case KindFloat:
+		x := math.Float64frombits(v.bits)
+		if x != math.Trunc(x) || x < -0x1p63 || x >= 0x1p63 {
+			return Value{}, false
+		}
+		return Int(int64(x)), true
+	default:
+		return Value{}, false
+	}
+}

@@ -1,0 +1,158 @@
+package space
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Type is what kind of choice a parameter offers.
+type Type uint8
+
+// The types of a Parameter. The zero Type is not valid.
+const (
+	TypeFloat       Type = iota + 1 // a range of float64
+	TypeInt                         // a range of int64
+	TypeOrdinal                     // a list of values whose order means something
+	TypeCategorical                 // a list of values without order
+	TypeConstant                    // one fixed value, handed to every trial
+)
+
+// String names the type as space files do.
+func (t Type) String() string {
+	switch t {
+	case TypeFloat:
+		return "float"
+	case TypeInt:
+		return "int"
+	case TypeOrdinal:
+		return "ordinal"
+	case TypeCategorical:
+		return "categorical"
+	case TypeConstant:
+		return "constant"
+	default:
+		return "Type(" + strconv.Itoa(int(t)) + ")"
+	}
+}
+
+// Scale says how a range is spread over its coordinate.
+type Scale uint8
+
+// The scales of a float or int range.
+const (
+	Linear     Scale = iota // equal differences are equally far apart
+	Log                     // equal ratios are equally far apart: dense near Low
+	ReverseLog              // Log seen from the other end: dense near High
+)
+
+// String names the scale as space files do.
+func (s Scale) String() string {
+	switch s {
+	case Linear:
+		return "linear"
+	case Log:
+		return "log"
+	case ReverseLog:
+		return "reverse-log"
+	default:
+		return "Scale(" + strconv.Itoa(int(s)) + ")"
+	}
+}
+
+// Parameter describes one parameter. It is plain data: [New] says whether it
+// is sound. Which fields apply depends on Type; the others must be zero.
+type Parameter struct {
+	Name string
+	Type Type
+
+	// Low and High bound a float or int, both included. An Int is taken for a
+	// float bound, and a Float for an int bound, where no digit is lost.
+	Low, High Value
+	// Step, if not the zero Value, restricts a linear range to Low + k·Step ≤
+	// High. An int without Step has Step 1.
+	Step Value
+	// Scale is that of a float or int.
+	Scale Scale
+
+	// Values lists those of an ordinal (in order) or a categorical; a constant
+	// has exactly one. If some are Float, Ints among them become Float.
+	Values []Value
+
+	// When holds the conditions under which the parameter is active: all of
+	// them. None means always.
+	When []Condition
+}
+
+// Condition holds while the parent is active and has one of the Values. A
+// parent is an int, ordinal, categorical or constant parameter.
+type Condition struct {
+	Parent string
+	Values []Value
+}
+
+// NewFloat describes a float between low and high.
+func NewFloat(name string, low, high float64) Parameter {
+	return Parameter{Name: name, Type: TypeFloat, Low: Float(low), High: Float(high)}
+}
+
+// NewInt describes an int between low and high.
+func NewInt(name string, low, high int64) Parameter {
+	return Parameter{Name: name, Type: TypeInt, Low: Int(low), High: Int(high)}
+}
+
+// NewOrdinal describes a choice among values whose order means something.
+func NewOrdinal(name string, values ...Value) Parameter {
+	return Parameter{Name: name, Type: TypeOrdinal, Values: values}
+}
+
+// NewCategorical describes a choice among values without order.
+func NewCategorical(name string, values ...Value) Parameter {
+	return Parameter{Name: name, Type: TypeCategorical, Values: values}
+}
+
+// NewBool describes a categorical of false and true.
+func NewBool(name string) Parameter { return NewCategorical(name, Bool(false), Bool(true)) }
+
+// NewConstant describes a value that every trial gets.
+func NewConstant(name string, v Value) Parameter {
+	return Parameter{Name: name, Type: TypeConstant, Values: []Value{v}}
+}
+
+// WithScale returns p on another scale.
+func (p Parameter) WithScale(s Scale) Parameter {
+	p.Scale = s
+	return p
+}
+
+// WithStep returns p restricted to multiples of step above Low.
+func (p Parameter) WithStep(step Value) Parameter {
+	p.Step = step
+	return p
+}
+
+// Given returns p with one more condition: it is active only while the parent
+// has one of the values.
+func (p Parameter) Given(parent string, values ...Value) Parameter {
+	p.When = append(slices.Clip(p.When), Condition{Parent: parent, Values: values})
+	return p
+}
+
+// Equal tells whether p and q describe the same parameter, field by field.
+func (p Parameter) Equal(q Parameter) bool {
+	return p.Name == q.Name && p.Type == q.Type && p.Scale == q.Scale &&
+		p.Low == q.Low && p.High == q.High && p.Step == q.Step &&
+		slices.Equal(p.Values, q.Values) &&
+		slices.EqualFunc(p.When, q.When, func(a, b Condition) bool {
+			return a.Parent == b.Parent && slices.Equal(a.Values, b.Values)
+		})
+}
+
+// clone returns p sharing no slice with it.
+func (p Parameter) clone() Parameter {
+	p.Values = slices.Clone(p.Values)
+	p.When = slices.Clone(p.When)
+	for i := range p.When {
+		p.When[i].Values = slices.Clone(p.When[i].Values)
+	}
+	return p
+}

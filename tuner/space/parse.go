@@ -1,0 +1,274 @@
+package space
+
+import "strings"
+
+// Form is one of the ways to write a space in a file.
+type Form uint8
+
+// The forms that [Parse] tells apart. The zero Form is none of them.
+const (
+	FormOwn         Form = iota + 1 // parameters: {name: {type: …}}
+	FormOptunaShort                 // {"name": {"type": "float", …}}
+	FormOptunaLong                  // {"name": {"name": "FloatDistribution", "attributes": {…}}}
+	FormKatib                       // a list of {name, parameterType, feasibleSpace}, alone or in an Experiment
+)
+
+// String names the form.
+func (f Form) String() string {
+	switch f {
+	case FormOwn:
+		return "BKB Tuner's own form"
+	case FormOptunaShort:
+		return "Optuna's short form"
+	case FormOptunaLong:
+		return "Optuna's long form"
+	case FormKatib:
+		return "Katib's parameter list"
+	default:
+		return "unknown form"
+	}
+}
+
+// Parse reads a space from YAML or JSON in any of the forms and lints it. If
+// it is not sound, the error joins an [Error] for every fault found. [Detect]
+// tells which form it took the file for.
+func Parse(data []byte) (*Space, []Warning, error) {
+	tree, err := readTree(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	form, err := detect(tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseTree(tree, form)
+}
+
+// ParseOptuna reads a space in Optuna's JSON, its short and long form and the
+// legacy names of distributions included.
+func ParseOptuna(data []byte) (*Space, []Warning, error) { return parseAs(data, FormOptunaShort) }
+
+// ParseKatib reads a space from Katib's parameter list: the bare list, a
+// mapping with parameters, or a whole Experiment.
+func ParseKatib(data []byte) (*Space, []Warning, error) { return parseAs(data, FormKatib) }
+
+// Detect tells which form [Parse] takes a file for. It fails if the file is not
+// readable or has none of the forms; it does not say that the space is sound.
+func Detect(data []byte) (Form, error) {
+	tree, err := readTree(data)
+	if err != nil {
+		return 0, err
+	}
+	return detect(tree)
+}
+
+func parseAs(data []byte, form Form) (*Space, []Warning, error) {
+	tree, err := readTree(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parseTree(tree, form)
+}
+
+func parseTree(tree *node, form Form) (*Space, []Warning, error) {
+	var b builder
+	switch form {
+	case FormOwn:
+		b.own(tree)
+	case FormKatib:
+		b.katib(tree)
+	default:
+		b.optuna(tree)
+	}
+	s, err := b.space()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, Lint(s), nil
+}
+
+// detect tells the form by the outline of the file.
+func detect(tree *node) (Form, error) {
+	switch {
+	case tree.kind == nodeList:
+		return FormKatib, nil
+	case tree.kind != nodeObject:
+		return 0, &Error{Line: tree.line, Value: tree.shown(), Rule: "a space file is a mapping", Remedy: "list the parameters under parameters:"}
+	}
+	if inner := tree.get("parameters"); inner != nil && !looksLikeDistribution(inner) {
+		if inner.kind == nodeList {
+			return FormKatib, nil
+		}
+		return FormOwn, nil
+	}
+	if tree.get("version") != nil && !looksLikeDistribution(tree.get("version")) {
+		return FormOwn, nil
+	}
+	if tree.get("spec") != nil && (tree.get("apiVersion") != nil || tree.get("kind") != nil) {
+		return FormKatib, nil
+	}
+	for _, m := range tree.members {
+		if m.value.get("attributes") != nil {
+			return FormOptunaLong, nil
+		}
+	}
+	return FormOptunaShort, nil
+}
+
+// looksLikeDistribution tells a parameter that happens to be called
+// "parameters" from the list of parameters.
+func looksLikeDistribution(n *node) bool {
+	if n.kind != nodeObject {
+		return false
+	}
+	for _, key := range []string{"type", "name"} {
+		if f := n.get(key); f != nil && f.kind == nodeText {
+			return true
+		}
+	}
+	return false
+}
+
+// own reads the own form.
+func (b *builder) own(tree *node) {
+	b.src.words = ownDialect()
+	if tree.kind != nodeObject {
+		b.add(&Error{Line: tree.line, Rule: "a space file is a mapping", Remedy: "list the parameters under parameters:"})
+		return
+	}
+	b.keys(tree, "", []string{"version", "parameters"}, "parameters go under parameters:")
+	if v := tree.get("version"); v != nil && (v.kind != nodeNumber || v.text != "1") {
+		b.add(&Error{Line: v.line, Field: "version", Value: v.shown(), Rule: "this program reads version 1", Remedy: "use version: 1, or a newer program"})
+	}
+	list := tree.get("parameters")
+	if list == nil || list.kind != nodeObject {
+		b.add(&Error{Line: tree.line, Field: "parameters", Rule: "a space file has a mapping of parameters", Remedy: "write parameters: {name: {type: …}}"})
+		return
+	}
+	b.keys(list, "", nil, "")
+	for i := range list.members {
+		m := &list.members[i]
+		b.ownParameter(b.parameter(m.key, m.line), &m.value)
+	}
+}
+
+func (b *builder) ownParameter(r *fieldReader, n *node) {
+	if n.kind != nodeObject {
+		r.fault(n.line, "", n.shown(), "a parameter is described by a mapping", "write {type: constant, value: …}, or another type")
+		return
+	}
+	r.field(n, "type")
+	typ, ok := ownType(n.get("type"))
+	if !ok {
+		b.unknownType(r, n)
+		return
+	}
+	r.p.Type = typ
+	b.keys(n, r.name, ownKeys(typ), ownHint(n, typ))
+	r.number(n, "low", &r.p.Low)
+	r.number(n, "high", &r.p.High)
+	r.number(n, "step", &r.p.Step)
+	r.ownScale(n)
+	r.p.Values = r.values(n, "values")
+	if f := r.field(n, "value"); f != nil && typ == TypeConstant {
+		r.p.Values = r.list(&node{kind: nodeList, line: f.line, items: []node{*f}}, "value")
+	}
+	r.when(n)
+}
+
+// ownHint is the remedy for an unknown key that resembles none.
+func ownHint(n *node, typ Type) string {
+	switch {
+	case n.get("log") != nil:
+		return "write scale: log"
+	case n.get("choices") != nil:
+		return "write values: [ … ]"
+	default:
+		return "the keys of " + typ.String() + " are " + strings.Join(ownKeys(typ), ", ")
+	}
+}
+
+func ownKeys(t Type) []string {
+	switch t {
+	case TypeFloat, TypeInt:
+		return []string{"type", "low", "high", "step", "scale", "when"}
+	case TypeConstant:
+		return []string{"type", "value", "when"}
+	default:
+		return []string{"type", "values", "when"}
+	}
+}
+
+func ownType(n *node) (Type, bool) {
+	if n == nil || n.kind != nodeText {
+		return 0, false
+	}
+	for t := TypeFloat; t <= TypeConstant; t++ {
+		if t.String() == n.text {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// unknownType reports a missing or unknown type, knowing what others call them.
+func (b *builder) unknownType(r *fieldReader, n *node) {
+	types := []string{"float", "int", "ordinal", "categorical", "constant"}
+	f := n.get("type")
+	if f == nil {
+		r.fault(n.line, "type", "", "a parameter has a type", "use "+strings.Join(types, ", "))
+		return
+	}
+	remedy := suggestKey(f.text, types, "use "+strings.Join(types, ", "))
+	switch strings.ToLower(f.text) {
+	case "double", "real", "number", "uniform":
+		remedy = "use type: float"
+	case "loguniform", "log_uniform", "log":
+		remedy = "use type: float and scale: log"
+	case "integer", "randint":
+		remedy = "use type: int"
+	case "bool", "boolean":
+		remedy = "use type: categorical, values: [false, true]"
+	case "choice", "enum", "string":
+		remedy = "use type: categorical"
+	case "discrete":
+		remedy = "use type: ordinal"
+	case "fixed", "const":
+		remedy = "use type: constant"
+	}
+	r.fault(f.line, "type", f.shown(), "there is no such type", remedy)
+}
+
+func (r *fieldReader) ownScale(n *node) {
+	text := r.text(n, "scale")
+	for s := Linear; s <= ReverseLog; s++ {
+		if s.String() == text {
+			r.p.Scale = s
+			return
+		}
+	}
+	if text != "" {
+		r.fault(r.lines["scale"], "scale", quote(text), "there is no such scale", suggestKey(text, []string{"linear", "log", "reverse-log"}, "use linear, log or reverse-log"))
+	}
+}
+
+// when reads the conditions: parent: value, or parent: [value, …].
+func (r *fieldReader) when(n *node) {
+	f := r.field(n, fieldWhen)
+	if f == nil {
+		return
+	}
+	if f.kind != nodeObject {
+		r.fault(f.line, fieldWhen, f.shown(), "conditions are a mapping", "write when: {parent: value}")
+		return
+	}
+	r.b.keys(f, r.name, nil, "")
+	for i := range f.members {
+		m := &f.members[i]
+		list := &m.value
+		if list.kind != nodeList {
+			list = &node{kind: nodeList, line: m.line, items: []node{m.value}}
+		}
+		r.p.When = append(r.p.When, Condition{Parent: m.key, Values: r.list(list, fieldWhen)})
+	}
+}

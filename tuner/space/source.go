@@ -1,0 +1,37 @@
+package space
+
+// dialect holds the words of one file form, so that errors speak the language
+// of the file they are about.
+type dialect struct {
+	low, high, step, values, scale string // names of the fields
+	linear                         string // how to ask for the linear scale
+}
+
+func ownDialect() dialect {
+	return dialect{"low", "high", "step", "values", "scale", "scale: linear"}
+}
+
+func optunaDialect() dialect {
+	return dialect{"low", "high", "step", "choices", "log", "log: false"}
+}
+
+func katibDialect() dialect {
+	return dialect{"min", "max", "step", "list", "distribution", "distribution: uniform"}
+}
+
+// source says where the parameters came from.
+type source struct {
+	words dialect
+	lines []map[string]int // per parameter: line by field as written, "" for the parameter itself
+}
+
+// line returns the line of a field, or of the parameter, or 0.
+func (s *source) line(parameter int, field string) int {
+	if parameter >= len(s.lines) {
+		return 0
+	}
+	if n, ok := s.lines[parameter][field]; ok {
+		return n
+	}
+	return s.lines[parameter][""]
+}
