@@ -1,0 +1,341 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Apply folds the next event into the study. It refuses, and leaves the study
+// as it was, what no sequence of commands could have led to: such a log is
+// damaged. It does not repeat the checks of content that Decide made.
+func (s *Study) Apply(e Event) error {
+	if err := s.apply(e); err != nil {
+		return fmt.Errorf("event %d (%T): %w", s.position+1, e.Body, err)
+	}
+	s.position++
+	s.remember(e)
+	return nil
+}
+
+func (s *Study) apply(e Event) error {
+	if _, ok := e.Body.(Created); !ok && s.position == 0 {
+		return ErrNotCreated
+	}
+	switch b := e.Body.(type) {
+	case Created:
+		return s.applyCreated(e, b)
+	case Paused:
+		return s.applyPause(true)
+	case Resumed:
+		return s.applyPause(false)
+	case Finished:
+		if s.finished != nil {
+			return fmt.Errorf("the study has finished before")
+		}
+		s.finished = &b
+		return nil
+	case Enqueued:
+		return s.applyEnqueued(e, b)
+	case Started:
+		return s.applyStarted(e, b)
+	case Extended:
+		return s.applyExtended(b)
+	case Reported:
+		return s.applyReported(b)
+	case Expired:
+		return s.applyExpired(e, b)
+	case Told:
+		return s.applyTold(e, b)
+	case ToldLate:
+		return s.applyToldLate(e, b)
+	case Added:
+		return s.applyAdded(e, b)
+	case Attributed:
+		return s.applyAttributed(b)
+	case Anchored:
+		s.anchors = append(slices.Clone(s.anchors[max(0, len(s.anchors)-1):]), b)
+		return nil
+	default:
+		return fmt.Errorf("unknown kind of event")
+	}
+}
+
+func (s *Study) applyCreated(e Event, b Created) error {
+	if s.position != 0 {
+		return ErrExists
+	}
+	if b.Spec.Space == nil {
+		return fmt.Errorf("no search space")
+	}
+	*s = Study{
+		spec:       b.Spec,
+		created:    e.Time,
+		attributes: b.Spec.Attributes,
+		byWorker:   make(map[string][]int),
+		running:    make(map[int]struct{}),
+		requests:   make(map[string]requestRecord),
+	}
+	return nil
+}
+
+func (s *Study) applyPause(paused bool) error {
+	if s.finished != nil || s.paused == paused {
+		return fmt.Errorf("the study is not in a state for this")
+	}
+	s.paused = paused
+	return nil
+}
+
+func (s *Study) applyEnqueued(e Event, b Enqueued) error {
+	if err := s.checkNext(b.Trial); err != nil {
+		return err
+	}
+	s.push(&Trial{Number: b.Trial, State: Queued, Config: b.Config, Origin: OriginEnqueued,
+		Attributes: b.Attributes, Created: e.Time, lastStep: -1})
+	s.queue = append(s.queue, b.Trial)
+	return nil
+}
+
+func (s *Study) applyStarted(e Event, b Started) error {
+	if b.Suggestion != nil {
+		if err := s.checkNext(b.Trial); err != nil {
+			return err
+		}
+		if b.Epoch != 1 {
+			return fmt.Errorf("a new trial starts in epoch %d", b.Epoch)
+		}
+		s.push(&Trial{Number: b.Trial, State: Running, Config: b.Suggestion.Config, Origin: OriginSuggested,
+			Suggestion: *b.Suggestion, Created: e.Time})
+	} else {
+		t, err := s.find(b.Trial)
+		if err != nil {
+			return err
+		}
+		if t.State != Queued || b.Epoch != t.Epoch+1 {
+			return fmt.Errorf("trial %d is %s in epoch %d, cannot start epoch %d", b.Trial, t.State, t.Epoch, b.Epoch)
+		}
+		s.dequeue(b.Trial)
+		s.move(t, Running)
+	}
+	t := s.trials[b.Trial]
+	t.Epoch, t.Worker, t.Deadline, t.Started = b.Epoch, b.Worker, b.Deadline, e.Time
+	t.lastStep = -1
+	s.running[b.Trial] = struct{}{}
+	if b.Worker != "" {
+		held := s.byWorker[b.Worker]
+		i, _ := slices.BinarySearch(held, b.Trial)
+		s.byWorker[b.Worker] = slices.Insert(held, i, b.Trial)
+	}
+	return nil
+}
+
+func (s *Study) applyExtended(b Extended) error {
+	t, err := s.findRunning(b.Trial, b.Epoch)
+	if err != nil {
+		return err
+	}
+	t.Deadline = b.Deadline
+	return nil
+}
+
+func (s *Study) applyReported(b Reported) error {
+	t, err := s.findRunning(b.Trial, b.Epoch)
+	if err != nil {
+		return err
+	}
+	for _, r := range b.Reports {
+		if r.Epoch != b.Epoch {
+			return fmt.Errorf("report of epoch %d in epoch %d", r.Epoch, b.Epoch)
+		}
+	}
+	for _, r := range b.Reports {
+		t.lastStep = max(t.lastStep, r.Step)
+	}
+	t.Reports = append(t.Reports, b.Reports...)
+	return nil
+}
+
+func (s *Study) applyExpired(e Event, b Expired) error {
+	t, err := s.findRunning(b.Trial, b.Epoch)
+	if err != nil {
+		return err
+	}
+	s.release(t)
+	t.Expiries++
+	if b.Requeued {
+		s.move(t, Queued)
+		s.queue = append(s.queue, b.Trial)
+		return nil
+	}
+	s.move(t, Failed)
+	t.Outcome = Outcome{State: Failed, Reason: FailedExpired}
+	t.Ended = e.Time
+	return nil
+}
+
+func (s *Study) applyTold(e Event, b Told) error {
+	t, err := s.find(b.Trial)
+	if err != nil {
+		return err
+	}
+	if t.State.Terminal() && !t.provisional() || b.Epoch != t.Epoch {
+		return fmt.Errorf("trial %d is %s in epoch %d, cannot be told for epoch %d", b.Trial, t.State, t.Epoch, b.Epoch)
+	}
+	if !b.Outcome.State.Terminal() {
+		return fmt.Errorf("an outcome cannot be %s", b.Outcome.State)
+	}
+	switch t.State {
+	case Running:
+		s.release(t)
+	case Queued:
+		s.dequeue(b.Trial)
+	}
+	s.move(t, b.Outcome.State)
+	t.Outcome, t.ToldEpoch, t.Ended = b.Outcome, b.Epoch, e.Time
+	t.Attributes = merge(t.Attributes, b.Outcome.Attributes)
+	s.cost += b.Outcome.Cost
+	return nil
+}
+
+func (s *Study) applyToldLate(e Event, b ToldLate) error {
+	t, err := s.find(b.Trial)
+	if err != nil {
+		return err
+	}
+	if b.Epoch < 1 || b.Epoch >= t.Epoch {
+		return fmt.Errorf("epoch %d of trial %d was not taken over", b.Epoch, b.Trial)
+	}
+	t.Late = append(t.Late, LateResult{b.Epoch, e.Time, b.Outcome})
+	return nil
+}
+
+func (s *Study) applyAdded(e Event, b Added) error {
+	if err := s.checkNext(b.Trial); err != nil {
+		return err
+	}
+	if !b.Outcome.State.Terminal() {
+		return fmt.Errorf("an outcome cannot be %s", b.Outcome.State)
+	}
+	s.push(&Trial{Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
+		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1})
+	s.added++
+	return nil
+}
+
+func (s *Study) applyAttributed(b Attributed) error {
+	if b.Trial == OfStudy {
+		s.attributes = merge(s.attributes, b.Attributes)
+		return nil
+	}
+	t, err := s.find(b.Trial)
+	if err != nil {
+		return err
+	}
+	t.Attributes = merge(t.Attributes, b.Attributes)
+	return nil
+}
+
+// checkNext refuses a new trial whose number is not the next one.
+func (s *Study) checkNext(n int) error {
+	if n != len(s.trials) {
+		return fmt.Errorf("the next trial is %d, not %d", len(s.trials), n)
+	}
+	return nil
+}
+
+func (s *Study) find(n int) (*Trial, error) {
+	if n < 0 || n >= len(s.trials) {
+		return nil, &TrialNotFoundError{n, len(s.trials)}
+	}
+	return s.trials[n], nil
+}
+
+func (s *Study) findRunning(n, epoch int) (*Trial, error) {
+	t, err := s.find(n)
+	if err != nil {
+		return nil, err
+	}
+	if t.State != Running || t.Epoch != epoch {
+		return nil, fmt.Errorf("trial %d is %s in epoch %d, not running in epoch %d", n, t.State, t.Epoch, epoch)
+	}
+	return t, nil
+}
+
+func (s *Study) push(t *Trial) {
+	s.trials = append(s.trials, t)
+	s.counts[t.State]++
+}
+
+func (s *Study) move(t *Trial, to TrialState) {
+	s.counts[t.State]--
+	t.State = to
+	s.counts[to]++
+}
+
+// release takes a running trial from its worker.
+func (s *Study) release(t *Trial) {
+	delete(s.running, t.Number)
+	if t.Worker == "" {
+		return
+	}
+	held := s.byWorker[t.Worker]
+	held = slices.DeleteFunc(held, func(n int) bool { return n == t.Number })
+	if len(held) == 0 {
+		delete(s.byWorker, t.Worker)
+		return
+	}
+	s.byWorker[t.Worker] = held
+}
+
+func (s *Study) dequeue(n int) {
+	if len(s.queue) > 0 && s.queue[0] == n { // the common case, without a copy
+		s.queue = s.queue[1:]
+		return
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(q int) bool { return q == n })
+}
+
+// Check recomputes what the study keeps incrementally and says where the two
+// differ: nil if the state is sound. It costs O(trials).
+func (s *Study) Check() error {
+	var counts [Pruned + 1]int
+	running, added, workers := 0, 0, 0
+	for n, t := range s.trials {
+		counts[t.State]++
+		if t.Number != n {
+			return fmt.Errorf("trial %d stands at %d", t.Number, n)
+		}
+		if t.Origin == OriginAdded {
+			added++
+		}
+		_, held := s.running[n]
+		if queued := slices.Contains(s.queue, n); queued != (t.State == Queued) || held != (t.State == Running) {
+			return fmt.Errorf("trial %d is %s, but queued: %t, held: %t", n, t.State, queued, held)
+		}
+		if held {
+			running++
+		}
+		if held && t.Worker != "" {
+			workers++
+			if !slices.Contains(s.byWorker[t.Worker], n) {
+				return fmt.Errorf("trial %d is missing among those of its worker %q", n, t.Worker)
+			}
+		}
+		if t.State.Terminal() != t.Outcome.State.Terminal() || t.State.Terminal() && t.State != t.Outcome.State {
+			return fmt.Errorf("trial %d is %s, its outcome %s", n, t.State, t.Outcome.State)
+		}
+	}
+	listed := 0
+	for held := range maps.Values(s.byWorker) {
+		listed += len(held)
+	}
+	switch {
+	case counts != s.counts:
+		return fmt.Errorf("trials by state: %v, counted %v", s.counts, counts)
+	case running != len(s.running) || added != s.added || workers != listed || counts[Queued] != len(s.queue):
+		return fmt.Errorf("running %d, added %d, of named workers %d, queued %d; kept: %d, %d, %d, %d",
+			running, added, workers, counts[Queued], len(s.running), s.added, listed, len(s.queue))
+	}
+	return nil
+}

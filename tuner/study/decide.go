@@ -1,0 +1,337 @@
+package study
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+func (c Create) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	if s.position != 0 {
+		return Reply{}, nil, ErrExists
+	}
+	spec, err := c.Spec.normalize()
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	return Reply{}, []Body{Created{Spec: spec}}, nil
+}
+
+func (c Pause) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	if s.finished != nil {
+		return Reply{}, nil, s.finishedError()
+	}
+	if s.paused {
+		return Reply{}, nil, nil
+	}
+	return Reply{}, []Body{Paused{}}, nil
+}
+
+func (c Resume) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	if s.finished != nil {
+		return Reply{}, nil, s.finishedError()
+	}
+	if !s.paused {
+		return Reply{}, nil, nil
+	}
+	return Reply{}, []Body{Resumed{}}, nil
+}
+
+func (c Finish) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	switch c.Reason {
+	case FinishedUser, FinishedGap, FinishedExhausted:
+	case FinishedTime:
+		if !s.TimeOver(now) {
+			return Reply{}, nil, invalid("reason", c.Reason, "the study's time is not over", "use user to end it early")
+		}
+	default:
+		return Reply{}, nil, invalid("reason", c.Reason, "must be user, gap, exhausted or time", "")
+	}
+	if err := checkText("detail", c.Detail, MaxTextBytes); err != nil {
+		return Reply{}, nil, err
+	}
+	if s.finished != nil {
+		if s.finished.Reason == c.Reason {
+			return Reply{}, nil, nil
+		}
+		return Reply{}, nil, s.finishedError()
+	}
+	return Reply{}, []Body{Finished{c.Reason, c.Detail}}, nil
+}
+
+func (c Enqueue) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	if err := s.open(now); err != nil {
+		return Reply{}, nil, err
+	}
+	if err := s.spec.Space.Validate(c.Config); err != nil {
+		return Reply{}, nil, err
+	}
+	if err := checkAttributes("attributes", nil, c.Attributes); err != nil {
+		return Reply{}, nil, err
+	}
+	if s.trialBudget() == 0 {
+		return Reply{}, nil, s.budgetError()
+	}
+	n := len(s.trials)
+	return Reply{Trials: []int{n}}, []Body{Enqueued{n, c.Config, merge(nil, c.Attributes)}}, nil
+}
+
+func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	if err := s.open(now); err != nil {
+		return Reply{}, nil, err
+	}
+	if err := s.spec.Space.Validate(c.Config); err != nil {
+		return Reply{}, nil, err
+	}
+	outcome, err := s.spec.normalizeOutcome(c.Outcome)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	attributes := merge(c.Attributes, outcome.Attributes)
+	if err := checkAttributes("attributes", nil, attributes); err != nil {
+		return Reply{}, nil, err
+	}
+	if len(c.Reports) > MaxReports {
+		return Reply{}, nil, invalid("reports", len(c.Reports), "a trial has at most 100000 reports", "")
+	}
+	reports, err := s.spec.normalizeReports(c.Reports)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	n := len(s.trials)
+	if reports, err = newReports(&Trial{Number: n}, reports); err != nil {
+		return Reply{}, nil, err
+	}
+	if n >= MaxTrials {
+		return Reply{}, nil, s.budgetError()
+	}
+	return Reply{Trials: []int{n}}, []Body{Added{n, c.Config, reports, outcome, merge(nil, attributes)}}, nil
+}
+
+func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	deadline, err := c.check(s, now)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	var bodies []Body
+	answered := s.requests[c.RequestID].trials // by an earlier send, cut short
+	trials := slices.Clone(answered)
+	if c.Worker != "" && !c.New {
+		for _, n := range s.byWorker[c.Worker] {
+			if len(trials) == c.Count {
+				break
+			}
+			if slices.Contains(answered, n) {
+				continue
+			}
+			t := s.trials[n]
+			trials = append(trials, n)
+			bodies = append(bodies, Extended{n, t.Epoch, later(t.Deadline, deadline)})
+		}
+	}
+	for _, n := range s.queue {
+		if len(trials) == c.Count {
+			break
+		}
+		trials = append(trials, n)
+		bodies = append(bodies, Started{n, s.trials[n].Epoch + 1, c.Worker, deadline, nil})
+	}
+	missing := min(c.Count-len(trials), s.trialBudget())
+	if len(trials) == 0 && missing == 0 {
+		return Reply{}, nil, s.budgetError()
+	}
+	return Reply{Trials: trials, Missing: missing}, bodies, nil
+}
+
+// check validates the ask and returns the deadline of its leases.
+func (c Ask) check(s *Study, now time.Time) (time.Time, error) {
+	if err := s.open(now); err != nil {
+		return time.Time{}, err
+	}
+	if s.paused {
+		return time.Time{}, ErrPaused
+	}
+	if c.Count < 1 || c.Count > MaxCount {
+		return time.Time{}, invalid("count", c.Count, "must be 1 to 1000", "")
+	}
+	if c.Worker != "" {
+		if err := checkName("worker", c.Worker); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return s.deadline(now, c.Lease)
+}
+
+func (c Start) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	deadline, err := c.Ask.check(s, now)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	if c.Trial != len(s.trials) {
+		return Reply{}, nil, invalid("trial", c.Trial, "must be the study's next number", "")
+	}
+	if s.trialBudget() == 0 {
+		return Reply{}, nil, s.budgetError()
+	}
+	if err := s.checkSuggestion(c.Suggestion); err != nil {
+		return Reply{}, nil, err
+	}
+	suggestion := c.Suggestion
+	return Reply{Trials: []int{c.Trial}}, []Body{Started{c.Trial, 1, c.Ask.Worker, deadline, &suggestion}}, nil
+}
+
+func (c Heartbeat) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	t, err := s.held(c.Trial, c.Epoch)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	deadline, err := s.deadline(now, c.Lease)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	return Reply{Trials: []int{c.Trial}}, []Body{Extended{c.Trial, t.Epoch, later(t.Deadline, deadline)}}, nil
+}
+
+func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	t, err := s.held(c.Trial, c.Epoch)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	if len(c.Reports) < 1 || len(c.Reports) > MaxReportBatch {
+		return Reply{}, nil, invalid("reports", len(c.Reports), "must be 1 to 1000 of them", "split the batch")
+	}
+	reports, err := s.spec.normalizeReports(c.Reports)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	if reports, err = newReports(t, reports); err != nil {
+		return Reply{}, nil, err
+	}
+	reply := Reply{Trials: []int{c.Trial}}
+	if len(reports) == 0 {
+		return reply, nil, nil
+	}
+	if len(t.Reports)+len(reports) > MaxReports {
+		return Reply{}, nil, invalid("reports", len(t.Reports)+len(reports), "a trial has at most 100000 reports", "report less often")
+	}
+	return reply, []Body{Reported{c.Trial, t.Epoch, reports}}, nil
+}
+
+func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	if _, ok := s.Trial(c.Trial); !ok {
+		return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+	}
+	reply := Reply{Trials: []int{c.Trial}}
+	t := s.trials[c.Trial]
+	if t.State != Running || t.Epoch != c.Epoch {
+		return reply, nil, nil
+	}
+	requeued := t.Expiries < s.spec.MaxRetries
+	bodies := []Body{Expired{c.Trial, c.Epoch, requeued}}
+	if !requeued {
+		bodies = s.thenFinish(bodies, now, t, 0)
+	}
+	return reply, bodies, nil
+}
+
+func (c SetAttributes) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	have := s.attributes
+	if c.Trial != OfStudy {
+		t, ok := s.Trial(c.Trial)
+		if !ok {
+			return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+		}
+		have = t.Attributes
+	}
+	if err := checkAttributes("attributes", have, c.Attributes); err != nil {
+		return Reply{}, nil, err
+	}
+	return Reply{}, []Body{Attributed{c.Trial, maps.Clone(c.Attributes)}}, nil
+}
+
+func (c Anchor) decide(s *Study, _ time.Time) (Reply, []Body, error) {
+	own := s.position + 1
+	switch {
+	case len(c.Model) > MaxModelBytes:
+		return Reply{}, nil, invalid("model", len(c.Model), "at most 16 MiB", "")
+	case c.Seen > s.position:
+		return Reply{}, nil, invalid("seen", c.Seen, "must not be beyond the log", "")
+	case c.Effective < own:
+		return Reply{}, nil, invalid("effective", c.Effective, "must not be before the model event itself", "")
+	case len(s.anchors) > 0 && c.Effective < s.anchors[len(s.anchors)-1].Effective:
+		return Reply{}, nil, invalid("effective", c.Effective, "must not be before the previous model's", "")
+	}
+	return Reply{}, []Body{Anchored(c)}, nil
+}
+
+// open returns an error if the study takes no more trials.
+func (s *Study) open(now time.Time) error {
+	if s.finished != nil {
+		return s.finishedError()
+	}
+	if s.TimeOver(now) {
+		return &FinishedError{Reason: FinishedTime}
+	}
+	return nil
+}
+
+func (s *Study) finishedError() error {
+	return &FinishedError{s.finished.Reason, s.finished.Detail}
+}
+
+// held returns trial n if it runs under the lease of the given epoch, or of any
+// if epoch is 0.
+func (s *Study) held(n, epoch int) (*Trial, error) {
+	if n < 0 || n >= len(s.trials) {
+		return nil, &TrialNotFoundError{n, len(s.trials)}
+	}
+	t := s.trials[n]
+	if epoch != 0 && epoch != t.Epoch {
+		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
+	}
+	if t.State != Running {
+		return nil, &TrialStateError{n, t.State, "it is not running", "stop working on it, or ask for a trial"}
+	}
+	return t, nil
+}
+
+// deadline of a lease taken now for the given time, 0 for the study's.
+func (s *Study) deadline(now time.Time, lease time.Duration) (time.Time, error) {
+	if lease == 0 {
+		lease = s.spec.Lease
+	}
+	if lease < MinLease || lease > MaxLease {
+		return time.Time{}, invalid("lease", lease, "must be 1s to 8784h", "")
+	}
+	return now.Add(lease), nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// thenFinish adds to the bodies that end trial t a Finished, if with it a limit
+// of the study is reached. cost is what t adds to the study's.
+func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64) []Body {
+	if s.finished != nil {
+		return bodies
+	}
+	others := len(s.running) + len(s.queue)
+	if !t.State.Terminal() {
+		others--
+	}
+	made := len(s.trials) - s.added
+	switch {
+	case s.spec.MaxCost > 0 && s.cost+cost >= s.spec.MaxCost:
+		return append(bodies, Finished{Reason: FinishedCost})
+	case s.TimeOver(now):
+		return append(bodies, Finished{Reason: FinishedTime})
+	case s.spec.MaxTrials > 0 && made >= s.spec.MaxTrials && others == 0:
+		return append(bodies, Finished{Reason: FinishedTrials})
+	default:
+		return bodies
+	}
+}

@@ -1,0 +1,137 @@
+package study
+
+import (
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// Position counts the events of one study's log: the first event, [Created],
+// has position 1; position 0 is the empty log.
+type Position uint64
+
+// Event is one thing that happened in a study. Events are values: nobody
+// changes one after it was made, and slices and maps inside are shared.
+type Event struct {
+	Time    time.Time // wall clock of the decision, UTC; order is by position, never by time
+	Request Request   // the request this event answers; zero if it had no id
+	Body    Body
+}
+
+// Body is what happened; exactly one of the types of this package that
+// implement it.
+type Body interface{ isBody() }
+
+// Created is the first event of every study and the only one of its kind.
+type Created struct{ Spec Spec }
+
+// Paused says that the study hands out no trials until Resumed.
+type Paused struct{}
+
+// Resumed ends a pause.
+type Resumed struct{}
+
+// Finished says that the study hands out no more trials, ever. Running trials
+// may still be told.
+type Finished struct {
+	Reason FinishReason
+	Detail string // for people; may be empty
+}
+
+// Enqueued is a configuration that a user wants tried, waiting as a queued trial.
+type Enqueued struct {
+	Trial      int
+	Config     space.Config
+	Attributes Attributes
+}
+
+// Started hands a trial to a worker under a lease. Epoch 1 of a trial that was
+// never queued is a suggestion and carries its configuration; otherwise the
+// trial comes from the queue and Suggestion is nil.
+type Started struct {
+	Trial      int
+	Epoch      int
+	Worker     string // empty for an unnamed worker
+	Deadline   time.Time
+	Suggestion *Suggestion
+}
+
+// Extended moves the deadline of a running trial's lease.
+type Extended struct {
+	Trial    int
+	Epoch    int
+	Deadline time.Time
+}
+
+// Reported adds intermediate values to a running trial.
+type Reported struct {
+	Trial   int
+	Epoch   int
+	Reports []Report
+}
+
+// Expired ends the lease of a running trial. Requeued says whether the trial
+// waits for another worker or has failed(expired).
+type Expired struct {
+	Trial    int
+	Epoch    int
+	Requeued bool
+}
+
+// Told gives a trial its outcome.
+type Told struct {
+	Trial   int
+	Epoch   int // of the lease it was told under; 0 for a queued trial that was cancelled
+	Outcome Outcome
+}
+
+// ToldLate keeps an outcome told under a lease that somebody else took over.
+type ToldLate struct {
+	Trial   int
+	Epoch   int
+	Outcome Outcome
+}
+
+// Added is a finished trial that was run elsewhere.
+type Added struct {
+	Trial      int
+	Config     space.Config
+	Reports    []Report // Epoch 0
+	Outcome    Outcome
+	Attributes Attributes
+}
+
+// Attributed sets attributes of a trial, or of the study where Trial is
+// [OfStudy]. A key given an empty value is removed.
+type Attributed struct {
+	Trial      int
+	Attributes Attributes
+}
+
+// OfStudy stands in place of a trial number for the study itself.
+const OfStudy = -1
+
+// Anchored is a rebuild of the proposer's model: hyper-parameters, dictionary
+// and whatever else a restart needs, in the proposer's own encoding. The model
+// was computed from the log up to Seen and is used for suggestions from
+// position Effective on.
+type Anchored struct {
+	Seen      Position
+	Effective Position
+	Model     []byte
+}
+
+func (Created) isBody()    {}
+func (Paused) isBody()     {}
+func (Resumed) isBody()    {}
+func (Finished) isBody()   {}
+func (Enqueued) isBody()   {}
+func (Started) isBody()    {}
+func (Extended) isBody()   {}
+func (Reported) isBody()   {}
+func (Expired) isBody()    {}
+func (Told) isBody()       {}
+func (ToldLate) isBody()   {}
+func (Added) isBody()      {}
+func (Attributed) isBody() {}
+func (Anchored) isBody()   {}

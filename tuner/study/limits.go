@@ -1,0 +1,23 @@
+package study
+
+import "time"
+
+// The limits of what a study takes in; all are inclusive. Names and values of
+// parameters have theirs in package space.
+const (
+	MaxNameBytes       = 128        // a metric, worker, attribute key or request id
+	MaxTextBytes       = 4 << 10    // a message, a finish detail, a phase
+	MaxOptionsBytes    = 64 << 10   // a component's options
+	MaxAttributesBytes = 64 << 10   // keys and values of one trial, or of the study
+	MaxMetrics         = 64         // of one outcome or one report
+	MaxReplicates      = 10_000     // values of one metric
+	MaxReports         = 100_000    // of one trial, all epochs
+	MaxReportBatch     = 1_000      // reports in one command
+	MaxCount           = 1_000      // trials in one ask
+	MaxTrials          = 10_000_000 // of one study
+	MaxModelBytes      = 16 << 20   // one model event
+	MaxRetriesLimit    = 1_000
+	MinLease           = time.Second
+	MaxLease           = 366 * 24 * time.Hour
+	DefaultLease       = time.Hour
+)

@@ -1,0 +1,361 @@
+package study
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// normalize checks a spec and fills in its defaults.
+func (c Spec) normalize() (Spec, error) {
+	if c.Space == nil {
+		return c, invalid("space", "none", "a study needs a search space", "")
+	}
+	if err := checkObjectives(c.Objectives); err != nil {
+		return c, err
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	switch {
+	case c.MaxTrials < 0 || c.MaxTrials > MaxTrials:
+		return c, invalid("max_trials", c.MaxTrials, "must be 0 (no limit) to 10000000", "")
+	case c.Timeout < 0:
+		return c, invalid("timeout", c.Timeout, "must not be negative", "use 0 for no limit")
+	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 1):
+		return c, invalid("max_cost", c.MaxCost, "must be finite and not negative", "use 0 for no limit")
+	case c.Lease < MinLease || c.Lease > MaxLease:
+		return c, invalid("lease", c.Lease, "must be 1s to 8784h", "")
+	case c.MaxRetries < 0 || c.MaxRetries > MaxRetriesLimit:
+		return c, invalid("max_retries", c.MaxRetries, "must be 0 to 1000", "")
+	}
+	for field, p := range map[string]Component{"proposer": c.Proposer, "pruner": c.Pruner} {
+		if err := p.check(field); err != nil {
+			return c, err
+		}
+	}
+	if err := checkAttributes("attributes", nil, c.Attributes); err != nil {
+		return c, err
+	}
+	c.Objectives = slices.Clone(c.Objectives)
+	c.Attributes = merge(nil, c.Attributes)
+	return c, nil
+}
+
+func checkObjectives(objectives []Objective) error {
+	if len(objectives) < 1 || len(objectives) > MaxMetrics {
+		return invalid("objectives", len(objectives), "must be 1 to 64 of them", "")
+	}
+	for i, o := range objectives {
+		field := fmt.Sprintf("objectives[%d]", i)
+		if err := checkName(field+".name", o.Name); err != nil {
+			return err
+		}
+		if o.Direction != Minimize && o.Direction != Maximize {
+			return invalid(field+".direction", o.Direction, "must be minimize or maximize", "")
+		}
+		if slices.ContainsFunc(objectives[:i], func(p Objective) bool { return p.Name == o.Name }) {
+			return invalid(field+".name", o.Name, "is the name of an earlier objective", "give each its own name")
+		}
+	}
+	return nil
+}
+
+func (p Component) check(field string) error {
+	if p.Name != "" {
+		if err := checkName(field+".name", p.Name); err != nil {
+			return err
+		}
+	}
+	if p.Options == "" {
+		return nil
+	}
+	if err := checkText(field+".options", p.Options, MaxOptionsBytes); err != nil {
+		return err
+	}
+	if !json.Valid([]byte(p.Options)) || p.Options[0] != '{' {
+		return invalid(field+".options", p.Options, "must be a JSON object", "")
+	}
+	return nil
+}
+
+// normalizeOutcome checks a told outcome, orders its metrics, and applies the
+// rules for numbers that are not numbers.
+func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
+	switch o.State {
+	case Completed, Infeasible, Pruned:
+		if o.Reason != FailedNone {
+			return o, invalid("reason", o.Reason, "only failed trials have one", "put the text into the message")
+		}
+	case Failed:
+		switch o.Reason {
+		case FailedNone:
+			o.Reason = FailedCrash
+		case FailedCrash, FailedCancelled, FailedNaN:
+		default:
+			return o, invalid("reason", o.Reason, "must be crash, cancelled or nan", "")
+		}
+	default:
+		return o, invalid("state", o.State, "must be completed, failed, infeasible or pruned", "")
+	}
+	if err := checkText("message", o.Message, MaxTextBytes); err != nil {
+		return o, err
+	}
+	if !(o.Cost >= 0) || math.IsInf(o.Cost, 1) {
+		return o, invalid("cost", o.Cost, "must be finite and not negative", "leave it out if it is not known")
+	}
+	metrics, nan, err := c.normalizeMetrics(o.Metrics)
+	if err != nil {
+		return o, err
+	}
+	o.Metrics = metrics
+	o.Attributes = maps.Clone(o.Attributes)
+	if o.State == Completed {
+		for _, obj := range c.Objectives {
+			if _, ok := o.Metric(obj.Name); !ok {
+				return o, invalid("metrics", strings.Join(metricNames(metrics), ", "),
+					fmt.Sprintf("a completed trial has all objectives, and %s is missing", obj.Name), "tell it too, or tell that the trial failed")
+			}
+		}
+	}
+	if nan && (o.State == Completed || o.State == Pruned) {
+		o.State, o.Reason = Failed, FailedNaN
+	}
+	return o, nil
+}
+
+func metricNames(metrics []Metric) []string {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// normalizeMetrics returns a checked copy in order of name, and whether an
+// objective is NaN.
+func (c Spec) normalizeMetrics(metrics []Metric) (out []Metric, nan bool, err error) {
+	if len(metrics) > MaxMetrics {
+		return nil, false, invalid("metrics", len(metrics), "at most 64 of them", "")
+	}
+	out = slices.Clone(metrics)
+	slices.SortFunc(out, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range out {
+		m := &out[i]
+		field := "metrics." + m.Name
+		if err := checkName("metrics", m.Name); err != nil {
+			return nil, false, err
+		}
+		if i > 0 && out[i-1].Name == m.Name {
+			return nil, false, invalid(field, "twice", "each metric is told once", "tell replicates as several values of one metric")
+		}
+		if len(m.Values) < 1 || len(m.Values) > MaxReplicates {
+			return nil, false, invalid(field, len(m.Values), "must have 1 to 10000 values", "")
+		}
+		if m.HasStdErr && len(m.Values) != 1 {
+			return nil, false, invalid(field+".stderr", m.StdErr, "goes with exactly one value", "tell the replicates alone, or their mean with its standard error")
+		}
+		if !m.HasStdErr {
+			m.StdErr = 0
+		}
+		if !(m.StdErr >= 0) || math.IsInf(m.StdErr, 1) {
+			return nil, false, invalid(field+".stderr", m.StdErr, "must be finite and not negative", "leave it out if it is not known")
+		}
+		m.Values = slices.Clone(m.Values)
+		for _, v := range m.Values {
+			if err := c.checkValue(field, m.Name, v); err != nil {
+				return nil, false, err
+			}
+			nan = nan || math.IsNaN(v)
+		}
+	}
+	return out, nan, nil
+}
+
+// checkValue applies the rules for NaN and ±Inf to one value of a metric.
+func (c Spec) checkValue(field, name string, v float64) error {
+	i := slices.IndexFunc(c.Objectives, func(o Objective) bool { return o.Name == name })
+	switch {
+	case i < 0 && (math.IsNaN(v) || math.IsInf(v, 0)):
+		return invalid(field, v, "must be finite, because it is not an objective", "leave it out")
+	case i >= 0 && c.Objectives[i].Direction.goodInfinity(v):
+		return invalid(field, v, fmt.Sprintf("the best possible value of an objective to %s cannot be measured", c.Objectives[i].Direction),
+			"tell that the trial failed")
+	default:
+		return nil
+	}
+}
+
+// normalizeReports returns a checked copy with the values in order of name.
+func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
+	out := slices.Clone(reports)
+	for i := range out {
+		r := &out[i]
+		field := fmt.Sprintf("reports[%d]", i)
+		if r.Step < 0 {
+			return nil, invalid(field+".step", r.Step, "must not be negative", "")
+		}
+		if len(r.Values) < 1 || len(r.Values) > MaxMetrics {
+			return nil, invalid(field+".values", len(r.Values), "must be 1 to 64 of them", "")
+		}
+		r.Values = slices.Clone(r.Values)
+		slices.SortFunc(r.Values, func(a, b NamedValue) int { return cmp.Compare(a.Name, b.Name) })
+		for j, v := range r.Values {
+			if err := checkName(field+".values", v.Name); err != nil {
+				return nil, err
+			}
+			if j > 0 && r.Values[j-1].Name == v.Name {
+				return nil, invalid(field+"."+v.Name, "twice", "each metric is reported once a step", "")
+			}
+			if err := c.checkValue(field+"."+v.Name, v.Name, v.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// newReports returns what the trial's current epoch does not have yet of the
+// reports, stamped with that epoch.
+func newReports(t *Trial, reports []Report) ([]Report, error) {
+	current, top := t.CurrentReports(), t.lastStep
+	if len(current) == 0 {
+		top = -1
+	}
+	var out []Report
+	for _, r := range reports {
+		r.Epoch = t.Epoch
+		if r.Step <= top {
+			fresh := r.Values[:0:0]
+			for _, v := range r.Values {
+				stored, ok := findReport(current, r.Step, v.Name)
+				if !ok {
+					stored, ok = findReport(out, r.Step, v.Name)
+				}
+				switch {
+				case !ok:
+					fresh = append(fresh, v)
+				case !sameFloat(stored, v.Value):
+					return nil, &ReportConflictError{t.Number, r.Step, v.Name, stored}
+				}
+			}
+			if r.Values = fresh; len(fresh) == 0 {
+				continue
+			}
+		}
+		top = max(top, r.Step)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func findReport(reports []Report, step int64, name string) (float64, bool) {
+	for _, r := range slices.Backward(reports) {
+		if r.Step != step {
+			continue
+		}
+		for _, v := range r.Values {
+			if v.Name == name {
+				return v.Value, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// checkSuggestion checks what a proposer made; its faults are ours, but a
+// proposer must not be able to store nonsense.
+func (s *Study) checkSuggestion(g Suggestion) error {
+	if err := s.spec.Space.Validate(g.Config); err != nil {
+		return err
+	}
+	if g.Seen > s.position {
+		return invalid("suggestion.seen", g.Seen, "must not be beyond the log", "")
+	}
+	if err := checkText("suggestion.phase", g.Phase, MaxTextBytes); err != nil {
+		return err
+	}
+	for field, xs := range map[string][]float64{"mean": g.Mean, "stddev": g.StdDev} {
+		if len(xs) != 0 && len(xs) != len(s.spec.Objectives) {
+			return invalid("suggestion."+field, len(xs), "must have a value for each objective, or none", "")
+		}
+		if slices.ContainsFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+			return invalid("suggestion."+field, fmt.Sprint(xs), "must be finite", "")
+		}
+	}
+	return nil
+}
+
+func checkName(field, s string) error {
+	switch {
+	case s == "":
+		return invalid(field, s, "must not be empty", "")
+	case len(s) > MaxNameBytes:
+		return invalid(field, s, "must be at most 128 bytes", "shorten it")
+	}
+	return checkText(field, s, MaxNameBytes)
+}
+
+// checkText refuses what is too long, not UTF-8, or would play tricks on a
+// terminal. Tabs and line breaks are welcome in longer texts.
+func checkText(field, s string, limit int) error {
+	if len(s) > limit {
+		return invalid(field, s, fmt.Sprintf("must be at most %d bytes", limit), "shorten it")
+	}
+	if !utf8.ValidString(s) {
+		return invalid(field, s, "must be UTF-8", "")
+	}
+	for _, r := range s {
+		control := unicode.IsControl(r) && (limit <= MaxNameBytes || r != '\n' && r != '\t' && r != '\r')
+		if control || unicode.Is(unicode.Bidi_Control, r) {
+			return invalid(field, s, fmt.Sprintf("must not contain the control character %U", r), "remove it")
+		}
+	}
+	return nil
+}
+
+// checkAttributes checks attributes that are to be merged into those there are.
+func checkAttributes(field string, have, set Attributes) error {
+	size := 0
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if err := checkName(field, k); err != nil {
+			return err
+		}
+		if err := checkText(field+"."+k, set[k], MaxAttributesBytes); err != nil {
+			return err
+		}
+	}
+	for k, v := range merge(have, set) {
+		size += len(k) + len(v)
+	}
+	if size > MaxAttributesBytes {
+		return invalid(field, size, "keys and values must be at most 65536 bytes together", "keep large texts elsewhere and store where")
+	}
+	return nil
+}
+
+// merge returns a new map of have with set laid over it; an empty value removes
+// its key. The result is nil if nothing is left.
+func merge(have, set Attributes) Attributes {
+	out := maps.Clone(have)
+	for k, v := range set {
+		if v == "" {
+			delete(out, k)
+			continue
+		}
+		if out == nil {
+			out = make(Attributes, len(set))
+		}
+		out[k] = v
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Outcome is how a trial ended.
+type Outcome struct {
+	State   TrialState // Completed, Failed, Infeasible or Pruned
+	Reason  FailReason // of a Failed trial
+	Message string     // for people: what failed, why infeasible
+	Metrics []Metric   // ordered by name; all objectives if Completed
+	// Cost is what the trial cost, in the unit of Spec.MaxCost; 0 if not told.
+	Cost float64
+	// Attributes are set on the trial together with the outcome.
+	Attributes Attributes
+}
+
+// FailReason tells why a trial failed.
+type FailReason uint8
+
+// The reasons. FailedNone belongs to outcomes that are not failures.
+const (
+	FailedNone      FailReason = iota
+	FailedCrash                // the worker said so
+	FailedExpired              // its lease expired and no retry was left; nobody told it
+	FailedCancelled            // somebody called it off
+	FailedNaN                  // an objective was NaN
+)
+
+// String returns the reason in lower case.
+func (r FailReason) String() string {
+	switch r {
+	case FailedNone:
+		return "none"
+	case FailedCrash:
+		return "crash"
+	case FailedExpired:
+		return "expired"
+	case FailedCancelled:
+		return "cancelled"
+	case FailedNaN:
+		return "nan"
+	default:
+		return fmt.Sprintf("FailReason(%d)", uint8(r))
+	}
+}
+
+// Metric is one measured quantity of a finished trial: one value, several
+// replicates, or one value with its standard error.
+type Metric struct {
+	Name      string
+	Values    []float64 // at least one
+	StdErr    float64   // of the one value, if HasStdErr; finite, ≥ 0
+	HasStdErr bool
+}
+
+// Mean is the arithmetic mean of the values: NaN if one of them is, and free of
+// overflow for finite values.
+func (m Metric) Mean() float64 {
+	n := float64(len(m.Values))
+	var sum float64
+	for _, v := range m.Values {
+		sum += v
+	}
+	if !math.IsInf(sum, 0) {
+		return sum / n
+	}
+	sum = 0 // the sum overflowed, or a value is infinite: divide first
+	for _, v := range m.Values {
+		sum += v / n
+	}
+	return sum
+}
+
+// StandardError of the mean: as told, or from replicates (s/√r, r ≥ 2). ok is
+// false where neither is there.
+func (m Metric) StandardError() (se float64, ok bool) {
+	if m.HasStdErr {
+		return m.StdErr, true
+	}
+	r := float64(len(m.Values))
+	if r < 2 {
+		return 0, false
+	}
+	mean := m.Mean()
+	var norm float64 // ‖values − mean‖₂ without overflow
+	for _, v := range m.Values {
+		norm = math.Hypot(norm, v-mean)
+	}
+	se = norm / math.Sqrt(r*(r-1))
+	return se, !math.IsNaN(se) && !math.IsInf(se, 0)
+}
+
+// Metric returns the named metric; ok is false if o has none.
+func (o Outcome) Metric(name string) (m Metric, ok bool) {
+	for _, m := range o.Metrics {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Equal tells whether o and p say the same. NaN equals NaN.
+func (o Outcome) Equal(p Outcome) bool {
+	return o.State == p.State && o.Reason == p.Reason && o.Message == p.Message &&
+		sameFloat(o.Cost, p.Cost) && maps.Equal(o.Attributes, p.Attributes) &&
+		slices.EqualFunc(o.Metrics, p.Metrics, Metric.Equal)
+}
+
+// Equal tells whether m and q say the same. NaN equals NaN.
+func (m Metric) Equal(q Metric) bool {
+	return m.Name == q.Name && m.HasStdErr == q.HasStdErr && sameFloat(m.StdErr, q.StdErr) &&
+		slices.EqualFunc(m.Values, q.Values, sameFloat)
+}
+
+func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
+
+// String says what happened in a few words: completed value=0.3, failed(crash): out of memory.
+func (o Outcome) String() string {
+	s := o.State.String()
+	if o.State == Failed {
+		s += "(" + o.Reason.String() + ")"
+	}
+	for _, m := range o.Metrics {
+		s += fmt.Sprintf(" %s=%g", m.Name, m.Mean())
+		if se, ok := m.StandardError(); ok {
+			s += fmt.Sprintf("±%.2g", se)
+		}
+	}
+	if o.Message != "" {
+		s += ": " + o.Message
+	}
+	return s
+}

@@ -1,0 +1,260 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// Request identifies the command that an event answers.
+type Request struct {
+	ID string // chosen by the client, unique per study; empty for none
+	// Fingerprint of the command's content, to tell a retry from a reuse.
+	Fingerprint uint64
+}
+
+// RequestRetention is how long, at least, the ids of requests that neither made,
+// handed out nor ended a trial are remembered.
+const RequestRetention = 24 * time.Hour
+
+// requestRecord remembers what a request did.
+type requestRecord struct {
+	fingerprint uint64
+	trials      []int
+	late        bool
+	keep        bool // as long as the study lives
+}
+
+// requestAge is an entry of the list of requests that may be forgotten.
+type requestAge struct {
+	id string
+	at time.Time
+}
+
+// forgettable tells whether a request's id may be dropped after
+// RequestRetention: its effect neither made, handed out nor ended a trial.
+func forgettable(b Body) bool {
+	switch b.(type) {
+	case Paused, Resumed, Finished, Reported, Attributed:
+		return true
+	default:
+		return false
+	}
+}
+
+// remember notes the request of an event that was just applied.
+func (s *Study) remember(e Event) {
+	for len(s.aging) > 0 && e.Time.Sub(s.aging[0].at) > RequestRetention {
+		if id := s.aging[0].id; !s.requests[id].keep {
+			delete(s.requests, id)
+		}
+		s.aging = s.aging[1:]
+	}
+	if e.Request.ID == "" {
+		return
+	}
+	r, known := s.requests[e.Request.ID]
+	r.fingerprint = e.Request.Fingerprint
+	if n, ok := trialOf(e.Body); ok && !slices.Contains(r.trials, n) {
+		r.trials = append(slices.Clip(r.trials), n)
+	}
+	_, late := e.Body.(ToldLate)
+	r.late = r.late || late
+	r.keep = r.keep || !forgettable(e.Body)
+	s.requests[e.Request.ID] = r
+	if !known && !r.keep {
+		s.aging = append(s.aging, requestAge{e.Request.ID, e.Time})
+	}
+}
+
+// trialOf returns the trial that an event is about.
+func trialOf(b Body) (int, bool) {
+	switch b := b.(type) {
+	case Enqueued:
+		return b.Trial, true
+	case Started:
+		return b.Trial, true
+	case Extended:
+		return b.Trial, true
+	case Reported:
+		return b.Trial, true
+	case Expired:
+		return b.Trial, true
+	case Told:
+		return b.Trial, true
+	case ToldLate:
+		return b.Trial, true
+	case Added:
+		return b.Trial, true
+	case Attributed:
+		return b.Trial, b.Trial != OfStudy
+	default:
+		return 0, false
+	}
+}
+
+// digest folds a command's content into a fingerprint. Every field is written
+// with its length or in fixed size, so that no two contents collide by
+// concatenation.
+type digest struct{ h hash.Hash }
+
+func fingerprint(c identified) uint64 {
+	d := &digest{sha256.New()}
+	c.digest(d)
+	return binary.LittleEndian.Uint64(d.h.Sum(nil))
+}
+
+func (d *digest) uint(x uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], x)
+	d.h.Write(b[:])
+}
+
+func (d *digest) int(n int)                { d.uint(uint64(n)) }
+func (d *digest) float(x float64)          { d.uint(canonicalBits(x)) }
+func (d *digest) text(s string)            { d.int(len(s)); d.h.Write([]byte(s)) }
+func (d *digest) duration(t time.Duration) { d.uint(uint64(t)) }
+
+func (d *digest) bool(b bool) {
+	if b {
+		d.uint(1)
+	} else {
+		d.uint(0)
+	}
+}
+
+func (d *digest) attributes(a Attributes) {
+	d.int(len(a))
+	for _, k := range slices.Sorted(maps.Keys(a)) {
+		d.text(k)
+		d.text(a[k])
+	}
+}
+
+func (d *digest) config(c space.Config) {
+	d.int(c.Len())
+	for name, v := range c.All() {
+		d.text(name)
+		d.int(int(v.Kind()))
+		d.text(v.String())
+	}
+}
+
+func (d *digest) reports(reports []Report) {
+	d.int(len(reports))
+	for _, r := range reports {
+		d.uint(uint64(r.Step))
+		d.int(len(r.Values))
+		for _, v := range r.Values {
+			d.text(v.Name)
+			d.float(v.Value)
+		}
+	}
+}
+
+func (d *digest) outcome(o Outcome) {
+	d.int(int(o.State))
+	d.int(int(o.Reason))
+	d.text(o.Message)
+	d.int(len(o.Metrics))
+	for _, m := range o.Metrics {
+		d.text(m.Name)
+		d.int(len(m.Values))
+		for _, v := range m.Values {
+			d.float(v)
+		}
+		d.bool(m.HasStdErr)
+		d.float(m.StdErr)
+	}
+	d.float(o.Cost)
+	d.attributes(o.Attributes)
+}
+
+// canonicalBits maps every NaN to one.
+func canonicalBits(x float64) uint64 {
+	if x != x {
+		x = math.NaN()
+	}
+	return math.Float64bits(x)
+}
+
+func (c Create) digest(d *digest) {
+	d.text("create")
+	d.text(spaceText(c.Spec.Space))
+	d.int(len(c.Spec.Objectives))
+	for _, o := range c.Spec.Objectives {
+		d.text(o.Name)
+		d.int(int(o.Direction))
+	}
+	d.int(c.Spec.MaxTrials)
+	d.duration(c.Spec.Timeout)
+	d.float(c.Spec.MaxCost)
+	d.duration(c.Spec.Lease)
+	d.int(c.Spec.MaxRetries)
+	d.uint(c.Spec.Seed)
+	for _, p := range []Component{c.Spec.Proposer, c.Spec.Pruner} {
+		d.text(p.Name)
+		d.text(p.Options)
+	}
+	d.attributes(c.Spec.Attributes)
+}
+
+func (c Pause) digest(d *digest)  { d.text("pause") }
+func (c Resume) digest(d *digest) { d.text("resume") }
+
+func (c Finish) digest(d *digest) {
+	d.text("finish")
+	d.int(int(c.Reason))
+	d.text(c.Detail)
+}
+
+func (c Enqueue) digest(d *digest) {
+	d.text("enqueue")
+	d.config(c.Config)
+	d.attributes(c.Attributes)
+}
+
+func (c Add) digest(d *digest) {
+	d.text("add")
+	d.config(c.Config)
+	d.reports(c.Reports)
+	d.outcome(c.Outcome)
+	d.attributes(c.Attributes)
+}
+
+func (c Ask) digest(d *digest) {
+	d.text("ask")
+	d.int(c.Count)
+	d.text(c.Worker)
+	d.duration(c.Lease)
+	d.bool(c.New)
+}
+
+// A Start is part of the answer to its Ask and shares its fingerprint.
+func (c Start) digest(d *digest) { c.Ask.digest(d) }
+
+func (c ReportValues) digest(d *digest) {
+	d.text("report")
+	d.int(c.Trial)
+	d.int(c.Epoch)
+	d.reports(c.Reports)
+}
+
+func (c Tell) digest(d *digest) {
+	d.text("tell")
+	d.int(c.Trial)
+	d.int(c.Epoch)
+	d.outcome(c.Outcome)
+}
+
+func (c SetAttributes) digest(d *digest) {
+	d.text("attributes")
+	d.int(c.Trial)
+	d.attributes(c.Attributes)
+}

@@ -1,0 +1,71 @@
+package study
+
+import "time"
+
+func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	if c.Trial < 0 || c.Trial >= len(s.trials) {
+		return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+	}
+	t := s.trials[c.Trial]
+	if c.Epoch < 0 || c.Epoch > t.Epoch {
+		return Reply{}, nil, &LeaseError{Trial: c.Trial, Epoch: c.Epoch, Current: t.Epoch}
+	}
+	outcome, err := s.spec.normalizeOutcome(c.Outcome)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	if err := checkAttributes("attributes", t.Attributes, outcome.Attributes); err != nil {
+		return Reply{}, nil, err
+	}
+	reply := Reply{Trials: []int{c.Trial}}
+	if c.Epoch != 0 && c.Epoch < t.Epoch {
+		reply.Late = true
+		bodies, err := tellLate(t, c.Epoch, outcome)
+		return reply, bodies, err
+	}
+	bodies, err := s.tellCurrent(t, outcome, now)
+	return reply, bodies, err
+}
+
+// tellCurrent decides a tell under the trial's last lease.
+func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) {
+	told := []Body{Told{t.Number, t.Epoch, o}}
+	switch {
+	case t.State == Running:
+		return s.thenFinish(told, now, t, o.Cost), nil
+	case t.State == Queued && t.Epoch > 0: // the lease expired, nobody took it over
+		return s.thenFinish(told, now, t, o.Cost), nil
+	case t.State == Queued && o.State == Failed && o.Reason == FailedCancelled:
+		return s.thenFinish(told, now, t, o.Cost), nil
+	case t.State == Queued:
+		return nil, &TrialStateError{t.Number, t.State, "it has not been started",
+			"ask for it first, tell that it was cancelled, or add a finished trial"}
+	case t.Outcome.Equal(o):
+		return nil, nil
+	case t.provisional():
+		return s.thenFinish(told, now, t, o.Cost), nil
+	default:
+		return nil, &AlreadyToldError{t.Number, t.Outcome}
+	}
+}
+
+// tellLate decides a tell under a lease that was taken over: one late result is
+// kept for each lease.
+func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
+	for _, l := range t.Late {
+		if l.Epoch != epoch {
+			continue
+		}
+		if l.Outcome.Equal(o) {
+			return nil, nil
+		}
+		return nil, &AlreadyToldError{t.Number, l.Outcome}
+	}
+	return []Body{ToldLate{t.Number, epoch, o}}, nil
+}
+
+// provisional tells whether the outcome is one that nobody told and a late tell
+// replaces.
+func (t *Trial) provisional() bool {
+	return t.State == Failed && t.Outcome.Reason == FailedExpired
+}
