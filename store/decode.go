@@ -139,7 +139,7 @@ func (dec *payloadDecoder) spec(m *recordpb.Spec) study.Spec {
 }
 
 func (dec *payloadDecoder) space(text string) *space.Space {
-	s, err := space.Parse([]byte(text))
+	s, _, err := space.Parse([]byte(text))
 	if err != nil {
 		dec.fail(fmt.Errorf("the study's space: %w", err))
 		return nil

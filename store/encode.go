@@ -124,11 +124,15 @@ func (enc *payloadEncoder) space(s *space.Space) string {
 		return ""
 	}
 	text, err := s.MarshalJSON()
-	if err == nil {
-		_, err = space.Parse(text) // what cannot be read again must not be written
-	}
 	if err != nil {
 		enc.fail("the study's space: %w", err)
+		return ""
+	}
+	// What cannot be read again must not be written.
+	if again, _, err := space.Parse(text); err != nil {
+		enc.fail("the study's space: %w", err)
+	} else if !again.Equal(s) {
+		enc.fail("the study's space is another when it is read again")
 	}
 	return string(text)
 }

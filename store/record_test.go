@@ -1,0 +1,305 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/internal/recordpb"
+	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+)
+
+const (
+	someStudy    store.StudyID  = 7
+	somePosition study.Position = 300
+)
+
+func record(t testing.TB, e study.Event) []byte {
+	t.Helper()
+	b, err := store.AppendRecord(nil, someStudy, somePosition, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func decode(b []byte) (study.Event, error) {
+	return store.NewDecoder(someStudy).Decode(somePosition, b)
+}
+
+// wantCorrupt checks that a record is refused as damaged.
+func wantCorrupt(t testing.TB, what string, b []byte) {
+	t.Helper()
+	_, err := decode(b)
+	if e, ok := errors.AsType[*store.CorruptError](err); !ok || e.Study != someStudy || e.Position != somePosition {
+		t.Errorf("%s: error is %v, want damage at position %d of study %d", what, err, somePosition, someStudy)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	decoder := store.NewDecoder(someStudy) // one for all: nothing of an event may stay in it
+	rapid.Check(t, func(t *rapid.T) {
+		want := storetest.AnyEvent().Draw(t, "event")
+		b, err := store.AppendRecord([]byte("before"), someStudy, somePosition, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decoder.Decode(somePosition, b[len("before"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := storetest.Diff(want, got); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+		again, err := store.AppendRecord([]byte("before"), someStudy, somePosition, got)
+		if err != nil || !bytes.Equal(b, again) {
+			t.Fatalf("encoding again gives another record (%v)", err)
+		}
+	})
+}
+
+func TestNormalisation(t *testing.T) {
+	local := time.Now() // with a monotonic part
+	b := record(t, study.Event{Time: local, Body: study.Told{Outcome: study.Outcome{
+		State: study.Completed, Metrics: []study.Metric{}, Attributes: study.Attributes{},
+		Cost: math.Float64frombits(0x7ff8dead00000001),
+	}}})
+	e, err := decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Time != local.Round(0).UTC() {
+		t.Errorf("time %v came back as %v", local, e.Time)
+	}
+	o := e.Body.(study.Told).Outcome
+	if o.Metrics != nil || o.Attributes != nil {
+		t.Errorf("empty came back as %#v and %#v, want nil", o.Metrics, o.Attributes)
+	}
+	if got, want := math.Float64bits(o.Cost), math.Float64bits(math.NaN()); got != want {
+		t.Errorf("NaN came back as %x, want %x", got, want)
+	}
+}
+
+// Every flip of one bit in a record is refused, whatever the record.
+func TestEverySingleBitFlipIsRefused(t *testing.T) {
+	flipAll := func(t testing.TB, b []byte) {
+		for bit := range 8 * len(b) {
+			b[bit/8] ^= 1 << (bit % 8)
+			wantCorrupt(t, "flip of one bit", b)
+			b[bit/8] ^= 1 << (bit % 8)
+		}
+		if _, err := decode(b); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, e := range storetest.Examples() {
+		flipAll(t, record(t, e))
+	}
+	rapid.Check(t, func(rt *rapid.T) { flipAll(t, record(t, storetest.AnyEvent().Draw(rt, "event"))) })
+}
+
+func TestEveryTruncationIsRefused(t *testing.T) {
+	for _, e := range storetest.Examples() {
+		b := record(t, e)
+		for n := range b {
+			wantCorrupt(t, "truncation", b[:n:n])
+		}
+		wantCorrupt(t, "a byte more", append(slices.Clip(b), 0))
+		wantCorrupt(t, "zeros", make([]byte, len(b)))
+	}
+	wantCorrupt(t, "a record too long", make([]byte, store.MaxRecordBytes+1))
+}
+
+func TestRecordBelongsToItsPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id, other := store.StudyID(rapid.Uint64().Draw(t, "study")), store.StudyID(rapid.Uint64().Draw(t, "other study"))
+		pos, elsewhere := study.Position(rapid.Uint64().Draw(t, "position")), study.Position(rapid.Uint64().Draw(t, "other position"))
+		b, err := store.AppendRecord(nil, id, pos, storetest.AnyEvent().Draw(t, "event"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.NewDecoder(id).Decode(pos, b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.NewDecoder(other).Decode(pos, b); err == nil && other != id {
+			t.Fatal("accepted in another study")
+		}
+		if _, err := store.NewDecoder(id).Decode(elsewhere, b); err == nil && elsewhere != pos {
+			t.Fatal("accepted at another position")
+		}
+	})
+}
+
+func TestFormatVersions(t *testing.T) {
+	body := record(t, storetest.Examples()[1])
+	body = body[:len(body)-4]
+	body[0] = 0
+	wantCorrupt(t, "format 0", store.Seal(slices.Clip(body), someStudy, somePosition))
+	for _, format := range []byte{store.Format + 1, 255} {
+		body[0] = format
+		_, err := decode(store.Seal(slices.Clip(body), someStudy, somePosition))
+		if e, ok := errors.AsType[*store.NewerFormatError](err); !ok || e.Format != int(format) {
+			t.Errorf("format %d: error is %v", format, err)
+		}
+		wantCorrupt(t, "a newer format with a wrong checksum", append(slices.Clip(body), 1, 2, 3, 4))
+	}
+}
+
+func TestUnencodableEventsAreRefused(t *testing.T) {
+	finished := study.Finished{Reason: study.FinishedUser}
+	for what, e := range map[string]study.Event{
+		"no body":           {},
+		"a pointer body":    {Body: (*study.Paused)(nil)},
+		"bad UTF-8":         {Request: study.Request{ID: "\xc0"}, Body: finished},
+		"too early":         {Time: time.Date(1677, 1, 1, 0, 0, 0, 0, time.UTC), Body: finished},
+		"too late":          {Time: time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC), Body: finished},
+		"the stand-in":      {Time: time.Unix(0, math.MinInt64), Body: finished},
+		"no reason":         {Body: study.Finished{}},
+		"unknown reason":    {Body: study.Finished{Reason: 200}},
+		"no state":          {Body: study.Told{}},
+		"unknown state":     {Body: study.Told{Outcome: study.Outcome{State: 7}}},
+		"unknown failure":   {Body: study.Told{Outcome: study.Outcome{State: study.Failed, Reason: 77}}},
+		"no space":          {Body: study.Created{}},
+		"unknown direction": {Body: study.Created{Spec: study.Spec{Space: new(space.Space), Objectives: []study.Objective{{Direction: 9}}}}},
+		"no value":          {Body: study.Enqueued{Config: space.NewConfig(space.Assignment{Name: "x"})}},
+		"empty reports":     {Body: study.Added{Reports: make([]study.Report, 1<<16), Outcome: study.Outcome{State: study.Completed}}},
+	} {
+		b, err := store.AppendRecord([]byte("before"), someStudy, somePosition, e)
+		if !errors.Is(err, store.ErrInvalid) || string(b) != "before" {
+			t.Errorf("%s: %d bytes, error %v", what, len(b), err)
+		}
+	}
+}
+
+// Payloads that only a faulty program could write are refused although their
+// checksum is right.
+func TestImpossiblePayloadsAreRefused(t *testing.T) {
+	marshal := func(m proto.Message) []byte {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	paused := &recordpb.Event{Body: &recordpb.Event_Paused{Paused: &recordpb.Paused{}}}
+	config := func(c *recordpb.Config) []byte {
+		return marshal(&recordpb.Event{Body: &recordpb.Event_Enqueued{Enqueued: &recordpb.Enqueued{Config: c}}})
+	}
+	attributes := func(a *recordpb.Attributes) []byte {
+		return marshal(&recordpb.Event{Body: &recordpb.Event_Attributed{Attributed: &recordpb.Attributed{Attributes: a}}})
+	}
+	for what, payload := range map[string][]byte{
+		"nothing":          {},
+		"garbage":          {0xff, 0xff, 0xff},
+		"two bodies":       append(marshal(paused), marshal(&recordpb.Event{Body: &recordpb.Event_Resumed{Resumed: &recordpb.Resumed{}}})...),
+		"the same twice":   append(marshal(paused), marshal(paused)...),
+		"explicit zero":    append(protowire.AppendFixed64(protowire.AppendTag(nil, 3, protowire.Fixed64Type), 0), marshal(paused)...),
+		"long varint":      {0x72, 0x80, 0x00},
+		"unknown field":    protowire.AppendVarint(protowire.AppendTag(marshal(paused), 99, protowire.VarintType), 1),
+		"unknown inside":   {0x72, 0x02, 0x08, 0x01},
+		"no spec":          marshal(&recordpb.Event{Body: &recordpb.Event_Created{Created: &recordpb.Created{}}}),
+		"no space":         marshal(&recordpb.Event{Body: &recordpb.Event_Created{Created: &recordpb.Created{Spec: &recordpb.Spec{}}}}),
+		"no outcome":       marshal(&recordpb.Event{Body: &recordpb.Event_Told{Told: &recordpb.Told{}}}),
+		"unknown state":    marshal(&recordpb.Event{Body: &recordpb.Event_Told{Told: &recordpb.Told{Outcome: &recordpb.Outcome{State: 256 + 3}}}}),
+		"no state":         marshal(&recordpb.Event{Body: &recordpb.Event_Told{Told: &recordpb.Told{Outcome: &recordpb.Outcome{Cost: 1}}}}),
+		"negative state":   marshal(&recordpb.Event{Body: &recordpb.Event_Told{Told: &recordpb.Told{Outcome: &recordpb.Outcome{State: -1}}}}),
+		"no reason":        marshal(&recordpb.Event{Body: &recordpb.Event_Finished{Finished: &recordpb.Finished{}}}),
+		"bad UTF-8":        {0x12, 0x01, 0xff, 0x72, 0x00},
+		"no kinds":         config(&recordpb.Config{Names: []string{"a"}}),
+		"no value":         config(&recordpb.Config{Names: []string{"a"}, Kinds: []byte{1}}),
+		"value of another": config(&recordpb.Config{Names: []string{"a"}, Kinds: []byte{1}, Ints: []int64{1}}),
+		"value to spare":   config(&recordpb.Config{Names: []string{"a"}, Kinds: []byte{4}, Ints: []int64{1}}),
+		"unknown kind":     config(&recordpb.Config{Names: []string{"a"}, Kinds: []byte{6}}),
+		"names unordered":  config(&recordpb.Config{Names: []string{"b", "a"}, Kinds: []byte{4, 4}}),
+		"name twice":       config(&recordpb.Config{Names: []string{"a", "a"}, Kinds: []byte{4, 4}}),
+		"key twice":        attributes(&recordpb.Attributes{Keys: []string{"a", "a"}, Values: []string{"", ""}}),
+		"no keys":          attributes(&recordpb.Attributes{}),
+		"key to spare":     attributes(&recordpb.Attributes{Keys: []string{"a"}}),
+		"report to spare":  marshal(&recordpb.Event{Body: &recordpb.Event_Reported{Reported: &recordpb.Reported{Reports: []*recordpb.Report{{Names: []string{"a"}}}}}}),
+		"empty reports":    marshal(&recordpb.Event{Body: &recordpb.Event_Reported{Reported: &recordpb.Reported{Reports: slices.Repeat([]*recordpb.Report{{}}, 1<<16)}}}),
+	} {
+		wantCorrupt(t, what, store.Seal(append([]byte{1}, payload...), someStudy, somePosition))
+	}
+}
+
+// The numbers of the enumerations are stored: they must not move.
+func TestEnumerationsMatchTheSchema(t *testing.T) {
+	match := func(to protoreflect.Enum, prefix string, name func(uint8) string) {
+		values := to.Descriptor().Values()
+		for i := range values.Len() {
+			v := values.Get(i)
+			want := strings.ToLower(strings.TrimPrefix(string(v.Name()), prefix))
+			if got := strings.ReplaceAll(name(uint8(v.Number())), " ", "_"); got != want && want != "unspecified" {
+				t.Errorf("%s is %s in package study", v.Name(), got)
+			}
+		}
+		if last := uint8(values.Len()); !strings.Contains(name(last), "(") {
+			t.Errorf("the schema does not know %s", name(last))
+		}
+	}
+	match(recordpb.TrialState(0), "TRIAL_STATE_", func(n uint8) string { return study.TrialState(n).String() })
+	match(recordpb.FailReason(0), "FAIL_REASON_", func(n uint8) string { return study.FailReason(n).String() })
+	match(recordpb.FinishReason(0), "FINISH_REASON_", func(n uint8) string { return study.FinishReason(n).String() })
+	match(recordpb.Direction(0), "DIRECTION_", func(n uint8) string { return study.Direction(n).String() })
+}
+
+// The examples cover every kind of event and, with the round trip, every field
+// of each: a field added to package study and forgotten here is noticed.
+func TestExamplesAreComplete(t *testing.T) {
+	kinds := make(map[reflect.Type]bool)
+	for _, e := range storetest.Examples() {
+		kinds[reflect.TypeOf(e.Body)] = true
+		wantNoZeroField(t, reflect.TypeOf(e.Body).Name(), reflect.ValueOf(e))
+		got, err := decode(record(t, e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := storetest.Diff(e, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	bodies := (&recordpb.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("body").Fields().Len()
+	if len(kinds) != bodies {
+		t.Errorf("there are examples of %d kinds, the schema has %d", len(kinds), bodies)
+	}
+}
+
+func wantNoZeroField(t *testing.T, path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if _, opaque := v.Interface().(*space.Space); v.IsNil() {
+			t.Errorf("%s is nil", path)
+		} else if !opaque {
+			wantNoZeroField(t, path, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if !field.IsExported() {
+				continue
+			}
+			if v.Field(i).IsZero() {
+				t.Errorf("%s.%s is zero", path, field.Name)
+			}
+			wantNoZeroField(t, path+"."+field.Name, v.Field(i))
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			t.Errorf("%s is empty", path)
+		} else if v.Type().Elem().Kind() == reflect.Struct {
+			wantNoZeroField(t, path, v.Index(v.Len()-1)) // the last is the fullest
+		}
+	}
+}

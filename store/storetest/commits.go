@@ -1,0 +1,300 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+func testCommit(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	f.commit(t, info.ID, 1, marked("2"))
+	f.commit(t, info.ID, 2, marked("3"), marked("4"), marked("5"))
+	if head := f.head(t, info.ID); head != 5 {
+		t.Errorf("head = %d, want 5", head)
+	}
+	want := []study.Event{created(), marked("2"), marked("3"), marked("4"), marked("5")}
+	wantEvents(t, want, f.read(t, info.ID, 1))
+}
+
+func testConflict(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 3)
+	for _, expected := range []study.Position{1, 3, 5, 1 << 40, math.MaxUint64} {
+		err := f.Commit(t.Context(), info.ID, expected, []study.Event{marked("x"), marked("y")})
+		want := store.ConflictError{Study: info.ID, Expected: expected, Actual: 4}
+		if e := wantError[*store.ConflictError](t, "Commit", err); e != nil && *e != want {
+			t.Errorf("the error is %+v, want %+v", *e, want)
+		}
+	}
+	if got := f.read(t, info.ID, 1); len(got) != 4 {
+		t.Errorf("refused commits left %d events, want 4", len(got))
+	}
+	f.commit(t, info.ID, 4, marked("5"))
+	err := f.Commit(t.Context(), info.ID, 4, []study.Event{marked("5")})
+	wantError[*store.ConflictError](t, "the same commit again", err)
+}
+
+func testAllOrNothing(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	for at := range 4 {
+		events := []study.Event{marked("2"), marked("3"), marked("4"), marked("5")}
+		events[at].Body = study.Told{} // has no state
+		wantIs(t, "Commit", f.Commit(t.Context(), info.ID, 1, events), store.ErrInvalid)
+		if head := f.head(t, info.ID); head != 1 {
+			t.Fatalf("a commit refused for its event %d moved the head to %d", at, head)
+		}
+	}
+	wantEvents(t, []study.Event{created()}, f.read(t, info.ID, 1))
+}
+
+func testCommitInvalid(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	for what, events := range map[string][]study.Event{
+		"nothing":   nil,
+		"Created":   {created()},
+		"no body":   {{}},
+		"bad UTF-8": {{Body: study.Finished{Reason: study.FinishedUser, Detail: "\xff"}}},
+	} {
+		wantIs(t, "Commit of "+what, f.Commit(t.Context(), info.ID, 1, events), store.ErrInvalid)
+	}
+	if head := f.head(t, info.ID); head != 1 {
+		t.Errorf("refused commits moved the head to %d", head)
+	}
+}
+
+func testKinds(t *testing.T, f *fixture) {
+	want := Examples()
+	info, err := f.Create(t.Context(), "mnist", want[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(want); i++ {
+		f.commit(t, info.ID, study.Position(i), want[i])
+	}
+	wantEvents(t, want, f.read(t, info.ID, 1))
+}
+
+func testLarge(t *testing.T, f *fixture) {
+	info := f.create(t, "large", 0)
+	model := bytes.Repeat([]byte{0xa5, 0x5a}, study.MaxModelBytes/2)
+	reports := make([]study.Report, study.MaxReports)
+	for i := range reports {
+		reports[i] = study.Report{Step: int64(i), Values: []study.NamedValue{{Name: "loss", Value: 1 / float64(i+1)}}}
+	}
+	large := []study.Event{
+		{Body: study.Anchored{Seen: 1, Effective: 1, Model: model}},
+		{Body: study.Added{Reports: reports, Outcome: study.Outcome{State: study.Completed}}},
+	}
+	f.commit(t, info.ID, 1, large...)
+	got := f.read(t, info.ID, 2)
+	if len(got) != 2 || !bytes.Equal(got[0].Body.(study.Anchored).Model, model) {
+		t.Fatal("the model came back otherwise")
+	}
+	for i, r := range got[1].Body.(study.Added).Reports {
+		if w := reports[i]; r.Step != w.Step || r.Values[0] != w.Values[0] {
+			t.Fatalf("report %d came back as %+v, want %+v", i, r, w)
+		}
+	}
+
+	huge := study.Event{Body: study.Anchored{Model: make([]byte, store.MaxRecordBytes)}}
+	err := f.Commit(t.Context(), info.ID, 3, []study.Event{huge})
+	wantError[*store.LimitError](t, "Commit of a huge event", err)
+	err = f.Commit(t.Context(), info.ID, 3, []study.Event{large[0], large[0], large[0], large[0], large[0]})
+	wantError[*store.LimitError](t, "Commit of many large events", err)
+	if head := f.head(t, info.ID); head != 3 {
+		t.Errorf("refused commits moved the head to %d", head)
+	}
+}
+
+func testReadFrom(t *testing.T, f *fixture) {
+	const last = 700 // more than any store reads at once
+	info := f.create(t, "mnist", 99)
+	for head := study.Position(100); head < last; head += 4 {
+		f.commit(t, info.ID, head, marked("%d", head+1), marked("%d", head+2), marked("%d", head+3), marked("%d", head+4))
+	}
+	all := f.read(t, info.ID, 0)
+	if len(all) != last {
+		t.Fatalf("read %d events, want %d", len(all), last)
+	}
+	for _, from := range []study.Position{1, 2, 3, 64, 99, 100, 101, 255, 256, 257, 698, 699, 700} {
+		wantEvents(t, all[from-1:], f.read(t, info.ID, from))
+	}
+	for _, from := range []study.Position{last + 1, last + 2, 1 << 40, math.MaxUint64} {
+		if got := f.read(t, info.ID, from); len(got) != 0 {
+			t.Errorf("reading from %d gave %d events", from, len(got))
+		}
+	}
+	var n int
+	records := f.Read(t.Context(), info.ID, 5)
+	for range records {
+		if n++; n == 3 {
+			break
+		}
+	}
+	for r, err := range records { // again, from its beginning
+		if err != nil || r.Position != 5 {
+			t.Errorf("ranging again gave position %d, %v; want 5", r.Position, err)
+		}
+		break
+	}
+}
+
+// testReadReentrant would hang in a store that locks while it yields.
+func testReadReentrant(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 4)
+	head := info.Head
+	for r, err := range f.Read(t.Context(), info.ID, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Position > 5 {
+			continue
+		}
+		f.commit(t, info.ID, head, marked("%d", head+1))
+		head++
+		if err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: head}); err != nil {
+			t.Fatal(err)
+		}
+		f.create(t, "n"+mark(marked("%d", r.Position)), 0)
+	}
+	if got := f.read(t, info.ID, 1); len(got) != 10 {
+		t.Errorf("got %d events, want 10", len(got))
+	}
+}
+
+func testUnshared(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	model, values, attributes := []byte("model"), []float64{1, 2}, study.Attributes{"k": "v"}
+	events := []study.Event{
+		{Body: study.Anchored{Model: model}},
+		{Body: study.Told{Outcome: study.Outcome{
+			State: study.Completed, Metrics: []study.Metric{{Name: "m", Values: values}}, Attributes: attributes,
+		}}},
+	}
+	f.commit(t, info.ID, 1, events...)
+	data := []byte("snapshot")
+	if err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: 2, Data: data}); err != nil {
+		t.Fatal(err)
+	}
+	scribble := func(model []byte, values []float64, attributes study.Attributes, data []byte) {
+		clear(model)
+		clear(values)
+		attributes["k"] = "changed"
+		clear(data)
+	}
+	scribble(model, values, attributes, data)
+	events[0] = marked("changed")
+	for range 2 { // first what was put in, then what was got out
+		got := f.read(t, info.ID, 2)
+		snapshot, ok, err := f.LoadSnapshot(t.Context(), info.ID)
+		anchored, told := got[0].Body.(study.Anchored), got[1].Body.(study.Told).Outcome
+		if string(anchored.Model) != "model" || told.Metrics[0].Values[1] != 2 || told.Attributes["k"] != "v" {
+			t.Fatalf("the store shares memory with its caller: %+v", got)
+		}
+		if !ok || err != nil || string(snapshot.Data) != "snapshot" {
+			t.Fatalf("the store shares the snapshot with its caller: %+v, %v, %v", snapshot, ok, err)
+		}
+		scribble(anchored.Model, told.Metrics[0].Values, told.Attributes, snapshot.Data)
+	}
+}
+
+func testCancelled(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, createErr := f.Create(ctx, "other", []study.Event{created()})
+	_, lookupErr := f.Lookup(ctx, "mnist")
+	_, statErr := f.Stat(ctx, info.ID)
+	_, readErr := collect(ctx, f, info.ID, 1)
+	_, _, loadErr := f.LoadSnapshot(ctx, info.ID)
+	var listErr error
+	for _, listErr = range f.List(ctx, "") {
+	}
+	for call, err := range map[string]error{
+		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr, "List": listErr,
+		"Delete":       f.Delete(ctx, info.ID),
+		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}),
+		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
+	} {
+		wantIs(t, call+" with a cancelled context", err, context.Canceled)
+	}
+	if infos := f.list(t, ""); len(infos) != 1 || infos[0] != info {
+		t.Errorf("cancelled calls left %+v, want %+v", infos, info)
+	}
+	if _, ok, _ := f.LoadSnapshot(t.Context(), info.ID); ok {
+		t.Error("a cancelled call left a snapshot")
+	}
+}
+
+// testCancelledMidway cancels while a commit is under way: what the call says
+// and what it did must agree.
+func testCancelledMidway(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 0)
+	head := info.Head
+	for i := range 60 {
+		ctx, cancel := context.WithCancel(t.Context())
+		started := make(chan struct{})
+		go func() {
+			close(started)
+			cancel()
+		}()
+		if i%2 == 0 {
+			<-started
+		}
+		err := f.Commit(ctx, info.ID, head, []study.Event{marked("%d.0", i), marked("%d.1", i)})
+		cancel()
+		switch {
+		case err == nil:
+			head += 2
+		case !errors.Is(err, context.Canceled):
+			t.Fatalf("Commit: %v", err)
+		}
+		if got := f.head(t, info.ID); got != head {
+			t.Fatalf("the head is at %d, want %d, after a commit that returned %v", got, head, err)
+		}
+	}
+}
+
+func testSnapshots(t *testing.T, f *fixture) {
+	info := f.create(t, "mnist", 9)
+	load := func() (store.Snapshot, bool) {
+		t.Helper()
+		s, ok, err := f.LoadSnapshot(t.Context(), info.ID)
+		if err != nil {
+			t.Fatalf("LoadSnapshot: %v", err)
+		}
+		return s, ok
+	}
+	if s, ok := load(); ok {
+		t.Errorf("a new study has the snapshot %+v", s)
+	}
+	for _, want := range []store.Snapshot{
+		{Position: 4, Data: []byte("four")},
+		{Position: 10, Data: bytes.Repeat([]byte("long"), 1<<18)},
+		{Position: 2, Data: []byte{0}}, // going back is allowed
+		{Position: 2, Data: nil},
+	} {
+		if err := f.SaveSnapshot(t.Context(), info.ID, want); err != nil {
+			t.Fatalf("SaveSnapshot: %v", err)
+		}
+		if got, ok := load(); !ok || got.Position != want.Position || !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("LoadSnapshot = position %d, %d bytes, %v; want position %d, %d bytes", got.Position, len(got.Data), ok, want.Position, len(want.Data))
+		}
+	}
+	for _, pos := range []study.Position{0, 11, math.MaxUint64} {
+		err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: pos})
+		wantIs(t, "SaveSnapshot beyond the log", err, store.ErrInvalid)
+	}
+	if got, ok := load(); !ok || got.Position != 2 {
+		t.Errorf("a refused snapshot replaced the one there was: %+v, %v", got, ok)
+	}
+	other := f.create(t, "other", 9)
+	if _, ok, err := f.LoadSnapshot(t.Context(), other.ID); ok || err != nil {
+		t.Errorf("another study has the snapshot too (%v)", err)
+	}
+}

@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// fixture is a store with the words that the tests use of it. What cannot fail
+// in a right store fails the test.
+type fixture struct {
+	store.Store
+	reopen func(t *testing.T) store.Store
+}
+
+func newFixture(t *testing.T, h Harness) *fixture {
+	f := &fixture{Store: h.Store, reopen: h.Reopen}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return f
+}
+
+// created is the first event of a study, and marked ones follow it.
+func created() study.Event { return Examples()[0] }
+
+// marked is a small event that can be told from others.
+func marked(format string, args ...any) study.Event {
+	return study.Event{Time: instant, Request: study.Request{ID: fmt.Sprintf(format, args...)}, Body: study.Paused{}}
+}
+
+// mark is what marked was told.
+func mark(e study.Event) string { return e.Request.ID }
+
+// create makes a study of 1+n events: Created, then marked 2, 3, ….
+func (f *fixture) create(t *testing.T, name string, n int) store.Info {
+	t.Helper()
+	events := []study.Event{created()}
+	for i := range n {
+		events = append(events, marked("%d", i+2))
+	}
+	info, err := f.Create(t.Context(), name, events)
+	if err != nil {
+		t.Fatalf("Create(%q): %v", name, err)
+	}
+	return info
+}
+
+func (f *fixture) commit(t *testing.T, id store.StudyID, expected study.Position, events ...study.Event) {
+	t.Helper()
+	if err := f.Commit(t.Context(), id, expected, events); err != nil {
+		t.Fatalf("Commit(%d, %d): %v", id, expected, err)
+	}
+}
+
+func (f *fixture) head(t *testing.T, id store.StudyID) study.Position {
+	t.Helper()
+	info, err := f.Stat(t.Context(), id)
+	if err != nil {
+		t.Fatalf("Stat(%d): %v", id, err)
+	}
+	return info.Head
+}
+
+// read returns the events from a position on and checks their positions.
+func (f *fixture) read(t *testing.T, id store.StudyID, from study.Position) []study.Event {
+	t.Helper()
+	events, err := collect(t.Context(), f, id, from)
+	if err != nil {
+		t.Fatalf("Read(%d, %d): %v", id, from, err)
+	}
+	return events
+}
+
+func collect(ctx context.Context, s store.Store, id store.StudyID, from study.Position) ([]study.Event, error) {
+	var events []study.Event
+	want := max(from, 1)
+	for r, err := range s.Read(ctx, id, from) {
+		if err != nil {
+			return events, err
+		}
+		if r.Position != want {
+			return events, fmt.Errorf("got a record at position %d, want %d", r.Position, want)
+		}
+		want++
+		events = append(events, r.Event)
+	}
+	return events, nil
+}
+
+func (f *fixture) list(t *testing.T, after string) []store.Info {
+	t.Helper()
+	var infos []store.Info
+	for info, err := range f.List(t.Context(), after) {
+		if err != nil {
+			t.Fatalf("List(%q): %v", after, err)
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// wantError checks that err is, or wraps, an E and returns it.
+func wantError[E error](t *testing.T, call string, err error) E {
+	t.Helper()
+	e, ok := errors.AsType[E](err)
+	if !ok {
+		t.Errorf("%s: error is %v, want a %T", call, err, e)
+	}
+	return e
+}
+
+func wantIs(t *testing.T, call string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: error is %v, want %v", call, err, target)
+	}
+}
+
+// wantEvents compares logs event by event.
+func wantEvents(t testing.TB, want, got []study.Event) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("got %d events, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if diff := Diff(want[i], got[i]); diff != "" {
+			t.Fatalf("event %d differs (-want +got):\n%s", i+1, diff)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/bkbtuner/bkb/store"
+)
+
+// Harness is one empty store under test.
+type Harness struct {
+	Store store.Store
+	// Reopen closes the store and opens the same data again. It is nil for a
+	// store that forgets what it held when it is closed.
+	Reopen func(t *testing.T) store.Store
+}
+
+// Run runs the whole suite. Each test gets its own store from open, and closes
+// it; open registers with t whatever else is to be cleaned up.
+func Run(t *testing.T, open func(t *testing.T) Harness) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"CreateFindsByNameAndID", testCreate},
+		{"CreateRefusesTakenName", testCreateExists},
+		{"CreateRefusesBadInput", testCreateInvalid},
+		{"CreateRace", testCreateRace},
+		{"DeleteIsFinal", testDelete},
+		{"IDsAreNeverReused", testIDs},
+		{"ListIsOrdered", testList},
+		{"CommitAppends", testCommit},
+		{"CommitConflictLeavesNothing", testConflict},
+		{"CommitAllOrNothing", testAllOrNothing},
+		{"CommitRefusesBadInput", testCommitInvalid},
+		{"EveryKindRoundTrips", testKinds},
+		{"LargeEvents", testLarge},
+		{"ReadFromAnyPosition", testReadFrom},
+		{"ReadAllowsAnythingInItsLoop", testReadReentrant},
+		{"Unshared", testUnshared},
+		{"OneWinnerPerPosition", testWinners},
+		{"ReadersSeeWholeCommits", testReaders},
+		{"CancelledContextHasNoEffect", testCancelled},
+		{"CancelledMidwayIsOneOrTheOther", testCancelledMidway},
+		{"Snapshots", testSnapshots},
+		{"Closed", testClosed},
+		{"Survives", testSurvives},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newFixture(t, open(t))) })
+	}
+	t.Run("Model", func(t *testing.T) { testModel(t, open) })
+}
