@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/spf13/cobra"
+)
+
+func newSpace() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "space",
+		Short: "Check and convert search spaces",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSpaceCheck(), newSpaceConvert())
+	return cmd
+}
+
+func newSpaceCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a search space and remark on it",
+		Long: `Check reads a search space (own YAML or JSON, Optuna's JSON, Katib's parameters;
+- for stdin), lists its parameters on stdout, and on stderr says what could be
+better. It fails, naming every fault, if the space is not sound.`,
+		Example: "  tuner space check sgd.yaml\n  kubectl get experiment tune -o yaml | tuner space check -",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sp, err := readSpace(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return printSpace(cmd.OutOrStdout(), sp)
+		},
+	}
+}
+
+func newSpaceConvert() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "Write a search space in another form",
+		Long: `Convert reads a search space in any form that check reads and writes it to stdout
+in its own form (yaml or json) or as Optuna's short JSON.`,
+		Example: "  tuner space convert --to optuna sgd.yaml > space.json\n  tuner space convert --to yaml katib.yaml > space.yaml",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := spaceWriters[to]
+			if !ok {
+				return usageError{fmt.Errorf("--to %s: must be yaml, json or optuna", to)}
+			}
+			sp, err := readSpace(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			text, err := write(sp)
+			if err != nil {
+				return err
+			}
+			if text[len(text)-1] != '\n' {
+				text = append(text, '\n')
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "yaml", "the form to write: yaml, json or optuna")
+	return cmd
+}
+
+var spaceWriters = map[string]func(*space.Space) ([]byte, error){
+	"yaml":   func(s *space.Space) ([]byte, error) { return s.YAML(), nil },
+	"json":   (*space.Space).MarshalJSON,
+	"optuna": (*space.Space).OptunaJSON,
+}
+
+// readSpace reads a space from a file, - for stdin, and says on stderr which
+// form it took it for and what it has to remark.
+func readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
+	text, err := readFile(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	sp, warnings, err := space.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:\n%w", path, err)
+	}
+	form, err := space.Detect(text)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, form)
+	for _, w := range warnings {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, w)
+	}
+	return sp, nil
+}
+
+func readFile(cmd *cobra.Command, path string) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if path != "-" {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no file %s", path)
+		} else if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	// One byte beyond the limit is enough for Parse to refuse it.
+	return io.ReadAll(io.LimitReader(in, space.MaxFileBytes+1))
+}
+
+func printSpace(out io.Writer, sp *space.Space) error {
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "PARAMETER\tTYPE\tVALUES\tSCALE\tWHEN")
+	for _, p := range sp.Parameters() {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Type, valuesText(p), scaleText(p), whenText(p))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	many := "infinitely many"
+	if n := sp.Cardinality(); !math.IsInf(n, 1) {
+		many = strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	_, err := fmt.Fprintf(out, "%d coordinates, %s configurations\n", sp.Dim(), many)
+	return err
+}
+
+func valuesText(p space.Parameter) string {
+	switch p.Type {
+	case space.TypeFloat, space.TypeInt:
+		s := fmt.Sprintf("%s to %s", p.Low, p.High)
+		if p.Step.Kind() != space.KindNone && p.Step != space.Int(1) {
+			s += fmt.Sprintf(" by %s", p.Step)
+		}
+		return s
+	default:
+		return join(p.Values)
+	}
+}
+
+func scaleText(p space.Parameter) string {
+	if p.Type == space.TypeFloat || p.Type == space.TypeInt {
+		return p.Scale.String()
+	}
+	return "-"
+}
+
+func whenText(p space.Parameter) string {
+	if len(p.When) == 0 {
+		return "always"
+	}
+	s := ""
+	for i, c := range p.When {
+		if i > 0 {
+			s += ", "
+		}
+		s += c.Parent + " = " + join(c.Values)
+	}
+	return s
+}
+
+// join lists values, the first few of many.
+func join(values []space.Value) string {
+	const most = 8
+	s := ""
+	for i, v := range values {
+		if i == most {
+			return s + fmt.Sprintf("|… (%d)", len(values))
+		}
+		if i > 0 {
+			s += "|"
+		}
+		s += v.String()
+	}
+	return s
+}
