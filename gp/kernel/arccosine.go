@@ -35,12 +35,12 @@ func (arcCosine) at(s, xx, yy float64) float64 {
 	return norms * (sin + (math.Pi-math.Acos(cos))*cos) / math.Pi
 }
 
-// slope: ∂φ/∂s = (π − θ)/π and ∂φ/∂xx = √(yy/xx) sin θ/(2π). Both are 0 where
-// x or y is 0, a kink.
+// slope: ∂φ/∂s = (π − θ)/π and ∂φ/∂xx = √(yy/xx) sin θ/(2π). At x = 0, a kink,
+// the mean over opposite directions is 1/2 and 0.
 func (arcCosine) slope(s, xx, yy float64) (ds, dxx, dyy float64) {
 	a, b := math.Sqrt(xx), math.Sqrt(yy)
 	if a == 0 || b == 0 {
-		return 0, 0, 0
+		return 0.5, 0, 0
 	}
 	cos := max(-1, min(1, s/(a*b)))
 	sin := math.Sqrt((1 - cos) * (1 + cos))

@@ -30,7 +30,8 @@ type Base struct {
 type profile interface {
 	// at returns φ(s).
 	at(s, xx, yy float64) float64
-	// slope returns ∂φ/∂s, ∂φ/∂xx and ∂φ/∂yy, with 0 at a kink.
+	// slope returns ∂φ/∂s, ∂φ/∂xx and ∂φ/∂yy, at a kink the mean
+	// of both sides.
 	slope(s, xx, yy float64) (ds, dxx, dyy float64)
 	// bound returns sup k(x, x).
 	bound() float64

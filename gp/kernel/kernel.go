@@ -50,8 +50,8 @@ type Elementwise interface {
 type Differentiable interface {
 	Kernel
 	// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst, which has length d.
-	// Where k has a kink (x_i = y_j for Laplace and Matérn-½), the
-	// contribution is 0.
+	// Where k has a kink (x_i = y_j for Laplace and Matérn-½, x_i = 0 for
+	// arc-cosine), each partial derivative is the mean of its two sides.
 	AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
 }
 

@@ -1,0 +1,302 @@
+// Package kerneltest has the tests that every kernel.Kernel must pass, and a
+// source that is only sequential, to prove that nothing assumes more.
+package kerneltest
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Gen returns n random rows that the kernel under test can read.
+type Gen func(rng *rand.Rand, n int) kernel.Rows
+
+// tol is the relative tolerance for two ways to the same number.
+const tol = 1e-12
+
+// Run tests that k is a kernel and keeps what the interfaces promise that it
+// implements: symmetry, diagonal and bound, positive semi-definiteness (also
+// with repeated rows), blocks against single pairs, products against sums
+// written out, gradients against central differences, and its Spec. resolve is
+// needed for kernels that are not built in; without one their Spec is not
+// tested.
+func Run(t *testing.T, name string, k kernel.Kernel, gen Gen, resolve ...kernel.Resolver) {
+	t.Helper()
+	s := suite{k: k, gen: gen}
+	t.Run(name, func(t *testing.T) {
+		t.Run("diagonal", rapid.MakeCheck(s.diagonal))
+		t.Run("psd", rapid.MakeCheck(s.psd))
+		t.Run("blocks", rapid.MakeCheck(s.blocks))
+		t.Run("products", rapid.MakeCheck(s.products))
+		t.Run("spec", func(t *testing.T) { s.spec(t, resolve) })
+		if d, ok := kernel.AsDifferentiable(k); ok {
+			t.Run("input gradient", rapid.MakeCheck(func(t *rapid.T) { s.inputGradient(t, d) }))
+		}
+		if h, ok := kernel.AsTunable(k); ok {
+			t.Run("hyper-parameter gradient", rapid.MakeCheck(func(t *rapid.T) { s.logGradient(t, h) }))
+		}
+	})
+}
+
+type suite struct {
+	k   kernel.Kernel
+	gen Gen
+}
+
+// rows draws between lo and hi rows, some of them repeated.
+func (s suite) rows(t *rapid.T, label string, lo, hi int) kernel.Rows {
+	seed := rapid.Uint64().Draw(t, label+" seed")
+	n := rapid.IntRange(lo, hi).Draw(t, label+" rows")
+	rng := rand.New(rand.NewPCG(seed, 0))
+	x := s.gen(rng, n)
+	if err := s.k.Check(x); err != nil {
+		t.Fatalf("Check refuses the generated rows: %v", err)
+	}
+	idx := make([]int, n)
+	for i := range idx {
+		idx[i] = i
+		if rng.IntN(5) == 0 {
+			idx[i] = rng.IntN(n)
+		}
+	}
+	return x.Select(idx)
+}
+
+func (s suite) diagonal(t *rapid.T) {
+	x := s.rows(t, "x", 1, 8)
+	for i := range x.Len() {
+		kii := s.k.Diag(x, i)
+		if got := s.k.Eval(x, i, x, i); got != kii {
+			t.Fatalf("Eval(%d, %d) = %v, Diag = %v", i, i, got, kii)
+		}
+		if bound := s.k.Bound(); kii > bound*(1+tol) || kii < 0 || math.IsNaN(bound) {
+			t.Fatalf("Diag(%d) = %v outside [0, κ² = %v]", i, kii, bound)
+		}
+	}
+}
+
+func (s suite) psd(t *rapid.T) {
+	if err := kernel.CheckPSD(s.k, s.rows(t, "x", 0, 24)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s suite) blocks(t *rapid.T) {
+	x, y := s.rows(t, "x", 0, 80), s.rows(t, "y", 0, 80)
+	k, err := kernel.Matrix(s.k, x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := y.Len()
+	scale := s.magnitude(x, y)
+	for i := range x.Len() {
+		for j := range m {
+			if want := s.k.Eval(x, i, y, j); math.Abs(k[i*m+j]-want) > tol*scale {
+				t.Fatalf("Matrix(%d, %d) = %v, Eval = %v", i, j, k[i*m+j], want)
+			}
+		}
+	}
+	s.gramian(t, x)
+}
+
+func (s suite) gramian(t *rapid.T, x kernel.Rows) {
+	k, err := kernel.Gramian(s.k, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diag, err := kernel.Diagonal(s.k, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := x.Len()
+	scale := s.magnitude(x, x)
+	for i := range n {
+		if k[i*n+i] != diag[i] || diag[i] != s.k.Diag(x, i) {
+			t.Fatalf("diagonal %d: Gramian %v, Diagonal %v, Diag %v", i, k[i*n+i], diag[i], s.k.Diag(x, i))
+		}
+		for j := range n {
+			if k[i*n+j] != k[j*n+i] {
+				t.Fatalf("Gramian not symmetric at (%d, %d)", i, j)
+			}
+			if want := s.k.Eval(x, i, x, j); math.Abs(k[i*n+j]-want) > tol*scale {
+				t.Fatalf("Gramian(%d, %d) = %v, Eval = %v", i, j, k[i*n+j], want)
+			}
+		}
+	}
+}
+
+// magnitude bounds |k(x_i, y_j)| by Cauchy–Schwarz, at least 1.
+func (s suite) magnitude(x, y kernel.Rows) float64 {
+	a, b := 1.0, 1.0
+	for i := range x.Len() {
+		a = max(a, s.k.Diag(x, i))
+	}
+	for j := range y.Len() {
+		b = max(b, s.k.Diag(y, j))
+	}
+	return math.Sqrt(a * b)
+}
+
+func (s suite) products(t *rapid.T) {
+	x, c := s.rows(t, "x", 0, 300), s.rows(t, "centers", 0, 12)
+	op, err := kernel.NewOperator(s.k, Sequential(x), c, kernel.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer op.Close()
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "v seed"), 0))
+	n, m := x.Len(), c.Len()
+	v, u := normals(rng, m), normals(rng, n)
+	want := make([]float64, m)
+	mass := 0.0
+	for i := range n {
+		sum := u[i]
+		for j := range m {
+			sum += s.k.Eval(x, i, c, j) * v[j]
+		}
+		mass += math.Abs(sum)
+		for j := range m {
+			want[j] += s.k.Eval(x, i, c, j) * sum
+		}
+	}
+	got := make([]float64, m)
+	if err := op.Gram(context.Background(), got, v, u); err != nil {
+		t.Fatal(err)
+	}
+	scale := s.magnitude(x, c)
+	for j := range m {
+		if math.Abs(got[j]-want[j]) > 10*tol*scale*(mass+scale*float64(n*m)) {
+			t.Fatalf("Kᵀ(Kv + u) at %d is %v, want %v", j, got[j], want[j])
+		}
+	}
+}
+
+func normals(rng *rand.Rand, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = rng.NormFloat64()
+	}
+	return out
+}
+
+// spec sends k through JSON and compares values bit by bit.
+func (s suite) spec(t *testing.T, resolve []kernel.Resolver) {
+	var r kernel.Resolver
+	if len(resolve) > 0 {
+		r = resolve[0]
+	}
+	data, err := kernel.Marshal(s.k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := kernel.Unmarshal(data, r)
+	if err != nil {
+		if r == nil {
+			t.Skipf("no resolver: %v", err)
+		}
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(again.Spec())
+	if err != nil || string(second) != string(data) {
+		t.Fatalf("Spec %s came back as %s (%v)", data, second, err)
+	}
+	x := s.gen(rand.New(rand.NewPCG(1, 2)), 12)
+	for i := range x.Len() {
+		for j := range x.Len() {
+			if a, b := s.k.Eval(x, i, x, j), again.Eval(x, i, x, j); a != b {
+				t.Fatalf("k(x_%d, x_%d) = %v, after the round trip %v", i, j, a, b)
+			}
+		}
+	}
+	if again.Bound() != s.k.Bound() {
+		t.Fatalf("κ² = %v, after the round trip %v", s.k.Bound(), again.Bound())
+	}
+}
+
+// gradTol is what central differences with step 1e-4 and one Richardson step
+// leave of double precision, with room.
+const gradTol = 1e-6
+
+// derivative returns f'(0) by Richardson-extrapolated central differences, and
+// false at a kink, where they do not converge.
+func derivative(f func(h float64) float64) (float64, bool) {
+	const h = 1e-4
+	wide := (f(2*h) - f(-2*h)) / (4 * h)
+	narrow := (f(h) - f(-h)) / (2 * h)
+	return (4*narrow - wide) / 3, math.Abs(wide-narrow) < gradTol*max(1, math.Abs(narrow))
+}
+
+func (s suite) inputGradient(t *rapid.T, k kernel.Differentiable) {
+	stored := s.rows(t, "x", 2, 2)
+	x := dense(stored)
+	d := x.Dim()
+	const before, scale = 0.5, -2
+	grad := make([]float64, d)
+	for c := range grad {
+		grad[c] = before
+	}
+	k.AddInputGrad(grad, scale, stored, 0, stored, 1)
+	for c := range d {
+		at := x.Row(0)[c]
+		want, smooth := derivative(func(h float64) float64 {
+			y := x.Select([]int{0}).(*kernel.Points[float64])
+			y.Row(0)[c] = at + h
+			return k.Eval(y, 0, stored, 1)
+		})
+		got := (grad[c] - before) / scale
+		if smooth && math.Abs(got-want) > gradTol*max(1, math.Abs(want), s.magnitude(x, x)) {
+			t.Fatalf("∂k/∂x_%d = %v at x = %v, y = %v; differences give %v", c, got, x.Row(0), x.Row(1), want)
+		}
+	}
+}
+
+// dense returns numeric rows as points of float64.
+func dense(x kernel.Rows) *kernel.Points[float64] {
+	switch x := x.(type) {
+	case *kernel.Points[float64]:
+		return x
+	case *kernel.Points[float32]:
+		return kernel.ConvertPoints[float64](x)
+	case *kernel.CSR[float64]:
+		return kernel.Dense(x)
+	case *kernel.CSR[float32]:
+		return kernel.ConvertPoints[float64](kernel.Dense(x))
+	}
+	panic("kerneltest: a kernel with an input gradient on rows without coordinates")
+}
+
+func (s suite) logGradient(t *rapid.T, k kernel.Tunable) {
+	x := s.rows(t, "x", 2, 2)
+	params := k.Parameters()
+	theta := make([]float64, len(params))
+	for p, v := range params {
+		theta[p] = math.Log(v.Value)
+	}
+	const before, scale = 0.5, -2
+	grad := make([]float64, len(params))
+	for p := range grad {
+		grad[p] = before
+	}
+	k.AddLogGrad(grad, scale, x, 0, x, 1)
+	for p, param := range params {
+		want, smooth := derivative(func(h float64) float64 {
+			shifted := append([]float64(nil), theta...)
+			shifted[p] += h
+			q, err := k.WithLogParameters(shifted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q.Eval(x, 0, x, 1)
+		})
+		got := (grad[p] - before) / scale
+		if smooth && math.Abs(got-want) > gradTol*max(1, math.Abs(want), s.magnitude(x, x)) {
+			t.Fatalf("∂k/∂log %s = %v, differences give %v", param.Name, got, want)
+		}
+	}
+}
