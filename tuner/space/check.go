@@ -23,6 +23,9 @@ func (c *checker) at(i int, name, field, value, rule, remedy string) {
 
 // member checks all of p but its conditions.
 func (c *checker) member(i int, p Parameter) member {
+	if i < len(c.src.broken) && c.src.broken[i] {
+		return member{Parameter: p}
+	}
 	before := len(c.list) + c.more
 	c.name(i, p.Name)
 	switch p.Type {

@@ -65,13 +65,30 @@ func newWarp(low, high float64, s Scale) warp {
 	if s == Linear {
 		return w
 	}
-	w.logLow = math.Log(low)
-	w.width = math.Log(high) - w.logLow
+	w.logLow = logOf(low)
+	w.width = logOf(high) - w.logLow
 	w.wide = w.width > wideLog
 	if !w.wide {
 		w.width = math.Log1p((high - low) / low)
 	}
 	return w
+}
+
+// logOf is math.Log, also of subnormal numbers, on which its assembly for some
+// processors is wrong.
+func logOf(x float64) float64 {
+	if x < 0x1p-1022 {
+		return math.Log(x*0x1p60) - 60*math.Ln2
+	}
+	return math.Log(x)
+}
+
+// expOf is math.Exp, also where the result is subnormal.
+func expOf(x float64) float64 {
+	if x < -700 {
+		return math.Exp(x+60*math.Ln2) * 0x1p-60
+	}
+	return math.Exp(x)
 }
 
 // forward takes low < x < high to (0, 1).
@@ -94,12 +111,12 @@ func (w *warp) inverse(u float64) float64 {
 	switch w.scale {
 	case Log:
 		if w.wide {
-			return math.Exp(math.FMA(u, w.width, w.logLow))
+			return expOf(math.FMA(u, w.width, w.logLow))
 		}
 		return math.FMA(w.low, math.Expm1(u*w.width), w.low)
 	case ReverseLog:
 		if w.wide {
-			return w.high - math.Exp(math.FMA(1-u, w.width, w.logLow)) + w.low
+			return w.high - expOf(math.FMA(1-u, w.width, w.logLow)) + w.low
 		}
 		return w.high - w.low*math.Expm1((1-u)*w.width)
 	default:
@@ -113,7 +130,7 @@ func (w *warp) inverse(u float64) float64 {
 // logForward is the place of low + distance, nearly x, on the log scale.
 func (w *warp) logForward(distance, x float64) float64 {
 	if w.wide {
-		return (math.Log(x) - w.logLow) / w.width
+		return (logOf(x) - w.logLow) / w.width
 	}
 	return math.Log1p(distance/w.low) / w.width
 }

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -17,15 +18,35 @@ type builder struct {
 func (b *builder) parameter(name string, line int) *fieldReader {
 	b.parameters = append(b.parameters, Parameter{Name: name})
 	b.src.lines = append(b.src.lines, map[string]int{"": line})
+	b.src.broken = append(b.src.broken, false)
 	return &fieldReader{b: b, p: &b.parameters[len(b.parameters)-1], lines: b.src.lines[len(b.src.lines)-1], name: name}
 }
 
-// space compiles what has been read.
+// space compiles what has been read, and reports its faults together with
+// those of reading, in order of lines.
 func (b *builder) space() (*Space, error) {
-	if b.any() {
-		return nil, b.err()
+	c := &checker{faults: b.faults, src: &b.src}
+	s := c.compile(b.parameters)
+	if c.any() {
+		slices.SortStableFunc(c.list, func(x, y error) int { return lineOf(x) - lineOf(y) })
+		return nil, c.err()
 	}
-	return compile(b.parameters, &b.src)
+	return s, nil
+}
+
+func lineOf(err error) int {
+	var e *Error
+	errors.As(err, &e)
+	return e.Line
+}
+
+// add records a fault, and that the parameter being read has one: its other
+// fields may be missing, so that checking it further would only echo.
+func (b *builder) add(e *Error) {
+	b.faults.add(e)
+	if n := len(b.parameters); n > 0 {
+		b.src.broken[n-1] = true
+	}
 }
 
 // keys checks an object for unknown, repeated and case-twin keys. known nil

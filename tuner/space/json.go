@@ -109,6 +109,9 @@ func (r *jsonReader) object(n *node, depth int) error {
 		if err != nil {
 			return err
 		}
+		if r.items++; r.items > MaxFileItems {
+			return tooMany(r.line)
+		}
 		text, _ := key.(string) // JSON's grammar says so
 		n.members = append(n.members, entry{key: text, line: r.line})
 		if err := r.value(&n.members[len(n.members)-1].value, depth+1); err != nil {

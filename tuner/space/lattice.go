@@ -77,13 +77,14 @@ func (l lattice) above(x float64) float64 {
 // below returns the greatest member of l that is less than x.
 func (l lattice) below(x float64) float64 { return -l.above(-x) }
 
-// significant rounds x to so many significant decimal digits.
+// significant rounds x to so many significant decimal digits, and towards zero
+// where the nearest such number overflows.
 func significant(x float64, digits int) float64 {
 	var buf [32]byte
 	text := strconv.AppendFloat(buf[:0], x, 'e', digits-1, 64)
 	r, err := strconv.ParseFloat(string(text), 64)
 	if err != nil { // rounded up beyond the largest float64
-		return x
+		return significant(x-math.Copysign(5*powerOfTen(decimalExponent(x)-digits), x), digits)
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -91,30 +92,25 @@ func strangeNumber(text string) (rule, remedy string) {
 		return "a number must be finite", "write a finite number, or quote it if it is text"
 	}
 	const plain = "a number is written in plain decimal"
-	if _, err := strconv.ParseFloat(text, 64); err == nil || isRangeError(err) {
-		if strings.HasPrefix(bare, "0x") {
-			return plain + ", not in hexadecimal", "write it out, or quote it if it is text"
+	digits := strings.ReplaceAll(text, "_", "")
+	_, decimal := decimalSyntax(digits)
+	_, err := strconv.ParseFloat(text, 64)
+	_, intErr := strconv.ParseInt(text, 0, 64)
+	switch {
+	case decimal:
+		return plain + ", without _", "write " + digits + ", or quote it if it is text"
+	case len(bare) > 1 && bare[0] == '0' && strings.Trim(bare[1:2], "0123456789.e") != "":
+		if accepted(err) || accepted(intErr) {
+			return plain + ", not in hexadecimal, octal or binary", "write it out, or quote it if it is text"
 		}
+	case accepted(err) || accepted(intErr):
 		return plain + ", without leading zeros", "write " + strings.TrimLeft(bare, "0") + ", or quote it if it is text"
-	}
-	if _, err := strconv.ParseInt(text, 0, 64); err == nil || isRangeError(err) {
-		if digits := strings.ReplaceAll(text, "_", ""); digits != text {
-			return plain + ", without _", "write " + digits + ", or quote it if it is text"
-		}
-		return plain, "write it out, or quote it if it is text"
-	}
-	if digits := strings.ReplaceAll(text, "_", ""); digits != text {
-		if _, ok := decimalSyntax(digits); ok {
-			return plain + ", without _", "write " + digits + ", or quote it if it is text"
-		}
 	}
 	return "", ""
 }
 
-func isRangeError(err error) bool {
-	e, ok := err.(*strconv.NumError)
-	return ok && e.Err == strconv.ErrRange
-}
+// accepted tells that strconv took the text for a number, if too large a one.
+func accepted(err error) bool { return err == nil || errors.Is(err, strconv.ErrRange) }
 
 // toFloat turns an Int into the Float of the same value; ok is false if there
 // is none or v is not a number.

@@ -13,7 +13,6 @@ func (b *builder) optuna(tree *node) {
 		b.add(&Error{Line: tree.line, Rule: "Optuna's form is an object of name and distribution", Remedy: `write {"name": {"type": "float", "low": 0, "high": 1}}`})
 		return
 	}
-	b.keys(tree, "", nil, "")
 	for i := range tree.members {
 		m := &tree.members[i]
 		r := b.parameter(m.key, m.line)

@@ -145,7 +145,6 @@ func (b *builder) own(tree *node) {
 		b.add(&Error{Line: tree.line, Field: "parameters", Rule: "a space file has a mapping of parameters", Remedy: "write parameters: {name: {type: …}}"})
 		return
 	}
-	b.keys(list, "", nil, "")
 	for i := range list.members {
 		m := &list.members[i]
 		b.ownParameter(b.parameter(m.key, m.line), &m.value)

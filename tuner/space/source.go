@@ -21,8 +21,9 @@ func katibDialect() dialect {
 
 // source says where the parameters came from.
 type source struct {
-	words dialect
-	lines []map[string]int // per parameter: line by field as written, "" for the parameter itself
+	words  dialect
+	lines  []map[string]int // per parameter: line by field as written, "" for the parameter itself
+	broken []bool           // per parameter: reading it already failed
 }
 
 // line returns the line of a field, or of the parameter, or 0.

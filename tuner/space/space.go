@@ -30,15 +30,20 @@ type member struct {
 // New returns the space of the parameters, in the order given. If they are not
 // sound the error joins an [Error] for every fault found; see [Faults].
 func New(parameters ...Parameter) (*Space, error) {
-	return compile(parameters, &source{words: ownDialect()})
+	c := &checker{src: &source{words: ownDialect()}}
+	s := c.compile(parameters)
+	if c.any() {
+		return nil, c.err()
+	}
+	return s, nil
 }
 
-// compile checks and normalises the parameters and builds the encoding.
-func compile(parameters []Parameter, src *source) (*Space, error) {
-	c := &checker{src: src}
+// compile checks and normalises the parameters and builds the encoding. The
+// result is sound if c has no faults then.
+func (c *checker) compile(parameters []Parameter) *Space {
 	if n := len(parameters); n > MaxParameters {
 		c.add(&Error{Value: itoa(n) + " parameters", Rule: "a space has at most " + itoa(MaxParameters), Remedy: "fix the ones that matter least"})
-		return nil, c.err()
+		return nil
 	}
 	s := &Space{members: make([]member, len(parameters)), index: make(map[string]int, len(parameters))}
 	for i, p := range parameters {
@@ -46,14 +51,14 @@ func compile(parameters []Parameter, src *source) (*Space, error) {
 	}
 	c.names(s)
 	if c.any() {
-		return nil, c.err() // conditions on unsound parents would only echo
+		return nil // conditions on unsound parents would only echo
 	}
 	c.conditions(s)
 	if c.any() {
-		return nil, c.err()
+		return nil
 	}
 	s.number()
-	return s, nil
+	return s
 }
 
 // number gives the coordinates in order of declaration.
