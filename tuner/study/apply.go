@@ -69,12 +69,10 @@ func (s *Study) applyCreated(e Event, b Created) error {
 		return fmt.Errorf("no search space")
 	}
 	*s = Study{
-		spec:       b.Spec,
-		created:    e.Time,
-		attributes: b.Spec.Attributes,
-		byWorker:   make(map[string][]int),
-		running:    make(map[int]struct{}),
-		requests:   make(map[string]requestRecord),
+		View:     View{spec: b.Spec, created: e.Time, attributes: b.Spec.Attributes},
+		byWorker: make(map[string][]int),
+		running:  make(map[int]struct{}),
+		requests: make(map[string]requestRecord),
 	}
 	return nil
 }
@@ -91,13 +89,14 @@ func (s *Study) applyEnqueued(e Event, b Enqueued) error {
 	if err := s.checkNext(b.Trial); err != nil {
 		return err
 	}
-	s.push(&Trial{Number: b.Trial, State: Queued, Config: b.Config, Origin: OriginEnqueued,
+	s.put(Trial{Number: b.Trial, State: Queued, Config: b.Config, Origin: OriginEnqueued,
 		Attributes: b.Attributes, Created: e.Time, lastStep: -1})
 	s.queue = append(s.queue, b.Trial)
 	return nil
 }
 
 func (s *Study) applyStarted(e Event, b Started) error {
+	var t Trial
 	if b.Suggestion != nil {
 		if err := s.checkNext(b.Trial); err != nil {
 			return err
@@ -105,22 +104,20 @@ func (s *Study) applyStarted(e Event, b Started) error {
 		if b.Epoch != 1 {
 			return fmt.Errorf("a new trial starts in epoch %d", b.Epoch)
 		}
-		s.push(&Trial{Number: b.Trial, State: Running, Config: b.Suggestion.Config, Origin: OriginSuggested,
-			Suggestion: *b.Suggestion, Created: e.Time})
+		t = Trial{Number: b.Trial, Config: b.Suggestion.Config, Origin: OriginSuggested, Suggestion: *b.Suggestion, Created: e.Time}
 	} else {
-		t, err := s.find(b.Trial)
-		if err != nil {
+		var err error
+		if t, err = s.find(b.Trial); err != nil {
 			return err
 		}
 		if t.State != Queued || b.Epoch != t.Epoch+1 {
 			return fmt.Errorf("trial %d is %s in epoch %d, cannot start epoch %d", b.Trial, t.State, t.Epoch, b.Epoch)
 		}
 		s.dequeue(b.Trial)
-		s.move(t, Running)
 	}
-	t := s.trials[b.Trial]
+	t.State, t.lastStep = Running, -1
 	t.Epoch, t.Worker, t.Deadline, t.Started = b.Epoch, b.Worker, b.Deadline, e.Time
-	t.lastStep = -1
+	s.put(t)
 	s.running[b.Trial] = struct{}{}
 	if b.Worker != "" {
 		held := s.byWorker[b.Worker]
@@ -136,6 +133,7 @@ func (s *Study) applyExtended(b Extended) error {
 		return err
 	}
 	t.Deadline = b.Deadline
+	s.put(t)
 	return nil
 }
 
@@ -153,6 +151,7 @@ func (s *Study) applyReported(b Reported) error {
 		t.lastStep = max(t.lastStep, r.Step)
 	}
 	t.Reports = append(t.Reports, b.Reports...)
+	s.put(t)
 	return nil
 }
 
@@ -164,13 +163,12 @@ func (s *Study) applyExpired(e Event, b Expired) error {
 	s.release(t)
 	t.Expiries++
 	if b.Requeued {
-		s.move(t, Queued)
+		t.State = Queued
 		s.queue = append(s.queue, b.Trial)
-		return nil
+	} else {
+		t.State, t.Outcome, t.Ended = Failed, Outcome{State: Failed, Reason: FailedExpired}, e.Time
 	}
-	s.move(t, Failed)
-	t.Outcome = Outcome{State: Failed, Reason: FailedExpired}
-	t.Ended = e.Time
+	s.put(t)
 	return nil
 }
 
@@ -191,9 +189,9 @@ func (s *Study) applyTold(e Event, b Told) error {
 	case Queued:
 		s.dequeue(b.Trial)
 	}
-	s.move(t, b.Outcome.State)
-	t.Outcome, t.ToldEpoch, t.Ended = b.Outcome, b.Epoch, e.Time
+	t.State, t.Outcome, t.ToldEpoch, t.Ended = b.Outcome.State, b.Outcome, b.Epoch, e.Time
 	t.Attributes = merge(t.Attributes, b.Outcome.Attributes)
+	s.put(t)
 	s.cost += b.Outcome.Cost
 	return nil
 }
@@ -207,6 +205,7 @@ func (s *Study) applyToldLate(e Event, b ToldLate) error {
 		return fmt.Errorf("epoch %d of trial %d was not taken over", b.Epoch, b.Trial)
 	}
 	t.Late = append(t.Late, LateResult{b.Epoch, e.Time, b.Outcome})
+	s.put(t)
 	return nil
 }
 
@@ -217,9 +216,8 @@ func (s *Study) applyAdded(e Event, b Added) error {
 	if !b.Outcome.State.Terminal() {
 		return fmt.Errorf("an outcome cannot be %s", b.Outcome.State)
 	}
-	s.push(&Trial{Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
+	s.put(Trial{Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
 		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1})
-	s.added++
 	return nil
 }
 
@@ -233,48 +231,51 @@ func (s *Study) applyAttributed(b Attributed) error {
 		return err
 	}
 	t.Attributes = merge(t.Attributes, b.Attributes)
+	s.put(t)
 	return nil
 }
 
 // checkNext refuses a new trial whose number is not the next one.
 func (s *Study) checkNext(n int) error {
-	if n != len(s.trials) {
-		return fmt.Errorf("the next trial is %d, not %d", len(s.trials), n)
+	if n != s.trials.n {
+		return fmt.Errorf("the next trial is %d, not %d", s.trials.n, n)
 	}
 	return nil
 }
 
-func (s *Study) find(n int) (*Trial, error) {
-	if n < 0 || n >= len(s.trials) {
-		return nil, &TrialNotFoundError{n, len(s.trials)}
-	}
-	return s.trials[n], nil
-}
-
-func (s *Study) findRunning(n, epoch int) (*Trial, error) {
-	t, err := s.find(n)
-	if err != nil {
-		return nil, err
-	}
-	if t.State != Running || t.Epoch != epoch {
-		return nil, fmt.Errorf("trial %d is %s in epoch %d, not running in epoch %d", n, t.State, t.Epoch, epoch)
+// find returns trial n, to be changed and put back.
+func (s *Study) find(n int) (Trial, error) {
+	t, ok := s.Trial(n)
+	if !ok {
+		return Trial{}, &TrialNotFoundError{n, s.trials.n}
 	}
 	return t, nil
 }
 
-func (s *Study) push(t *Trial) {
-	s.trials = append(s.trials, t)
-	s.counts[t.State]++
+func (s *Study) findRunning(n, epoch int) (Trial, error) {
+	t, err := s.find(n)
+	if err != nil {
+		return Trial{}, err
+	}
+	if t.State != Running || t.Epoch != epoch {
+		return Trial{}, fmt.Errorf("trial %d is %s in epoch %d, not running in epoch %d", n, t.State, t.Epoch, epoch)
+	}
+	return t, nil
 }
 
-func (s *Study) move(t *Trial, to TrialState) {
-	s.counts[t.State]--
-	t.State = to
-	s.counts[to]++
+// put replaces a trial, or appends a new one.
+func (s *Study) put(t Trial) {
+	if t.Number < s.trials.n {
+		s.counts[s.trials.at(t.Number).State]--
+	} else {
+		s.origins[t.Origin]++
+	}
+	s.counts[t.State]++
+	s.trials.set(t.Number, &t)
 }
 
 // release takes a running trial from its worker.
-func (s *Study) release(t *Trial) {
+func (s *Study) release(t Trial) {
 	delete(s.running, t.Number)
 	if t.Worker == "" {
 		return
@@ -300,15 +301,15 @@ func (s *Study) dequeue(n int) {
 // differ: nil if the state is sound. It costs O(trials).
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
-	running, added, workers := 0, 0, 0
-	for n, t := range s.trials {
+	var origins [OriginAdded + 1]int
+	running, workers, n := 0, 0, -1
+	for t := range s.All(0) {
+		n++
 		counts[t.State]++
 		if t.Number != n {
 			return fmt.Errorf("trial %d stands at %d", t.Number, n)
 		}
-		if t.Origin == OriginAdded {
-			added++
-		}
+		origins[t.Origin]++
 		_, held := s.running[n]
 		if queued := slices.Contains(s.queue, n); queued != (t.State == Queued) || held != (t.State == Running) {
 			return fmt.Errorf("trial %d is %s, but queued: %t, held: %t", n, t.State, queued, held)
@@ -333,9 +334,11 @@ func (s *Study) Check() error {
 	switch {
 	case counts != s.counts:
 		return fmt.Errorf("trials by state: %v, counted %v", s.counts, counts)
-	case running != len(s.running) || added != s.added || workers != listed || counts[Queued] != len(s.queue):
-		return fmt.Errorf("running %d, added %d, of named workers %d, queued %d; kept: %d, %d, %d, %d",
-			running, added, workers, counts[Queued], len(s.running), s.added, listed, len(s.queue))
+	case origins != s.origins:
+		return fmt.Errorf("trials by origin: %v, counted %v", s.origins, origins)
+	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
+		return fmt.Errorf("running %d, of named workers %d, queued %d; kept: %d, %d, %d",
+			running, workers, counts[Queued], len(s.running), listed, len(s.queue))
 	}
 	return nil
 }

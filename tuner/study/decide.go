@@ -72,7 +72,7 @@ func (c Enqueue) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if s.trialBudget() == 0 {
 		return Reply{}, nil, s.budgetError()
 	}
-	n := len(s.trials)
+	n := s.trials.n
 	return Reply{Trials: []int{n}}, []Body{Enqueued{n, c.Config, merge(nil, c.Attributes)}}, nil
 }
 
@@ -98,7 +98,7 @@ func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err != nil {
 		return Reply{}, nil, err
 	}
-	n := len(s.trials)
+	n := s.trials.n
 	if reports, err = newReports(&Trial{Number: n}, reports); err != nil {
 		return Reply{}, nil, err
 	}
@@ -124,7 +124,7 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 			if slices.Contains(answered, n) {
 				continue
 			}
-			t := s.trials[n]
+			t := s.trials.at(n)
 			trials = append(trials, n)
 			bodies = append(bodies, Extended{n, t.Epoch, later(t.Deadline, deadline)})
 		}
@@ -134,7 +134,7 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 			break
 		}
 		trials = append(trials, n)
-		bodies = append(bodies, Started{n, s.trials[n].Epoch + 1, c.Worker, deadline, nil})
+		bodies = append(bodies, Started{n, s.trials.at(n).Epoch + 1, c.Worker, deadline, nil})
 	}
 	missing := min(c.Count-len(trials), s.trialBudget())
 	if len(trials) == 0 && missing == 0 {
@@ -167,7 +167,7 @@ func (c Start) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err != nil {
 		return Reply{}, nil, err
 	}
-	if c.Trial != len(s.trials) {
+	if c.Trial != s.trials.n {
 		return Reply{}, nil, invalid("trial", c.Trial, "must be the study's next number", "")
 	}
 	if s.trialBudget() == 0 {
@@ -219,10 +219,10 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 
 func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if _, ok := s.Trial(c.Trial); !ok {
-		return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
 	}
 	reply := Reply{Trials: []int{c.Trial}}
-	t := s.trials[c.Trial]
+	t := s.trials.at(c.Trial)
 	if t.State != Running || t.Epoch != c.Epoch {
 		return reply, nil, nil
 	}
@@ -239,7 +239,7 @@ func (c SetAttributes) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	if c.Trial != OfStudy {
 		t, ok := s.Trial(c.Trial)
 		if !ok {
-			return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+			return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
 		}
 		have = t.Attributes
 	}
@@ -282,10 +282,10 @@ func (s *Study) finishedError() error {
 // held returns trial n if it runs under the lease of the given epoch, or of any
 // if epoch is 0.
 func (s *Study) held(n, epoch int) (*Trial, error) {
-	if n < 0 || n >= len(s.trials) {
-		return nil, &TrialNotFoundError{n, len(s.trials)}
+	if n < 0 || n >= s.trials.n {
+		return nil, &TrialNotFoundError{n, s.trials.n}
 	}
-	t := s.trials[n]
+	t := s.trials.at(n)
 	if epoch != 0 && epoch != t.Epoch {
 		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
 	}
@@ -323,7 +323,7 @@ func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64)
 	if !t.State.Terminal() {
 		others--
 	}
-	made := len(s.trials) - s.added
+	made := s.trials.n - s.origins[OriginAdded]
 	switch {
 	case s.spec.MaxCost > 0 && s.cost+cost >= s.spec.MaxCost:
 		return append(bodies, Finished{Reason: FinishedCost})

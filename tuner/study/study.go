@@ -14,24 +14,36 @@ import (
 // none and accepts only [Create]. A Study is not safe for concurrent use, but
 // every value that it returns stays as it was returned.
 type Study struct {
-	spec     Spec
-	position Position
-	created  time.Time
-	paused   bool
-	finished *Finished
-
-	trials   []*Trial         // by number
+	View
 	queue    []int            // queued trials, first to be handed out first
 	byWorker map[string][]int // running trials of each named worker, ascending
 	running  map[int]struct{}
-	counts   [Pruned + 1]int // trials by state
-	added    int             // trials with OriginAdded
-	cost     float64         // told costs, added trials excluded
+	requests map[string]requestRecord
+	aging    []requestAge // requests that may be forgotten, oldest first
+}
 
+// View is what can be read of a study at one position of its log. That of a
+// [Study] moves on with it; the one that [Study.Snapshot] returns stands still
+// and may be read concurrently.
+type View struct {
+	spec       Spec
+	position   Position
+	created    time.Time
+	paused     bool
+	finished   *Finished
+	trials     table
+	counts     [Pruned + 1]int      // trials by state
+	origins    [OriginAdded + 1]int // trials by origin
+	cost       float64              // told costs, added trials excluded
 	attributes Attributes
 	anchors    []Anchored // the last two
-	requests   map[string]requestRecord
-	aging      []requestAge // requests that may be forgotten, oldest first
+}
+
+// Snapshot returns the study as it stands. It costs O(trials/256).
+func (s *Study) Snapshot() *View {
+	v := s.View
+	v.trials = s.trials.share()
+	return &v
 }
 
 // Replay folds events, which must begin with the study's first, into a Study.
@@ -94,19 +106,19 @@ func (s *Study) openRequest(cmd Command, r requestRecord) bool {
 }
 
 // Position is the number of events applied.
-func (s *Study) Position() Position { return s.position }
+func (v *View) Position() Position { return v.position }
 
 // Spec is what the study was created with.
-func (s *Study) Spec() Spec { return s.spec }
+func (v *View) Spec() Spec { return v.spec }
 
 // Created is when the study was created.
-func (s *Study) Created() time.Time { return s.created }
+func (v *View) Created() time.Time { return v.created }
 
 // Attributes are the study's, those of the Spec included. Do not change them.
-func (s *Study) Attributes() Attributes { return s.attributes }
+func (v *View) Attributes() Attributes { return v.attributes }
 
 // Cost is the sum of the told costs, without those of added trials.
-func (s *Study) Cost() float64 { return s.cost }
+func (v *View) Cost() float64 { return v.cost }
 
 // Status is where a study stands in its life.
 type Status uint8
@@ -136,13 +148,13 @@ func (s Status) String() string {
 }
 
 // Status says where the study stands; with [StatusFinished], how says why.
-func (s *Study) Status() (status Status, how Finished) {
+func (v *View) Status() (status Status, how Finished) {
 	switch {
-	case s.position == 0:
+	case v.position == 0:
 		return StatusNone, Finished{}
-	case s.finished != nil:
-		return StatusFinished, *s.finished
-	case s.paused:
+	case v.finished != nil:
+		return StatusFinished, *v.finished
+	case v.paused:
 		return StatusPaused, Finished{}
 	default:
 		return StatusActive, Finished{}
@@ -150,29 +162,32 @@ func (s *Study) Status() (status Status, how Finished) {
 }
 
 // Trials is the number of trials, of whatever state and origin.
-func (s *Study) Trials() int { return len(s.trials) }
+func (v *View) Trials() int { return v.trials.n }
 
 // Count is the number of trials in a state.
-func (s *Study) Count(state TrialState) int {
+func (v *View) Count(state TrialState) int {
 	if state > Pruned {
 		return 0
 	}
-	return s.counts[state]
+	return v.counts[state]
 }
 
+// Suggested is the number of trials whose configuration the proposer made.
+func (v *View) Suggested() int { return v.origins[OriginSuggested] }
+
 // Trial returns trial n as it stands; ok is false if there is none.
-func (s *Study) Trial(n int) (t Trial, ok bool) {
-	if n < 0 || n >= len(s.trials) {
+func (v *View) Trial(n int) (t Trial, ok bool) {
+	if n < 0 || n >= v.trials.n {
 		return Trial{}, false
 	}
-	return *s.trials[n], true
+	return *v.trials.at(n), true
 }
 
 // All yields the trials from number first on, in order.
-func (s *Study) All(first int) iter.Seq[Trial] {
+func (v *View) All(first int) iter.Seq[Trial] {
 	return func(yield func(Trial) bool) {
-		for n := max(first, 0); n < len(s.trials); n++ {
-			if !yield(*s.trials[n]) {
+		for n := max(first, 0); n < v.trials.n; n++ {
+			if !yield(*v.trials.at(n)) {
 				return
 			}
 		}
@@ -191,7 +206,7 @@ type Lease struct {
 func (s *Study) Leases() []Lease {
 	leases := make([]Lease, 0, len(s.running))
 	for n := range s.running {
-		t := s.trials[n]
+		t := s.trials.at(n)
 		leases = append(leases, Lease{n, t.Epoch, t.Worker, t.Deadline})
 	}
 	slices.SortFunc(leases, func(a, b Lease) int { return cmp.Compare(a.Trial, b.Trial) })
@@ -207,14 +222,14 @@ func (s *Study) Overdue(now time.Time) []Lease {
 // TimeOver tells whether the study's Timeout has passed at the time now. Asks
 // are refused from then on; a caller that sees it first records it with a
 // [Finish].
-func (s *Study) TimeOver(now time.Time) bool {
-	return s.spec.Timeout > 0 && now.Sub(s.created) >= s.spec.Timeout
+func (v *View) TimeOver(now time.Time) bool {
+	return v.spec.Timeout > 0 && now.Sub(v.created) >= v.spec.Timeout
 }
 
 // Anchor returns the model event that is in effect for suggestions made at
 // position p; ok is false if there is none.
-func (s *Study) Anchor(p Position) (a Anchored, ok bool) {
-	for _, a := range slices.Backward(s.anchors) {
+func (v *View) Anchor(p Position) (a Anchored, ok bool) {
+	for _, a := range slices.Backward(v.anchors) {
 		if a.Effective <= p {
 			return a, true
 		}
@@ -222,11 +237,11 @@ func (s *Study) Anchor(p Position) (a Anchored, ok bool) {
 	return Anchored{}, false
 }
 
-// trialBudget is how many more trials may be made; the error says why none may.
+// trialBudget is how many more trials may be made.
 func (s *Study) trialBudget() int {
-	room := MaxTrials - len(s.trials)
+	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {
-		room = min(room, s.spec.MaxTrials-(len(s.trials)-s.added))
+		room = min(room, s.spec.MaxTrials-(s.trials.n-s.origins[OriginAdded]))
 	}
 	return max(room, 0)
 }
@@ -237,7 +252,7 @@ func (s *Study) budgetError() error {
 		e.MaxTrials = s.spec.MaxTrials
 	}
 	for n := range s.running {
-		if d := s.trials[n].Deadline; e.NextExpiry.IsZero() || d.Before(e.NextExpiry) {
+		if d := s.trials.at(n).Deadline; e.NextExpiry.IsZero() || d.Before(e.NextExpiry) {
 			e.NextExpiry = d
 		}
 	}

@@ -3,6 +3,7 @@ package study
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -657,4 +658,32 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("model in effect after the second: %s", a.Model)
 	}
 	h.refuse(Anchor{Seen: p, Effective: p + 8}, "previous model")
+}
+
+// TestSnapshot takes snapshots of a study that goes on, across the borders of
+// its table's chunks, and finds each as it was taken.
+func TestSnapshot(t *testing.T) {
+	h := newHarness(t, nil)
+	type taken struct {
+		view   *View
+		trials []Trial
+	}
+	var all []taken
+	take := func() { all = append(all, taken{h.s.Snapshot(), slices.Collect(h.s.All(0))}) }
+	for range 2*chunkSize/100 + 1 {
+		h.ask(Ask{Count: 100})
+		take()
+		h.must(Tell{Trial: h.s.Trials() - 50, Outcome: loss(1)})
+		h.must(ReportValues{Trial: 1, Reports: steps(int(h.s.Position()), 1)})
+		take()
+	}
+	h.must(Tell{Trial: 0, Outcome: loss(1)})
+	for i, s := range all {
+		if got := slices.Collect(s.view.All(0)); !reflect.DeepEqual(got, s.trials) {
+			t.Errorf("snapshot %d changed after it was taken", i)
+		}
+	}
+	if n := all[0].view.Suggested(); n != 100 {
+		t.Errorf("suggested: %d", n)
+	}
 }

@@ -3,10 +3,10 @@ package study
 import "time"
 
 func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
-	if c.Trial < 0 || c.Trial >= len(s.trials) {
-		return Reply{}, nil, &TrialNotFoundError{c.Trial, len(s.trials)}
+	if c.Trial < 0 || c.Trial >= s.trials.n {
+		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
 	}
-	t := s.trials[c.Trial]
+	t := s.trials.at(c.Trial)
 	if c.Epoch < 0 || c.Epoch > t.Epoch {
 		return Reply{}, nil, &LeaseError{Trial: c.Trial, Epoch: c.Epoch, Current: t.Epoch}
 	}
