@@ -41,7 +41,8 @@ func (a *continuousAxis) decode(u float64) Value {
 	case u >= 1 || none:
 		return Float(a.high)
 	default:
-		return Float(min(max(a.lattice.nearest(a.warp.inverse(u)), a.first), a.last))
+		x := min(max(a.warp.inverse(u), a.low), a.high)
+		return Float(min(max(a.lattice.nearest(x), a.first), a.last))
 	}
 }
 
@@ -83,12 +84,17 @@ func logOf(x float64) float64 {
 	return math.Log(x)
 }
 
-// expOf is math.Exp, also where the result is subnormal.
+// expOf is math.Exp, also near both ends of float64, where its assembly for
+// some processors returns 0 or +Inf too early.
 func expOf(x float64) float64 {
-	if x < -700 {
+	switch {
+	case x < -700:
 		return math.Exp(x+60*math.Ln2) * 0x1p-60
+	case x > 700:
+		return math.Exp(x-60*math.Ln2) * 0x1p60
+	default:
+		return math.Exp(x)
 	}
-	return math.Exp(x)
 }
 
 // forward takes low < x < high to (0, 1).

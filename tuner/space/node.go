@@ -89,7 +89,7 @@ func invalidAt(data []byte) int {
 }
 
 func lineAt(data []byte, offset int) int {
-	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
+	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
 }
 
 func tooDeep(line int) error {
