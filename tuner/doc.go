@@ -1,0 +1,2 @@
+// Package tuner is the service: studies that can be asked and told.
+package tuner

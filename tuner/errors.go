@@ -1,0 +1,102 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Code says what kind of error one is, the same in the process and over the
+// wire. Exit statuses and canonical gRPC codes follow from it.
+type Code string
+
+// The codes. Whatever is none of them is [Internal].
+const (
+	OK            Code = ""
+	Invalid       Code = "INVALID"        // the request breaks a rule
+	NotFound      Code = "NOT_FOUND"      // no such study or trial
+	AlreadyExists Code = "ALREADY_EXISTS" // a study of this name exists
+	Finished      Code = "FINISHED"       // the study hands out and takes in no more trials
+	Paused        Code = "PAUSED"         // the study hands out no trials for now
+	NoneLeft      Code = "NONE_LEFT"      // all trials are handed out, some still run
+	TrialState    Code = "TRIAL_STATE"    // the trial's state does not allow it
+	LeaseLost     Code = "LEASE_LOST"     // another worker has the trial
+	AlreadyTold   Code = "ALREADY_TOLD"   // the trial is over with another outcome
+	Denied        Code = "DENIED"         // no or not enough permission
+	Exhausted     Code = "EXHAUSTED"      // a limit of the server or its disk; later may do
+	Unavailable   Code = "UNAVAILABLE"    // the service is closed or cannot be reached; nothing happened
+	Unknown       Code = "UNKNOWN"        // it may have happened or not; send it again
+	Cancelled     Code = "CANCELLED"      // the caller gave up
+	Deadline      Code = "DEADLINE"       // the caller's time was up
+	Damaged       Code = "DAMAGED"        // stored data are not what was written
+	Unsupported   Code = "UNSUPPORTED"    // this service or store cannot do it
+	Internal      Code = "INTERNAL"       // our mistake
+)
+
+// RemoteError is an error that a service answered over the wire.
+type RemoteError struct {
+	Code    Code
+	Message string
+	// Stored is the stored outcome that an AlreadyTold carries, nil otherwise.
+	Stored *study.Outcome
+}
+
+func (e *RemoteError) Error() string { return e.Message }
+
+// ErrUnsupported is wrapped by the refusal of what a store cannot do.
+var ErrUnsupported = errors.New("not supported by this store")
+
+// CodeOf classifies an error of a [Service].
+func CodeOf(err error) Code {
+	if err == nil {
+		return OK
+	}
+	if remote := (*RemoteError)(nil); errors.As(err, &remote) {
+		return remote.Code
+	}
+	for _, c := range []struct {
+		code  Code
+		match func(error) bool
+	}{
+		{Unknown, is(store.ErrUnknownOutcome)},
+		{Exhausted, is(store.ErrFull)},
+		{Unavailable, is(store.ErrClosed)},
+		{Cancelled, is(context.Canceled)},
+		{Deadline, is(context.DeadlineExceeded)},
+		{Unsupported, is(ErrUnsupported)},
+		{Finished, as[*study.FinishedError]},
+		{Paused, is(study.ErrPaused)},
+		{NoneLeft, as[*study.BudgetError]},
+		{AlreadyTold, as[*study.AlreadyToldError]},
+		{LeaseLost, as[*study.LeaseError]},
+		{TrialState, as[*study.TrialStateError]},
+		{NotFound, as[*study.TrialNotFoundError]},
+		{NotFound, as[*store.NotFoundError]},
+		{AlreadyExists, as[*store.ExistsError]},
+		{Damaged, as[*store.CorruptError]},
+		{Damaged, as[*store.NewerFormatError]},
+		{Exhausted, as[*store.LimitError]},
+		{Invalid, is(store.ErrInvalid)},
+		{Invalid, as[*study.InvalidError]},
+		{Invalid, as[*study.ReportConflictError]},
+		{Invalid, as[*study.RequestReusedError]},
+		{Invalid, as[*space.Error]},
+	} {
+		if c.match(err) {
+			return c.code
+		}
+	}
+	return Internal
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func as[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}
