@@ -108,7 +108,7 @@ func fold(s string) string {
 func (c *checker) numeric(i int, p *Parameter) {
 	w := c.src.words
 	if len(p.Values) > 0 {
-		c.at(i, p.Name, w.values, "", "a "+p.Type.String()+" is a range, not a list", "use "+w.low+" and "+w.high+", or type: ordinal or categorical")
+		c.at(i, p.Name, w.values, "", article(p.Type.String())+" is a range, not a list", "use "+w.low+" and "+w.high+", or type: ordinal or categorical")
 	}
 	ok := c.number(i, p, w.low, &p.Low, true)
 	ok = c.number(i, p, w.high, &p.High, true) && ok
@@ -127,7 +127,7 @@ func (c *checker) numeric(i int, p *Parameter) {
 func (c *checker) number(i int, p *Parameter, field string, v *Value, required bool) bool {
 	if v.kind == KindNone {
 		if required {
-			c.at(i, p.Name, field, "", "a "+p.Type.String()+" needs "+field, "add "+field)
+			c.at(i, p.Name, field, "", article(p.Type.String())+" needs "+field, "add "+field)
 		}
 		return !required
 	}
@@ -136,7 +136,7 @@ func (c *checker) number(i int, p *Parameter, field string, v *Value, required b
 		return false
 	}
 	if _, ok := v.Number(); !ok {
-		c.at(i, p.Name, field, show(*v), "must be a number, not a "+v.kind.String(), "write a number without quotes")
+		c.at(i, p.Name, field, show(*v), "must be a number, not "+article(v.kind.String()), "write a number without quotes")
 		return false
 	}
 	converted, ok := toFloat(*v)
@@ -300,7 +300,15 @@ func (c *checker) distinct(i int, name, field string, values []Value) {
 		case other == v:
 			c.at(i, name, field, show(v), "the value is there twice", "remove one")
 		default:
-			c.at(i, name, field, show(v), "a "+other.kind.String()+" in the same list is written the same", "rename one of them")
+			c.at(i, name, field, show(v), article(other.kind.String())+" in the same list is written the same", "rename one of them")
 		}
 	}
+}
+
+// article puts a or an before a word.
+func article(word string) string {
+	if word != "" && strings.Contains("aeio", word[:1]) {
+		return "an " + word
+	}
+	return "a " + word
 }

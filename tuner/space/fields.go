@@ -78,6 +78,9 @@ func (b *builder) keys(n *node, where string, known []string, hint string) {
 }
 
 func suggestKey(key string, known []string, hint string) string {
+	if remedy := foreignKey(key, known); remedy != "" {
+		return remedy
+	}
 	if near := nearest(key, known); near != "" {
 		return "did you mean " + near + "?"
 	}
@@ -85,6 +88,23 @@ func suggestKey(key string, known []string, hint string) string {
 		return hint
 	}
 	return "the keys are " + strings.Join(known, ", ")
+}
+
+// foreignKey is the remedy for a key that another program has for one of known.
+func foreignKey(key string, known []string) string {
+	for _, word := range [...]struct{ foreign, own, remedy string }{
+		{"log", "scale", "write scale: log"},
+		{"choices", "values", "write values: [ … ]"},
+		{"list", "values", "write values: [ … ]"},
+		{"min", "low", "write low: …"},
+		{"max", "high", "write high: …"},
+		{"q", "step", "write step: …"},
+	} {
+		if word.foreign == key && slices.Contains(known, word.own) {
+			return word.remedy
+		}
+	}
+	return ""
 }
 
 // fieldReader reads the fields of one parameter, in whatever form.

@@ -163,7 +163,7 @@ func (b *builder) ownParameter(r *fieldReader, n *node) {
 		return
 	}
 	r.p.Type = typ
-	b.keys(n, r.name, ownKeys(typ), ownHint(n, typ))
+	b.keys(n, r.name, ownKeys(typ), "")
 	r.number(n, "low", &r.p.Low)
 	r.number(n, "high", &r.p.High)
 	r.number(n, "step", &r.p.Step)
@@ -173,18 +173,6 @@ func (b *builder) ownParameter(r *fieldReader, n *node) {
 		r.p.Values = r.list(&node{kind: nodeList, line: f.line, items: []node{*f}}, "value")
 	}
 	r.when(n)
-}
-
-// ownHint is the remedy for an unknown key that resembles none.
-func ownHint(n *node, typ Type) string {
-	switch {
-	case n.get("log") != nil:
-		return "write scale: log"
-	case n.get("choices") != nil:
-		return "write values: [ … ]"
-	default:
-		return "the keys of " + typ.String() + " are " + strings.Join(ownKeys(typ), ", ")
-	}
 }
 
 func ownKeys(t Type) []string {

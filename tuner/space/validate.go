@@ -92,11 +92,11 @@ func (m *member) explainNumber(v Value) (rule, remedy string) {
 	x, number := v.Number()
 	switch {
 	case !number:
-		return "must be " + want + ", not a " + v.kind.String(), "give a number"
+		return "must be " + want + ", not " + article(v.kind.String()), "give a number"
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return "a number must be finite", "report the trial as failed if it has no value"
 	case v.kind != m.Low.kind:
-		return "must be " + want + ", not a " + v.kind.String(), "give " + want
+		return "must be " + want + ", not " + article(v.kind.String()), "give " + want
 	case less(v, m.Low), less(m.High, v):
 		return "outside " + show(m.Low) + " … " + show(m.High), "give a value inside"
 	default:
