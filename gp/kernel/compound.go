@@ -5,21 +5,32 @@ import (
 	"slices"
 )
 
-// parts are the kernels of which a Sum or a Product is made.
-type partList []Kernel
+// partList is the kernels of which a Sum or a Product is made.
+type partList struct {
+	list  []Kernel
+	tuned []int // number of hyper-parameters of each
+}
 
 func newPartList(name string, parts []Kernel) (partList, error) {
 	if len(parts) == 0 {
-		return nil, &SpecError{Name: name, Reason: "it has no parts"}
+		return partList{}, &SpecError{Name: name, Reason: "it has no parts"}
 	}
-	return slices.Clone(parts), nil
+	return countTuned(slices.Clone(parts)), nil
 }
 
-func (l partList) parts() []Kernel { return l }
+func countTuned(list []Kernel) partList {
+	l := partList{list: list, tuned: make([]int, len(list))}
+	for i, k := range list {
+		l.tuned[i] = len(prefixed("", k))
+	}
+	return l
+}
+
+func (l partList) parts() []Kernel { return l.list }
 
 // Check returns the first objection of a part.
 func (l partList) Check(x Rows) error {
-	for _, k := range l {
+	for _, k := range l.list {
 		if err := k.Check(x); err != nil {
 			return err
 		}
@@ -31,7 +42,7 @@ func (l partList) Check(x Rows) error {
 // "parts[1].length_scale".
 func (l partList) Parameters() []Parameter {
 	var out []Parameter
-	for i, k := range l {
+	for i, k := range l.list {
 		out = append(out, prefixed(fmt.Sprintf("parts[%d].", i), k)...)
 	}
 	return out
@@ -52,20 +63,19 @@ func prefixed(prefix string, k Kernel) []Parameter {
 // withLogParameters returns the parts with new parameters.
 func (l partList) withLogParameters(logTheta []float64) (partList, error) {
 	if p := len(l.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+		return partList{}, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
 	}
-	out := slices.Clone(l)
-	for i, k := range l {
+	out := slices.Clone(l.list)
+	for i, k := range l.list {
 		if t, ok := AsTunable(k); ok {
-			p := len(t.Parameters())
 			var err error
-			if out[i], err = t.WithLogParameters(logTheta[:p]); err != nil {
-				return nil, err
+			if out[i], err = t.WithLogParameters(logTheta[:l.tuned[i]]); err != nil {
+				return partList{}, err
 			}
-			logTheta = logTheta[p:]
+			logTheta = logTheta[l.tuned[i]:]
 		}
 	}
-	return out, nil
+	return countTuned(out), nil
 }
 
 // partsPrepared fills a block part by part and combines them element by
@@ -78,7 +88,7 @@ type partsPrepared struct {
 
 func (l partList) prepare(y Rows, combine func(dst, part []float64)) Prepared {
 	p := &partsPrepared{m: y.Len(), combine: combine}
-	for _, k := range l {
+	for _, k := range l.list {
 		p.parts = append(p.parts, Prepare(k, y))
 	}
 	return p

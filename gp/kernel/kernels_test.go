@@ -201,7 +201,7 @@ func cases() []kernelCase {
 		}},
 		{"spline 2", must(kernel.NewSpline(2, 0)), uniformRows(1), nil},
 		{"spline 6", must(kernel.NewSpline(6, 0)), uniformRows(1), nil},
-		{"spline 3.5 series", must(kernel.NewSpline(3.5, 0)), uniformRows(1), nil},
+		{"spline 3.5 series", must(kernel.NewSpline(3.5, 70)), uniformRows(1), nil},
 		{"spline 1.5 short series", must(kernel.NewSpline(1.5, 9)), uniformRows(1), nil},
 		{"sum", must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)))), g3,
 			func(x, y []float64) float64 { return gauss(x, y) + inner(x, y, []float64{1}) }},

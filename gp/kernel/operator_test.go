@@ -161,7 +161,8 @@ func TestOperatorIsDeterministic(t *testing.T) {
 	v, u := normals(rng, m*c), normals(rng, n*c)
 	var first [][]float64
 	for _, workers := range []int{1, 2, 3, 8} {
-		for _, src := range []kernel.Source{kernel.FromRows(x), kerneltest.Sequential(x)} {
+		hidden := struct{ kernel.Source }{kernel.FromRows(x)} // not Resident
+		for _, src := range []kernel.Source{kernel.FromRows(x), hidden, kerneltest.Sequential(x)} {
 			op, err := kernel.NewOperator(must(kernel.NewMatern52(1)), src, centers, kernel.Options{Workers: workers})
 			if err != nil {
 				t.Fatal(err)
@@ -451,5 +452,20 @@ func TestOperatorAllocations(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Gradients are summed over all pairs when a model is fitted: they allocate
+// nothing.
+func TestGradientAllocations(t *testing.T) {
+	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 2)
+	k := must(kernel.NewSum(must(kernel.NewScaled(2, must(kernel.NewGaussian(1, 2, 3)))), must(kernel.NewRationalQuadratic(1, 2))))
+	grad := make([]float64, len(k.Parameters()))
+	if got := testing.AllocsPerRun(10, func() {
+		k.AddLogGrad(grad, 1, x, 0, x, 1)
+		k.AddInputGrad(grad[:3], 1, x, 0, x, 1)
+		k.Eval(x, 0, x, 1)
+	}); got != 0 {
+		t.Errorf("%v allocations", got)
 	}
 }

@@ -22,7 +22,7 @@ func NewProduct(parts ...Kernel) (*Product, error) {
 // Eval returns k(x_i, y_j).
 func (k *Product) Eval(x Rows, i int, y Rows, j int) float64 {
 	product := 1.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		product *= part.Eval(x, i, y, j)
 	}
 	return product
@@ -31,7 +31,7 @@ func (k *Product) Eval(x Rows, i int, y Rows, j int) float64 {
 // Diag returns k(x_i, x_i).
 func (k *Product) Diag(x Rows, i int) float64 {
 	product := 1.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		product *= part.Diag(x, i)
 	}
 	return product
@@ -40,7 +40,7 @@ func (k *Product) Diag(x Rows, i int) float64 {
 // Bound returns the product of the parts' bounds.
 func (k *Product) Bound() float64 {
 	product := 1.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		b := part.Bound()
 		if b == 0 {
 			return 0
@@ -62,7 +62,7 @@ func multiplyTo(dst, part []float64) {
 // others returns scale times the product of all parts but p: with it the
 // gradient needs no division by a factor that may be 0.
 func (k *Product) others(p int, scale float64, x Rows, i int, y Rows, j int) float64 {
-	for q, part := range k.partList {
+	for q, part := range k.list {
 		if q != p {
 			scale *= part.Eval(x, i, y, j)
 		}
@@ -72,7 +72,7 @@ func (k *Product) others(p int, scale float64, x Rows, i int, y Rows, j int) flo
 
 // AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst.
 func (k *Product) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	for p, part := range k.partList {
+	for p, part := range k.list {
 		part.(Differentiable).AddInputGrad(dst, k.others(p, scale, x, i, y, j), x, i, y, j)
 	}
 }
@@ -88,13 +88,13 @@ func (k *Product) WithLogParameters(logTheta []float64) (Kernel, error) {
 
 // AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst.
 func (k *Product) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	for p, part := range k.partList {
+	for p, part := range k.list {
 		if t, ok := AsTunable(part); ok {
 			t.AddLogGrad(dst, k.others(p, scale, x, i, y, j), x, i, y, j)
-			dst = dst[len(t.Parameters()):]
+			dst = dst[k.tuned[p]:]
 		}
 	}
 }
 
 // Spec describes the product.
-func (k *Product) Spec() Spec { return Spec{Name: "product", Parts: specs(k.partList)} }
+func (k *Product) Spec() Spec { return Spec{Name: "product", Parts: specs(k.list)} }

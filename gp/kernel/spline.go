@@ -8,8 +8,8 @@ const (
 	maxBernoulli = 10
 	// maxDefaultTerms bounds the series of NewSpline when terms is 0.
 	maxDefaultTerms = 1500
-	// maxTerms bounds it always.
-	maxTerms = 1 << 20
+	// maxTerms bounds it always, so that a stored Spec costs little to read.
+	maxTerms = 1 << 16
 )
 
 // NewSpline returns the periodic spline kernel of order q > 1 on the circle
@@ -39,7 +39,7 @@ func NewSpline(q float64, terms int) (*Base, error) {
 		return nil, &ParameterError{Kernel: "spline", Parameter: "q", Value: q, Want: "> 1 and finite"}
 	}
 	if terms < 0 || terms > maxTerms {
-		return nil, &ParameterError{Kernel: "spline", Parameter: "terms", Value: float64(terms), Want: "0 to 1048576"}
+		return nil, &ParameterError{Kernel: "spline", Parameter: "terms", Value: float64(terms), Want: "0 to 65536"}
 	}
 	if half := q / 2; terms == 0 && q <= maxBernoulli && half == math.Trunc(half) {
 		return newUnscaled("spline", Manhattan, 1, newBernoulliSpline(int(q))), nil

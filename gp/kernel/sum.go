@@ -22,7 +22,7 @@ func NewSum(parts ...Kernel) (*Sum, error) {
 // Eval returns k(x_i, y_j).
 func (k *Sum) Eval(x Rows, i int, y Rows, j int) float64 {
 	sum := 0.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		sum += part.Eval(x, i, y, j)
 	}
 	return sum
@@ -31,7 +31,7 @@ func (k *Sum) Eval(x Rows, i int, y Rows, j int) float64 {
 // Diag returns k(x_i, x_i).
 func (k *Sum) Diag(x Rows, i int) float64 {
 	sum := 0.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		sum += part.Diag(x, i)
 	}
 	return sum
@@ -40,7 +40,7 @@ func (k *Sum) Diag(x Rows, i int) float64 {
 // Bound returns the sum of the parts' bounds.
 func (k *Sum) Bound() float64 {
 	sum := 0.0
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		sum += part.Bound()
 	}
 	return sum
@@ -57,7 +57,7 @@ func addTo(dst, part []float64) {
 
 // AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst.
 func (k *Sum) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	for _, part := range k.partList {
+	for _, part := range k.list {
 		part.(Differentiable).AddInputGrad(dst, scale, x, i, y, j)
 	}
 }
@@ -73,13 +73,13 @@ func (k *Sum) WithLogParameters(logTheta []float64) (Kernel, error) {
 
 // AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst.
 func (k *Sum) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	for _, part := range k.partList {
+	for p, part := range k.list {
 		if t, ok := AsTunable(part); ok {
 			t.AddLogGrad(dst, scale, x, i, y, j)
-			dst = dst[len(t.Parameters()):]
+			dst = dst[k.tuned[p]:]
 		}
 	}
 }
 
 // Spec describes the sum.
-func (k *Sum) Spec() Spec { return Spec{Name: "sum", Parts: specs(k.partList)} }
+func (k *Sum) Spec() Spec { return Spec{Name: "sum", Parts: specs(k.list)} }
