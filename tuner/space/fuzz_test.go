@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, own := range [][]byte{text, s.YAML()} {
-			if len(own) > space.MaxFileBytes {
+			if len(own) > space.MaxYAMLMarks {
 				continue
 			}
 			if back, _, err := space.Parse(own); err != nil || !back.Equal(s) {

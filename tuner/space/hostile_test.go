@@ -35,8 +35,15 @@ func hostileLarge() map[string]string {
 		"long text": "parameters: {a: {type: constant, value: \"" + strings.Repeat("x", n-60) + "\"}}", "long key": "\"" + strings.Repeat("k", n-10) + "\": 1", "spaces": fill(" ") + "", "tabs": fill("\t"),
 		"quotes": fill("\""), "escapes": "\"" + strings.Repeat(`\u0041`, (n-2)/6) + "\"", "block text": "a: |\n" + fill(" x\n"), "anchors": fill("&a "), "tags": fill("! "), "percent": fill("%a b\n"), "documents": fill("---\n"),
 		"json strings": `["` + strings.Repeat(`","`, n/3-2) + `"]`, "twin keys": "{" + strings.TrimSuffix(strings.Repeat(`"a":0,"A":0,`, n/12-1), ",") + "}",
+		"yaml list at the limit": fillTo("- 1\n", 2), "yaml flow at the limit": "[" + fillTo("a,", 1) + "a]", "yaml flow mapping at the limit": "{" + fillTo("a,", 1) + "a}", "yaml mapping at the limit": fillTo("a: b\n", 2),
+		"yaml questions at the limit": "{" + fillTo("? a,", 2) + "}", "yaml pairs at the limit": "[" + fillTo("a: ,", 2) + "a]", "yaml comments at the limit": fillTo("- 1 # c\n", 2), "yaml colons at the limit": "[" + fillTo(":,", 2) + "a]",
 		"bad parameters": "parameters:\n" + strings.Repeat(" a: {type: flot}\n", 20000), "too large": fill("x") + "y",
 	}
+}
+
+// fillTo repeats s, which holds so many marks, almost to the limit of marks.
+func fillTo(s string, marks int) string {
+	return strings.Repeat(s, (space.MaxYAMLMarks-10)/marks)
 }
 
 func nested(depth int) string {

@@ -13,6 +13,7 @@ const (
 	MaxFileBytes      = 1 << 20 // bytes of a space file or of one configuration's JSON
 	MaxFileDepth      = 32      // mappings and lists inside one another
 	MaxFileItems      = 100_000 // values, keys and list items in one file
+	MaxYAMLMarks      = 25_000  // of the characters , : [ { ? - and line ends in a YAML file, each of which may cost its reader 2 kB; JSON is cheaper
 	MaxGridPoints     = 1e15    // points of a stepped float: more cannot be told apart in [0, 1]
 	maxCellsLinear    = 1e15    // cells of an int before neighbours share one
 	maxExactLogInt    = 1e12    // ints on a log scale up to here have a cell each

@@ -72,6 +72,7 @@ func TestFileLimits(t *testing.T) {
 	}{
 		{"bytes", "a space file has at most", space.MaxFileBytes, padded},
 		{"depth", "deep in one another", space.MaxFileDepth, deep},
+		{"YAML marks", "a YAML file has at most", space.MaxYAMLMarks, func(n int) []byte { return []byte("a" + strings.Repeat("\n", n)) }},
 		{"items", "a file holds at most", space.MaxFileItems, items},
 	} {
 		if _, _, err := space.Parse(c.make(c.limit)); err != nil && strings.Contains(err.Error(), c.rule) {

@@ -29,7 +29,8 @@ func (s *Space) MarshalJSON() ([]byte, error) {
 }
 
 // YAML writes s in its own form, a line for each parameter, read back by
-// [Parse] as an equal space.
+// [Parse] as an equal space unless it exceeds [MaxYAMLMarks]: very large spaces
+// are for JSON.
 func (s *Space) YAML() []byte {
 	var out bytes.Buffer
 	out.WriteString("version: 1\nparameters:")

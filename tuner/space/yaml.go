@@ -13,8 +13,8 @@ import (
 // readYAML reads a YAML file of one document, without anchors, aliases, merge
 // keys and tags.
 func readYAML(data []byte) (*node, error) {
-	if marks := yamlMarks(data); marks > MaxFileItems {
-		return nil, tooMany(0)
+	if marks := yamlMarks(data); marks > MaxYAMLMarks {
+		return nil, &Error{Value: itoa(marks) + " items", Rule: "a YAML file has at most " + itoa(MaxYAMLMarks) + " commas, colons, brackets and lines", Remedy: "write it as JSON, or use ranges in place of long lists"}
 	}
 	doc, err := parseYAML(data)
 	if err != nil {
