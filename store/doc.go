@@ -48,9 +48,11 @@
 //
 // # Costs
 //
-// A trial of ten parameters (asked and told) takes about 500 bytes in two
-// records. Encoding takes one allocation per parameter or less and decoding
-// shares the names that it meets again, if a [Decoder] is kept for the whole
-// log; [Store.Read] does that. Decoding a record allocates at most
-// about twenty times its length, whatever is in it.
+// A trial of ten parameters (asked, one report, told) takes about 530 bytes in
+// three records. A record costs a few microseconds to encode or decode: the
+// 300,000 of a study of 100,000 trials are read in one to two seconds on one
+// core, into 140 MB of events. Decoding shares the names that it meets again if
+// one [Decoder] is kept for the whole log, as [Store.Read] does. A decoded
+// record has cost at most about fifty times its length in allocations, garbage
+// included, whatever is in it.
 package store

@@ -167,6 +167,7 @@ func BenchmarkReadLog(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(head), "ns/event")
 	b.ReportMetric(float64(heap()-stored)/1e6, "MB-live")
 	runtime.KeepAlive(log)
+	runtime.KeepAlive(s)
 }
 
 func heap() uint64 {

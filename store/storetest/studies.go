@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -73,22 +74,31 @@ func testCreateInvalid(t *testing.T, f *fixture) {
 }
 
 func testCreateRace(t *testing.T, f *fixture) {
-	const tries = 8
-	var wg sync.WaitGroup
-	var made atomic.Int32
-	for range tries {
-		wg.Go(func() {
-			_, err := f.Create(t.Context(), "wanted", []study.Event{created()})
-			if err == nil {
-				made.Add(1)
-			} else {
-				wantError[*store.ExistsError](t, "Create", err)
-			}
-		})
+	const rounds, tries = 10, 8
+	events := []study.Event{created()}
+	for i := range 50 { // so that making the study takes a moment
+		events = append(events, marked("%d", i+2))
 	}
-	wg.Wait()
-	if made.Load() != 1 || len(f.list(t, "")) != 1 {
-		t.Errorf("%d of %d made the study; there are %d", made.Load(), tries, len(f.list(t, "")))
+	for round := range rounds {
+		name := fmt.Sprint("wanted-", round)
+		var made atomic.Int32
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range tries {
+			wg.Go(func() {
+				<-start
+				if _, err := f.Create(t.Context(), name, events); err == nil {
+					made.Add(1)
+				} else {
+					wantError[*store.ExistsError](t, "Create", err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if got := len(f.list(t, "")); made.Load() != 1 || got != round+1 {
+			t.Fatalf("%d of %d made the study; there are %d, want %d", made.Load(), tries, got, round+1)
+		}
 	}
 }
 
