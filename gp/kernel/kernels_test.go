@@ -203,12 +203,16 @@ func cases() []kernelCase {
 		{"spline 6", must(kernel.NewSpline(6, 0)), uniformRows(1), nil},
 		{"spline 3.5 series", must(kernel.NewSpline(3.5, 70)), uniformRows(1), nil},
 		{"spline 1.5 short series", must(kernel.NewSpline(1.5, 9)), uniformRows(1), nil},
-		{"sum", must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)))), g3,
-			func(x, y []float64) float64 { return gauss(x, y) + inner(x, y, []float64{1}) }},
-		{"product", must(kernel.NewProduct(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)), must(kernel.NewLaplace(3)))), g3,
+		{
+			"sum", must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)))), g3,
+			func(x, y []float64) float64 { return gauss(x, y) + inner(x, y, []float64{1}) },
+		},
+		{
+			"product", must(kernel.NewProduct(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)), must(kernel.NewLaplace(3)))), g3,
 			func(x, y []float64) float64 {
 				return gauss(x, y) * inner(x, y, []float64{1}) * laplace(x, y, []float64{3})
-			}},
+			},
+		},
 		{"scaled", must(kernel.NewScaled(2.5, must(kernel.NewGaussian(ard...)))), g3, func(x, y []float64) float64 { return 2.5 * gauss(x, y) }},
 		{"restricted", must(kernel.NewRestricted(must(kernel.NewGaussian(0.5, 2)), 2, 0)), g3, func(x, y []float64) float64 {
 			return math.Exp(-r2([]float64{x[2], x[0]}, []float64{y[2], y[0]}, []float64{0.5, 2}) / 2)

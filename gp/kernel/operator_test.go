@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -395,6 +396,40 @@ func TestOperatorTakesTurns(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A square operator may overwrite its argument.
+func TestApplyInPlace(t *testing.T) {
+	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 600)
+	op, err := kernel.NewOperator(must(kernel.NewGaussian(1)), kernel.FromRows(x), x, kernel.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := normals(rand.New(rand.NewPCG(2, 0)), 600)
+	want := make([]float64, 600)
+	if err := errors.Join(op.Apply(background, want, v), op.Apply(background, v, v)); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(v, want) {
+		t.Error("K·v differs when it overwrites v")
+	}
+}
+
+// Of two faults the first row's is reported, even when it is found last.
+func TestFirstFaultIsReported(t *testing.T) {
+	op := newTestOperator(t, resident)
+	second := make(chan struct{})
+	var once sync.Once
+	err := op.GramFunc(background, make([]float64, 10), make([]float64, 10), func(row int, t []float64) {
+		if row >= 256 {
+			once.Do(func() { close(second) })
+		} else {
+			<-second
+			time.Sleep(20 * time.Millisecond) // let the other worker fail
+		}
+		t[0] = math.NaN()
+	})
+	requireNonFinite(t, err, "Kv", 0, 0)
 }
 
 // A panic of a caller's kernel reaches the caller's goroutine, and the
