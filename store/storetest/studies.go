@@ -76,7 +76,7 @@ func testCreateInvalid(t *testing.T, f *fixture) {
 func testCreateRace(t *testing.T, f *fixture) {
 	const rounds, tries = 10, 8
 	events := []study.Event{created()}
-	for i := range 50 { // so that making the study takes a moment
+	for i := range 1000 { // so that making the study takes a moment
 		events = append(events, marked("%d", i+2))
 	}
 	for round := range rounds {
