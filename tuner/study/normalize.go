@@ -10,12 +10,17 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/tuner/space"
 )
 
 // normalize checks a spec and fills in its defaults.
 func (c Spec) normalize() (Spec, error) {
 	if c.Space == nil {
 		return c, invalid("space", "none", "a study needs a search space", "")
+	}
+	if size := len(spaceText(c.Space)); size > space.MaxFileBytes {
+		return c, invalid("space", fmt.Sprintf("%d bytes of JSON", size), "must be at most 1 MiB", "use fewer parameters or values")
 	}
 	if err := checkObjectives(c.Objectives); err != nil {
 		return c, err

@@ -237,6 +237,18 @@ func (v *View) Anchor(p Position) (a Anchored, ok bool) {
 	return Anchored{}, false
 }
 
+// NextExpiry is the earliest deadline among the running trials; zero if none
+// runs.
+func (s *Study) NextExpiry() time.Time {
+	var next time.Time
+	for n := range s.running {
+		if d := s.trials.at(n).Deadline; next.IsZero() || d.Before(next) {
+			next = d
+		}
+	}
+	return next
+}
+
 // trialBudget is how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
@@ -251,11 +263,7 @@ func (s *Study) budgetError() error {
 	if s.spec.MaxTrials > 0 {
 		e.MaxTrials = s.spec.MaxTrials
 	}
-	for n := range s.running {
-		if d := s.trials.at(n).Deadline; e.NextExpiry.IsZero() || d.Before(e.NextExpiry) {
-			e.NextExpiry = d
-		}
-	}
+	e.NextExpiry = s.NextExpiry()
 	return e
 }
 

@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -529,8 +530,21 @@ func TestCreateRefuses(t *testing.T) {
 	for i := range many {
 		many[i] = Objective{strings.Repeat("m", i+1), Minimize}
 	}
+	var parameters []space.Parameter
+	for i := range 200 { // whose JSON is beyond what can be read back
+		var values []space.Value
+		for j := range 2000 {
+			values = append(values, space.Int(int64(j)))
+		}
+		parameters = append(parameters, space.NewOrdinal(fmt.Sprint("p", i), values...))
+	}
+	large, err := space.New(parameters...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for field, spec := range map[string]Spec{
 		"space":                   {Objectives: loss},
+		"bytes of JSON":           {Space: large, Objectives: loss},
 		"objectives":              {Space: sp},
 		"objectives = 65":         {Space: sp, Objectives: many},
 		"objectives[0].name":      {Space: sp, Objectives: []Objective{{"", Minimize}}},
