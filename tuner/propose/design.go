@@ -1,0 +1,123 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/internal/sobol"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// maxPassed is how many configurations that the study already has are passed
+// over for one suggestion.
+const maxPassed = 64
+
+// design is a proposer that draws points of the cube, one after another.
+type design struct {
+	spec        study.Spec
+	history     history
+	cardinality float64
+	source      source
+}
+
+// source is where a design's points come from.
+type source interface {
+	// at starts the suggestion for a trial, when next is the number of the point
+	// after the last one suggested.
+	at(trial int, next uint64)
+	// draw writes the next point.
+	draw(u []float64)
+	// seed is what the last point was drawn with.
+	seed() uint64
+}
+
+func newDesign(spec study.Spec, s source) *design {
+	return &design{spec: spec, history: newHistory(spec.Space), cardinality: spec.Space.Cardinality(), source: s}
+}
+
+// Propose implements [Proposer].
+func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
+	d.history.follow(v)
+	b, next, trial := d.history.batch(), d.history.next, v.Trials()
+	var p Proposal
+	for range n {
+		if err := ctx.Err(); err != nil {
+			return Proposal{}, err
+		}
+		d.source.at(trial, next)
+		c, err := d.fresh(b)
+		if err != nil {
+			return Proposal{}, err
+		}
+		seed := d.source.seed()
+		b.add(c)
+		trial, next = trial+1, seed+1
+		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: seed, Seen: v.Position(), Phase: PhaseStart})
+	}
+	return p, nil
+}
+
+// fresh draws until there is a configuration that the study does not have, but
+// not for long.
+func (d *design) fresh(b batch) (space.Config, error) {
+	u := make([]float64, d.spec.Space.Dim())
+	passes := maxPassed
+	if b.distinct() >= d.cardinality {
+		passes = 0
+	}
+	for {
+		d.source.draw(u)
+		c, err := d.spec.Space.Decode(u)
+		if err != nil {
+			return c, fmt.Errorf("decoding a point: %w", err)
+		}
+		if passes == 0 || !b.has(c) {
+			return c, nil
+		}
+		passes--
+	}
+}
+
+// sobolSource draws the points of one sequence in order.
+type sobolSource struct {
+	sequence *sobol.Sequence
+	next     uint64
+}
+
+func newSobol(spec study.Spec) Proposer {
+	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)})
+}
+
+func (s *sobolSource) at(_ int, next uint64) { s.next = next }
+
+func (s *sobolSource) draw(u []float64) {
+	s.sequence.At(uint32(s.next), u) // begins anew after 2³² points
+	s.next++
+}
+
+func (s *sobolSource) seed() uint64 { return s.next - 1 }
+
+// randomSource draws every trial's points from a stream of its own.
+type randomSource struct {
+	study, trial uint64
+	float        func() float64
+}
+
+func newRandom(spec study.Spec) Proposer {
+	return newDesign(spec, &randomSource{study: spec.Seed})
+}
+
+func (s *randomSource) at(trial int, _ uint64) {
+	s.trial = stream.Derive(s.study, "random", uint64(trial))
+	s.float = stream.New(s.trial).Float64
+}
+
+func (s *randomSource) draw(u []float64) {
+	for j := range u {
+		u[j] = s.float()
+	}
+}
+
+func (s *randomSource) seed() uint64 { return s.trial }

@@ -1,0 +1,104 @@
+package propose
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// GridOptions are the options of the proposer "grid", in JSON under the names in
+// parentheses.
+type GridOptions struct {
+	// Points ("points", 1 to 1000, default 10) is how many values a continuous
+	// parameter takes: both ends and equal distances on the parameter's scale
+	// between; with 1, the middle. Fewer where the range does not have that many.
+	Points int
+	// Levels ("levels", an object of parameter names and numbers 1 to 1000) is the
+	// same for single parameters. Ints, ordinals and stepped floats, which
+	// otherwise take all their values, may be thinned by it too.
+	Levels map[string]int
+	// Shuffled ("order": "shuffled", the default, or "lexicographic") says that
+	// cells come in an order that belongs to the study's seed, so that a grid cut
+	// short has still looked everywhere. In lexicographic order the last parameter
+	// changes fastest, where what depends on a parameter comes right after it.
+	Shuffled bool
+}
+
+// maxLevels of one parameter that are listed.
+const maxLevels = 1000
+
+func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
+	o := readOptions("proposer.options", text)
+	g := GridOptions{Points: int(o.whole("points", 10, 1, maxLevels)), Levels: make(map[string]int)}
+	g.Shuffled = o.choice("order", "shuffled", "lexicographic") == "shuffled"
+	if raw, given := o.take("levels"); given {
+		numbers := o.object("proposer.options.levels", raw)
+		for _, name := range slices.Sorted(maps.Keys(numbers)) {
+			number := numbers[name]
+			field := "proposer.options.levels." + name
+			p, ok := sp.Lookup(name)
+			switch {
+			case !ok:
+				o.fail(field, string(number), "there is no such parameter", "")
+			case p.Type == space.TypeCategorical || p.Type == space.TypeConstant:
+				o.fail(field, string(number), "the values of a "+p.Type.String()+" are not thinned", "list fewer values in the space")
+			}
+			g.Levels[name] = int(o.parseWhole(field, number, 1, maxLevels))
+		}
+	}
+	return g, o.finish(Grid)
+}
+
+// grid is the proposer "grid". Cells are numbered in the order they are
+// suggested in.
+type grid struct {
+	cells   *cells
+	order   *stream.Permutation // nil if lexicographic
+	history history
+}
+
+func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
+	c, err := compileGrid(spec.Space, o)
+	if err != nil {
+		return nil, err
+	}
+	g := &grid{cells: c, history: history{seen: make(map[uint64]struct{})}}
+	if o.Shuffled {
+		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.total)
+		g.order = &p
+	}
+	return g, nil
+}
+
+// Propose implements [Proposer].
+func (g *grid) Propose(ctx context.Context, v View, n int) (Proposal, error) {
+	g.history.follow(v)
+	b := g.history.batch()
+	var p Proposal
+	for number := g.history.next; number < g.cells.total && len(p.Suggestions) < n; number++ {
+		if err := ctx.Err(); err != nil {
+			return Proposal{}, err
+		}
+		c := g.at(number)
+		if b.has(c) {
+			continue
+		}
+		b.add(c)
+		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: number, Seen: v.Position(), Phase: PhaseStart})
+	}
+	if len(p.Suggestions) == 0 && n > 0 {
+		return Proposal{}, ErrExhausted
+	}
+	return p, nil
+}
+
+func (g *grid) at(number uint64) space.Config {
+	if g.order != nil {
+		number = g.order.At(number)
+	}
+	return g.cells.at(number)
+}

@@ -1,0 +1,121 @@
+package propose
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// history is the digest of a View that a space-filling proposer needs.
+type history struct {
+	followed int                 // trials digested
+	next     uint64              // number of the point or cell after the last one suggested
+	seen     map[uint64]struct{} // fingerprints of all configurations; nil if not wanted
+}
+
+// rare is the number of configurations from which on repetitions are too rare to
+// look for: 10⁵ points have one with probability 0.5%.
+const rare = 1 << 40
+
+// newHistory returns the empty digest. It remembers configurations where they
+// are likely to repeat.
+func newHistory(sp *space.Space) history {
+	certain := 1.0 // combinations of what is always active
+	for _, a := range sp.Axes() {
+		switch {
+		case a.Conditional:
+		case a.Levels == 0:
+			certain = math.Inf(1)
+		default:
+			certain *= float64(a.Levels)
+		}
+	}
+	if certain >= rare {
+		return history{}
+	}
+	return history{seen: make(map[uint64]struct{})}
+}
+
+// follow digests the trials that are new in v.
+func (h *history) follow(v View) {
+	if v.Trials() < h.followed { // not the history we know; see Proposer
+		h.followed, h.next = 0, 0
+		clear(h.seen)
+	}
+	for t := range v.All(h.followed) {
+		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseStart {
+			h.next = t.Suggestion.Seed + 1
+		}
+		if h.seen != nil {
+			h.seen[fingerprint(t.Config)] = struct{}{}
+		}
+	}
+	h.followed = v.Trials()
+}
+
+// batch is what one Propose adds to a history: it is forgotten if the caller
+// drops the suggestions.
+type batch struct {
+	history *history
+	added   map[uint64]struct{}
+}
+
+func (h *history) batch() batch { return batch{h, make(map[uint64]struct{})} }
+
+// has tells whether c was suggested, enqueued or added before.
+func (b batch) has(c space.Config) bool {
+	if b.history.seen == nil {
+		return false
+	}
+	f := fingerprint(c)
+	_, before := b.history.seen[f]
+	_, now := b.added[f]
+	return before || now
+}
+
+func (b batch) add(c space.Config) {
+	if b.history.seen != nil {
+		b.added[fingerprint(c)] = struct{}{}
+	}
+}
+
+// distinct is the number of different configurations.
+func (b batch) distinct() float64 { return float64(len(b.history.seen) + len(b.added)) }
+
+// fingerprint is a hash of c, the same on every machine. Two configurations that
+// share one (10⁵ of them do with probability 3e-10) count as the same.
+func fingerprint(c space.Config) uint64 {
+	h := fnv.New64a()
+	var word [9]byte
+	for name, v := range c.All() {
+		h.Write(binary.AppendUvarint(word[:0], uint64(len(name))))
+		h.Write([]byte(name))
+		word[0] = byte(v.Kind())
+		if text, ok := v.AsString(); ok {
+			binary.LittleEndian.PutUint64(word[1:], uint64(len(text)))
+			h.Write(word[:])
+			h.Write([]byte(text))
+			continue
+		}
+		binary.LittleEndian.PutUint64(word[1:], wordOf(v))
+		h.Write(word[:])
+	}
+	return h.Sum64()
+}
+
+// wordOf returns the bits of a value that is not a string.
+func wordOf(v space.Value) uint64 {
+	if x, ok := v.AsFloat(); ok {
+		return math.Float64bits(x)
+	}
+	if n, ok := v.AsInt(); ok {
+		return uint64(n)
+	}
+	if b, _ := v.AsBool(); b {
+		return 1
+	}
+	return 0
+}
