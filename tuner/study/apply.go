@@ -72,7 +72,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 		View:     View{spec: b.Spec, created: e.Time, attributes: b.Spec.Attributes},
 		byWorker: make(map[string][]int),
 		running:  make(map[int]struct{}),
-		requests: make(map[string]requestRecord),
+		requests: make(map[requestKey]requestRecord),
 	}
 	return nil
 }

@@ -114,14 +114,15 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, err
 	}
 	var bodies []Body
-	answered := s.requests[c.RequestID].trials // by an earlier send, cut short
-	trials := slices.Clone(answered)
+	earlier, _ := s.recall(c.RequestID) // a send that was cut short
+	trials := earlier.trials()
+	answered := len(trials)
 	if c.Worker != "" && !c.New {
 		for _, n := range s.byWorker[c.Worker] {
 			if len(trials) == c.Count {
 				break
 			}
-			if slices.Contains(answered, n) {
+			if slices.Contains(trials[:answered], n) {
 				continue
 			}
 			t := s.trials.at(n)

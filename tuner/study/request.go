@@ -23,18 +23,49 @@ type Request struct {
 // handed out nor ended a trial are remembered.
 const RequestRetention = 24 * time.Hour
 
+// requestKey stands for a request id in memory: half of its SHA-256.
+type requestKey [16]byte
+
+func keyOf(id string) (k requestKey) {
+	sum := sha256.Sum256([]byte(id))
+	copy(k[:], sum[:])
+	return k
+}
+
 // requestRecord remembers what a request did.
 type requestRecord struct {
 	fingerprint uint64
-	trials      []int
-	late        bool
-	keep        bool // as long as the study lives
+	first       int32   // trial; −1 if none
+	late        bool    // a tell was kept as a late result
+	keep        bool    // as long as the study lives
+	more        []int32 // trials after the first
+}
+
+// trials that the request made, started or concerned.
+func (r requestRecord) trials() []int {
+	if r.first < 0 {
+		return nil
+	}
+	trials := []int{int(r.first)}
+	for _, n := range r.more {
+		trials = append(trials, int(n))
+	}
+	return trials
+}
+
+func (r *requestRecord) add(n int) {
+	switch {
+	case r.first < 0:
+		r.first = int32(n)
+	case int(r.first) != n && !slices.Contains(r.more, int32(n)):
+		r.more = append(slices.Clip(r.more), int32(n))
+	}
 }
 
 // requestAge is an entry of the list of requests that may be forgotten.
 type requestAge struct {
-	id string
-	at time.Time
+	key requestKey
+	at  time.Time
 }
 
 // forgettable tells whether a request's id may be dropped after
@@ -48,28 +79,41 @@ func forgettable(b Body) bool {
 	}
 }
 
+// recall returns what the request with an id did; known is false if nothing.
+func (s *Study) recall(id string) (r requestRecord, known bool) {
+	if id == "" {
+		return requestRecord{first: -1}, false
+	}
+	r, known = s.requests[keyOf(id)]
+	if !known {
+		r.first = -1
+	}
+	return r, known
+}
+
 // remember notes the request of an event that was just applied.
 func (s *Study) remember(e Event) {
 	for len(s.aging) > 0 && e.Time.Sub(s.aging[0].at) > RequestRetention {
-		if id := s.aging[0].id; !s.requests[id].keep {
-			delete(s.requests, id)
+		if key := s.aging[0].key; !s.requests[key].keep {
+			delete(s.requests, key)
 		}
 		s.aging = s.aging[1:]
 	}
 	if e.Request.ID == "" {
 		return
 	}
-	r, known := s.requests[e.Request.ID]
+	r, known := s.recall(e.Request.ID)
 	r.fingerprint = e.Request.Fingerprint
-	if n, ok := trialOf(e.Body); ok && !slices.Contains(r.trials, n) {
-		r.trials = append(slices.Clip(r.trials), n)
+	if n, ok := trialOf(e.Body); ok {
+		r.add(n)
 	}
 	_, late := e.Body.(ToldLate)
 	r.late = r.late || late
 	r.keep = r.keep || !forgettable(e.Body)
-	s.requests[e.Request.ID] = r
+	key := keyOf(e.Request.ID)
+	s.requests[key] = r
 	if !known && !r.keep {
-		s.aging = append(s.aging, requestAge{e.Request.ID, e.Time})
+		s.aging = append(s.aging, requestAge{key, e.Time})
 	}
 }
 

@@ -18,7 +18,7 @@ type Study struct {
 	queue    []int            // queued trials, first to be handed out first
 	byWorker map[string][]int // running trials of each named worker, ascending
 	running  map[int]struct{}
-	requests map[string]requestRecord
+	requests map[requestKey]requestRecord
 	aging    []requestAge // requests that may be forgotten, oldest first
 }
 
@@ -69,12 +69,12 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 			return Reply{}, nil, err
 		}
 		req = Request{ID: c.requestID(), Fingerprint: fingerprint(c)}
-		if r, known := s.requests[req.ID]; known {
+		if r, known := s.recall(req.ID); known {
 			if r.fingerprint != req.Fingerprint {
 				return Reply{}, nil, &RequestReusedError{ID: req.ID}
 			}
 			if !s.openRequest(cmd, r) {
-				return Reply{Trials: slices.Clone(r.trials), Late: r.late, Replayed: true}, nil, nil
+				return Reply{Trials: r.trials(), Late: r.late, Replayed: true}, nil, nil
 			}
 		}
 	}
@@ -97,9 +97,9 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 func (s *Study) openRequest(cmd Command, r requestRecord) bool {
 	switch c := cmd.(type) {
 	case Ask:
-		return len(r.trials) < c.Count && s.finished == nil && !s.paused
+		return len(r.trials()) < c.Count && s.finished == nil && !s.paused
 	case Start:
-		return len(r.trials) < c.Ask.Count
+		return len(r.trials()) < c.Ask.Count
 	default:
 		return false
 	}
