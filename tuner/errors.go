@@ -63,6 +63,7 @@ func CodeOf(err error) Code {
 	}{
 		{Unknown, is(store.ErrUnknownOutcome)},
 		{Exhausted, is(store.ErrFull)},
+		{Exhausted, is(errBusy)},
 		{Unavailable, is(store.ErrClosed)},
 		{Cancelled, is(context.Canceled)},
 		{Deadline, is(context.DeadlineExceeded)},
@@ -76,6 +77,7 @@ func CodeOf(err error) Code {
 		{NotFound, as[*study.TrialNotFoundError]},
 		{NotFound, as[*store.NotFoundError]},
 		{AlreadyExists, as[*store.ExistsError]},
+		{AlreadyExists, is(study.ErrExists)},
 		{Damaged, as[*store.CorruptError]},
 		{Damaged, as[*store.NewerFormatError]},
 		{Exhausted, as[*store.LimitError]},

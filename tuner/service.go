@@ -124,7 +124,8 @@ type Filter struct {
 	Worker string             // last held by this worker; empty for all
 }
 
-// Happening is one event of a study with what it left behind.
+// Happening is one event of a study. Status and Trial are as they stand when it
+// is delivered, which may be later than the event.
 type Happening struct {
 	Position study.Position
 	Time     time.Time
@@ -133,6 +134,5 @@ type Happening struct {
 	// attributed, anchored.
 	Kind   string
 	Status study.Status
-	// Trial as the event left it; nil if the event was about none.
-	Trial *study.Trial
+	Trial  *study.Trial // nil if the event was about none
 }

@@ -18,6 +18,33 @@ type Event struct {
 	Body    Body
 }
 
+// Trial returns the number of the trial that the event is about; ok is false if
+// it is about none.
+func (e Event) Trial() (n int, ok bool) {
+	switch b := e.Body.(type) {
+	case Enqueued:
+		return b.Trial, true
+	case Started:
+		return b.Trial, true
+	case Extended:
+		return b.Trial, true
+	case Reported:
+		return b.Trial, true
+	case Expired:
+		return b.Trial, true
+	case Told:
+		return b.Trial, true
+	case ToldLate:
+		return b.Trial, true
+	case Added:
+		return b.Trial, true
+	case Attributed:
+		return b.Trial, b.Trial != OfStudy
+	default:
+		return 0, false
+	}
+}
+
 // Body is what happened; exactly one of the types of this package that
 // implement it.
 type Body interface{ isBody() }

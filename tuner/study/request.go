@@ -104,7 +104,7 @@ func (s *Study) remember(e Event) {
 	}
 	r, known := s.recall(e.Request.ID)
 	r.fingerprint = e.Request.Fingerprint
-	if n, ok := trialOf(e.Body); ok {
+	if n, ok := e.Trial(); ok {
 		r.add(n)
 	}
 	_, late := e.Body.(ToldLate)
@@ -114,32 +114,6 @@ func (s *Study) remember(e Event) {
 	s.requests[key] = r
 	if !known && !r.keep {
 		s.aging = append(s.aging, requestAge{key, e.Time})
-	}
-}
-
-// trialOf returns the trial that an event is about.
-func trialOf(b Body) (int, bool) {
-	switch b := b.(type) {
-	case Enqueued:
-		return b.Trial, true
-	case Started:
-		return b.Trial, true
-	case Extended:
-		return b.Trial, true
-	case Reported:
-		return b.Trial, true
-	case Expired:
-		return b.Trial, true
-	case Told:
-		return b.Trial, true
-	case ToldLate:
-		return b.Trial, true
-	case Added:
-		return b.Trial, true
-	case Attributed:
-		return b.Trial, b.Trial != OfStudy
-	default:
-		return 0, false
 	}
 }
 

@@ -1,0 +1,70 @@
+package tuner
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Best implements [Service].
+func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
+	view, err := t.snapshot(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return best(view), nil
+}
+
+// best returns the completed trials that no other one dominates: with one
+// objective the first of those with the best mean.
+func best(v *study.View) []study.Trial {
+	objectives := v.Spec().Objectives
+	var front []study.Trial
+	var means [][]float64 // of the front
+	for t := range v.All(0) {
+		if t.State != study.Completed {
+			continue
+		}
+		mean := make([]float64, len(objectives))
+		for i, o := range objectives {
+			m, _ := t.Outcome.Metric(o.Name)
+			mean[i] = m.Mean()
+		}
+		front, means = insert(objectives, front, means, t, mean)
+	}
+	return front
+}
+
+// insert adds a trial to the Pareto front unless the front dominates it, and
+// drops what it dominates. Of trials with equal means the first stays alone if
+// there is one objective; with several they are all on the front.
+func insert(objectives []study.Objective, front []study.Trial, means [][]float64, t study.Trial, mean []float64) ([]study.Trial, [][]float64) {
+	for _, m := range means {
+		if dominates(objectives, m, mean) || len(objectives) == 1 && !dominates(objectives, mean, m) {
+			return front, means
+		}
+	}
+	keep := 0
+	for i, m := range means {
+		if !dominates(objectives, mean, m) {
+			front[keep], means[keep] = front[i], m
+			keep++
+		}
+	}
+	return append(front[:keep], t), append(means[:keep], mean)
+}
+
+// dominates tells whether a is at least as good as b everywhere and better
+// somewhere.
+func dominates(objectives []study.Objective, a, b []float64) bool {
+	better := false
+	for i, o := range objectives {
+		switch c := o.Direction.Compare(a[i], b[i]); {
+		case c > 0:
+			return false
+		case c < 0:
+			better = true
+		}
+	}
+	return better
+}

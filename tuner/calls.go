@@ -1,0 +1,298 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// with calls f with the named study's desk, and again with a new one if the desk
+// was dropped from memory before f could do anything.
+func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
+	for {
+		d, release, err := t.desk(ctx, name)
+		if err != nil {
+			return err
+		}
+		err = f(d)
+		release()
+		if !errors.Is(err, errRetired) {
+			return err
+		}
+		t.forget(d)
+	}
+}
+
+// Study implements [Service].
+func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {
+	var view Study
+	err := t.with(ctx, name, func(d *desk) error {
+		return d.read(ctx, func(s *study.Study) { view = d.view(s) })
+	})
+	return view, err
+}
+
+func (d *desk) view(s *study.Study) Study {
+	status, how := s.Status()
+	v := Study{Name: d.name, ID: d.id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
+		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Cost: s.Cost(), Attributes: s.Attributes()}
+	for state := study.Queued; state <= study.Pruned; state++ {
+		if n := s.Count(state); n > 0 {
+			v.Counts[state] = n
+		}
+	}
+	return v
+}
+
+// Pause implements [Service].
+func (t *Tuner) Pause(ctx context.Context, name string, c study.Pause) (Study, error) {
+	return t.change(ctx, name, c)
+}
+
+// Resume implements [Service].
+func (t *Tuner) Resume(ctx context.Context, name string, c study.Resume) (Study, error) {
+	return t.change(ctx, name, c)
+}
+
+// Finish implements [Service].
+func (t *Tuner) Finish(ctx context.Context, name string, c study.Finish) (Study, error) {
+	c.Reason = study.FinishedUser
+	return t.change(ctx, name, c)
+}
+
+// change does a command and returns the study as it left it.
+func (t *Tuner) change(ctx context.Context, name string, c study.Command) (Study, error) {
+	var view Study
+	err := t.with(ctx, name, func(d *desk) error {
+		d.mu.Lock()
+		_, err := d.decide(c)
+		if err == nil {
+			view = d.view(d.s)
+		}
+		return d.release(ctx, err)
+	})
+	return view, err
+}
+
+// release unlocks the desk and waits until all that was decided or seen is
+// stored. It returns the error of storing it, else err.
+func (d *desk) release(ctx context.Context, err error) error {
+	b := d.barrier()
+	d.mu.Unlock()
+	if stored := d.wait(ctx, b); stored != nil {
+		return stored
+	}
+	return err
+}
+
+// SetAttributes implements [Service].
+func (t *Tuner) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
+	return t.with(ctx, name, func(d *desk) error {
+		_, err := d.do(ctx, c)
+		return err
+	})
+}
+
+// Ask implements [Service].
+func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error) {
+	if c.Count == 0 {
+		c.Count = 1
+	}
+	var asked Asked
+	err := t.with(ctx, name, func(d *desk) error {
+		var numbers []int
+		var b *batch
+		var askErr error
+		err := d.inTurn(ctx, func() { numbers, asked.UsefulWorkers, b, askErr = d.ask(ctx, c) })
+		if err != nil {
+			return err
+		}
+		if err := d.wait(ctx, b); err != nil {
+			return err
+		}
+		if askErr != nil && len(numbers) > 0 { // some were handed out: the caller may ask for them again
+			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, askErr)
+		} else if askErr != nil {
+			return askErr
+		}
+		asked.Trials, err = d.trials(ctx, numbers)
+		return err
+	})
+	return asked, err
+}
+
+// trials returns trials by number, as they stand.
+func (d *desk) trials(ctx context.Context, numbers []int) ([]study.Trial, error) {
+	trials := make([]study.Trial, 0, len(numbers))
+	err := d.read(ctx, func(s *study.Study) {
+		for _, n := range numbers {
+			if t, ok := s.Trial(n); ok {
+				trials = append(trials, t)
+			}
+		}
+	})
+	return trials, err
+}
+
+// Tell implements [Service].
+func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, error) {
+	var told Told
+	err := t.with(ctx, name, func(d *desk) error {
+		d.mu.Lock()
+		reply, err := d.decide(c)
+		if err == nil {
+			told.Late = reply.Late
+			told.Trial, _ = d.s.Trial(c.Trial)
+		}
+		return d.release(ctx, err)
+	})
+	return told, err
+}
+
+// Report implements [Service].
+func (t *Tuner) Report(ctx context.Context, name string, c study.ReportValues) (Verdict, error) {
+	var v Verdict
+	err := t.with(ctx, name, func(d *desk) error {
+		d.mu.Lock()
+		_, err := d.decide(c)
+		if err == nil {
+			v = d.verdict(c.Trial)
+		}
+		return d.release(ctx, err)
+	})
+	return v, err
+}
+
+// Heartbeat implements [Service]. On a long-lived service the lease is renewed
+// in memory at once and in the store with the next commit, since after a restart
+// leases begin anew anyway.
+func (t *Tuner) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (Verdict, error) {
+	var v Verdict
+	err := t.with(ctx, name, func(d *desk) error {
+		d.mu.Lock()
+		_, err := d.decide(c)
+		if err == nil {
+			v = d.verdict(c.Trial)
+		}
+		if err == nil && t.options.LongLived {
+			d.mu.Unlock()
+			return nil
+		}
+		return d.release(ctx, err)
+	})
+	return v, err
+}
+
+// verdict says whether a trial should stop; d.mu is held.
+func (d *desk) verdict(n int) Verdict {
+	t, _ := d.s.Trial(n)
+	v := Verdict{Deadline: t.Deadline}
+	if d.pruner != nil {
+		p := d.pruner.Decide(n)
+		v.Stop, v.Reason = p.Stop, p.Reason
+	}
+	if status, how := d.s.Status(); status == study.StatusFinished && how.Reason == study.FinishedUser && !v.Stop {
+		v.Stop, v.Reason = true, "the study was finished by hand"
+	}
+	return v
+}
+
+// Enqueue implements [Service].
+func (t *Tuner) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
+	return t.make(ctx, name, c)
+}
+
+// Add implements [Service].
+func (t *Tuner) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
+	return t.make(ctx, name, c)
+}
+
+// make does a command that makes a trial, in turn with those that ask.
+func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.Trial, error) {
+	var made study.Trial
+	err := t.with(ctx, name, func(d *desk) error {
+		var b *batch
+		var refused error
+		err := d.inTurn(ctx, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			var reply study.Reply
+			if reply, refused = d.decide(c); refused == nil {
+				made, _ = d.s.Trial(reply.Trials[0])
+			}
+			b = d.barrier()
+		})
+		if err != nil {
+			return err
+		}
+		if err := d.wait(ctx, b); err != nil {
+			return err
+		}
+		return refused
+	})
+	return made, err
+}
+
+// Trial implements [Service].
+func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+	var trial study.Trial
+	err := t.with(ctx, name, func(d *desk) error {
+		var missing error
+		err := d.read(ctx, func(s *study.Study) {
+			var ok bool
+			if trial, ok = s.Trial(number); !ok {
+				missing = &study.TrialNotFoundError{Trial: number, Trials: s.Trials()}
+			}
+		})
+		return errors.Join(err, missing)
+	})
+	return trial, err
+}
+
+// snapshot returns the study as it stands, stored.
+func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) {
+	var view *study.View
+	err := t.with(ctx, name, func(d *desk) error {
+		return d.read(ctx, func(s *study.Study) { view = s.Snapshot() })
+	})
+	return view, err
+}
+
+// Trials implements [Service].
+func (t *Tuner) Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error) {
+	view, err := t.snapshot(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	if f.Limit <= 0 || f.Limit > MaxPage {
+		f.Limit = MaxPage
+	}
+	for trial := range view.All(f.First) {
+		if !f.matches(trial) {
+			continue
+		}
+		if len(trials) == f.Limit {
+			return trials, true, nil
+		}
+		trials = append(trials, trial)
+	}
+	return trials, false, nil
+}
+
+func (f Filter) matches(t study.Trial) bool {
+	if f.Worker != "" && t.Worker != f.Worker {
+		return false
+	}
+	if len(f.States) == 0 {
+		return true
+	}
+	for _, s := range f.States {
+		if t.State == s {
+			return true
+		}
+	}
+	return false
+}

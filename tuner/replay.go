@@ -1,0 +1,110 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ReplayReport says what came of recomputing a study from its log.
+type ReplayReport struct {
+	Events      int
+	Suggestions int // recomputed
+	Fallbacks   int // not recomputed: the proposer had been too late
+	Differences []Difference
+}
+
+// Difference is a suggestion that came out otherwise.
+type Difference struct {
+	Trial              int
+	Stored, Recomputed space.Config
+}
+
+// Replay folds the named study's log anew and has its proposer make every
+// suggestion once more, from what it had seen then. Without differences the log
+// explains the whole search. progress, if not nil, is called after every event.
+func (t *Tuner) Replay(ctx context.Context, name string, progress func(study.Position)) (ReplayReport, error) {
+	info, err := t.store.Lookup(ctx, name)
+	if err != nil {
+		return ReplayReport{}, err
+	}
+	r := replayer{id: info.ID, lag: new(study.Study)}
+	next, stop := iter.Pull2(t.store.Read(ctx, info.ID, 0))
+	defer stop()
+	r.next = next
+	s := new(study.Study)
+	for record, err := range t.store.Read(ctx, info.ID, 0) {
+		if err != nil {
+			return r.report, err
+		}
+		if err := s.Apply(record.Event); err != nil {
+			return r.report, &store.CorruptError{Study: info.ID, Position: record.Position, Reason: err.Error()}
+		}
+		r.report.Events++
+		if b, ok := record.Event.Body.(study.Started); ok && b.Suggestion != nil {
+			if err := r.repeat(ctx, s.Spec(), b); err != nil {
+				return r.report, err
+			}
+		}
+		if progress != nil {
+			progress(record.Position)
+		}
+	}
+	return r.report, s.Check()
+}
+
+// replayer makes suggestions once more, on a study that lags behind the log.
+type replayer struct {
+	id       store.StudyID
+	next     func() (store.Record, error, bool)
+	lag      *study.Study // as far as the proposer had seen
+	proposer propose.Proposer
+	report   ReplayReport
+}
+
+func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started) error {
+	if b.Suggestion.Phase == phaseFallback {
+		r.report.Fallbacks++
+		return nil
+	}
+	if r.proposer == nil {
+		var err error
+		if r.proposer, err = propose.New(spec.Proposer, spec); err != nil {
+			return err
+		}
+	}
+	for r.lag.Position() < b.Suggestion.Seen {
+		record, err, ok := r.next()
+		if !ok {
+			return &store.CorruptError{Study: r.id, Position: r.lag.Position(), Reason: "a suggestion was made from events beyond the log"}
+		} else if err != nil {
+			return err
+		}
+		if err := r.lag.Apply(record.Event); err != nil {
+			return &store.CorruptError{Study: r.id, Position: record.Position, Reason: err.Error()}
+		}
+	}
+	view := r.lag.Snapshot()
+	place := b.Trial - view.Trials() // within the suggestions made together
+	if place < 0 {
+		return &store.CorruptError{Study: r.id, Reason: fmt.Sprintf("trial %d was suggested after it had been seen", b.Trial)}
+	}
+	r.report.Suggestions++
+	p, err := r.proposer.Propose(ctx, view, place+1)
+	if errors.Is(err, propose.ErrExhausted) || err == nil && len(p.Suggestions) <= place {
+		r.report.Differences = append(r.report.Differences, Difference{Trial: b.Trial, Stored: b.Suggestion.Config})
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if got := p.Suggestions[place].Config; !got.Equal(b.Suggestion.Config) {
+		r.report.Differences = append(r.report.Differences, Difference{b.Trial, b.Suggestion.Config, got})
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Options are how a [Tuner] runs. The zero Options are those of a short-lived
+// command on a local file.
+type Options struct {
+	// LongLived makes leases go by this process's monotonic clock: those found
+	// running get a whole interval of grace from the moment their study is
+	// loaded, and expire in the background. Otherwise leases go by the stored
+	// deadlines and the wall clock, and expire when somebody asks.
+	LongLived bool
+	// ProposeTimeout is how long an ask waits for the proposer before it makes
+	// do with a fallback; 0 means [DefaultProposeTimeout].
+	ProposeTimeout time.Duration
+	// IdleTimeout is after how long without a call a study is dropped from
+	// memory, to be read again when needed; 0 means [DefaultIdleTimeout].
+	// It applies if LongLived.
+	IdleTimeout time.Duration
+	// Now is the wall clock; nil means time.Now.
+	Now func() time.Time
+	// Logger hears of what no caller is told; nil means nobody does.
+	Logger *slog.Logger
+	// OnFatal is called, once, when the store can no longer tell what happened:
+	// the process should end and start again. Every later call fails.
+	OnFatal func(error)
+}
+
+// The defaults of [Options].
+const (
+	DefaultProposeTimeout = 5 * time.Second
+	DefaultIdleTimeout    = 10 * time.Minute
+)
+
+// Tuner is the [Service] in the process, over a store.
+type Tuner struct {
+	store   store.Store
+	options Options
+	ctx     context.Context // of everything in the background
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+
+	mu     sync.Mutex
+	desks  map[string]*desk
+	closed bool
+	fatal  error
+}
+
+var _ Service = (*Tuner)(nil)
+
+// Open returns a Tuner over a store, which is the Tuner's to close.
+func Open(s store.Store, o Options) *Tuner {
+	if o.ProposeTimeout == 0 {
+		o.ProposeTimeout = DefaultProposeTimeout
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultIdleTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &Tuner{store: s, options: o, desks: make(map[string]*desk)}
+	t.ctx, t.stop = context.WithCancel(context.Background())
+	if o.LongLived {
+		t.work.Go(t.keepTime)
+	}
+	return t
+}
+
+// Close waits for calls and commits under way and closes the store.
+func (t *Tuner) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	desks := t.desks
+	t.desks = nil
+	t.mu.Unlock()
+	for _, d := range desks {
+		d.retire()
+	}
+	t.stop()
+	t.work.Wait()
+	return t.store.Close()
+}
+
+// fail ends the Tuner: nobody knows any more what the store holds.
+func (t *Tuner) fail(err error) {
+	t.mu.Lock()
+	first := t.fatal == nil
+	if first {
+		t.fatal = err
+	}
+	t.mu.Unlock()
+	if !first {
+		return
+	}
+	t.options.Logger.Error("the store cannot tell what happened; no further calls are served", "error", err)
+	if t.options.OnFatal != nil {
+		t.options.OnFatal(err)
+	}
+}
+
+// desk returns the named study's desk, loading the study if need be. The caller
+// must call release when done.
+func (t *Tuner) desk(ctx context.Context, name string) (d *desk, release func(), err error) {
+	for {
+		t.mu.Lock()
+		if err := t.refusal(); err != nil {
+			t.mu.Unlock()
+			return nil, nil, err
+		}
+		d, ok := t.desks[name]
+		if !ok {
+			d = newDesk(t, name)
+			t.desks[name] = d
+			t.work.Go(d.run)
+		}
+		d.users++
+		t.mu.Unlock()
+		release = func() {
+			t.mu.Lock()
+			d.users--
+			d.lastUse = time.Now()
+			t.mu.Unlock()
+		}
+		select {
+		case <-d.loaded:
+		case <-ctx.Done():
+			release()
+			return nil, nil, ctx.Err()
+		}
+		if d.loadErr == nil {
+			return d, release, nil
+		}
+		release()
+		t.forget(d)
+		if !errors.Is(d.loadErr, context.Canceled) {
+			return nil, nil, d.loadErr
+		}
+	}
+}
+
+// refusal says why no call is served; t.mu is held.
+func (t *Tuner) refusal() error {
+	if t.fatal != nil {
+		return fmt.Errorf("an earlier write has an unknown outcome, restart to go on: %w", t.fatal)
+	}
+	if t.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// forget drops a desk, so that the next call loads the study anew.
+func (t *Tuner) forget(d *desk) {
+	t.mu.Lock()
+	if t.desks[d.name] == d {
+		delete(t.desks, d.name)
+	}
+	t.mu.Unlock()
+	d.retire()
+}
+
+// keepTime expires leases, ends studies whose time is over, and drops idle ones.
+func (t *Tuner) keepTime() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var idle []*desk
+		t.mu.Lock()
+		live := make([]*desk, 0, len(t.desks))
+		for _, d := range t.desks {
+			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout {
+				idle = append(idle, d)
+			} else {
+				live = append(live, d)
+			}
+		}
+		for _, d := range idle {
+			delete(t.desks, d.name)
+		}
+		t.mu.Unlock()
+		for _, d := range idle {
+			d.retire()
+		}
+		for _, d := range live {
+			d.tick()
+		}
+	}
+}
+
+// CreateStudy implements [Service].
+func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (Created, error) {
+	if err := store.CheckName(name); err != nil {
+		return Created{}, err
+	}
+	if c.Spec.Space != nil {
+		if _, err := propose.New(c.Spec.Proposer, c.Spec); err != nil {
+			return Created{}, err
+		}
+		if _, err := prune.New(c.Spec.Pruner, c.Spec); err != nil {
+			return Created{}, err
+		}
+	}
+	var s study.Study
+	_, events, err := s.Decide(t.options.Now(), c)
+	if err != nil {
+		return Created{}, err
+	}
+	t.mu.Lock()
+	err = t.refusal()
+	t.mu.Unlock()
+	if err != nil {
+		return Created{}, err
+	}
+	_, err = t.store.Create(ctx, name, events)
+	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
+		// An earlier try of the same request, perhaps.
+		if replayErr := t.repeated(ctx, name, c); replayErr != nil {
+			return Created{}, err
+		}
+	} else if err != nil {
+		t.checkFatal(err)
+		return Created{}, err
+	}
+	view, err := t.Study(ctx, name)
+	if err != nil {
+		return Created{}, err
+	}
+	return Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
+}
+
+// repeated returns nil if the study was created by this very request.
+func (t *Tuner) repeated(ctx context.Context, name string, c study.Create) error {
+	d, release, err := t.desk(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = d.do(ctx, c)
+	return err
+}
+
+// checkFatal ends the Tuner if err leaves the outcome of a write unknown.
+func (t *Tuner) checkFatal(err error) {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		t.fail(err)
+	}
+}
+
+// DeleteStudy implements [Service].
+func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
+	t.mu.Lock()
+	if err := t.refusal(); err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	d := t.desks[name]
+	t.mu.Unlock()
+	info, err := t.store.Lookup(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := t.store.Delete(ctx, info.ID); err != nil {
+		t.checkFatal(err)
+		return err
+	}
+	if d != nil {
+		t.forget(d)
+	}
+	return nil
+}
+
+// Studies implements [Service].
+func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies []Study, more bool, err error) {
+	if limit <= 0 || limit > MaxPage {
+		limit = MaxPage
+	}
+	for info, err := range t.store.List(ctx, after) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(studies) == limit {
+			return studies, true, nil
+		}
+		s, err := t.Study(ctx, info.Name)
+		if CodeOf(err) == NotFound {
+			continue // deleted meanwhile
+		} else if err != nil {
+			return nil, false, err
+		}
+		studies = append(studies, s)
+	}
+	return studies, false, nil
+}
+
+// Backuper is a store that can copy itself while it is used.
+type Backuper interface {
+	// Backup writes a consistent copy that can be opened as a store.
+	Backup(ctx context.Context, w io.Writer) error
+}
+
+// Backup implements [Service].
+func (t *Tuner) Backup(ctx context.Context, w io.Writer) error {
+	b, ok := t.store.(Backuper)
+	if !ok {
+		return fmt.Errorf("backup: %w", ErrUnsupported)
+	}
+	return b.Backup(ctx, w)
+}

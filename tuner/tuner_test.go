@@ -1,0 +1,704 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// faulty is a store that survives its Tuner and fails when told to.
+type faulty struct {
+	store.Store
+	mu     sync.Mutex
+	commit func(n int) error // called before commit n; an error is returned instead
+	n      int
+}
+
+func newFaulty() *faulty { return &faulty{Store: memory.New()} }
+
+func (f *faulty) Close() error { return nil }
+
+func (f *faulty) on(commit func(n int) error) {
+	f.mu.Lock()
+	f.commit, f.n = commit, 0
+	f.mu.Unlock()
+}
+
+func (f *faulty) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	f.mu.Lock()
+	n, commit := f.n, f.commit
+	f.n++
+	f.mu.Unlock()
+	if commit != nil {
+		if err := commit(n); err != nil {
+			return err
+		}
+	}
+	return f.Store.Commit(ctx, id, expected, events)
+}
+
+func testSpec(t testing.TB, change func(*study.Spec)) study.Spec {
+	t.Helper()
+	sp, err := space.New(space.NewFloat("x", 0, 1), space.NewInt("n", 1, 1000).WithScale(space.Log),
+		space.NewCategorical("kind", space.String("a"), space.String("b"), space.String("c")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 7, MaxRetries: 1}
+	if change != nil {
+		change(&spec)
+	}
+	return spec
+}
+
+// open returns a Tuner with a study named "s", closed at the end of the test.
+func open(t testing.TB, st store.Store, o Options, change func(*study.Spec)) *Tuner {
+	t.Helper()
+	tn := Open(st, o)
+	t.Cleanup(func() { tn.Close() })
+	if _, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, change)}); err != nil {
+		t.Fatal(err)
+	}
+	return tn
+}
+
+func ask(t testing.TB, s Service, c study.Ask) []study.Trial {
+	t.Helper()
+	asked, err := s.Ask(t.Context(), "s", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked.Trials
+}
+
+func loss(v ...float64) study.Outcome {
+	return study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: v}}}
+}
+
+func tell(t testing.TB, s Service, trial int, o study.Outcome) {
+	t.Helper()
+	if _, err := s.Tell(t.Context(), "s", study.Tell{Trial: trial, Outcome: o}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCode(t testing.TB, err error, want Code, words ...string) {
+	t.Helper()
+	if got := CodeOf(err); got != want {
+		t.Errorf("error %v has the code %q, want %q", err, got, want)
+	}
+	for _, w := range words {
+		if err != nil && !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+func TestAskTellBest(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	for i, v := range []float64{0.5, 0.25, math.NaN(), 0.75, math.Inf(1)} {
+		trial := ask(t, tn, study.Ask{})[0]
+		if trial.Number != i || trial.State != study.Running || trial.Epoch != 1 {
+			t.Fatalf("asked: %+v", trial)
+		}
+		tell(t, tn, trial.Number, loss(v))
+	}
+	best, err := tn.Best(t.Context(), "s")
+	if err != nil || len(best) != 1 || best[0].Number != 1 {
+		t.Errorf("best: %v, %v", best, err)
+	}
+	s, err := tn.Study(t.Context(), "s")
+	if err != nil || s.Trials != 5 || s.Counts[study.Completed] != 4 || s.Counts[study.Failed] != 1 {
+		t.Errorf("study: %+v, %v", s, err)
+	}
+	failed, more, err := tn.Trials(t.Context(), "s", Filter{States: []study.TrialState{study.Failed}})
+	if err != nil || more || len(failed) != 1 || failed[0].Outcome.Reason != study.FailedNaN {
+		t.Errorf("failed trials: %v, %v", failed, err)
+	}
+	page, more, err := tn.Trials(t.Context(), "s", Filter{First: 1, Limit: 2})
+	if err != nil || !more || len(page) != 2 || page[0].Number != 1 {
+		t.Errorf("page: %v, %t, %v", page, more, err)
+	}
+	_, err = tn.Ask(t.Context(), "nowhere", study.Ask{})
+	wantCode(t, err, NotFound, "nowhere")
+	_, err = tn.Trial(t.Context(), "s", 9)
+	wantCode(t, err, NotFound, "no trial 9")
+	_, err = tn.Tell(t.Context(), "s", study.Tell{Trial: 0, Outcome: loss(1)})
+	wantCode(t, err, AlreadyTold, "loss=0.5")
+	_, err = tn.Ask(t.Context(), "s", study.Ask{Count: 1001})
+	wantCode(t, err, Invalid, "count")
+}
+
+func TestBestByMeanAndParetoFront(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	ask(t, tn, study.Ask{Count: 4})
+	tell(t, tn, 0, loss(0.1, 0.9)) // lucky once
+	tell(t, tn, 1, loss(0.4, 0.4))
+	tell(t, tn, 2, loss(0.4))
+	if best, _ := tn.Best(t.Context(), "s"); len(best) != 1 || best[0].Number != 1 {
+		t.Errorf("best of replicates: %v", best)
+	}
+
+	two := open(t, memory.New(), Options{}, func(c *study.Spec) {
+		c.Objectives = append(c.Objectives, study.Objective{Name: "acc", Direction: study.Maximize})
+	})
+	points := [][2]float64{{1, 0.5}, {2, 0.9}, {2, 0.8}, {0.5, 0.1}, {1, 0.5}, {3, 0.9}, {math.Inf(1), 1}}
+	ask(t, two, study.Ask{Count: len(points)})
+	for i, p := range points {
+		tell(t, two, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: p[:1]}, {Name: "acc", Values: p[1:]}}})
+	}
+	front, err := two.Best(t.Context(), "s")
+	var numbers []int
+	for _, t := range front {
+		numbers = append(numbers, t.Number)
+	}
+	if err != nil || !slices.Equal(numbers, []int{0, 1, 3, 4, 6}) {
+		t.Errorf("Pareto front: %v, %v", numbers, err)
+	}
+}
+
+func TestManyClients(t *testing.T) {
+	const clients, each = 64, 30
+	tn := open(t, memory.New(), Options{LongLived: true}, func(c *study.Spec) { c.MaxTrials = clients * each })
+	var mu sync.Mutex
+	var numbers []int
+	configs := make(map[string]bool)
+	var work sync.WaitGroup
+	for range clients {
+		work.Go(func() {
+			for {
+				asked, err := tn.Ask(t.Context(), "s", study.Ask{})
+				if code := CodeOf(err); code == Finished || code == NoneLeft {
+					return
+				} else if err != nil {
+					t.Error(err)
+					return
+				}
+				trial := asked.Trials[0]
+				mu.Lock()
+				numbers = append(numbers, trial.Number)
+				configs[trial.Config.String()] = true
+				mu.Unlock()
+				if _, err := tn.Tell(t.Context(), "s", study.Tell{Trial: trial.Number, Epoch: trial.Epoch, Outcome: loss(rand.Float64())}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	slices.Sort(numbers)
+	for i, n := range numbers {
+		if i != n {
+			t.Fatalf("number %d at %d", n, i)
+		}
+	}
+	if len(numbers) != clients*each || len(configs) != clients*each {
+		t.Errorf("%d trials, %d different, want %d", len(numbers), len(configs), clients*each)
+	}
+	if s, _ := tn.Study(t.Context(), "s"); s.Status != study.StatusFinished || s.Finished.Reason != study.FinishedTrials {
+		t.Errorf("study: %+v", s)
+	}
+}
+
+// TestRestartsDoNotChangeTheSearch runs each proposer twice over the same
+// results: straight through, and with a restart after every tell.
+func TestRestartsDoNotChangeTheSearch(t *testing.T) {
+	trials := 300
+	if testing.Short() {
+		trials = 60
+	}
+	for _, proposer := range []study.Component{{Name: propose.Sobol}, {Name: propose.Random}, {Name: propose.Grid, Options: `{"points": 12}`}} {
+		t.Run(proposer.Name, func(t *testing.T) {
+			search := func(restart bool) []string {
+				st := newFaulty()
+				tn := open(t, st, Options{}, func(c *study.Spec) { c.Proposer = proposer })
+				var configs []string
+				for i := range trials {
+					count := 1 + i%3 // batches too
+					for _, trial := range ask(t, tn, study.Ask{Count: count}) {
+						configs = append(configs, fmt.Sprint(trial.Number, trial.Config, trial.Suggestion.Seed))
+						tell(t, tn, trial.Number, loss(float64(i%17)))
+					}
+					if i%7 == 0 {
+						if _, err := tn.Enqueue(t.Context(), "s", study.Enqueue{Config: space.NewConfig(
+							space.Assignment{Name: "x", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(3)},
+							space.Assignment{Name: "kind", Value: space.String("a")})}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if restart {
+						tn.Close()
+						tn = Open(st, Options{})
+					}
+				}
+				report, err := tn.Replay(t.Context(), "s", nil)
+				if err != nil || report.Suggestions+report.Fallbacks+count(t, tn, study.OriginEnqueued) != len(configs) || len(report.Differences) > 0 {
+					t.Errorf("replay: %+v, %v", report, err)
+				}
+				tn.Close()
+				return configs
+			}
+			straight, restarted := search(false), search(true)
+			for i := range straight {
+				if straight[i] != restarted[i] {
+					t.Fatalf("restarts changed the search: suggestion %d was %s and is %s", i, straight[i], restarted[i])
+				}
+			}
+		})
+	}
+}
+
+// count counts the trials of an origin that were started.
+func count(t *testing.T, tn *Tuner, o study.Origin) int {
+	t.Helper()
+	view, err := tn.snapshot(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for trial := range view.All(0) {
+		if trial.Origin == o && trial.Epoch > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestReplayFindsTampering lets a log be that no proposer wrote.
+func TestReplayFindsTampering(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	ask(t, tn, study.Ask{Count: 3})
+	view, _ := tn.Study(t.Context(), "s")
+	tn.Close()
+	forged := study.Event{Time: time.Now().UTC(), Body: study.Started{Trial: 3, Epoch: 1, Deadline: time.Now().Add(time.Hour),
+		Suggestion: &study.Suggestion{Phase: "start", Seen: view.Position, Config: space.NewConfig(
+			space.Assignment{Name: "x", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(3)},
+			space.Assignment{Name: "kind", Value: space.String("a")})}}}
+	if err := st.Commit(t.Context(), view.ID, view.Position, []study.Event{forged}); err != nil {
+		t.Fatal(err)
+	}
+	tn = Open(st, Options{})
+	defer tn.Close()
+	report, err := tn.Replay(t.Context(), "s", nil)
+	if err != nil || report.Suggestions != 4 || len(report.Differences) != 1 || report.Differences[0].Trial != 3 {
+		t.Errorf("replay of a forged log: %+v, %v", report, err)
+	}
+}
+
+func TestGridIsExhausted(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
+		c.Proposer = study.Component{Name: propose.Grid, Options: `{"points": 2, "levels": {"n": 2}}`}
+	})
+	ask(t, tn, study.Ask{Count: 11})
+	if got := ask(t, tn, study.Ask{Count: 5}); len(got) != 1 {
+		t.Fatalf("the last of 2×2×3 cells: %v", got)
+	}
+	_, err := tn.Ask(t.Context(), "s", study.Ask{})
+	wantCode(t, err, NoneLeft, "12 of them still run")
+	for n := range 12 {
+		tell(t, tn, n, loss(1))
+	}
+	_, err = tn.Ask(t.Context(), "s", study.Ask{})
+	wantCode(t, err, Finished, "exhausted")
+}
+
+func TestRequestIDsInFlight(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	var work sync.WaitGroup
+	answers := make([][]study.Trial, 20)
+	for i := range answers {
+		work.Go(func() {
+			asked, err := tn.Ask(t.Context(), "s", study.Ask{RequestID: "once", Count: 3})
+			if err != nil {
+				t.Error(err)
+			}
+			answers[i] = asked.Trials
+		})
+	}
+	work.Wait()
+	for _, a := range answers {
+		if len(a) != 3 || a[0].Number != 0 || a[2].Number != 2 {
+			t.Errorf("an answer to the same request: %v", a)
+		}
+	}
+	c := study.Create{RequestID: "c", Spec: testSpec(t, nil)}
+	for range 2 {
+		if _, err := tn.CreateStudy(t.Context(), "twice", c); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := tn.CreateStudy(t.Context(), "twice", study.Create{RequestID: "d", Spec: c.Spec})
+	wantCode(t, err, AlreadyExists, "twice")
+	_, err = tn.CreateStudy(t.Context(), "No Name", c)
+	wantCode(t, err, Invalid)
+	c.Spec.Proposer.Name = "oracle"
+	_, err = tn.CreateStudy(t.Context(), "other", c)
+	wantCode(t, err, Invalid, "oracle")
+}
+
+// TestRefusedCommits fails the n-th commit, n = 0, 1, …, of a small session in a
+// way that wrote nothing: the caller hears of it, and study and store agree
+// afterwards.
+func TestRefusedCommits(t *testing.T) {
+	for name, refusal := range map[string]error{"full": fmt.Errorf("commit: %w", store.ErrFull), "limit": &store.LimitError{What: "commit", Size: 2, Limit: 1}} {
+		for n := range 6 {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				st := newFaulty()
+				tn := open(t, st, Options{}, nil)
+				st.on(func(i int) error {
+					if i == n {
+						return refusal
+					}
+					return nil
+				})
+				refused := 0
+				for i := range 3 {
+					asked, err := tn.Ask(t.Context(), "s", study.Ask{RequestID: fmt.Sprint("ask", i)})
+					if err != nil {
+						wantCode(t, err, Exhausted)
+						refused++
+						if asked, err = tn.Ask(t.Context(), "s", study.Ask{RequestID: fmt.Sprint("ask", i)}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					trial := asked.Trials[0]
+					if trial.Number != i {
+						t.Errorf("asked for trial %d, got %d", i, trial.Number)
+					}
+					c := study.Tell{Trial: trial.Number, Outcome: loss(1)}
+					if _, err := tn.Tell(t.Context(), "s", c); err != nil {
+						wantCode(t, err, Exhausted)
+						refused++
+						if got, _ := tn.Trial(t.Context(), "s", i); got.State != study.Running {
+							t.Errorf("a tell was refused and the trial is %s", got.State)
+						}
+						if _, err := tn.Tell(t.Context(), "s", c); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if refused != 1 {
+					t.Errorf("%d calls were refused", refused)
+				}
+				want, _, _ := tn.Trials(t.Context(), "s", Filter{})
+				tn.Close()
+				again := Open(st, Options{})
+				defer again.Close()
+				if got, _, _ := again.Trials(t.Context(), "s", Filter{}); fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("the store has %v, the study had %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestUnknownOutcomeEndsTheTuner(t *testing.T) {
+	st := newFaulty()
+	fatal := make(chan error, 2)
+	tn := open(t, st, Options{OnFatal: func(err error) { fatal <- err }}, nil)
+	ask(t, tn, study.Ask{})
+	st.on(func(int) error { return fmt.Errorf("fdatasync: %w", store.ErrUnknownOutcome) })
+	_, err := tn.Tell(t.Context(), "s", study.Tell{Trial: 0, Outcome: loss(1)})
+	wantCode(t, err, Unknown)
+	if err := <-fatal; !errors.Is(err, store.ErrUnknownOutcome) {
+		t.Errorf("fatal: %v", err)
+	}
+	st.on(nil)
+	_, err = tn.Trial(t.Context(), "s", 0)
+	wantCode(t, err, Unknown, "restart")
+	_, err = tn.CreateStudy(t.Context(), "t", study.Create{Spec: testSpec(t, nil)})
+	wantCode(t, err, Unknown)
+	if len(fatal) > 0 {
+		t.Error("OnFatal was called twice")
+	}
+}
+
+// TestAnotherWriter has somebody else append to the study's log: the call that
+// lost the race fails, and the study goes on from what the store holds.
+func TestAnotherWriter(t *testing.T) {
+	st := newFaulty()
+	a, b := open(t, st, Options{}, nil), Open(st, Options{})
+	defer b.Close()
+	ask(t, a, study.Ask{})
+	ask(t, b, study.Ask{}) // reads what a wrote, and goes ahead
+	_, err := a.Ask(t.Context(), "s", study.Ask{})
+	if err == nil {
+		t.Fatal("the ask of a Tuner that had not seen the other's trial went through")
+	}
+	if got := ask(t, a, study.Ask{}); got[0].Number != 2 {
+		t.Errorf("after reading the log again: %v", got)
+	}
+}
+
+// TestReadsSeeOnlyWhatIsStored holds a commit back: nobody can read what it would
+// store until it is.
+func TestReadsSeeOnlyWhatIsStored(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	ask(t, tn, study.Ask{})
+	held, letGo := make(chan bool), make(chan bool)
+	st.on(func(n int) error {
+		if n == 0 {
+			close(held)
+			<-letGo
+		}
+		return nil
+	})
+	var work sync.WaitGroup
+	work.Go(func() { tell(t, tn, 0, loss(1)) })
+	<-held
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if trial, err := tn.Trial(short, "s", 0); err == nil {
+		t.Errorf("read before it was stored: %v", trial.State)
+	}
+	work.Go(func() {
+		if trial, err := tn.Trial(t.Context(), "s", 0); err != nil || trial.State != study.Completed {
+			t.Errorf("read after: %v, %v", trial.State, err)
+		}
+	})
+	close(letGo)
+	work.Wait()
+}
+
+func TestLeasesOfALongLivedService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newFaulty()
+		tn := open(t, st, Options{LongLived: true, IdleTimeout: time.Hour}, func(c *study.Spec) { c.Lease = time.Minute })
+		ask(t, tn, study.Ask{Count: 2, Worker: "w"})
+		for range 4 {
+			time.Sleep(40 * time.Second)
+			if _, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 0, Epoch: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Trial 1 was silent and is handed out again; trial 0 was not.
+		if got := ask(t, tn, study.Ask{Worker: "v"}); got[0].Number != 1 || got[0].Epoch != 2 {
+			t.Errorf("asked after an expiry: %+v", got)
+		}
+		_, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 1, Epoch: 1})
+		wantCode(t, err, LeaseLost, "to v")
+		tn.Close()
+
+		// After a restart, an hour later, leases begin anew.
+		time.Sleep(time.Hour)
+		tn = Open(st, Options{LongLived: true, IdleTimeout: time.Hour})
+		defer tn.Close()
+		if got, err := tn.Trial(t.Context(), "s", 0); err != nil || got.State != study.Running {
+			t.Errorf("after the restart: %v, %v", got.State, err)
+		}
+		time.Sleep(50 * time.Second)
+		if got, _ := tn.Trial(t.Context(), "s", 0); got.State != study.Running {
+			t.Errorf("no grace after the restart: %v", got.State)
+		}
+		time.Sleep(30 * time.Second)
+		if got, _ := tn.Trial(t.Context(), "s", 0); got.State != study.Queued {
+			t.Errorf("no expiry after the restart: %v", got.State)
+		}
+	})
+}
+
+// TestLeasesOfACommand goes by the stored deadlines and the wall clock.
+func TestLeasesOfACommand(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tn := open(t, memory.New(), Options{Now: func() time.Time { return now }}, func(c *study.Spec) { c.Lease, c.Timeout = time.Minute, time.Hour })
+	ask(t, tn, study.Ask{})
+	now = now.Add(59 * time.Second)
+	if got := ask(t, tn, study.Ask{}); got[0].Number != 1 {
+		t.Errorf("asked before the deadline: %+v", got[0])
+	}
+	now = now.Add(time.Second)
+	if got := ask(t, tn, study.Ask{}); got[0].Number != 0 || got[0].Epoch != 2 {
+		t.Errorf("asked at the deadline: %+v", got[0])
+	}
+	now = now.Add(time.Hour)
+	_, err := tn.Ask(t.Context(), "s", study.Ask{})
+	wantCode(t, err, Finished, "time")
+	if s, _ := tn.Study(t.Context(), "s"); s.Status != study.StatusFinished {
+		t.Errorf("status: %v", s.Status)
+	}
+}
+
+// stubborn is a proposer that misbehaves.
+type stubborn func(ctx context.Context, v propose.View, n int) (propose.Proposal, error)
+
+func (f stubborn) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+	return f(ctx, v, n)
+}
+
+func TestFallback(t *testing.T) {
+	hang := make(chan bool)
+	defer close(hang)
+	for name, f := range map[string]stubborn{
+		"hangs": func(context.Context, propose.View, int) (propose.Proposal, error) {
+			<-hang
+			return propose.Proposal{}, nil
+		},
+		"panics": func(context.Context, propose.View, int) (propose.Proposal, error) { panic("oh") },
+		"fails": func(context.Context, propose.View, int) (propose.Proposal, error) {
+			return propose.Proposal{}, errors.New("no")
+		},
+		"says nothing": func(context.Context, propose.View, int) (propose.Proposal, error) { return propose.Proposal{}, nil },
+		"talks nonsense": func(context.Context, propose.View, int) (propose.Proposal, error) {
+			return propose.Proposal{Suggestions: make([]study.Suggestion, 1)}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tn := open(t, memory.New(), Options{ProposeTimeout: 10 * time.Millisecond}, nil)
+			d, release, err := tn.desk(t.Context(), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			d.suggester.proposer = f
+			got := ask(t, tn, study.Ask{Count: 2})
+			got = append(got, ask(t, tn, study.Ask{})...)
+			for i, trial := range got {
+				if trial.Number != i || trial.Suggestion.Phase != phaseFallback {
+					t.Errorf("trial %d: %+v", i, trial.Suggestion)
+				}
+			}
+			if got[0].Config.Equal(got[1].Config) || got[1].Config.Equal(got[2].Config) {
+				t.Error("the same configuration twice")
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var kinds []string
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		position := study.Position(0)
+		for h, err := range tn.Watch(ctx, "s", 0) {
+			if err != nil {
+				if len(kinds) != 6 || CodeOf(err) != NotFound {
+					t.Errorf("after %v: %v", kinds, err)
+				}
+				return
+			}
+			if position++; h.Position != position {
+				t.Errorf("position %d after %d", h.Position, position-1)
+			}
+			kinds = append(kinds, h.Kind)
+		}
+	})
+	ask(t, tn, study.Ask{Count: 2})
+	tell(t, tn, 1, loss(1))
+	if _, err := tn.Report(t.Context(), "s", study.ReportValues{Trial: 0, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "loss", Value: 1}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tn.Finish(t.Context(), "s", study.Finish{}); err != nil {
+		t.Fatal(err)
+	}
+	for h, err := range tn.Watch(ctx, "s", 5) { // a late watcher
+		if err != nil || h.Kind != "finished" || h.Status != study.StatusFinished {
+			t.Errorf("from position 5 on: %+v, %v", h, err)
+		}
+		break
+	}
+	// The other one must have seen all before the study goes.
+	for {
+		if view, _ := tn.Study(ctx, "s"); view.Position == 6 {
+			break
+		}
+	}
+	time.Sleep(50 * time.Millisecond)
+	if err := tn.DeleteStudy(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	watching.Wait()
+	if want := []string{"created", "started", "started", "told", "reported", "finished"}; !slices.Equal(kinds, want) {
+		t.Errorf("watched %v, want %v", kinds, want)
+	}
+	_, err := tn.Study(t.Context(), "s")
+	wantCode(t, err, NotFound)
+}
+
+func TestIdleStudiesLeaveMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := open(t, memory.New(), Options{LongLived: true, IdleTimeout: time.Minute}, nil)
+		ask(t, tn, study.Ask{})
+		time.Sleep(2 * time.Minute)
+		tn.mu.Lock()
+		if len(tn.desks) != 0 {
+			t.Errorf("%d studies in memory", len(tn.desks))
+		}
+		tn.mu.Unlock()
+		if got := ask(t, tn, study.Ask{}); got[0].Number != 1 {
+			t.Errorf("after it was dropped: %v", got)
+		}
+		tn.Close()
+	})
+}
+
+func TestClosed(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	if err := errors.Join(tn.Close(), tn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tn.Ask(context.Background(), "s", study.Ask{})
+	wantCode(t, err, Unavailable)
+}
+
+func report(t testing.TB, s Service, trial int, step int64, v float64) Verdict {
+	t.Helper()
+	verdict, err := s.Report(t.Context(), "s", study.ReportValues{Trial: trial, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdict
+}
+
+// TestPruning has a median pruner stop a trial that is worse than the others, also
+// after a restart, and nobody else.
+func TestPruning(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, func(c *study.Spec) {
+		c.Pruner = study.Component{Name: "median", Options: `{"min_trials": 3}`}
+	})
+	for n := range 5 {
+		ask(t, tn, study.Ask{})
+		for step := range int64(5) {
+			if v := report(t, tn, n, step, 1/float64(step+1)); v.Stop {
+				t.Errorf("trial %d, like the others, is to stop: %s", n, v.Reason)
+			}
+		}
+		tell(t, tn, n, loss(0.2))
+	}
+	ask(t, tn, study.Ask{Count: 2})
+	good, bad := report(t, tn, 5, 3, 0.1), report(t, tn, 6, 3, 9)
+	if good.Stop || !bad.Stop || bad.Reason == "" {
+		t.Errorf("a good trial: %+v, a bad one: %+v", good, bad)
+	}
+	tn.Close()
+	tn = Open(st, Options{})
+	defer tn.Close()
+	if v, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 6}); err != nil || !v.Stop {
+		t.Errorf("the bad trial after a restart: %+v, %v", v, err)
+	}
+	if _, err := tn.Finish(t.Context(), "s", study.Finish{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 5}); err != nil || !v.Stop {
+		t.Errorf("a running trial of a study finished by hand: %+v, %v", v, err)
+	}
+}

@@ -1,0 +1,110 @@
+package tuner
+
+import (
+	"context"
+	"iter"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Watch implements [Service].
+func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error] {
+	return func(yield func(Happening, error) bool) {
+		for {
+			n, err := t.news(ctx, name, after)
+			if err == nil && n.view == nil {
+				select {
+				case <-n.advanced:
+					continue
+				case <-ctx.Done():
+					err = ctx.Err()
+				}
+			}
+			if err != nil {
+				yield(Happening{}, err)
+				return
+			}
+			for r, err := range t.store.Read(ctx, n.id, after+1) {
+				if err != nil {
+					yield(Happening{}, err)
+					return
+				}
+				if r.Position > n.view.Position() {
+					break // the view knows nothing of it; next time
+				}
+				if !yield(happening(r, n.view), nil) {
+					return
+				}
+				after = r.Position
+			}
+		}
+	}
+}
+
+// news is what a watcher goes on with: a view of the stored study if it is ahead
+// of the watcher, else what to wait for.
+type news struct {
+	id       store.StudyID
+	view     *study.View
+	advanced <-chan struct{}
+}
+
+func (t *Tuner) news(ctx context.Context, name string, after study.Position) (n news, err error) {
+	err = t.with(ctx, name, func(d *desk) error {
+		d.mu.Lock()
+		n = news{id: d.id, advanced: d.advanced}
+		if d.broken != nil {
+			defer d.mu.Unlock()
+			return d.broken
+		}
+		if d.committed > after {
+			n.view = d.s.Snapshot()
+			return d.release(ctx, nil)
+		}
+		d.mu.Unlock()
+		return nil
+	})
+	return n, err
+}
+
+// happening describes a stored event.
+func happening(r store.Record, v *study.View) Happening {
+	h := Happening{Position: r.Position, Time: r.Event.Time}
+	h.Status, _ = v.Status()
+	switch r.Event.Body.(type) {
+	case study.Created:
+		h.Kind = "created"
+	case study.Paused:
+		h.Kind = "paused"
+	case study.Resumed:
+		h.Kind = "resumed"
+	case study.Finished:
+		h.Kind = "finished"
+	case study.Enqueued:
+		h.Kind = "enqueued"
+	case study.Started:
+		h.Kind = "started"
+	case study.Extended:
+		h.Kind = "extended"
+	case study.Reported:
+		h.Kind = "reported"
+	case study.Expired:
+		h.Kind = "expired"
+	case study.Told:
+		h.Kind = "told"
+	case study.ToldLate:
+		h.Kind = "told-late"
+	case study.Added:
+		h.Kind = "added"
+	case study.Attributed:
+		h.Kind = "attributed"
+	case study.Anchored:
+		h.Kind = "anchored"
+	}
+	if n, ok := r.Event.Trial(); ok {
+		t, _ := v.Trial(n)
+		h.Trial = &t
+	}
+	return h
+}
