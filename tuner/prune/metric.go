@@ -1,0 +1,82 @@
+package prune
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// metric is what a pruner looks at.
+type metric struct {
+	name      string
+	direction study.Direction
+}
+
+// readMetric reads the options "metric" (a name, by default the first objective)
+// and, unless undirected, "direction" (minimize or maximize: needed, and only
+// then allowed, for a metric that is not an objective).
+func readMetric(o *options, spec study.Spec, undirected bool) metric {
+	m := metric{direction: study.Minimize}
+	if len(spec.Objectives) > 0 {
+		m.name = spec.Objectives[0].Name
+	}
+	m.name = o.text("metric", m.name)
+	if m.name == "" {
+		o.fail("pruner.options.metric", `""`, "must name a metric", "")
+	}
+	if undirected {
+		return m
+	}
+	words := []string{"", study.Minimize.String(), study.Maximize.String()}
+	asked := study.Direction(slices.Index(words, o.choice("direction", words...)))
+	i := slices.IndexFunc(spec.Objectives, func(x study.Objective) bool { return x.Name == m.name })
+	switch {
+	case i < 0 && asked < study.Minimize:
+		o.fail("pruner.options.metric", m.name, "is not an objective, so its direction is not known", "give the direction too, minimize or maximize")
+	case i < 0:
+		m.direction = asked
+	case asked >= study.Minimize && asked != spec.Objectives[i].Direction:
+		o.fail("pruner.options.direction", asked.String(), "the objective "+m.name+" is to "+spec.Objectives[i].Direction.String(), "leave it out")
+	default:
+		m.direction = spec.Objectives[i].Direction
+	}
+	return m
+}
+
+// value returns the metric's value in a report, NaN included.
+func (m metric) value(r study.Report) (x float64, ok bool) {
+	for _, v := range r.Values {
+		if v.Name == m.name {
+			return v.Value, true
+		}
+	}
+	return 0, false
+}
+
+// loss returns the value as something to minimise; ok is false if it is NaN.
+func (m metric) loss(r study.Report) (x float64, ok bool) {
+	x, ok = m.value(r)
+	return m.flip(x), ok && !math.IsNaN(x)
+}
+
+// flip turns values into losses and back.
+func (m metric) flip(x float64) float64 {
+	if m.direction == study.Maximize {
+		return -x
+	}
+	return x
+}
+
+// schedule says at which steps trials are judged.
+type schedule struct{ warmup, interval int64 }
+
+// readSchedule reads the options "warmup_steps" and "interval_steps".
+func readSchedule(o *options) schedule {
+	return schedule{o.whole("warmup_steps", 0, 0, math.MaxInt64), o.whole("interval_steps", 1, 1, math.MaxInt64)}
+}
+
+// due tells whether trials are judged at the step: warmup, warmup + interval, ….
+func (s schedule) due(step int64) bool {
+	return step >= s.warmup && (step-s.warmup)%s.interval == 0
+}

@@ -1,0 +1,98 @@
+package prune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// PatienceOptions are those of the pruner "patience", in JSON under the names in
+// parentheses. It compares a trial with nothing but itself.
+type PatienceOptions struct {
+	// Metric ("metric", a name, by default the first objective) is what should
+	// improve. One that is not an objective needs a "direction" (minimize or
+	// maximize).
+	Metric string
+	// PatienceSteps ("patience_steps", at least 1, must be given) is how many steps
+	// may go by without improvement. Take what the longest plateau of a good trial
+	// lasts.
+	PatienceSteps int64
+	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0) is what
+	// a value must be better by to count as an improvement on the best before it.
+	MinDelta float64
+	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
+	// be stopped.
+	WarmupSteps int64
+}
+
+// patience is the rule of the pruner "patience".
+type patience struct {
+	metric        metric
+	steps, warmup int64
+	delta         float64
+}
+
+func newPatience(o *options, spec study.Spec) Pruner {
+	p := &patience{metric: readMetric(o, spec, false), steps: o.whole("patience_steps", 0, 1, math.MaxInt64), delta: o.number("min_delta", 0)}
+	p.warmup = o.whole("warmup_steps", 0, 0, math.MaxInt64)
+	switch {
+	case p.steps == 0:
+		o.fail("pruner.options.patience_steps", "none", "must be given", "say how many steps may go by without improvement")
+	case p.delta < 0:
+		o.fail("pruner.options.min_delta", fmt.Sprint(p.delta), "must not be negative", "")
+	}
+	return newFold(p)
+}
+
+// plateau notes a trial's values in order of steps, and its best.
+type plateau struct {
+	curve []point
+	best  float64 // loss; +Inf before the first number
+	step  int64   // of best, or the first of all
+}
+
+type point struct {
+	step int64
+	loss float64 // or NaN
+}
+
+func (p *patience) begin(int) plateau { return plateau{best: math.Inf(1)} }
+
+func (p *patience) read(n *plateau, r study.Report) {
+	x, ok := p.metric.value(r)
+	if !ok {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(n.curve, r.Step, func(q point, step int64) int { return cmp.Compare(q.step, step) })
+	n.curve = slices.Insert(n.curve, at, point{r.Step, p.metric.flip(x)})
+	from := at
+	if at < len(n.curve)-1 { // reported late: look at all of it again
+		from = 0
+	}
+	for i := from; i < len(n.curve); i++ {
+		q := n.curve[i]
+		if i == 0 {
+			n.best, n.step = math.Inf(1), q.step
+		}
+		if q.loss < n.best-p.delta {
+			n.best, n.step = q.loss, q.step
+		}
+	}
+}
+
+func (p *patience) withdraw(*plateau)            {}
+func (p *patience) finish(*plateau, study.Trial) {}
+
+func (p *patience) judge(n *plateau) Verdict {
+	if len(n.curve) == 0 {
+		return Verdict{}
+	}
+	last := n.curve[len(n.curve)-1].step
+	if last < p.warmup || last-n.step < p.steps {
+		return Verdict{}
+	}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s has not improved on %g since step %d, for %d steps", p.metric.name, p.metric.flip(n.best), n.step, last-n.step)}
+}

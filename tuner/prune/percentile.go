@@ -1,0 +1,159 @@
+package prune
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// PercentileOptions are those of the pruners "percentile" and "median", in JSON
+// under the names in parentheses. They suit trials that report at the same steps.
+type PercentileOptions struct {
+	// Metric ("metric", a name, by default the first objective) is what is
+	// compared. One that is not an objective needs a "direction" (minimize or
+	// maximize).
+	Metric string
+	// Percentile ("percentile", above 0 and below 100, default 50; not of "median")
+	// is the part of completed trials that a trial may not be worse than, the best
+	// first: 25 lets only the best quarter go on. Between two values it
+	// interpolates linearly.
+	Percentile float64
+	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged. Give
+	// trials the time after which early and final values begin to agree.
+	WarmupSteps int64
+	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps
+	// from then on. Other steps' values count towards a trial's best only.
+	IntervalSteps int64
+	// MinTrials ("min_trials", at least 1, default 5) is how many completed trials
+	// must have a value at the step before anybody is stopped there.
+	MinTrials int64
+}
+
+// percentile is the rule of the pruners "percentile" and "median".
+type percentile struct {
+	metric   metric
+	schedule schedule
+	part     float64 // of the completed trials, 0 < part < 1
+	least    int
+	steps    map[int64]*quantile // losses of completed trials
+}
+
+func newPercentile(o *options, spec study.Spec, chosen bool) Pruner {
+	p := &percentile{metric: readMetric(o, spec, false), schedule: readSchedule(o), part: 0.5, steps: make(map[int64]*quantile)}
+	p.least = int(o.whole("min_trials", 5, 1, study.MaxTrials))
+	if chosen {
+		x := o.number("percentile", 50)
+		if !(x > 0 && x < 100) {
+			o.fail("pruner.options.percentile", fmt.Sprint(x), "must be above 0 and below 100", "")
+		}
+		p.part = x / 100
+	}
+	return newFold(p)
+}
+
+// progress notes a trial's best loss and the last step at which it is judged.
+type progress struct {
+	any, judged bool
+	best        float64
+	step        int64
+}
+
+func (p *percentile) begin(int) progress { return progress{} }
+
+func (p *percentile) read(n *progress, r study.Report) {
+	x, ok := p.metric.loss(r)
+	if !ok {
+		return
+	}
+	if !n.any || x < n.best {
+		n.any, n.best = true, x
+	}
+	if p.schedule.due(r.Step) && (!n.judged || r.Step > n.step) {
+		n.judged, n.step = true, r.Step
+	}
+}
+
+func (p *percentile) withdraw(*progress) {}
+
+func (p *percentile) finish(_ *progress, t study.Trial) {
+	if t.State != study.Completed {
+		return
+	}
+	for _, r := range t.CurrentReports() {
+		x, ok := p.metric.loss(r)
+		if !ok || !p.schedule.due(r.Step) {
+			continue
+		}
+		q := p.steps[r.Step]
+		if q == nil {
+			q = &quantile{part: p.part}
+			p.steps[r.Step] = q
+		}
+		q.add(x)
+	}
+}
+
+func (p *percentile) judge(n *progress) Verdict {
+	q := p.steps[n.step]
+	if !n.judged || q == nil || q.len() < p.least {
+		return Verdict{}
+	}
+	cutoff := q.value()
+	if !(n.best > cutoff) {
+		return Verdict{}
+	}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("the best %s so far, %g, is worse than %g, the percentile %g of %d completed trials at step %d",
+		p.metric.name, p.metric.flip(n.best), p.metric.flip(cutoff), 100*p.part, q.len(), n.step)}
+}
+
+// quantile keeps values so that one quantile of them is at hand: a heap of the
+// lower ones with the greatest on top, and a heap of the others with the least
+// on top.
+type quantile struct {
+	part float64
+	low  heap // negated
+	high heap
+}
+
+func (q *quantile) len() int { return len(q.low) + len(q.high) }
+
+// add takes in a value, not NaN, in O(log n).
+func (q *quantile) add(x float64) {
+	if len(q.low) > 0 && x < -q.low[0] {
+		q.low.push(-x)
+	} else {
+		q.high.push(x)
+	}
+	below, _ := place(q.part, q.len())
+	for len(q.low) < below+1 {
+		q.low.push(-q.high.pop())
+	}
+	for len(q.low) > below+1 {
+		q.high.push(-q.low.pop())
+	}
+}
+
+// value is the quantile; there must be values.
+func (q *quantile) value() float64 {
+	_, fraction := place(q.part, q.len())
+	if fraction == 0 {
+		return -q.low[0]
+	}
+	return between(-q.low[0], q.high[0], fraction)
+}
+
+// place says where the quantile of n values lies: between value k and k+1 in
+// order, a fraction of the way.
+func place(part float64, n int) (k int, fraction float64) {
+	x := part * float64(n-1)
+	return int(x), x - math.Floor(x)
+}
+
+// between is a + fraction·(b−a), without overflow, and a where a = b.
+func between(a, b, fraction float64) float64 {
+	if a == b {
+		return a
+	}
+	return a*(1-fraction) + b*fraction
+}

@@ -1,0 +1,70 @@
+package prune
+
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Pruner decides which running trials of one study to stop. It is not safe for
+// concurrent use.
+type Pruner interface {
+	// Update takes in a trial as it stands. It is called with every trial that was
+	// started, reported values, expired, ended, or was added, after that happened;
+	// calling it again, or with other trials in between, does no harm. A new
+	// Pruner that is updated with all trials of a study, in any order, is as one
+	// that saw everything happen. Trials only ever grow: whoever takes events back
+	// (because a commit failed) makes a new Pruner.
+	Update(t study.Trial)
+	// Decide judges a running trial by the updates so far. Of a trial that is not
+	// running, or not known, it says to go on.
+	Decide(trial int) Verdict
+}
+
+// Verdict is what a pruner thinks of a trial.
+type Verdict struct {
+	Stop   bool
+	Reason string // for people, if Stop: "loss 0.53 is worse than …"
+}
+
+// The names that [New] knows.
+const (
+	None       = "none"
+	Median     = "median"
+	Percentile = "percentile"
+	ASHA       = "asha"
+	Hyperband  = "hyperband"
+	Threshold  = "threshold"
+	Patience   = "patience"
+)
+
+// New returns the pruner that c names, with c's options, for a study with the
+// given spec; nil for the names "none" and "". spec.Pruner is ignored. The error
+// is a *[study.InvalidError].
+func New(c study.Component, spec study.Spec) (Pruner, error) {
+	o := readOptions("pruner.options", c.Options)
+	var p Pruner
+	switch c.Name {
+	case "", None:
+		c.Name = None
+	case Median:
+		p = newPercentile(o, spec, false)
+	case Percentile:
+		p = newPercentile(o, spec, true)
+	case ASHA:
+		p = newASHA(o, spec)
+	case Hyperband:
+		p = newHyperband(o, spec)
+	case Threshold:
+		p = newThreshold(o, spec)
+	case Patience:
+		p = newPatience(o, spec)
+	default:
+		return nil, &study.InvalidError{Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
+			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold or patience"}
+	}
+	if err := o.finish(c.Name); err != nil {
+		return nil, err
+	}
+	return p, nil
+}

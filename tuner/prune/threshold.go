@@ -1,0 +1,71 @@
+package prune
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ThresholdOptions are those of the pruner "threshold", in JSON under the names
+// in parentheses. It catches trials that diverge.
+type ThresholdOptions struct {
+	// Metric ("metric", a name, by default the first objective) is what is bounded.
+	Metric string
+	// Lower and Upper ("lower", "upper": at least one of them) bound the values that
+	// are in order, both included. NaN is out of bounds.
+	Lower, Upper float64
+	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged.
+	WarmupSteps int64
+	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps
+	// from then on.
+	IntervalSteps int64
+}
+
+// threshold is the rule of the pruner "threshold".
+type threshold struct {
+	metric       metric
+	schedule     schedule
+	lower, upper float64
+}
+
+func newThreshold(o *options, spec study.Spec) Pruner {
+	r := &threshold{metric: readMetric(o, spec, true), schedule: readSchedule(o)}
+	r.lower, r.upper = o.number("lower", math.Inf(-1)), o.number("upper", math.Inf(1))
+	switch {
+	case math.IsInf(r.lower, 0) && math.IsInf(r.upper, 0):
+		o.fail("pruner.options", "no bound", "threshold needs lower, upper or both", "")
+	case r.lower > r.upper:
+		o.fail("pruner.options.lower", fmt.Sprint(r.lower), "must not be above upper, "+fmt.Sprint(r.upper), "")
+	}
+	return newFold(r)
+}
+
+// breach notes the first value that was out of bounds, in order of steps.
+type breach struct {
+	any   bool
+	step  int64
+	value float64
+}
+
+func (r *threshold) begin(int) breach { return breach{} }
+
+func (r *threshold) read(n *breach, report study.Report) {
+	x, ok := r.metric.value(report)
+	if !ok || !r.schedule.due(report.Step) || x >= r.lower && x <= r.upper {
+		return
+	}
+	if !n.any || report.Step < n.step {
+		*n = breach{true, report.Step, x}
+	}
+}
+
+func (r *threshold) withdraw(*breach)            {}
+func (r *threshold) finish(*breach, study.Trial) {}
+
+func (r *threshold) judge(n *breach) Verdict {
+	if !n.any {
+		return Verdict{}
+	}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %g at step %d is not from %g to %g", r.metric.name, n.value, n.step, r.lower, r.upper)}
+}
