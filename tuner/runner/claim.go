@@ -1,0 +1,72 @@
+package runner
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrClaimed is wrapped by the refusal of a directory that another run uses.
+var ErrClaimed = errors.New("another run uses this directory")
+
+// Claim is a directory of logs, used by one run at a time. It remembers the name
+// of the run's workers, so that the next run in the same directory goes on with
+// the trials that this one left.
+type Claim struct {
+	Dir    string
+	Worker string
+	file   *os.File
+}
+
+// ClaimDir claims a directory, making it if need be. An empty worker means the
+// name that the directory remembers, or a new one.
+func ClaimDir(dir, worker string) (*Claim, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "worker"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := lockFile(file); !ok || err != nil {
+		file.Close()
+		if err == nil {
+			err = fmt.Errorf("%s: %w; wait for it, or give this one a directory of its own", dir, ErrClaimed)
+		}
+		return nil, err
+	}
+	c := &Claim{Dir: dir, Worker: worker, file: file}
+	if err := c.name(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// name settles the name of the workers.
+func (c *Claim) name() error {
+	if c.Worker != "" {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(c.file, 128))
+	if err != nil {
+		return err
+	}
+	if c.Worker = strings.TrimSpace(string(text)); c.Worker != "" {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "run"
+	}
+	c.Worker = fmt.Sprintf("%.64s-%s", host, strings.ToLower(rand.Text()[:8]))
+	_, err = fmt.Fprintln(c.file, c.Worker)
+	return err
+}
+
+// Release lets another run have the directory.
+func (c *Claim) Release() error { return c.file.Close() }

@@ -1,0 +1,178 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// job is a command that runs.
+type job struct {
+	process *os.Process        // nil for a function
+	cancel  context.CancelFunc // of a function
+	done    chan struct{}      // closed when it has ended
+	err     error              // how; set before done is closed
+	last    lastLine           // of stderr
+}
+
+// lastLine remembers the last line that is not blank.
+type lastLine struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (l *lastLine) line(text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		l.mu.Lock()
+		l.text = text
+		l.mu.Unlock()
+	}
+}
+
+// start starts a trial's command.
+func (r *run) start(t study.Trial, reading *reading) (*job, error) {
+	log, err := r.openLog(t)
+	if err != nil {
+		return nil, err
+	}
+	if r.options.Result != "" {
+		// A file from before this trial's start says nothing of it.
+		if err := os.Remove(r.resultFile(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			log.Close()
+			return nil, err
+		}
+	}
+	read := reading.line
+	if r.options.Result != "" {
+		read = func(text string) { // intermediate values come from stdout all the same
+			if s := parseLine(text); s.hasStep || s.infeasible != nil {
+				reading.line(text)
+			}
+		}
+	}
+	j := &job{done: make(chan struct{})}
+	stdout := &lines{f: read}
+	if r.options.Func != nil {
+		r.call(j, t, stdout, log)
+		return j, nil
+	}
+	return j, r.execute(j, t, stdout, log)
+}
+
+// call runs the function in place of a command.
+func (r *run) call(j *job, t study.Trial, stdout *lines, log io.WriteCloser) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j.cancel = cancel
+	go func() {
+		defer close(j.done)
+		defer log.Close()
+		defer cancel()
+		j.err = r.options.Func(ctx, t, io.MultiWriter(stdout, log))
+		stdout.flush()
+	}()
+}
+
+// execute runs the command.
+func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) error {
+	args := r.command.Arguments(t)
+	fmt.Fprintf(log, "# trial %d, epoch %d, %s: %q\n", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
+	stderr := &lines{f: j.last.line}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), r.command.Environment(t)...)
+	cmd.Stdout = io.MultiWriter(stdout, log)
+	cmd.Stderr = io.MultiWriter(stderr, log)
+	cmd.WaitDelay = r.options.Grace // for what its children may still write
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		log.Close()
+		return fmt.Errorf("the command could not be started: %w", err)
+	}
+	j.process = cmd.Process
+	go func() {
+		defer close(j.done)
+		defer log.Close()
+		j.err = cmd.Wait()
+		if errors.Is(j.err, exec.ErrWaitDelay) {
+			j.err = nil // it exited with 0; a child of its kept the pipe open
+		}
+		stdout.flush()
+		stderr.flush()
+		if j.err != nil {
+			fmt.Fprintf(log, "# %v\n", j.err)
+		}
+	}()
+	return nil
+}
+
+// openLog opens the trial's log, to which a trial that starts again adds.
+func (r *run) openLog(t study.Trial) (io.WriteCloser, error) {
+	if r.options.LogDir == "" {
+		return nopCloser{io.Discard}, nil
+	}
+	return os.OpenFile(filepath.Join(r.options.LogDir, fmt.Sprintf("trial-%d.log", t.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// stop ends a job and waits until it has: a word first, the knife after the time
+// of grace.
+func (r *run) stop(j *job) {
+	if j.process == nil {
+		j.cancel()
+		<-j.done
+		return
+	}
+	terminate(j.process)
+	timer := time.NewTimer(r.options.Grace)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+	case <-timer.C:
+	case <-r.options.KillNow:
+	}
+	kill(j.process) // also what the command left behind
+	<-j.done
+}
+
+// over tells whether the job has ended.
+func (j *job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// infeasible tells whether the command ended with the status that says so.
+func (j *job) infeasible() bool {
+	exit := (*exec.ExitError)(nil)
+	return errors.As(j.err, &exit) && exit.ExitCode() == ExitInfeasible
+}
+
+// lastWords is the last line of stderr.
+func (j *job) lastWords() string {
+	j.last.mu.Lock()
+	defer j.last.mu.Unlock()
+	return j.last.text
+}
+
+// complaint says how a command failed.
+func (j *job) complaint() string {
+	words := j.lastWords()
+	if j.process == nil || words == "" {
+		return j.err.Error()
+	}
+	return fmt.Sprintf("%s (%v)", words, j.err)
+}

@@ -1,0 +1,79 @@
+package metric
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Parse reads assignments, in order of first mention. A name mentioned again
+// adds replicates. A word without "=", or with nothing before it, is the value
+// of the metric called bare; an empty bare refuses such words.
+func Parse(words []string, bare string) ([]study.Metric, error) {
+	var metrics []study.Metric
+	for _, word := range words {
+		name, text, found := strings.Cut(word, "=")
+		if !found {
+			name, text = "", word
+		}
+		if name == "" {
+			name = bare
+		}
+		if name == "" {
+			return nil, fmt.Errorf("%q: which objective is it of? Write NAME=%s", word, text)
+		}
+		m, err := parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == name })
+		switch {
+		case i < 0:
+			metrics = append(metrics, m)
+		case m.HasStdErr || metrics[i].HasStdErr:
+			return nil, fmt.Errorf("%s: a standard error goes with exactly one value; tell replicates alone, or their mean with its standard error", name)
+		default:
+			metrics[i].Values = append(metrics[i].Values, m.Values...)
+		}
+	}
+	return metrics, nil
+}
+
+// parse reads what stands after the = sign.
+func parse(name, text string) (study.Metric, error) {
+	m := study.Metric{Name: name}
+	text = strings.Replace(text, "+-", "±", 1)
+	if value, stderr, ok := strings.Cut(text, "±"); ok {
+		s, err := ParseNumber(stderr)
+		if err != nil {
+			return m, fmt.Errorf("%s: standard error: %w", name, err)
+		}
+		m.StdErr, m.HasStdErr, text = s, true, value
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		x, err := ParseNumber(item)
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", name, err)
+		}
+		m.Values = append(m.Values, x)
+	}
+	if m.HasStdErr && len(m.Values) != 1 {
+		return m, fmt.Errorf("%s: a standard error goes with exactly one value; tell replicates alone, or their mean with its standard error", name)
+	}
+	return m, nil
+}
+
+// Format writes what stands after the = sign.
+func Format(m study.Metric) string {
+	words := make([]string, len(m.Values))
+	for i, x := range m.Values {
+		words[i] = FormatNumber(x)
+	}
+	s := strings.Join(words, ",")
+	if m.HasStdErr {
+		s += "±" + FormatNumber(m.StdErr)
+	}
+	return s
+}

@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// patiently calls f until it succeeds, fails for good, or patience ends. What
+// cannot be reached, or may have happened, is tried again: f must send the same
+// request each time.
+func (r *run) patiently(ctx context.Context, f func() error) error {
+	pause := 100 * time.Millisecond
+	end := time.Now().Add(r.options.Patience)
+	for {
+		err := f()
+		switch tuner.CodeOf(err) {
+		case tuner.Unavailable, tuner.Unknown, tuner.Exhausted, tuner.Deadline:
+		default:
+			return err
+		}
+		if time.Now().After(end) || !sleep(ctx, pause, nil) {
+			return err
+		}
+		r.event(Event{Kind: Retrying, Err: err})
+		pause = min(2*pause, 10*time.Second)
+	}
+}
+
+// sleep waits; it returns early if wake is closed, and false if ctx ended.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+		return false
+	}
+	return ctx.Err() == nil
+}
+
+func newRequestID() string { return rand.Text() }

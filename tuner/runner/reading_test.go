@@ -1,0 +1,101 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// show writes what a line says, for comparison.
+func show(s said) string {
+	if s.infeasible != nil {
+		return "infeasible: " + *s.infeasible
+	}
+	text := ""
+	if s.hasStep {
+		text = fmt.Sprintf("step %d:", s.step)
+	}
+	for _, m := range s.metrics {
+		text += fmt.Sprintf(" %s=%v", m.Name, m.Values)
+		if m.HasStdErr {
+			text += fmt.Sprintf("±%v", m.StdErr)
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+func TestParseLine(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                   "",
+		"nothing to see":                     "",
+		"loss=0.5":                           "loss=[0.5]",
+		"  epoch 3: loss=0.5, acc=0.9;":      "loss=[0.5] acc=[0.9]",
+		"step=3 loss=nan":                    "step 3: loss=[NaN]",
+		"step=-1 loss=1":                     "loss=[1]",
+		"loss=0.3±0.01":                      "loss=[0.3]±0.01",
+		"loss=1,2,3":                         "loss=[1 2 3]",
+		"loss=0x10 acc=1_0":                  "",
+		"http://x/?a=1":                      "",
+		`{"loss": 0.5, "acc": [1, 2]}`:       "acc=[1 2] loss=[0.5]",
+		`{"loss": NaN, "b": -Infinity}`:      "b=[-Inf] loss=[NaN]",
+		`{"loss": "inf", "model": "NaN \""}`: "loss=[+Inf]",
+		`{"step": 4, "loss": 1e-3}`:          "step 4: loss=[0.001]",
+		`{"loss": {"deep": 1}, "acc": true}`: "",
+		`{"loss": 1`:                         "",
+		"infeasible=out of memory":           "infeasible: out of memory",
+		`{"infeasible": "too deep"}`:         "infeasible: too deep",
+	} {
+		if got := show(parseLine(line)); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestReading(t *testing.T) {
+	for _, c := range []struct{ output, want, missing string }{
+		{"loss=1\nloss=2\n", "loss=[2]", ""},
+		{"loss=1\nstep=9 loss=5", "loss=[1]", ""},
+		{"step=1 loss=3 acc=1\nstep=2 loss=2", "loss=[2]", ""},
+		{"acc=0.9\n", "", "loss"},
+		{"loss=1 acc=inf extra=2", "loss=[1] extra=[2]", ""},
+		{"loss=1\nlr=3 batch=4\n", "loss=[1]", ""},
+	} {
+		r := newReading([]study.Objective{{Name: "loss", Direction: study.Minimize}})
+		w := &lines{f: r.line}
+		for _, b := range []byte(c.output) { // in the smallest pieces
+			if _, err := w.Write([]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.flush()
+		metrics, _, missing := r.outcome()
+		if got := show(said{metrics: metrics}); got != c.want || missing != c.missing {
+			t.Errorf("%q: got %q, missing %q; want %q, %q", c.output, got, missing, c.want, c.missing)
+		}
+	}
+}
+
+func TestLongLinesAreCut(t *testing.T) {
+	var got []string
+	w := &lines{f: func(s string) { got = append(got, s) }}
+	fmt.Fprintf(w, "%s\nloss=1\n", strings.Repeat("x", 3*maxLine))
+	if len(got) != 2 || len(got[0]) != maxLine || got[1] != "loss=1" {
+		t.Errorf("%d lines, the first of %d bytes", len(got), len(got[0]))
+	}
+}
+
+// FuzzParseLine looks for output that could hurt.
+func FuzzParseLine(f *testing.F) {
+	for _, s := range []string{"step=3 loss=0.5", `{"loss": NaN, "x": "\\"}`, "infeasible=x", "{", "a=1±2", "a=+-"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, m := range parseLine(line).metrics {
+			if m.Name == "" || len(m.Values) == 0 {
+				t.Errorf("%q gave %v", line, m)
+			}
+		}
+	})
+}

@@ -1,0 +1,292 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ExitInfeasible is the exit status by which a command says that its
+// configuration cannot work.
+const ExitInfeasible = 66
+
+// Options are what to run and how.
+type Options struct {
+	Study string
+	// Command is run for each trial; see [ParseCommand].
+	Command []string
+	// Func, if not nil, is called in place of the command. What it writes is
+	// read as the command's stdout is; an error is a failure.
+	Func func(ctx context.Context, t study.Trial, stdout io.Writer) error
+	// Parallel is how many trials run at a time; 0 means 1.
+	Parallel int
+	// Limit ends the run after so many trials; 0 means no limit.
+	Limit int
+	// Worker names the run: workers are Worker/0, Worker/1, … At any time only
+	// one run may use a name; see [Claim].
+	Worker string
+	// LogDir is where each trial's output goes, trial-N.log; empty means nowhere.
+	LogDir string
+	// Result, if not empty, names the file that the command writes its result
+	// to, with placeholders as in the command; it is read in place of stdout.
+	Result string
+	// Lease is how long a trial is held without a sign of life; 0 means the
+	// study's.
+	Lease time.Duration
+	// Timeout ends a trial that runs longer, as a failure; 0 means never.
+	Timeout time.Duration
+	// Grace is the time between SIGTERM and SIGKILL; 0 means [DefaultGrace].
+	Grace time.Duration
+	// Patience is how long a call is tried again if the service cannot be
+	// reached; 0 means [DefaultPatience].
+	Patience time.Duration
+	// MaxFailures ends the run when so many trials in a row crashed; 0 means
+	// never.
+	MaxFailures int
+	// CostMetric names the metric that is a trial's cost; CostSeconds means the
+	// seconds it ran; empty means none.
+	CostMetric string
+	// KillNow, when closed, cuts short the grace of commands being ended.
+	KillNow <-chan struct{}
+	// OnEvent, if not nil, hears of what happens, one event at a time.
+	OnEvent func(Event)
+}
+
+// The defaults of [Options].
+const (
+	DefaultGrace    = 10 * time.Second
+	DefaultPatience = 5 * time.Minute
+)
+
+// CostSeconds, as a CostMetric, is the time that a trial ran.
+const CostSeconds = "seconds"
+
+// EventKind says what happened.
+type EventKind int
+
+// The kinds of events.
+const (
+	Started  EventKind = iota // a trial's command
+	Resumed                   // a trial that an earlier run left
+	Ended                     // a trial was told
+	Lost                      // a trial is another's or over; its command was ended
+	Waiting                   // nothing to hand out now; Err says why
+	Retrying                  // a call will be sent again; Err says why
+	Remark                    // Err says what was odd
+)
+
+// Event is something that happened in a run.
+type Event struct {
+	Kind  EventKind
+	Trial study.Trial
+	Err   error
+	// Study as it stands, after Ended; zero otherwise.
+	Study tuner.Study
+	// Running is how many trials of this run run now.
+	Running int
+}
+
+// Summary is how a run ended.
+type Summary struct {
+	Study tuner.Study
+	Best  []study.Trial
+	// Counts are of the trials that this run told.
+	Counts map[study.TrialState]int
+	// Left are the trials that still run under this run's names, for the next
+	// run to go on with.
+	Left []int
+}
+
+// ErrFailures is wrapped by the error of a run that ended because of
+// MaxFailures.
+var ErrFailures = errors.New("too many trials failed in a row")
+
+// run is a run under way.
+type run struct {
+	svc     tuner.Service
+	options Options
+	command *Command
+	result  *Command // whose one argument is the file of results
+	spec    study.Spec
+	began   time.Time
+
+	events sync.Mutex // one event at a time
+
+	mu       sync.Mutex
+	names    []string // of workers that hold no trial now
+	running  map[int]string
+	counts   map[study.TrialState]int
+	started  int
+	failures int           // in a row
+	wake     chan struct{} // closed when a trial ends
+	stopped  error         // why no more is asked; nil while it is
+}
+
+// Run runs trials until the study has no more, the limit is reached, or ctx
+// ends. It returns once every command has ended and every outcome was told. The
+// summary is there also beside an error, as far as it could be had.
+func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
+	r, err := prepare(ctx, svc, o)
+	if err != nil {
+		return Summary{}, err
+	}
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var slots sync.WaitGroup
+	for range r.options.Parallel {
+		slots.Go(func() {
+			if err := r.slot(work); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	slots.Wait()
+	if err = context.Cause(work); err == nil {
+		err = r.stopped
+	}
+	// What the summary needs is asked also if ctx ended.
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer stop()
+	summary, sumErr := r.summary(last)
+	return summary, errors.Join(err, sumErr)
+}
+
+// prepare checks everything that can be checked before anything starts.
+func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
+	o.Parallel = max(o.Parallel, 1)
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
+	}
+	if o.Worker == "" {
+		return nil, errors.New("runner: Options.Worker is empty")
+	}
+	r := &run{svc: svc, options: o, began: time.Now(), running: make(map[int]string),
+		counts: make(map[study.TrialState]int), wake: make(chan struct{})}
+	var view tuner.Study
+	err := r.patiently(ctx, func() (err error) {
+		view, err = svc.Study(ctx, o.Study)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.spec = view.Spec
+	if err := r.parse(); err != nil {
+		return nil, err
+	}
+	return r, r.findNames(ctx)
+}
+
+// parse reads the command and looks for its program.
+func (r *run) parse() error {
+	var err error
+	if r.result, err = ParseCommand(r.options.Study, r.spec.Space, []string{r.options.Result}); err != nil {
+		return fmt.Errorf("the file of results: %w", err)
+	}
+	if r.command, err = ParseCommand(r.options.Study, r.spec.Space, r.options.Command); err != nil {
+		return err
+	}
+	if r.options.Func != nil {
+		return nil
+	}
+	if len(r.options.Command) == 0 {
+		return errors.New("there is no command to run")
+	}
+	program := r.options.Command[0]
+	if strings.ContainsAny(program, "{}") {
+		return nil // known only when it runs
+	}
+	if _, err = exec.LookPath(program); err != nil {
+		return fmt.Errorf("the command cannot be run: %w", err)
+	}
+	return nil
+}
+
+// findNames lists the names of workers to ask as: first those that hold trials
+// which an earlier run left.
+func (r *run) findNames(ctx context.Context) error {
+	seen := make(map[string]bool)
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			r.names = append(r.names, name)
+		}
+	}
+	err := r.eachRunning(ctx, func(t study.Trial) {
+		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
+			add(t.Worker)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i := range r.options.Parallel {
+		add(fmt.Sprintf("%s/%d", r.options.Worker, i))
+	}
+	return nil
+}
+
+// eachRunning calls f with the trials that run.
+func (r *run) eachRunning(ctx context.Context, f func(study.Trial)) error {
+	filter := tuner.Filter{States: []study.TrialState{study.Running}}
+	for {
+		var trials []study.Trial
+		var more bool
+		err := r.patiently(ctx, func() (err error) {
+			trials, more, err = r.svc.Trials(ctx, r.options.Study, filter)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, t := range trials {
+			f(t)
+			filter.First = t.Number + 1
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// summary says how the run ended.
+func (r *run) summary(ctx context.Context) (Summary, error) {
+	s := Summary{Counts: r.counts}
+	var err error
+	if s.Study, err = r.svc.Study(ctx, r.options.Study); err != nil {
+		return s, err
+	}
+	if s.Best, err = r.svc.Best(ctx, r.options.Study); err != nil {
+		return s, err
+	}
+	err = r.eachRunning(ctx, func(t study.Trial) {
+		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
+			s.Left = append(s.Left, t.Number)
+		}
+	})
+	return s, err
+}
+
+// event passes an event on.
+func (r *run) event(e Event) {
+	if r.options.OnEvent == nil {
+		return
+	}
+	r.mu.Lock()
+	e.Running = len(r.running)
+	r.mu.Unlock()
+	r.events.Lock()
+	defer r.events.Unlock()
+	r.options.OnEvent(e)
+}

@@ -1,0 +1,345 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// newStudy returns a service with a study "s" of x in [0, 1].
+func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {
+	t.Helper()
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
+		MaxTrials: 12, MaxRetries: 2, Proposer: study.Component{Name: "random"}}
+	if change != nil {
+		change(&spec)
+	}
+	svc := tuner.Open(memory.New(), tuner.Options{})
+	t.Cleanup(func() { svc.Close() })
+	if _, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+// states counts the trials of "s" by how they stand, failures with their reason.
+func states(t *testing.T, svc tuner.Service) map[string]int {
+	t.Helper()
+	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]int)
+	for _, trial := range trials {
+		state := trial.State.String()
+		if trial.State == study.Failed {
+			state += " " + trial.Outcome.Reason.String()
+		}
+		out[state]++
+	}
+	return out
+}
+
+func expect(t *testing.T, svc tuner.Service, want map[string]int) {
+	t.Helper()
+	if got := states(t, svc); !maps.Equal(got, want) {
+		t.Errorf("the trials are %v, want %v", got, want)
+	}
+}
+
+func shell(script string) []string { return []string{"sh", "-c", script} }
+
+func TestRunToTheEnd(t *testing.T) {
+	svc := newStudy(t, nil)
+	dir := t.TempDir()
+	var ended atomic.Int32
+	s, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Parallel: 3, Worker: "w", LogDir: dir,
+		Command: shell(`echo "step=1 loss=1"; echo "loss=$TUNER_PARAM_X extra={x}"; echo fine >&2`),
+		OnEvent: func(e runner.Event) {
+			if e.Kind == runner.Ended {
+				ended.Add(1)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 12})
+	if s.Study.Status != study.StatusFinished || s.Counts[study.Completed] != 12 || len(s.Best) != 1 || ended.Load() != 12 || len(s.Left) != 0 {
+		t.Errorf("summary %+v after %d events", s, ended.Load())
+	}
+	best := s.Best[0]
+	x, _ := best.Config.Get("x")
+	want, _ := x.AsFloat()
+	loss, _ := best.Outcome.Metric("loss")
+	extra, _ := best.Outcome.Metric("extra")
+	if loss.Mean() != want || extra.Mean() != want || len(best.Reports) != 1 {
+		t.Errorf("x = %v was told as %v with %d reports", want, best.Outcome, len(best.Reports))
+	}
+	log, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("trial-%d.log", best.Number)))
+	if err != nil || !strings.Contains(string(log), "step=1 loss=1\n") || !strings.Contains(string(log), "fine\n") {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+}
+
+// Each kind of end a command can have, by the number of its trial.
+func TestHowCommandsEnd(t *testing.T) {
+	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 9 })
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Worker: "w", Timeout: 3 * time.Second, Grace: 50 * time.Millisecond,
+		Command: shell(`case {trial} in
+			0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
+			1) exit 66;;
+			2) echo infeasible=too large;;
+			3) echo hello;;
+			4) echo loss=nan;;
+			5) echo loss=-inf;;
+			6) trap '' TERM; while :; do sleep 0.05; done;;
+			7) echo step=1 loss=2; echo step=2 loss=1.5;;
+			8) kill -9 $$;;
+		esac`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"failed(crash): boom: no such file (exit status 3)",
+		"infeasible",
+		"infeasible: too large",
+		"failed(crash): the command said nothing of loss: stdout needs a line loss=NUMBER, or JSON",
+		"failed(nan) loss=NaN",
+		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
+		"failed(crash): ended because it ran longer than 3s",
+		"completed loss=1.5",
+		"failed(crash): signal: killed",
+	} {
+		if got := trials[i].Outcome.String(); got != want {
+			t.Errorf("trial %d: %s\nwant     %s", i, got, want)
+		}
+	}
+}
+
+func TestResultFile(t *testing.T) {
+	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 3; s.MaxCost = 100 })
+	dir := t.TempDir()
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Worker: "w", Result: dir + "/{trial}.json", CostMetric: "price",
+		Command: shell(`echo loss=77; case {trial} in
+			0) printf '{{\n "loss": 1,\n "price": 2.5\n}}\n' > ` + dir + `/0.json;;
+			1) echo loss=2 > ` + dir + `/1.json;;
+		esac`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 2, "failed crash": 1})
+	first, err := svc.Trial(t.Context(), "s", 0)
+	if err != nil || first.Outcome.Cost != 2.5 {
+		t.Errorf("%v, %v", first.Outcome, err)
+	}
+}
+
+// An interrupted run leaves its trials to the next, whatever their number.
+func TestInterruptAndResume(t *testing.T) {
+	svc := newStudy(t, nil)
+	ctx, interrupt := context.WithCancel(t.Context())
+	o := runner.Options{Study: "s", Parallel: 4, Worker: "w", Command: shell(`if test -e ` + t.TempDir() + `; then sleep 60; fi; echo loss=1`)}
+	var begun atomic.Int32
+	o.OnEvent = func(e runner.Event) {
+		if e.Kind == runner.Started && begun.Add(1) == 4 {
+			interrupt()
+		}
+	}
+	s, err := runner.Run(ctx, svc, o)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted: %v", err)
+	}
+	if len(s.Left) != 4 {
+		t.Fatalf("%d trials are left", len(s.Left))
+	}
+	expect(t, svc, map[string]int{"running": 4})
+
+	var resumed []int
+	var mu sync.Mutex
+	o.Command = shell("echo loss=1")
+	o.Parallel = 2 // fewer slots take over all the same
+	o.OnEvent = func(e runner.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Kind == runner.Resumed {
+			resumed = append(resumed, e.Trial.Number)
+		}
+	}
+	if _, err = runner.Run(t.Context(), svc, o); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 12})
+	slices.Sort(resumed)
+	if !slices.Equal(resumed, s.Left) {
+		t.Errorf("%v were resumed, %v were left", resumed, s.Left)
+	}
+}
+
+func TestFunction(t *testing.T) {
+	svc := newStudy(t, nil)
+	_, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Parallel: 4, Worker: "w",
+		Func: func(_ context.Context, trial study.Trial, out io.Writer) error {
+			if trial.Number == 5 {
+				return errors.New("no luck")
+			}
+			_, err := fmt.Fprintf(out, "loss=%d", trial.Number)
+			return err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 11, "failed crash": 1})
+}
+
+func TestLimitAndFailures(t *testing.T) {
+	svc := newStudy(t, nil)
+	if _, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Parallel: 3, Worker: "w", Limit: 5, Command: shell("echo loss=1")}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 5})
+	_, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Worker: "w", MaxFailures: 2, Command: shell("echo no >&2; exit 1")})
+	if !errors.Is(err, runner.ErrFailures) {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 5, "failed crash": 2})
+}
+
+// faulty disturbs a service.
+type faulty struct {
+	tuner.Service
+	calls  atomic.Int32
+	stop   bool  // say that every trial should stop
+	lost   error // what heartbeats and reports fail with
+	unsure bool  // every other call has an effect and says that it does not know
+}
+
+func (f *faulty) unknown(err error) error {
+	if err == nil && f.unsure && f.calls.Add(1)%2 == 1 {
+		return store.ErrUnknownOutcome
+	}
+	return err
+}
+
+func (f *faulty) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
+	a, err := f.Service.Ask(ctx, name, c)
+	return a, f.unknown(err)
+}
+
+func (f *faulty) Tell(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
+	a, err := f.Service.Tell(ctx, name, c)
+	return a, f.unknown(err)
+}
+
+func (f *faulty) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
+	if f.lost != nil {
+		return tuner.Verdict{}, f.lost
+	}
+	v, err := f.Service.Report(ctx, name, c)
+	v.Stop, v.Reason = v.Stop || f.stop, "it is no good"
+	return v, f.unknown(err)
+}
+
+func TestStopVerdict(t *testing.T) {
+	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 2 })
+	_, err := runner.Run(t.Context(), &faulty{Service: svc, stop: true}, runner.Options{Study: "s", Worker: "w", Command: shell("echo step=1 loss=1; sleep 60")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"pruned": 2})
+}
+
+func TestLostLease(t *testing.T) {
+	svc := newStudy(t, nil)
+	f := &faulty{Service: svc, lost: &study.LeaseError{Trial: 0, Epoch: 1, Current: 2}}
+	var lost atomic.Int32
+	_, err := runner.Run(t.Context(), f, runner.Options{Study: "s", Worker: "w", Limit: 1, Command: shell("echo step=1 loss=1; sleep 60"),
+		OnEvent: func(e runner.Event) {
+			if e.Kind == runner.Lost {
+				lost.Add(1)
+			}
+		}})
+	if err != nil || lost.Load() != 1 {
+		t.Fatalf("%v, lost %d", err, lost.Load())
+	}
+	expect(t, svc, map[string]int{"running": 1})
+}
+
+// Answers that get lost on the way double nothing.
+func TestUnknownOutcomes(t *testing.T) {
+	svc := newStudy(t, nil)
+	var ran atomic.Int32
+	_, err := runner.Run(t.Context(), &faulty{Service: svc, unsure: true}, runner.Options{Study: "s", Parallel: 3, Worker: "w",
+		Func: func(_ context.Context, _ study.Trial, out io.Writer) error {
+			ran.Add(1)
+			_, err := io.WriteString(out, "step=1 loss=1\nloss=1\n")
+			return err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"completed": 12})
+	if ran.Load() != 12 {
+		t.Errorf("%d runs of 12 trials", ran.Load())
+	}
+}
+
+func TestNothingStartsOnAMistake(t *testing.T) {
+	svc := newStudy(t, nil)
+	for _, command := range [][]string{{"sh", "{y}"}, {"no-such-program-here"}, nil} {
+		if _, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Worker: "w", Command: command}); err == nil {
+			t.Errorf("%q was run", command)
+		}
+	}
+	expect(t, svc, map[string]int{})
+}
+
+func TestClaim(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	first, err := runner.ClaimDir(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.ClaimDir(dir, ""); !errors.Is(err, runner.ErrClaimed) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	name := first.Worker
+	if err := first.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := runner.ClaimDir(dir, "")
+	if err != nil || again.Worker != name || name == "" {
+		t.Errorf("the name was %q and is %q, %v", name, again.Worker, err)
+	}
+	again.Release()
+}

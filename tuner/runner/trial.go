@@ -1,0 +1,210 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// verdict is why a running command is ended.
+type verdict struct {
+	lost   bool   // the trial is another's or over: tell nothing
+	pruned bool   // else it is cancelled
+	reason string // for people
+}
+
+// trial runs one trial and returns it as told; with a zero State if it was not
+// told. An error ends the whole run.
+func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
+	began := time.Now()
+	reading := newReading(r.spec.Objectives)
+	job, err := r.start(t, reading)
+	if err != nil {
+		return r.tell(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())})
+	}
+	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	over := make(chan struct{}) // closed when the command has ended
+	verdicts := make(chan verdict, 1)
+	attended := make(chan struct{})
+	go func() {
+		defer close(attended)
+		r.attend(attending, t, reading, over, verdicts)
+	}()
+	var timeout <-chan time.Time
+	if r.options.Timeout > 0 {
+		timer := time.NewTimer(r.options.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	var v verdict
+	ended, timedOut := false, false
+	select {
+	case <-job.done:
+	case v = <-verdicts:
+		ended = true
+		r.stop(job)
+	case <-timeout:
+		timedOut = true
+		r.stop(job)
+	case <-ctx.Done():
+		if !job.over() {
+			leave()
+			r.stop(job)
+			<-attended
+			return study.Trial{}, nil // stays with this run's worker
+		}
+	}
+	close(over)
+	r.await(ctx, attended, leave)
+	if v.lost {
+		r.event(Event{Kind: Lost, Trial: t, Err: errors.New(v.reason)})
+		return study.Trial{}, nil
+	}
+	var o study.Outcome
+	switch {
+	case ended && v.pruned:
+		o = study.Outcome{State: study.Pruned, Message: message(v.reason)}
+	case ended:
+		o = study.Outcome{State: study.Failed, Reason: study.FailedCancelled, Message: message(v.reason)}
+	case timedOut:
+		o = study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: fmt.Sprintf("ended because it ran longer than %s", r.options.Timeout)}
+	default:
+		o = r.outcome(t, job, reading)
+	}
+	o.Cost = r.cost(o, time.Since(began))
+	return r.tell(ctx, t, o)
+}
+
+// await waits until the last reports are sent, but not for long once ctx ended.
+func (r *run) await(ctx context.Context, attended <-chan struct{}, leave func()) {
+	select {
+	case <-attended:
+		return
+	case <-ctx.Done():
+	}
+	timer := time.AfterFunc(r.options.Grace, leave)
+	defer timer.Stop()
+	<-attended
+}
+
+// outcome reads what came of a command that ended by itself.
+func (r *run) outcome(t study.Trial, job *job, reading *reading) study.Outcome {
+	if r.options.Result != "" {
+		if err := r.readResult(t, reading); err != nil && job.err == nil {
+			return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())}
+		}
+	}
+	metrics, infeasible, missing := reading.outcome()
+	switch {
+	case infeasible != nil:
+		return study.Outcome{State: study.Infeasible, Message: message(*infeasible)}
+	case job.infeasible():
+		return study.Outcome{State: study.Infeasible, Message: message(job.lastWords())}
+	case job.err != nil:
+		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(job.complaint())}
+	case missing != "":
+		where := "stdout"
+		if r.options.Result != "" {
+			where = "the file of results"
+		}
+		return study.Outcome{State: study.Failed, Reason: study.FailedCrash,
+			Message: message(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing))}
+	}
+	return study.Outcome{State: study.Completed, Metrics: metrics}
+}
+
+// readResult reads the file of results: one JSON object, or lines.
+func (r *run) readResult(t study.Trial, reading *reading) error {
+	path := r.resultFile(t)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("the file of results: %w", err)
+	}
+	whole := strings.Join(strings.Fields(string(text)), " ")
+	if strings.HasPrefix(whole, "{") && parseObject([]byte(whole)).metrics != nil {
+		reading.line(whole)
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		reading.line(line)
+	}
+	return nil
+}
+
+func (r *run) resultFile(t study.Trial) string {
+	path, _ := r.result.fill(r.result.args[0], t)
+	return path
+}
+
+func (r *run) cost(o study.Outcome, ran time.Duration) float64 {
+	switch r.options.CostMetric {
+	case "":
+		return 0
+	case CostSeconds:
+		return ran.Seconds()
+	}
+	m, _ := o.Metric(r.options.CostMetric)
+	if c := m.Mean(); c >= 0 {
+		return c
+	}
+	return 0
+}
+
+// tell tells an outcome. One that the study refuses is told as a failure.
+func (r *run) tell(ctx context.Context, t study.Trial, o study.Outcome) (study.Trial, error) {
+	told, err := r.tellOnce(ctx, t, o)
+	if tuner.CodeOf(err) == tuner.Invalid && o.State != study.Failed {
+		told, err = r.tellOnce(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error()), Cost: o.Cost})
+	}
+	switch code := tuner.CodeOf(err); {
+	case code == tuner.LeaseLost || code == tuner.AlreadyTold || code == tuner.TrialState:
+		r.event(Event{Kind: Lost, Trial: t, Err: err})
+		return study.Trial{}, nil
+	case err != nil:
+		return study.Trial{}, fmt.Errorf("trial %d ended as %s, which could not be told: %w", t.Number, o, err)
+	case told.Late:
+		r.event(Event{Kind: Lost, Trial: t, Err: errors.New("somebody else has the trial; the outcome is kept beside it")})
+		return study.Trial{}, nil
+	}
+	return told.Trial, nil
+}
+
+// tellOnce tells also after ctx ended, but then not for long.
+func (r *run) tellOnce(ctx context.Context, t study.Trial, o study.Outcome) (told tuner.Told, err error) {
+	telling, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(r.options.Grace, cancel) })()
+	c := study.Tell{RequestID: newRequestID(), Trial: t.Number, Epoch: t.Epoch, Outcome: o}
+	err = r.patiently(telling, func() (err error) {
+		told, err = r.svc.Tell(telling, r.options.Study, c)
+		return err
+	})
+	return told, err
+}
+
+// message makes text fit to be stored.
+func message(text string) string {
+	text = strings.ToValidUTF8(text, "�")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
+	if len(text) > study.MaxTextBytes {
+		text = text[:study.MaxTextBytes]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	return text
+}
