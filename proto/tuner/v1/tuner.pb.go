@@ -752,7 +752,7 @@ type Study struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Never used again, even after the study was deleted.
 	Uid uint64 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The space in canonical JSON, the attributes as they are now.
+	// What it was created with; the space in canonical JSON.
 	Spec  *StudySpec `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
 	State StudyState `protobuf:"varint,4,opt,name=state,proto3,enum=tuner.v1.StudyState" json:"state,omitempty"`
 	// Of a finished study.
@@ -771,7 +771,9 @@ type Study struct {
 	// The sum of the told costs.
 	Cost float64 `protobuf:"fixed64,15,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Remarks on the search space; only in the answer to CreateStudy.
-	Warnings      []*SpaceWarning `protobuf:"bytes,16,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*SpaceWarning `protobuf:"bytes,16,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The user's notes as they are now.
+	Attributes    map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +916,13 @@ func (x *Study) GetCost() float64 {
 func (x *Study) GetWarnings() []*SpaceWarning {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *Study) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
 	}
 	return nil
 }
@@ -3284,7 +3293,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x05\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -3305,7 +3314,13 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"infeasible\x12\x16\n" +
 	"\x06pruned\x18\x0e \x01(\x03R\x06pruned\x12\x12\n" +
 	"\x04cost\x18\x0f \x01(\x01R\x04cost\x122\n" +
-	"\bwarnings\x18\x10 \x03(\v2\x16.tuner.v1.SpaceWarningR\bwarnings\"r\n" +
+	"\bwarnings\x18\x10 \x03(\v2\x16.tuner.v1.SpaceWarningR\bwarnings\x12?\n" +
+	"\n" +
+	"attributes\x18\x11 \x03(\v2\x1f.tuner.v1.Study.AttributesEntryR\n" +
+	"attributes\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
 	"\fSpaceWarning\x12\x12\n" +
 	"\x04line\x18\x01 \x01(\x05R\x04line\x12\x1c\n" +
 	"\tparameter\x18\x02 \x01(\tR\tparameter\x12\x18\n" +
@@ -3604,7 +3619,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -3655,121 +3670,123 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*BackupRequest)(nil),         // 46: tuner.v1.BackupRequest
 	(*BackupResponse)(nil),        // 47: tuner.v1.BackupResponse
 	nil,                           // 48: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 49: tuner.v1.Trial.ConfigEntry
-	nil,                           // 50: tuner.v1.Trial.AttributesEntry
-	nil,                           // 51: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 52: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 53: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 54: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 55: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 56: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 57: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 58: tuner.v1.AddTrialRequest.AttributesEntry
-	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
+	nil,                           // 49: tuner.v1.Study.AttributesEntry
+	nil,                           // 50: tuner.v1.Trial.ConfigEntry
+	nil,                           // 51: tuner.v1.Trial.AttributesEntry
+	nil,                           // 52: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 53: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 54: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 55: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 56: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 57: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 58: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 59: tuner.v1.AddTrialRequest.AttributesEntry
+	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 61: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	7,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	59, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	59, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	60, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	60, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	8,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	8,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
 	48, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	9,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	60, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	61, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	11, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	3,  // 12: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	49, // 13: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
-	5,  // 14: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
-	13, // 15: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	60, // 16: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
-	14, // 17: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
-	16, // 18: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
-	17, // 19: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	50, // 20: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	60, // 21: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	60, // 22: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	60, // 23: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	51, // 24: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
-	3,  // 25: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
-	4,  // 26: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	52, // 27: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	53, // 28: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	60, // 29: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
-	16, // 30: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
-	9,  // 31: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
-	10, // 32: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	54, // 33: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	59, // 34: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	12, // 35: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	16, // 36: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	12, // 37: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	14, // 38: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	60, // 39: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	59, // 40: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	60, // 41: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	55, // 42: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	56, // 43: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	57, // 44: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	14, // 45: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	16, // 46: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	58, // 47: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	3,  // 48: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	12, // 49: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	12, // 50: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	60, // 51: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 52: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	12, // 53: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	6,  // 54: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	15, // 55: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	6,  // 56: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 57: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	18, // 58: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	19, // 59: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	20, // 60: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	22, // 61: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	24, // 62: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	25, // 63: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	26, // 64: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	27, // 65: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	29, // 66: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	31, // 67: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	33, // 68: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	35, // 69: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	37, // 70: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	38, // 71: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	39, // 72: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	40, // 73: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	42, // 74: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	44, // 75: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	46, // 76: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	10, // 77: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	10, // 78: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	21, // 79: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	23, // 80: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	10, // 81: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	10, // 82: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	10, // 83: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	28, // 84: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	30, // 85: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	32, // 86: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	34, // 87: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	36, // 88: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	12, // 89: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	12, // 90: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	12, // 91: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	41, // 92: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	43, // 93: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	45, // 94: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	47, // 95: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	77, // [77:96] is the sub-list for method output_type
-	58, // [58:77] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	49, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
+	50, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
+	13, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
+	61, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	14, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
+	16, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
+	17, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
+	51, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	61, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	61, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	61, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	52, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
+	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
+	53, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	54, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	61, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	16, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
+	9,  // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
+	10, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
+	55, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	60, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	12, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	16, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	12, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	14, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	61, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	60, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	61, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	56, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	57, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	58, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	14, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	16, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	59, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	3,  // 49: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	12, // 50: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	12, // 51: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	61, // 52: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,  // 53: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	12, // 54: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	6,  // 55: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	15, // 56: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	6,  // 57: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	6,  // 58: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	18, // 59: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	19, // 60: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	20, // 61: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	22, // 62: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	24, // 63: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	25, // 64: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	26, // 65: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	27, // 66: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	29, // 67: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	31, // 68: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	33, // 69: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	35, // 70: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	37, // 71: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	38, // 72: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	39, // 73: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	40, // 74: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	42, // 75: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	44, // 76: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	46, // 77: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	10, // 78: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	10, // 79: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	21, // 80: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	23, // 81: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	10, // 82: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	10, // 83: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	10, // 84: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	28, // 85: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	30, // 86: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	32, // 87: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	34, // 88: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	36, // 89: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	12, // 90: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	12, // 91: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	12, // 92: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	41, // 93: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	43, // 94: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	45, // 95: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	47, // 96: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	78, // [78:97] is the sub-list for method output_type
+	59, // [59:78] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -3790,7 +3807,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   53,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

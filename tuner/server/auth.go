@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// identity is a caller who is known.
+type identity struct {
+	name  string // "token 3f2a9c01", "certificate worker-7", or "anybody"
+	scope Scope
+	rate  string // whose rate it counts towards; empty for none
+}
+
+// nobody is a caller of what needs no permission.
+var nobody = identity{name: "nobody"}
+
+type identityKey struct{}
+
+func identityOf(ctx context.Context) (identity, bool) {
+	id, ok := ctx.Value(identityKey{}).(identity)
+	return id, ok
+}
+
+// authenticator tells who calls.
+type authenticator struct {
+	tokens *watched[tokenFile] // nil without tokens
+	scopes map[string]Scope    // of certificates
+	open   bool                // everybody is an admin
+	now    func() time.Time
+}
+
+func newAuthenticator(o Options, failed func(error)) (*authenticator, error) {
+	a := &authenticator{scopes: o.ClientScopes, open: !o.closed(), now: time.Now}
+	if o.TokenFile == "" {
+		return a, nil
+	}
+	var err error
+	a.tokens, err = newWatched(func() (tokenFile, error) { return readTokens(o.TokenFile) }, failed, o.TokenFile)
+	return a, err
+}
+
+// refusal says why a caller is not known; its text is for him, its kind for
+// metrics.
+type refusal struct{ kind, text string }
+
+// identify returns who calls, by his token or else by his certificate.
+func (a *authenticator) identify(ctx context.Context) (identity, *refusal) {
+	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
+	switch {
+	case a.open:
+		return identity{name: "anybody", scope: Scope{Role: RoleAdmin}}, nil
+	case len(headers) > 1:
+		return identity{}, &refusal{"malformed", "show one token, not several"}
+	case len(headers) == 1:
+		return a.byToken(headers[0])
+	case len(a.scopes) > 0:
+		return a.byCertificate(ctx)
+	default:
+		return identity{}, &refusal{"none", `show a token: metadata "authorization: Bearer <token>"`}
+	}
+}
+
+func (a *authenticator) byToken(header string) (identity, *refusal) {
+	scheme, text, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "bearer") || text == "" || len(text) > maxTokenBytes {
+		return identity{}, &refusal{"malformed", `the authorization must be "Bearer <token>"`}
+	}
+	if a.tokens == nil {
+		return identity{}, &refusal{"unknown", "this server takes no tokens; show a client certificate"}
+	}
+	f := a.tokens.get()
+	t, ok := f.find(text)
+	switch {
+	case !ok:
+		return identity{}, &refusal{"unknown", "the token is not valid: it was never made, or was revoked"}
+	case t.Expired(a.now()):
+		return identity{}, &refusal{"expired", "the token expired at " + t.Expires.Format(time.RFC3339)}
+	default:
+		return identity{name: "token " + t.ID, scope: t.Scope, rate: t.ID}, nil
+	}
+}
+
+// byCertificate goes by the first alternative name that has a scope. TLS has
+// verified the certificate.
+func (a *authenticator) byCertificate(ctx context.Context) (identity, *refusal) {
+	p, _ := peer.FromContext(ctx)
+	if p == nil {
+		return identity{}, &refusal{"none", "show a token or a client certificate"}
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 {
+		return identity{}, &refusal{"none", "show a token or a client certificate"}
+	}
+	for _, name := range alternativeNames(info.State.VerifiedChains[0][0]) {
+		if scope, ok := a.scopes[name]; ok {
+			return identity{name: "certificate " + name, scope: scope, rate: "certificate " + name}, nil
+		}
+	}
+	return identity{}, &refusal{"unknown", "no name in the client certificate has a scope"}
+}
+
+func alternativeNames(c *x509.Certificate) []string {
+	names := append(append([]string(nil), c.DNSNames...), c.EmailAddresses...)
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	return names
+}
+
+// hostOf is the caller's address without its port; "local" if it has none.
+func hostOf(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return "local"
+	}
+	if tcp, ok := p.Addr.(*net.TCPAddr); ok {
+		a, _ := netip.AddrFromSlice(tcp.IP)
+		return a.Unmap().String()
+	}
+	return "local"
+}
+
+// identify is the gate's question who calls.
+func (s *Server) identify(ctx context.Context) (identity, error) {
+	id, why := s.auth.identify(ctx)
+	if why == nil {
+		return id, nil
+	}
+	host := hostOf(ctx)
+	s.metrics.authFailures.WithLabelValues(why.kind).Inc()
+	// A caller who knows a token is never refused for what others at his
+	// address do; of the others' failures only so many are answered and logged.
+	if wait := s.failures.take(host); wait > 0 {
+		s.metrics.limited.WithLabelValues("authentication").Inc()
+		return identity{}, wire.Exhausted("too many failed authentications from "+host, wait).Err()
+	}
+	s.log.Warn("refused a caller who is not known", "peer", host, "reason", why.kind)
+	return identity{}, wire.Denied(false, why.text).Err()
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// retryBusy is when a caller should try again whom a busy server refused.
+const retryBusy = 100 * time.Millisecond
+
+var errPanic = errors.New("panic")
+
+func newErrorID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// chain is the interceptors in their order. Recovery comes twice: outermost for
+// our own faults, and again inside of what logs and counts, so that panics of
+// the service are logged and counted.
+func (s *Server) chain() []grpc.ServerOption {
+	handler := recovery.WithRecoveryHandlerContext(s.panicked)
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(
+			recovery.UnaryServerInterceptor(handler),
+			s.observeUnary,
+			recovery.UnaryServerInterceptor(handler),
+			s.admitUnary,
+			s.deadlineUnary,
+		),
+		grpc.ChainStreamInterceptor(
+			recovery.StreamServerInterceptor(handler),
+			s.observeStream,
+			recovery.StreamServerInterceptor(handler),
+			s.admitStream,
+		),
+	}
+}
+
+func (s *Server) observeUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	done := s.begin(info.FullMethod)
+	defer s.bytes.release(request)
+	answer, err := next(ctx, request)
+	return answer, done(ctx, request, err)
+}
+
+func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	done := s.begin(info.FullMethod)
+	return done(stream.Context(), nil, next(service, stream))
+}
+
+// begin counts a call in; the function that it returns counts it out, logs it,
+// and makes a status of its error.
+func (s *Server) begin(method string) func(ctx context.Context, request any, err error) error {
+	s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
+	start := time.Now()
+	return func(ctx context.Context, request any, err error) error {
+		s.metrics.inFlight.Set(float64(s.inFlight.Add(-1)))
+		spent := time.Since(start)
+		shown := s.show(method, err)
+		s.metrics.count(method, status.Code(shown))
+		s.metrics.seconds.WithLabelValues(s.metrics.label(method)).Observe(spent.Seconds())
+		s.logCall(ctx, method, request, spent, shown)
+		return shown
+	}
+}
+
+// show makes a status of an error, and logs what it does not show.
+func (s *Server) show(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok && tuner.CodeOf(err) == tuner.Internal {
+		return err // it is one already
+	}
+	id := newErrorID()
+	st, hidden := wire.Status(err, id)
+	if hidden {
+		s.log.Error("a call failed", "error_id", id, "method", method, "error", err)
+	}
+	return st.Err()
+}
+
+func (s *Server) logCall(ctx context.Context, method string, request any, spent time.Duration, err error) {
+	level := slog.LevelDebug
+	if status.Code(err) == codes.PermissionDenied {
+		level = slog.LevelWarn
+	}
+	if !s.log.Enabled(ctx, level) {
+		return
+	}
+	id, _ := identityOf(ctx)
+	attrs := []slog.Attr{slog.String("method", method), slog.String("caller", id.name), slog.String("peer", hostOf(ctx)),
+		slog.Duration("took", spent), slog.String("code", status.Code(err).String())}
+	if resource := resourceOf(request); resource != "" {
+		attrs = append(attrs, slog.String("resource", resource))
+	}
+	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
+		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	}
+	s.log.LogAttrs(ctx, level, "call", attrs...)
+}
+
+// admit refuses a request whose caller may not make it, or that is too much now.
+func (s *Server) admit(ctx context.Context, method string, request any) error {
+	id, ok := identityOf(ctx)
+	if !ok { // the gate lets nobody pass without
+		return wire.Denied(false, "show who you are").Err()
+	}
+	if s.bytes.refused(request) {
+		s.metrics.limited.WithLabelValues("bytes").Inc()
+		return wire.Exhausted("the server has too many bytes of requests under way", retryBusy).Err()
+	}
+	if !id.scope.permits(s.permissions[method], request) {
+		s.metrics.authFailures.WithLabelValues("scope").Inc()
+		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()
+	}
+	return nil
+}
+
+func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := s.admit(ctx, info.FullMethod, request); err != nil {
+		return nil, err
+	}
+	return next(ctx, request)
+}
+
+func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
+	return next(service, &admittedStream{ServerStream: stream, ctx: ctx, server: s, method: info.FullMethod})
+}
+
+// admittedStream admits each message of a stream, and ends when the server stops.
+type admittedStream struct {
+	grpc.ServerStream
+	ctx    context.Context
+	server *Server
+	method string
+}
+
+func (a *admittedStream) Context() context.Context { return a.ctx }
+
+// RecvMsg implements [grpc.ServerStream]. A message counts as in flight until
+// it is decoded: those of streams are small.
+func (a *admittedStream) RecvMsg(message any) error {
+	defer a.server.bytes.release(message)
+	if err := a.ServerStream.RecvMsg(message); err != nil {
+		return err
+	}
+	return a.server.admit(a.ctx, a.method, message)
+}
+
+// deadlineUnary bounds the time of a call whose caller did not.
+func (s *Server) deadlineUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if _, ok := ctx.Deadline(); ok {
+		return next(ctx, request)
+	}
+	limit := s.options.Limits.CallTimeout
+	if info.FullMethod == pb.Tuner_Ask_FullMethodName {
+		limit = s.options.Limits.AskTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return next(ctx, request)
+}

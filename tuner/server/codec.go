@@ -1,0 +1,76 @@
+package server
+
+import (
+	"sync"
+
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+)
+
+// bytesInFlight counts the bytes of the requests that are being served, as they
+// came over the wire: what is beyond the limit is not even decoded.
+type bytesInFlight struct {
+	limit int // negative: none
+	gauge func(bytes float64)
+
+	mu    sync.Mutex
+	total int
+	of    map[any]int // by message; −1 for one that was left undecoded
+}
+
+func newBytesInFlight(limit int, gauge func(float64)) *bytesInFlight {
+	return &bytesInFlight{limit: limit, gauge: gauge, of: make(map[any]int)}
+}
+
+// take counts a message in, or marks it as refused.
+func (b *bytesInFlight) take(message any, bytes int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limit >= 0 && b.total+bytes > b.limit {
+		b.of[message] = -1
+		return false
+	}
+	b.total += bytes
+	b.of[message] = bytes
+	b.gauge(float64(b.total))
+	return true
+}
+
+// refused tells whether a message was left undecoded.
+func (b *bytesInFlight) refused(message any) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.of[message] < 0
+}
+
+// release counts a message out. Once more does no harm.
+func (b *bytesInFlight) release(message any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total -= max(b.of[message], 0)
+	delete(b.of, message)
+	b.gauge(float64(b.total))
+}
+
+// codec is that of protobuf, counting what it decodes.
+type codec struct {
+	encoding.CodecV2
+	bytes *bytesInFlight
+}
+
+func newCodec(bytes *bytesInFlight) codec {
+	return codec{encoding.GetCodecV2(proto.Name), bytes}
+}
+
+// Unmarshal leaves a message empty that the chain then refuses.
+func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
+	if !c.bytes.take(message, data.Len()) {
+		return nil
+	}
+	err := c.CodecV2.Unmarshal(data, message)
+	if err != nil {
+		c.bytes.release(message)
+	}
+	return err
+}

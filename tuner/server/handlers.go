@@ -1,0 +1,356 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// handlers read each request, have the service do it, and write the answer.
+// They return the errors of package tuner; the chain makes statuses of them.
+type handlers struct {
+	pb.UnimplementedTunerServer
+	service tuner.Service
+	server  *Server
+}
+
+// sent makes a fault of ours of an answer that cannot be written.
+func sent[M any](m M, err error) (M, error) {
+	if err != nil {
+		err = fmt.Errorf("cannot write the answer: %v", err)
+	}
+	return m, err
+}
+
+func (h *handlers) CreateStudy(ctx context.Context, m *pb.CreateStudyRequest) (*pb.Study, error) {
+	name, c, remarks, err := wire.DecodeCreate(m)
+	if err != nil {
+		return nil, err
+	}
+	created, err := h.service.CreateStudy(ctx, name, c)
+	if err != nil {
+		return nil, err
+	}
+	created.Warnings = mergeWarnings(remarks, created.Warnings)
+	return sent(wire.EncodeCreated(created))
+}
+
+// mergeWarnings adds the service's remarks to those on the text, which know
+// their lines.
+func mergeWarnings(onText, onSpace []space.Warning) []space.Warning {
+	for _, w := range onSpace {
+		if !slices.ContainsFunc(onText, func(t space.Warning) bool { return t.Parameter == w.Parameter && t.Message == w.Message }) {
+			onText = append(onText, w)
+		}
+	}
+	return onText
+}
+
+func (h *handlers) GetStudy(ctx context.Context, m *pb.GetStudyRequest) (*pb.Study, error) {
+	name, err := wire.ParseStudyName(m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return answerStudy(h.service.Study(ctx, name))
+}
+
+func answerStudy(s tuner.Study, err error) (*pb.Study, error) {
+	if err != nil {
+		return nil, err
+	}
+	return sent(wire.EncodeStudy(s))
+}
+
+func (h *handlers) ListStudies(ctx context.Context, m *pb.ListStudiesRequest) (*pb.ListStudiesResponse, error) {
+	studies, more, err := h.service.Studies(ctx, m.GetPageToken(), int(m.GetPageSize()))
+	if err != nil {
+		return nil, err
+	}
+	page := &pb.ListStudiesResponse{}
+	last := ""
+	for i, fits := 0, h.pageOf(); i < len(studies); i++ {
+		s, err := sent(wire.EncodeStudy(studies[i]))
+		if err != nil {
+			return nil, err
+		}
+		if !fits(s) {
+			more = true
+			break
+		}
+		page.Studies, last = append(page.Studies, s), studies[i].Name
+	}
+	if more {
+		page.NextPageToken = last
+	}
+	return page, nil
+}
+
+// pageOf returns a function that says whether one more message fits on a page.
+// The first always does.
+func (h *handlers) pageOf() func(proto.Message) bool {
+	room, first := h.server.options.Limits.MaxSendBytes/2, true
+	return func(m proto.Message) bool {
+		room -= proto.Size(m)
+		fits := first || room >= 0
+		first = false
+		return fits
+	}
+}
+
+func (h *handlers) DeleteStudy(ctx context.Context, m *pb.DeleteStudyRequest) (*pb.DeleteStudyResponse, error) {
+	name, err := wire.ParseStudyName(m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if uid := m.GetUid(); uid != 0 {
+		s, err := h.service.Study(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if s.ID != store.StudyID(uid) {
+			return nil, &store.NotFoundError{Study: store.StudyID(uid)}
+		}
+	}
+	return &pb.DeleteStudyResponse{}, h.service.DeleteStudy(ctx, name)
+}
+
+func (h *handlers) PauseStudy(ctx context.Context, m *pb.PauseStudyRequest) (*pb.Study, error) {
+	name, c, err := wire.DecodePause(m)
+	if err != nil {
+		return nil, err
+	}
+	return answerStudy(h.service.Pause(ctx, name, c))
+}
+
+func (h *handlers) ResumeStudy(ctx context.Context, m *pb.ResumeStudyRequest) (*pb.Study, error) {
+	name, c, err := wire.DecodeResume(m)
+	if err != nil {
+		return nil, err
+	}
+	return answerStudy(h.service.Resume(ctx, name, c))
+}
+
+func (h *handlers) FinishStudy(ctx context.Context, m *pb.FinishStudyRequest) (*pb.Study, error) {
+	name, c, err := wire.DecodeFinish(m)
+	if err != nil {
+		return nil, err
+	}
+	return answerStudy(h.service.Finish(ctx, name, c))
+}
+
+func (h *handlers) SetAttributes(ctx context.Context, m *pb.SetAttributesRequest) (*pb.SetAttributesResponse, error) {
+	name, c, err := wire.DecodeSetAttributes(m)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.SetAttributesResponse{}, h.service.SetAttributes(ctx, name, c)
+}
+
+func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, error) {
+	name, c, err := wire.DecodeAsk(m)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := h.service.Ask(ctx, name, c)
+	if err != nil {
+		return nil, err
+	}
+	return sent(wire.EncodeAsked(name, asked))
+}
+
+func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
+	name, c, err := wire.DecodeTell(m)
+	if err != nil {
+		return nil, err
+	}
+	told, err := h.service.Tell(ctx, name, c)
+	if err != nil {
+		return nil, err
+	}
+	return sent(wire.EncodeTold(name, told))
+}
+
+func (h *handlers) Report(ctx context.Context, m *pb.ReportRequest) (*pb.ReportResponse, error) {
+	name, c, err := wire.DecodeReport(m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.service.Report(ctx, name, c)
+	return wire.EncodeReported(v), err
+}
+
+func (h *handlers) Heartbeat(ctx context.Context, m *pb.HeartbeatRequest) (*pb.HeartbeatResponse, error) {
+	name, c, err := wire.DecodeHeartbeat(m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.service.Heartbeat(ctx, name, c)
+	return wire.EncodeBeaten(v), err
+}
+
+func (h *handlers) EnqueueTrial(ctx context.Context, m *pb.EnqueueTrialRequest) (*pb.Trial, error) {
+	name, c, err := wire.DecodeEnqueue(m)
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.service.Enqueue(ctx, name, c)
+	return answerTrial(name, t, err)
+}
+
+func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
+	name, c, err := wire.DecodeAdd(m)
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.service.Add(ctx, name, c)
+	return answerTrial(name, t, err)
+}
+
+func (h *handlers) GetTrial(ctx context.Context, m *pb.GetTrialRequest) (*pb.Trial, error) {
+	name, number, err := wire.ParseTrialName(m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	t, err := h.service.Trial(ctx, name, number)
+	return answerTrial(name, t, err)
+}
+
+func answerTrial(name string, t study.Trial, err error) (*pb.Trial, error) {
+	if err != nil {
+		return nil, err
+	}
+	return sent(wire.EncodeTrial(name, t))
+}
+
+func (h *handlers) ListTrials(ctx context.Context, m *pb.ListTrialsRequest) (*pb.ListTrialsResponse, error) {
+	name, f, err := wire.DecodeFilter(m)
+	if err != nil {
+		return nil, err
+	}
+	trials, more, err := h.service.Trials(ctx, name, f)
+	if err != nil {
+		return nil, err
+	}
+	page := &pb.ListTrialsResponse{}
+	next := f.First
+	for i, fits := 0, h.pageOf(); i < len(trials); i++ {
+		t, err := sent(wire.EncodeTrial(name, trials[i]))
+		if err != nil {
+			return nil, err
+		}
+		if !fits(t) {
+			more = true
+			break
+		}
+		page.Trials, next = append(page.Trials, t), trials[i].Number+1
+	}
+	if more {
+		page.NextPageToken = wire.PageToken(next)
+	}
+	return page, nil
+}
+
+func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBestResponse, error) {
+	name, err := wire.ParseStudyName(m.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	best, err := h.service.Best(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	trials, err := sent(wire.EncodeTrials(name, best))
+	return &pb.GetBestResponse{Trials: trials}, err
+}
+
+// enter counts a stream of some kind in, or refuses it.
+func enter(now *atomic.Int64, most int, what string) (leave func(), err error) {
+	if n := now.Add(1); most >= 0 && n > int64(most) {
+		now.Add(-1)
+		return nil, wire.Exhausted("the server has too many "+what+" under way", retryBusy).Err()
+	}
+	return func() { now.Add(-1) }, nil
+}
+
+func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
+	name, err := wire.ParseStudyName(m.GetParent())
+	if err != nil {
+		return err
+	}
+	s := h.server
+	leave, err := enter(&s.watches, s.options.Limits.MaxWatches, "watches")
+	if err != nil {
+		s.metrics.limited.WithLabelValues("watches").Inc()
+		return err
+	}
+	s.metrics.watches.Inc()
+	defer s.metrics.watches.Dec()
+	defer leave()
+	for happening, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
+		if err != nil {
+			return s.endOfStream(stream.Context(), err)
+		}
+		out, err := sent(wire.EncodeHappening(name, happening))
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(out); err != nil {
+			return err
+		}
+	}
+	return s.endOfStream(stream.Context(), nil)
+}
+
+// endOfStream says of a stream that the server itself ended that another try
+// will go on.
+func (s *Server) endOfStream(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errStopping {
+		return wire.NewStatus(codes.Unavailable, tuner.Unavailable, errStopping.Error()).Err()
+	}
+	return err
+}
+
+func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer[pb.BackupResponse]) error {
+	s := h.server
+	leave, err := enter(&s.backups, s.options.Limits.MaxBackups, "backups")
+	if err != nil {
+		s.metrics.limited.WithLabelValues("backups").Inc()
+		return err
+	}
+	defer leave()
+	out := bufio.NewWriterSize(chunks{stream}, min(chunkBytes, s.options.Limits.MaxSendBytes/2))
+	if err := h.service.Backup(stream.Context(), out); err != nil {
+		return s.endOfStream(stream.Context(), err)
+	}
+	return out.Flush()
+}
+
+// chunkBytes is the size of the pieces in which a backup travels.
+const chunkBytes = 256 << 10
+
+// chunks sends what is written to it.
+type chunks struct {
+	stream grpc.ServerStreamingServer[pb.BackupResponse]
+}
+
+func (c chunks) Write(p []byte) (int, error) {
+	for piece := range slices.Chunk(p, chunkBytes) {
+		if err := c.stream.Send(&pb.BackupResponse{Chunk: piece}); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}

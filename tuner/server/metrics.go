@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/codes"
+)
+
+// metrics are the server's own. Labels have few values: methods are those of
+// the permission table, or "other".
+type metrics struct {
+	requests      *prometheus.CounterVec // by method and code
+	seconds       *prometheus.HistogramVec
+	inFlight      prometheus.Gauge
+	inFlightBytes prometheus.Gauge
+	watches       prometheus.Gauge
+	connections   prometheus.Gauge
+	authFailures  *prometheus.CounterVec // by reason
+	limited       *prometheus.CounterVec // by limit
+	panics        prometheus.Counter
+	insecure      prometheus.Gauge
+
+	methods map[string]need
+}
+
+func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tuner_requests_total", Help: "Calls that ended, by method and gRPC code."}, []string{"method", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tuner_request_seconds", Help: "How long calls took, by method.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tuner_in_flight_requests", Help: "Calls under way, streams included."}),
+		inFlightBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tuner_in_flight_bytes", Help: "Bytes of the requests under way."}),
+		watches: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tuner_watches", Help: "Watch streams under way."}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tuner_connections", Help: "Open connections."}),
+		authFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tuner_auth_failures_total", Help: "Calls refused for who made them, by reason."}, []string{"reason"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tuner_limited_total", Help: "Calls refused for a limit, by limit."}, []string{"limit"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tuner_panics_total", Help: "Calls that ended in a panic."}),
+		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tuner_insecure_remote", Help: "1 if others can reach the server without encryption or authentication."}),
+		methods: methods,
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
+		m.authFailures, m.limited, m.panics, m.insecure} {
+		errs = append(errs, r.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+// label keeps what a caller makes up out of the labels.
+func (m *metrics) label(method string) string {
+	if m.methods[method] == 0 {
+		return "other"
+	}
+	return method
+}
+
+func (m *metrics) count(method string, code codes.Code) {
+	m.requests.WithLabelValues(m.label(method), code.String()).Inc()
+}
+
+// serveMetrics serves /metrics until ctx ends. Errors of scrapes are logged.
+func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	stop := context.AfterFunc(ctx, func() { h.Close() })
+	defer stop()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// listenMetrics listens where Prometheus is to scrape; nil without an address.
+func (s *Server) listenMetrics() (net.Listener, error) {
+	if s.options.MetricsAddress == "" {
+		return nil, nil
+	}
+	a, err := parseAddress(s.options.MetricsAddress)
+	if err != nil {
+		return nil, err
+	}
+	if a.remote && !s.options.MetricsAllowRemote {
+		return nil, errors.New("refusing to show metrics on " + s.options.MetricsAddress + ", where others can reach them: listen on 127.0.0.1, or allow it")
+	}
+	return a.listen()
+}

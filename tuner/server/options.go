@@ -1,0 +1,188 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// DefaultAddress is where a server listens unless told otherwise.
+const DefaultAddress = "127.0.0.1:7070"
+
+// Options are how a [Server] runs. The zero Options are a server on
+// [DefaultAddress] in the clear, for whoever is on the same machine.
+type Options struct {
+	// Address to listen on, host:port or unix:path (a socket that only its
+	// owner can use). Empty: [DefaultAddress].
+	Address string
+	// CertFile and KeyFile are the server's certificate and key, PEM; TLS is
+	// on if they are given. They are read again when they change.
+	CertFile, KeyFile string
+	// AllowTLS12 takes callers that cannot do TLS 1.3.
+	AllowTLS12 bool
+	// ClientCAFile holds, PEM, who signs the certificates of clients. With
+	// ClientScopes or without TokenFile a certificate can stand in for a token;
+	// with TokenFile and no ClientScopes callers need both.
+	ClientCAFile string
+	// ClientScopes says what the bearers of certificates may do, by a subject
+	// alternative name (DNS name, URI, e-mail address) of theirs.
+	ClientScopes map[string]Scope
+	// TokenFile holds the tokens that are valid; see [AddToken]. It must exist.
+	// Empty: no tokens.
+	TokenFile string
+	// InsecureAllowRemote lets the server listen where others can reach it
+	// without TLS, or without tokens and client certificates.
+	InsecureAllowRemote bool
+	// Reflection lets callers list methods and messages.
+	Reflection bool
+	// MetricsAddress is where Prometheus can scrape /metrics, over HTTP. Empty:
+	// nowhere. It must be on loopback unless MetricsAllowRemote.
+	MetricsAddress     string
+	MetricsAllowRemote bool
+	// Limits beyond which callers are refused.
+	Limits Limits
+	// StopTimeout is how long calls under way have to finish when the server
+	// stops. 0: 10 s.
+	StopTimeout time.Duration
+	// DrainDelay is how long the server goes on after its health checks say
+	// NOT_SERVING. 0: 250 ms.
+	DrainDelay time.Duration
+	// Logger hears of refusals (warn), faults (error), start and stop (info)
+	// and calls (debug). nil: nobody does.
+	Logger *slog.Logger
+	// Registry gets the server's metrics, and is the place for the service's
+	// own. nil: the server makes one; see [Server.Registry].
+	Registry *prometheus.Registry
+}
+
+// Limits are what callers can make large, many or slow. A zero field has the
+// default named at it, a negative count or rate means no limit.
+type Limits struct {
+	MaxRecvBytes   int // one message from a caller: 1 MiB
+	MaxSendBytes   int // one message to a caller: 16 MiB; lists are cut into pages of half that
+	MaxHeaderBytes int // the headers of a call: 16 KiB
+	// MaxInFlightBytes of requests at once, all callers together: 32 MiB. In
+	// memory they can take some forty times that.
+	MaxInFlightBytes int
+	MaxConnections   int           // 2,000; more wait to be accepted
+	MaxStreams       int           // calls at once on one connection: 128
+	MaxInFlight      int           // calls at once, streams included: 4,096
+	MaxWatches       int           // Watch streams at once: 1,000
+	MaxBackups       int           // backups at once: 2
+	Rate             float64       // calls a second with one token or certificate: 200
+	Burst            int           // calls that may come together: 400
+	AuthFailureRate  float64       // failed authentications a second from one IP address: 5
+	ConnectTimeout   time.Duration // to be through with the handshakes of TLS and HTTP/2: 10 s
+	CallTimeout      time.Duration // of a call whose caller set none: 30 s
+	AskTimeout       time.Duration // of an ask whose caller set none: 60 s
+	MinPingInterval  time.Duration // callers that ping more often are cut off: 20 s
+	PingInterval     time.Duration // the server pings a silent connection: 60 s
+	PingTimeout      time.Duration // and closes it without an answer: 20 s
+	MaxIdle          time.Duration // a connection without calls is closed: 15 min
+	MaxAge           time.Duration // a connection is asked to make way for a new one: 30 min
+	MaxAgeGrace      time.Duration // and closed so long after: 30 s
+}
+
+func (o Options) withDefaults() Options {
+	fill(&o.Address, DefaultAddress)
+	fill(&o.StopTimeout, 10*time.Second)
+	fill(&o.DrainDelay, 250*time.Millisecond)
+	o.Limits = o.Limits.withDefaults()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	return o
+}
+
+func (l Limits) withDefaults() Limits {
+	fill(&l.MaxRecvBytes, 1<<20)
+	fill(&l.MaxSendBytes, 16<<20)
+	fill(&l.MaxHeaderBytes, 16<<10)
+	fill(&l.MaxInFlightBytes, 32<<20)
+	fill(&l.MaxConnections, 2000)
+	fill(&l.MaxStreams, 128)
+	fill(&l.MaxInFlight, 4096)
+	fill(&l.MaxWatches, 1000)
+	fill(&l.MaxBackups, 2)
+	fill(&l.Rate, 200)
+	fill(&l.Burst, 400)
+	fill(&l.AuthFailureRate, 5)
+	fill(&l.ConnectTimeout, 10*time.Second)
+	fill(&l.CallTimeout, 30*time.Second)
+	fill(&l.AskTimeout, time.Minute)
+	fill(&l.MinPingInterval, 20*time.Second)
+	fill(&l.PingInterval, time.Minute)
+	fill(&l.PingTimeout, 20*time.Second)
+	fill(&l.MaxIdle, 15*time.Minute)
+	fill(&l.MaxAge, 30*time.Minute)
+	fill(&l.MaxAgeGrace, 30*time.Second)
+	return l
+}
+
+// fill replaces the zero value by the default.
+func fill[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// Validate reports everything that is wrong with the options, as far as can be
+// said without opening files or listening.
+func (o Options) Validate() error {
+	faults := o.Limits.faults()
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	o = o.withDefaults()
+	_, err := parseAddress(o.Address)
+	add(err != nil, "address: %w", err)
+	if o.MetricsAddress != "" {
+		_, err := parseAddress(o.MetricsAddress)
+		add(err != nil, "metrics address: %w", err)
+	}
+	add((o.CertFile == "") != (o.KeyFile == ""), "a certificate and its key are given together or not at all")
+	add(o.ClientCAFile != "" && !o.tls(), "client certificates need TLS: give the server a certificate and key")
+	add(o.AllowTLS12 && !o.tls(), "TLS 1.2 is allowed but TLS is off: give a certificate and key")
+	add(len(o.ClientScopes) > 0 && o.ClientCAFile == "", "scopes of client certificates need the authority that signs them")
+	add(o.ClientCAFile != "" && len(o.ClientScopes) == 0 && o.TokenFile == "",
+		"client certificates without scopes and without tokens permit nobody anything: give scopes or a token file")
+	for _, name := range slices.Sorted(maps.Keys(o.ClientScopes)) {
+		err := o.ClientScopes[name].Validate()
+		add(err != nil, "scope of client certificate %q: %w", name, err)
+	}
+	add(o.StopTimeout < 0 || o.DrainDelay < 0, "times must not be negative")
+	return errors.Join(faults...)
+}
+
+func (l Limits) faults() (faults []error) {
+	for _, f := range []struct {
+		name string
+		v    int64
+	}{
+		{"message size", int64(l.MaxRecvBytes)}, {"answer size", int64(l.MaxSendBytes)}, {"header size", int64(l.MaxHeaderBytes)},
+		{"connect timeout", int64(l.ConnectTimeout)}, {"call timeout", int64(l.CallTimeout)}, {"ask timeout", int64(l.AskTimeout)},
+		{"ping interval", int64(min(l.MinPingInterval, l.PingInterval, l.PingTimeout))},
+		{"connection age", int64(min(l.MaxIdle, l.MaxAge, l.MaxAgeGrace))},
+	} {
+		if f.v < 0 {
+			faults = append(faults, fmt.Errorf("limits: the %s must not be negative", f.name))
+		}
+	}
+	return faults
+}
+
+func (o Options) tls() bool { return o.CertFile != "" || o.KeyFile != "" }
+
+// closed tells whether callers must show who they are.
+func (o Options) closed() bool { return o.TokenFile != "" || o.ClientCAFile != "" }

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionalphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// need is what a method asks of its caller.
+type need uint8
+
+const (
+	needNothing    need = iota + 1
+	needAny             // anybody who is known
+	needRead            // admin, read, or a worker of the study
+	needReadAll         // admin, read, or a worker of all studies
+	needWork            // admin, or a worker of the study
+	needWorkTrials      // like needWork, but for studies themselves needAdmin
+	needAdmin
+)
+
+// permissions is the table of what each method needs. What is not in it is
+// refused.
+func permissions() map[string]need {
+	return map[string]need{
+		pb.Tuner_CreateStudy_FullMethodName:   needAdmin,
+		pb.Tuner_GetStudy_FullMethodName:      needRead,
+		pb.Tuner_ListStudies_FullMethodName:   needReadAll,
+		pb.Tuner_DeleteStudy_FullMethodName:   needAdmin,
+		pb.Tuner_PauseStudy_FullMethodName:    needAdmin,
+		pb.Tuner_ResumeStudy_FullMethodName:   needAdmin,
+		pb.Tuner_FinishStudy_FullMethodName:   needAdmin,
+		pb.Tuner_SetAttributes_FullMethodName: needWorkTrials,
+		pb.Tuner_Ask_FullMethodName:           needWork,
+		pb.Tuner_Tell_FullMethodName:          needWork,
+		pb.Tuner_Report_FullMethodName:        needWork,
+		pb.Tuner_Heartbeat_FullMethodName:     needWork,
+		pb.Tuner_EnqueueTrial_FullMethodName:  needWork,
+		pb.Tuner_AddTrial_FullMethodName:      needWork,
+		pb.Tuner_GetTrial_FullMethodName:      needRead,
+		pb.Tuner_ListTrials_FullMethodName:    needRead,
+		pb.Tuner_GetBest_FullMethodName:       needRead,
+		pb.Tuner_Watch_FullMethodName:         needRead,
+		pb.Tuner_Backup_FullMethodName:        needAdmin,
+
+		healthpb.Health_Check_FullMethodName:                                   needNothing,
+		healthpb.Health_List_FullMethodName:                                    needNothing,
+		healthpb.Health_Watch_FullMethodName:                                   needNothing,
+		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName:      needAny,
+		reflectionalphapb.ServerReflection_ServerReflectionInfo_FullMethodName: needAny,
+	}
+}
+
+// checkComplete tells which methods of a server have no permission.
+func checkComplete(services map[string]grpc.ServiceInfo, table map[string]need) error {
+	var missing []string
+	for _, service := range slices.Sorted(maps.Keys(services)) {
+		for _, m := range services[service].Methods {
+			if name := "/" + service + "/" + m.Name; table[name] == 0 {
+				missing = append(missing, name)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no permissions are set for %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// permits tells whether a scope fulfils a need in a request.
+func (s Scope) permits(n need, request any) bool {
+	switch {
+	case n == needNothing, n == needAny, s.Role == RoleAdmin:
+		return n != 0
+	case n == needRead && s.Role == RoleRead, n == needReadAll && s.Role == RoleRead:
+		return true
+	case s.Role != RoleWorker:
+		return false
+	}
+	switch n {
+	case needRead, needWork:
+		return s.Studies == nil || s.coversRequest(request)
+	case needWorkTrials:
+		_, _, err := wire.ParseTrialName(resourceOf(request))
+		return err == nil && s.coversRequest(request)
+	case needReadAll:
+		return s.Studies == nil
+	default:
+		return false
+	}
+}
+
+func (s Scope) coversRequest(request any) bool {
+	study, ok := wire.StudyOf(resourceOf(request))
+	return ok && s.covers(study)
+}
+
+// resourceOf is the resource name in a request; empty if it has none.
+func resourceOf(request any) string {
+	switch r := request.(type) {
+	case interface{ GetParent() string }:
+		return r.GetParent()
+	case interface{ GetName() string }:
+		return r.GetName()
+	default:
+		return ""
+	}
+}

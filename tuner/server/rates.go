@@ -1,0 +1,65 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// rates are limits of calls a second, each for somebody.
+type rates struct {
+	limit rate.Limit
+	burst int
+	most  int // somebodies at once
+	now   func() time.Time
+
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+func newRates(perSecond float64, burst, most int) *rates {
+	if perSecond < 0 {
+		return nil
+	}
+	return &rates{limit: rate.Limit(perSecond), burst: max(burst, 1), most: most, now: time.Now, of: make(map[string]*rate.Limiter)}
+}
+
+// take counts a call of somebody's; wait is how long he should wait, and above
+// 0 if the call is beyond the limit.
+func (r *rates) take(who string) (wait time.Duration) {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	l, ok := r.of[who]
+	if !ok {
+		r.forget(now)
+		l = rate.NewLimiter(r.limit, r.burst)
+		r.of[who] = l
+	}
+	reservation := l.ReserveN(now, 1)
+	if wait := reservation.DelayFrom(now); wait > 0 {
+		reservation.CancelAt(now)
+		return wait
+	}
+	return 0
+}
+
+// forget makes room: whoever has called so little that nothing is held against
+// him goes, or everybody if nobody has.
+func (r *rates) forget(now time.Time) {
+	if len(r.of) < r.most {
+		return
+	}
+	for who, l := range r.of {
+		if l.TokensAt(now) >= float64(r.burst) {
+			delete(r.of, who)
+		}
+	}
+	if len(r.of) >= r.most {
+		clear(r.of)
+	}
+}

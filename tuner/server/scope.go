@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/store"
+)
+
+// Role is what kind of caller somebody is.
+type Role string
+
+// The roles, from the most permitted to the least.
+const (
+	RoleAdmin  Role = "admin"
+	RoleWorker Role = "worker"
+	RoleRead   Role = "read"
+)
+
+// Scope is what a caller may do: a role, and for workers the studies that they
+// work for, none for all.
+type Scope struct {
+	Role    Role     `json:"role"`
+	Studies []string `json:"studies,omitempty"`
+}
+
+// ParseScope reads admin, read, worker (of all studies) or
+// worker:study,study….
+func ParseScope(text string) (Scope, error) {
+	role, studies, listed := strings.Cut(text, ":")
+	s := Scope{Role: Role(role)}
+	if listed {
+		s.Studies = strings.Split(studies, ",")
+	}
+	return s, s.Validate()
+}
+
+// String is what [ParseScope] reads.
+func (s Scope) String() string {
+	if len(s.Studies) == 0 {
+		return string(s.Role)
+	}
+	return string(s.Role) + ":" + strings.Join(s.Studies, ",")
+}
+
+// Validate tells what is wrong with a scope.
+func (s Scope) Validate() error {
+	switch s.Role {
+	case RoleAdmin, RoleRead, RoleWorker:
+	default:
+		return fmt.Errorf("scope %q: must be admin, read, worker, or worker:study,study…", s)
+	}
+	if s.Role != RoleWorker && s.Studies != nil {
+		return fmt.Errorf("scope %q: only workers can be limited to studies", s)
+	}
+	if s.Studies != nil && len(s.Studies) == 0 {
+		return fmt.Errorf("scope %q: name a study, or leave the list out for all", s)
+	}
+	for _, name := range s.Studies {
+		if err := store.CheckName(name); err != nil {
+			return fmt.Errorf("scope %q: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// covers tells whether a worker of this scope works for the study.
+func (s Scope) covers(study string) bool {
+	return s.Studies == nil || slices.Contains(s.Studies, study)
+}

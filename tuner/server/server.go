@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// errStopping is why streams end when the server stops.
+var errStopping = errors.New("the server is stopping")
+
+// Server serves a [tuner.Service] over gRPC. It serves once.
+type Server struct {
+	options     Options
+	log         *slog.Logger
+	metrics     *metrics
+	permissions map[string]need
+	auth        *authenticator
+	rates       *rates // by token or certificate
+	failures    *rates // of authentication, by address
+	bytes       *bytesInFlight
+	inFlight    atomic.Int64
+	watches     atomic.Int64
+	backups     atomic.Int64
+	grpc        *grpc.Server
+	health      *health.Server
+
+	stopping context.Context // ends when streams must
+	stop     context.CancelFunc
+	served   atomic.Bool
+}
+
+// New makes a server of a service. It reads certificates and tokens, and
+// reports all faults of the options that it finds.
+func New(service tuner.Service, o Options) (*Server, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options of the server: %w", err)
+	}
+	o = o.withDefaults()
+	s := &Server{options: o, log: o.Logger, permissions: permissions(), health: health.NewServer()}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	var err error
+	if s.metrics, err = newMetrics(o.Registry, s.permissions); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, s.metrics.inFlightBytes.Set)
+	s.rates = newRates(o.Limits.Rate, o.Limits.Burst, 2*MaxTokens)
+	s.failures = newRates(o.Limits.AuthFailureRate, int(o.Limits.AuthFailureRate), 10_000)
+	s.auth, err = newAuthenticator(o, func(err error) {
+		s.log.Error("cannot read the tokens again; the old ones stay in force", "error", err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	options, err := s.grpcOptions()
+	if err != nil {
+		return nil, err
+	}
+	s.grpc = grpc.NewServer(options...)
+	pb.RegisterTunerServer(s.grpc, &handlers{service: service, server: s})
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	if o.Reflection {
+		reflection.Register(s.grpc)
+	}
+	if err := checkComplete(s.grpc.GetServiceInfo(), s.permissions); err != nil {
+		return nil, err
+	}
+	s.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+	return s, nil
+}
+
+// Registry is where the server's metrics are; the service's own can be
+// registered there too.
+func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
+
+func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
+	l := s.options.Limits
+	options := append(s.chain(),
+		grpc.InTapHandle(s.gate),
+		grpc.ForceServerCodecV2(newCodec(s.bytes)),
+		grpc.MaxRecvMsgSize(l.MaxRecvBytes),
+		grpc.MaxSendMsgSize(l.MaxSendBytes),
+		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
+		grpc.ConnectionTimeout(l.ConnectTimeout),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: l.MaxIdle, MaxConnectionAge: l.MaxAge, MaxConnectionAgeGrace: l.MaxAgeGrace,
+			Time: l.PingInterval, Timeout: l.PingTimeout,
+		}),
+	)
+	if l.MaxStreams >= 0 {
+		options = append(options, grpc.MaxConcurrentStreams(uint32(l.MaxStreams)))
+	}
+	creds, err := s.transportCredentials()
+	if err != nil {
+		return nil, err
+	}
+	if creds != nil {
+		options = append(options, grpc.Creds(creds))
+	}
+	return options, nil
+}
+
+// Serve serves on the listeners, or on Options.Address if there are none, and
+// on Options.MetricsAddress, until ctx ends; then it stops as the package
+// documentation says and returns nil. It closes the listeners. If serving fails
+// it stops likewise and returns the error.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	if s.served.Swap(true) {
+		return errors.New("a server serves once")
+	}
+	if len(listeners) == 0 {
+		l, err := s.Listen()
+		if err != nil {
+			return err
+		}
+		listeners = append(listeners, l)
+	}
+	for _, l := range listeners {
+		if err := s.checkExposure(l.Addr().String(), remote(l)); err != nil {
+			return err
+		}
+	}
+	metrics, err := s.listenMetrics()
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return s.serve(ctx, listeners, metrics)
+}
+
+func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
+	metricsCtx, stopMetrics := context.WithCancel(context.Background())
+	ended := make(chan error, len(listeners)+1)
+	running := len(listeners)
+	for _, l := range listeners {
+		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
+		go func() { ended <- s.grpc.Serve(s.limited(l)) }()
+	}
+	if metrics != nil {
+		running++
+		s.log.Info("serving metrics", "address", metrics.Addr().String())
+		go func() { ended <- s.serveMetrics(metricsCtx, metrics) }()
+	}
+	s.setServing()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+		running--
+	}
+	s.shutDown()
+	stopMetrics()
+	for range running {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+// limited bounds the number of connections and counts them.
+func (s *Server) limited(l net.Listener) net.Listener {
+	if most := s.options.Limits.MaxConnections; most >= 0 {
+		l = netutil.LimitListener(l, most)
+	}
+	return &countingListener{l, s.metrics.connections}
+}
+
+func (s *Server) setServing() {
+	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+	s.health.SetServingStatus(pb.Tuner_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+}
+
+// shutDown says NOT_SERVING, waits a little, takes no more calls, ends streams,
+// lets calls under way finish, and then ends those too.
+func (s *Server) shutDown() {
+	s.log.Info("stopping", "calls", s.inFlight.Load())
+	s.health.Shutdown()
+	time.Sleep(s.options.DrainDelay)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.grpc.GracefulStop()
+	}()
+	s.stop()
+	late := time.NewTimer(s.options.StopTimeout)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
+		s.grpc.Stop()
+		<-done
+	}
+	s.log.Info("stopped")
+}

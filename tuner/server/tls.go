@@ -1,0 +1,63 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// transportCredentials are the server's side of TLS; nil if it is off.
+func (s *Server) transportCredentials() (credentials.TransportCredentials, error) {
+	if !s.options.tls() {
+		return nil, nil
+	}
+	paths := []string{s.options.CertFile, s.options.KeyFile}
+	if s.options.ClientCAFile != "" {
+		paths = append(paths, s.options.ClientCAFile)
+	}
+	files, err := newWatched(s.options.loadTLS, func(err error) {
+		s.log.Error("cannot read the certificates again; the old ones stay in force", "error", err)
+	}, paths...)
+	if err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(&tls.Config{
+		MinVersion:         s.options.minTLS(),
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.get(), nil },
+	}), nil
+}
+
+func (o Options) minTLS() uint16 {
+	if o.AllowTLS12 {
+		return tls.VersionTLS12
+	}
+	return tls.VersionTLS13
+}
+
+// loadTLS reads certificate, key and client authority.
+func (o Options) loadTLS() (*tls.Config, error) {
+	cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)
+	}
+	config := &tls.Config{MinVersion: o.minTLS(), Certificates: []tls.Certificate{cert}}
+	if o.ClientCAFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(o.ClientCAFile)
+	if err != nil {
+		return nil, err
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", o.ClientCAFile)
+	}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	if o.TokenFile != "" && len(o.ClientScopes) > 0 {
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return config, nil
+}

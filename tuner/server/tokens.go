@@ -1,0 +1,228 @@
+package server
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// TokenInfo is what is known of a token without knowing it.
+type TokenInfo struct {
+	ID      string    `json:"id"` // public; for logs and [RevokeToken]
+	Label   string    `json:"label,omitempty"`
+	Scope   Scope     `json:"scope"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+}
+
+// Expired tells whether the token is valid no more at the time now.
+func (t TokenInfo) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+
+// The limits of a token file.
+const (
+	MaxTokens        = 1_000
+	maxLabelBytes    = 128
+	maxTokenBytes    = 256 // of what a caller shows
+	maxTokenFileSize = 1 << 20
+)
+
+const tokenPrefix = "bkb_" // lets scanners for leaked secrets know one
+
+// tokenFile is the file: JSON, one format so far.
+type tokenFile struct {
+	Version int           `json:"version"`
+	Tokens  []storedToken `json:"tokens"`
+}
+
+type storedToken struct {
+	TokenInfo
+	SHA256 string `json:"sha256"` // of the token's text, in hex
+	digest [sha256.Size]byte
+}
+
+// AddToken makes a token and adds it to a file, which is made if there is none.
+// The token is returned here and nowhere else. The zero time means no expiry.
+// A running server takes the token at once.
+func AddToken(path string, scope Scope, label string, expires time.Time) (wire.Token, TokenInfo, error) {
+	now := time.Now().UTC().Truncate(time.Second)
+	if err := scope.Validate(); err != nil {
+		return wire.Token{}, TokenInfo{}, err
+	}
+	if len(label) > maxLabelBytes {
+		return wire.Token{}, TokenInfo{}, fmt.Errorf("a label has at most %d bytes, not %d", maxLabelBytes, len(label))
+	}
+	if !expires.IsZero() && !expires.After(now) {
+		return wire.Token{}, TokenInfo{}, fmt.Errorf("the token would have expired at %s already", expires.Format(time.RFC3339))
+	}
+	var bits [32]byte
+	rand.Read(bits[:])
+	token := wire.NewToken(tokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:]))
+	digest := sha256.Sum256([]byte(token.Reveal()))
+	info := TokenInfo{ID: hex.EncodeToString(randomBytes(4)), Label: label, Scope: scope, Created: now, Expires: expires.UTC()}
+	if expires.IsZero() {
+		info.Expires = time.Time{}
+	}
+	err := editTokens(path, true, func(f *tokenFile) error {
+		if len(f.Tokens) >= MaxTokens {
+			return fmt.Errorf("%s holds %d tokens, the most there can be; revoke some", path, MaxTokens)
+		}
+		f.Tokens = append(f.Tokens, storedToken{TokenInfo: info, SHA256: hex.EncodeToString(digest[:])})
+		return nil
+	})
+	if err != nil {
+		return wire.Token{}, TokenInfo{}, err
+	}
+	return token, info, nil
+}
+
+// ListTokens returns what a file says of its tokens, oldest first.
+func ListTokens(path string) ([]TokenInfo, error) {
+	f, err := readTokens(path)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]TokenInfo, len(f.Tokens))
+	for i, t := range f.Tokens {
+		infos[i] = t.TokenInfo
+	}
+	return infos, nil
+}
+
+// RevokeToken removes a token from a file. A running server refuses it at once.
+func RevokeToken(path, id string) error {
+	return editTokens(path, false, func(f *tokenFile) error {
+		n := len(f.Tokens)
+		f.Tokens = slices.DeleteFunc(f.Tokens, func(t storedToken) bool { return t.ID == id })
+		if len(f.Tokens) == n {
+			return fmt.Errorf("%s holds no token with the id %q", path, id)
+		}
+		return nil
+	})
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b)
+	return b
+}
+
+// editTokens changes a file under its lock: readers see it before or after.
+func editTokens(path string, create bool, edit func(*tokenFile) error) error {
+	unlock, err := lockFile(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f, err := readTokens(path)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		f, err = tokenFile{Version: 1}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := edit(&f); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, append(data, '\n'))
+}
+
+// replaceFile writes a file that only its owner can read, all of it or nothing.
+func replaceFile(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// readTokens reads a file strictly.
+func readTokens(path string) (tokenFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return tokenFile{}, err
+	}
+	if err := wire.CheckPrivate(path, info); err != nil {
+		return tokenFile{}, err
+	}
+	if info.Size() > maxTokenFileSize {
+		return tokenFile{}, fmt.Errorf("%s has %d bytes; a token file has at most %d", path, info.Size(), maxTokenFileSize)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return tokenFile{}, err
+	}
+	var f tokenFile
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return tokenFile{}, fmt.Errorf("%s is no token file: %w", path, err)
+	}
+	return f, f.check(path)
+}
+
+// check refuses a file that this version did not write, and fills in digests.
+func (f *tokenFile) check(path string) error {
+	if f.Version != 1 {
+		return fmt.Errorf("%s has the version %d; this program knows version 1", path, f.Version)
+	}
+	if len(f.Tokens) > MaxTokens {
+		return fmt.Errorf("%s holds %d tokens; there can be %d", path, len(f.Tokens), MaxTokens)
+	}
+	for i := range f.Tokens {
+		t := &f.Tokens[i]
+		digest, err := hex.DecodeString(t.SHA256)
+		if err != nil || len(digest) != sha256.Size {
+			return fmt.Errorf("%s: the sha256 of token %q is none", path, t.ID)
+		}
+		copy(t.digest[:], digest)
+		if err := t.Scope.Validate(); err != nil {
+			return fmt.Errorf("%s: token %q: %w", path, t.ID, err)
+		}
+	}
+	return nil
+}
+
+// find returns the token with this text. It takes the same time for each one
+// that is none.
+func (f *tokenFile) find(text string) (TokenInfo, bool) {
+	digest := sha256.Sum256([]byte(text))
+	found := -1
+	for i := range f.Tokens {
+		if subtle.ConstantTimeCompare(f.Tokens[i].digest[:], digest[:]) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return TokenInfo{}, false
+	}
+	return f.Tokens[found].TokenInfo, true
+}

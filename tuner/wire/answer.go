@@ -1,0 +1,78 @@
+package wire
+
+import (
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// EncodeAsked makes the answer to an ask.
+func EncodeAsked(name string, a tuner.Asked) (*pb.AskResponse, error) {
+	trials, err := EncodeTrials(name, a.Trials)
+	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers)}, err
+}
+
+// DecodeAsked reads the answer to an ask.
+func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
+	trials, err := DecodeTrials(m.GetTrials())
+	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers())}, err
+}
+
+// EncodeTold makes the answer to a tell.
+func EncodeTold(name string, t tuner.Told) (*pb.TellResponse, error) {
+	trial, err := EncodeTrial(name, t.Trial)
+	return &pb.TellResponse{Trial: trial, Late: t.Late}, err
+}
+
+// DecodeTold reads the answer to a tell.
+func DecodeTold(m *pb.TellResponse) (tuner.Told, error) {
+	trial, err := DecodeTrial(m.GetTrial())
+	return tuner.Told{Trial: trial, Late: m.GetLate()}, err
+}
+
+// EncodeReported makes the answer to a report.
+func EncodeReported(v tuner.Verdict) *pb.ReportResponse {
+	return &pb.ReportResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
+}
+
+// DecodeReported reads the answer to a report.
+func DecodeReported(m *pb.ReportResponse) (tuner.Verdict, error) {
+	var d decoder
+	v := tuner.Verdict{Stop: m.GetShouldStop(), Reason: m.GetReason(), Deadline: d.time("lease_deadline", m.GetLeaseDeadline())}
+	return v, d.err
+}
+
+// EncodeBeaten makes the answer to a heartbeat.
+func EncodeBeaten(v tuner.Verdict) *pb.HeartbeatResponse {
+	return &pb.HeartbeatResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
+}
+
+// DecodeBeaten reads the answer to a heartbeat.
+func DecodeBeaten(m *pb.HeartbeatResponse) (tuner.Verdict, error) {
+	var d decoder
+	v := tuner.Verdict{Stop: m.GetShouldStop(), Reason: m.GetReason(), Deadline: d.time("lease_deadline", m.GetLeaseDeadline())}
+	return v, d.err
+}
+
+// EncodeHappening makes the wire's form of what happened in the named study.
+func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) {
+	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status)}
+	if h.Trial == nil {
+		return m, nil
+	}
+	var err error
+	m.Trial, err = EncodeTrial(name, *h.Trial)
+	return m, err
+}
+
+// DecodeHappening reads what happened.
+func DecodeHappening(m *pb.WatchResponse) (tuner.Happening, error) {
+	var d decoder
+	h := tuner.Happening{Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
+		Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished)}
+	if m.GetTrial() != nil {
+		t := d.trial(m.GetTrial())
+		h.Trial = &t
+	}
+	return h, d.err
+}

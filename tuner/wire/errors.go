@@ -1,0 +1,310 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Domain is that of the google.rpc.ErrorInfo in every error of the service.
+const Domain = "bkbtuner"
+
+// A status travels in the headers of HTTP/2, of which many clients take 8 KiB
+// and no more; so its parts are kept short.
+const (
+	maxMessageBytes   = 1536
+	maxDetailBytes    = 2048
+	maxViolations     = 10
+	maxViolationBytes = 150 // of one field or description
+)
+
+// canonical codes of ours. Denied is UNAUTHENTICATED too, see [Denied].
+var canonical = map[tuner.Code]codes.Code{
+	tuner.OK:            codes.OK,
+	tuner.Invalid:       codes.InvalidArgument,
+	tuner.NotFound:      codes.NotFound,
+	tuner.AlreadyExists: codes.AlreadyExists,
+	tuner.Finished:      codes.FailedPrecondition,
+	tuner.Paused:        codes.FailedPrecondition,
+	tuner.NoneLeft:      codes.FailedPrecondition,
+	tuner.TrialState:    codes.FailedPrecondition,
+	tuner.LeaseLost:     codes.FailedPrecondition,
+	tuner.AlreadyTold:   codes.FailedPrecondition,
+	tuner.Denied:        codes.PermissionDenied,
+	tuner.Exhausted:     codes.ResourceExhausted,
+	tuner.Unavailable:   codes.Unavailable,
+	tuner.Unknown:       codes.Unknown,
+	tuner.Cancelled:     codes.Canceled,
+	tuner.Deadline:      codes.DeadlineExceeded,
+	tuner.Damaged:       codes.DataLoss,
+	tuner.Unsupported:   codes.Unimplemented,
+	tuner.Internal:      codes.Internal,
+}
+
+// bare are our codes for statuses without our ErrorInfo, which gRPC itself or
+// something between client and server made.
+var bare = map[codes.Code]tuner.Code{
+	codes.Canceled:           tuner.Cancelled,
+	codes.Unknown:            tuner.Unknown,
+	codes.InvalidArgument:    tuner.Invalid,
+	codes.DeadlineExceeded:   tuner.Deadline,
+	codes.NotFound:           tuner.NotFound,
+	codes.AlreadyExists:      tuner.AlreadyExists,
+	codes.PermissionDenied:   tuner.Denied,
+	codes.Unauthenticated:    tuner.Denied,
+	codes.ResourceExhausted:  tuner.Exhausted,
+	codes.FailedPrecondition: tuner.Invalid,
+	codes.OutOfRange:         tuner.Invalid,
+	codes.Unimplemented:      tuner.Unsupported,
+	codes.Unavailable:        tuner.Unavailable,
+	codes.DataLoss:           tuner.Damaged,
+}
+
+// Status makes the status of an error of a service. The message travels as it
+// is (cut at 1.5 KiB) unless the error is the fault of the server, its disk or
+// its store: then the caller reads what that means for him, and id, under which
+// the server has logged the error, and hidden is true.
+func Status(err error, id string) (s *status.Status, hidden bool) {
+	code := tuner.CodeOf(err)
+	if _, known := canonical[code]; !known {
+		code = tuner.Internal
+	}
+	if code == tuner.OK {
+		return status.New(codes.OK, ""), false
+	}
+	message, hidden := publicMessage(code, err)
+	if hidden {
+		message += " (error id " + id + ")"
+	}
+	return NewStatus(canonical[code], code, message, details(code, err)...), hidden
+}
+
+// NewStatus makes a status with our ErrorInfo and further details, as long as
+// they are not too large.
+func NewStatus(c codes.Code, code tuner.Code, message string, details ...proto.Message) *status.Status {
+	s := status.New(c, cut(message, maxMessageBytes))
+	info := &errdetails.ErrorInfo{Reason: string(code), Domain: Domain}
+	room := maxDetailBytes
+	add := []protoadapt.MessageV1{info}
+	for _, d := range details {
+		if room -= proto.Size(d); room >= 0 {
+			add = append(add, protoadapt.MessageV1Of(d))
+		}
+	}
+	full, err := s.WithDetails(add...)
+	if err != nil {
+		return s
+	}
+	return full
+}
+
+// Exhausted is the status of a limit that a caller met; after is when to try
+// again, 0 if that is not known.
+func Exhausted(message string, after time.Duration) *status.Status {
+	if after <= 0 {
+		return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message)
+	}
+	return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message, retryInfo(after))
+}
+
+// Denied is the status for a caller who is not known, or not allowed to.
+func Denied(known bool, message string) *status.Status {
+	if known {
+		return NewStatus(codes.PermissionDenied, tuner.Denied, message)
+	}
+	return NewStatus(codes.Unauthenticated, tuner.Denied, message)
+}
+
+func retryInfo(after time.Duration) proto.Message {
+	return &errdetails.RetryInfo{RetryDelay: durationpb.New(after)}
+}
+
+// publicMessage is what a caller may read of an error. hidden says that it is
+// not all.
+func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
+	var remote *tuner.RemoteError
+	if code != tuner.Internal && errors.As(err, &remote) {
+		return err.Error(), false // another server made it fit to be read
+	}
+	switch code {
+	case tuner.Internal:
+		return "internal error: it is not your fault, and the server's log has more", true
+	case tuner.Unknown:
+		return "the outcome is unknown: send the same request again", true
+	case tuner.Unavailable:
+		return "the service is closed", false
+	case tuner.Damaged:
+		return publicPart(err, "stored data are not what was written", asError[*store.CorruptError], asError[*store.NewerFormatError]), true
+	case tuner.Exhausted:
+		return publicPart(err, "the store is full; reading goes on", asError[*store.LimitError]), errors.Is(err, store.ErrFull)
+	default:
+		return err.Error(), false
+	}
+}
+
+// publicPart is the message of the first of some types that err holds.
+func publicPart(err error, otherwise string, find ...func(error) (error, bool)) string {
+	for _, f := range find {
+		if e, ok := f(err); ok {
+			return e.Error()
+		}
+	}
+	return otherwise
+}
+
+func asError[E error](err error) (error, bool) {
+	var e E
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+// details says what a program can use.
+func details(code tuner.Code, err error) []proto.Message {
+	var told *study.AlreadyToldError
+	var remote *tuner.RemoteError
+	var budget *study.BudgetError
+	switch {
+	case code == tuner.AlreadyTold && errors.As(err, &told):
+		return outcomeDetail(told.Stored)
+	case code == tuner.AlreadyTold && errors.As(err, &remote) && remote.Stored != nil:
+		return outcomeDetail(*remote.Stored)
+	case code == tuner.NoneLeft && errors.As(err, &budget) && !budget.NextExpiry.IsZero():
+		return []proto.Message{retryInfo(max(time.Until(budget.NextExpiry), time.Second))}
+	case code == tuner.Invalid:
+		return violations(err)
+	default:
+		return nil
+	}
+}
+
+func outcomeDetail(o study.Outcome) []proto.Message {
+	m, err := EncodeOutcome(o)
+	if err != nil || m == nil {
+		return nil
+	}
+	return []proto.Message{m}
+}
+
+// violations names the fields that an Invalid is about.
+func violations(err error) []proto.Message {
+	bad := &errdetails.BadRequest{}
+	add := func(field, description string) {
+		if len(bad.FieldViolations) < maxViolations {
+			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
+				Field: cut(field, maxViolationBytes), Description: cut(description, maxViolationBytes)})
+		}
+	}
+	var one *study.InvalidError
+	if errors.As(err, &one) {
+		add(one.Field, sentence(one.Rule, one.Remedy))
+	}
+	for _, f := range space.Faults(err) {
+		field := f.Parameter
+		if f.Field != "" {
+			field = strings.TrimPrefix(field+"."+f.Field, ".")
+		}
+		add(field, sentence(f.Rule, f.Remedy))
+	}
+	if len(bad.FieldViolations) == 0 {
+		return nil
+	}
+	return []proto.Message{bad}
+}
+
+func sentence(rule, remedy string) string {
+	if remedy == "" {
+		return rule
+	}
+	return rule + "; " + remedy
+}
+
+// cut shortens s to at most n bytes of valid UTF-8.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	const more = "…"
+	n -= len(more)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + more
+}
+
+// Answer is an error that came over the wire.
+type Answer struct {
+	Err *tuner.RemoteError
+	// ByService says that the service itself answered, and not gRPC or
+	// something on the way.
+	ByService bool
+	// RetryAfter is when to try again; 0 if that was not said.
+	RetryAfter time.Duration
+}
+
+// ReadError takes the error of a gRPC call apart; ok is false if it is none.
+func ReadError(err error) (a Answer, ok bool) {
+	s, ok := status.FromError(err)
+	if !ok || s.Code() == codes.OK {
+		return Answer{}, false
+	}
+	a.Err = &tuner.RemoteError{Code: bareCode(s), Message: s.Message()}
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			a.ByService = d.GetDomain() == Domain
+			if code := tuner.Code(d.GetReason()); a.ByService && code != tuner.OK {
+				if _, known := canonical[code]; known {
+					a.Err.Code = code
+				}
+			}
+		case *errdetails.RetryInfo:
+			a.RetryAfter = d.GetRetryDelay().AsDuration()
+		case *pb.Outcome:
+			if o, err := DecodeOutcome(d); err == nil {
+				a.Err.Stored = &o
+			}
+		}
+	}
+	return a, true
+}
+
+// Error turns the error of a gRPC call into a [tuner.RemoteError]; others stay
+// as they are.
+func Error(err error) error {
+	if a, ok := ReadError(err); ok {
+		return a.Err
+	}
+	return err
+}
+
+// bareCode is our code for a status without our ErrorInfo.
+func bareCode(s *status.Status) tuner.Code {
+	if code, ok := bare[s.Code()]; ok {
+		return code
+	}
+	if s.Code() == codes.Internal && strings.Contains(s.Message(), "error while marshaling") {
+		return tuner.Invalid // the caller's own end could not write it: text that is not UTF-8
+	}
+	return tuner.Internal
+}
+
+// BadAnswer is the error for an answer that cannot be read.
+func BadAnswer(err error) error {
+	return &tuner.RemoteError{Code: tuner.Internal, Message: fmt.Sprintf("the server's answer cannot be understood: %v", err)}
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package wire
+
+import "os"
+
+// CheckPrivate has nothing to check where files have no modes of this kind.
+func CheckPrivate(string, os.FileInfo) error { return nil }

@@ -1,0 +1,256 @@
+package wire
+
+import (
+	"strconv"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// EncodeCreate makes the request to create a study.
+func EncodeCreate(name string, c study.Create) (*pb.CreateStudyRequest, error) {
+	spec, err := EncodeSpec(c.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.CreateStudyRequest{RequestId: c.RequestID, StudyId: name, Spec: spec}, nil
+}
+
+// DecodeCreate reads the request to create a study, with remarks on its space.
+func DecodeCreate(m *pb.CreateStudyRequest) (name string, c study.Create, warnings []space.Warning, err error) {
+	spec, warnings, err := DecodeSpec(m.GetSpec())
+	return m.GetStudyId(), study.Create{RequestID: m.GetRequestId(), Spec: spec}, warnings, err
+}
+
+// EncodeDelete makes the request to delete a study: only the one with the id,
+// if that is not 0.
+func EncodeDelete(name string, id store.StudyID, requestID string) (*pb.DeleteStudyRequest, error) {
+	resource, err := StudyName(name)
+	return &pb.DeleteStudyRequest{RequestId: requestID, Name: resource, Uid: uint64(id)}, err
+}
+
+// EncodePause makes the request to pause a study.
+func EncodePause(name string, c study.Pause) (*pb.PauseStudyRequest, error) {
+	resource, err := StudyName(name)
+	return &pb.PauseStudyRequest{RequestId: c.RequestID, Name: resource}, err
+}
+
+// DecodePause reads the request to pause a study.
+func DecodePause(m *pb.PauseStudyRequest) (name string, c study.Pause, err error) {
+	name, err = ParseStudyName(m.GetName())
+	return name, study.Pause{RequestID: m.GetRequestId()}, err
+}
+
+// EncodeResume makes the request to resume a study.
+func EncodeResume(name string, c study.Resume) (*pb.ResumeStudyRequest, error) {
+	resource, err := StudyName(name)
+	return &pb.ResumeStudyRequest{RequestId: c.RequestID, Name: resource}, err
+}
+
+// DecodeResume reads the request to resume a study.
+func DecodeResume(m *pb.ResumeStudyRequest) (name string, c study.Resume, err error) {
+	name, err = ParseStudyName(m.GetName())
+	return name, study.Resume{RequestID: m.GetRequestId()}, err
+}
+
+// EncodeFinish makes the request to finish a study; its Reason does not travel.
+func EncodeFinish(name string, c study.Finish) (*pb.FinishStudyRequest, error) {
+	resource, err := StudyName(name)
+	return &pb.FinishStudyRequest{RequestId: c.RequestID, Name: resource, Detail: c.Detail}, err
+}
+
+// DecodeFinish reads the request to finish a study, for the reason
+// [study.FinishedUser].
+func DecodeFinish(m *pb.FinishStudyRequest) (name string, c study.Finish, err error) {
+	name, err = ParseStudyName(m.GetName())
+	return name, study.Finish{RequestID: m.GetRequestId(), Reason: study.FinishedUser, Detail: m.GetDetail()}, err
+}
+
+// EncodeSetAttributes makes the request to set attributes of a study or trial.
+func EncodeSetAttributes(name string, c study.SetAttributes) (*pb.SetAttributesRequest, error) {
+	resource, err := StudyName(name)
+	if c.Trial != study.OfStudy {
+		resource, err = TrialName(name, c.Trial)
+	}
+	return &pb.SetAttributesRequest{RequestId: c.RequestID, Name: resource, Attributes: c.Attributes}, err
+}
+
+// DecodeSetAttributes reads the request to set attributes of a study or trial.
+func DecodeSetAttributes(m *pb.SetAttributesRequest) (name string, c study.SetAttributes, err error) {
+	name, number, err := parseName(m.GetName())
+	return name, study.SetAttributes{RequestID: m.GetRequestId(), Trial: number, Attributes: orNil(study.Attributes(m.GetAttributes()))}, err
+}
+
+// EncodeAsk makes the request for trials.
+func EncodeAsk(name string, c study.Ask) (*pb.AskRequest, error) {
+	parent, err := StudyName(name)
+	m := &pb.AskRequest{RequestId: c.RequestID, Parent: parent, Count: int32Of(c.Count), Worker: c.Worker, Lease: encodeDuration(c.Lease), New: c.New}
+	if c.Count == tuner.AutoCount {
+		m.Count, m.AutoCount = 0, true
+	}
+	return m, err
+}
+
+// DecodeAsk reads the request for trials.
+func DecodeAsk(m *pb.AskRequest) (name string, c study.Ask, err error) {
+	var d decoder
+	name, err = ParseStudyName(m.GetParent())
+	if err != nil {
+		return "", study.Ask{}, err
+	}
+	c = study.Ask{RequestID: m.GetRequestId(), Count: int(m.GetCount()), Worker: m.GetWorker(), Lease: d.duration("lease", m.GetLease()), New: m.GetNew()}
+	switch {
+	case m.GetAutoCount() && c.Count != 0:
+		d.fail(invalid("count", c.Count, "must be left out with auto_count"))
+	case m.GetAutoCount():
+		c.Count = tuner.AutoCount
+	case c.Count == tuner.AutoCount:
+		d.fail(invalid("count", c.Count, "must not be negative"))
+	}
+	return name, c, d.err
+}
+
+// EncodeTell makes the request to give a trial its outcome.
+func EncodeTell(name string, c study.Tell) (*pb.TellRequest, error) {
+	resource, err := TrialName(name, c.Trial)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := EncodeOutcome(c.Outcome)
+	return &pb.TellRequest{RequestId: c.RequestID, Name: resource, Epoch: int64(c.Epoch), Outcome: outcome}, err
+}
+
+// DecodeTell reads the request to give a trial its outcome.
+func DecodeTell(m *pb.TellRequest) (name string, c study.Tell, err error) {
+	var d decoder
+	name, trial, err := ParseTrialName(m.GetName())
+	if err != nil {
+		return "", study.Tell{}, err
+	}
+	c = study.Tell{RequestID: m.GetRequestId(), Trial: trial, Epoch: number[int](&d, "epoch", m.GetEpoch()), Outcome: d.outcome(m.GetOutcome())}
+	return name, c, d.err
+}
+
+// EncodeReport makes the request to add intermediate values. The Epoch of each
+// report, which a service ignores, does not travel.
+func EncodeReport(name string, c study.ReportValues) (*pb.ReportRequest, error) {
+	resource, err := TrialName(name, c.Trial)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := encodeReports(c.Reports)
+	for _, r := range reports {
+		r.Epoch = 0
+	}
+	return &pb.ReportRequest{RequestId: c.RequestID, Name: resource, Epoch: int64(c.Epoch), Reports: reports}, err
+}
+
+// DecodeReport reads the request to add intermediate values.
+func DecodeReport(m *pb.ReportRequest) (name string, c study.ReportValues, err error) {
+	var d decoder
+	name, trial, err := ParseTrialName(m.GetName())
+	if err != nil {
+		return "", study.ReportValues{}, err
+	}
+	c = study.ReportValues{RequestID: m.GetRequestId(), Trial: trial, Epoch: number[int](&d, "epoch", m.GetEpoch()), Reports: d.reports(m.GetReports())}
+	return name, c, d.err
+}
+
+// EncodeHeartbeat makes the request to renew a lease.
+func EncodeHeartbeat(name string, c study.Heartbeat) (*pb.HeartbeatRequest, error) {
+	resource, err := TrialName(name, c.Trial)
+	return &pb.HeartbeatRequest{Name: resource, Epoch: int64(c.Epoch), Lease: encodeDuration(c.Lease)}, err
+}
+
+// DecodeHeartbeat reads the request to renew a lease.
+func DecodeHeartbeat(m *pb.HeartbeatRequest) (name string, c study.Heartbeat, err error) {
+	var d decoder
+	name, trial, err := ParseTrialName(m.GetName())
+	if err != nil {
+		return "", study.Heartbeat{}, err
+	}
+	c = study.Heartbeat{Trial: trial, Epoch: number[int](&d, "epoch", m.GetEpoch()), Lease: d.duration("lease", m.GetLease())}
+	return name, c, d.err
+}
+
+// EncodeEnqueue makes the request to put a configuration in the queue.
+func EncodeEnqueue(name string, c study.Enqueue) (*pb.EnqueueTrialRequest, error) {
+	parent, err := StudyName(name)
+	return &pb.EnqueueTrialRequest{RequestId: c.RequestID, Parent: parent, Config: EncodeConfig(c.Config), Attributes: c.Attributes}, err
+}
+
+// DecodeEnqueue reads the request to put a configuration in the queue.
+func DecodeEnqueue(m *pb.EnqueueTrialRequest) (name string, c study.Enqueue, err error) {
+	name, err = ParseStudyName(m.GetParent())
+	return name, study.Enqueue{RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Attributes: orNil(study.Attributes(m.GetAttributes()))}, err
+}
+
+// EncodeAdd makes the request to take in a finished trial. The Epoch of each
+// report, which a service ignores, does not travel.
+func EncodeAdd(name string, c study.Add) (*pb.AddTrialRequest, error) {
+	parent, err := StudyName(name)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := encodeReports(c.Reports)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reports {
+		r.Epoch = 0
+	}
+	outcome, err := EncodeOutcome(c.Outcome)
+	return &pb.AddTrialRequest{RequestId: c.RequestID, Parent: parent, Config: EncodeConfig(c.Config), Reports: reports, Outcome: outcome, Attributes: c.Attributes}, err
+}
+
+// DecodeAdd reads the request to take in a finished trial.
+func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
+	var d decoder
+	name, err = ParseStudyName(m.GetParent())
+	if err != nil {
+		return "", study.Add{}, err
+	}
+	c = study.Add{RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Reports: d.reports(m.GetReports()),
+		Outcome: d.outcome(m.GetOutcome()), Attributes: orNil(study.Attributes(m.GetAttributes()))}
+	return name, c, d.err
+}
+
+// EncodeFilter makes the request for a page of trials.
+func EncodeFilter(name string, f tuner.Filter) (*pb.ListTrialsRequest, error) {
+	parent, err := StudyName(name)
+	m := &pb.ListTrialsRequest{Parent: parent, PageSize: int32Of(f.Limit), PageToken: PageToken(f.First), Worker: f.Worker}
+	for _, s := range f.States {
+		m.States = append(m.States, pb.TrialState(s))
+	}
+	return m, err
+}
+
+// DecodeFilter reads the request for a page of trials.
+func DecodeFilter(m *pb.ListTrialsRequest) (name string, f tuner.Filter, err error) {
+	var d decoder
+	name, err = ParseStudyName(m.GetParent())
+	if err != nil {
+		return "", tuner.Filter{}, err
+	}
+	f = tuner.Filter{Limit: int(m.GetPageSize()), Worker: m.GetWorker()}
+	if token := m.GetPageToken(); token != "" {
+		if f.First, err = strconv.Atoi(token); err != nil {
+			d.fail(invalid("page_token", token, "must be the number of a trial, as next_page_token gave it"))
+		}
+	}
+	for _, s := range m.GetStates() {
+		f.States = append(f.States, enum(&d, "states", s, study.Pruned))
+	}
+	return name, f, d.err
+}
+
+// PageToken goes on with the trial of a number.
+func PageToken(first int) string {
+	if first == 0 {
+		return ""
+	}
+	return strconv.Itoa(first)
+}

@@ -1,0 +1,373 @@
+package wiretest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Service is a tuner.Service in memory: the state machine of package study, one
+// lock, random suggestions. Leases never expire.
+type Service struct {
+	// BackupData is what Backup writes.
+	BackupData []byte
+
+	mu      sync.Mutex
+	studies map[string]*entry
+	lastID  store.StudyID
+	closed  bool
+}
+
+var _ tuner.Service = (*Service)(nil)
+
+type entry struct {
+	id      store.StudyID
+	study   study.Study
+	log     []study.Event
+	changed chan struct{} // closed with the next event
+}
+
+// New returns a Service without studies.
+func New() *Service { return &Service{studies: make(map[string]*entry)} }
+
+// do decides and applies a command, and has then look at the study.
+func (s *Service) do(ctx context.Context, name string, c study.Command, then func(*entry, study.Reply) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	reply := study.Reply{}
+	if c != nil {
+		if reply, err = e.do(c); err != nil {
+			return err
+		}
+	}
+	return then(e, reply)
+}
+
+func (s *Service) find(ctx context.Context, name string) (*entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	e, ok := s.studies[name]
+	if !ok {
+		return nil, &store.NotFoundError{Name: name}
+	}
+	return e, nil
+}
+
+func (e *entry) do(c study.Command) (study.Reply, error) {
+	reply, events, err := e.study.Decide(time.Now(), c)
+	if err != nil {
+		return reply, err
+	}
+	for _, event := range events {
+		if err := e.study.Apply(event); err != nil {
+			panic(err)
+		}
+		e.log = append(e.log, event)
+	}
+	if len(events) > 0 {
+		close(e.changed)
+		e.changed = make(chan struct{})
+	}
+	return reply, nil
+}
+
+func (e *entry) describe(name string) tuner.Study {
+	status, how := e.study.Status()
+	d := tuner.Study{Name: name, ID: e.id, Spec: e.study.Spec(), Status: status, Finished: how, Created: e.study.Created(),
+		Position: e.study.Position(), Trials: e.study.Trials(), Cost: e.study.Cost(), Attributes: e.study.Attributes()}
+	for state := study.Queued; state <= study.Pruned; state++ {
+		if n := e.study.Count(state); n > 0 {
+			if d.Counts == nil {
+				d.Counts = make(map[study.TrialState]int)
+			}
+			d.Counts[state] = n
+		}
+	}
+	return d
+}
+
+func (e *entry) trial(n int) study.Trial {
+	t, _ := e.study.Trial(n)
+	return t
+}
+
+// CreateStudy implements [tuner.Service].
+func (s *Service) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := store.CheckName(name); err != nil {
+		return tuner.Created{}, err
+	}
+	e, err := s.find(ctx, name)
+	if err == nil {
+		if reply, _, err := e.study.Decide(time.Now(), c); err != nil || !reply.Replayed {
+			return tuner.Created{}, &store.ExistsError{Name: name, Study: e.id}
+		}
+		return tuner.Created{Study: e.describe(name), Warnings: space.Lint(c.Spec.Space)}, nil
+	}
+	if tuner.CodeOf(err) != tuner.NotFound {
+		return tuner.Created{}, err
+	}
+	e = &entry{changed: make(chan struct{})}
+	if _, err := e.do(c); err != nil {
+		return tuner.Created{}, err
+	}
+	s.lastID++
+	e.id = s.lastID
+	s.studies[name] = e
+	return tuner.Created{Study: e.describe(name), Warnings: space.Lint(c.Spec.Space)}, nil
+}
+
+// Study implements [tuner.Service].
+func (s *Service) Study(ctx context.Context, name string) (d tuner.Study, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error { d = e.describe(name); return nil })
+	return d, err
+}
+
+// Studies implements [tuner.Service].
+func (s *Service) Studies(_ context.Context, after string, limit int) (list []tuner.Study, more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if limit <= 0 {
+		limit = tuner.MaxPage
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.studies)) {
+		if name <= after {
+			continue
+		}
+		if len(list) == limit {
+			return list, true, nil
+		}
+		list = append(list, s.studies[name].describe(name))
+	}
+	return list, false, nil
+}
+
+// DeleteStudy implements [tuner.Service].
+func (s *Service) DeleteStudy(ctx context.Context, name string) error {
+	return s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		delete(s.studies, name)
+		close(e.changed)
+		return nil
+	})
+}
+
+func (s *Service) change(ctx context.Context, name string, c study.Command) (d tuner.Study, err error) {
+	err = s.do(ctx, name, c, func(e *entry, _ study.Reply) error { d = e.describe(name); return nil })
+	return d, err
+}
+
+// Pause implements [tuner.Service].
+func (s *Service) Pause(ctx context.Context, name string, c study.Pause) (tuner.Study, error) {
+	return s.change(ctx, name, c)
+}
+
+// Resume implements [tuner.Service].
+func (s *Service) Resume(ctx context.Context, name string, c study.Resume) (tuner.Study, error) {
+	return s.change(ctx, name, c)
+}
+
+// Finish implements [tuner.Service].
+func (s *Service) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
+	c.Reason = study.FinishedUser
+	return s.change(ctx, name, c)
+}
+
+// SetAttributes implements [tuner.Service].
+func (s *Service) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
+	_, err := s.change(ctx, name, c)
+	return err
+}
+
+// Ask implements [tuner.Service].
+func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (asked tuner.Asked, err error) {
+	if c.Count == 0 || c.Count == tuner.AutoCount {
+		c.Count = 1
+	}
+	err = s.do(ctx, name, c, func(e *entry, r study.Reply) error {
+		numbers := r.Trials
+		for range r.Missing {
+			start := study.Start{Ask: c, Trial: e.study.Trials(), Suggestion: e.suggest()}
+			r, err := e.do(start)
+			if err != nil {
+				return err
+			}
+			numbers = append(numbers, r.Trials...)
+		}
+		for _, n := range numbers {
+			asked.Trials = append(asked.Trials, e.trial(n))
+		}
+		asked.UsefulWorkers = 4
+		return nil
+	})
+	return asked, err
+}
+
+func (e *entry) suggest() study.Suggestion {
+	spec := e.study.Spec()
+	stream := rand.New(rand.NewPCG(spec.Seed, uint64(e.study.Trials())))
+	u := make([]float64, spec.Space.Dim())
+	for i := range u {
+		u[i] = stream.Float64()
+	}
+	c, err := spec.Space.Decode(u)
+	if err != nil {
+		panic(err)
+	}
+	return study.Suggestion{Config: c, Seed: spec.Seed, Seen: e.study.Position(), Phase: "start"}
+}
+
+// Tell implements [tuner.Service].
+func (s *Service) Tell(ctx context.Context, name string, c study.Tell) (told tuner.Told, err error) {
+	err = s.do(ctx, name, c, func(e *entry, r study.Reply) error {
+		told = tuner.Told{Trial: e.trial(c.Trial), Late: r.Late}
+		return nil
+	})
+	return told, err
+}
+
+// Report implements [tuner.Service].
+func (s *Service) Report(ctx context.Context, name string, c study.ReportValues) (v tuner.Verdict, err error) {
+	err = s.do(ctx, name, c, func(e *entry, _ study.Reply) error {
+		v.Deadline = e.trial(c.Trial).Deadline
+		return nil
+	})
+	return v, err
+}
+
+// Heartbeat implements [tuner.Service].
+func (s *Service) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (v tuner.Verdict, err error) {
+	err = s.do(ctx, name, c, func(e *entry, _ study.Reply) error {
+		v.Deadline = e.trial(c.Trial).Deadline
+		return nil
+	})
+	return v, err
+}
+
+// Enqueue implements [tuner.Service].
+func (s *Service) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
+	return s.made(ctx, name, c)
+}
+
+// Add implements [tuner.Service].
+func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
+	return s.made(ctx, name, c)
+}
+
+func (s *Service) made(ctx context.Context, name string, c study.Command) (t study.Trial, err error) {
+	err = s.do(ctx, name, c, func(e *entry, r study.Reply) error { t = e.trial(r.Trials[0]); return nil })
+	return t, err
+}
+
+// Trial implements [tuner.Service].
+func (s *Service) Trial(ctx context.Context, name string, number int) (t study.Trial, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		var ok bool
+		if t, ok = e.study.Trial(number); !ok {
+			return &study.TrialNotFoundError{Trial: number, Trials: e.study.Trials()}
+		}
+		return nil
+	})
+	return t, err
+}
+
+// Trials implements [tuner.Service].
+func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (list []study.Trial, more bool, err error) {
+	if f.Limit <= 0 || f.Limit > tuner.MaxPage {
+		f.Limit = tuner.MaxPage
+	}
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		for t := range e.study.All(f.First) {
+			if len(f.States) > 0 && !slices.Contains(f.States, t.State) || f.Worker != "" && t.Worker != f.Worker {
+				continue
+			}
+			if len(list) == f.Limit {
+				more = true
+				return nil
+			}
+			list = append(list, t)
+		}
+		return nil
+	})
+	return list, more, err
+}
+
+// Best implements [tuner.Service]; it goes by the first objective alone.
+func (s *Service) Best(ctx context.Context, name string) (best []study.Trial, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		o := e.study.Spec().Objectives[0]
+		value := func(t study.Trial) float64 { m, _ := t.Outcome.Metric(o.Name); return m.Mean() }
+		for t := range e.study.All(0) {
+			if t.State == study.Completed && (best == nil || o.Direction.Compare(value(t), value(best[0])) < 0) {
+				best = []study.Trial{t}
+			}
+		}
+		return nil
+	})
+	return best, err
+}
+
+// Watch implements [tuner.Service].
+func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
+	return func(yield func(tuner.Happening, error) bool) {
+		for {
+			var next []tuner.Happening
+			var changed chan struct{}
+			err := s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+				status, _ := e.study.Status()
+				for p := after; p < study.Position(len(e.log)); p++ {
+					next = append(next, tuner.Happening{Position: p + 1, Time: e.log[p].Time, Kind: fmt.Sprintf("%T", e.log[p].Body), Status: status})
+				}
+				changed = e.changed
+				return nil
+			})
+			if err != nil {
+				yield(tuner.Happening{}, err)
+				return
+			}
+			for _, h := range next {
+				if !yield(h, nil) {
+					return
+				}
+				after = h.Position
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Backup implements [tuner.Service].
+func (s *Service) Backup(_ context.Context, w io.Writer) error {
+	_, err := w.Write(s.BackupData)
+	return err
+}
+
+// Close implements [tuner.Service].
+func (s *Service) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
