@@ -1,0 +1,199 @@
+package gp
+
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// arms are A inputs with their embedding, means and variances. One update of
+// means and variances is one product g = Zh:
+//
+//	μ += g e,  σ̃² −= shrink·g².
+type arms struct {
+	rows     kernel.Rows
+	z        []float64 // A×m
+	base     []float64 // the least the variance can be: its residual, or the floor
+	prior    []float64
+	res      []float64
+	m0       []float64
+	mean     []float64
+	variance []float64
+	point    []int // the arm's point, −1 while it has none
+	lazy     bool
+}
+
+func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
+	z, prior, res, err := e.embed(rows, opts.Workers)
+	if err != nil {
+		return nil, err
+	}
+	n := rows.Len()
+	a := &arms{rows: rows, z: z, prior: prior, res: res, base: make([]float64, n), m0: opts.Mean.at(rows),
+		mean: make([]float64, n), variance: make([]float64, n), point: make([]int, n)}
+	for i := range n {
+		a.point[i] = -1
+		a.base[i] = varianceFloor * prior[i]
+		if opts.Approximation != SoR {
+			a.base[i] = max(res[i], a.base[i])
+		}
+	}
+	return a, nil
+}
+
+// armBlock is the number of arms of one task: their part of Z is in cache.
+const armBlock = 1024
+
+// update applies a rank-one update with direction h.
+func (a *arms) update(h []float64, e, shrink float64, opts SparseOptions) {
+	m := len(h)
+	_ = forBlocks(len(a.mean), armBlock, opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
+		mark := s.Mark()
+		defer s.Release(mark)
+		g := s.Floats(i1 - i0)
+		gemv(g, a.z[i0*m:i1*m], h, i1-i0, m)
+		if e != 0 {
+			axpy(e, g, a.mean[i0:i1])
+		}
+		if shrink == 0 {
+			return nil
+		}
+		variance, base := a.variance[i0:i1], a.base[i0:i1]
+		for i, v := range g {
+			variance[i] = max(variance[i]-shrink*v*v, base[i])
+		}
+		return nil
+	})
+}
+
+// refreshMeans computes the means afresh. Cost O(Am).
+func (a *arms) refreshMeans(s *Sparse) {
+	gemv(a.mean, a.z, s.sys.w, len(a.mean), s.emb.len())
+	for i, m := range a.m0 {
+		a.mean[i] += m
+	}
+}
+
+// refreshVariances computes the variances afresh. Cost O(Am²).
+func (a *arms) refreshVariances(s *Sparse) { s.variances(a.variance, a.z, a.prior, a.res) }
+
+// SetArms keeps the means and variances of the rows up to date from now on, in
+// place of any arms before; nil keeps none. The rows must not change any more.
+//
+// With lazy, pending pulls leave the variances alone: as variances only shrink,
+// those are upper bounds, and [Sparse.RefreshArms] computes what is needed of
+// them (lazy BBKB). Observations update means and variances in any case.
+//
+// Memory A·m numbers. Cost O(Am²) now, O(Am) for each update. Errors: as
+// [Sparse.Predict].
+func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
+	if rows == nil {
+		s.arms = nil
+		return nil
+	}
+	if err := checkRows("arms", s.k, rows, s.emb.rows); err != nil {
+		return err
+	}
+	if err := s.opts.Mean.check(rows); err != nil {
+		return err
+	}
+	a, err := newArms(s.emb, rows, s.opts)
+	if err != nil {
+		return err
+	}
+	a.lazy = lazy
+	a.refreshMeans(s)
+	a.refreshVariances(s)
+	s.arms = a
+	return nil
+}
+
+// Arms returns the arms; nil if there are none.
+func (s *Sparse) Arms() kernel.Rows {
+	if s.arms == nil {
+		return nil
+	}
+	return s.arms.rows
+}
+
+// ArmMeans returns μ̃ of every arm, as a view that the next change overwrites.
+func (s *Sparse) ArmMeans() []float64 { return s.needArms().mean }
+
+// ArmVariances returns σ̃² of every arm, as a view that the next change
+// overwrites. Of lazy arms they are upper bounds while pulls are pending.
+func (s *Sparse) ArmVariances() []float64 { return s.needArms().variance }
+
+func (s *Sparse) needArms() *arms {
+	if s.arms == nil {
+		panic("gp: precondition: no arms; call SetArms first")
+	}
+	return s.arms
+}
+
+// RefreshArms computes the variances of some arms afresh, with pending pulls.
+// Cost O(m²) each. It panics on an index out of range.
+func (s *Sparse) RefreshArms(idx []int) {
+	a, m := s.needArms(), s.emb.len()
+	for _, i := range idx {
+		t := s.buf[0]
+		copy(t, a.z[i*m:(i+1)*m])
+		s.varL.SolveL(t)
+		a.variance[i] = s.assemble(a.prior[i], a.res[i], norm(t))
+	}
+}
+
+// ObserveArm adds an observation of arm a, without own noise; it resolves a
+// pending pull of the arm's input, if there is one. Cost O(Am + m²). Errors:
+// *[kernel.IndexError], *[ValueError] for y.
+func (s *Sparse) ObserveArm(a int, y float64) error {
+	if err := checkTarget(0, y); err != nil {
+		return err
+	}
+	p, err := s.armPoint(a)
+	if err != nil {
+		return err
+	}
+	s.observe(p, y)
+	return nil
+}
+
+// PullArm adds a pending pull of arm a; see [Sparse.ObserveVariance].
+func (s *Sparse) PullArm(a int) error {
+	p, err := s.armPoint(a)
+	if err != nil {
+		return err
+	}
+	s.pull(p)
+	return nil
+}
+
+// CancelArm takes back a pending pull of arm a. Cost O(um² + Am²).
+func (s *Sparse) CancelArm(a int) error {
+	p, err := s.armPoint(a)
+	if err != nil {
+		return err
+	}
+	if s.pend[p] == 0 {
+		return fmt.Errorf("gp: arm %d: %w", a, ErrNotPending)
+	}
+	s.release(p, 1)
+	s.anchorPending()
+	return nil
+}
+
+// armPoint returns the point of arm a, and makes one if there is none yet.
+func (s *Sparse) armPoint(a int) (int, error) {
+	arms := s.needArms()
+	if a < 0 || a >= len(arms.point) {
+		return 0, fmt.Errorf("gp: arm: %w", &kernel.IndexError{Index: a, Len: len(arms.point)})
+	}
+	if p := arms.point[a]; p >= 0 {
+		return p, nil
+	}
+	at, err := s.locate(arms.rows.Slice(a, a+1), nil)
+	if err != nil {
+		return 0, err
+	}
+	arms.point[a] = at[0]
+	return at[0], nil
+}

@@ -1,0 +1,253 @@
+package gp
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+)
+
+// Jitter reports what had to be added to the diagonal of a matrix before its
+// Cholesky factorisation succeeded. The zero Jitter says: nothing.
+type Jitter struct {
+	Amount   float64 // added to every diagonal element, in their units
+	Relative float64 // Amount in units of the mean diagonal element
+	Attempts int     // factorisations that failed before the one that did not
+}
+
+// The relative amounts that are tried after 0, growing tenfold. A positive
+// semi-definite kernel needs no more than about n·2⁻⁵³ in theory.
+const (
+	firstJitter = 1e-12
+	lastJitter  = 1e-6
+)
+
+// Cholesky is the lower triangular factor L of a symmetric positive definite
+// matrix A = LLᵀ of order n. It is row-major with a stride that leaves room to
+// grow. What is above the diagonal is never read.
+type Cholesky struct {
+	n, stride int
+	data      []float64 // length n·stride
+}
+
+// NewCholesky factors the n×n row-major matrix a, of which it reads the lower
+// triangle only and which it does not change. Where that fails it tries again
+// with a growing multiple of the identity added, from 1e-12 to 1e-6 of the
+// mean diagonal element, and reports the amount. what names the matrix in the
+// error. Cost n³/3.
+//
+// Errors: [*NotPSDError] if even the largest amount is not enough, with the
+// row of the first bad pivot; [*ValueError] for a NaN or infinity in a.
+func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
+	if len(a) < n*n {
+		panic("gp: precondition: matrix shorter than n·n")
+	}
+	scale := 0.0
+	for i := range n {
+		for j, v := range a[i*n : i*n+i+1] {
+			if !isFinite(v) {
+				return nil, Jitter{}, &ValueError{What: what, Index: i*n + j, Value: v, Want: "finite"}
+			}
+		}
+		scale += math.Abs(a[i*n+i]) / float64(n)
+	}
+	var rep Jitter
+	c := &Cholesky{n: n, stride: n, data: make([]float64, n*n)}
+	for rel := 0.0; ; rel = max(10*rel, firstJitter) {
+		if rel > lastJitter*1.5 {
+			row, pivot := badPivot(a, n, rep.Amount)
+			return nil, rep, &NotPSDError{What: what, Row: row, Pivot: pivot, Jitter: rep.Amount}
+		}
+		rep.Amount, rep.Relative = rel*scale, rel
+		copy(c.data, a[:n*n])
+		for i := range n {
+			c.data[i*n+i] += rep.Amount
+		}
+		if c.factor() {
+			return c, rep, nil
+		}
+		rep.Attempts++
+	}
+}
+
+// factor turns the lower triangle of data from A into L.
+func (c *Cholesky) factor() bool {
+	if c.n == 0 {
+		return true
+	}
+	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: c.n, Stride: c.stride, Data: c.data})
+	return ok
+}
+
+// badPivot factors row by row, to say where it fails.
+func badPivot(a []float64, n int, jitter float64) (row int, pivot float64) {
+	l := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			s := a[i*n+j]
+			for k := range j {
+				s -= l[i*n+k] * l[j*n+k]
+			}
+			if j < i {
+				l[i*n+j] = s / l[j*n+j]
+				continue
+			}
+			if s += jitter; !(s > 0) {
+				return i, s
+			}
+			l[i*n+i] = math.Sqrt(s)
+		}
+	}
+	return n - 1, 0
+}
+
+// Len returns n.
+func (c *Cholesky) Len() int { return c.n }
+
+// At returns L_ij.
+func (c *Cholesky) At(i, j int) float64 {
+	if j > i {
+		return 0
+	}
+	return c.data[i*c.stride+j]
+}
+
+// row returns L_i0 … L_ii.
+func (c *Cholesky) row(i int) []float64 { return c.data[i*c.stride : i*c.stride+i+1] }
+
+// clone returns an independent copy.
+func (c *Cholesky) clone() *Cholesky {
+	return &Cholesky{n: c.n, stride: c.stride, data: append([]float64(nil), c.data...)}
+}
+
+// triangular is L for blas64.
+func (c *Cholesky) triangular() blas64.Triangular {
+	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: c.n, Stride: max(c.stride, 1), Data: c.data}
+}
+
+// SolveL replaces b by L⁻¹b. Cost n²/2 multiplications.
+func (c *Cholesky) SolveL(b []float64) { c.trsv(blas.NoTrans, b) }
+
+// SolveLT replaces b by L⁻ᵀb. Cost n²/2 multiplications.
+func (c *Cholesky) SolveLT(b []float64) { c.trsv(blas.Trans, b) }
+
+// Solve replaces b by A⁻¹b. Cost n² multiplications.
+func (c *Cholesky) Solve(b []float64) {
+	c.SolveL(b)
+	c.SolveLT(b)
+}
+
+func (c *Cholesky) trsv(t blas.Transpose, b []float64) {
+	if len(b) != c.n {
+		panic("gp: precondition: vector length is not the order of the factor")
+	}
+	if c.n > 0 {
+		blas64.Trsv(t, c.triangular(), blas64.Vector{N: c.n, Inc: 1, Data: b})
+	}
+}
+
+// solveRowsL replaces every row b_i of the q×n matrix b by L⁻¹b_i.
+func (c *Cholesky) solveRowsL(b []float64, q int) { c.trsm(blas.Trans, b, q) }
+
+// solveRowsLT replaces every row b_i of the q×n matrix b by L⁻ᵀb_i.
+func (c *Cholesky) solveRowsLT(b []float64, q int) { c.trsm(blas.NoTrans, b, q) }
+
+func (c *Cholesky) trsm(t blas.Transpose, b []float64, q int) {
+	if q > 0 && c.n > 0 {
+		blas64.Trsm(blas.Right, t, 1, c.triangular(),
+			blas64.General{Rows: q, Cols: c.n, Stride: c.n, Data: b})
+	}
+}
+
+// LogDet returns log det A = 2 Σ log L_ii.
+func (c *Cholesky) LogDet() float64 {
+	s := 0.0
+	for i := range c.n {
+		s += math.Log(c.data[i*c.stride+i])
+	}
+	return 2 * s
+}
+
+// Inverse returns A⁻¹, n×n and exactly symmetric. Cost 2n³/3.
+func (c *Cholesky) Inverse() []float64 {
+	n := c.n
+	inv := make([]float64, n*n)
+	if n == 0 {
+		return inv
+	}
+	for i := range n {
+		copy(inv[i*n:i*n+i+1], c.row(i))
+	}
+	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: inv}
+	lapack64.Potri(t)
+	mirror(inv, n)
+	return inv
+}
+
+// mirror copies the lower triangle to the upper one.
+func mirror(a []float64, n int) {
+	for i := range n {
+		for j := range i {
+			a[j*n+i] = a[i*n+j]
+		}
+	}
+}
+
+// grown returns the factor of the bordered matrix
+//
+//	A  Bᵀ
+//	B  C
+//
+// with B q×n, given row-major and overwritten by BL⁻ᵀ, and C q×q, of which the
+// lower triangle is read and overwritten. It reports false if that matrix is
+// not positive definite. The old factor stays valid, but must not grow again:
+// the two share memory. Cost q·n² + q²n.
+func (c *Cholesky) grown(b, corner []float64, q int) (*Cholesky, bool) {
+	n := c.n
+	c.solveRowsL(b, q)
+	if n > 0 && q > 0 {
+		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: q, Cols: n, Stride: n, Data: b},
+			1, blas64.Symmetric{Uplo: blas.Lower, N: q, Stride: q, Data: corner})
+	}
+	schur := &Cholesky{n: q, stride: q, data: corner}
+	if !schur.factor() {
+		return nil, false
+	}
+	g := c.reserve(n + q)
+	for i := range q {
+		row := g.data[(n+i)*g.stride:]
+		copy(row, b[i*n:(i+1)*n])
+		copy(row[n:], schur.row(i))
+	}
+	return g, true
+}
+
+// reserve returns a factor of order n whose first rows are those of c, with
+// memory of c where that is enough.
+func (c *Cholesky) reserve(n int) *Cholesky {
+	if n <= c.stride && n*c.stride <= cap(c.data) {
+		return &Cholesky{n: n, stride: c.stride, data: c.data[:n*c.stride]}
+	}
+	stride := max(n, 2*c.n, 16)
+	data := make([]float64, n*stride, stride*stride)
+	for i := range c.n {
+		copy(data[i*stride:], c.row(i))
+	}
+	return &Cholesky{n: n, stride: stride, data: data}
+}
+
+// rankOne replaces L by the factor of A + xxᵀ, by Givens rotations, which
+// cannot fail. It overwrites x. Cost 2n² operations, row by row.
+func (c *Cholesky) rankOne(x, cos, sin []float64) {
+	for i := range c.n {
+		row, xi := c.row(i), x[i]
+		for k, l := range row[:i] {
+			row[k] = cos[k]*l + sin[k]*xi
+			xi = cos[k]*xi - sin[k]*l
+		}
+		r := math.Hypot(row[i], xi)
+		cos[i], sin[i] = row[i]/r, xi/r
+		row[i] = r
+	}
+}

@@ -1,0 +1,161 @@
+package gp
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// defaultRankTolerance is the relative pivot below which an inducing point is
+// taken to be a combination of the others.
+const defaultRankTolerance = 1e-12
+
+// embedding maps an input to z(x) = L⁻¹k_D(x) ∈ ℝᵐ, with LLᵀ = K_DD for m
+// inducing points D, so that z(x)ᵀz(x') is the Nyström approximation of
+// k(x, x'): the same inner products as the z = S^−½Uᵀk_D(x) of thesis
+// Algorithm 5, in coordinates that cost half as much.
+//
+// D is what a pivoted Cholesky factorisation keeps of a dictionary: points in
+// the order of their conditional variance, until that is below tol of the
+// largest prior variance. Repeated or dependent points thus never hurt, and no
+// jitter is needed.
+type embedding struct {
+	k       kernel.Kernel
+	rows    kernel.Rows // D, m rows
+	kept    []int       // D's indices in the dictionary
+	prep    kernel.Prepared
+	l       *Cholesky
+	offered int
+}
+
+// newEmbedding cost: |D|² evaluations, |D|·m² operations.
+func newEmbedding(k kernel.Kernel, dictionary kernel.Rows, tol float64) (*embedding, error) {
+	a, err := kernel.Gramian(k, dictionary)
+	if err != nil {
+		return nil, err
+	}
+	n := dictionary.Len()
+	l, kept, err := pivotedCholesky(a, n, tol)
+	if err != nil {
+		return nil, err
+	}
+	rows := dictionary.Select(kept)
+	return &embedding{k: k, rows: rows, kept: kept, prep: kernel.Prepare(k, rows), l: l, offered: n}, nil
+}
+
+// pivotedCholesky factors the part of a, n×n, that it keeps.
+func pivotedCholesky(a []float64, n int, tol float64) (*Cholesky, []int, error) {
+	l := make([]float64, n*n) // rows in the order of perm
+	perm, diag := make([]int, n), make([]float64, n)
+	scale := 0.0
+	for i := range n {
+		perm[i], diag[i] = i, a[i*n+i]
+		scale = max(scale, math.Abs(diag[i]))
+	}
+	m := 0
+	for ; m < n; m++ {
+		p := m
+		for i := m + 1; i < n; i++ {
+			if diag[perm[i]] > diag[perm[p]] {
+				p = i
+			}
+		}
+		if !(diag[perm[p]] > tol*scale) {
+			break
+		}
+		perm[m], perm[p] = perm[p], perm[m]
+		eliminate(l, a, perm, diag, m, n)
+	}
+	if err := checkRemainder(l, a, perm, diag, m, n, scale); err != nil {
+		return nil, nil, err
+	}
+	c := &Cholesky{n: m, stride: m, data: make([]float64, m*m)}
+	for i := range m {
+		copy(c.data[i*m:i*m+i+1], l[perm[i]*n:perm[i]*n+i+1])
+	}
+	return c, perm[:m:m], nil
+}
+
+// eliminate computes column m of the factor for pivot perm[m].
+func eliminate(l, a []float64, perm []int, diag []float64, m, n int) {
+	p := perm[m]
+	root := math.Sqrt(diag[p])
+	l[p*n+m] = root
+	for _, i := range perm[m+1:] {
+		v := a[i*n+p]
+		if m > 0 {
+			v -= dot(l[i*n:i*n+m], l[p*n:p*n+m])
+		}
+		v /= root
+		l[i*n+m] = v
+		diag[i] -= v * v
+	}
+}
+
+// checkedRest is the number of dropped points whose covariances are looked at.
+const checkedRest = 64
+
+// checkRemainder verifies that what was dropped is about 0, as it is for a
+// positive semi-definite matrix.
+func checkRemainder(l, a []float64, perm []int, diag []float64, m, n int, scale float64) error {
+	const what = "conditional variance of inducing points"
+	for r, i := range perm[m:] {
+		if diag[i] < -psdTolerance*scale {
+			return &NotPSDError{What: what, Row: i, Pivot: diag[i]}
+		}
+		for _, j := range perm[m : m+min(r, checkedRest)] {
+			v := a[i*n+j]
+			if m > 0 {
+				v -= dot(l[i*n:i*n+m], l[j*n:j*n+m])
+			}
+			if math.Abs(v) > psdTolerance*scale {
+				return &NotPSDError{What: what, Row: i, Pivot: -math.Abs(v)}
+			}
+		}
+	}
+	return nil
+}
+
+// len is m.
+func (e *embedding) len() int { return e.l.n }
+
+// embedBlock is the number of rows of one task.
+const embedBlock = 128
+
+// embed returns z, n×m, and the prior variance and residual k(x, x) − ‖z‖² ≥ 0
+// of every row. Cost n·m evaluations and n·m² operations.
+func (e *embedding) embed(x kernel.Rows, workers int) (z, prior, res []float64, err error) {
+	n := x.Len()
+	z, prior, res = make([]float64, n*e.len()), make([]float64, n), make([]float64, n)
+	err = forBlocks(n, embedBlock, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		return e.embedRows(z[i0*e.len():i1*e.len()], prior[i0:i1], res[i0:i1], x, i0, i1, s)
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return z, prior, res, nil
+}
+
+// embedRows is embed for rows i0 ≤ i < i1.
+func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch) error {
+	m := e.len()
+	if m > 0 {
+		e.prep.Fill(z, m, x, i0, i1, s)
+		if err := checkKernel(z, m, i0); err != nil {
+			return err
+		}
+		e.l.solveRowsL(z, i1-i0)
+	}
+	for r := range i1 - i0 {
+		p := e.k.Diag(x, i0+r)
+		if !isFinite(p) {
+			return &kernel.NonFiniteError{What: "k(x, x)", Row: i0 + r, Col: -1, Value: p}
+		}
+		q := norm(z[r*m : (r+1)*m])
+		if p < 0 || p-q*q < -psdTolerance*p {
+			return &NotPSDError{What: "conditional variance given the inducing points", Row: i0 + r, Pivot: min(p, p-q*q)}
+		}
+		prior[r], res[r] = p, max(p-q*q, 0)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// ShapeError reports an argument of the wrong length.
+type ShapeError struct {
+	What string // the argument
+	Got  int    // its length
+	Want int    // what the length must be
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("gp: %s has length %d, want %d", e.What, e.Got, e.Want)
+}
+
+// ValueError reports a number outside its domain, and where it stands. Index
+// is −1 for a single number.
+type ValueError struct {
+	What  string // as "y" or "noise variance"
+	Index int
+	Value float64
+	Want  string // its domain, as "> 0 and finite"
+}
+
+func (e *ValueError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("gp: %s is %v, want %s", e.What, e.Value, e.Want)
+	}
+	return fmt.Sprintf("gp: %s is %v at index %d, want %s", e.What, e.Value, e.Index, e.Want)
+}
+
+// NotPSDError reports a kernel that is not positive semi-definite on the rows
+// at hand: a pivot (a variance, up to noise) that is negative beyond rounding.
+type NotPSDError struct {
+	What   string  // the matrix or variance
+	Row    int     // the row at which it shows
+	Pivot  float64 // the negative number met there
+	Jitter float64 // the largest amount added to the diagonal in vain
+}
+
+func (e *NotPSDError) Error() string {
+	if e.Jitter > 0 {
+		return fmt.Sprintf("gp: %s is not positive definite: pivot %g at row %d, in spite of %g on the diagonal",
+			e.What, e.Pivot, e.Row, e.Jitter)
+	}
+	return fmt.Sprintf("gp: the kernel is not positive semi-definite: %s is %g at row %d", e.What, e.Pivot, e.Row)
+}
+
+// maxTarget keeps squares of targets, and sums of them, finite.
+const maxTarget = 1e150
+
+// psdTolerance is how far below 0 a variance may fall by rounding, in units
+// of the prior variance. What is below is the kernel's fault.
+const psdTolerance = 1e-6
+
+// varianceFloor times the prior variance is the least posterior variance.
+const varianceFloor = 1e-12
+
+func isFinite(v float64) bool { return v-v == 0 }
+
+// checkVariance verifies a noise variance.
+func checkVariance(v float64) error {
+	if !(v > 0) || !isFinite(v) {
+		return &ValueError{What: "noise variance", Index: -1, Value: v, Want: "> 0 and finite"}
+	}
+	return nil
+}
+
+// checkRows verifies that k reads x and that x goes with like, which may be nil.
+func checkRows(what string, k kernel.Kernel, x, like kernel.Rows) error {
+	if x == nil {
+		return fmt.Errorf("gp: %s: no rows", what)
+	}
+	if err := k.Check(x); err != nil {
+		return fmt.Errorf("gp: %s: %w", what, err)
+	}
+	if like != nil && like.Dim() != x.Dim() {
+		return fmt.Errorf("gp: %w", &kernel.DimensionError{What: what, Got: x.Dim(), Want: like.Dim()})
+	}
+	if err := kernel.CheckFinite(what, x); err != nil {
+		return fmt.Errorf("gp: %w", err)
+	}
+	return nil
+}
+
+// clampVariance bounds a posterior variance below, given the prior variance.
+// It reports a variance that is negative beyond rounding.
+func clampVariance(what string, row int, v, prior float64) (float64, error) {
+	if v < -psdTolerance*prior || prior < 0 || math.IsNaN(v) {
+		return 0, &NotPSDError{What: what, Row: row, Pivot: min(v, prior)}
+	}
+	return max(v, varianceFloor*prior), nil
+}

@@ -1,0 +1,160 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Evidence is a log marginal likelihood, or a bound of it, with its gradient.
+type Evidence struct {
+	Value float64
+	// Kernel is the gradient with respect to the logarithms of the kernel's
+	// hyper-parameters, in the order of kernel.Tunable.Parameters; nil if the
+	// kernel has none.
+	Kernel []float64
+	// Noise is the derivative with respect to log ξ².
+	Noise float64
+}
+
+// LogEvidence returns the log marginal likelihood of all observations,
+//
+//	log p(y) = −½ (y − m)ᵀA⁻¹(y − m) − ½ log det A − (n/2) log 2π,  A = K + Λ,
+//
+// without its gradient. With fitted coefficients of the mean it is the profile
+// likelihood, at its maximum over them. Cost O(n).
+func (g *Exact) LogEvidence() float64 {
+	n := g.obs.len()
+	if n == 0 {
+		return 0
+	}
+	within, _ := g.obs.withinEvidence(g.opts.NoiseVariance)
+	return within - 0.5*(dot(g.resid, g.alpha)+g.chol.LogDet()+float64(n)*log2Pi)
+}
+
+// Evidence returns [Exact.LogEvidence] with its gradient,
+//
+//	∂/∂θ = ½ tr((ααᵀ − A⁻¹) ∂A/∂θ),  α = A⁻¹(y − m)
+//
+// (Rasmussen and Williams, (5.9)), right also where the mean is fitted, since
+// the derivative with respect to its coefficients is 0. Cost O(n³ + n²p).
+func (g *Exact) Evidence() Evidence {
+	e := Evidence{Value: g.LogEvidence()}
+	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)
+	n := g.obs.len()
+	if n == 0 {
+		e.Kernel = newGradient(g.k)
+		return e
+	}
+	w := g.chol.Inverse()
+	for i := range n {
+		for j := range n {
+			w[i*n+j] = 0.5 * (g.alpha[i]*g.alpha[j] - w[i*n+j])
+		}
+	}
+	for i := range n {
+		e.Noise += w[i*n+i] * g.opts.NoiseVariance / g.obs.count[i]
+	}
+	e.Kernel = gramGradient(g.k, g.obs.x, w, g.opts.Workers)
+	return e
+}
+
+// newGradient returns zeros for the parameters of k, nil if it has none.
+func newGradient(k kernel.Kernel) []float64 {
+	if t, ok := kernel.AsTunable(k); ok {
+		return make([]float64, len(t.Parameters()))
+	}
+	return nil
+}
+
+// gradientRows is the number of rows of one task of a gradient.
+const gradientRows = 32
+
+// gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n.
+func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
+	n := x.Len()
+	return sumGradient(k, n, workers, func(t kernel.Tunable, dst []float64, i int) {
+		t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
+		for j := range i {
+			t.AddLogGrad(dst, 2*w[i*n+j], x, i, x, j)
+		}
+	})
+}
+
+// crossGradient returns Σ_ij w_ij ∂k(x_i, y_j)/∂log θ for w n×m.
+func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) []float64 {
+	m := y.Len()
+	return sumGradient(k, x.Len(), workers, func(t kernel.Tunable, dst []float64, i int) {
+		for j := range m {
+			t.AddLogGrad(dst, w[i*m+j], x, i, y, j)
+		}
+	})
+}
+
+// sumGradient adds up what f adds for every row, in an order that does not
+// depend on the number of workers.
+func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst []float64, i int)) []float64 {
+	t, ok := kernel.AsTunable(k)
+	if !ok {
+		return nil
+	}
+	p := len(t.Parameters())
+	blocks := (n + gradientRows - 1) / gradientRows
+	parts := make([]float64, blocks*p)
+	_ = forBlocks(n, gradientRows, workers, func(i0, i1 int, _ *kernel.Scratch) error {
+		b := i0 / gradientRows
+		for i := i0; i < i1; i++ {
+			f(t, parts[b*p:(b+1)*p], i)
+		}
+		return nil
+	})
+	sum := make([]float64, p)
+	for b := range blocks {
+		for j := range sum {
+			sum[j] += parts[b*p+j]
+		}
+	}
+	return sum
+}
+
+// LeaveOneOut are the predictions of every target by all others.
+type LeaveOneOut struct {
+	Mean       []float64 // of ȳ_i
+	Variance   []float64 // of ȳ_i, its noise included
+	LogDensity []float64 // log p(ȳ_i | the others)
+}
+
+// LeaveOneOut predicts every point's target ȳ_i from the other points, with
+// hyper-parameters and mean coefficients as they are (Rasmussen and Williams,
+// (5.10) to (5.12)):
+//
+//	μ_i = ȳ_i − α_i/(A⁻¹)_ii,  σ²_i = 1/(A⁻¹)_ii.
+//
+// A merged point is left out with all its repetitions. Cost O(n³).
+func (g *Exact) LeaveOneOut() LeaveOneOut {
+	n := g.obs.len()
+	inv := g.chol.Inverse()
+	out := LeaveOneOut{make([]float64, n), make([]float64, n), make([]float64, n)}
+	for i := range n {
+		v := 1 / inv[i*n+i]
+		e := g.alpha[i] * v
+		out.Mean[i], out.Variance[i] = g.obs.mean[i]-e, v
+		out.LogDensity[i] = -0.5 * (log2Pi + math.Log(v) + e*e/v)
+	}
+	return out
+}
+
+// SumLogDensity returns the log pseudo-likelihood Σ_i log p(ȳ_i | the others).
+func (l LeaveOneOut) SumLogDensity() float64 {
+	s := 0.0
+	for _, v := range l.LogDensity {
+		s += v
+	}
+	return s
+}
+
+// String sums up the evidence.
+func (e Evidence) String() string {
+	return fmt.Sprintf("log evidence %.6g, gradient %.3g, noise %.3g", e.Value, e.Kernel, e.Noise)
+}

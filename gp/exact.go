@@ -1,0 +1,310 @@
+package gp
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Options are the settings of an [Exact] posterior.
+type Options struct {
+	// NoiseVariance is ξ² > 0, in the square of the units of the targets: the
+	// total λ of thesis (6.3), not the per-sample λ of ridge regression; see
+	// the function NoiseVariance.
+	NoiseVariance float64
+	// Mean is the prior mean; the zero value is 0.
+	Mean Mean
+	// Merge keeps equal inputs as one point with a count. It changes no
+	// result but rounding; the cost falls from the number of observations to
+	// that of different inputs, but repeating a point costs a refactorisation.
+	Merge bool
+	// Workers is the number of goroutines that share a prediction or a
+	// gradient; 0 stands for runtime.GOMAXPROCS(0). It changes no bit.
+	Workers int
+}
+
+// Exact is the exact posterior of a Gaussian process given n observations with
+// Gaussian noise, thesis (6.3) and (6.4):
+//
+//	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
+//	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x)
+//
+// with Λ the noise: ξ²I, in general diag(ξ²/n_i + own noise). Below, n is the
+// number of points: of different inputs with Options.Merge, else of observations.
+//
+// Reading is safe from several goroutines at once, while nobody appends.
+type Exact struct {
+	k    kernel.Kernel
+	opts Options
+
+	obs    *observations
+	chol   *Cholesky // of K + Λ
+	jitter Jitter
+	prep   kernel.Prepared // of obs.x; nil when empty
+	mean   Mean            // with coefficients
+	resid  []float64       // ȳ − m
+	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
+}
+
+// NewExact returns the posterior of a process with kernel k given data, which
+// may be empty (the zero Data): the prior. Cost O(n³).
+//
+// Errors: [*ValueError] for a noise variance, a mean or data outside its
+// domain; [*ShapeError]; for the inputs, those of k.Check,
+// [*kernel.DimensionError] and [*kernel.NonFiniteError];
+// [*NotPSDError] for a kernel that is not positive semi-definite.
+func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
+	if k == nil {
+		return nil, errors.New("gp: no kernel")
+	}
+	if err := checkVariance(opts.NoiseVariance); err != nil {
+		return nil, err
+	}
+	if err := opts.Mean.check(data.X); err != nil {
+		return nil, err
+	}
+	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &Cholesky{}, mean: opts.Mean}
+	if err := g.Append(data); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Append adds observations. After an error the posterior is what it was. Cost
+// O(n²) for each, by bordering the Cholesky factor; O(n³) where a merged point
+// is repeated, or where the border needs more jitter. Errors: as [NewExact].
+func (g *Exact) Append(data Data) error {
+	if err := data.check(g.k, g.obs.x); err != nil {
+		return err
+	}
+	if data.len() == 0 {
+		return nil
+	}
+	if err := g.opts.Mean.check(data.X); err != nil {
+		return err
+	}
+	next := *g
+	next.obs = g.obs.clone()
+	before, changed, err := next.obs.add(data, g.opts.Merge)
+	if err != nil {
+		return err
+	}
+	grown := false
+	if !changed && before > 0 {
+		if grown, err = next.border(before); err != nil {
+			return err
+		}
+	}
+	if !grown {
+		if err := next.refactor(); err != nil {
+			return err
+		}
+	}
+	next.prep = kernel.Prepare(g.k, next.obs.x)
+	next.solve()
+	*g = next
+	return nil
+}
+
+// border grows the factor by the points from before on.
+func (g *Exact) border(before int) (bool, error) {
+	all := g.obs.x
+	fresh := all.Slice(before, all.Len())
+	cross, err := kernel.Matrix(g.k, fresh, all.Slice(0, before))
+	if err != nil {
+		return false, err
+	}
+	corner, err := kernel.Gramian(g.k, fresh)
+	if err != nil {
+		return false, err
+	}
+	q := fresh.Len()
+	for i := range q {
+		corner[i*q+i] += g.obs.noise(before+i, g.opts.NoiseVariance) + g.jitter.Amount
+	}
+	chol, ok := g.chol.grown(cross, corner, q)
+	if ok {
+		g.chol = chol
+	}
+	return ok, nil
+}
+
+// refactor computes the factor from the kernel.
+func (g *Exact) refactor() error {
+	a, err := kernel.Gramian(g.k, g.obs.x)
+	if err != nil {
+		return err
+	}
+	n := g.obs.len()
+	for i := range n {
+		a[i*n+i] += g.obs.noise(i, g.opts.NoiseVariance)
+	}
+	g.chol, g.jitter, err = NewCholesky("K + noise", a, n)
+	return err
+}
+
+// solve computes the mean's coefficients, the residuals and α. Cost O(n²).
+func (g *Exact) solve() {
+	if g.opts.Mean.fitted {
+		g.mean = g.opts.Mean.with(g.opts.Mean.leastSquares(g.obs.x, g.obs.mean, g.chol))
+	}
+	g.resid = append([]float64(nil), g.obs.mean...)
+	for i, m := range g.mean.at(g.obs.x) {
+		g.resid[i] -= m
+	}
+	g.alpha = append([]float64(nil), g.resid...)
+	g.chol.Solve(g.alpha)
+}
+
+// Kernel returns the kernel.
+func (g *Exact) Kernel() kernel.Kernel { return g.k }
+
+// NoiseVariance returns ξ².
+func (g *Exact) NoiseVariance() float64 { return g.opts.NoiseVariance }
+
+// Len returns the number of observations, repetitions included.
+func (g *Exact) Len() int { return g.obs.total }
+
+// Points returns the points in the order in which they came, without
+// repetitions if they are merged; nil if there are none.
+func (g *Exact) Points() kernel.Rows { return g.obs.x }
+
+// Counts returns the number of observations of every point.
+func (g *Exact) Counts() []float64 { return append([]float64(nil), g.obs.count...) }
+
+// Jitter returns what was added to the diagonal of K + Λ so that it has a
+// Cholesky factor: usually nothing.
+func (g *Exact) Jitter() Jitter { return g.jitter }
+
+// MeanCoefficients returns the coefficients of the prior mean, given or
+// fitted: none, the constant, or intercept and slopes.
+func (g *Exact) MeanCoefficients() []float64 { return append([]float64(nil), g.mean.coef...) }
+
+// LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the
+// observations have of the function (γ in thesis §6.4 is its maximum).
+func (g *Exact) LogDet() float64 {
+	s := g.chol.LogDet()
+	for i := range g.obs.len() {
+		s -= math.Log(g.obs.noise(i, g.opts.NoiseVariance))
+	}
+	return s
+}
+
+// predictBlock is the number of rows of one task of a prediction.
+const predictBlock = 128
+
+// Predict returns the posterior mean and variance of the function at every row
+// of x, without observation noise. The variance is at least 1e-12 of the prior
+// variance. Cost O(n²) a row. Errors: for x as in [NewExact]; [*NotPSDError]
+// for a variance that is negative beyond rounding.
+func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
+	if err := g.checkQuery(x); err != nil {
+		return nil, nil, err
+	}
+	mean, variance = g.mean.at(x), make([]float64, x.Len())
+	n := g.obs.len()
+	err = forBlocks(x.Len(), predictBlock, g.opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
+		mark := s.Mark()
+		defer s.Release(mark)
+		v := s.Floats((i1 - i0) * n)
+		if err := g.cross(v, x, i0, i1, s); err != nil {
+			return err
+		}
+		for i := i0; i < i1 && n > 0; i++ {
+			mean[i] += dot(v[(i-i0)*n:(i-i0+1)*n], g.alpha)
+		}
+		g.chol.solveRowsL(v, i1-i0)
+		for i := i0; i < i1; i++ {
+			prior := g.k.Diag(x, i)
+			r := norm(v[(i-i0)*n : (i-i0+1)*n])
+			c, err := clampVariance("posterior variance", i, prior-r*r, prior)
+			if err != nil {
+				return err
+			}
+			variance[i] = c
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return mean, variance, nil
+}
+
+func (g *Exact) checkQuery(x kernel.Rows) error {
+	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
+		return err
+	}
+	return g.mean.check(x)
+}
+
+// cross fills v, (i1−i0)×n, with K(x, X).
+func (g *Exact) cross(v []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch) error {
+	n := g.obs.len()
+	if n == 0 {
+		return nil
+	}
+	g.prep.Fill(v, n, x, i0, i1, s)
+	return checkKernel(v, n, i0)
+}
+
+// checkKernel looks for kernel values that are not finite, in rows from row0.
+func checkKernel(v []float64, cols, row0 int) error {
+	for i, kv := range v {
+		if !isFinite(kv) {
+			return &kernel.NonFiniteError{What: "K(x, X)", Row: row0 + i/cols, Col: i % cols, Value: kv}
+		}
+	}
+	return nil
+}
+
+// Covariance returns the posterior mean at the q rows of x, and their q×q joint
+// covariance, exactly symmetric, without observation noise. Cost O(qn² + q²n).
+// Errors: as [Exact.Predict].
+func (g *Exact) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
+	if err := g.checkQuery(x); err != nil {
+		return nil, nil, err
+	}
+	if cov, err = kernel.Gramian(g.k, x); err != nil {
+		return nil, nil, err
+	}
+	mean = g.mean.at(x)
+	q, n := x.Len(), g.obs.len()
+	v := make([]float64, q*n)
+	if err := g.cross(v, x, 0, q, new(kernel.Scratch)); err != nil {
+		return nil, nil, err
+	}
+	for i := 0; i < q && n > 0; i++ {
+		mean[i] += dot(v[i*n:(i+1)*n], g.alpha)
+	}
+	g.chol.solveRowsL(v, q)
+	return mean, cov, subtractGram(cov, v, q, n)
+}
+
+// subtractGram replaces cov by cov − VVᵀ with V q×n, and bounds the diagonal.
+func subtractGram(cov, v []float64, q, n int) error {
+	prior := make([]float64, q)
+	for i := range q {
+		prior[i] = cov[i*q+i]
+	}
+	if q > 0 && n > 0 {
+		syrk(cov, v, q, n, -1)
+	}
+	for i := range q {
+		var err error
+		if cov[i*q+i], err = clampVariance("posterior variance", i, cov[i*q+i], prior[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syrk adds a·VVᵀ to the symmetric matrix c, with V q×n.
+func syrk(c, v []float64, q, n int, a float64) {
+	blas64.Syrk(noTrans, a, blas64.General{Rows: q, Cols: n, Stride: n, Data: v},
+		1, blas64.Symmetric{Uplo: lower, N: q, Stride: q, Data: c})
+	mirror(c, q)
+}

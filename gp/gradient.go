@@ -1,0 +1,89 @@
+package gp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Slope is a prediction with its gradient with respect to the input.
+type Slope struct {
+	Mean, SD     float64
+	MeanGradient []float64 // ∂μ/∂x, length d
+	SDGradient   []float64 // ∂σ/∂x, length d; 0 where σ is at its floor
+}
+
+// ErrNotDifferentiable is returned where a gradient with respect to the input
+// is asked of a kernel that has none.
+var ErrNotDifferentiable = errors.New("gp: the kernel has no gradient with respect to inputs")
+
+// PredictSlope returns the prediction at row i of x with its gradient. Cost
+// O(n² + nd). Errors: as [Exact.Predict]; [ErrNotDifferentiable].
+func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
+	dk, one, err := slopeQuery(g.checkQuery, g.k, x, i)
+	if err != nil {
+		return Slope{}, err
+	}
+	n := g.obs.len()
+	kx := make([]float64, n)
+	if err := g.cross(kx, one, 0, 1, new(kernel.Scratch)); err != nil {
+		return Slope{}, err
+	}
+	mean := g.mean.at(one)[0]
+	if n > 0 {
+		mean += dot(kx, g.alpha)
+	}
+	v := append([]float64(nil), kx...)
+	g.chol.SolveL(v)
+	prior := g.k.Diag(one, 0)
+	variance, err := clampVariance("posterior variance", i, prior-norm(v)*norm(v), prior)
+	if err != nil {
+		return Slope{}, err
+	}
+	g.chol.SolveLT(v)
+	return slope(dk, one, g.obs.x, g.mean, mean, variance, prior, g.alpha, v), nil
+}
+
+// slopeQuery verifies the arguments of PredictSlope.
+func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i int) (kernel.Differentiable, kernel.Rows, error) {
+	dk, ok := kernel.AsDifferentiable(k)
+	if !ok {
+		return nil, nil, ErrNotDifferentiable
+	}
+	if x == nil || i < 0 || i >= x.Len() {
+		return nil, nil, fmt.Errorf("gp: row %d of x: out of range", i)
+	}
+	one := x.Slice(i, i+1)
+	return dk, one, check(one)
+}
+
+// slope assembles the gradients of
+//
+//	μ(x) = m(x) + k(x)ᵀα,  σ²(x) = k(x, x) − k(x)ᵀM k(x),  b = M k(x),
+//
+// with k(x) the values at the rows of centers:
+//
+//	∇μ = ∇m + Jᵀα,  ∇σ = (½ ∇k(x, x) − Jᵀb)/σ.
+func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, variance, prior float64, alpha, b []float64) Slope {
+	d := x.Dim()
+	s := Slope{Mean: mean, SD: math.Sqrt(variance),
+		MeanGradient: make([]float64, d), SDGradient: make([]float64, d)}
+	m.addGrad(s.MeanGradient)
+	for j := range alpha {
+		k.AddInputGrad(s.MeanGradient, alpha[j], x, 0, centers, j)
+	}
+	if variance <= varianceFloor*prior {
+		return s
+	}
+	// d k(x, x)/dx is twice the gradient in the first input.
+	k.AddInputGrad(s.SDGradient, 1, x, 0, x, 0)
+	for j := range b {
+		k.AddInputGrad(s.SDGradient, -b[j], x, 0, centers, j)
+	}
+	for c := range s.SDGradient {
+		s.SDGradient[c] /= s.SD
+	}
+	return s
+}

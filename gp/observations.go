@@ -1,0 +1,228 @@
+package gp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Data is what was observed: inputs X, n×d, and targets Y, n. Noise, if not
+// nil, has for every target a variance of its own, added to the noise variance
+// of the process: the square of a standard error, for instance. Its length is
+// n and its entries are ≥ 0.
+type Data struct {
+	X     kernel.Rows
+	Y     []float64
+	Noise []float64
+}
+
+// len is the number of observations.
+func (d Data) len() int { return len(d.Y) }
+
+// check verifies data to be added to rows like x.
+func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
+	if d.X == nil {
+		if len(d.Y) > 0 || len(d.Noise) > 0 {
+			return &ShapeError{What: "y", Got: len(d.Y), Want: 0}
+		}
+		return nil
+	}
+	if d.X.Len() != len(d.Y) {
+		return &ShapeError{What: "y", Got: len(d.Y), Want: d.X.Len()}
+	}
+	if d.Noise != nil && len(d.Noise) != len(d.Y) {
+		return &ShapeError{What: "noise", Got: len(d.Noise), Want: len(d.Y)}
+	}
+	if err := checkRows("x", k, d.X, x); err != nil {
+		return err
+	}
+	for i, y := range d.Y {
+		if err := checkTarget(i, y); err != nil {
+			return err
+		}
+	}
+	for i, v := range d.Noise {
+		if !(v >= 0) || v > maxTarget {
+			return &ValueError{What: "noise", Index: i, Value: v, Want: "a variance ≥ 0, ≤ 1e150"}
+		}
+	}
+	return nil
+}
+
+func checkTarget(i int, y float64) error {
+	if !(math.Abs(y) <= maxTarget) {
+		return &ValueError{What: "y", Index: i, Value: y, Want: "finite, |y| ≤ 1e150"}
+	}
+	return nil
+}
+
+// observations are unique points with the statistics of their targets:
+// repeated targets of point i count as one target ȳ_i with noise ξ²/n_i, which
+// changes neither mean nor variance of the posterior (thesis, §7.1.2, uses it
+// for min(A, t)). Observations with noise of their own are not merged.
+type observations struct {
+	x       kernel.Rows // u×d; nil when empty
+	count   []float64   // n_i ≥ 0
+	mean    []float64   // ȳ_i
+	scatter []float64   // Σ_j (y_ij − ȳ_i)²
+	extra   []float64   // own noise
+	keys    map[string]int
+	total   int // Σ n_i
+}
+
+// clone returns a copy that can be added to.
+func (o *observations) clone() *observations {
+	c := *o
+	c.count, c.mean = slices.Clone(o.count), slices.Clone(o.mean)
+	c.scatter, c.extra = slices.Clone(o.scatter), slices.Clone(o.extra)
+	if o.keys != nil {
+		c.keys = make(map[string]int, len(o.keys))
+		for k, v := range o.keys {
+			c.keys[k] = v
+		}
+	}
+	return &c
+}
+
+// len is the number of unique points u.
+func (o *observations) len() int { return len(o.count) }
+
+// locate finds the point of each row, appending new points (without targets)
+// for those that have none. Where merge is false, or extra is not nil and
+// positive, each row is a point of its own.
+func (o *observations) locate(x kernel.Rows, extra []float64, merge bool) ([]int, error) {
+	n := x.Len()
+	at := make([]int, n)
+	var fresh []int
+	for i := range n {
+		own := 0.0
+		if extra != nil {
+			own = extra[i]
+		}
+		key, ok := rowKey(x, i)
+		if ok && merge && own == 0 {
+			if p, found := o.keys[key]; found {
+				at[i] = p
+				continue
+			}
+			if o.keys == nil {
+				o.keys = map[string]int{}
+			}
+			o.keys[key] = o.len()
+		}
+		at[i] = o.len()
+		fresh = append(fresh, i)
+		o.count, o.mean = append(o.count, 0), append(o.mean, 0)
+		o.scatter, o.extra = append(o.scatter, 0), append(o.extra, own)
+	}
+	if len(fresh) == 0 {
+		return at, nil
+	}
+	rows := x.Select(fresh)
+	if o.x == nil {
+		o.x = rows
+		return at, nil
+	}
+	grown, err := o.x.Concat(rows)
+	if err != nil {
+		return nil, fmt.Errorf("gp: x: %w", err)
+	}
+	o.x = grown
+	return at, nil
+}
+
+// observe adds a target to point i, by Welford's recursion.
+func (o *observations) observe(i int, y float64) {
+	o.total++
+	o.count[i]++
+	d := y - o.mean[i]
+	o.mean[i] += d / o.count[i]
+	o.scatter[i] += d * (y - o.mean[i])
+}
+
+// add adds validated data and returns the number of points before, and
+// whether a point of before has changed.
+func (o *observations) add(d Data, merge bool) (before int, changed bool, err error) {
+	before = o.len()
+	if d.len() == 0 {
+		return before, false, nil
+	}
+	at, err := o.locate(d.X, d.Noise, merge)
+	if err != nil {
+		return before, false, err
+	}
+	for i, p := range at {
+		o.observe(p, d.Y[i])
+		changed = changed || p < before
+	}
+	return before, changed, nil
+}
+
+// noise returns Λ_i = ξ²/n_i + own noise, of points with n_i > 0.
+func (o *observations) noise(i int, noiseVariance float64) float64 {
+	return noiseVariance/o.count[i] + o.extra[i]
+}
+
+// withinEvidence is what the repetitions add to the log marginal likelihood of
+// the means ȳ, and its derivative with respect to log ξ²:
+//
+//	log N(y | 0, K + ξ²I) = log N(ȳ | 0, K + diag(ξ²/n_i))
+//	    − ½ Σ_i [(n_i − 1) log 2πξ² + log n_i + Σ_j (y_ij − ȳ_i)²/ξ²].
+func (o *observations) withinEvidence(noiseVariance float64) (value, slope float64) {
+	for i, n := range o.count {
+		if n <= 1 {
+			continue
+		}
+		s := o.scatter[i] / noiseVariance
+		value -= 0.5 * ((n-1)*(log2Pi+math.Log(noiseVariance)) + math.Log(n) + s)
+		slope -= 0.5 * (n - 1 - s)
+	}
+	return value, slope
+}
+
+// rowKey identifies row i by its value, if its type is one whose values the
+// package can compare: dense and sparse numbers, strings and integers.
+func rowKey(x kernel.Rows, i int) (string, bool) {
+	switch p := x.(type) {
+	case interface{ Row(int) []float64 }:
+		return floatsKey(p.Row(i)), true
+	case interface{ Row(int) []float32 }:
+		return floatsKey(p.Row(i)), true
+	case interface {
+		Row(int) ([]int32, []float64)
+	}:
+		return sparseKey(p.Row(i))
+	case interface {
+		Row(int) ([]int32, []float32)
+	}:
+		return sparseKey(p.Row(i))
+	case interface{ Row(int) string }:
+		return p.Row(i), true
+	case interface{ Row(int) int }:
+		return fmt.Sprint(p.Row(i)), true
+	}
+	return "", false
+}
+
+func floatsKey[T kernel.Float](row []T) string {
+	b := make([]byte, 0, 8*len(row))
+	for _, v := range row {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)+0)) // −0 + 0 is 0
+	}
+	return string(b)
+}
+
+func sparseKey[T kernel.Float](col []int32, val []T) (string, bool) {
+	b := make([]byte, 0, 12*len(col))
+	for k, c := range col {
+		if val[k] == 0 {
+			continue
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(c))
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(val[k])))
+	}
+	return string(b), true
+}

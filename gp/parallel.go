@@ -1,0 +1,48 @@
+package gp
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// forBlocks calls f for consecutive blocks of at most size of the numbers
+// 0 … n−1, concurrently, and returns the error of the first block at fault.
+// The blocks do not depend on the number of workers, so that neither do
+// results that f writes to places of their own.
+func forBlocks(n, size, workers int, f func(i0, i1 int, s *kernel.Scratch) error) error {
+	blocks := (n + size - 1) / size
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = min(workers, blocks)
+	errs := make([]error, blocks)
+	if workers <= 1 {
+		var s kernel.Scratch
+		for b := range blocks {
+			if err := f(b*size, min((b+1)*size, n), &s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			var s kernel.Scratch
+			for b := int(next.Add(1)) - 1; b < blocks; b = int(next.Add(1)) - 1 {
+				errs[b] = f(b*size, min((b+1)*size, n), &s)
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

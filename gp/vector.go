@@ -1,0 +1,42 @@
+package gp
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
+
+func dot(x, y []float64) float64 { return blas64.Dot(vec(x), vec(y)) }
+
+// axpy adds a·x to y.
+func axpy(a float64, x, y []float64) { blas64.Axpy(a, vec(x), vec(y)) }
+
+func norm(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return blas64.Nrm2(vec(x))
+}
+
+// log2Pi is log 2π.
+var log2Pi = math.Log(2 * math.Pi)
+
+const (
+	noTrans = blas.NoTrans
+	lower   = blas.Lower
+)
+
+// gemv sets dst = A·x for A r×c.
+func gemv(dst, a, x []float64, r, c int) {
+	if r == 0 {
+		return
+	}
+	if c == 0 {
+		clear(dst[:r])
+		return
+	}
+	blas64.Gemv(noTrans, 1, blas64.General{Rows: r, Cols: c, Stride: c, Data: a}, vec(x), 0, vec(dst[:r]))
+}
