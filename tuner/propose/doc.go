@@ -43,8 +43,8 @@
 //
 // # Costs
 //
-// A suggestion costs O(parameters + conditions): about 0.3 µs each for sobol and
-// random, at any number of trials. The digest of a finite space takes some 40
+// A suggestion costs O(parameters + conditions), some 0.3 µs a parameter, and a µs
+// for a random stream, at any number of trials. The digest of a finite space takes some 40
 // bytes a trial, and reads each trial once. A grid is compiled once; a cell is
 // found from its number in O(parameters·log values), and nothing is listed but
 // the values of single parameters. Conditions on several parents can make

@@ -343,6 +343,49 @@ func TestGoldenSuggestions(t *testing.T) {
 	}
 }
 
+// The limits of package space: 1,000 parameters, 10,000 values.
+func TestLargestSpaces(t *testing.T) {
+	var floats, values = []space.Parameter{}, []space.Value{}
+	for i := range space.MaxParameters {
+		floats = append(floats, space.NewFloat(fmt.Sprint("x", i), 0, 1))
+	}
+	for i := range int64(space.MaxValues) {
+		values = append(values, space.Int(i))
+	}
+	for _, parameters := range [][]space.Parameter{floats, {space.NewCategorical("k", values...)}} {
+		sp, err := space.New(parameters...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, proposer := range []string{Sobol, Random, Grid} {
+			c := study.Component{Name: proposer}
+			if proposer == Grid {
+				c.Options = `{"points": 1}`
+			}
+			spec := specOf(sp, 1)
+			l := newLab(t, spec)
+			l.ask(must(t, c, spec), 5)
+			if l.s.Trials() == 0 {
+				t.Errorf("%s: no suggestion for %d parameters", proposer, len(parameters))
+			}
+		}
+	}
+}
+
+// Options of any text are taken or refused, never a panic.
+func FuzzNew(f *testing.F) {
+	f.Add(Grid, `{"points": 3, "order": "lexicographic", "levels": {"n": 2, "x": 1}}`)
+	f.Add(Sobol, ``)
+	sp := parse(f, spaces["mixed"])
+	f.Fuzz(func(t *testing.T, name, options string) {
+		spec := specOf(sp, 1)
+		p, err := New(study.Component{Name: name, Options: options}, spec)
+		if err == nil {
+			newLab(t, spec).ask(p, 2)
+		}
+	})
+}
+
 func TestFaultyComponents(t *testing.T) {
 	spec := specOf(parse(t, spaces["mixed"]), 1)
 	for _, test := range []struct{ name, options, want string }{

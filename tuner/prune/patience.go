@@ -20,8 +20,9 @@ type PatienceOptions struct {
 	// may go by without improvement. Take what the longest plateau of a good trial
 	// lasts.
 	PatienceSteps int64
-	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0) is what
-	// a value must be better by to count as an improvement on the best before it.
+	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0): a
+	// value that is better than the best before it by more than this is an
+	// improvement.
 	MinDelta float64
 	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
 	// be stopped.

@@ -148,7 +148,7 @@ func (p *patience) slow(history []study.Trial, n int) bool {
 	}
 	best, since, last := math.Inf(1), values[0].step, values[len(values)-1].step
 	for _, x := range values {
-		if best-x.loss > p.delta {
+		if x.loss < best-p.delta {
 			best, since = x.loss, x.step
 		}
 	}
