@@ -1,0 +1,84 @@
+package sketch
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// BLESSR is BLESS by rejection, without repeated draws, Algorithm 4 of the
+// thesis. Every row enters U_h with probability β_h = min(1, q₂κ²/(λ_h n)); of
+// these a row stays with probability p/β_h, where p = min(β_h, q₂ℓ̃) by the score
+// at λ_h (not λ_{h−1}, as printed) from the dictionary before. A = p.
+//
+// Cost, whatever n is: (q₂κ²/λ)·M evaluations, times M operations. At equal
+// size its scores vary less than those of BLESS.
+type BLESSR struct {
+	// Step is q > 1, the factor between the λ_h; 0 stands for 2.
+	Step float64
+	// Oversampling is q₂ > 0, the points per unit of effective dimension, and
+	// the candidates per κ²/λ_h; 0 stands for 3.
+	Oversampling float64
+	// Start is λ_0; 0 stands for κ².
+	Start float64
+	// Bound is κ² ≥ k(x, x); 0 stands for the kernel's own, which must be
+	// finite then.
+	Bound float64
+	// MaxPoints ends the path as in [BLESS].
+	MaxPoints int
+	// Workers is the number of goroutines; 0 stands for one per processor.
+	Workers int
+}
+
+// Sample reads the candidates only: about 2q₂κ²/λ rows, in one pass if the
+// source is not resident; see [Sampler]. Levels on the way may be empty, the
+// last is not.
+func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
+	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints}, b.Workers)
+	if err != nil {
+		return nil, err
+	}
+	q2, err := orDefault("BLESSR", "Oversampling", b.Oversampling, defaultOversampling, 0)
+	if err != nil {
+		return nil, err
+	}
+	n := src.Len()
+	candidates, betas := make([][]int, len(p.lambdas)), make([]float64, len(p.lambdas))
+	for h, lambda := range p.lambdas {
+		betas[h] = min(1, q2*bound/Ridge(lambda, n))
+		candidates[h] = thin(n, betas[h], rng)
+	}
+	if last := len(candidates) - 1; len(candidates[last]) == 0 {
+		candidates[last] = []int{rng.IntN(n)}
+		betas[last] = 1 / float64(n)
+	}
+	if err := p.gather(ctx, candidates); err != nil {
+		return nil, err
+	}
+	return p.walk(ctx, func(h int, before Level) (Level, error) {
+		u, beta := candidates[h], betas[h]
+		if len(u) == 0 {
+			return Level{}, nil
+		}
+		scores, err := p.scores(ctx, before, p.lambdas[h], u)
+		if err != nil {
+			return Level{}, err
+		}
+		return reject(u, scores, q2, beta, h == len(betas)-1, rng), nil
+	})
+}
+
+// reject is lines 9 to 13: of the candidates u, each of which was there with
+// probability beta, it keeps some so that they are there with probability
+// p = min(beta, q₂ℓ̃). If there must be one and is none, it draws one.
+func reject(u []int, scores []float64, q2, beta float64, must bool, rng *rand.Rand) Level {
+	at, weights := include(scores, q2/beta, rng)
+	if len(at) == 0 && must {
+		at, weights = drawOne(scores, rng)
+	}
+	for j := range weights {
+		weights[j] *= beta
+	}
+	return Level{Indices: pick(u, at), Weights: weights, EffectiveDimension: sum(scores) / beta}
+}

@@ -1,0 +1,110 @@
+package sketch
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// workspace is the memory of one goroutine.
+type workspace struct {
+	kernel.Scratch
+	tile  []float64
+	block kernel.Rows
+}
+
+// floats returns n numbers of unspecified value, the same memory every time.
+func (w *workspace) floats(n int) []float64 {
+	if cap(w.tile) < n {
+		w.tile = make([]float64, n)
+	}
+	return w.tile[:n]
+}
+
+// blocks is one pass over a source, shared by several goroutines. Of several
+// errors that of the first row remains.
+type blocks struct {
+	mu      sync.Mutex
+	reader  *reader
+	size    int
+	stop    bool
+	err     error
+	errRow  int
+	crashed any
+}
+
+// eachBlock calls f for all rows of src, in blocks of size rows, from several
+// goroutines (workers, or as many as there are processors if that is 0). f is
+// given the number of the block's first row.
+func eachBlock(ctx context.Context, k kernel.Kernel, src kernel.Source, size, workers int, f func(w *workspace, row int, x kernel.Rows) error) error {
+	r, err := openReader(ctx, k, src)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	b := &blocks{reader: r, size: size}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = max(1, min(workers, (src.Len()+size-1)/size))
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { b.work(ctx, f) })
+	}
+	wg.Wait()
+	if b.crashed != nil {
+		panic(b.crashed)
+	}
+	return b.err
+}
+
+func (b *blocks) work(ctx context.Context, f func(w *workspace, row int, x kernel.Rows) error) {
+	defer func() {
+		if r := recover(); r != nil { // of a caller's kernel: handed on to the caller
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.crashed, b.stop = r, true
+		}
+	}()
+	w := new(workspace)
+	for {
+		x, row, ok := b.take(ctx, w)
+		if !ok {
+			return
+		}
+		if err := f(w, row, x); err != nil {
+			b.mu.Lock()
+			b.fail(row, err)
+			b.mu.Unlock()
+			return
+		}
+	}
+}
+
+func (b *blocks) take(ctx context.Context, w *workspace) (kernel.Rows, int, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stop {
+		return nil, 0, false
+	}
+	x, row, err := b.reader.next(ctx, b.size, w.block)
+	if err != nil {
+		b.fail(row, err)
+		return nil, 0, false
+	}
+	if x == nil {
+		b.stop = true
+		return nil, 0, false
+	}
+	w.block = x
+	return x, row, true
+}
+
+func (b *blocks) fail(row int, err error) {
+	if b.err == nil || row < b.errRow {
+		b.err, b.errRow = err, row
+	}
+	b.stop = true
+}

@@ -1,0 +1,82 @@
+// Package sketch replaces a large kernel matrix by a small part of it, chosen
+// well: leverage scores, the samplers that go by them, the Nyström embedding;
+// and by random features.
+//
+// # Leverage scores
+//
+// K is the n×n kernel matrix of the rows of a source. λ is per sample, so that
+// what is added to K is λn (see [Ridge] for the other convention, of Gaussian
+// processes). The score of row i and the effective dimension are
+//
+//	ℓ(i, λ) = (K(K + λnI)⁻¹)_ii       d_eff(λ) = Σ_i ℓ(i, λ)             (5.1)
+//
+// A [Dictionary] is a weighted subset J of the rows with
+//
+//	Σ_{j∈J} A_j⁻¹ k_j k_jᵀ ≈ Σ_i k_i k_iᵀ
+//
+// and stands for all of them: its [Generator] approximates every score by
+//
+//	ℓ̃_J(x, λ) = (k(x, x) − ‖L⁻¹k_J(x)‖²)/(λn),  LLᵀ = K_JJ + λnA         (5.3)
+//
+// J = [n] and A = I give ℓ itself, J = ∅ gives k(x, x)/(λn).
+//
+// # Samplers
+//
+// Each is a [Sampler], a plain value whose zero value is ready to use:
+//
+//	                    how it chooses                        evaluations
+//	Uniform             M rows, all alike                     0
+//	ExactRLS            by ℓ itself                           n²
+//	TwoPass             by ℓ̃ of a uniform J of 1/λ rows       n/λ
+//	RecursiveRLS        by ℓ̃ of half the rows, recursively    n·d_eff
+//	SQUEAK              adds blocks, shrinks, in one pass      n·d_eff
+//	BLESS  (Alg. 3)     along λ_0 > λ_1 > … > λ_H = λ,         d_eff/λ
+//	BLESSR (Alg. 4)     from 1/λ_h uniform rows each           d_eff/λ
+//	PosteriorVariance   by given variances (BKB, Alg. 5)       0
+//
+// BLESS and BLESSR do not look at all rows: their cost does not depend on n,
+// and they return the dictionaries of the whole path λ_0 … λ_H.
+//
+// # Features
+//
+// [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A
+// [FeatureMap] gives φ(x) with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone:
+// [NewFourier], [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU],
+// [NewGaussianSketch], each of which states its kernel.
+//
+// # Sources
+//
+// The equations and algorithms are those of L. Carratino, Scaling kernel methods
+// (thesis), chapter 5 (Rudi, Calandriello, Carratino, Rosasco, On fast leverage
+// score sampling and optimal learning, NeurIPS 2018) and section 3.1. Where the
+// print is in error we do as follows, and sketch_paper_test.go shows why:
+//
+//   - Algorithms 3 and 4: H is rounded up and the path is geometric exactly
+//     to λ; R_h ≤ n, and R_h = n stands for all rows, once each; M_h ≥ 1.
+//   - Algorithm 4, line 10 scores at λ_h, not λ_{h−1}, which under-samples by
+//     up to q; U_h and J_h may be empty on the way.
+//   - §5.1.5: ℓ(i, λ_h) ≤ (λ_{h−1}/λ_h) ℓ(i, λ_{h−1}), not its inverse.
+//   - (5.22): the weights of FALKON are 1/A_j, without another n/M.
+//   - (3.3) and Example 1: features have the factor 1/√M; cosines √2, and
+//     frequencies of variance 1/σ².
+//
+// # Invariants
+//
+//   - All random numbers come from the caller's generator, in an order that
+//     depends on nothing else: results repeat bit for bit, for any number of
+//     workers, and whether the source is resident or streamed.
+//   - Indices of a dictionary increase strictly and weights are positive and
+//     finite; repeated draws are merged, which changes no score.
+//   - Scores lie in (0, 1]; 0 only where k(x, x) = 0.
+//   - The score of a row does not depend on the rows beside it.
+//   - Feature j of a map depends on (seed, j) alone: larger maps contain the
+//     smaller ones, up to the factor 1/√M.
+//   - Data at fault (NaN, a wrong dimension, λ ≤ 0, nothing to choose from) is a
+//     typed error that says what and where.
+//
+// # Costs
+//
+// A generator of M points costs M² evaluations and M³/3 operations, and M
+// evaluations and M² operations per score; memory M². With q = 2, BLESS costs
+// (q₁κ²/λ)·M² in all.
+package sketch

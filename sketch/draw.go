@@ -1,0 +1,159 @@
+package sketch
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// choose returns min(m, n) different numbers below n, increasing, every set
+// alike. Cost O(m), not O(n), when m is far below n.
+func choose(n, m int, rng *rand.Rand) []int {
+	if m >= n {
+		return upTo(n)
+	}
+	if m > n/3 {
+		return prefix(rng.Perm(n), m)
+	}
+	// Floyd's method (Bentley and Floyd, Programming Pearls, 1987).
+	taken := make(map[int]bool, m)
+	out := make([]int, 0, m)
+	for top := n - m; top < n; top++ {
+		i := rng.IntN(top + 1)
+		if taken[i] {
+			i = top
+		}
+		taken[i] = true
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// prefix returns the first m elements of perm, sorted.
+func prefix(perm []int, m int) []int {
+	out := slices.Clone(perm[:m])
+	slices.Sort(out)
+	return out
+}
+
+// thin returns every number below n independently with probability p,
+// increasing. It draws the gaps between them, so that the cost is O(np + 1).
+func thin(n int, p float64, rng *rand.Rand) []int {
+	if p >= 1 {
+		return upTo(n)
+	}
+	var out []int
+	scale := math.Log1p(-p) // P(gap ≥ g) = (1−p)^g
+	for at := 0.0; ; at++ {
+		at += math.Floor(math.Log(1-rng.Float64()) / scale)
+		if !(at < float64(n)) {
+			return out
+		}
+		out = append(out, int(at))
+	}
+}
+
+// Include keeps every i independently with probability
+// p_i = min(1, oversampling·score_i) and returns the indices kept, increasing,
+// with their weights A = p. It draws one number per score, whatever comes out.
+//
+// It keeps at least one: should it be none, one is drawn in proportion to its
+// score, with the weight of a single draw, score/Σ scores. That makes the
+// estimate Σ A⁻¹kkᵀ too large on average by a factor 1 + exp(−Σp) at most.
+//
+// Scores must be ≥ 0 and finite and oversampling positive, else it returns a
+// [*ParameterError]; without scores an [*EmptyError].
+func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []int, weights []float64, err error) {
+	if err := checkPositive("Include", "oversampling", oversampling); err != nil {
+		return nil, nil, err
+	}
+	if len(scores) == 0 {
+		return nil, nil, &EmptyError{What: "list of scores"}
+	}
+	for _, s := range scores {
+		if !(s >= 0) || math.IsInf(s, 0) {
+			return nil, nil, &ParameterError{What: "Include", Parameter: "scores", Value: s, Want: "≥ 0 and finite"}
+		}
+	}
+	indices, weights = include(scores, oversampling, rng)
+	if len(indices) == 0 {
+		indices, weights = drawOne(scores, rng)
+	}
+	return indices, weights, nil
+}
+
+// include is Include without the last resort.
+func include(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
+	for i, s := range scores {
+		if p := min(1, q*s); rng.Float64() < p {
+			indices, weights = append(indices, i), append(weights, p)
+		}
+	}
+	return indices, weights
+}
+
+// drawOne draws one index in proportion to its score.
+func drawOne(scores []float64, rng *rand.Rand) (indices []int, weights []float64) {
+	c := cumulative(scores)
+	i := c.draw(rng)
+	return []int{i}, []float64{c.probability(i)}
+}
+
+// distribution is a cumulative sum of weights ≥ 0 over 0 … n−1, uniform if
+// they are all 0.
+type distribution []float64
+
+func cumulative(weights []float64) distribution {
+	c := make(distribution, len(weights))
+	total := 0.0
+	for i, w := range weights {
+		total += w
+		c[i] = total
+	}
+	if total == 0 {
+		for i := range c {
+			c[i] = float64(i + 1)
+		}
+	}
+	return c
+}
+
+func (c distribution) total() float64 { return c[len(c)-1] }
+
+// probability is exact for the way draw works.
+func (c distribution) probability(i int) float64 {
+	if i == 0 {
+		return c[0] / c.total()
+	}
+	return (c[i] - c[i-1]) / c.total()
+}
+
+// draw returns i with probability(i).
+func (c distribution) draw(rng *rand.Rand) int {
+	u := rng.Float64() * c.total() // may round up to the total
+	return min(sort.Search(len(c), func(i int) bool { return c[i] > u }), len(c)-1)
+}
+
+// counted returns the different values of a, increasing, and how often each
+// occurs.
+func counted(a []int) (values, counts []int) {
+	a = slices.Clone(a)
+	slices.Sort(a)
+	for i, v := range a {
+		if i == 0 || v != a[i-1] {
+			values, counts = append(values, v), append(counts, 0)
+		}
+		counts[len(counts)-1]++
+	}
+	return values, counts
+}

@@ -1,0 +1,79 @@
+package sketch
+
+import "fmt"
+
+// ParameterError reports a number outside its domain.
+type ParameterError struct {
+	What      string // whose parameter, as "BLESS"
+	Parameter string // its name, as "Lambda"
+	Value     float64
+	Want      string // its domain, as "> 0 and finite"
+}
+
+func (e *ParameterError) Error() string {
+	return fmt.Sprintf("sketch: %s: %s is %v, want %s", e.What, e.Parameter, e.Value, e.Want)
+}
+
+// EmptyError reports that something without any row was to be sampled from.
+type EmptyError struct{ What string }
+
+func (e *EmptyError) Error() string { return fmt.Sprintf("sketch: %s is empty", e.What) }
+
+// BudgetError reports a budget that not even the coarsest dictionary meets.
+type BudgetError struct {
+	Budget, Points int // what was allowed, the fewest points at hand
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("sketch: a budget of %d points, but the smallest dictionary has %d", e.Budget, e.Points)
+}
+
+// FactorizationError reports a matrix K_JJ + λnA that is not positive definite
+// even after the largest jitter: the kernel is not positive semi-definite.
+type FactorizationError struct {
+	Size   int
+	Jitter float64 // the last one tried
+}
+
+func (e *FactorizationError) Error() string {
+	return fmt.Sprintf("sketch: kernel matrix of %d points is not positive definite, even with %g added to its diagonal", e.Size, e.Jitter)
+}
+
+// FeatureError reports a kernel that a random feature map does not converge to,
+// or a [FeatureSpec] that describes no map.
+type FeatureError struct {
+	Map    Family
+	Reason string
+}
+
+func (e *FeatureError) Error() string {
+	return fmt.Sprintf("sketch: %s features: %s", e.Map, e.Reason)
+}
+
+// isPositive is false for NaN and infinities.
+func isPositive(v float64) bool { return v > 0 && v-v == 0 }
+
+func checkPositive(what, parameter string, v float64) error {
+	if !isPositive(v) {
+		return &ParameterError{What: what, Parameter: parameter, Value: v, Want: "> 0 and finite"}
+	}
+	return nil
+}
+
+// orDefault returns v, or def for the zero value, if that is at least min.
+func orDefault(what, parameter string, v, def, min float64) (float64, error) {
+	if v == 0 {
+		return def, nil
+	}
+	if !(v >= min) || !isPositive(v) {
+		return 0, &ParameterError{What: what, Parameter: parameter, Value: v, Want: fmt.Sprintf("≥ %g and finite, or 0 for %g", min, def)}
+	}
+	return v, nil
+}
+
+func checkCount(what, parameter string, n int) error {
+	if n < 0 {
+		return &ParameterError{What: what, Parameter: parameter, Value: float64(n), Want: "≥ 0"}
+	}
+	return nil
+}

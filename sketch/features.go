@@ -1,0 +1,188 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// FeatureMap is a random map φ from inputs in ℝᵈ to ℝᴹ with
+//
+//	E φ(x)ᵀφ(y) = k(x, y),
+//
+// φ(x) = (1/√M)(ψ_1(x), …, ψ_M(x)). The error of φ(x)ᵀφ(y) falls as M^{−1/2}.
+//
+// ψ_j depends on the seed and j alone: a map with more features begins, up to
+// the factor 1/√M, with those of a map with fewer. The Spec, a few numbers,
+// builds the map again. A FeatureMap is immutable and safe for concurrent use.
+type FeatureMap interface {
+	// Dim returns d.
+	Dim() int
+	// Features returns M.
+	Features() int
+	// Kernel returns the kernel k to which φ(x)ᵀφ(y) converges.
+	Kernel() kernel.Kernel
+	// Apply sets row i of dst, x.Len()×M row-major, to φ(x_i). Rows are dense
+	// or sparse; a row's features do not depend on the rows beside it. Errors:
+	// [*kernel.ShapeError], [*kernel.TypeError], [*kernel.DimensionError],
+	// [*kernel.NonFiniteError].
+	Apply(dst []float64, x kernel.Rows) error
+	// Spec returns what [NewFeatures] makes an equal map of.
+	Spec() FeatureSpec
+}
+
+// Family names a kind of feature map.
+type Family string
+
+// The families; see the constructors of the same names.
+const (
+	Fourier        Family = "fourier"
+	FourierCosine  Family = "fourier_cosine"
+	Orthogonal     Family = "orthogonal"
+	Fastfood       Family = "fastfood"
+	ReLU           Family = "relu"
+	GaussianSketch Family = "gaussian_sketch"
+)
+
+// FeatureSpec describes a feature map, as JSON or otherwise.
+type FeatureSpec struct {
+	Family   Family      `json:"family"`
+	Kernel   kernel.Spec `json:"kernel"`
+	Dim      int         `json:"dim"`
+	Features int         `json:"features"`
+	Seed     uint64      `json:"seed"`
+}
+
+// NewFeatures builds the map that spec describes. Errors: [*FeatureError],
+// [*ParameterError], those of [kernel.New].
+func NewFeatures(spec FeatureSpec) (FeatureMap, error) {
+	k, err := kernel.New(spec.Kernel, nil)
+	if err != nil {
+		return nil, err
+	}
+	d, m, seed := spec.Dim, spec.Features, spec.Seed
+	switch spec.Family {
+	case Fourier:
+		return NewFourier(k, d, m, seed)
+	case FourierCosine:
+		return NewFourierCosine(k, d, m, seed)
+	case Orthogonal:
+		return NewOrthogonal(k, d, m, seed)
+	case Fastfood:
+		return NewFastfood(k, d, m, seed)
+	case ReLU:
+		return NewReLU(k, d, m, seed)
+	case GaussianSketch:
+		return NewGaussianSketch(k, d, m, seed)
+	}
+	return nil, &FeatureError{Map: spec.Family, Reason: "no such family"}
+}
+
+// target is the kernel of a map, taken apart: amplitude² times a base kernel of
+// x/ℓ.
+type target struct {
+	FeatureSpec
+	kernel    kernel.Kernel
+	base      kernel.Spec
+	amplitude float64
+}
+
+// newTarget checks what every map is given. families are the base kernels that
+// it can converge to.
+func newTarget(family Family, k kernel.Kernel, d, m int, seed uint64, families ...string) (target, error) {
+	t := target{
+		FeatureSpec: FeatureSpec{Family: family, Kernel: k.Spec(), Dim: d, Features: m, Seed: seed},
+		kernel:      k, base: k.Spec(), amplitude: 1,
+	}
+	if d < 1 {
+		return t, &ParameterError{What: string(family), Parameter: "Dim", Value: float64(d), Want: "≥ 1"}
+	}
+	if m < 1 {
+		return t, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "≥ 1"}
+	}
+	for t.base.Name == "scaled" && len(t.base.Parts) == 1 {
+		t.amplitude *= math.Sqrt(t.base.Params["factor"])
+		t.base = t.base.Parts[0]
+	}
+	known := false
+	for _, name := range families {
+		known = known || name == t.base.Name
+	}
+	if !known {
+		return t, &FeatureError{Map: family, Reason: fmt.Sprintf("they do not converge to the %s kernel, but to %v", t.base.Name, families)}
+	}
+	if n := len(t.base.LengthScales); n != 1 && n != d {
+		return t, &FeatureError{Map: family, Reason: fmt.Sprintf("%d length scales for %d coordinates", n, d)}
+	}
+	return t, nil
+}
+
+// lengthScale returns ℓ_c.
+func (t *target) lengthScale(c int) float64 {
+	if len(t.base.LengthScales) == 1 {
+		return t.base.LengthScales[0]
+	}
+	return t.base.LengthScales[c]
+}
+
+// Dim returns d.
+func (t *target) Dim() int { return t.FeatureSpec.Dim }
+
+// Features returns M.
+func (t *target) Features() int { return t.FeatureSpec.Features }
+
+// Kernel returns the limit.
+func (t *target) Kernel() kernel.Kernel { return t.kernel }
+
+// Spec returns the map's description.
+func (t *target) Spec() FeatureSpec { return t.FeatureSpec }
+
+// scale is the factor of every feature with E ψ_jψ_j' = share·k: amplitude/√M
+// for share = 1.
+func (t *target) scale(share float64) float64 {
+	return t.amplitude / math.Sqrt(float64(t.FeatureSpec.Features)*share)
+}
+
+// checkApply verifies the arguments of Apply and returns a way to read rows.
+func (t *target) checkApply(dst []float64, x kernel.Rows) (rowReader, error) {
+	if want := x.Len() * t.Features(); len(dst) != want {
+		return nil, &kernel.ShapeError{What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
+	}
+	if err := t.kernel.Check(x); err != nil {
+		return nil, err
+	}
+	if x.Dim() != t.Dim() {
+		return nil, &kernel.DimensionError{What: "x", Got: x.Dim(), Want: t.Dim()}
+	}
+	return newRowReader(x), kernel.CheckFinite("x", x)
+}
+
+// rowReader writes row i, of length d, to dst, which it may expect to be 0.
+type rowReader func(dst []float64, i int)
+
+// newRowReader is for rows that a built-in kernel on vectors has accepted.
+func newRowReader(x kernel.Rows) rowReader {
+	switch x := x.(type) {
+	case *kernel.Points[float64]:
+		return func(dst []float64, i int) { copy(dst, x.Row(i)) }
+	case *kernel.Points[float32]:
+		return func(dst []float64, i int) {
+			for c, v := range x.Row(i) {
+				dst[c] = float64(v)
+			}
+		}
+	case *kernel.CSR[float64]:
+		return func(dst []float64, i int) { scatter(dst, x, i) }
+	case *kernel.CSR[float32]:
+		return func(dst []float64, i int) { scatter(dst, x, i) }
+	}
+	panic(fmt.Sprintf("sketch: precondition: a built-in kernel has accepted rows of type %T", x))
+}
+
+func scatter[T kernel.Float](dst []float64, x *kernel.CSR[T], i int) {
+	col, val := x.Row(i)
+	for q, c := range col {
+		dst[c] = float64(val[q])
+	}
+}

@@ -1,0 +1,70 @@
+package sketch
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// NewFourier returns M/2 random frequencies, each with its cosine and sine,
+//
+//	φ(x) = √(2/M) (cos w_1ᵀx, sin w_1ᵀx, cos w_2ᵀx, …),
+//
+// for the Gaussian, Laplace, Matérn and rational quadratic kernels, also
+// scaled. M must be even: then ‖φ(x)‖² = k(x, x) exactly, and the error is
+// smaller than that of [NewFourierCosine]. Costs O(Md) per input; memory O(Md).
+//
+// Source: Rahimi and Recht, Random features for large-scale kernel machines,
+// 2007; thesis §3.1 with errata. Errors: [*ParameterError], [*FeatureError].
+func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
+	t, err := newPairs(Fourier, k, d, m, seed, stationary...)
+	if err != nil {
+		return nil, err
+	}
+	f := newDense(t, m/2)
+	f.finish = t.finishPairs()
+	return f, nil
+}
+
+// newPairs is newTarget for maps of cosines and sines.
+func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ...string) (target, error) {
+	if m%2 != 0 {
+		return target{}, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "even: a cosine and a sine for each frequency"}
+	}
+	return newTarget(family, k, d, m, seed, families...)
+}
+
+func (t *target) finishPairs() func(dst, s []float64) {
+	scale := t.scale(0.5)
+	return func(dst, s []float64) { pairs(dst, s, scale) }
+}
+
+// NewFourierCosine returns M random frequencies, each with a random phase
+// b ~ U[0, 2π),
+//
+//	φ(x) = √(2/M) (cos(w_1ᵀx + b_1), …, cos(w_Mᵀx + b_M)),
+//
+// for the kernels of [NewFourier]. ‖φ(x)‖² varies between 0 and 2k(x, x), so
+// that κ² = 2 in step sizes. The thesis prints Example 1 without √2, for which
+// the limit is k/2. Costs and errors as NewFourier.
+func NewFourierCosine(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
+	t, err := newTarget(FourierCosine, k, d, m, seed, stationary...)
+	if err != nil {
+		return nil, err
+	}
+	f := newDense(t, m)
+	phase := make([]float64, m)
+	w := make([]float64, d)
+	for j := range phase {
+		rng := t.rng(j)
+		t.frequency(w, rng) // the phase comes after the frequency in the stream
+		phase[j] = 2 * math.Pi * rng.Float64()
+	}
+	scale := t.scale(0.5)
+	f.finish = func(dst, s []float64) {
+		for j, v := range s {
+			dst[j] = scale * math.Cos(v+phase[j])
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,27 @@
+package sketch
+
+import "github.com/bkbtuner/bkb/gp/kernel"
+
+// NewGaussianSketch returns random projections of the inputs,
+//
+//	φ(x) = (1/√M) Wx,  W_jc ~ N(0, 1/ℓ_c²),
+//
+// for the linear kernel, also scaled: fewer numbers than d for inputs of many
+// coordinates, sparse ones above all. With M ≥ d, x itself is better. Costs O(Md)
+// per input, or O(M) per stored element. Source: thesis §3.1 (Example 1, where
+// variance and factor need care), after Halko, Martinsson and Tropp, 2011.
+// Errors: [*ParameterError], [*FeatureError].
+func NewGaussianSketch(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
+	t, err := newTarget(GaussianSketch, k, d, m, seed, "linear")
+	if err != nil {
+		return nil, err
+	}
+	f := newDense(t, m)
+	scale := t.scale(1)
+	f.finish = func(dst, s []float64) {
+		for j, v := range s {
+			dst[j] = scale * v
+		}
+	}
+	return f, nil
+}

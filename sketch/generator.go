@@ -1,0 +1,147 @@
+package sketch
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Generator approximates leverage scores at one λ from a weighted subset J, by
+// (5.3):
+//
+//	ℓ̃_J(x, λ) = (k(x, x) − ‖L⁻¹k_J(x)‖²)/(λn),  LLᵀ = K_JJ + λnA.
+//
+// It is immutable and safe for concurrent use.
+type Generator struct {
+	k      kernel.Kernel
+	points kernel.Rows // nil if J is empty
+	m      int
+	l      []float64
+	ridge  float64
+	jitter float64
+}
+
+// NewGenerator returns the generator of the points J with weights A, one per
+// point, for scores of a matrix of n rows at λ. points may be nil if weights is
+// empty. Cost: M²/2 evaluations, M³/3 operations.
+//
+// Errors: [*ParameterError], [*kernel.ShapeError], [*FactorizationError], those
+// of [kernel.Gramian].
+func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda float64, n int) (*Generator, error) {
+	if err := checkPositive("Generator", "Lambda", lambda); err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, &ParameterError{What: "Generator", Parameter: "n", Value: float64(n), Want: "≥ 1"}
+	}
+	g := &Generator{k: k, m: len(weights), ridge: Ridge(lambda, n)}
+	if points != nil && points.Len() != g.m || points == nil && g.m > 0 {
+		return nil, &kernel.ShapeError{What: "weights (one per point)", Got: g.m, Want: "the number of points"}
+	}
+	if g.m == 0 {
+		return g, nil
+	}
+	r := make([]float64, g.m)
+	for j, a := range weights {
+		if err := checkPositive("Generator", "Weights", a); err != nil {
+			return nil, err
+		}
+		r[j] = a * g.ridge
+	}
+	var err error
+	if g.l, err = kernel.Gramian(k, points); err != nil {
+		return nil, err
+	}
+	g.points = points
+	g.jitter, err = factorize(g.l, r)
+	return g, err
+}
+
+// Jitter returns what had to be added to the diagonal of K_JJ + λnA beyond λnA
+// for it to be positive definite in floating point: 0 unless λn is at the
+// level of rounding.
+func (g *Generator) Jitter() float64 { return g.jitter }
+
+// Scores returns ℓ̃_J(x, λ) for every row of src, in (0, 1] (0 where
+// k(x, x) = 0). workers is the number of goroutines, 0 for one per processor;
+// it changes no bit. Cost for n rows: n·M evaluations, n·M² operations.
+//
+// Errors: those of k.Check, [*kernel.NonFiniteError] for rows and scores,
+// [*kernel.SourceError], ctx.Err().
+func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) ([]float64, error) {
+	out := make([]float64, src.Len())
+	err := eachBlock(ctx, g.k, src, blockRows(g.m), workers, func(w *workspace, row int, x kernel.Rows) error {
+		dst := out[row:][:x.Len()]
+		solved := project(w, g.k, g.points, g.l, g.m, x)
+		clear(dst)
+		addSquares(dst, solved)
+		for i, s := range dst {
+			diag := g.k.Diag(x, i)
+			dst[i] = score(diag-s, diag, g.ridge)
+		}
+		if i := firstNonFinite(dst); i >= 0 {
+			return &kernel.NonFiniteError{What: "leverage score", Row: row + i, Col: -1, Value: dst[i]}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// blockRows is the number of rows whose columns of L⁻¹K_JU, M×rows, stay in the
+// cache.
+func blockRows(m int) int {
+	rows := 256
+	for rows > 32 && rows*m > 64<<10 {
+		rows /= 2
+	}
+	return rows
+}
+
+// project returns L⁻¹K(J, X), M×x.Len().
+func project(w *workspace, k kernel.Kernel, points kernel.Rows, l []float64, m int, x kernel.Rows) []float64 {
+	cols := x.Len()
+	out := w.floats(m * cols)
+	if m == 0 || cols == 0 {
+		return out
+	}
+	kernel.Prepare(k, x).Fill(out, cols, points, 0, m, &w.Scratch)
+	solveLower(l, m, out, cols)
+	return out
+}
+
+// scoresOf is Scores for rows idx of some source.
+func (g *Generator) scoresOf(ctx context.Context, x kernel.Rows, idx []int, workers int) ([]float64, error) {
+	scores, err := g.Scores(ctx, kernel.FromRows(x), workers)
+	var bad *kernel.NonFiniteError
+	if errors.As(err, &bad) {
+		bad.Row = idx[bad.Row]
+	}
+	return scores, err
+}
+
+// LeverageScores returns the exact scores ℓ(i, λ) of the rows of src, (5.1).
+// Cost: n²/2 evaluations, 2n³/3 operations, n² numbers of memory: for n up to
+// ten thousand or so. Errors: as [Generator.Scores], and [*ParameterError],
+// [*EmptyError], [*FactorizationError].
+func LeverageScores(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64) ([]float64, error) {
+	if err := checkSampling("LeverageScores", k, src, lambda); err != nil {
+		return nil, err
+	}
+	x, err := allRows(ctx, k, src)
+	if err != nil {
+		return nil, err
+	}
+	gram, err := kernel.Gramian(k, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return selfScores(gram, slices.Repeat([]float64{1}, x.Len()), Ridge(lambda, x.Len()))
+}

@@ -1,0 +1,122 @@
+package sketch
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Embedding is the Nyström embedding by M centres J,
+//
+//	z(x) = L⁻¹k_P(x),  LLᵀ = K_PP,
+//
+// so that z(x)ᵀz(y) = k_J(x)ᵀK_JJ⁺k_J(y): the kernel, projected on the span of
+// the centres. P ⊂ J are the r ≤ M pivots of a Cholesky factorisation with
+// complete pivoting; centres left out are, up to Tolerance, in the span of
+// the pivots, as are repeated ones. The projection is the same for any order
+// of the centres. An Embedding is immutable and safe for concurrent use.
+type Embedding struct {
+	k      kernel.Kernel
+	points kernel.Rows
+	pivots []int
+	l      []float64
+}
+
+// DefaultTolerance is the share of max k(x, x) below which the residual of a
+// centre counts as 0.
+const DefaultTolerance = 1e-10
+
+// NewEmbedding returns the embedding by the given centres. tolerance is
+// relative to the largest k(x, x) of the centres, 0 ≤ tolerance < 1; 0 stands
+// for [DefaultTolerance]. Cost: M²/2 evaluations, M·r² operations. Errors:
+// [*EmptyError], [*ParameterError], those of [kernel.Gramian]; centres that are
+// all 0 to the kernel are a [*FactorizationError].
+func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64) (*Embedding, error) {
+	m := centers.Len()
+	if m == 0 {
+		return nil, &EmptyError{What: "set of centers"}
+	}
+	if !(tolerance >= 0 && tolerance < 1) {
+		return nil, &ParameterError{What: "Embedding", Parameter: "tolerance", Value: tolerance, Want: "≥ 0 and < 1"}
+	}
+	if tolerance == 0 {
+		tolerance = DefaultTolerance
+	}
+	gram, err := kernel.Gramian(k, centers)
+	if err != nil {
+		return nil, err
+	}
+	largest := 0.0
+	for i := range m {
+		largest = max(largest, gram[i*m+i])
+	}
+	pivots := make([]int, m)
+	sym := blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: gram}
+	_, r, _ := lapack64.Pstrf(sym, pivots, tolerance*largest, make([]float64, 2*m))
+	if r == 0 || largest == 0 {
+		return nil, &FactorizationError{Size: m}
+	}
+	l := make([]float64, r*r)
+	for i := range r {
+		copy(l[i*r:i*r+i+1], gram[i*m:])
+	}
+	return &Embedding{k: k, points: centers.Select(pivots[:r]), pivots: pivots[:r], l: l}, nil
+}
+
+// Rank returns r, the length of z(x).
+func (e *Embedding) Rank() int { return len(e.pivots) }
+
+// Pivots returns the positions of the pivots among the centres, in the order
+// of the coordinates of z.
+func (e *Embedding) Pivots() []int { return e.pivots }
+
+// Points returns the pivots, in the order of the coordinates of z.
+func (e *Embedding) Points() kernel.Rows { return e.points }
+
+// Factor returns L, r×r, lower triangular, in row-major order, to be read
+// only: a function zᵀw is k_P(x)ᵀc with c = L⁻ᵀw.
+func (e *Embedding) Factor() []float64 { return e.l }
+
+// Apply sets row i of z, n×r, to z(x_i), and residual[i] to
+// k(x_i, x_i) − ‖z(x_i)‖² ≥ 0, what the embedding misses of x_i; residual may be
+// nil. workers is the number of goroutines, 0 for one per processor; it changes
+// no bit. Cost: n·r evaluations, n·r² operations. Errors: [*kernel.ShapeError],
+// and as [Generator.Scores].
+func (e *Embedding) Apply(ctx context.Context, z, residual []float64, src kernel.Source, workers int) error {
+	n, r := src.Len(), e.Rank()
+	if len(z) != n*r {
+		return &kernel.ShapeError{What: "z (n×r)", Got: len(z), Want: "n·Rank"}
+	}
+	if residual != nil && len(residual) != n {
+		return &kernel.ShapeError{What: "residual (n)", Got: len(residual), Want: "n, or nil"}
+	}
+	return eachBlock(ctx, e.k, src, blockRows(r), workers, func(w *workspace, row int, x kernel.Rows) error {
+		cols := x.Len()
+		solved := project(w, e.k, e.points, e.l, r, x)
+		out := z[row*r:][:cols*r]
+		for j := range r {
+			for i, v := range solved[j*cols:][:cols] {
+				out[i*r+j] = v
+			}
+		}
+		if i := firstNonFinite(out); i >= 0 {
+			return &kernel.NonFiniteError{What: "z", Row: row + i/r, Col: i % r, Value: out[i]}
+		}
+		if residual != nil {
+			e.residuals(residual[row:][:cols], solved, x)
+		}
+		return nil
+	})
+}
+
+func (e *Embedding) residuals(dst, solved []float64, x kernel.Rows) {
+	clear(dst)
+	addSquares(dst, solved)
+	for i, s := range dst {
+		dst[i] = max(e.k.Diag(x, i)-s, 0)
+	}
+}

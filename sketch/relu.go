@@ -1,0 +1,30 @@
+package sketch
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// NewReLU returns the features of a random layer of rectified units,
+//
+//	φ(x) = √(2/M) (max(0, w_1ᵀx), …, max(0, w_Mᵀx)),  w ~ N(0, diag ℓ^−2),
+//
+// for the arc-cosine kernel of order 1, also scaled. Append a constant to the
+// inputs for units with a bias. The features have no bound: they grow with ‖x‖.
+// Costs O(Md) per input. Source: Cho and Saul, 2009; thesis §3.1. Errors:
+// [*ParameterError], [*FeatureError].
+func NewReLU(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
+	t, err := newTarget(ReLU, k, d, m, seed, "arc_cosine")
+	if err != nil {
+		return nil, err
+	}
+	f := newDense(t, m)
+	scale := t.scale(0.5)
+	f.finish = func(dst, s []float64) {
+		for j, v := range s {
+			dst[j] = scale * math.Max(v, 0)
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,80 @@
+package sketch
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Sampler chooses rows of a source so that few of them stand for all.
+//
+// Sample returns at least one point. λ > 0 is per sample, K + λnI. All random
+// numbers come from rng, on the calling goroutine; equal streams give equal
+// dictionaries, bit for bit. A Sampler is immutable and safe for concurrent
+// use; rng is not.
+//
+// Errors: [*ParameterError] for λ and the sampler's own fields, [*EmptyError],
+// [*kernel.TypeError], [*kernel.DimensionError], [*kernel.NonFiniteError] for
+// rows that were looked at, [*kernel.SourceError], [*FactorizationError],
+// ctx.Err().
+type Sampler interface {
+	Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error)
+}
+
+var (
+	_ Sampler = Uniform{}
+	_ Sampler = ExactRLS{}
+	_ Sampler = TwoPass{}
+	_ Sampler = RecursiveRLS{}
+	_ Sampler = SQUEAK{}
+	_ Sampler = BLESS{}
+	_ Sampler = BLESSR{}
+	_ Sampler = PosteriorVariance{}
+)
+
+const (
+	// defaultOversampling is q₂: how many points are drawn per unit of
+	// effective dimension. The theorems ask for hundreds; 2 to 4 do.
+	defaultOversampling = 3
+	// defaultUniform is q₁: how many uniform candidates per κ²/λ.
+	defaultUniform = 2
+	// defaultStep is q = λ_{h−1}/λ_h. 4 halves the cost of a path, 1.5 buys
+	// nothing.
+	defaultStep = 2
+)
+
+// checkSampling refuses what no sampler can work on.
+func checkSampling(what string, k kernel.Kernel, src kernel.Source, lambda float64) error {
+	if err := checkPositive(what, "Lambda", lambda); err != nil {
+		return err
+	}
+	if src.Len() == 0 {
+		return &EmptyError{What: "source"}
+	}
+	if r, ok := src.(kernel.Resident); ok {
+		return k.Check(r.Rows())
+	}
+	return nil
+}
+
+// boundOf returns κ², given or the kernel's own.
+func boundOf(what string, k kernel.Kernel, given float64) (float64, error) {
+	bound := given
+	if given == 0 {
+		bound = k.Bound()
+	}
+	if !isPositive(bound) {
+		return 0, &ParameterError{What: what, Parameter: "Bound", Value: bound, Want: "κ² > 0 and finite: this kernel knows none, so set the field to max k(x, x)"}
+	}
+	return bound, nil
+}
+
+// dictionaryAt reads the points of a dictionary without path.
+func dictionaryAt(ctx context.Context, k kernel.Kernel, src kernel.Source, l Level) (*Dictionary, error) {
+	var err error
+	if l.Points, err = selectRows(ctx, k, src, l.Indices); err != nil {
+		return nil, err
+	}
+	return &Dictionary{Level: l, N: src.Len()}, nil
+}

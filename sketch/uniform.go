@@ -1,0 +1,52 @@
+package sketch
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Uniform chooses M different rows, all sets alike, with weights A = M/n. It
+// misses what is rare: a good dictionary needs M ≈ N_∞(λ) = n·max_i ℓ(i, λ),
+// which can be as large as κ²/λ, instead of d_eff(λ).
+type Uniform struct {
+	// Points is M. More than n stands for n, 0 for ⌈κ²/λ⌉, a bound of N_∞; a
+	// kernel without bound κ² then is a [*ParameterError].
+	Points int
+}
+
+// Sample reads nothing but the chosen rows; see [Sampler].
+func (u Uniform) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
+	if err := checkSampling("Uniform", k, src, lambda); err != nil {
+		return nil, err
+	}
+	if err := checkCount("Uniform", "Points", u.Points); err != nil {
+		return nil, err
+	}
+	n, m := src.Len(), u.Points
+	if m == 0 {
+		bound, err := boundOf("Uniform", k, 0)
+		if err != nil {
+			return nil, err
+		}
+		m = ceil(bound/lambda, n)
+	}
+	return dictionaryAt(ctx, k, src, uniformLevel(n, m, lambda, rng))
+}
+
+func uniformLevel(n, m int, lambda float64, rng *rand.Rand) Level {
+	idx := choose(n, m, rng)
+	a := float64(len(idx)) / float64(n)
+	return Level{Lambda: lambda, Indices: idx, Weights: slices.Repeat([]float64{a}, len(idx))}
+}
+
+// ceil returns ⌈v⌉ between 1 and most.
+func ceil(v float64, most int) int {
+	if v >= float64(most) {
+		return most
+	}
+	return max(1, int(math.Ceil(v)))
+}
