@@ -299,6 +299,9 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	s.metrics.watches.Inc()
 	defer s.metrics.watches.Dec()
 	defer leave()
+	if err := stream.SendHeader(nil); err != nil { // so that the caller knows it is on
+		return err
+	}
 	for happening, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
 		if err != nil {
 			return s.endOfStream(stream.Context(), err)

@@ -254,3 +254,8 @@ func PageToken(first int) string {
 	}
 	return strconv.Itoa(first)
 }
+
+// EncodePage makes the request for a page of studies.
+func EncodePage(after string, limit int) *pb.ListStudiesRequest {
+	return &pb.ListStudiesRequest{PageSize: int32Of(limit), PageToken: after}
+}

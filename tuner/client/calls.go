@@ -1,0 +1,208 @@
+package client
+
+import (
+	"context"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// CreateStudy implements [tuner.Service].
+func (c *Client) CreateStudy(ctx context.Context, name string, cmd study.Create) (tuner.Created, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeCreate(name, cmd)
+	if err != nil {
+		return tuner.Created{}, err
+	}
+	return call(ctx, c, writes, c.stub.CreateStudy, m, wire.DecodeCreated)
+}
+
+// Study implements [tuner.Service].
+func (c *Client) Study(ctx context.Context, name string) (tuner.Study, error) {
+	resource, err := wire.StudyName(name)
+	if err != nil {
+		return tuner.Study{}, err
+	}
+	return call(ctx, c, reads, c.stub.GetStudy, &pb.GetStudyRequest{Name: resource}, wire.DecodeStudy)
+}
+
+// page is a part of a list.
+type page[T any] struct {
+	list []T
+	more bool
+}
+
+// Studies implements [tuner.Service]. A page may also end where a message would
+// become too large.
+func (c *Client) Studies(ctx context.Context, after string, limit int) ([]tuner.Study, bool, error) {
+	m := wire.EncodePage(after, limit)
+	p, err := call(ctx, c, reads, c.stub.ListStudies, m, func(m *pb.ListStudiesResponse) (page[tuner.Study], error) {
+		p := page[tuner.Study]{more: m.GetNextPageToken() != ""}
+		for _, s := range m.GetStudies() {
+			d, err := wire.DecodeStudy(s)
+			if err != nil {
+				return p, err
+			}
+			p.list = append(p.list, d)
+		}
+		return p, nil
+	})
+	return p.list, p.more, err
+}
+
+// DeleteStudy implements [tuner.Service]. It looks at the study first, to name it
+// by its id.
+func (c *Client) DeleteStudy(ctx context.Context, name string) error {
+	s, err := c.Study(ctx, name)
+	if err != nil {
+		return err
+	}
+	m, err := wire.EncodeDelete(name, s.ID, newRequestID())
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, c, writes, c.stub.DeleteStudy, m, nothing[*pb.DeleteStudyResponse])
+	if tuner.CodeOf(err) == tuner.NotFound {
+		return nil // it was there: an earlier try deleted it, or somebody else
+	}
+	return err
+}
+
+// nothing decodes an empty answer.
+func nothing[A any](A) (struct{}, error) { return struct{}{}, nil }
+
+// Pause implements [tuner.Service].
+func (c *Client) Pause(ctx context.Context, name string, cmd study.Pause) (tuner.Study, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodePause(name, cmd)
+	if err != nil {
+		return tuner.Study{}, err
+	}
+	return call(ctx, c, writes, c.stub.PauseStudy, m, wire.DecodeStudy)
+}
+
+// Resume implements [tuner.Service].
+func (c *Client) Resume(ctx context.Context, name string, cmd study.Resume) (tuner.Study, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeResume(name, cmd)
+	if err != nil {
+		return tuner.Study{}, err
+	}
+	return call(ctx, c, writes, c.stub.ResumeStudy, m, wire.DecodeStudy)
+}
+
+// Finish implements [tuner.Service].
+func (c *Client) Finish(ctx context.Context, name string, cmd study.Finish) (tuner.Study, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeFinish(name, cmd)
+	if err != nil {
+		return tuner.Study{}, err
+	}
+	return call(ctx, c, writes, c.stub.FinishStudy, m, wire.DecodeStudy)
+}
+
+// SetAttributes implements [tuner.Service].
+func (c *Client) SetAttributes(ctx context.Context, name string, cmd study.SetAttributes) error {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeSetAttributes(name, cmd)
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, c, writes, c.stub.SetAttributes, m, nothing[*pb.SetAttributesResponse])
+	return err
+}
+
+// Ask implements [tuner.Service].
+func (c *Client) Ask(ctx context.Context, name string, cmd study.Ask) (tuner.Asked, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeAsk(name, cmd)
+	if err != nil {
+		return tuner.Asked{}, err
+	}
+	return call(ctx, c, writes, c.stub.Ask, m, wire.DecodeAsked)
+}
+
+// Tell implements [tuner.Service].
+func (c *Client) Tell(ctx context.Context, name string, cmd study.Tell) (tuner.Told, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeTell(name, cmd)
+	if err != nil {
+		return tuner.Told{}, err
+	}
+	return call(ctx, c, writes, c.stub.Tell, m, wire.DecodeTold)
+}
+
+// Report implements [tuner.Service].
+func (c *Client) Report(ctx context.Context, name string, cmd study.ReportValues) (tuner.Verdict, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeReport(name, cmd)
+	if err != nil {
+		return tuner.Verdict{}, err
+	}
+	return call(ctx, c, writes, c.stub.Report, m, wire.DecodeReported)
+}
+
+// Heartbeat implements [tuner.Service].
+func (c *Client) Heartbeat(ctx context.Context, name string, cmd study.Heartbeat) (tuner.Verdict, error) {
+	m, err := wire.EncodeHeartbeat(name, cmd)
+	if err != nil {
+		return tuner.Verdict{}, err
+	}
+	return call(ctx, c, writes, c.stub.Heartbeat, m, wire.DecodeBeaten)
+}
+
+// Enqueue implements [tuner.Service].
+func (c *Client) Enqueue(ctx context.Context, name string, cmd study.Enqueue) (study.Trial, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeEnqueue(name, cmd)
+	if err != nil {
+		return study.Trial{}, err
+	}
+	return call(ctx, c, writes, c.stub.EnqueueTrial, m, wire.DecodeTrial)
+}
+
+// Add implements [tuner.Service].
+func (c *Client) Add(ctx context.Context, name string, cmd study.Add) (study.Trial, error) {
+	identified(&cmd.RequestID)
+	m, err := wire.EncodeAdd(name, cmd)
+	if err != nil {
+		return study.Trial{}, err
+	}
+	return call(ctx, c, writes, c.stub.AddTrial, m, wire.DecodeTrial)
+}
+
+// Trial implements [tuner.Service].
+func (c *Client) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+	resource, err := wire.TrialName(name, number)
+	if err != nil {
+		return study.Trial{}, err
+	}
+	return call(ctx, c, reads, c.stub.GetTrial, &pb.GetTrialRequest{Name: resource}, wire.DecodeTrial)
+}
+
+// Trials implements [tuner.Service]. A page may also end where a message would
+// become too large.
+func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]study.Trial, bool, error) {
+	m, err := wire.EncodeFilter(name, f)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err := call(ctx, c, reads, c.stub.ListTrials, m, func(m *pb.ListTrialsResponse) (page[study.Trial], error) {
+		list, err := wire.DecodeTrials(m.GetTrials())
+		return page[study.Trial]{list, m.GetNextPageToken() != ""}, err
+	})
+	return p.list, p.more, err
+}
+
+// Best implements [tuner.Service].
+func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
+	parent, err := wire.StudyName(name)
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, c, reads, c.stub.GetBest, &pb.GetBestRequest{Parent: parent}, func(m *pb.GetBestResponse) ([]study.Trial, error) {
+		return wire.DecodeTrials(m.GetTrials())
+	})
+}

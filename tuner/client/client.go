@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// maxBackoff is the longest pause between two tries, of calls and connections.
+const maxBackoff = 2 * time.Second
+
+// Client is a [tuner.Service] at the other end of a wire.
+type Client struct {
+	conn     *grpc.ClientConn
+	stub     pb.TunerClient
+	retryFor time.Duration
+	closed   atomic.Bool
+}
+
+var _ tuner.Service = (*Client)(nil)
+
+// Dial makes a client of the server at host:port or unix:path. It reads files
+// but does not connect: the first call does.
+func Dial(address string, o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options of the client: %w", err)
+	}
+	o = o.withDefaults()
+	dial, err := o.dialOptions(address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient(address, dial...)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", address, err)
+	}
+	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor}, nil
+}
+
+func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {
+	creds := insecure.NewCredentials()
+	if !o.Plaintext {
+		config, err := o.tlsConfig()
+		if err != nil {
+			return nil, err
+		}
+		creds = credentials.NewTLS(config)
+	}
+	dial := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(o.MaxRecvBytes), grpc.MaxCallSendMsgSize(o.MaxSendBytes)),
+		grpc.WithMaxHeaderListSize(64 << 10),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxBackoff},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: o.PingInterval, Timeout: 10 * time.Second}),
+		grpc.WithStatsHandler(sentHandler{}),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithUserAgent("bkb-tuner-go"),
+	}
+	if !o.Token.IsZero() {
+		if o.Plaintext {
+			if err := checkClear(address); err != nil {
+				return nil, err
+			}
+		}
+		dial = append(dial, grpc.WithPerRPCCredentials(bearer{o.Token, !o.Plaintext}))
+	}
+	return dial, nil
+}
+
+// errClosed is the error of calls after Close, as a service in the process has it.
+var errClosed = fmt.Errorf("the client is closed: %w", store.ErrClosed)
+
+// Close closes the connection. Calls under way fail; the server goes on.
+func (c *Client) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	return c.conn.Close()
+}
+
+// ready refuses a call whose context has ended, or on a closed client.
+func (c *Client) ready(ctx context.Context) error {
+	if c.closed.Load() {
+		return errClosed
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// Options are how a [Client] reaches its server. The zero Options are TLS with
+// the system's roots and no token.
+type Options struct {
+	// CAFile holds, PEM, who signs the server's certificate. Empty: the
+	// system's roots.
+	CAFile string
+	// ServerName is the name that the certificate must bear. Empty: the host of
+	// the address.
+	ServerName string
+	// CertFile and KeyFile, PEM, are the client's own certificate and its key.
+	CertFile, KeyFile string
+	// Plaintext turns TLS off. Tokens are then sent only to this machine.
+	Plaintext bool
+	// Token says who calls; the zero Token is none. See [wire.ReadToken].
+	Token wire.Token
+	// RetryFor is how long a call is sent again while its outcome is unknown or
+	// the server is not there. 0: one minute. Negative: calls are sent once.
+	// The context of a call can end it before.
+	RetryFor time.Duration
+	// MaxRecvBytes and MaxSendBytes of one message; 0: 16 MiB and 1 MiB, as the
+	// server's defaults.
+	MaxRecvBytes, MaxSendBytes int
+	// PingInterval is how often a connection with calls under way is tried when
+	// nothing comes; 0: 30 s. A server does not take less than 20 s by default.
+	PingInterval time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.RetryFor == 0 {
+		o.RetryFor = time.Minute
+	}
+	if o.MaxRecvBytes == 0 {
+		o.MaxRecvBytes = 16 << 20
+	}
+	if o.MaxSendBytes == 0 {
+		o.MaxSendBytes = 1 << 20
+	}
+	if o.PingInterval == 0 {
+		o.PingInterval = 30 * time.Second
+	}
+	return o
+}
+
+// Validate reports everything that is wrong with the options, as far as can be
+// said without opening files or connections.
+func (o Options) Validate() error {
+	var faults []error
+	add := func(wrong bool, text string) {
+		if wrong {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	add((o.CertFile == "") != (o.KeyFile == ""), "a certificate and its key are given together or not at all")
+	add(o.Plaintext && (o.CAFile != "" || o.CertFile != "" || o.ServerName != ""), "certificates and server names mean nothing without TLS")
+	add(o.MaxRecvBytes < 0 || o.MaxSendBytes < 0, "message sizes must not be negative")
+	add(o.PingInterval < 0, "the ping interval must not be negative")
+	return errors.Join(faults...)
+}
+
+func (o Options) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM", o.CAFile)
+		}
+	}
+	if o.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	return config, nil
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	mathrand "math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// firstBackoff is the longest first pause; each further one can be twice as
+// long, up to maxBackoff.
+const firstBackoff = 50 * time.Millisecond
+
+// newRequestID is 128 random bits.
+func newRequestID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// identified gives a command without a request id one.
+func identified(id *string) {
+	if *id == "" {
+		*id = newRequestID()
+	}
+}
+
+// sentHandler notes, for calls whose context carries a flag, that the request
+// was handed to a connection.
+type sentHandler struct{}
+
+type sentKey struct{}
+
+// TagRPC implements [stats.Handler].
+func (sentHandler) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC implements [stats.Handler].
+func (sentHandler) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if _, out := s.(*stats.OutPayload); !out {
+		return
+	}
+	if flag, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
+		flag.Store(true)
+	}
+}
+
+// TagConn implements [stats.Handler].
+func (sentHandler) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements [stats.Handler].
+func (sentHandler) HandleConn(context.Context, stats.ConnStats) {}
+
+// kind of a call, as far as sending it again is concerned.
+type kind uint8
+
+const (
+	reads  kind = iota // changes nothing
+	writes             // has one effect however often it is sent
+)
+
+// call sends a request until it is answered, and decodes the answer.
+func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context.Context, Q, ...grpc.CallOption) (A, error), request Q, decode func(A) (R, error)) (R, error) {
+	var none R
+	if err := c.ready(ctx); err != nil {
+		return none, err
+	}
+	p := newPatience(c.retryFor)
+	sent := new(atomic.Bool)
+	tagged := context.WithValue(ctx, sentKey{}, sent)
+	uncertain := false
+	for {
+		sent.Store(false)
+		answer, err := send(tagged, request)
+		if err == nil {
+			result, err := decode(answer)
+			if err != nil {
+				return none, wire.BadAnswer(err)
+			}
+			return result, nil
+		}
+		uncertain = uncertain || k == writes && mayHaveHappened(err, sent.Load())
+		if err := p.wait(ctx, err); err != nil {
+			return none, c.conclude(ctx, err, uncertain)
+		}
+	}
+}
+
+// patience decides whether and when to try again.
+type patience struct {
+	until   time.Time
+	longest time.Duration // of the next pause
+}
+
+func newPatience(retryFor time.Duration) *patience {
+	return &patience{until: time.Now().Add(retryFor), longest: firstBackoff}
+}
+
+// wait returns nil when it is time to try again, and err if it is no use.
+func (p *patience) wait(ctx context.Context, err error) error {
+	a, ok := wire.ReadError(err)
+	if !ok || ctx.Err() != nil || !retryable(a) || time.Now().After(p.until) {
+		return err
+	}
+	pause := time.Duration(mathrand.Int64N(int64(p.longest))) + p.longest/8
+	p.longest = min(2*p.longest, maxBackoff)
+	if pause = max(pause, a.RetryAfter); time.Now().Add(pause).After(p.until) {
+		return err
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return err
+	case <-timer.C:
+		return nil
+	}
+}
+
+// retryable tells whether the same request, sent again, may fare better.
+func retryable(a wire.Answer) bool {
+	switch a.Err.Code {
+	case tuner.Unavailable, tuner.Unknown:
+		return true
+	case tuner.Exhausted:
+		return a.RetryAfter > 0
+	default:
+		return false
+	}
+}
+
+// mayHaveHappened tells whether a try that ended with an error, of a request
+// that was sent or not, may have had its effect.
+func mayHaveHappened(err error, sent bool) bool {
+	a, ok := wire.ReadError(err)
+	if !ok {
+		return sent
+	}
+	return a.Err.Code == tuner.Unknown && (a.ByService || sent) || !a.ByService && sent && !settles(a)
+}
+
+// settles tells whether an answer says of earlier tries of the same request too
+// that they had no effect: it is about the request's content, which the service
+// would not have judged again.
+func settles(a wire.Answer) bool {
+	switch a.Err.Code {
+	case tuner.Unknown, tuner.Unavailable, tuner.Cancelled, tuner.Deadline, tuner.Exhausted, tuner.Denied, tuner.Internal, tuner.Damaged:
+		return false
+	default:
+		return true
+	}
+}
+
+// conclude makes the error of a call that has failed for good. uncertain says
+// that one of its tries may have had its effect.
+func (c *Client) conclude(ctx context.Context, err error, uncertain bool) error {
+	a, ok := wire.ReadError(err)
+	if !ok {
+		return err
+	}
+	ended := ctx.Err()
+	switch {
+	case uncertain && !settles(a) && ended != nil:
+		return fmt.Errorf("%w: %w", &tuner.RemoteError{Code: tuner.Unknown, Message: "the call ended before its answer came; it may have happened"}, ended)
+	case uncertain && !settles(a):
+		return &tuner.RemoteError{Code: tuner.Unknown, Message: "it may have happened or not: " + a.Err.Message}
+	case ended != nil && !a.ByService && !settles(a):
+		return ended
+	case c.closed.Load() && !a.ByService:
+		return errClosed
+	default:
+		return a.Err
+	}
+}

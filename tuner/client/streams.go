@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// Watch implements [tuner.Service]. It goes on where it was when the connection
+// breaks; Options.RetryFor bounds how long nothing can be reached.
+func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
+	return func(yield func(tuner.Happening, error) bool) {
+		parent, err := wire.StudyName(name)
+		if err == nil {
+			err = c.ready(ctx)
+		}
+		if err != nil {
+			yield(tuner.Happening{}, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		w := &watch{client: c, request: &pb.WatchRequest{Parent: parent, After: uint64(after)}, yield: yield}
+		for p := newPatience(c.retryFor); ; {
+			reached, err := w.follow(ctx)
+			if w.over {
+				return
+			}
+			if reached {
+				p = newPatience(c.retryFor)
+			}
+			if err == nil {
+				return
+			}
+			if err := p.wait(ctx, err); err != nil {
+				yield(tuner.Happening{}, c.conclude(ctx, err, false))
+				return
+			}
+		}
+	}
+}
+
+// watch is one loop over what happens, of as many streams as it takes.
+type watch struct {
+	client  *Client
+	request *pb.WatchRequest // goes on after what was yielded
+	yield   func(tuner.Happening, error) bool
+	over    bool // the loop's body wants no more, or has its error
+}
+
+// follow yields from one stream until it ends. reached says that there was a
+// server; the error is the stream's, nil at its regular end.
+func (w *watch) follow(ctx context.Context) (reached bool, err error) {
+	stream, err := w.client.stub.Watch(ctx, w.request)
+	if err != nil {
+		return false, err
+	}
+	header, _ := stream.Header() // its error comes again
+	reached = header != nil
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return reached, nil
+		}
+		if err != nil {
+			return reached, err
+		}
+		h, err := wire.DecodeHappening(m)
+		if err != nil {
+			w.over = true
+			w.yield(tuner.Happening{}, wire.BadAnswer(err))
+			return reached, nil
+		}
+		if uint64(h.Position) > w.request.After {
+			w.request = &pb.WatchRequest{Parent: w.request.Parent, After: uint64(h.Position)}
+		}
+		if !w.yield(h, nil) {
+			w.over = true
+			return reached, nil
+		}
+	}
+}
+
+// Backup implements [tuner.Service]. If it fails, what was written is not a
+// backup, and it is not tried again.
+func (c *Client) Backup(ctx context.Context, out io.Writer) error {
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.stub.Backup(ctx, &pb.BackupRequest{})
+	if err != nil {
+		return c.conclude(ctx, err, false)
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.conclude(ctx, err, false)
+		}
+		if _, err := out.Write(m.GetChunk()); err != nil {
+			return err
+		}
+	}
+}

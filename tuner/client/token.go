@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// bearer shows a token with every call.
+type bearer struct {
+	token  wire.Token
+	secure bool
+}
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + b.token.Reveal()}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (b bearer) RequireTransportSecurity() bool { return b.secure }
+
+// checkClear refuses to send a token where others could read it.
+func checkClear(address string) error {
+	if strings.HasPrefix(address, "unix:") {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(address, "passthrough:///"))
+	if err != nil {
+		return fmt.Errorf("address %q: must be host:port or unix:path", address)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("refusing to send a token to %s without TLS, where others could read it", address)
+}
