@@ -4,27 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// with calls f with the named study's desk, and again with a new one if the desk
-// was dropped from memory before f could do anything.
+// with calls f with the named study's desk: again with a new desk if it was
+// dropped from memory before f could do anything, and again with a fresh state if
+// another writer of the store was faster.
 func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
-	for {
+	for try := 1; ; try++ {
 		d, release, err := t.desk(ctx, name)
 		if err != nil {
 			return err
 		}
 		err = f(d)
 		release()
-		if !errors.Is(err, errRetired) {
+		switch conflict := (*store.ConflictError)(nil); {
+		case errors.Is(err, errRetired):
+			t.forget(d)
+		case errors.Is(err, errDiscarded):
+		case errors.As(err, &conflict) && try < maxConflicts:
+			time.Sleep(rand.N(time.Duration(try) * time.Millisecond))
+		default:
 			return err
 		}
-		t.forget(d)
 	}
 }
+
+// maxConflicts is how often in a row a call may lose to another writer.
+const maxConflicts = 20
 
 // Study implements [Service].
 func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {

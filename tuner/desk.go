@@ -20,6 +20,10 @@ const maxBatch = 4096
 // gets it takes the study's new desk.
 var errRetired = errors.New("the study was dropped from memory")
 
+// errDiscarded is what an ask ends with whose study was read anew while the
+// proposer was at work: what it would answer rests on what was not stored.
+var errDiscarded = errors.New("the study was read anew")
+
 // desk is where one study is worked on. Decisions are made under mu on the live
 // study, which runs ahead of the store; one goroutine commits their events in
 // order, in batches; whoever decided or read waits until what it saw is stored.
@@ -30,13 +34,15 @@ type desk struct {
 	users   int       // calls that hold the desk; guarded by t.mu
 	lastUse time.Time // guarded by t.mu
 
-	loaded  chan struct{} // closed when loading is over
-	loadErr error         // set before loaded is closed
-	id      store.StudyID
-	ctx     context.Context // ends when the desk retires
-	retire  context.CancelFunc
-	asks    chan func()   // for the proposer's goroutine
-	wake    chan struct{} // for the committer's
+	predecessor *desk
+	loaded      chan struct{} // closed when loading is over
+	loadErr     error         // set before loaded is closed
+	gone        chan struct{} // closed when the committer has ended
+	id          store.StudyID
+	ctx         context.Context // ends when the desk retires
+	retire      context.CancelFunc
+	asks        chan func()   // for the proposer's goroutine
+	wake        chan struct{} // for the committer's
 
 	mu        sync.Mutex
 	s         *study.Study
@@ -58,15 +64,22 @@ type batch struct {
 	err    error // set before done is closed
 }
 
-func newDesk(t *Tuner, name string) *desk {
-	d := &desk{t: t, name: name, lastUse: time.Now(),
-		loaded: make(chan struct{}), asks: make(chan func(), 4096), wake: make(chan struct{}, 1), advanced: make(chan struct{})}
+// newDesk returns a desk that loads its study once its predecessor, if any, has
+// stored all it had to.
+func newDesk(t *Tuner, name string, predecessor *desk) *desk {
+	d := &desk{t: t, name: name, lastUse: time.Now(), predecessor: predecessor,
+		loaded: make(chan struct{}), gone: make(chan struct{}), asks: make(chan func(), 4096), wake: make(chan struct{}, 1), advanced: make(chan struct{})}
 	d.ctx, d.retire = context.WithCancel(t.ctx)
 	return d
 }
 
 // run loads the study and then commits until the desk retires.
 func (d *desk) run() {
+	defer d.t.gone(d)
+	if d.predecessor != nil {
+		<-d.predecessor.gone
+		d.predecessor = nil
+	}
 	d.loadErr = d.load()
 	close(d.loaded)
 	if d.loadErr != nil {

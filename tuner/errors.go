@@ -65,6 +65,7 @@ func CodeOf(err error) Code {
 		{Exhausted, is(store.ErrFull)},
 		{Exhausted, is(errBusy)},
 		{Unavailable, is(store.ErrClosed)},
+		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},
 		{Deadline, is(context.DeadlineExceeded)},
 		{Unsupported, is(ErrUnsupported)},

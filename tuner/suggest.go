@@ -157,10 +157,14 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (trials []int, useful int, 
 	}
 	trials = reply.Trials
 	for missing := reply.Missing; missing > 0; {
-		view := d.s.Snapshot()
+		s, g := d.s, d.suggester
+		view := s.Snapshot()
 		d.mu.Unlock()
-		p, err := d.suggester.suggest(ctx, view, missing)
+		p, err := g.suggest(ctx, view, missing)
 		d.mu.Lock()
+		if d.s != s {
+			return nil, 0, nil, errDiscarded
+		}
 		if errors.Is(err, propose.ErrExhausted) {
 			return d.exhausted(trials)
 		} else if err != nil {

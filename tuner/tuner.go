@@ -54,10 +54,11 @@ type Tuner struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 
-	mu     sync.Mutex
-	desks  map[string]*desk
-	closed bool
-	fatal  error
+	mu      sync.Mutex
+	desks   map[string]*desk
+	leaving map[string]*desk // dropped, perhaps with something still to store
+	closed  bool
+	fatal   error
 }
 
 var _ Service = (*Tuner)(nil)
@@ -76,7 +77,7 @@ func Open(s store.Store, o Options) *Tuner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Tuner{store: s, options: o, desks: make(map[string]*desk)}
+	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	if o.LongLived {
 		t.work.Go(t.keepTime)
@@ -131,7 +132,7 @@ func (t *Tuner) desk(ctx context.Context, name string) (d *desk, release func(),
 		}
 		d, ok := t.desks[name]
 		if !ok {
-			d = newDesk(t, name)
+			d = newDesk(t, name, t.leaving[name])
 			t.desks[name] = d
 			t.work.Go(d.run)
 		}
@@ -174,11 +175,27 @@ func (t *Tuner) refusal() error {
 // forget drops a desk, so that the next call loads the study anew.
 func (t *Tuner) forget(d *desk) {
 	t.mu.Lock()
+	t.drop(d)
+	t.mu.Unlock()
+}
+
+// drop retires a desk; t.mu is held.
+func (t *Tuner) drop(d *desk) {
 	if t.desks[d.name] == d {
 		delete(t.desks, d.name)
+		t.leaving[d.name] = d
+	}
+	d.retire()
+}
+
+// gone is called when a desk has stored all it had to.
+func (t *Tuner) gone(d *desk) {
+	close(d.gone)
+	t.mu.Lock()
+	if t.leaving[d.name] == d {
+		delete(t.leaving, d.name)
 	}
 	t.mu.Unlock()
-	d.retire()
 }
 
 // keepTime expires leases, ends studies whose time is over, and drops idle ones.
@@ -191,23 +208,16 @@ func (t *Tuner) keepTime() {
 			return
 		case <-tick.C:
 		}
-		var idle []*desk
 		t.mu.Lock()
 		live := make([]*desk, 0, len(t.desks))
 		for _, d := range t.desks {
 			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout {
-				idle = append(idle, d)
+				t.drop(d)
 			} else {
 				live = append(live, d)
 			}
 		}
-		for _, d := range idle {
-			delete(t.desks, d.name)
-		}
 		t.mu.Unlock()
-		for _, d := range idle {
-			d.retire()
-		}
 		for _, d := range live {
 			d.tick()
 		}
