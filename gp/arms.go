@@ -169,11 +169,15 @@ func (s *Sparse) PullArm(a int) error {
 
 // CancelArm takes back a pending pull of arm a. Cost O(um² + Am²).
 func (s *Sparse) CancelArm(a int) error {
-	p, err := s.armPoint(a)
-	if err != nil {
+	arms := s.needArms()
+	if err := arms.checkIndex(a); err != nil {
 		return err
 	}
-	if s.pend[p] == 0 {
+	p, found := arms.point[a], true
+	if p < 0 {
+		p, found = s.point(arms.rows, a)
+	}
+	if !found || s.pend[p] == 0 {
 		return fmt.Errorf("gp: arm %d: %w", a, ErrNotPending)
 	}
 	s.release(p, 1)
@@ -184,8 +188,8 @@ func (s *Sparse) CancelArm(a int) error {
 // armPoint returns the point of arm a, and makes one if there is none yet.
 func (s *Sparse) armPoint(a int) (int, error) {
 	arms := s.needArms()
-	if a < 0 || a >= len(arms.point) {
-		return 0, fmt.Errorf("gp: arm: %w", &kernel.IndexError{Index: a, Len: len(arms.point)})
+	if err := arms.checkIndex(a); err != nil {
+		return 0, err
 	}
 	if p := arms.point[a]; p >= 0 {
 		return p, nil
@@ -196,4 +200,11 @@ func (s *Sparse) armPoint(a int) (int, error) {
 	}
 	arms.point[a] = at[0]
 	return at[0], nil
+}
+
+func (a *arms) checkIndex(i int) error {
+	if i < 0 || i >= len(a.point) {
+		return fmt.Errorf("gp: arm: %w", &kernel.IndexError{Index: i, Len: len(a.point)})
+	}
+	return nil
 }

@@ -43,7 +43,7 @@ func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 		return Slope{}, err
 	}
 	g.chol.SolveLT(v)
-	return slope(dk, one, g.obs.x, g.mean, mean, variance, prior, g.alpha, v), nil
+	return slope(dk, one, g.obs.x, g.mean, mean, variance, prior, 1, g.alpha, v), nil
 }
 
 // slopeQuery verifies the arguments of PredictSlope.
@@ -61,12 +61,12 @@ func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i
 
 // slope assembles the gradients of
 //
-//	μ(x) = m(x) + k(x)ᵀα,  σ²(x) = k(x, x) − k(x)ᵀM k(x),  b = M k(x),
+//	μ(x) = m(x) + k(x)ᵀα,  σ²(x) = own·k(x, x) − k(x)ᵀM k(x),  b = M k(x),
 //
 // with k(x) the values at the rows of centers:
 //
-//	∇μ = ∇m + Jᵀα,  ∇σ = (½ ∇k(x, x) − Jᵀb)/σ.
-func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, variance, prior float64, alpha, b []float64) Slope {
+//	∇μ = ∇m + Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
+func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, variance, prior, own float64, alpha, b []float64) Slope {
 	d := x.Dim()
 	s := Slope{Mean: mean, SD: math.Sqrt(variance),
 		MeanGradient: make([]float64, d), SDGradient: make([]float64, d)}
@@ -78,7 +78,7 @@ func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, varian
 		return s
 	}
 	// d k(x, x)/dx is twice the gradient in the first input.
-	k.AddInputGrad(s.SDGradient, 1, x, 0, x, 0)
+	k.AddInputGrad(s.SDGradient, own, x, 0, x, 0)
 	for j := range b {
 		k.AddInputGrad(s.SDGradient, -b[j], x, 0, centers, j)
 	}

@@ -90,48 +90,75 @@ func (o *observations) clone() *observations {
 // len is the number of unique points u.
 func (o *observations) len() int { return len(o.count) }
 
-// locate finds the point of each row, appending new points (without targets)
-// for those that have none. Where merge is false, or extra is not nil and
-// positive, each row is a point of its own.
-func (o *observations) locate(x kernel.Rows, extra []float64, merge bool) ([]int, error) {
+// placement says at which points rows are, and which rows need new points.
+type placement struct {
+	at    []int // the point of every row
+	fresh []int // the rows that become new points, in order
+	keys  []string
+	own   []float64   // own noise of the new points
+	x     kernel.Rows // all points, new ones included
+}
+
+// place finds the points of rows without changing anything. Where merge is
+// false, or a row has noise of its own, the row is a new point.
+func (o *observations) place(x kernel.Rows, extra []float64, merge bool) (placement, error) {
 	n := x.Len()
-	at := make([]int, n)
-	var fresh []int
+	pl := placement{at: make([]int, n), x: o.x}
+	added := map[string]int{}
 	for i := range n {
-		own := 0.0
+		own, key, known := 0.0, "", false
 		if extra != nil {
 			own = extra[i]
 		}
-		key, ok := rowKey(x, i)
-		if ok && merge && own == 0 {
-			if p, found := o.keys[key]; found {
-				at[i] = p
+		if merge && own == 0 {
+			key, known = rowKey(x, i)
+		}
+		if known {
+			if p, found := o.find(key, added); found {
+				pl.at[i] = p
 				continue
 			}
+			added[key] = o.len() + len(pl.fresh)
+		}
+		pl.at[i] = o.len() + len(pl.fresh)
+		pl.fresh, pl.keys, pl.own = append(pl.fresh, i), append(pl.keys, key), append(pl.own, own)
+	}
+	if len(pl.fresh) == 0 {
+		return pl, nil
+	}
+	pl.x = x.Select(pl.fresh)
+	if o.x != nil {
+		var err error
+		if pl.x, err = o.x.Concat(pl.x); err != nil {
+			return pl, fmt.Errorf("gp: x: %w", err)
+		}
+	}
+	return pl, nil
+}
+
+// find looks a key up among the points and those about to be added.
+func (o *observations) find(key string, added map[string]int) (int, bool) {
+	if p, ok := o.keys[key]; ok {
+		return p, true
+	}
+	p, ok := added[key]
+	return p, ok
+}
+
+// accept makes the new points of a placement, without targets. Points without
+// a key are those that nothing is merged with.
+func (o *observations) accept(pl placement) {
+	for j, key := range pl.keys {
+		if key != "" {
 			if o.keys == nil {
 				o.keys = map[string]int{}
 			}
 			o.keys[key] = o.len()
 		}
-		at[i] = o.len()
-		fresh = append(fresh, i)
 		o.count, o.mean = append(o.count, 0), append(o.mean, 0)
-		o.scatter, o.extra = append(o.scatter, 0), append(o.extra, own)
+		o.scatter, o.extra = append(o.scatter, 0), append(o.extra, pl.own[j])
 	}
-	if len(fresh) == 0 {
-		return at, nil
-	}
-	rows := x.Select(fresh)
-	if o.x == nil {
-		o.x = rows
-		return at, nil
-	}
-	grown, err := o.x.Concat(rows)
-	if err != nil {
-		return nil, fmt.Errorf("gp: x: %w", err)
-	}
-	o.x = grown
-	return at, nil
+	o.x = pl.x
 }
 
 // observe adds a target to point i, by Welford's recursion.
@@ -150,11 +177,12 @@ func (o *observations) add(d Data, merge bool) (before int, changed bool, err er
 	if d.len() == 0 {
 		return before, false, nil
 	}
-	at, err := o.locate(d.X, d.Noise, merge)
+	pl, err := o.place(d.X, d.Noise, merge)
 	if err != nil {
 		return before, false, err
 	}
-	for i, p := range at {
+	o.accept(pl)
+	for i, p := range pl.at {
 		o.observe(p, d.Y[i])
 		changed = changed || p < before
 	}
@@ -200,7 +228,7 @@ func rowKey(x kernel.Rows, i int) (string, bool) {
 	}:
 		return sparseKey(p.Row(i))
 	case interface{ Row(int) string }:
-		return p.Row(i), true
+		return "t" + p.Row(i), true
 	case interface{ Row(int) int }:
 		return fmt.Sprint(p.Row(i)), true
 	}
@@ -208,7 +236,7 @@ func rowKey(x kernel.Rows, i int) (string, bool) {
 }
 
 func floatsKey[T kernel.Float](row []T) string {
-	b := make([]byte, 0, 8*len(row))
+	b := append(make([]byte, 0, 8*len(row)+1), 'd')
 	for _, v := range row {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)+0)) // −0 + 0 is 0
 	}
@@ -216,7 +244,7 @@ func floatsKey[T kernel.Float](row []T) string {
 }
 
 func sparseKey[T kernel.Float](col []int32, val []T) (string, bool) {
-	b := make([]byte, 0, 12*len(col))
+	b := append(make([]byte, 0, 12*len(col)+1), 's')
 	for k, c := range col {
 		if val[k] == 0 {
 			continue

@@ -83,7 +83,7 @@ func (o SparseOptions) withDefaults() SparseOptions {
 // Observations of equal inputs are counts of one point. A point can also be
 // pending: pulled, its target not known yet. Pending pulls shrink σ̃ as
 // observations do and leave μ̃ alone, which is BBKB within a batch and for
-// workers that are late. An observation of a pending point resolves it.
+// workers that are late. An observation of a pending point resolves it, unless it has noise of its own.
 //
 // Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up
 // to date. Methods that change the posterior need it for themselves; reading
@@ -277,9 +277,8 @@ func (s *Sparse) Cancel(x kernel.Rows) error {
 	}
 	want := map[int]int{}
 	for i := range x.Len() {
-		key, ok := rowKey(x, i)
-		p, found := s.obs.keys[key]
-		if !ok || !found || s.pend[p] <= want[p] {
+		p, found := s.point(x, i)
+		if !found || s.pend[p] <= want[p] {
 			return fmt.Errorf("gp: row %d of x: %w", i, ErrNotPending)
 		}
 		want[p]++
@@ -291,6 +290,14 @@ func (s *Sparse) Cancel(x kernel.Rows) error {
 	return nil
 }
 
+// point finds the point of row i of x.
+func (s *Sparse) point(x kernel.Rows, i int) (p int, found bool) {
+	if key, ok := rowKey(x, i); ok {
+		p, found = s.obs.keys[key]
+	}
+	return p, found
+}
+
 // ErrNotPending is returned where a pull is taken back that is not pending.
 var ErrNotPending = errors.New("gp: not pending")
 
@@ -299,41 +306,26 @@ func (s *Sparse) locate(x kernel.Rows, extra []float64) ([]int, error) {
 	if err := s.opts.Mean.check(x); err != nil {
 		return nil, err
 	}
-	if at := s.known(x, extra); at != nil {
-		return at, nil
-	}
-	obs := s.obs.clone()
-	at, err := obs.locate(x, extra, true)
+	pl, err := s.obs.place(x, extra, true)
 	if err != nil {
 		return nil, err
 	}
-	before := s.obs.len()
-	fresh := obs.x.Slice(before, obs.x.Len())
+	n := len(pl.fresh)
+	if n == 0 {
+		return pl.at, nil
+	}
+	fresh := pl.x.Slice(s.obs.len(), pl.x.Len())
 	z, prior, res, err := s.emb.embed(fresh, s.opts.Workers)
 	if err != nil {
 		return nil, err
 	}
-	s.obs = obs
+	s.obs.accept(pl)
 	s.z = append(s.z, z...)
 	s.prior, s.res = append(s.prior, prior...), append(s.res, res...)
 	s.m0 = append(s.m0, s.opts.Mean.at(fresh)...)
-	s.pend = append(s.pend, make([]int, fresh.Len())...)
-	s.gains = append(s.gains, make([][]float64, fresh.Len())...)
-	return at, nil
-}
-
-// known returns the points of rows if all of them exist, else nil.
-func (s *Sparse) known(x kernel.Rows, extra []float64) []int {
-	at := make([]int, x.Len())
-	for i := range at {
-		key, ok := rowKey(x, i)
-		p, found := s.obs.keys[key]
-		if !ok || !found || extra != nil && extra[i] > 0 {
-			return nil
-		}
-		at[i] = p
-	}
-	return at
+	s.pend = append(s.pend, make([]int, n)...)
+	s.gains = append(s.gains, make([][]float64, n)...)
+	return pl.at, nil
 }
 
 // variance returns σ̃² at point i.

@@ -26,6 +26,7 @@ var log2Pi = math.Log(2 * math.Pi)
 
 const (
 	noTrans = blas.NoTrans
+	trans   = blas.Trans
 	lower   = blas.Lower
 )
 
@@ -39,4 +40,24 @@ func gemv(dst, a, x []float64, r, c int) {
 		return
 	}
 	blas64.Gemv(noTrans, 1, blas64.General{Rows: r, Cols: c, Stride: c, Data: a}, vec(x), 0, vec(dst[:r]))
+}
+
+func general(a []float64, r, c int) blas64.General {
+	return blas64.General{Rows: r, Cols: c, Stride: c, Data: a}
+}
+
+// addTo adds x to dst.
+func addTo(dst, x []float64) {
+	for i, v := range x {
+		dst[i] += v
+	}
+}
+
+// transpose transposes a, n×n, in place.
+func transpose(a []float64, n int) {
+	for i := range n {
+		for j := range i {
+			a[i*n+j], a[j*n+i] = a[j*n+i], a[i*n+j]
+		}
+	}
 }

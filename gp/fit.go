@@ -1,0 +1,469 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// FitOptions are the settings of [Fit]. The zero value is maximum likelihood
+// of the exact process, without priors, from four starts.
+type FitOptions struct {
+	// Prior returns the prior of a kernel parameter, nil for none. See
+	// [DimensionScaled].
+	Prior func(kernel.Parameter) Prior
+	// NoisePrior is that of the noise variance of standardised targets.
+	NoisePrior Prior
+	// Bounds returns the limits of a kernel parameter, 0 < lo ≤ hi. By default
+	// a length scale is within 1e-3 and 1e3 of the spread of the inputs, and
+	// every other parameter within a factor 1e6 of where it is.
+	Bounds func(kernel.Parameter) (lo, hi float64)
+	// NoiseVariance is where the noise variance starts, in units of the
+	// variance of the targets. 0 stands for 0.01. With FixedNoise it stays.
+	NoiseVariance float64
+	FixedNoise    bool
+	// MinNoise is the least noise variance, in the same units. 0 stands for
+	// 1e-6. Effective dimensions grow without limit as the noise falls.
+	MinNoise float64
+	// Mean is the prior mean of standardised targets: zero, [FittedConstant]
+	// or [FittedLinear].
+	Mean Mean
+	// Inducing makes it a fit of the sparse posterior on these points, by
+	// Bound ([Titsias] by default).
+	Inducing kernel.Rows
+	Bound    Bound
+	// Starts is the number of starting points: the kernel as given, one scaled
+	// to the data, then a fixed sequence around that. 0 stands for 4.
+	Starts int
+	// MaxIterations bounds the iterations of each start. 0 stands for 60.
+	MaxIterations int
+	// Workers as in [Options].
+	Workers int
+}
+
+func (o FitOptions) check(k kernel.Kernel, data Data) error {
+	if k == nil {
+		return errors.New("gp: no kernel")
+	}
+	if data.len() == 0 || data.X == nil {
+		return &ShapeError{What: "y", Got: data.len(), Want: 1}
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{{"noise variance", o.NoiseVariance}, {"least noise variance", o.MinNoise}} {
+		if !(v.value >= 0) || !isFinite(v.value) {
+			return &ValueError{What: v.name, Index: -1, Value: v.value, Want: "> 0, or 0 for the default"}
+		}
+	}
+	if !o.Mean.fitted && o.Mean.basis != basisNone {
+		return errors.New("gp: the mean of a fit is zero or fitted, not given")
+	}
+	if err := o.Mean.check(data.X); err != nil {
+		return err
+	}
+	if err := o.Bound.check(); err != nil {
+		return err
+	}
+	if o.Inducing != nil {
+		if err := checkRows("inducing points", k, o.Inducing, data.X); err != nil {
+			return err
+		}
+	}
+	return data.check(k, nil)
+}
+
+func (o FitOptions) withDefaults() FitOptions {
+	set := func(v *float64, def float64) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set(&o.NoiseVariance, 1e-2)
+	set(&o.MinNoise, 1e-6)
+	if o.Starts <= 0 {
+		o.Starts = 4
+	}
+	if o.MaxIterations <= 0 {
+		o.MaxIterations = 60
+	}
+	return o
+}
+
+// FitResult is what [Fit] found. Kernel, NoiseVariance and Mean are for
+// standardised targets (y − Shift)/Scale; see [FitResult.Original].
+type FitResult struct {
+	Kernel        kernel.Kernel
+	NoiseVariance float64
+	Mean          Mean // with coefficients
+	Shift, Scale  float64
+
+	LogPosterior float64 // log evidence + log prior densities, standardised
+	LogEvidence  float64 // of the standardised targets; or the bound of it
+	Jitter       Jitter  // what the exact process needed; none for the sparse
+	Best         int     // index of the start that led here
+	Starts       []FitTrace
+}
+
+// FitTrace is the run from one start.
+type FitTrace struct {
+	Start, End   []float64 // log parameters, then log noise unless it is fixed
+	LogPosterior float64   // at the end; −Inf if it could not be computed at the start
+	Values       []float64 // after every iteration
+	Iterations   int
+	Evaluations  int
+	Converged    bool // a maximum up to rounding, not the end of patience
+}
+
+// Standardise returns (y − Shift)/Scale.
+func (r *FitResult) Standardise(y []float64) []float64 {
+	out := make([]float64, len(y))
+	for i, v := range y {
+		out[i] = (v - r.Shift) / r.Scale
+	}
+	return out
+}
+
+// Original returns kernel, noise variance and mean for targets as they were
+// given. It fails where the square of the scale is not a normal number.
+func (r *FitResult) Original() (kernel.Kernel, float64, Mean, error) {
+	k, err := kernel.NewScaled(r.Scale*r.Scale, r.Kernel)
+	if err != nil {
+		return nil, 0, Mean{}, err
+	}
+	m := ConstantMean(r.Shift)
+	if len(r.Mean.coef) > 0 {
+		m = r.Mean.with(slices.Clone(r.Mean.coef))
+		for i := range m.coef {
+			m.coef[i] *= r.Scale
+		}
+		m.coef[0] += r.Shift
+	}
+	return k, r.NoiseVariance * r.Scale * r.Scale, m, nil
+}
+
+// Fit chooses the hyper-parameters of k, the noise variance and the mean that
+// maximise the log posterior
+//
+//	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
+//
+// of standardised targets, over log θ and log ξ², by projected L-BFGS from
+// several starts. The evidence is that of [Exact.Evidence], or with Inducing
+// that of [Sparse.Evidence]. Kernels without hyper-parameters are allowed.
+// Equal inputs are merged. Nothing random happens.
+//
+// Cost: every evaluation O(u³ + u²p), or O(um² + ump) with Inducing, for u
+// different inputs. Errors: as [NewExact]; ctx.Err() together with the best
+// result so far, nil if there is none; [ErrFit].
+func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*FitResult, error) {
+	if err := opts.check(k, data); err != nil {
+		return nil, err
+	}
+	f, err := newFitting(k, data, opts.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	f.result.LogPosterior = math.Inf(-1)
+	best := []float64(nil)
+	for i, x0 := range f.starts() {
+		if ctx.Err() != nil {
+			break
+		}
+		d := minimise(ctx, f.objective, x0, f.lo, f.hi, f.opts.MaxIterations)
+		for j := range d.values {
+			d.values[j] = -d.values[j]
+		}
+		f.result.Starts = append(f.result.Starts, FitTrace{Start: x0, End: d.x, LogPosterior: -d.value,
+			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged})
+		if -d.value > f.result.LogPosterior {
+			f.result.LogPosterior, f.result.Best, best = -d.value, i, d.x
+		}
+	}
+	if best == nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", ErrFit, f.lastErr)
+	}
+	if err := f.finish(best); err != nil {
+		return nil, err
+	}
+	return f.result, ctx.Err()
+}
+
+// ErrFit is wrapped where the evidence could be computed at no start.
+var ErrFit = errors.New("gp: no start has a finite posterior density")
+
+// fitting is one call of Fit.
+type fitting struct {
+	k       kernel.Kernel
+	params  []kernel.Parameter
+	obs     *observations // standardised
+	opts    FitOptions
+	lo, hi  []float64
+	spread  float64
+	result  *FitResult
+	lastErr error
+}
+
+func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
+	f := &fitting{k: k, opts: opts, obs: &observations{}, result: &FitResult{}, lastErr: errors.New("not finite")}
+	if t, ok := kernel.AsTunable(k); ok {
+		f.params = t.Parameters()
+	}
+	f.result.Shift, f.result.Scale = standardisation(data.Y)
+	std := Data{X: data.X, Y: f.result.Standardise(data.Y), Noise: slices.Clone(data.Noise)}
+	for i := range std.Noise {
+		std.Noise[i] = min(std.Noise[i]/f.result.Scale/f.result.Scale, maxTarget)
+	}
+	if _, _, err := f.obs.add(std, true); err != nil {
+		return nil, err
+	}
+	f.spread = spread(f.obs.x)
+	return f, f.bounds()
+}
+
+// standardisation returns mean and standard deviation, 1 where that is no
+// normal number.
+func standardisation(y []float64) (shift, scale float64) {
+	big := 0.0
+	for _, v := range y {
+		shift += v / float64(len(y))
+	}
+	for _, v := range y {
+		big = max(big, math.Abs(v-shift))
+	}
+	if big < 1e-290 || big < 1e-14*math.Abs(shift) {
+		return shift, 1
+	}
+	s := 0.0
+	for _, v := range y {
+		r := (v - shift) / big
+		s += r * r / float64(len(y))
+	}
+	return shift, big * math.Sqrt(s)
+}
+
+// spread returns a typical distance: √2 times the root of the summed variances
+// of the coordinates, by their median when they are dense; 0 if unknown.
+func spread(x kernel.Rows) float64 {
+	read, ok := denseRow(x)
+	d, n := x.Dim(), x.Len()
+	if !ok || d < 1 {
+		return 0
+	}
+	row, mean, sq := make([]float64, d), make([]float64, d), make([]float64, d)
+	for i := range n {
+		read(i, row)
+		for c, v := range row {
+			delta := v - mean[c]
+			mean[c] += delta / float64(i+1)
+			sq[c] += delta * (v - mean[c])
+		}
+	}
+	slices.Sort(sq)
+	s := math.Sqrt(2 * float64(d) * sq[d/2] / float64(n))
+	if !isFinite(s) {
+		return 0
+	}
+	return s
+}
+
+// bounds sets lo and hi, in logarithms.
+func (f *fitting) bounds() error {
+	for _, p := range f.params {
+		lo, hi := p.Value*1e-6, p.Value*1e6
+		if isLengthScale(p) && f.spread > 0 {
+			lo, hi = min(f.spread*1e-3, p.Value), max(f.spread*1e3, p.Value)
+		}
+		if f.opts.Bounds != nil {
+			lo, hi = f.opts.Bounds(p)
+		}
+		if !(lo > 0 && lo <= hi) || !isFinite(hi) {
+			return fmt.Errorf("gp: bounds of %s: [%v, %v], want 0 < lo ≤ hi", p.Name, lo, hi)
+		}
+		f.lo, f.hi = append(f.lo, math.Log(lo)), append(f.hi, math.Log(hi))
+	}
+	if !f.opts.FixedNoise {
+		f.lo = append(f.lo, math.Log(f.opts.MinNoise))
+		f.hi = append(f.hi, math.Log(max(1e2, f.opts.MinNoise)))
+	}
+	return nil
+}
+
+// starts returns the starting points; nothing to fit is one start.
+func (f *fitting) starts() [][]float64 {
+	p := len(f.lo)
+	given := make([]float64, 0, p)
+	for _, q := range f.params {
+		given = append(given, math.Log(q.Value))
+	}
+	if !f.opts.FixedNoise {
+		given = append(given, math.Log(f.opts.NoiseVariance))
+	}
+	out := [][]float64{project(given, f.lo, f.hi)}
+	if p == 0 {
+		return out
+	}
+	scaled := slices.Clone(given)
+	for i, q := range f.params {
+		switch {
+		case isLengthScale(q) && f.spread > 0:
+			scaled[i] = math.Log(f.spread / 2)
+		case isFactor(q):
+			scaled[i] = 0
+		}
+	}
+	for s := 1; s < f.opts.Starts; s++ {
+		x := slices.Clone(scaled)
+		for i := range x {
+			if s > 1 {
+				x[i] += 4 * (recurrence(s-1, i, p) - 0.5)
+			}
+		}
+		out = append(out, project(x, f.lo, f.hi))
+	}
+	return out
+}
+
+// recurrence is point n, coordinate c of Roberts' sequence in p dimensions:
+// the fractional part of n·g^−(c+1), where g^(p+1) = g + 1.
+func recurrence(n, c, p int) float64 {
+	g := 1.5
+	for range 50 {
+		g = math.Pow(1+g, 1/float64(p+1))
+	}
+	_, frac := math.Modf(float64(n) * math.Pow(g, -float64(c+1)))
+	return frac
+}
+
+// at returns kernel and noise variance at x.
+func (f *fitting) at(x []float64) (kernel.Kernel, float64, error) {
+	noise := f.opts.NoiseVariance
+	if !f.opts.FixedNoise {
+		noise = math.Exp(x[len(f.params)])
+	}
+	t, ok := kernel.AsTunable(f.k)
+	if !ok || len(f.params) == 0 {
+		return f.k, noise, nil
+	}
+	k, err := t.WithLogParameters(x[:len(f.params)])
+	return k, noise, err
+}
+
+// objective is minus the log posterior.
+func (f *fitting) objective(x, grad []float64) float64 {
+	k, noise, err := f.at(x)
+	if err != nil {
+		f.lastErr = err
+		return math.Inf(1)
+	}
+	m, err := f.model(k, noise, true)
+	if err != nil {
+		f.lastErr = err
+		return math.Inf(1)
+	}
+	prior, slopes := f.prior(x)
+	for i := range grad {
+		s := slopes[i]
+		if i < len(f.params) {
+			s += m.evidence.Kernel[i]
+		} else {
+			s += m.evidence.Noise
+		}
+		grad[i] = -s
+	}
+	return -m.evidence.Value - prior
+}
+
+// prior returns Σ log p and its slopes.
+func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
+	slopes = make([]float64, len(x))
+	for i := range x {
+		var p Prior
+		switch {
+		case i >= len(f.params):
+			p = f.opts.NoisePrior
+		case f.opts.Prior != nil:
+			p = f.opts.Prior(f.params[i])
+		}
+		if p != nil {
+			v, s := p.LogDensity(math.Exp(x[i]))
+			value += v
+			slopes[i] = s
+		}
+	}
+	return value, slopes
+}
+
+// fitModel is a model at given hyper-parameters.
+type fitModel struct {
+	evidence Evidence
+	mean     Mean
+	jitter   Jitter
+}
+
+func (f *fitting) model(k kernel.Kernel, noise float64, gradient bool) (fitModel, error) {
+	if f.opts.Inducing != nil {
+		return f.sparseModel(k, noise, gradient)
+	}
+	g := &Exact{k: k, obs: f.obs, mean: f.opts.Mean,
+		opts: Options{NoiseVariance: noise, Mean: f.opts.Mean, Workers: f.opts.Workers}}
+	if err := g.refactor(); err != nil {
+		return fitModel{}, err
+	}
+	g.solve()
+	m := fitModel{mean: g.mean, jitter: g.jitter}
+	if gradient {
+		m.evidence = g.Evidence()
+	} else {
+		m.evidence.Value = g.LogEvidence()
+	}
+	return m, nil
+}
+
+func (f *fitting) sparseModel(k kernel.Kernel, noise float64, gradient bool) (fitModel, error) {
+	emb, err := newEmbedding(k, f.opts.Inducing, defaultRankTolerance)
+	if err != nil {
+		return fitModel{}, err
+	}
+	e, err := newEvidenceState(f.opts.Bound, emb, f.obs, make([]float64, f.obs.len()), noise, f.opts.Workers)
+	if err != nil {
+		return fitModel{}, err
+	}
+	m := fitModel{mean: f.opts.Mean}
+	if f.opts.Mean.fitted {
+		m.mean = f.opts.Mean.with(e.leastSquares(f.opts.Mean))
+		for i, v := range m.mean.at(e.x) {
+			e.resid[i] -= v
+		}
+		e.solve()
+	}
+	within, slope := f.obs.withinEvidence(noise)
+	m.evidence.Value = e.value() + within
+	if gradient {
+		m.evidence.Kernel, m.evidence.Noise = e.gradient(k, f.opts.Workers)
+		m.evidence.Noise += slope
+	}
+	return m, nil
+}
+
+// finish fills the result in for the best x.
+func (f *fitting) finish(x []float64) error {
+	k, noise, err := f.at(x)
+	if err != nil {
+		return err
+	}
+	m, err := f.model(k, noise, false)
+	if err != nil {
+		return err
+	}
+	r := f.result
+	r.Kernel, r.NoiseVariance, r.Mean, r.Jitter = k, noise, m.mean, m.jitter
+	r.LogEvidence = m.evidence.Value
+	return nil
+}
