@@ -39,16 +39,16 @@ const maxConflicts = 20
 
 // Study implements [Service].
 func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {
-	var view Study
+	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
-		return d.read(ctx, func(s *study.Study) { view = d.view(s) })
+		return d.read(ctx, func(s *study.Study) { v = view(name, d.id, s) })
 	})
-	return view, err
+	return v, err
 }
 
-func (d *desk) view(s *study.Study) Study {
+func view(name string, id store.StudyID, s *study.Study) Study {
 	status, how := s.Status()
-	v := Study{Name: d.name, ID: d.id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
+	v := Study{Name: name, ID: id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
 		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Cost: s.Cost(), Attributes: s.Attributes()}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := s.Count(state); n > 0 {
@@ -76,16 +76,16 @@ func (t *Tuner) Finish(ctx context.Context, name string, c study.Finish) (Study,
 
 // change does a command and returns the study as it left it.
 func (t *Tuner) change(ctx context.Context, name string, c study.Command) (Study, error) {
-	var view Study
+	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
 		d.mu.Lock()
 		_, err := d.decide(c)
 		if err == nil {
-			view = d.view(d.s)
+			v = view(name, d.id, d.s)
 		}
 		return d.release(ctx, err)
 	})
-	return view, err
+	return v, err
 }
 
 // release unlocks the desk and waits until all that was decided or seen is
@@ -109,8 +109,8 @@ func (t *Tuner) SetAttributes(ctx context.Context, name string, c study.SetAttri
 
 // Ask implements [Service].
 func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error) {
-	if c.Count == 0 {
-		c.Count = 1
+	if c.Count == 0 || c.Count == AutoCount {
+		c.Count = 1 // no proposer of today can say how many are useful
 	}
 	var asked Asked
 	err := t.with(ctx, name, func(d *desk) error {

@@ -37,8 +37,8 @@ type Service interface {
 	SetAttributes(ctx context.Context, name string, c study.SetAttributes) error
 
 	// Ask hands out trials. A Count of 0 means 1; [AutoCount] means as many as
-	// the proposer thinks useful in parallel now. Codes: Finished, Paused,
-	// NoneLeft besides the usual.
+	// the proposer thinks useful in parallel now, one if it cannot say. Codes:
+	// Finished, Paused, NoneLeft besides the usual.
 	Ask(ctx context.Context, name string, c study.Ask) (Asked, error)
 	// Tell gives a trial its outcome. Codes: AlreadyTold, TrialState.
 	Tell(ctx context.Context, name string, c study.Tell) (Told, error)

@@ -318,7 +318,7 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 		if len(studies) == limit {
 			return studies, true, nil
 		}
-		s, err := t.Study(ctx, info.Name)
+		s, err := t.glance(ctx, info)
 		if CodeOf(err) == NotFound {
 			continue // deleted meanwhile
 		} else if err != nil {
@@ -327,6 +327,26 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 		studies = append(studies, s)
 	}
 	return studies, false, nil
+}
+
+// glance returns a study as it stands without keeping it in memory afterwards.
+func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
+	t.mu.Lock()
+	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
+	t.mu.Unlock()
+	if busy {
+		return t.Study(ctx, info.Name)
+	}
+	s := new(study.Study)
+	for r, err := range t.store.Read(ctx, info.ID, 0) {
+		if err != nil {
+			return Study{}, err
+		}
+		if err := s.Apply(r.Event); err != nil {
+			return Study{}, &store.CorruptError{Study: info.ID, Position: r.Position, Reason: err.Error()}
+		}
+	}
+	return view(info.Name, info.ID, s), nil
 }
 
 // Backuper is a store that can copy itself while it is used.

@@ -662,6 +662,27 @@ func TestIdleStudiesLeaveMemory(t *testing.T) {
 	})
 }
 
+func TestStudies(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	for _, name := range []string{"b", "a", "z"} {
+		if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: testSpec(t, nil)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(t, tn, study.Ask{Count: 3})
+	tn.Close()
+	tn = Open(st, Options{})
+	defer tn.Close()
+	studies, more, err := tn.Studies(t.Context(), "a", 2)
+	if err != nil || !more || len(studies) != 2 || studies[0].Name != "b" || studies[1].Name != "s" || studies[1].Counts[study.Running] != 3 {
+		t.Errorf("studies after a: %+v, %t, %v", studies, more, err)
+	}
+	if len(tn.desks) != 0 {
+		t.Errorf("listing keeps %d studies in memory", len(tn.desks))
+	}
+}
+
 func TestClosed(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	if err := errors.Join(tn.Close(), tn.Close()); err != nil {
