@@ -346,6 +346,9 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 			return Study{}, &store.CorruptError{Study: info.ID, Position: r.Position, Reason: err.Error()}
 		}
 	}
+	if s.Position() == 0 {
+		return Study{}, &store.NotFoundError{Study: info.ID} // deleted meanwhile
+	}
 	return view(info.Name, info.ID, s), nil
 }
 
