@@ -1,0 +1,255 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// What one transaction takes in. A request larger than maxBatchBytes is alone
+// in its transaction.
+const (
+	maxBatch      = 1024
+	maxBatchBytes = 8 << 20
+)
+
+// write is one request to write.
+type write struct {
+	ctx   context.Context
+	bytes int
+	// apply does what is asked within the transaction, or refuses it before it
+	// has changed anything. What it then finds to go wrong it panics with.
+	apply func(tx *transaction) error
+	err   error         // the answer
+	done  chan struct{} // closed when the answer is there
+}
+
+// transaction is what the requests of a batch share.
+type transaction struct {
+	*bbolt.Tx
+	studies int // alive, with what the batch has done so far
+}
+
+// committer writes: it takes one request, then whatever else is waiting, puts
+// all of it into one transaction, commits, and answers everybody.
+type committer struct {
+	store   *Store
+	queue   chan *write
+	done    chan struct{}
+	studies int // alive; of the committer's goroutine once it runs
+	last    int // requests in the previous batch
+	stats   commitStats
+}
+
+// submit hands a request to the committer and waits for the answer. A request
+// whose context ends before it is taken has no effect.
+func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transaction) error) error {
+	w := &write{ctx: ctx, bytes: bytes, apply: apply, done: make(chan struct{})}
+	select {
+	case c.queue <- w:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-w.done
+	return w.err
+}
+
+func (c *committer) run() {
+	defer close(c.done)
+	for first := range c.queue {
+		batch := c.collect(first)
+		c.last = len(batch)
+		c.settle(batch)
+		for _, w := range batch {
+			close(w.done)
+		}
+	}
+}
+
+// collect drains the queue. Those who were answered together are likely to be
+// back together: it gives them a few turns of the scheduler, which is nothing
+// beside a commit.
+func (c *committer) collect(first *write) []*write {
+	batch, size := []*write{first}, first.bytes
+	limit := c.store.options.tuning.batch
+	for turns := yields; len(batch) < limit && size < maxBatchBytes; {
+		select {
+		case w, open := <-c.queue:
+			if !open {
+				return batch
+			}
+			batch, size = append(batch, w), size+w.bytes
+			continue
+		default:
+		}
+		if turns == 0 || len(batch) >= c.last {
+			break
+		}
+		turns--
+		runtime.Gosched()
+	}
+	return batch
+}
+
+// yields is how often the committer waits for those who are on their way.
+const yields = 8
+
+// settle gives every request its answer. When there is no room for all, it
+// tries without those to blame.
+func (c *committer) settle(batch []*write) {
+	for len(batch) > 0 {
+		applied, err := c.attempt(batch)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, store.ErrFull) {
+			for _, w := range batch { // refusals too: they may rest on what was not written
+				w.err = err
+			}
+			return
+		}
+		batch = blame(batch, applied, err)
+	}
+}
+
+// attempt runs one transaction and sets the answers that hold if it returns
+// nil.
+func (c *committer) attempt(batch []*write) (applied []*write, err error) {
+	s := c.store
+	if err := s.broken(); err != nil {
+		return nil, err
+	}
+	var engine *bbolt.Tx
+	err = guarded(func() (err error) {
+		engine, err = s.db.Begin(true)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail(fmt.Errorf("beginning a transaction: %w", err))
+	}
+	tx := &transaction{Tx: engine, studies: c.studies}
+	if applied, err = apply(tx, batch); err != nil {
+		_ = guarded(engine.Rollback)
+		return nil, s.fail(err)
+	}
+	if len(applied) == 0 {
+		return nil, engine.Rollback()
+	}
+	if err := c.commit(engine); err != nil {
+		return applied, err
+	}
+	c.studies = tx.studies
+	return applied, nil
+}
+
+// apply applies the requests and returns those that were not refused. The error
+// is of a request that could neither be applied nor refused.
+func apply(tx *transaction, batch []*write) (applied []*write, err error) {
+	for _, w := range batch {
+		if w.err = w.ctx.Err(); w.err != nil {
+			continue
+		}
+		err := guarded(func() error {
+			w.err = w.apply(tx)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if w.err == nil {
+			applied = append(applied, w)
+		}
+	}
+	return applied, nil
+}
+
+// commit makes the transaction durable. Its error wraps [store.ErrFull] if
+// surely nothing was written, and otherwise [store.ErrUnknownOutcome].
+func (c *committer) commit(tx *bbolt.Tx) error {
+	s, before, start := c.store, tx.ID()-1, time.Now()
+	err := guarded(func() error { return s.options.tuning.commit(tx) })
+	if err == nil {
+		c.stats.add(c.last, time.Since(start))
+		return nil
+	}
+	if errors.Is(err, ErrDamaged) {
+		_ = guarded(tx.Rollback)
+		return s.fail(fmt.Errorf("committing: %w", err))
+	}
+	if noRoom(err) && s.visible() == before {
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	}
+	return s.fail(fmt.Errorf("committing: %w", err))
+}
+
+// noRoom tells whether the engine gave up for want of room, and before it had
+// asked the disk to make anything durable: at its quota, when growing the file,
+// or when writing a page. An error of syncing is never one of these, whatever
+// it says. If it was the last write, of the meta page, the outcome shows in
+// which transaction is visible.
+func noRoom(err error) bool {
+	if errors.Is(err, berrors.ErrMaxSizeReached) {
+		return true
+	}
+	if write, ok := errors.AsType[*fs.PathError](err); ok {
+		return write.Op == "write" && (errors.Is(write, syscall.ENOSPC) || errors.Is(write, syscall.EDQUOT) || errors.Is(write, syscall.EFBIG))
+	}
+	// The engine has flattened this one to text.
+	text, growing := strings.CutPrefix(err.Error(), "file resize error: ")
+	if !growing {
+		return false
+	}
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if strings.HasSuffix(text, errno.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// visible returns the transaction that readers see, or -1.
+func (s *Store) visible() int {
+	txid := -1
+	if err := s.look(func(tx *bbolt.Tx) error { txid = tx.ID(); return nil }); err != nil {
+		return -1
+	}
+	return txid
+}
+
+// blame answers requests for which there was no room, and returns the others:
+// all but the largest if it outweighs them, otherwise only those that had been
+// refused.
+func blame(batch, applied []*write, full error) (rest []*write) {
+	var total, largest int
+	for i, w := range applied {
+		total += w.bytes
+		if w.bytes > applied[largest].bytes {
+			largest = i
+		}
+	}
+	guilty := make(map[*write]bool, len(applied))
+	if big := applied[largest]; 2*big.bytes > total {
+		guilty[big] = true
+	} else {
+		for _, w := range applied {
+			guilty[w] = true
+		}
+	}
+	for _, w := range batch {
+		if guilty[w] {
+			w.err = full
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	return rest
+}

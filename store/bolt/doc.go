@@ -1,0 +1,2 @@
+// Package bolt keeps studies in one file. Placeholder.
+package bolt

@@ -1,0 +1,53 @@
+package bolt
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Files under construction have the name of what they will be, hidden, with a
+// suffix that tells what they are. One that a crash left behind is of no use
+// to anybody and can be deleted.
+func temporary(path, what string) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+what+"-"+hex.EncodeToString(b[:]))
+}
+
+// linkNew renames a file unless there is one at the new path already. A crash
+// in the middle leaves both names on one file.
+func linkNew(from, to string) error {
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
+}
+
+// syncFile makes a file's contents survive the loss of power.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncDir makes the names in the directory of path survive the loss of power.
+func syncDir(path string) error {
+	if runtime.GOOS == "windows" { // which cannot, and need not
+		return nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("syncing the directory of %s: %w", path, err)
+	}
+	return nil
+}

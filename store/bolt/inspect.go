@@ -1,0 +1,116 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/bkbtuner/bkb/store"
+)
+
+// inspection is what a file told before the engine saw it.
+type inspection struct {
+	meta     metaState
+	identity Identity
+}
+
+// inspect looks at a file with the engine's eyes closed: whether it is whole,
+// ours and of a format that this program reads. It does not read the tree.
+func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
+	if size == 0 {
+		return inspection{}, &FileError{Path: path, Reason: ErrEmpty, Detail: "a store never is, so its contents were lost",
+			Remedy: "restore a backup, or delete the file to begin with an empty store"}
+	}
+	meta := readMeta(f)
+	switch {
+	case !meta.sound && !meta.engine:
+		return inspection{}, foreign(path, "it does not begin like one")
+	case !meta.sound && size < 2*minPageSize:
+		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes", size))
+	case !meta.sound:
+		return inspection{}, damaged(path, "both pages that say where the data begins are destroyed")
+	case size < meta.bytes():
+		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes of at least %d", size, meta.bytes()))
+	}
+	reader := pageReader{r: f, metaPage: meta.metaPage}
+	row, found, err := reader.findIdentity()
+	if err != nil {
+		return inspection{}, damaged(path, "%v", err)
+	}
+	if !found {
+		return inspection{}, foreign(path, "it is a bbolt database of another program")
+	}
+	identity, ours, sound := parseIdentity(row)
+	switch {
+	case !ours && sound:
+		return inspection{}, foreign(path, "it is a bbolt database of another program")
+	case !sound:
+		return inspection{}, damaged(path, "the record that says whose file it is does not match its checksum")
+	case identity.Format > Format:
+		return inspection{}, &FileError{Path: path, Reason: ErrNewerFormat,
+			Detail: fmt.Sprintf("%s wrote format %d, this program reads up to format %d", identity.Writer, identity.Format, Format),
+			Remedy: "upgrade this program"}
+	case identity.Format < 1:
+		return inspection{}, damaged(path, "there is no format %d", identity.Format)
+	}
+	return inspection{meta: meta, identity: identity}, nil
+}
+
+// inspectTree reads every page that is in use and returns the first flaw.
+func inspectTree(ctx context.Context, path string, r pageReader) error {
+	_, err := walk(ctx, r, func(flaw) bool { return false })
+	if f, ok := err.(flaw); ok {
+		return damagedBy(path, f)
+	}
+	return err
+}
+
+// damagedBy is the error about a flaw. One inside a study names it in a way
+// that [errors.AsType] finds too.
+func damagedBy(path string, f flaw) error {
+	e := damaged(path, "%v", f)
+	if f.study != 0 {
+		e.Reason = fmt.Errorf("%w: %w", ErrDamaged, &store.CorruptError{Study: f.study, Reason: f.err.Error()})
+		e.Detail = ""
+	}
+	return e
+}
+
+func foreign(path, detail string) error {
+	return &FileError{Path: path, Reason: ErrForeign, Detail: detail, Remedy: "give the path of a study store, or one at which there is nothing yet"}
+}
+
+func truncated(path, detail string) error {
+	return &FileError{Path: path, Reason: ErrTruncated, Detail: detail, Remedy: "restore the latest backup, or the whole file if this is a copy of it"}
+}
+
+// statFile refuses what is not a regular file.
+func statFile(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, explainOpen(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		kind := "it is a device, pipe or socket"
+		if info.IsDir() {
+			kind = "it is a directory"
+		}
+		return nil, &FileError{Path: path, Reason: ErrNotFile, Detail: kind, Remedy: "give the path of the file itself"}
+	}
+	return info, nil
+}
+
+// explainOpen turns errors of the operating system into [FileError].
+func explainOpen(path string, err error) error {
+	switch {
+	case os.IsNotExist(err):
+		return &FileError{Path: path, Reason: ErrMissing, Remedy: "check the path, or create the store first"}
+	case os.IsPermission(err):
+		return &FileError{Path: path, Reason: fs.ErrPermission, Detail: err.Error(),
+			Remedy: "run as the owner of the file, or give yourself permission to read and write it"}
+	default:
+		return fmt.Errorf("opening the study store %s: %w", path, err)
+	}
+}

@@ -1,0 +1,85 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Format is the version of the file's layout that this program writes, and the
+// newest that it reads. That of the records in it is [store.Format].
+const Format = 1
+
+// The buckets at the root of the file: docs/store.md draws what is in them.
+var (
+	bucketMeta      = []byte("meta")
+	bucketNames     = []byte("names")
+	bucketStudies   = []byte("studies")
+	bucketLogs      = []byte("logs")
+	bucketSnapshots = []byte("snapshots")
+	bucketGraves    = []byte("graves")
+
+	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketSnapshots, bucketGraves}
+)
+
+// The keys in bucketMeta.
+var (
+	keyIdentity = []byte("identity")
+	keyLastID   = []byte("last id")
+)
+
+const (
+	idBytes       = 8
+	checksumBytes = 4
+	chunkBytes    = 128 << 10 // of a snapshot
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Keys are big endian, so that the order of their bytes is the order of numbers.
+func idKey(id store.StudyID) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(id)) }
+func posKey(pos study.Position) []byte { return binary.BigEndian.AppendUint64(nil, uint64(pos)) }
+func chunkKey(i int) []byte            { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
+func keyID(key []byte) store.StudyID   { return store.StudyID(binary.BigEndian.Uint64(key)) }
+func isPos(key []byte, p study.Position) bool {
+	return len(key) == 8 && binary.BigEndian.Uint64(key) == uint64(p)
+}
+
+// seal ends a row with the checksum of where it belongs and what it says.
+func seal(bucket, key, body []byte) []byte {
+	row := make([]byte, 0, len(body)+checksumBytes)
+	row = append(row, body...)
+	return binary.LittleEndian.AppendUint32(row, rowChecksum(bucket, key, body))
+}
+
+// unseal returns what a row says; ok is false if it is not what was written there.
+func unseal(bucket, key, row []byte) (body []byte, ok bool) {
+	if len(row) < checksumBytes {
+		return nil, false
+	}
+	body, sum := row[:len(row)-checksumBytes], row[len(row)-checksumBytes:]
+	return body, binary.LittleEndian.Uint32(sum) == rowChecksum(bucket, key, body)
+}
+
+func rowChecksum(bucket, key, body []byte) uint32 {
+	place := append([]byte(nil), bucket...)
+	place = append(place, 0)
+	place = binary.LittleEndian.AppendUint32(place, uint32(len(key)))
+	place = append(place, key...)
+	return crc32.Update(crc32.Checksum(place, castagnoli), castagnoli, body)
+}
+
+// sealID and unsealID are rows that hold one study id.
+func sealID(bucket, key []byte, id store.StudyID) []byte {
+	return seal(bucket, key, idKey(id))
+}
+
+func unsealID(bucket, key, row []byte) (store.StudyID, bool) {
+	body, ok := unseal(bucket, key, row)
+	if !ok || len(body) != idBytes {
+		return 0, false
+	}
+	return keyID(body), true
+}

@@ -1,0 +1,188 @@
+package bolt
+
+import (
+	"context"
+	"iter"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"go.etcd.io/bbolt"
+)
+
+// What Read takes out of one transaction. A record larger than that is alone.
+const (
+	readRecords = 512
+	readBytes   = 256 << 10
+)
+
+// Commit implements [store.Store].
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	if err := s.beginWrite(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	at := func(tx *bbolt.Tx) error {
+		_, err := logAt(tx, id, expected)
+		return err
+	}
+	if err := s.look(at); err != nil { // spares the encoding
+		return err
+	}
+	records, err := store.EncodeCommit(id, expected, events)
+	if err != nil {
+		return err
+	}
+	return s.committer.submit(ctx, size(records), func(tx *transaction) error {
+		log, err := logAt(tx.Tx, id, expected)
+		if err != nil {
+			return err
+		}
+		appendRecords(log, expected, records)
+		return nil
+	})
+}
+
+// logOf returns a study's log and its head, which is kept twice: as the key of
+// the last record and as the bucket's sequence. Where they differ, records are
+// missing.
+func logOf(tx *bbolt.Tx, id store.StudyID) (*bbolt.Bucket, study.Position, error) {
+	log := tx.Bucket(bucketLogs).Bucket(idKey(id))
+	if log == nil {
+		return nil, 0, corrupt(id, 0, "its log is missing")
+	}
+	head := study.Position(log.Sequence())
+	last, _ := log.Cursor().Last()
+	if head == 0 || !isPos(last, head) {
+		return nil, 0, corrupt(id, head, "this is where the log should end, but it does not")
+	}
+	return log, head, nil
+}
+
+// logAt returns the log of a living study whose head is the expected one.
+func logAt(tx *bbolt.Tx, id store.StudyID, expected study.Position) (*bbolt.Bucket, error) {
+	if tx.Bucket(bucketStudies).Get(idKey(id)) == nil {
+		return nil, &store.NotFoundError{Study: id}
+	}
+	log, head, err := logOf(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if head != expected {
+		return nil, &store.ConflictError{Study: id, Expected: expected, Actual: head}
+	}
+	return log, nil
+}
+
+// appendRecords writes records after the head. Pages are filled to the brim, as
+// nothing will ever be put between them.
+func appendRecords(log *bbolt.Bucket, head study.Position, records [][]byte) {
+	log.FillPercent = 1
+	for _, record := range records {
+		head++
+		must(log.Put(posKey(head), record))
+	}
+	must(log.SetSequence(uint64(head)))
+}
+
+// Read implements [store.Store]. It sees the log up to the head at which it
+// found it.
+func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
+	from = max(from, 1)
+	return func(yield func(store.Record, error) bool) {
+		r := reader{store: s, id: id, next: from, decoder: store.NewDecoder(id)}
+		for r.more(ctx) {
+			for _, record := range r.page {
+				if r.err = ctx.Err(); r.err != nil {
+					break
+				}
+				var e study.Event
+				if e, r.err = r.decoder.Decode(r.next, record); r.err != nil {
+					break
+				}
+				if !yield(store.Record{Position: r.next, Event: e}, nil) {
+					return
+				}
+				r.next++
+			}
+		}
+		if r.err != nil {
+			yield(store.Record{}, r.err)
+		}
+	}
+}
+
+// reader reads a log page by page.
+type reader struct {
+	store   *Store
+	id      store.StudyID
+	decoder *store.Decoder
+	next    study.Position
+	head    study.Position // where to end; 0 before the first page
+	page    [][]byte       // parts of buf
+	buf     []byte
+	err     error
+}
+
+// more reads the next page. It is false at the end and after an error.
+func (r *reader) more(ctx context.Context) bool {
+	if r.err != nil || r.head != 0 && r.next > r.head {
+		return false
+	}
+	r.err = r.store.view(ctx, r.read)
+	return r.err == nil && len(r.page) > 0
+}
+
+func (r *reader) read(tx *bbolt.Tx) error {
+	r.page, r.buf = r.page[:0], r.buf[:0]
+	if _, err := nameOf(tx, r.id); err != nil {
+		return err
+	}
+	log, head, err := logOf(tx, r.id)
+	if err != nil {
+		return err
+	}
+	if r.head == 0 {
+		r.head = head
+	}
+	if r.next > r.head {
+		return nil
+	}
+	cursor := log.Cursor()
+	key, record := cursor.Seek(posKey(r.next))
+	var ends []int
+	for pos := r.next; pos <= r.head && len(ends) < readRecords; pos++ {
+		if !isPos(key, pos) || len(record) > store.MaxRecordBytes {
+			return r.missing(pos, len(ends))
+		}
+		if len(ends) > 0 && len(r.buf)+len(record) > readBytes {
+			break
+		}
+		r.buf = append(r.buf, record...)
+		ends = append(ends, len(r.buf))
+		key, record = cursor.Next()
+	}
+	r.cut(ends)
+	return nil
+}
+
+// missing reports a record that is not there, once those before it were read.
+func (r *reader) missing(pos study.Position, before int) error {
+	if before > 0 {
+		r.head = pos // so that it is the first of the next page
+		return nil
+	}
+	return corrupt(r.id, pos, "the record is missing")
+}
+
+// cut makes the page from where each record ends.
+func (r *reader) cut(ends []int) {
+	from := 0
+	for _, end := range ends {
+		r.page = append(r.page, r.buf[from:end:end])
+		from = end
+	}
+}
+
+func corrupt(id store.StudyID, pos study.Position, reason string) error {
+	return &store.CorruptError{Study: id, Position: pos, Reason: reason}
+}

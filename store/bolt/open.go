@@ -1,0 +1,168 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+var errLocked = errors.New("locked")
+
+// Open opens the store at path, which it creates if there is nothing (unless
+// the options say otherwise). Before the engine touches the file, it is locked,
+// recognised, and every page in use is checked, which costs about 40 ms per 100
+// MB in the page cache; then names, studies and logs are compared with each
+// other.
+//
+// Errors: [FileError], which says what is wrong and what to do.
+func Open(path string, options Options) (*Store, error) {
+	o := options.withDefaults()
+	for range creationTries {
+		s, err := openExisting(path, o)
+		if !errors.Is(err, ErrMissing) || o.MustExist || o.ReadOnly {
+			return s, err
+		}
+		if err := create(path, o); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return nil, &FileError{Path: path, Reason: ErrMissing, Detail: "it vanishes as soon as it is created, or is a dangling link",
+		Remedy: "see what else is at work in that directory"}
+}
+
+// creationTries bounds the race with others who create and delete the file.
+const creationTries = 3
+
+func openExisting(path string, o Options) (*Store, error) {
+	if _, err := statFile(path); err != nil {
+		return nil, err
+	}
+	p := &opening{path: path, options: o}
+	db, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	s := newStore(path, db, o, p.inspection)
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	p.report()
+	s.start()
+	return s, nil
+}
+
+// opening is one try to open a file.
+type opening struct {
+	path       string
+	options    Options
+	file       *os.File // while it is ours to close
+	inspection inspection
+}
+
+// open has the engine open the file, which it takes, locked and inspected, from
+// openFile.
+func (p *opening) open() (*bbolt.DB, error) {
+	engine := p.options.forBbolt()
+	engine.OpenFile = p.openFile
+	var db *bbolt.DB
+	err := guarded(func() (err error) {
+		db, err = bbolt.Open(p.path, p.options.FileMode, engine)
+		return err
+	})
+	if err == nil {
+		return db, nil
+	}
+	if p.file != nil {
+		_ = p.file.Close() // the engine has done so, unless it fell over
+	}
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, p.inUse(p.file)
+	case errors.Is(err, ErrDamaged):
+		return nil, damaged(p.path, "%v", err)
+	default:
+		return nil, explainOpen(p.path, err)
+	}
+}
+
+// openFile is called by the engine.
+func (p *opening) openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, flag&^os.O_CREATE, 0)
+		if err != nil {
+			return nil, explainOpen(path, err)
+		}
+		same, err := p.admit(f)
+		if err == nil && same {
+			p.file = f
+			return f, nil
+		}
+		_ = f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// admit locks and inspects the file. same is false if another file has been
+// put in its place before it was locked.
+func (p *opening) admit(f *os.File) (same bool, err error) {
+	if name := networkFileSystem(f); name != "" {
+		return false, &FileError{Path: p.path, Reason: ErrNetworkDrive, Detail: name + " does not keep the promises that durability rests on",
+			Remedy: "put the file on a local disk of the machine that serves it"}
+	}
+	err = lock(f, !p.options.ReadOnly, p.options.LockTimeout)
+	if errors.Is(err, errLocked) {
+		return false, p.inUse(f)
+	}
+	if err != nil {
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if current, err := os.Stat(p.path); err != nil || !os.SameFile(info, current) {
+		return false, err
+	}
+	if p.inspection, err = inspect(p.path, f, info.Size()); err != nil {
+		return false, err
+	}
+	reader := pageReader{r: f, metaPage: p.inspection.meta.metaPage}
+	return true, inspectTree(context.Background(), p.path, reader)
+}
+
+// inUse names the process that has the file, if the system tells.
+func (p *opening) inUse(f *os.File) error {
+	e := &FileError{Path: p.path, Reason: ErrInUse, Remedy: "stop that process, or reach the store through the server that has it open"}
+	e.Detail = fmt.Sprintf("waited %v", max(p.options.LockTimeout, 0).Round(time.Millisecond))
+	info, err := os.Stat(p.path)
+	if f == nil || err != nil {
+		return e
+	}
+	if pid, name := holder(info); pid != 0 {
+		e.PID = pid
+		e.Detail = fmt.Sprintf("process %d (%s) has it; %s", pid, name, e.Detail)
+	}
+	return e
+}
+
+// report tells the owner what was odd.
+func (p *opening) report() {
+	log := p.options.Logger
+	if m := p.inspection.meta; m.lost {
+		log.Warn("one of the two pages that say where the data begins was damaged; the other one is used. If the damaged one was the newer, "+
+			"which is what a loss of power during a commit leaves, the commit after the one used is lost",
+			slog.String("path", p.path), slog.Uint64("transaction", m.txid), slog.Uint64("damaged page claims transaction", m.lostTx))
+	}
+	if p.options.UnsafeNoSync {
+		log.Warn("the store acknowledges writes that are not on disk: the loss of power may lose all of it", slog.String("path", p.path))
+	}
+}

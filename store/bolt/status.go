@@ -1,0 +1,79 @@
+package bolt
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Status is what a store can say of itself at no cost.
+type Status struct {
+	Identity
+	Path         string
+	FileBytes    int64 // size of the file
+	FreeBytes    int64 // of it, room that is used before the file grows; compaction gives it back
+	Transaction  int   // the last one committed
+	Studies      int   // alive
+	MaxSize      int64 // the quota; negative for none
+	MetaDamaged  bool  // one of the two meta pages was damaged when the file was opened
+	UnsafeNoSync bool  // acknowledged is not durable
+	Commits      Commits
+}
+
+// Commits counts what was committed since the store was opened.
+type Commits struct {
+	Transactions uint64
+	Requests     uint64        // that shared them
+	Time         time.Duration // spent in them
+	Longest      time.Duration
+}
+
+// Status tells how the store is.
+func (s *Store) Status(ctx context.Context) (Status, error) {
+	status := Status{
+		Identity: s.identity, Path: s.path, MaxSize: s.options.MaxSize,
+		MetaDamaged: s.metaLost, UnsafeNoSync: s.options.UnsafeNoSync, Commits: s.committer.stats.get(),
+	}
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		status.Transaction = tx.ID()
+		status.Studies = tx.Bucket(bucketStudies).Inspect().KeyN
+		return nil
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	stats := s.db.Stats()
+	status.FreeBytes = int64(stats.FreePageN+stats.PendingPageN) * int64(s.db.Info().PageSize)
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return Status{}, err
+	}
+	status.FileBytes = info.Size()
+	return status, nil
+}
+
+// commitStats counts for [Commits].
+type commitStats struct {
+	transactions, requests atomic.Uint64
+	time, longest          atomic.Int64
+}
+
+// add is called by the committer only.
+func (c *commitStats) add(requests int, took time.Duration) {
+	c.transactions.Add(1)
+	c.requests.Add(uint64(requests))
+	c.time.Add(int64(took))
+	c.longest.Store(max(c.longest.Load(), int64(took)))
+}
+
+func (c *commitStats) get() Commits {
+	return Commits{
+		Transactions: c.transactions.Load(),
+		Requests:     c.requests.Load(),
+		Time:         time.Duration(c.time.Load()),
+		Longest:      time.Duration(c.longest.Load()),
+	}
+}
