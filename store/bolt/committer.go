@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,8 +46,8 @@ type committer struct {
 	store   *Store
 	queue   chan *write
 	done    chan struct{}
-	studies int // alive; of the committer's goroutine once it runs
-	last    int // requests in the previous batch
+	studies atomic.Int64 // alive
+	last    int          // requests in the previous batch
 	stats   commitStats
 }
 
@@ -136,7 +137,7 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	if err != nil {
 		return nil, s.fail(fmt.Errorf("beginning a transaction: %w", err))
 	}
-	tx := &transaction{Tx: engine, studies: c.studies}
+	tx := &transaction{Tx: engine, studies: int(c.studies.Load())}
 	if applied, err = apply(tx, batch); err != nil {
 		_ = guarded(engine.Rollback)
 		return nil, s.fail(err)
@@ -147,7 +148,7 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	if err := c.commit(engine); err != nil {
 		return applied, err
 	}
-	c.studies = tx.studies
+	c.studies.Store(int64(tx.studies))
 	return applied, nil
 }
 

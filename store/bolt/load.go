@@ -23,7 +23,7 @@ func (s *Store) load() error {
 		return err
 	}
 	s.lastID.Store(uint64(index.last))
-	s.committer.studies = index.studies
+	s.committer.studies.Store(int64(index.studies))
 	if index.graves > 0 {
 		s.reaper.wake()
 	}

@@ -49,7 +49,7 @@ func openExisting(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(path, db, o, p.inspection)
+	s := newStore(p, db)
 	if err := s.load(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 type Status struct {
 	Identity
 	Path         string
-	FileBytes    int64 // size of the file
-	FreeBytes    int64 // of it, room that is used before the file grows; compaction gives it back
+	FileBytes    int64 // size of the file; the end of it may take no room on disk yet
+	UsedBytes    int64 // of it, data
+	FreeBytes    int64 // of it, room that deleted and replaced data left; compaction gives it back
 	Transaction  int   // the last one committed
 	Studies      int   // alive
 	MaxSize      int64 // the quota; negative for none
@@ -38,8 +38,12 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 		MetaDamaged: s.metaLost, UnsafeNoSync: s.options.UnsafeNoSync, Commits: s.committer.stats.get(),
 	}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		status.Transaction = tx.ID()
-		status.Studies = tx.Bucket(bucketStudies).Inspect().KeyN
+		info, err := s.file.Stat()
+		if err != nil {
+			return err
+		}
+		status.FileBytes, status.UsedBytes = info.Size(), tx.Size()
+		status.Transaction, status.Studies = tx.ID(), int(s.committer.studies.Load())
 		return nil
 	})
 	if err != nil {
@@ -47,11 +51,7 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	}
 	stats := s.db.Stats()
 	status.FreeBytes = int64(stats.FreePageN+stats.PendingPageN) * int64(s.db.Info().PageSize)
-	info, err := os.Stat(s.path)
-	if err != nil {
-		return Status{}, err
-	}
-	status.FileBytes = info.Size()
+	status.UsedBytes -= status.FreeBytes
 	return status, nil
 }
 

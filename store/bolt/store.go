@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ type Store struct {
 	path     string
 	options  Options
 	db       *bbolt.DB
+	file     *os.File // the same that the engine has, which closes it
 	identity Identity
 	metaLost bool
 
@@ -35,9 +37,10 @@ type Store struct {
 	close   func() error // once
 }
 
-func newStore(path string, db *bbolt.DB, o Options, seen inspection) *Store {
-	s := &Store{path: path, options: o, db: db, identity: seen.identity, metaLost: seen.meta.lost, failed: make(chan struct{})}
-	s.committer = committer{queue: make(chan *write), done: make(chan struct{}), store: s}
+func newStore(p *opening, db *bbolt.DB) *Store {
+	s := &Store{path: p.path, options: p.options, db: db, file: p.file, failed: make(chan struct{})}
+	s.identity, s.metaLost = p.inspection.identity, p.inspection.meta.lost
+	s.committer.store, s.committer.queue, s.committer.done = s, make(chan *write), make(chan struct{})
 	s.reaper = newReaper(s)
 	s.close = sync.OnceValue(s.shut)
 	return s

@@ -1,0 +1,90 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"go.etcd.io/bbolt"
+)
+
+// Backup writes a copy of the store as it is at one moment to w and returns its
+// size. The copy is a store: give it a name and open it. Others read and write
+// meanwhile; what they free is not used again until the copy is done, so that
+// the file grows if w is slow.
+func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		n, err = tx.WriteTo(contextWriter{ctx, w})
+		return err
+	})
+	if err != nil {
+		return n, fmt.Errorf("copying the study store %s: %w", s.path, err)
+	}
+	return n, nil
+}
+
+// BackupFile makes a copy at path, at which there must be nothing yet. It is
+// there whole, synced and named, or not at all.
+func (s *Store) BackupFile(ctx context.Context, path string) error {
+	return replaceFile(path, "backup", s.options.FileMode, false, func(f *os.File) error {
+		_, err := s.Backup(ctx, f)
+		return err
+	})
+}
+
+// replaceFile writes a file under a temporary name, syncs it and renames it,
+// over the one that is there if replace says so.
+func replaceFile(path, what string, mode os.FileMode, replace bool, write func(*os.File) error) error {
+	temp := temporary(path, what)
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return explainOpen(path, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = rename(temp, path, replace)
+	}
+	if err != nil {
+		return errors.Join(err, remove(temp))
+	}
+	return syncDir(path)
+}
+
+func rename(from, to string, replace bool) error {
+	if replace {
+		return os.Rename(from, to)
+	}
+	err := renameNew(from, to)
+	if errors.Is(err, fs.ErrExist) {
+		return &FileError{Path: to, Reason: ErrAlreadyExists, Remedy: "choose another name, or move that file away"}
+	}
+	return err
+}
+
+// remove removes a file that may not be there.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// contextWriter stops when its context ends.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w contextWriter) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(b)
+}
