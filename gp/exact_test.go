@@ -1,0 +1,323 @@
+package gp_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+func TestExactAppendsEqualDenseInverse(t *testing.T) {
+	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+		const noise = 0.05
+		x, y, q := uniform(rng, 100, 3), normals(rng, 100), uniform(rng, 40, 3)
+		g := must(gp.NewExact(k, gp.Data{}, gp.Options{NoiseVariance: noise}))
+		for n := 0; n < 100; {
+			c := min(1+rng.IntN(3), 100-n)
+			if err := g.Append(gp.Data{X: x.Slice(n, n+c), Y: y[n : n+c]}); err != nil {
+				t.Fatal(err)
+			}
+			n += c
+		}
+		want := exactModel(k, x, y, noise, q)
+		mean, variance := predict(t, g, q)
+		near(t, "mean", mean, want.mean, 1e-10)
+		near(t, "variance", variance, want.variance, 1e-10)
+		near1(t, "evidence", g.LogEvidence(), want.evidence, 1e-10)
+		mean, cov, err := g.Covariance(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "joint mean", mean, want.mean, 1e-10)
+		near(t, "covariance", cov, want.cov.RawMatrix().Data, 1e-10)
+		logdet, _ := mat.LogDet(addDiag(gram(k, x, x), noise))
+		near1(t, "log det", g.LogDet(), logdet-100*math.Log(noise), 1e-10)
+	})
+}
+
+func TestExactWithoutDataIsThePrior(t *testing.T) {
+	rng := seeded(t)
+	q := uniform(rng, 5, 2)
+	g := must(gp.NewExact(kernels(2)["matern52"], gp.Data{}, gp.Options{NoiseVariance: 1, Mean: gp.ConstantMean(3)}))
+	mean, variance := predict(t, g, q)
+	near(t, "mean", mean, []float64{3, 3, 3, 3, 3}, 0)
+	near(t, "variance", variance, []float64{2.5, 2.5, 2.5, 2.5, 2.5}, 0)
+	if e := g.Evidence(); e.Value != 0 || len(e.Kernel) != 2 || e.Noise != 0 {
+		t.Errorf("evidence of nothing: %v", e)
+	}
+}
+
+func TestExactVarianceOnlyShrinks(t *testing.T) {
+	rng := seeded(t)
+	k, q := kernels(2)["matern52"], uniform(rng, 30, 2)
+	for _, noise := range []float64{1, 1e-3, 1e-12} {
+		g := must(gp.NewExact(k, gp.Data{}, gp.Options{NoiseVariance: noise}))
+		_, before := predict(t, g, q)
+		pool := uniform(rng, 20, 2)
+		for range 60 {
+			if err := g.Append(gp.Data{X: repeated(rng, pool, 1), Y: normals(rng, 1)}); err != nil {
+				t.Fatal(err)
+			}
+			_, after := predict(t, g, q)
+			for i := range after {
+				if after[i] > before[i]+1e-9 || after[i] < 0 {
+					t.Fatalf("noise %g, variance %d went from %g to %g", noise, i, before[i], after[i])
+				}
+			}
+			before = after
+		}
+	}
+}
+
+func TestExactOrderDoesNotMatter(t *testing.T) {
+	rng := seeded(t)
+	k, x, y, q := kernels(2)["sum"], uniform(rng, 50, 2), normals(rng, 50), uniform(rng, 20, 2)
+	perm := rng.Perm(50)
+	py := make([]float64, 50)
+	for i, p := range perm {
+		py[i] = y[p]
+	}
+	o := gp.Options{NoiseVariance: 0.1, Mean: gp.FittedLinear()}
+	a := must(gp.NewExact(k, gp.Data{X: x, Y: y}, o))
+	b := must(gp.NewExact(k, gp.Data{X: x.Select(perm), Y: py}, o))
+	m1, v1 := predict(t, a, q)
+	m2, v2 := predict(t, b, q)
+	near(t, "mean", m2, m1, 1e-10)
+	near(t, "variance", v2, v1, 1e-10)
+}
+
+// Merging repetitions is exact: algorithm pages say 3e-14 for the mean.
+func TestExactMergeEqualsRepetition(t *testing.T) {
+	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+		x := repeated(rng, uniform(rng, 12, 2), 60)
+		y, q := normals(rng, 60), uniform(rng, 20, 2)
+		o := gp.Options{NoiseVariance: 0.2, Mean: gp.FittedConstant()}
+		full := must(gp.NewExact(k, gp.Data{X: x, Y: y}, o))
+		o.Merge = true
+		merged := must(gp.NewExact(k, gp.Data{}, o))
+		for i := 0; i < 60; i += 20 {
+			if err := merged.Append(gp.Data{X: x.Slice(i, i+20), Y: y[i : i+20]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := merged.Points().Len(); n > 12 || merged.Len() != 60 || full.Points().Len() != 60 {
+			t.Fatalf("%d points of %d observations", n, merged.Len())
+		}
+		m1, v1 := predict(t, full, q)
+		m2, v2 := predict(t, merged, q)
+		near(t, "mean", m2, m1, 3e-13)
+		near(t, "variance", v2, v1, 3e-13)
+		e1, e2 := full.Evidence(), merged.Evidence()
+		near1(t, "evidence", e2.Value, e1.Value, 1e-11)
+		near(t, "gradient", e2.Kernel, e1.Kernel, 1e-10)
+		near1(t, "noise slope", e2.Noise, e1.Noise, 1e-10)
+		near(t, "constant", merged.MeanCoefficients(), full.MeanCoefficients(), 1e-11)
+	})
+}
+
+func TestExactOwnNoise(t *testing.T) {
+	rng := seeded(t)
+	k, x, y, q := kernels(2)["gaussian"], repeated(rng, uniform(rng, 10, 2), 25), normals(rng, 25), uniform(rng, 9, 2)
+	own := make([]float64, 25)
+	for i := range own {
+		own[i] = float64(rng.IntN(3)) * rng.Float64()
+	}
+	diag := make([]float64, 25)
+	for i := range diag {
+		diag[i] = own[i] + 0.1
+	}
+	want := condition(gram(k, q, q), gram(k, q, x), addDiag(gram(k, x, x), diag...), y)
+	for _, merge := range []bool{false, true} {
+		g := must(gp.NewExact(k, gp.Data{X: x, Y: y, Noise: own}, gp.Options{NoiseVariance: 0.1, Merge: merge}))
+		mean, variance := predict(t, g, q)
+		near(t, "mean", mean, want.mean, 1e-10)
+		near(t, "variance", variance, want.variance, 1e-10)
+		near1(t, "evidence", g.LogEvidence(), want.evidence, 1e-10)
+	}
+}
+
+// withParameters returns k and noise at log parameters v.
+func withParameters(k kernel.Kernel, v []float64) (kernel.Kernel, float64) {
+	t, _ := kernel.AsTunable(k)
+	p := len(t.Parameters())
+	return must(t.WithLogParameters(v[:p])), math.Exp(v[p])
+}
+
+func logParameters(k kernel.Kernel, noise float64) []float64 {
+	var v []float64
+	t, _ := kernel.AsTunable(k)
+	for _, p := range t.Parameters() {
+		v = append(v, math.Log(p.Value))
+	}
+	return append(v, math.Log(noise))
+}
+
+// differences returns central differences of f at v.
+func differences(f func(v []float64) float64, v []float64, h float64) []float64 {
+	out := make([]float64, len(v))
+	for i := range v {
+		a, b := append([]float64(nil), v...), append([]float64(nil), v...)
+		a[i] -= h
+		b[i] += h
+		out[i] = (f(b) - f(a)) / (2 * h)
+	}
+	return out
+}
+
+func TestExactEvidenceGradient(t *testing.T) {
+	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+		x, y := repeated(rng, uniform(rng, 25, 2), 40), normals(rng, 40)
+		for _, m := range []gp.Mean{{}, gp.ConstantMean(0.4), gp.FittedConstant(), gp.FittedLinear()} {
+			f := func(v []float64) gp.Evidence {
+				k2, noise := withParameters(k, v)
+				return must(gp.NewExact(k2, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: noise, Merge: true, Mean: m})).Evidence()
+			}
+			v := logParameters(k, 0.2)
+			e := f(v)
+			want := differences(func(v []float64) float64 { return f(v).Value }, v, 1e-4)
+			near(t, "gradient", append(e.Kernel, e.Noise), want, 1e-5)
+		}
+	})
+}
+
+func TestExactFittedMeanMaximisesEvidence(t *testing.T) {
+	rng := seeded(t)
+	k, x, y := kernels(2)["gaussian"], uniform(rng, 30, 2), normals(rng, 30)
+	for i := range y {
+		y[i] += 5 + 3*x.Row(i)[0] - 2*x.Row(i)[1]
+	}
+	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.5, Mean: gp.FittedLinear()}))
+	slope := differences(func(v []float64) float64 {
+		return must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.5, Mean: gp.LinearMean(v[0], v[1:]...)})).LogEvidence()
+	}, g.MeanCoefficients(), 1e-3)
+	near(t, "slope at the fitted coefficients", slope, []float64{0, 0, 0}, 1e-7)
+}
+
+func TestLeaveOneOutEqualsRefits(t *testing.T) {
+	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+		const n, noise = 25, 0.1
+		x, y := uniform(rng, n, 2), normals(rng, n)
+		o := gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(0.3)}
+		loo := must(gp.NewExact(k, gp.Data{X: x, Y: y}, o)).LeaveOneOut()
+		sum := 0.0
+		for i := range n {
+			var rest []int
+			var yr []float64
+			for j := range n {
+				if j != i {
+					rest, yr = append(rest, j), append(yr, y[j])
+				}
+			}
+			m, v := predict(t, must(gp.NewExact(k, gp.Data{X: x.Select(rest), Y: yr}, o)), x.Slice(i, i+1))
+			near1(t, "mean", loo.Mean[i], m[0], 1e-9)
+			near1(t, "variance", loo.Variance[i], v[0]+noise, 1e-9)
+			d := y[i] - m[0]
+			want := -0.5 * (math.Log(2*math.Pi*(v[0]+noise)) + d*d/(v[0]+noise))
+			near1(t, "log density", loo.LogDensity[i], want, 1e-8)
+			sum += want
+		}
+		near1(t, "pseudo-likelihood", loo.SumLogDensity(), sum, 1e-8)
+	})
+}
+
+// Kernel ridge regression is per sample (K + λnI), thesis (2.30); the process
+// is total (K + ξ²I), thesis (6.3). The functions that convert are pinned.
+func TestNoiseVarianceOfRidgeRegression(t *testing.T) {
+	rng := seeded(t)
+	const n, lambda = 30, 1e-3
+	k, x, y, q := kernels(2)["gaussian"], uniform(rng, n, 2), normals(rng, n), uniform(rng, 10, 2)
+	var c, want mat.Dense
+	if err := c.Solve(addDiag(gram(k, x, x), lambda*n), mat.NewDense(n, 1, append([]float64(nil), y...))); err != nil {
+		t.Fatal(err)
+	}
+	want.Mul(gram(k, q, x), &c)
+	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: gp.NoiseVariance(lambda, n)}))
+	mean, _ := predict(t, g, q)
+	near(t, "mean", mean, want.RawMatrix().Data, 1e-10)
+	if l := gp.Lambda(gp.NoiseVariance(lambda, n), n); l != lambda {
+		t.Errorf("λ came back as %v", l)
+	}
+	// Leverage scores: the diagonal of K(K + λnI)⁻¹, which is σ²/ξ² (7.1).
+	var lev mat.Dense
+	if err := lev.Solve(addDiag(gram(k, x, x), lambda*n), gram(k, x, x)); err != nil {
+		t.Fatal(err)
+	}
+	_, variance := predict(t, g, x)
+	for i := range n {
+		near1(t, "leverage", gp.LeverageScore(variance[i], g.NoiseVariance()), lev.At(i, i), 1e-9)
+	}
+}
+
+func TestExactSlope(t *testing.T) {
+	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+		x, y := uniform(rng, 30, 3), normals(rng, 30)
+		g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1, Mean: gp.FittedLinear()}))
+		checkSlope(t, g, uniform(rng, 1, 3))
+	})
+}
+
+type sloper interface {
+	predictor
+	PredictSlope(kernel.Rows, int) (gp.Slope, error)
+}
+
+func checkSlope(t *testing.T, g sloper, q *kernel.Points[float64]) {
+	t.Helper()
+	s, err := g.PredictSlope(q, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(v []float64) (mean, sd float64) {
+		m, v2 := predict(t, g, kernel.NewPoints(1, len(v), v))
+		return m[0], math.Sqrt(v2[0])
+	}
+	m, sd := at(q.Row(0))
+	near1(t, "mean", s.Mean, m, 1e-12)
+	near1(t, "sd", s.SD, sd, 1e-12)
+	near(t, "mean gradient", s.MeanGradient,
+		differences(func(v []float64) float64 { m, _ := at(v); return m }, q.Row(0), 1e-5), 1e-6)
+	near(t, "sd gradient", s.SDGradient,
+		differences(func(v []float64) float64 { _, sd := at(v); return sd }, q.Row(0), 1e-5), 1e-6)
+}
+
+func TestSamplesHaveTheirMoments(t *testing.T) {
+	rng := seeded(t)
+	k, x, y, q := kernels(2)["matern52"], uniform(rng, 10, 2), normals(rng, 10), uniform(rng, 3, 2)
+	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1}))
+	s := must(gp.NewSparse(k, x.Slice(0, 4), gp.Data{X: x, Y: y}, gp.SparseOptions{NoiseVariance: 0.1}))
+	for name, p := range map[string]interface {
+		Covariance(kernel.Rows) ([]float64, []float64, error)
+		Sample(kernel.Rows, int, *rand.Rand) ([]float64, gp.Jitter, error)
+	}{"exact": g, "sparse": s} {
+		mean, cov, err := p.Covariance(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const count = 20000
+		f, jitter, err := p.Sample(q, count, rng)
+		if err != nil || jitter.Amount != 0 {
+			t.Fatal(name, err, jitter)
+		}
+		for i := range 3 {
+			for j := range 3 {
+				var mi, c float64
+				for r := range count {
+					mi += f[r*3+i] / count
+					c += (f[r*3+i] - mean[i]) * (f[r*3+j] - mean[j]) / count
+				}
+				// Six standard errors of the Monte Carlo estimates.
+				if d := math.Abs(mi - mean[i]); d > 6*math.Sqrt(cov[i*3+i]/count) {
+					t.Errorf("%s: mean %d off by %g", name, i, d)
+				}
+				se := math.Sqrt((cov[i*3+i]*cov[j*3+j] + cov[i*3+j]*cov[i*3+j]) / count)
+				if d := math.Abs(c - cov[i*3+j]); d > 6*se {
+					t.Errorf("%s: covariance %d, %d off by %g, standard error %g", name, i, j, d, se)
+				}
+			}
+		}
+	}
+}
