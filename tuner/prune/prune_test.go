@@ -205,15 +205,22 @@ func TestPrunersAgreeWithTheirTwins(t *testing.T) {
 	}
 }
 
-// A pruner that hears of a study's trials for the first time, in any order, some
-// of them twice, agrees with one that was there all the time.
-func TestPrunersCanBeMadeAnew(t *testing.T) {
+// A pruner that hears of changes late, several of a trial at once, and one that
+// hears of the study for the first time, in any order, some trials twice, agree
+// with one that was there all the time.
+func TestPrunersCanBeLateOrMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(components).Draw(t, "pruner")
-		p := must(t, c)
+		p, late := must(t, c), must(t, c)
 		l := newLab(t, p.Update)
-		for range 60 {
+		for range 80 {
 			l.step()
+			if rapid.IntRange(0, 7).Draw(t, "catch up") == 0 {
+				for trial := range l.s.All(0) {
+					late.Update(trial)
+				}
+				compare(t, p, late, l.s.Trials())
+			}
 		}
 		anew := must(t, c)
 		for _, trial := range rapid.Permutation(slices.Collect(l.s.All(0))).Draw(t, "order") {
