@@ -131,7 +131,9 @@ func TestStatusSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var errs []error
 		for range rapid.IntRange(1, 60).Draw(t, "faults") {
-			text := func(label string) string { return strings.Repeat(rapid.String().Draw(t, label), rapid.IntRange(0, 50).Draw(t, "times")) }
+			text := func(label string) string {
+				return strings.Repeat(rapid.String().Draw(t, label), rapid.IntRange(0, 50).Draw(t, "times"))
+			}
 			errs = append(errs, &space.Error{Parameter: text("parameter"), Field: text("field"), Rule: text("rule") + "\xff", Remedy: text("remedy")})
 		}
 		st, _ := wire.Status(errors.Join(errs...), "")

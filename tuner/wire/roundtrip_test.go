@@ -391,3 +391,15 @@ func TestTwins(t *testing.T) {
 		t.Errorf("two values of one name: %v", err)
 	}
 }
+
+// TestSaturation: what is too large for the wire stays too large.
+func TestSaturation(t *testing.T) {
+	m, err := wire.EncodeAsk("s", study.Ask{Count: 1<<32 + 1})
+	if err != nil || m.GetCount() != math.MaxInt32 {
+		t.Errorf("asked for %d, %v", m.GetCount(), err)
+	}
+	s, err := wire.EncodeSpec(study.Spec{MaxRetries: -1 << 40})
+	if err != nil || s.GetMaxRetries() != math.MinInt32 {
+		t.Errorf("retries %d, %v", s.GetMaxRetries(), err)
+	}
+}

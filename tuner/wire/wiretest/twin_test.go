@@ -1,0 +1,239 @@
+package wiretest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
+)
+
+// like compares what two services answered, but for when.
+var like = cmp.Options{
+	cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreUnexported(study.Trial{}), cmpopts.EquateNaNs(),
+	cmp.Comparer(func(a, b *space.Space) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
+	cmp.Comparer(func(a, b space.Config) bool { return a.Equal(b) }),
+}
+
+// TestTwins does the same with a service in the process and with one at the
+// other end of a wire: answers and codes and messages of errors are the same.
+func TestTwins(t *testing.T) {
+	local, far := wiretest.New(), wiretest.New()
+	local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
+	far.BackupData = local.BackupData
+	l := listen(t)
+	serve(t, far, server.Options{Limits: free}, l)
+	remote := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
+	for _, step := range script(t) {
+		want, wantErr := step.do(t.Context(), local)
+		got, gotErr := step.do(t.Context(), remote)
+		if tuner.CodeOf(gotErr) != step.code || tuner.CodeOf(wantErr) != step.code {
+			t.Fatalf("%s: the codes are %q over the wire and %q in the process, want %q\n%v\n%v", step.name, tuner.CodeOf(gotErr), tuner.CodeOf(wantErr), step.code, gotErr, wantErr)
+		}
+		if wantErr != nil && gotErr.Error() != wantErr.Error() {
+			t.Errorf("%s: over the wire the error reads %q, in the process %q", step.name, gotErr, wantErr)
+		}
+		if diff := cmp.Diff(want, got, like...); wantErr == nil && diff != "" {
+			t.Errorf("%s: different over the wire (-local +remote):\n%s", step.name, diff)
+		}
+	}
+}
+
+type step struct {
+	name string
+	code tuner.Code
+	do   func(context.Context, tuner.Service) (any, error)
+}
+
+type listed struct {
+	List any
+	More bool
+}
+
+func script(t *testing.T) []step {
+	of := func(v any, err error) (any, error) { return v, err }
+	tell := func(id string, trial, epoch int, o study.Outcome) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Tell(ctx, "s", study.Tell{RequestID: id, Trial: trial, Epoch: epoch, Outcome: o}))
+		}
+	}
+	create := func(name, id string, spec study.Spec) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.CreateStudy(ctx, name, study.Create{RequestID: id, Spec: spec}))
+		}
+	}
+	ask := func(c study.Ask) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "s", c)) }
+	}
+	other := spec(t)
+	other.MaxTrials = 1
+	odd := spec(t)
+	odd.Space, _, _ = space.Parse([]byte(`{"version":1,"parameters":{"lr":{"type":"float","low":1e-5,"high":1.0}}}`))
+	return []step{
+		{"create", "", create("s", "c1", spec(t))},
+		{"create again", "", create("s", "c1", spec(t))},
+		{"create another of the name", tuner.AlreadyExists, create("s", "c2", spec(t))},
+		{"create without a space", tuner.Invalid, create("t", "", study.Spec{})},
+		{"create with a bad name", tuner.Invalid, create("../x", "", spec(t))},
+		{"create with too many retries", tuner.Invalid, create("t", "", func() study.Spec { s := spec(t); s.MaxRetries = math.MaxInt32; return s }())},
+		{"create small", "", create("small", "c3", other)},
+		{"create with warnings", "", create("z.odd", "", odd)},
+		{"study", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Study(ctx, "s")) }},
+		{"no study", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Study(ctx, "none")) }},
+		{"impossible study", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Study(ctx, "a/b")) }},
+		{"studies", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Studies(ctx, "", 2)
+			return listed{list, more}, err
+		}},
+		{"further studies", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Studies(ctx, "small", 0)
+			return listed{list, more}, err
+		}},
+		{"ask", "", ask(study.Ask{RequestID: "a1", Count: 3, Worker: "w"})},
+		{"ask again", "", ask(study.Ask{RequestID: "a1", Count: 3, Worker: "w"})},
+		{"ask with the id of another", tuner.Invalid, ask(study.Ask{RequestID: "a1", Count: 2})},
+		{"ask for what is useful", "", ask(study.Ask{Count: tuner.AutoCount, New: true, Lease: time.Minute})},
+		{"ask for too many", tuner.Invalid, ask(study.Ask{Count: math.MaxInt32})},
+		{"ask with a lease that is too short", tuner.Invalid, ask(study.Ask{Lease: -1})},
+		{"ask with a worker that has no name but a line end", tuner.Invalid, ask(study.Ask{Worker: "\n"})},
+		{"heartbeat", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Heartbeat(ctx, "s", study.Heartbeat{Trial: 0, Epoch: 1}))
+		}},
+		{"heartbeat of no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Heartbeat(ctx, "s", study.Heartbeat{Trial: 99}))
+		}},
+		{"heartbeat of another epoch", tuner.LeaseLost, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Heartbeat(ctx, "s", study.Heartbeat{Trial: 0, Epoch: 2}))
+		}},
+		{"report", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Report(ctx, "s", study.ReportValues{Trial: 0, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "loss", Value: math.NaN()}, {Name: "acc", Value: 1}}}}}))
+		}},
+		{"report otherwise", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Report(ctx, "s", study.ReportValues{Trial: 0, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "acc", Value: 2}}}}}))
+		}},
+		{"tell", "", tell("t1", 0, 1, completed(0.5))},
+		{"tell again", "", tell("t1", 0, 1, completed(0.5))},
+		{"tell otherwise", tuner.AlreadyTold, tell("", 0, 1, completed(0.6))},
+		{"tell infinity", "", tell("", 1, 0, completed(math.Inf(1)))},
+		{"tell NaN", "", tell("", 2, 0, completed(math.NaN()))},
+		{"tell the impossible", tuner.Invalid, tell("", 3, 0, completed(math.Inf(-1)))},
+		{"tell nothing", tuner.Invalid, tell("", 3, 0, study.Outcome{})},
+		{"enqueue", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Enqueue(ctx, "s", study.Enqueue{Config: config(0.5, 3), Attributes: study.Attributes{"a": "b"}}))
+		}},
+		{"enqueue nonsense", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Enqueue(ctx, "s", study.Enqueue{Config: config(math.NaN(), 30)}))
+		}},
+		{"tell what nobody runs", tuner.TrialState, tell("", 4, 0, completed(1))},
+		{"add", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Add(ctx, "s", study.Add{Config: config(-0.5, 9), Outcome: completed(0.1), Reports: []study.Report{{Step: 0, Values: []study.NamedValue{{Name: "loss", Value: 7}}}}}))
+		}},
+		{"trial", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 0)) }},
+		{"no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 99)) }},
+		{"trials", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Trials(ctx, "s", tuner.Filter{First: 1, Limit: 2})
+			return listed{list, more}, err
+		}},
+		{"trials in states", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Trials(ctx, "s", tuner.Filter{States: []study.TrialState{study.Completed, study.Queued}})
+			return listed{list, more}, err
+		}},
+		{"trials of a worker", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Trials(ctx, "s", tuner.Filter{Worker: "w"})
+			return listed{list, more}, err
+		}},
+		{"best", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "s")) }},
+		{"best of none", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "small")) }},
+		{"attributes of a study", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: study.OfStudy, Attributes: study.Attributes{"k": "v"}})
+		}},
+		{"attributes of a trial", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: 1, Attributes: study.Attributes{"k": "v"}})
+		}},
+		{"pause", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Pause(ctx, "s", study.Pause{})) }},
+		{"ask a paused study", tuner.Paused, ask(study.Ask{})},
+		{"resume", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Resume(ctx, "s", study.Resume{})) }},
+		{"finish", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Finish(ctx, "s", study.Finish{Detail: "enough"}))
+		}},
+		{"ask a finished study", tuner.Finished, ask(study.Ask{})},
+		{"ask for the last", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "small", study.Ask{})) }},
+		{"watch", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return watched(ctx, s, "s", 3, 5)
+		}},
+		{"watch nothing", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return watched(ctx, s, "none", 0, 1) }},
+		{"backup", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			var out bytes.Buffer
+			err := s.Backup(ctx, &out)
+			return out.Len(), err
+		}},
+		{"backup to a full disk", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			if err := s.Backup(ctx, full{}); !errors.Is(err, errFull) {
+				t.Errorf("the writer's error came back as %v", err)
+			}
+			return nil, nil
+		}},
+		{"delete", "", func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteStudy(ctx, "s") }},
+		{"delete again", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteStudy(ctx, "s") }},
+		{"cancelled", tuner.Cancelled, func(ctx context.Context, s tuner.Service) (any, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return of(s.Study(ctx, "small"))
+		}},
+		{"out of time", tuner.Deadline, func(ctx context.Context, s tuner.Service) (any, error) {
+			ctx, cancel := context.WithDeadline(ctx, time.Unix(0, 0))
+			defer cancel()
+			return of(s.Tell(ctx, "small", study.Tell{}))
+		}},
+	}
+}
+
+var errFull = errors.New("the disk is full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+var _ io.Writer = full{}
+
+// watched returns the first n happenings.
+func watched(ctx context.Context, s tuner.Service, name string, after study.Position, n int) (list []tuner.Happening, err error) {
+	for h, err := range s.Watch(ctx, name, after) {
+		if err != nil {
+			return list, err
+		}
+		if list = append(list, h); len(list) == n {
+			return list, nil
+		}
+	}
+	return list, nil
+}
+
+// TestClosed: a closed client and a closed service are both unavailable.
+func TestClosed(t *testing.T) {
+	service := wiretest.New()
+	l := listen(t)
+	serve(t, service, server.Options{Limits: free}, l)
+	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
+	service.Close()
+	if _, err := c.Study(t.Context(), "s"); tuner.CodeOf(err) != tuner.Unavailable {
+		t.Errorf("of a closed service: %v", err)
+	}
+	c.Close()
+	if _, err := c.Study(t.Context(), "s"); tuner.CodeOf(err) != tuner.Unavailable || !errors.Is(err, store.ErrClosed) {
+		t.Errorf("of a closed client: %v", err)
+	}
+}
