@@ -168,7 +168,8 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		return nil, err
 	}
 	f.result.LogPosterior = math.Inf(-1)
-	best := []float64(nil)
+	var best []float64
+	found := false
 	for i, x0 := range f.starts() {
 		if ctx.Err() != nil {
 			break
@@ -180,10 +181,10 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		f.result.Starts = append(f.result.Starts, FitTrace{Start: x0, End: d.x, LogPosterior: -d.value,
 			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged})
 		if -d.value > f.result.LogPosterior {
-			f.result.LogPosterior, f.result.Best, best = -d.value, i, d.x
+			f.result.LogPosterior, f.result.Best, best, found = -d.value, i, d.x, true
 		}
 	}
-	if best == nil {
+	if !found {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
