@@ -96,18 +96,17 @@ func standardize(x *kernel.Points[float64]) {
 	}
 }
 
-// Blobs is the hard case: Far blobs of few points, all alike, far from one blob
-// of many.
+// The shape of [Blobs]: coordinates, and blobs beside the large one.
 const (
 	BlobsDim = 5
 	BlobsFar = 20
 )
 
-// Blobs returns n points in ℝ⁵ and the blob of each: 95 % in N(0, 0.1²I), blob
+// Blobs returns the hard case, n points in ℝ⁵ and the blob of each: 95 % in N(0, 0.1²I), blob
 // 0, and the others in 20 blobs N(c, 0.1²I) about centres c ~ N(0, 10²I). With a
 // Gaussian kernel of length scale 1, n = 6,000 and λ = 1e-4, the effective
 // dimension is about 49 but the largest score 1,577/n: uniform sampling of a few
-// hundred points misses blobs, as the scores of sampling by leverage tell it.
+// hundred points misses blobs.
 func Blobs(n int, rng *rand.Rand) (x *kernel.Points[float64], blob []int) {
 	var centers [BlobsFar + 1][BlobsDim]float64
 	for b := 1; b <= BlobsFar; b++ {

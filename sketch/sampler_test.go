@@ -1,0 +1,336 @@
+package sketch
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+)
+
+// everySampler is the samplers that need nothing but data, with some workers.
+func everySampler(workers int) []namedSampler {
+	return []namedSampler{
+		{"Uniform", Uniform{Points: 30}}, {"ExactRLS", ExactRLS{}}, {"TwoPass", TwoPass{Workers: workers}},
+		{"RecursiveRLS", RecursiveRLS{Base: 20, Workers: workers}}, {"SQUEAK", SQUEAK{Block: 50}}, {"SQUEAK adaptive", SQUEAK{}},
+		{"BLESS", BLESS{Workers: workers}}, {"BLESSR", BLESSR{Workers: workers}},
+	}
+}
+
+// checkDictionary holds d to the invariants of its type.
+func checkDictionary(t rapid.TB, d *Dictionary, x kernel.Rows, lambda float64) {
+	t.Helper()
+	levels := slices.Concat(d.Path, []Level{d.Level})
+	for h, l := range levels {
+		if l.Len() != len(l.Weights) || l.Points.Len() != l.Len() {
+			t.Fatalf("level %d: %d indices, %d weights, %d points", h, l.Len(), len(l.Weights), l.Points.Len())
+		}
+		if !reflect.DeepEqual(l.Points, x.Select(l.Indices)) {
+			t.Fatalf("level %d: points are not the rows of the indices", h)
+		}
+		for j, i := range l.Indices {
+			if i < 0 || i >= x.Len() || j > 0 && i <= l.Indices[j-1] {
+				t.Fatalf("level %d: indices %v", h, l.Indices)
+			}
+			if !isPositive(l.Weights[j]) {
+				t.Fatalf("level %d: weight %g", h, l.Weights[j])
+			}
+		}
+		if h > 0 && h < len(d.Path) && l.Lambda >= levels[h-1].Lambda {
+			t.Fatalf("level %d: λ = %g after %g", h, l.Lambda, levels[h-1].Lambda)
+		}
+	}
+	if d.Len() == 0 || d.N != x.Len() || d.Lambda != lambda {
+		t.Fatalf("%d points for n = %d at λ = %g", d.Len(), d.N, d.Lambda)
+	}
+}
+
+// Dictionaries of all samplers keep their invariants on all kinds of rows,
+// repeated ones included, for any λ, for one row and many; they are the same
+// for any number of workers, and for a source that can only be read in order.
+func TestSamplersOnAnyData(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{1, 2, 3, 10, 60, 150}).Draw(t, "n")
+		seed := rapid.Uint64().Draw(t, "seed")
+		lambda := math.Pow(10, float64(rapid.IntRange(-9, 4).Draw(t, "log λ")))
+		x := normalPoints(rand.New(rand.NewPCG(seed, 0)), n, 2)
+		if rapid.Bool().Draw(t, "repeated rows") {
+			for i := range n / 2 {
+				copy(x.Row(i), x.Row(n-1))
+			}
+		}
+		var rows kernel.Rows = x
+		switch rapid.IntRange(0, 2).Draw(t, "type of rows") {
+		case 1:
+			rows = kernel.ConvertPoints[float32](x)
+		case 2:
+			rows = kernel.Sparse(x)
+		}
+		k := gaussian(1)
+		which := rapid.IntRange(0, len(everySampler(1))-1).Draw(t, "sampler")
+		sample := func(workers int, src kernel.Source) *Dictionary {
+			s := everySampler(workers)[which]
+			d, err := s.Sample(background, k, src, lambda, rand.New(rand.NewPCG(seed, 1)))
+			if err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+			return d
+		}
+		d := sample(1, kernel.FromRows(rows))
+		checkDictionary(t, d, rows, lambda)
+		if !reflect.DeepEqual(d, sample(3, kernel.FromRows(rows))) {
+			t.Fatal("3 workers give another dictionary")
+		}
+		if !reflect.DeepEqual(d, sample(2, kerneltest.Sequential(rows))) {
+			t.Fatal("a sequential source gives another dictionary")
+		}
+		for _, s := range must(d.Scores(background, k, kernel.FromRows(rows), 1)) {
+			if !(s > 0 && s <= 1) {
+				t.Fatalf("score %g", s)
+			}
+		}
+	})
+}
+
+// Samplers of a source in order read it as often as they say.
+func TestPasses(t *testing.T) {
+	x := normalPoints(seeded(t, 20), 3000, 2)
+	for _, c := range []struct {
+		namedSampler
+		passes int
+	}{{namedSampler{"Uniform", Uniform{}}, 1}, {namedSampler{"BLESS", BLESS{}}, 1}, {namedSampler{"BLESSR", BLESSR{}}, 1}, {namedSampler{"SQUEAK", SQUEAK{}}, 1}, {namedSampler{"TwoPass", TwoPass{}}, 3}} {
+		src := kerneltest.Sequential(x)
+		must(c.Sample(background, gaussian(1), src, 0.01, seeded(t, 21)))
+		if src.Opened != c.passes || src.Closed != c.passes {
+			t.Errorf("%s: %d passes opened, %d closed, want %d", c.name, src.Opened, src.Closed, c.passes)
+		}
+	}
+}
+
+// The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set
+// (for those by scores of a sample, to the accuracy of these).
+func TestWeightsCountTheRows(t *testing.T) {
+	const n, repeats = 300, 200
+	x := normalPoints(seeded(t, 22), n, 2)
+	for _, s := range everySampler(1) {
+		var total, square float64
+		for rep := range uint64(repeats) {
+			d := must(s.Sample(background, gaussian(0.5), kernel.FromRows(x), 3e-3, rand.New(rand.NewPCG(23, rep))))
+			v := sum(d.InverseWeights())
+			total, square = total+v/repeats, square+v*v/repeats
+		}
+		deviation := math.Sqrt(max(square-total*total, 0) / repeats)
+		t.Logf("%-16s Σ 1/A = %.1f ± %.1f", s.name, total, deviation)
+		if math.Abs(total-n) > 5*deviation+0.02*n {
+			t.Errorf("%s: Σ 1/A = %.1f ± %.1f, want %d", s.name, total, deviation, n)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	x := normalPoints(seeded(t, 24), 40, 2)
+	k, src := gaussian(1), kernel.FromRows(x)
+	linear := must(kernel.NewLinear(1))
+	bad := normalPoints(seeded(t, 25), 40, 2)
+	bad.Row(17)[1] = math.NaN()
+	type call struct {
+		k      kernel.Kernel
+		src    kernel.Source
+		lambda float64
+	}
+	parameter := func(name string) func(error) bool {
+		return func(err error) bool {
+			var e *ParameterError
+			return errors.As(err, &e) && e.Parameter == name
+		}
+	}
+	nan := func(err error) bool {
+		var e *kernel.NonFiniteError
+		return errors.As(err, &e) && e.Row == 17 && e.Col == 1
+	}
+	empty := func(err error) bool { return errors.As(err, new(*EmptyError)) }
+	for _, s := range everySampler(1) {
+		for what, c := range map[string]struct {
+			call
+			want func(error) bool
+		}{
+			"λ = 0":      {call{k, src, 0}, parameter("Lambda")},
+			"λ < 0":      {call{k, src, -1}, parameter("Lambda")},
+			"λ NaN":      {call{k, src, math.NaN()}, parameter("Lambda")},
+			"λ Inf":      {call{k, src, math.Inf(1)}, parameter("Lambda")},
+			"no rows":    {call{k, kernel.FromRows(x.Slice(0, 0)), 1}, empty},
+			"wrong type": {call{k, kernel.FromRows(kernel.List[string]{"a"}), 1}, func(err error) bool { return errors.As(err, new(*kernel.TypeError)) }},
+			"wrong dimension": {call{gaussian(1, 1, 1), src, 1}, func(err error) bool {
+				return errors.As(err, new(*kernel.DimensionError))
+			}},
+			"wrong dimension in order": {call{gaussian(1, 1, 1), kerneltest.Sequential(x), 1}, func(err error) bool {
+				return errors.As(err, new(*kernel.DimensionError))
+			}},
+		} {
+			if _, err := s.Sample(background, c.k, c.src, c.lambda, seeded(t, 26)); !c.want(err) {
+				t.Errorf("%s, %s: error %v", s.name, what, err)
+			}
+		}
+		if s.name == "Uniform" {
+			continue // sees 30 rows only
+		}
+		for _, src := range []kernel.Source{kernel.FromRows(bad), kerneltest.Sequential(bad)} {
+			if _, err := s.Sample(background, k, src, 1e-4, seeded(t, 27)); !nan(err) {
+				t.Errorf("%s: NaN gives error %v", s.name, err)
+			}
+		}
+		canceled, cancel := context.WithCancel(background)
+		cancel()
+		if _, err := s.Sample(canceled, k, kerneltest.Sequential(x), 1e-4, seeded(t, 27)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: canceled, but %v", s.name, err)
+		}
+	}
+	for _, c := range []struct {
+		s    Sampler
+		k    kernel.Kernel
+		want func(error) bool
+	}{
+		{BLESS{Step: 1}, k, parameter("Step")}, {BLESS{Step: 0.5}, k, parameter("Step")}, {BLESSR{Step: math.NaN()}, k, parameter("Step")},
+		{BLESS{Oversampling: -1}, k, parameter("Oversampling")}, {BLESS{Uniform: math.Inf(1)}, k, parameter("Uniform")},
+		{BLESS{MaxPoints: -1}, k, parameter("MaxPoints")}, {BLESS{Start: -1}, k, parameter("Start")},
+		{BLESS{}, linear, parameter("Bound")}, {BLESSR{}, linear, parameter("Bound")}, {TwoPass{}, linear, parameter("Bound")}, {Uniform{}, linear, parameter("Bound")},
+		{Uniform{Points: -1}, k, parameter("Points")}, {RecursiveRLS{Base: -1}, k, parameter("Base")}, {SQUEAK{Block: -1}, k, parameter("Block")},
+		{ExactRLS{Oversampling: math.NaN()}, k, parameter("Oversampling")}, {PosteriorVariance{}, k, func(err error) bool { return errors.As(err, new(*kernel.ShapeError)) }},
+	} {
+		if _, err := c.s.Sample(background, c.k, src, 1e-2, seeded(t, 28)); !c.want(err) {
+			t.Errorf("%T%+v: error %v", c.s, c.s, err)
+		}
+	}
+}
+
+// A kernel without bound needs to be told one, and then works.
+func TestUnboundedKernel(t *testing.T) {
+	x := normalPoints(seeded(t, 29), 200, 3)
+	k := must(kernel.NewLinear(1))
+	for _, s := range []Sampler{BLESS{Bound: 25}, BLESSR{Bound: 25}, TwoPass{Bound: 25}} {
+		d := must(s.Sample(background, k, kernel.FromRows(x), 1e-3, seeded(t, 30)))
+		checkDictionary(t, d, x, 1e-3)
+		if d.EffectiveDimension < 2 || d.EffectiveDimension > 6 {
+			t.Errorf("%T: effective dimension %g of a kernel of rank 3", s, d.EffectiveDimension)
+		}
+	}
+}
+
+// Rows that are 0 to the kernel have score 0, and a dictionary still comes out.
+func TestZeroKernel(t *testing.T) {
+	x := kernel.NewPoints[float64](50, 2, nil)
+	k := must(kernel.NewLinear(1))
+	for _, s := range []Sampler{ExactRLS{}, BLESS{Bound: 1}, BLESSR{Bound: 1}, SQUEAK{}, RecursiveRLS{}} {
+		d := must(s.Sample(background, k, kernel.FromRows(x), 0.1, seeded(t, 31)))
+		checkDictionary(t, d, x, 0.1)
+		for _, v := range must(d.Scores(background, k, kernel.FromRows(x), 1)) {
+			if v != 0 {
+				t.Errorf("%T: score %g", s, v)
+			}
+		}
+	}
+}
+
+func TestMaxPointsEndsThePath(t *testing.T) {
+	k, x := susy(1000, 32)
+	src := kernel.FromRows(x)
+	for _, s := range []func(budget int) Sampler{
+		func(b int) Sampler { return BLESS{MaxPoints: b} }, func(b int) Sampler { return BLESSR{MaxPoints: b} },
+	} {
+		full := must(s(0).Sample(background, k, src, 1e-3, seeded(t, 33)))
+		short := must(s(100).Sample(background, k, src, 1e-3, seeded(t, 33)))
+		if short.Len() > 100 || short.Lambda <= 1e-3 || len(short.Path) >= len(full.Path) {
+			t.Errorf("budget 100: %d points at λ = %g, %d levels of %d", short.Len(), short.Lambda, len(short.Path), len(full.Path))
+		}
+		if cut := must(full.Truncate(100)); !reflect.DeepEqual(cut, short) {
+			t.Error("Truncate gives another dictionary than the budget")
+		}
+		if same := must(full.Truncate(full.Len())); same != full {
+			t.Error("Truncate changed a dictionary within the budget")
+		}
+	}
+	var budget *BudgetError
+	if _, err := (BLESS{MaxPoints: 1}).Sample(background, k, src, 1e-3, seeded(t, 34)); !errors.As(err, &budget) || budget.Points < 2 {
+		t.Errorf("budget 1: %v", err)
+	}
+	d := must(Uniform{Points: 10}.Sample(background, k, src, 1e-3, seeded(t, 34)))
+	if _, err := d.Truncate(9); !errors.As(err, &budget) || budget.Points != 10 {
+		t.Errorf("no path: %v", err)
+	}
+}
+
+// Merging repeated draws, 1/A = Σ 1/A_dup, changes no score.
+func TestMergingChangesNoScore(t *testing.T) {
+	x := normalPoints(seeded(t, 35), 60, 2)
+	k := gaussian(1)
+	drawn, weights := []int{3, 3, 9, 3, 20, 9}, []float64{0.1, 0.1, 0.3, 0.1, 0.7, 0.3}
+	apart := must(NewGenerator(k, x.Select(drawn), weights, 1e-3, 60))
+	merged := must(NewGenerator(k, x.Select([]int{3, 9, 20}), []float64{0.1 / 3, 0.15, 0.7}, 1e-3, 60))
+	requireClose(t, "scores", must(merged.Scores(background, kernel.FromRows(x), 1)), must(apart.Scores(background, kernel.FromRows(x), 1)), 1e-8)
+}
+
+// The two conventions of λ: (5.3) with λ per sample, and the variance of (7.1)
+// with noise ξ² = λn, written out.
+func TestRidgeConventions(t *testing.T) {
+	const n = 40
+	x := normalPoints(seeded(t, 36), n, 2)
+	k, noise := gaussian(1), 0.3
+	lambda := LambdaOfNoise(noise, n)
+	if math.Abs(Ridge(lambda, n)-noise) > 1e-16 {
+		t.Errorf("ξ² = %g becomes %g", noise, Ridge(lambda, n))
+	}
+	sp := newSpectrum(k, x)
+	variances := make([]float64, n) // k(x,x) − k(x)ᵀ(K + ξ²I)⁻¹k(x), by the spectrum
+	for i := range variances {
+		variances[i] = 1
+		for q, s := range sp.s {
+			u := sp.u.At(i, q)
+			variances[i] -= u * u * s * s / (s + noise)
+		}
+	}
+	scores := must(LeverageScores(background, k, kernel.FromRows(x), lambda))
+	for i, v := range variances {
+		requireClose(t, "score", []float64{scores[i], VarianceOfScore(scores[i], noise)}, []float64{ScoreOfVariance(v, noise), v}, 1e-10)
+	}
+	byVariance := must(PosteriorVariance{Variances: variances, Oversampling: 3}.Sample(background, k, kernel.FromRows(x), lambda, seeded(t, 37)))
+	byScore := must(ExactRLS{}.Sample(background, k, kernel.FromRows(x), lambda, seeded(t, 37)))
+	if !slices.Equal(byVariance.Indices, byScore.Indices) {
+		t.Errorf("by variance %v, by score %v", byVariance.Indices, byScore.Indices)
+	}
+	requireClose(t, "weights", byVariance.Weights, byScore.Weights, 1e-9)
+}
+
+// Counts are as many rows: one arm pulled n_i times is n_i equal rows, of which
+// the dictionary knows the sum Σ A⁻¹ in the mean.
+func TestPosteriorVarianceCounts(t *testing.T) {
+	x := normalPoints(seeded(t, 38), 3, 1)
+	s := PosteriorVariance{Variances: []float64{0.01, 0.002, 0.05}, Counts: []int{5, 40, 1}, Oversampling: 2}
+	const repeats = 20_000
+	rng := seeded(t, 39)
+	var total [3]float64
+	for range repeats {
+		d := must(s.Sample(background, gaussian(1), kernel.FromRows(x), LambdaOfNoise(0.4, 46), rng))
+		if d.N != 46 {
+			t.Fatalf("N = %d", d.N)
+		}
+		for j, i := range d.Indices {
+			total[i] += 1 / d.Weights[j] / repeats
+		}
+	}
+	// P(none) = Π(1 − p_i) adds one draw of weight ∝ score: see Include.
+	p := []float64{2 * 5 * 0.01 / 0.4, 2 * 40 * 0.002 / 0.4, 2 * 0.05 / 0.4}
+	none := (1 - p[0]) * (1 - p[1]) * (1 - p[2])
+	for i, want := range []float64{5, 40, 1} {
+		want *= 1 + none
+		if math.Abs(total[i]-want) > 0.05*want {
+			t.Errorf("arm %d stands for %.2f pulls, want %.2f", i, total[i], want)
+		}
+	}
+}
