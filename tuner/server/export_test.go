@@ -1,6 +1,18 @@
 package server
 
-import "google.golang.org/grpc"
+import (
+	"net/http/httptest"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
+)
+
+// MetricsText is what Prometheus would read.
+func (s *Server) MetricsText() string {
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
 
 // ServiceInfo is what is registered.
 func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }
