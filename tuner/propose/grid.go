@@ -32,25 +32,25 @@ type GridOptions struct {
 const maxLevels = 1000
 
 func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
-	o := readOptions("proposer.options", text)
-	g := GridOptions{Points: int(o.whole("points", 10, 1, maxLevels)), Levels: make(map[string]int)}
-	g.Shuffled = o.choice("order", "shuffled", "lexicographic") == "shuffled"
-	if raw, given := o.take("levels"); given {
-		numbers := o.object("proposer.options.levels", raw)
+	o := study.ReadOptions("proposer.options", text)
+	g := GridOptions{Points: int(o.Whole("points", 10, 1, maxLevels)), Levels: make(map[string]int)}
+	g.Shuffled = o.Choice("order", "shuffled", "lexicographic") == "shuffled"
+	if raw, given := o.Take("levels"); given {
+		numbers := o.Object("proposer.options.levels", raw)
 		for _, name := range slices.Sorted(maps.Keys(numbers)) {
 			number := numbers[name]
 			field := "proposer.options.levels." + name
 			p, ok := sp.Lookup(name)
 			switch {
 			case !ok:
-				o.fail(field, string(number), "there is no such parameter", "")
+				o.Fail(field, string(number), "there is no such parameter", "")
 			case p.Type == space.TypeCategorical || p.Type == space.TypeConstant:
-				o.fail(field, string(number), "the values of a "+p.Type.String()+" are not thinned", "list fewer values in the space")
+				o.Fail(field, string(number), "the values of a "+p.Type.String()+" are not thinned", "list fewer values in the space")
 			}
-			g.Levels[name] = int(o.parseWhole(field, number, 1, maxLevels))
+			g.Levels[name] = int(o.ParseWhole(field, number, 1, maxLevels))
 		}
 	}
-	return g, o.finish(Grid)
+	return g, o.Finish(Grid)
 }
 
 // grid is the proposer "grid". Cells are numbered in the order they are

@@ -398,7 +398,7 @@ func TestFaultyComponents(t *testing.T) {
 		{"grid", `{"points": 0}`, `proposer.options.points = 0: must be a whole number from 1 to 1000`},
 		{"grid", `{"points": 2.5}`, `proposer.options.points = 2.5: must be a whole number from 1 to 1000`},
 		{"grid", `{"points": null}`, `proposer.options.points = null: must be a whole number from 1 to 1000`},
-		{"grid", `{"order": "random"}`, `proposer.options.order = "random": must be one of shuffled, lexicographic`},
+		{"grid", `{"order": "random"}`, `proposer.options.order = "random": must be shuffled or lexicographic`},
 		{"grid", `{"levels": {"y": 3}}`, `proposer.options.levels.y = 3: there is no such parameter`},
 		{"grid", `{"levels": {"k": 2}}`, `proposer.options.levels.k = 2: the values of a categorical are not thinned; list fewer values in the space`},
 		{"grid", `{"levels": {"n": 1001}}`, `proposer.options.levels.n = 1001: must be a whole number from 1 to 1000`},

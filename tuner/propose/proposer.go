@@ -90,6 +90,6 @@ func New(c study.Component, spec study.Spec) (Proposer, error) {
 }
 
 func noOptions(text, name string) error {
-	o := readOptions("proposer.options", text)
-	return o.finish(name)
+	o := study.ReadOptions("proposer.options", text)
+	return o.Finish(name)
 }

@@ -60,7 +60,7 @@ type rung struct {
 	losses   ranking
 }
 
-func newASHA(o *options, spec study.Spec) Pruner {
+func newASHA(o *study.Options, spec study.Spec) Pruner {
 	h, r, most := readHalving(o, spec, 4)
 	if most == 0 {
 		most = math.MaxInt64
@@ -69,16 +69,16 @@ func newASHA(o *options, spec study.Spec) Pruner {
 	return newFold(h)
 }
 
-func newHyperband(o *options, spec study.Spec) Pruner {
+func newHyperband(o *study.Options, spec study.Spec) Pruner {
 	h, r, most := readHalving(o, spec, 3)
 	if most == 0 {
-		o.fail("pruner.options.max_resource", "none", "hyperband needs to know how far trials go", "give the last step that trials report")
+		o.Fail("pruner.options.max_resource", "none", "hyperband needs to know how far trials go", "give the last step that trials report")
 	}
 	top := int64(0) // ⌊log_η(most/r)⌋
 	for x := most / r; x >= int64(h.factor); x /= int64(h.factor) {
 		top++
 	}
-	for b := range o.whole("brackets", top+1, 1, top+1) {
+	for b := range o.Whole("brackets", top+1, 1, top+1) {
 		s := top - b
 		power := pow(uint64(h.factor), s)
 		h.add((uint64(top+1)*power+uint64(s))/uint64(s+1), r, most)
@@ -88,14 +88,14 @@ func newHyperband(o *options, spec study.Spec) Pruner {
 }
 
 // readHalving reads the common options; most is 0 if not given.
-func readHalving(o *options, spec study.Spec, factor int64) (h *halving, r, most int64) {
+func readHalving(o *study.Options, spec study.Spec, factor int64) (h *halving, r, most int64) {
 	h = &halving{metric: readMetric(o, spec, false), seed: spec.Seed}
-	r = o.whole("min_resource", 1, 1, maxResource)
-	h.factor = int(o.whole("reduction_factor", factor, 2, 1_000_000))
-	most = o.whole("max_resource", 0, 1, maxResource)
-	h.least = int(o.whole("min_trials", int64(h.factor), 1, study.MaxTrials))
+	r = o.Whole("min_resource", 1, 1, maxResource)
+	h.factor = int(o.Whole("reduction_factor", factor, 2, 1_000_000))
+	most = o.Whole("max_resource", 0, 1, maxResource)
+	h.least = int(o.Whole("min_trials", int64(h.factor), 1, study.MaxTrials))
 	if most != 0 && most < r {
-		o.fail("pruner.options.max_resource", fmt.Sprint(most), "must be at least min_resource, "+fmt.Sprint(r), "")
+		o.Fail("pruner.options.max_resource", fmt.Sprint(most), "must be at least min_resource, "+fmt.Sprint(r), "")
 	}
 	return h, r, most
 }

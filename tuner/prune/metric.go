@@ -16,28 +16,28 @@ type metric struct {
 // readMetric reads the options "metric" (a name, by default the first objective)
 // and, unless undirected, "direction" (minimize or maximize: needed, and only
 // then allowed, for a metric that is not an objective).
-func readMetric(o *options, spec study.Spec, undirected bool) metric {
+func readMetric(o *study.Options, spec study.Spec, undirected bool) metric {
 	m := metric{direction: study.Minimize}
 	if len(spec.Objectives) > 0 {
 		m.name = spec.Objectives[0].Name
 	}
-	m.name = o.text("metric", m.name)
+	m.name = o.Text("metric", m.name)
 	if m.name == "" {
-		o.fail("pruner.options.metric", `""`, "must name a metric", "")
+		o.Fail("pruner.options.metric", `""`, "must name a metric", "")
 	}
 	if undirected {
 		return m
 	}
 	words := []string{"", study.Minimize.String(), study.Maximize.String()}
-	asked := study.Direction(slices.Index(words, o.choice("direction", words...)))
+	asked := study.Direction(slices.Index(words, o.Choice("direction", words...)))
 	i := slices.IndexFunc(spec.Objectives, func(x study.Objective) bool { return x.Name == m.name })
 	switch {
 	case i < 0 && asked < study.Minimize:
-		o.fail("pruner.options.metric", m.name, "is not an objective, so its direction is not known", "give the direction too, minimize or maximize")
+		o.Fail("pruner.options.metric", m.name, "is not an objective, so its direction is not known", "give the direction too, minimize or maximize")
 	case i < 0:
 		m.direction = asked
 	case asked >= study.Minimize && asked != spec.Objectives[i].Direction:
-		o.fail("pruner.options.direction", asked.String(), "the objective "+m.name+" is to "+spec.Objectives[i].Direction.String(), "leave it out")
+		o.Fail("pruner.options.direction", asked.String(), "the objective "+m.name+" is to "+spec.Objectives[i].Direction.String(), "leave it out")
 	default:
 		m.direction = spec.Objectives[i].Direction
 	}
@@ -72,8 +72,8 @@ func (m metric) flip(x float64) float64 {
 type schedule struct{ warmup, interval int64 }
 
 // readSchedule reads the options "warmup_steps" and "interval_steps".
-func readSchedule(o *options) schedule {
-	return schedule{o.whole("warmup_steps", 0, 0, math.MaxInt64), o.whole("interval_steps", 1, 1, math.MaxInt64)}
+func readSchedule(o *study.Options) schedule {
+	return schedule{o.Whole("warmup_steps", 0, 0, math.MaxInt64), o.Whole("interval_steps", 1, 1, math.MaxInt64)}
 }
 
 // due tells whether trials are judged at the step: warmup, warmup + interval, ….

@@ -36,14 +36,14 @@ type patience struct {
 	delta         float64
 }
 
-func newPatience(o *options, spec study.Spec) Pruner {
-	p := &patience{metric: readMetric(o, spec, false), steps: o.whole("patience_steps", 0, 1, math.MaxInt64), delta: o.number("min_delta", 0)}
-	p.warmup = o.whole("warmup_steps", 0, 0, math.MaxInt64)
+func newPatience(o *study.Options, spec study.Spec) Pruner {
+	p := &patience{metric: readMetric(o, spec, false), steps: o.Whole("patience_steps", 0, 1, math.MaxInt64), delta: o.Number("min_delta", 0)}
+	p.warmup = o.Whole("warmup_steps", 0, 0, math.MaxInt64)
 	switch {
 	case p.steps == 0:
-		o.fail("pruner.options.patience_steps", "none", "must be given", "say how many steps may go by without improvement")
+		o.Fail("pruner.options.patience_steps", "none", "must be given", "say how many steps may go by without improvement")
 	case p.delta < 0:
-		o.fail("pruner.options.min_delta", fmt.Sprint(p.delta), "must not be negative", "")
+		o.Fail("pruner.options.min_delta", fmt.Sprint(p.delta), "must not be negative", "")
 	}
 	return newFold(p)
 }

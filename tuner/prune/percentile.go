@@ -39,13 +39,13 @@ type percentile struct {
 	steps    map[int64]*quantile // losses of completed trials
 }
 
-func newPercentile(o *options, spec study.Spec, chosen bool) Pruner {
+func newPercentile(o *study.Options, spec study.Spec, chosen bool) Pruner {
 	p := &percentile{metric: readMetric(o, spec, false), schedule: readSchedule(o), part: 0.5, steps: make(map[int64]*quantile)}
-	p.least = int(o.whole("min_trials", 5, 1, study.MaxTrials))
+	p.least = int(o.Whole("min_trials", 5, 1, study.MaxTrials))
 	if chosen {
-		x := o.number("percentile", 50)
+		x := o.Number("percentile", 50)
 		if !(x > 0 && x < 100) {
-			o.fail("pruner.options.percentile", fmt.Sprint(x), "must be above 0 and below 100", "")
+			o.Fail("pruner.options.percentile", fmt.Sprint(x), "must be above 0 and below 100", "")
 		}
 		p.part = x / 100
 	}

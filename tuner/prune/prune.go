@@ -42,7 +42,7 @@ const (
 // given spec; nil for the names "none" and "". spec.Pruner is ignored. The error
 // is a *[study.InvalidError].
 func New(c study.Component, spec study.Spec) (Pruner, error) {
-	o := readOptions("pruner.options", c.Options)
+	o := study.ReadOptions("pruner.options", c.Options)
 	var p Pruner
 	switch c.Name {
 	case "", None:
@@ -63,7 +63,7 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 		return nil, &study.InvalidError{Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
 			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold or patience"}
 	}
-	if err := o.finish(c.Name); err != nil {
+	if err := o.Finish(c.Name); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -29,14 +29,14 @@ type threshold struct {
 	lower, upper float64
 }
 
-func newThreshold(o *options, spec study.Spec) Pruner {
+func newThreshold(o *study.Options, spec study.Spec) Pruner {
 	r := &threshold{metric: readMetric(o, spec, true), schedule: readSchedule(o)}
-	r.lower, r.upper = o.number("lower", math.Inf(-1)), o.number("upper", math.Inf(1))
+	r.lower, r.upper = o.Number("lower", math.Inf(-1)), o.Number("upper", math.Inf(1))
 	switch {
 	case math.IsInf(r.lower, 0) && math.IsInf(r.upper, 0):
-		o.fail("pruner.options", "no bound", "threshold needs lower, upper or both", "")
+		o.Fail("pruner.options", "no bound", "threshold needs lower, upper or both", "")
 	case r.lower > r.upper:
-		o.fail("pruner.options.lower", fmt.Sprint(r.lower), "must not be above upper, "+fmt.Sprint(r.upper), "")
+		o.Fail("pruner.options.lower", fmt.Sprint(r.lower), "must not be above upper, "+fmt.Sprint(r.upper), "")
 	}
 	return newFold(r)
 }

@@ -1,0 +1,146 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Options reads a component's options: a JSON object, of which every key must be
+// known and stand there once. The first fault, an [InvalidError], is kept and
+// returned by Finish; until then reading goes on with harmless values.
+type Options struct {
+	field string
+	raw   map[string]json.RawMessage
+	known []string
+	err   error
+}
+
+// ReadOptions begins to read the options in text, empty for none. Errors speak of
+// them as field.
+func ReadOptions(field, text string) *Options {
+	o := &Options{field: field}
+	if text != "" {
+		o.raw = o.Object(field, []byte(text))
+	}
+	return o
+}
+
+// Object splits a JSON object into its members.
+func (o *Options) Object(field string, text []byte) map[string]json.RawMessage {
+	members := make(map[string]json.RawMessage)
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') || !json.Valid(text) {
+		o.Fail(field, string(text), "must be a JSON object", `write it as {"name": value}`)
+		return nil
+	}
+	for d.More() {
+		key, _ := d.Token() // valid JSON: a string
+		name := key.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			o.Fail(field, string(text), "must be a JSON object: "+err.Error(), "")
+			return nil
+		}
+		if _, twice := members[name]; twice {
+			o.Fail(field+"."+name, string(value), "is there twice", "remove one")
+		}
+		members[name] = value
+	}
+	return members
+}
+
+// Fail records the first fault.
+func (o *Options) Fail(field, value, rule, remedy string) {
+	if o.err != nil {
+		return
+	}
+	if len(value) > 60 {
+		value = strings.ToValidUTF8(value[:60], "") + "…"
+	}
+	o.err = &InvalidError{Field: field, Value: value, Rule: rule, Remedy: remedy}
+}
+
+// Take marks an option as known and returns its value.
+func (o *Options) Take(name string) (raw json.RawMessage, given bool) {
+	o.known = append(o.known, name)
+	raw, given = o.raw[name]
+	return raw, given
+}
+
+// Whole reads a number between low and high.
+func (o *Options) Whole(name string, otherwise, low, high int64) int64 {
+	raw, given := o.Take(name)
+	if !given {
+		return otherwise
+	}
+	return o.ParseWhole(o.field+"."+name, raw, low, high)
+}
+
+// ParseWhole reads a number between low and high out of a larger option.
+func (o *Options) ParseWhole(field string, raw json.RawMessage, low, high int64) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || n < low || n > high {
+		o.Fail(field, string(raw), fmt.Sprintf("must be a whole number from %d to %d", low, high), "")
+		return low
+	}
+	return n
+}
+
+// Number reads a finite number.
+func (o *Options) Number(name string, otherwise float64) float64 {
+	raw, given := o.Take(name)
+	if !given {
+		return otherwise
+	}
+	x, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		o.Fail(o.field+"."+name, string(raw), "must be a finite number", "")
+	}
+	return x
+}
+
+// Text reads a string.
+func (o *Options) Text(name, otherwise string) string {
+	raw, given := o.Take(name)
+	if !given {
+		return otherwise
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil || string(raw) == "null" {
+		o.Fail(o.field+"."+name, string(raw), "must be a string", "")
+	}
+	return s
+}
+
+// Choice reads one of the given words, of which the first is the default.
+func (o *Options) Choice(name string, words ...string) string {
+	raw, given := o.Take(name)
+	if !given {
+		return words[0]
+	}
+	var word string
+	if json.Unmarshal(raw, &word) != nil || word == "" || !slices.Contains(words, word) {
+		o.Fail(o.field+"."+name, string(raw), "must be "+strings.TrimPrefix(strings.Join(words, " or "), " or "), "")
+	}
+	return word
+}
+
+// Finish returns the first fault; an option that nobody took is one.
+func (o *Options) Finish(component string) error {
+	for _, name := range slices.Sorted(maps.Keys(o.raw)) {
+		if slices.Contains(o.known, name) {
+			continue
+		}
+		remedy := component + " has no options"
+		if len(o.known) > 0 {
+			remedy = "the options of " + component + " are " + strings.Join(o.known, ", ")
+		}
+		o.Fail(fmt.Sprintf("%s.%.60s", o.field, name), string(o.raw[name]), "there is no such option", remedy)
+	}
+	return o.err
+}
