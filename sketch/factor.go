@@ -1,8 +1,6 @@
 package sketch
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
@@ -118,14 +116,4 @@ func columnScores(solved, diag []float64, ridge float64) []float64 {
 		norms[i] = score(diag[i]-s, diag[i], ridge)
 	}
 	return norms
-}
-
-// finite reports the index of the first NaN or infinity, or −1.
-func firstNonFinite(v []float64) int {
-	for i, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return i
-		}
-	}
-	return -1
 }

@@ -79,10 +79,10 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 		addSquares(dst, solved)
 		for i, s := range dst {
 			diag := g.k.Diag(x, i)
+			if residual := diag - s; residual-residual != 0 {
+				return &kernel.NonFiniteError{What: "leverage score", Row: row + i, Col: -1, Value: residual}
+			}
 			dst[i] = score(diag-s, diag, g.ridge)
-		}
-		if i := firstNonFinite(dst); i >= 0 {
-			return &kernel.NonFiniteError{What: "leverage score", Row: row + i, Col: -1, Value: dst[i]}
 		}
 		return nil
 	})

@@ -103,8 +103,10 @@ func (e *Embedding) Apply(ctx context.Context, z, residual []float64, src kernel
 				out[i*r+j] = v
 			}
 		}
-		if i := firstNonFinite(out); i >= 0 {
-			return &kernel.NonFiniteError{What: "z", Row: row + i/r, Col: i % r, Value: out[i]}
+		for i, v := range out {
+			if v-v != 0 {
+				return &kernel.NonFiniteError{What: "z", Row: row + i/r, Col: i % r, Value: v}
+			}
 		}
 		if residual != nil {
 			e.residuals(residual[row:][:cols], solved, x)

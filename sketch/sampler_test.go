@@ -117,7 +117,7 @@ func TestPasses(t *testing.T) {
 // The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set
 // (for those by scores of a sample, to the accuracy of these).
 func TestWeightsCountTheRows(t *testing.T) {
-	const n, repeats = 300, 200
+	const n, repeats = 300, 50
 	x := normalPoints(seeded(t, 22), n, 2)
 	for _, s := range everySampler(1) {
 		var total, square float64

@@ -1,0 +1,101 @@
+package sketch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/sketch/sketchtest"
+)
+
+// seconds times one sample, the best of repeats, and returns its dictionary.
+func seconds(b *testing.B, s Sampler, k kernel.Kernel, src kernel.Source, lambda float64, repeats int) (float64, *Dictionary) {
+	best, d := 0.0, (*Dictionary)(nil)
+	for rep := range repeats {
+		start := time.Now()
+		var err error
+		if d, err = s.Sample(background, k, src, lambda, rand.New(rand.NewPCG(1, 1))); err != nil {
+			b.Fatal(err)
+		}
+		if t := time.Since(start).Seconds(); rep == 0 || t < best {
+			best = t
+		}
+	}
+	return best, d
+}
+
+// Figure 5.2, λ = 1e-3 on the stand-in for SUSY: BLESS and BLESS-R from n = 10⁴ to
+// 10⁶, reported as a ratio that should be 1, and Recursive-RLS over BLESS at
+// n = 10⁵, which should be 10 at least.
+func BenchmarkPath(b *testing.B) {
+	const lambda = 1e-3
+	x, _ := sketchtest.SUSY(1_000_000, rand.New(rand.NewPCG(1, 0)))
+	k := gaussian(4)
+	for _, s := range []namedSampler{{"BLESS", BLESS{}}, {"BLESSR", BLESSR{}}} {
+		b.Run(s.name, func(b *testing.B) {
+			for b.Loop() {
+				var at []float64
+				for _, n := range []int{10_000, 100_000, 1_000_000} {
+					t, d := seconds(b, s, k, kernel.FromRows(x.Slice(0, n)), lambda, 5)
+					at = append(at, t)
+					b.ReportMetric(1000*t, fmt.Sprintf("ms/n=%.0e", float64(n)))
+					b.ReportMetric(float64(d.Len()), fmt.Sprintf("points/n=%.0e", float64(n)))
+				}
+				b.ReportMetric(max(at[0], at[1], at[2])/min(at[0], at[1], at[2]), "slowest/fastest")
+				rrls, _ := seconds(b, RecursiveRLS{}, k, kernel.FromRows(x.Slice(0, 100_000)), lambda, 1)
+				b.ReportMetric(rrls/at[1], "RecursiveRLS/this")
+			}
+		})
+	}
+}
+
+func BenchmarkSamplers(b *testing.B) {
+	k, x := susy(20_000, 1)
+	for _, s := range []namedSampler{{"Uniform", Uniform{}}, {"TwoPass", TwoPass{}}, {"RecursiveRLS", RecursiveRLS{}}, {"SQUEAK", SQUEAK{}}, {"BLESS", BLESS{}}, {"BLESSR", BLESSR{}}} {
+		b.Run(s.name, func(b *testing.B) {
+			for b.Loop() {
+				must(s.Sample(background, k, kernel.FromRows(x), 1e-3, rand.New(rand.NewPCG(1, 1))))
+			}
+		})
+	}
+}
+
+func BenchmarkExactScores(b *testing.B) {
+	k, x := susy(2000, 1)
+	for b.Loop() {
+		must(LeverageScores(background, k, kernel.FromRows(x), 1e-3))
+	}
+}
+
+// Fastfood against frequencies written out: the ratio should grow as d/log d.
+func BenchmarkFastfood(b *testing.B) {
+	for _, d := range []int{32, 256, 1024} {
+		b.Run(fmt.Sprint("d=", d), func(b *testing.B) {
+			x := normalPoints(rand.New(rand.NewPCG(1, 0)), 64, d)
+			k := gaussian(10)
+			const m = 4096
+			dense, fast := must(NewFourier(k, d, m, 1)), must(NewFastfood(k, d, m, 1))
+			dst := make([]float64, 64*m)
+			timeOf := func(f FeatureMap) float64 {
+				best := 0.0
+				for rep := range 3 {
+					start := time.Now()
+					if err := f.Apply(dst, x); err != nil {
+						b.Fatal(err)
+					}
+					if t := time.Since(start).Seconds(); rep == 0 || t < best {
+						best = t
+					}
+				}
+				return best
+			}
+			for b.Loop() {
+				slow, quick := timeOf(dense), timeOf(fast)
+				b.ReportMetric(slow/quick, "dense/fastfood")
+				b.ReportMetric(quick*1e9/64/m, "ns/feature")
+			}
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package sketch
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+)
+
+// (5.3) as it stands, with a dense inverse, against the generator.
+func TestGeneratorAgainstItsDefinition(t *testing.T) {
+	const n, m, lambda = 80, 12, 1e-2
+	x := normalPoints(seeded(t, 50), n, 2)
+	k := must(kernel.NewScaled(2.5, gaussian(1)))
+	points := x.Slice(0, m)
+	weights := make([]float64, m)
+	for j := range weights {
+		weights[j] = 0.1 + 0.07*float64(j)
+	}
+	// (K_JJ + λnA)c_i = k_J(x_i) by Gauss–Jordan, without pivots: it is positive
+	// definite.
+	width := m + n
+	a := make([]float64, m*width)
+	for j := range m {
+		for l := range m {
+			a[j*width+l] = k.Eval(points, j, points, l)
+		}
+		a[j*width+j] += lambda * n * weights[j]
+		for i := range n {
+			a[j*width+m+i] = k.Eval(points, j, x, i)
+		}
+	}
+	for p := range m {
+		for j := range m {
+			if j == p {
+				continue
+			}
+			f := a[j*width+p] / a[p*width+p]
+			for c := range width {
+				a[j*width+c] -= f * a[p*width+c]
+			}
+		}
+	}
+	want := make([]float64, n)
+	for i := range n {
+		want[i] = k.Diag(x, i)
+		for j := range m {
+			want[i] -= k.Eval(points, j, x, i) * a[j*width+m+i] / a[j*width+j]
+		}
+		want[i] = min(want[i]/(lambda*n), 1)
+	}
+	g := must(NewGenerator(k, points, weights, lambda, n))
+	requireClose(t, "scores", must(g.Scores(background, kernel.FromRows(x), 1)), want, 1e-12)
+}
+
+// No bit of a score depends on workers, on the kind of source, or on the
+// other rows.
+func TestScoresAreDeterministic(t *testing.T) {
+	x := normalPoints(seeded(t, 51), 700, 3)
+	k := gaussian(1)
+	g := must(NewGenerator(k, x.Slice(0, 300), slices.Repeat([]float64{0.4}, 300), 1e-3, 700))
+	want := must(g.Scores(background, kernel.FromRows(x), 1))
+	for _, workers := range []int{0, 2, 7} {
+		if !slices.Equal(must(g.Scores(background, kernel.FromRows(x), workers)), want) {
+			t.Errorf("%d workers: other scores", workers)
+		}
+		if !slices.Equal(must(g.Scores(background, kerneltest.Sequential(x), workers)), want) {
+			t.Errorf("%d workers: other scores of a sequential source", workers)
+		}
+	}
+	for _, i := range []int{0, 255, 256, 699} {
+		if got := must(g.Scores(background, kernel.FromRows(x.Slice(i, i+1)), 1)); got[0] != want[i] {
+			t.Errorf("row %d alone has another score", i)
+		}
+	}
+}
+
+// The scores of a dictionary's own points, by the inverse, are those by the
+// generator; also far above and below the scale of K.
+func TestSelfScores(t *testing.T) {
+	x := normalPoints(seeded(t, 52), 60, 2)
+	k := gaussian(0.7)
+	weights := make([]float64, 60)
+	for j := range weights {
+		weights[j] = 0.05 + 0.015*float64(j)
+	}
+	for _, lambda := range []float64{1e-6, 1e-3, 1, 1e2, 1e4, 1e8} {
+		got := must(selfScores(must(kernel.Gramian(k, x)), weights, Ridge(lambda, 60)))
+		g := must(NewGenerator(k, x, weights, lambda, 60))
+		requireClose(t, "scores", got, must(g.Scores(background, kernel.FromRows(x), 1)), 1e-8)
+	}
+}
+
+// Repeated rows make K singular; a λ at the level of rounding makes K + λnI so.
+// The jitter that mends it is told.
+func TestTinyLambda(t *testing.T) {
+	x := normalPoints(seeded(t, 53), 100, 2)
+	for i := range 50 {
+		copy(x.Row(i), x.Row(99-i))
+	}
+	k, src := gaussian(3), kernel.FromRows(x)
+	for _, lambda := range []float64{1e-14, 1e-18, 1e-30} {
+		l := must(LeverageScores(background, k, src, lambda))
+		for i, s := range l {
+			if !(s > 0 && s <= 1) {
+				t.Fatalf("λ = %g: score %d is %g", lambda, i, s)
+			}
+		}
+	}
+	g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-30, 100))
+	if g.Jitter() <= 0 || g.Jitter() > 1e-8 {
+		t.Errorf("jitter %g", g.Jitter())
+	}
+	if g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-3, 100)); g.Jitter() != 0 {
+		t.Errorf("jitter %g where none is needed", g.Jitter())
+	}
+	// Twice the same row: each has half the score that one would have of twice
+	// the weight, ℓ = k/(2k + λn).
+	twice := kernel.NewPoints(2, 1, []float64{5, 5})
+	requireClose(t, "twins", must(LeverageScores(background, k, kernel.FromRows(twice), 0.25)), []float64{0.4, 0.4}, 1e-14)
+	one := kernel.NewPoints(1, 1, []float64{5})
+	requireClose(t, "one row", must(LeverageScores(background, k, kernel.FromRows(one), 0.25)), []float64{0.8}, 1e-14)
+}
+
+func TestGeneratorFaults(t *testing.T) {
+	x := normalPoints(seeded(t, 54), 5, 2)
+	k := gaussian(1)
+	var parameter *ParameterError
+	for _, weights := range [][]float64{{1, 1, 1, 1, 0}, {1, 1, 1, -1, 1}, {math.NaN(), 1, 1, 1, 1}, {1, math.Inf(1), 1, 1, 1}} {
+		if _, err := NewGenerator(k, x, weights, 1, 5); !errors.As(err, &parameter) || parameter.Parameter != "Weights" {
+			t.Errorf("%v: %v", weights, err)
+		}
+	}
+	var shape *kernel.ShapeError
+	if _, err := NewGenerator(k, x, []float64{1}, 1, 5); !errors.As(err, &shape) {
+		t.Error(err)
+	}
+	if _, err := NewGenerator(k, nil, []float64{1}, 1, 5); !errors.As(err, &shape) {
+		t.Error(err)
+	}
+	if _, err := NewGenerator(k, nil, nil, 1, 0); !errors.As(err, &parameter) {
+		t.Error(err)
+	}
+	indefinite := &kernel.Pairwise[[]float64]{Name: "indefinite", Func: func(x, y []float64) float64 {
+		if x[0] == y[0] {
+			return 0.1
+		}
+		return 1
+	}}
+	var factor *FactorizationError
+	if _, err := NewGenerator(indefinite, x, slices.Repeat([]float64{1}, 5), 1e-6, 5); !errors.As(err, &factor) {
+		t.Error(err)
+	}
+	failing := &kernel.Pairwise[[]float64]{Name: "nan", Func: func(x, y []float64) float64 { return x[0] * y[0] * math.Inf(1) }}
+	var nan *kernel.NonFiniteError
+	g := must(NewGenerator(failing, nil, nil, 1, 5))
+	if _, err := g.Scores(background, kernel.FromRows(x), 2); !errors.As(err, &nan) {
+		t.Error(err)
+	}
+}
+
+// A panic of a caller's kernel reaches the caller, not the runtime.
+func TestKernelPanics(t *testing.T) {
+	x := normalPoints(seeded(t, 55), 600, 2)
+	broken := &kernel.Pairwise[[]float64]{Name: "broken", Func: func(_, _ []float64) float64 { panic("broken kernel") }}
+	defer func() {
+		if r := recover(); r != "broken kernel" {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	_, _ = must(NewGenerator(broken, nil, nil, 1, 5)).Scores(background, kernel.FromRows(x), 2)
+}
+
+// A source that breaks its contract is found out by every reader.
+func TestSourceFaults(t *testing.T) {
+	x := normalPoints(seeded(t, 56), 600, 2)
+	g := must(NewGenerator(gaussian(1), nil, nil, 1, 600))
+	cause := errors.New("disk on fire")
+	for what, c := range map[string]struct {
+		src  *kerneltest.Source
+		want error
+	}{
+		"breaks off": {&kerneltest.Source{Err: cause, ErrAt: 300}, cause},
+		"too short":  {&kerneltest.Source{Announce: 1}, kernel.ErrSource},
+		"too long":   {&kerneltest.Source{Announce: -1}, kernel.ErrSource},
+		"short":      {&kerneltest.Source{Short: true}, kernel.ErrSource},
+	} {
+		src := kerneltest.Sequential(x)
+		src.Err, src.ErrAt, src.Announce, src.Short = c.src.Err, c.src.ErrAt, c.src.Announce, c.src.Short
+		var at *kernel.SourceError
+		if _, err := g.Scores(background, src, 2); !errors.Is(err, c.want) || !errors.As(err, &at) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := (SQUEAK{Block: 100}).Sample(background, gaussian(1), src, 1e-2, seeded(t, 57)); !errors.Is(err, c.want) {
+			t.Errorf("%s: SQUEAK: %v", what, err)
+		}
+	}
+}
+
+// The estimate of the effective dimension has the error that it states.
+func TestEstimateEffectiveDimension(t *testing.T) {
+	k, x := susy(800, 58)
+	src := kernel.FromRows(x)
+	d := must(BLESS{}.Sample(background, k, src, 1e-2, seeded(t, 59)))
+	g := must(d.Generator(k))
+	want := sum(must(g.Scores(background, src, 0)))
+	all, zero, err := g.EstimateEffectiveDimension(background, src, 0, seeded(t, 60))
+	if err != nil || math.Abs(all-want) > 1e-9*want || zero != 0 {
+		t.Errorf("of all rows: %g ± %g, want %g: %v", all, zero, want, err)
+	}
+	rng := seeded(t, 61)
+	z := 0.0
+	const repeats = 50
+	for range repeats {
+		e, deviation, err := g.EstimateEffectiveDimension(background, src, 200, rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z += (e - want) * (e - want) / (deviation * deviation) / repeats
+	}
+	if z < 0.4 || z > 2 { // χ² with 50 degrees of freedom, over 50
+		t.Errorf("mean square error is %.2f times the stated", z)
+	}
+	if exact := must(EffectiveDimension(background, k, src, 1e-2)); math.Abs(want-exact) > 0.25*exact {
+		t.Errorf("estimate %.1f, exact %.1f", want, exact)
+	}
+	if _, _, err := g.EstimateEffectiveDimension(background, kernel.FromRows(x.Slice(0, 0)), 1, rng); !errors.As(err, new(*EmptyError)) {
+		t.Error(err)
+	}
+}
