@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +70,7 @@ func preload(b *testing.B, path string, stored int) {
 	for i := 0; i*10_000 < stored; i++ {
 		fill(b, s, fmt.Sprint("stored-", i), 10_000)
 	}
-	if err := s.Close(); err != nil {
+	if err := errors.Join(s.Close(), syncFile(path)); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -184,8 +184,10 @@ func (s *Store) checkStudy(ctx context.Context, report *Report, info store.Info)
 	case errors.As(readErr, &gone): // deleted since it was listed
 		return nil
 	case readErr != nil:
+		if err := fatal(ctx, readErr); err != nil {
+			return err
+		}
 		problem(corruptAt(readErr, position), readErr)
-		return fatal(ctx, readErr)
 	case err != nil:
 		problem(position, fmt.Errorf("it does not follow from those before it: %w", err))
 	default:

@@ -1,0 +1,160 @@
+package bolt
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// often returns how often to do something: what the environment says, or n.
+func often(t *testing.T, variable string, n int) int {
+	t.Helper()
+	s := os.Getenv(variable)
+	if s == "" {
+		return n
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// seeded returns randomness that a failure can be repeated with.
+func seeded(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if s := os.Getenv("BKB_BOLT_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("BKB_BOLT_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// What was acknowledged before kill -9 is there afterwards, whole.
+func TestKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "studies.db")
+	random := seeded(t)
+	total := 0
+	for round := range often(t, "BKB_BOLT_KILLS", 20) {
+		acked := killed(t, path, fmt.Sprint("r", round), time.Duration(random.IntN(60))*time.Millisecond)
+		s := mustOpen(t, path, Options{tuning: tuning{noReaping: round%2 == 0}})
+		for name, head := range acked.heads {
+			total += int(head)
+			wantPrefix(t, s, name, head)
+		}
+		for _, id := range acked.gone {
+			wantNotFound(t, s, id)
+		}
+		wantSound(t, s)
+		sweep(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if total == 0 {
+		t.Error("nothing was ever acknowledged before the kill")
+	}
+	t.Logf("%d acknowledged events", total)
+}
+
+// killed runs a writing child and kills it some time after its first words.
+func killed(t *testing.T, path, tag string, after time.Duration) acked {
+	t.Helper()
+	c := child(t, "write", path, tag)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if _, err := lines.Peek(1); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
+	defer timer.Stop()
+	acked := readAcks(lines)
+	_ = c.Wait()
+	return acked
+}
+
+// wantPrefix checks that a log holds what was written, at least to head, and
+// ends with a whole commit.
+func wantPrefix(t *testing.T, s *Store, name string, head study.Position) {
+	t.Helper()
+	info, err := s.Lookup(t.Context(), name)
+	if err != nil {
+		t.Fatalf("study %s: %v", name, err)
+	}
+	if info.Head < head || info.Head%3 != 1 {
+		t.Fatalf("study %s ends at %d; acknowledged was %d", name, info.Head, head)
+	}
+	want := append([]study.Event{opened()}, trials(0, int(info.Head-1)/3)...)
+	for r, err := range s.Read(t.Context(), info.ID, 1) {
+		if err != nil {
+			t.Fatalf("study %s: %v", name, err)
+		}
+		if !sameEvent(want[r.Position-1], r.Event) {
+			t.Fatalf("study %s: event %d differs: %s", name, r.Position, storetest.Diff(want[r.Position-1], r.Event))
+		}
+	}
+}
+
+func sameEvent(a, b study.Event) bool {
+	x, errX := store.AppendRecord(nil, 1, 1, a)
+	y, errY := store.AppendRecord(nil, 1, 1, b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// wantSound checks everything in the file, with the engine's check too.
+func wantSound(t *testing.T, s *Store) {
+	t.Helper()
+	report, err := s.Check(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Problems {
+		t.Errorf("check: %v", p)
+	}
+	tx, err := s.db.Begin(true) // so that nobody writes meanwhile
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for err := range tx.Check() {
+		t.Errorf("the engine's check: %v", err)
+	}
+}
+
+// sweep deletes all studies, so that the next round begins with little.
+func sweep(t *testing.T, s *Store) {
+	t.Helper()
+	for info, err := range s.List(t.Context(), "") {
+		if err == nil {
+			err = s.Delete(t.Context(), info.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantNotFound(t *testing.T, s *Store, id store.StudyID) {
+	t.Helper()
+	if info, err := s.Stat(context.Background(), id); err == nil {
+		t.Errorf("study %d was deleted, but is there: %+v", id, info)
+	}
+}

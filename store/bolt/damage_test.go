@@ -1,0 +1,299 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"go.etcd.io/bbolt"
+)
+
+// holding is what a store holds.
+type holding struct {
+	infos     []store.Info
+	events    map[store.StudyID][]study.Event
+	snapshots map[store.StudyID][]byte
+	gone      store.StudyID
+}
+
+// collection writes a store with a bit of everything and returns its bytes.
+func collection(t *testing.T) ([]byte, holding) {
+	t.Helper()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{tuning: tuning{atOnce: 10, noReaping: true}})
+	h := holding{events: make(map[store.StudyID][]study.Event), snapshots: make(map[store.StudyID][]byte)}
+	for i := range 12 {
+		info := fill(t, s, fmt.Sprint("study-", i), 1+i*i)
+		if i%3 == 0 {
+			h.snapshots[info.ID] = bytes.Repeat([]byte{byte(i + 1)}, 100+4000*i)
+			if err := s.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: info.Head, Data: h.snapshots[info.ID]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.infos = append(h.infos, info)
+		h.events[info.ID] = append([]study.Event{opened()}, trials(0, 1+i*i)...)
+	}
+	gone := fill(t, s, "gone", 40)
+	h.gone = gone.ID
+	if err := s.Delete(t.Context(), gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	slicesSort(h.infos)
+	var b bytes.Buffer
+	if _, err := s.Backup(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), h
+}
+
+func slicesSort(infos []store.Info) {
+	for i := range infos { // few
+		for j := i; j > 0 && infos[j].Name < infos[j-1].Name; j-- {
+			infos[j], infos[j-1] = infos[j-1], infos[j]
+		}
+	}
+}
+
+// compareAll reads everything. Whatever comes without an error must be right.
+// It tells whether there was an error.
+func (h holding) compareAll(t *testing.T, s *Store) (clean bool) {
+	t.Helper()
+	clean = true
+	var listed []store.Info
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			clean = allowed(t, err)
+			break
+		}
+		listed = append(listed, info)
+	}
+	if clean && fmt.Sprint(listed) != fmt.Sprint(h.infos) {
+		t.Errorf("listed %v, want %v", listed, h.infos)
+	}
+	for _, want := range h.infos {
+		clean = h.compare(t, s, want) && clean
+	}
+	if info, err := s.Stat(t.Context(), h.gone); err == nil {
+		t.Errorf("a deleted study is back: %+v", info)
+	}
+	return clean
+}
+
+func (h holding) compare(t *testing.T, s *Store, want store.Info) (clean bool) {
+	t.Helper()
+	clean = true
+	if got, err := s.Lookup(t.Context(), want.Name); err != nil {
+		clean = allowed(t, err)
+	} else if got != want {
+		t.Errorf("Lookup = %+v, want %+v", got, want)
+	}
+	n := 0
+	for r, err := range s.Read(t.Context(), want.ID, 1) {
+		if err != nil {
+			return allowed(t, err)
+		}
+		if n++; int(r.Position) != n || !sameEvent(h.events[want.ID][n-1], r.Event) {
+			t.Fatalf("study %d: event %d is wrong", want.ID, n)
+		}
+	}
+	if n != int(want.Head) {
+		t.Errorf("study %d has %d events, want %d", want.ID, n, want.Head)
+	}
+	snapshot, ok, err := s.LoadSnapshot(t.Context(), want.ID)
+	if err != nil {
+		return allowed(t, err)
+	}
+	if ok && !bytes.Equal(snapshot.Data, h.snapshots[want.ID]) {
+		t.Errorf("study %d has a wrong snapshot", want.ID)
+	}
+	return clean && ok == (h.snapshots[want.ID] != nil)
+}
+
+// allowed checks that an error is one about damage. It returns false.
+func allowed(t *testing.T, err error) bool {
+	t.Helper()
+	corrupt, isCorrupt := errors.AsType[*store.CorruptError](err)
+	newer, isNewer := errors.AsType[*store.NewerFormatError](err)
+	if !isCorrupt && !isNewer && !errors.Is(err, ErrDamaged) {
+		t.Errorf("error is %v (%v, %v), want one about damage", err, corrupt, newer)
+	}
+	return false
+}
+
+// Wherever a bit flips: the right answer or an error, and never a crash. A
+// check finds whatever makes a difference.
+func TestBitFlips(t *testing.T) {
+	whole, held := collection(t)
+	random := seeded(t)
+	path := filepath.Join(t.TempDir(), "studies.db")
+	var refused, erred, unnoticed int
+	for range often(t, "BKB_BOLT_FLIPS", 300) {
+		bit := random.IntN(8 * len(whole))
+		b := bytes.Clone(whole)
+		b[bit/8] ^= 1 << (bit % 8)
+		writeFile(t, path, b)
+		switch clean, opened := flipped(t, path, held); {
+		case t.Failed():
+			t.Fatalf("bit %d of byte %d", bit%8, bit/8)
+		case !opened:
+			refused++
+		case !clean:
+			erred++
+		default:
+			unnoticed++
+		}
+	}
+	t.Logf("of all flips %d were refused at the start, %d where they mattered, %d made no difference", refused, erred, unnoticed)
+}
+
+// flipped looks at a file with a flipped bit, reading and writing.
+func flipped(t *testing.T, path string, held holding) (clean, opened bool) {
+	t.Helper()
+	report, err := Check(t.Context(), path, nil)
+	sound := err == nil && report.OK()
+	s, err := Open(path, Options{MapSize: 1 << 20})
+	if err != nil {
+		if _, ok := errors.AsType[*FileError](err); !ok || sound {
+			t.Errorf("opening: %v, although the check said %t", err, sound)
+		}
+		return false, false
+	}
+	clean = held.compareAll(t, s)
+	if sound && !clean && report.Snapshots == len(held.snapshots) {
+		t.Error("the check found nothing")
+	}
+	info := held.infos[len(held.infos)-1]
+	err = s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 1))
+	if err == nil {
+		err = s.Delete(t.Context(), info.ID)
+	}
+	if err != nil && !errors.Is(err, store.ErrUnknownOutcome) {
+		allowed(t, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	return clean, true
+}
+
+// A file cut anywhere is refused.
+func TestTruncation(t *testing.T) {
+	whole, held := collection(t)
+	random := seeded(t)
+	path := filepath.Join(t.TempDir(), "studies.db")
+	sizes := []int{0, 1, 16, 79, 80, 4095, 4096, 4097, 8191, 8192, len(whole) - 1}
+	for range often(t, "BKB_BOLT_CUTS", 60) {
+		sizes = append(sizes, random.IntN(len(whole)))
+	}
+	for _, size := range sizes {
+		writeFile(t, path, whole[:size])
+		for _, readOnly := range []bool{false, true} {
+			s, err := Open(path, Options{ReadOnly: readOnly, MustExist: true})
+			if err == nil {
+				_ = s.Close()
+				t.Fatalf("a file cut to %d of %d bytes was opened", size, len(whole))
+			}
+			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrEmpty) && !(errors.Is(err, ErrForeign) && size < 80) {
+				t.Errorf("cut to %d bytes: %v", size, err)
+			}
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != int64(size) {
+			t.Fatalf("the refused file has changed: %v, %v", info, err)
+		}
+	}
+	writeFile(t, path, append(whole, make([]byte, 12345)...))
+	if s := mustOpen(t, path, Options{}); !held.compareAll(t, s) {
+		t.Error("a file that is longer than needed is not read")
+	}
+}
+
+// A file that is cut while it is open gives errors, not a crash.
+func TestTruncatedWhileOpen(t *testing.T) {
+	whole, held := collection(t)
+	path := filepath.Join(t.TempDir(), "studies.db")
+	writeFile(t, path, whole)
+	s := mustOpen(t, path, Options{ReadOnly: true})
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	if held.compareAll(t, s) {
+		t.Error("nobody noticed")
+	}
+}
+
+// Damage in a record names the study and the event, and spares all others.
+func TestCheckNamesTheRecord(t *testing.T) {
+	whole, held := collection(t)
+	path := filepath.Join(t.TempDir(), "studies.db")
+	writeFile(t, path, whole)
+	hit := held.infos[5]
+	update(t, path, func(tx *bbolt.Tx) error {
+		log := tx.Bucket(bucketLogs).Bucket(idKey(hit.ID))
+		record := bytes.Clone(log.Get(posKey(3)))
+		record[9] ^= 4
+		return log.Put(posKey(3), record)
+	})
+	report, err := Check(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Problems) != 1 || report.Problems[0].Study != hit.ID || report.Problems[0].Position != 3 || report.Problems[0].Name != hit.Name {
+		t.Errorf("the problems are %v", report.Problems)
+	}
+	if report.Studies != len(held.infos) || report.Snapshots != len(held.snapshots) {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// A log that breaks the rules of package study is found, whole as it is.
+func TestCheckReplays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "studies.db")
+	s := mustOpen(t, path, Options{})
+	info := fill(t, s, "mnist", 4)
+	if err := s.Commit(t.Context(), info.ID, info.Head, []study.Event{told(77)}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Check(t.Context(), nil)
+	if err != nil || len(report.Problems) != 1 || report.Problems[0].Position != info.Head+1 {
+		t.Errorf("the report is %+v, %v", report, err)
+	}
+}
+
+// When one meta page is damaged, the other one is used, and the owner is told.
+func TestMetaPages(t *testing.T) {
+	whole, held := collection(t)
+	meta := readMeta(bytes.NewReader(whole))
+	if !meta.sound || meta.lost {
+		t.Fatalf("the sample's meta pages are %+v", meta)
+	}
+	path := filepath.Join(t.TempDir(), "studies.db")
+	for slot := range 2 {
+		b := bytes.Clone(whole)
+		b[slot*meta.pageSize+pageHeadBytes+metaBytes-1] ^= 0x10
+		writeFile(t, path, b)
+		var log bytes.Buffer
+		s := mustOpen(t, path, Options{Logger: textLogger(&log)})
+		if !held.compareAll(t, s) { // a copy has the same state in both
+			t.Error("the other page was not used")
+		}
+		status, err := s.Status(t.Context())
+		if err != nil || !status.MetaDamaged || !bytes.Contains(log.Bytes(), []byte("damaged")) {
+			t.Errorf("status %+v, %v; log %s", status, err, log.String())
+		}
+		fill(t, s, "healed", 1)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = mustOpen(t, path, Options{})
+		if status, err := s.Status(t.Context()); err != nil || status.MetaDamaged {
+			t.Errorf("the damaged page was not replaced: %+v, %v", status, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
