@@ -1,12 +1,9 @@
 // Tuner is the command line of BKB Tuner. Data goes to stdout, everything else
-// to stderr.
-//
-// Exit status: 0 on success, 1 on failure, 2 on a mistake in the command line.
+// to stderr. What the exit statuses mean is part of the interface: see exits.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,63 +13,68 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program runs this process's command line.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us at once
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
-
-// The exit statuses.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
-)
-
-// usageError is a mistake in the command line itself.
-type usageError struct{ error }
 
 // run executes one command line and returns its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
-	root.SetArgs(args)
+	g := &globals{}
+	root := newRoot(g)
+	root.SetArgs(guardNegatives(root, args))
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(cleanOnTerminal(stdout))
+	root.SetErr(cleanOnTerminal(stderr))
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(root.ErrOrStderr(), "tuner:", err)
 	}
-	fmt.Fprintln(stderr, "tuner:", err)
-	var usage usageError
-	if errors.As(err, &usage) {
-		return exitUsage
-	}
-	return exitFailure
+	return statusOf(err)
 }
 
-func newRoot() *cobra.Command {
+func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tuner",
 		Short: "Tune hyper-parameters with a budgeted kernel bandit",
 		Long: `Tuner tunes hyper-parameters: it suggests configurations, takes in what came of
 them, and forgets nothing. Data goes to stdout, everything else to stderr.
 
-EXIT STATUS
-  0  success
-  1  failure
-  2  a mistake in the command line`,
+Commands work on a file (--db, tuner.db unless told otherwise) or on a server
+(--server), in the same way. A file can be used by many processes: each has it
+for a moment, the others wait, up to --lock-timeout.
+
+ENVIRONMENT
+  TUNER_DB      the file, for --db
+  TUNER_SERVER  the server, for --server
+  TUNER_TOKEN   the token for the server; or --token-file
+  TUNER_STUDY   the study where STUDY is left out
+  NO_COLOR      any value: no colours
+
+` + exitHelp(),
+		Example:       "  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newSpace(), newVersion())
+	g.flags(root)
+	root.AddCommand(
+		newCreateStudy(g), newStudies(g), newDeleteStudy(g), newPause(g), newResume(g), newFinish(g),
+		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g),
+		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
+		newRun(g), newReplay(g), newCheck(g), newCompact(g), newBackup(g),
+		newServe(g), newToken(g), newSpace(), newVersion())
 	return root
 }
 
@@ -82,17 +84,29 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
-		return usageError{fmt.Errorf("unknown command %q; did you mean %q?", args[0], suggestions[0])}
+		return usagef("unknown command %q; did you mean %q?", args[0], suggestions[0])
 	}
-	return usageError{fmt.Errorf("unknown command %q; see %s --help", args[0], cmd.CommandPath())}
+	return usagef("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
 
 // exactly accepts n arguments, named in the usage line.
 func exactly(n int) cobra.PositionalArgs {
+	return between(n, n)
+}
+
+// between accepts low to high arguments; a negative high means any number.
+func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == n {
+		n := len(args)
+		switch {
+		case n >= low && (n <= high || high < 0):
 			return nil
+		case low == high:
+			return usagef("%d arguments given, %d wanted: %s", n, low, cmd.UseLine())
+		case high < 0:
+			return usagef("%d arguments given, %d or more wanted: %s", n, low, cmd.UseLine())
+		default:
+			return usagef("%d arguments given, %d to %d wanted: %s", n, low, high, cmd.UseLine())
 		}
-		return usageError{fmt.Errorf("%d arguments given, %d wanted: %s", len(args), n, cmd.UseLine())}
 	}
 }

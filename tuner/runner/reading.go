@@ -167,7 +167,7 @@ func isName(s string) bool {
 func parseObject(text []byte) said {
 	var s said
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(quoteWords(text), &fields) != nil {
+	if json.Unmarshal(metric.QuoteWords(text), &fields) != nil {
 		return s
 	}
 	for name, raw := range fields {
@@ -205,42 +205,6 @@ func numbers(raw json.RawMessage) ([]float64, bool) {
 		out = append(out, x)
 	}
 	return out, len(out) > 0
-}
-
-// quoteWords turns the words NaN, Infinity and -Infinity, which Python writes
-// into JSON, into strings.
-func quoteWords(text []byte) []byte {
-	var out []byte
-	inString := false
-	for i := 0; i < len(text); i++ {
-		b := text[i]
-		switch {
-		case inString && b == '\\' && i+1 < len(text):
-			out = append(out, b)
-			i++
-			b = text[i]
-		case b == '"':
-			inString = !inString
-		case !inString:
-			if word := wordAt(text[i:]); word != "" {
-				out = append(out, '"')
-				out = append(out, word...)
-				b = '"'
-				i += len(word) - 1
-			}
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-func wordAt(text []byte) string {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(text, []byte(word)) {
-			return word
-		}
-	}
-	return ""
 }
 
 // maxLine bounds what is kept of a line of output; the rest is only logged.

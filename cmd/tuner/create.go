@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+// specFlags describe a new study.
+type specFlags struct {
+	space              string
+	minimize, maximize []string
+	maxTrials          int
+	timeout            time.Duration
+	maxCost            float64
+	lease              time.Duration
+	maxRetries         int
+	seed               uint64
+	proposer, pruner   string
+	attributes         []string
+}
+
+// defaultMaxRetries is how often a trial whose lease expired is handed out again
+// unless a study says otherwise.
+const defaultMaxRetries = 3
+
+func (f *specFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.space, "space", "", "the search `file`: own YAML or JSON, Optuna's JSON, Katib's parameters; - for stdin")
+	fs.StringSliceVar(&f.minimize, "minimize", nil, "the `objective` to minimize; repeat, or separate by commas, for several")
+	fs.StringSliceVar(&f.maximize, "maximize", nil, "the `objective` to maximize, likewise (default: minimize value)")
+	fs.IntVar(&f.maxTrials, "max-trials", 0, "finish after so many trials (0: no limit)")
+	fs.DurationVar(&f.timeout, "timeout", 0, "finish so long after the creation, as 90m or 12h (0: no limit)")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "finish when the told costs sum up to it (0: no limit)")
+	fs.DurationVar(&f.lease, "lease", 0, "how long a worker holds a trial without a sign of life (default 1h)")
+	fs.IntVar(&f.maxRetries, "max-retries", defaultMaxRetries, "how often a trial whose lease expired is handed out again")
+	fs.Uint64Var(&f.seed, "seed", 0, "where the random numbers begin (default: drawn by chance)")
+	fs.StringVar(&f.proposer, "proposer", "", "what suggests: `NAME`, NAME:{…} (JSON) or NAME:key=value,…")
+	fs.StringVar(&f.pruner, "pruner", "", "what stops trials early: `NAME` with options likewise")
+	fs.StringArrayVar(&f.attributes, "attr", nil, "a note on the study, `key=value`; repeat for more")
+}
+
+// given tells whether any flag that describes a study was given.
+func (f *specFlags) given(cmd *cobra.Command) bool {
+	for _, name := range []string{"space", "minimize", "maximize", "max-trials", "timeout", "max-cost", "lease", "max-retries", "seed", "proposer", "pruner", "attr"} {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// apply lays the flags that were given over a spec.
+func (f *specFlags) apply(cmd *cobra.Command, spec *study.Spec) error {
+	changed := cmd.Flags().Changed
+	var err error
+	if f.space != "" {
+		if spec.Space, err = readSpace(cmd, f.space); err != nil {
+			return err
+		}
+	}
+	if len(f.minimize)+len(f.maximize) > 0 {
+		spec.Objectives = nil
+	}
+	for _, name := range f.minimize {
+		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Minimize})
+	}
+	for _, name := range f.maximize {
+		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Maximize})
+	}
+	set(&spec.MaxTrials, f.maxTrials, changed("max-trials"))
+	set(&spec.Timeout, f.timeout, changed("timeout"))
+	set(&spec.MaxCost, f.maxCost, changed("max-cost"))
+	set(&spec.Lease, f.lease, changed("lease"))
+	set(&spec.MaxRetries, f.maxRetries, changed("max-retries"))
+	set(&spec.Seed, f.seed, changed("seed"))
+	if changed("proposer") {
+		if spec.Proposer, err = parseComponent("proposer", f.proposer); err != nil {
+			return err
+		}
+	}
+	if changed("pruner") {
+		if spec.Pruner, err = parseComponent("pruner", f.pruner); err != nil {
+			return err
+		}
+	}
+	if changed("attr") {
+		spec.Attributes, err = parseAttributes(f.attributes)
+	}
+	return err
+}
+
+func set[T any](to *T, value T, given bool) {
+	if given {
+		*to = value
+	}
+}
+
+// newSpec is the spec of a study of which nothing was said.
+func newSpec() study.Spec {
+	var seed [8]byte
+	rand.Read(seed[:])
+	return study.Spec{
+		Objectives: []study.Objective{{Name: "value", Direction: study.Minimize}},
+		MaxRetries: defaultMaxRetries,
+		Seed:       binary.LittleEndian.Uint64(seed[:]) >> 11, // so that JSON readers keep all its digits
+	}
+}
+
+// parseComponent reads NAME, NAME:{json} or NAME:key=value,….
+func parseComponent(flag, text string) (study.Component, error) {
+	name, options, ok := strings.Cut(text, ":")
+	c := study.Component{Name: name}
+	if !ok {
+		return c, nil
+	}
+	if strings.HasPrefix(options, "{") {
+		c.Options = options
+		return c, nil
+	}
+	fields := make(map[string]any)
+	for item := range strings.SplitSeq(options, ",") {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return c, usagef("--%s: %q is not key=value", flag, item)
+		}
+		fields[key] = scalar(value)
+	}
+	line, err := json.Marshal(fields)
+	c.Options = string(line)
+	return c, err
+}
+
+// scalar is a number or boolean if the text is one, else the text.
+func scalar(text string) any {
+	var v any
+	if json.Unmarshal([]byte(text), &v) == nil {
+		switch v.(type) {
+		case float64:
+			return json.Number(text)
+		case bool:
+			return v
+		}
+	}
+	return text
+}
+
+func parseAttributes(pairs []string) (study.Attributes, error) {
+	var out study.Attributes
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usagef("--attr: %q is not key=value", pair)
+		}
+		if out == nil {
+			out = make(study.Attributes)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+func newCreateStudy(g *globals) *cobra.Command {
+	var spec specFlags
+	var from, requestID string
+	var skip bool
+	cmd := &cobra.Command{
+		Use:   "create-study NAME",
+		Short: "Make a study",
+		Long: `Create-study makes a study and prints its name. Names are of a–z, 0–9, -, _ and .
+
+With --from it takes over space, objectives and limits of another study, as far as
+no flag says otherwise, and its finished trials: those whose configuration the new
+space allows. They do not count towards --max-trials.`,
+		Example: `  tuner create-study digits --space space.yaml --minimize loss --max-trials 100
+  tuner create-study digits --space - --maximize accuracy --minimize seconds < space.yaml
+  tuner create-study digits-2 --from digits --space wider.yaml --skip-if-exists`,
+		Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if spec.space == "" && from == "" {
+				return usagef("say what to search: --space FILE, or --from STUDY")
+			}
+			return g.with(cmd, mayCreate, func(ctx context.Context, svc tuner.Service) error {
+				c := creation{g: g, cmd: cmd, svc: svc, name: args[0], from: from, skip: skip, requestID: requestID}
+				if err := c.run(ctx, &spec); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), args[0])
+				return err
+			})
+		},
+	}
+	spec.add(cmd)
+	cmd.Flags().StringVar(&from, "from", "", "take over settings and finished trials of another `study`")
+	cmd.Flags().BoolVar(&skip, "skip-if-exists", false, "a study of this name is fine")
+	cmd.Flags().StringVar(&requestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	return cmd
+}
+
+// creation makes one study.
+type creation struct {
+	g         *globals
+	cmd       *cobra.Command
+	svc       tuner.Service
+	name      string
+	from      string
+	skip      bool
+	requestID string
+}
+
+func (c *creation) run(ctx context.Context, flags *specFlags) error {
+	spec, source := newSpec(), tuner.Study{}
+	if c.from != "" {
+		var err error
+		if source, err = c.svc.Study(ctx, c.from); err != nil {
+			return explain(ctx, c.svc, c.from, err)
+		}
+		seed := spec.Seed
+		spec = source.Spec
+		spec.Seed, spec.Attributes = seed, nil
+	}
+	if err := flags.apply(c.cmd, &spec); err != nil {
+		return err
+	}
+	if err := c.create(ctx, spec); err != nil {
+		return err
+	}
+	if c.from == "" {
+		return nil
+	}
+	return c.takeOver(ctx, source)
+}
+
+// create makes the study, or lets one be that exists.
+func (c *creation) create(ctx context.Context, spec study.Spec) error {
+	_, err := c.svc.CreateStudy(ctx, c.name, study.Create{RequestID: c.requestID, Spec: spec})
+	switch {
+	case tuner.CodeOf(err) == tuner.AlreadyExists && c.skip:
+		c.g.note(c.cmd, "Study %s exists.", c.name)
+		return nil
+	case tuner.CodeOf(err) == tuner.AlreadyExists:
+		return fmt.Errorf("%w; --skip-if-exists takes it as it is", err)
+	case err != nil:
+		return err
+	}
+	c.g.note(c.cmd, "Made study %s.", c.name)
+	return nil
+}
+
+// takeOver adds the source's finished trials that the new study allows.
+func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
+	view, err := c.svc.Study(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	added, refused := 0, 0
+	for t, err := range allTrials(ctx, c.svc, source.Name, tuner.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if !t.State.Terminal() {
+			continue
+		}
+		add, err := record.OfTrial(t).Add(view.Spec.Space)
+		if err == nil {
+			add.RequestID = "from-" + strconv.FormatUint(uint64(source.ID), 10) + "-" + strconv.Itoa(t.Number)
+			_, err = c.svc.Add(ctx, c.name, add)
+		}
+		switch {
+		case err == nil:
+			added++
+		case tuner.CodeOf(err) == tuner.Invalid:
+			refused++
+		default:
+			return errors.Join(fmt.Errorf("trial %d of %s could not be taken over", t.Number, source.Name), err)
+		}
+	}
+	c.g.note(c.cmd, "Took over %d trials of %s.", added, source.Name)
+	if refused > 0 {
+		c.g.note(c.cmd, "Left out %d that do not fit the new space or objectives.", refused)
+	}
+	return nil
+}

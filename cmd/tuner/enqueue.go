@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+func newEnqueue(g *globals) *cobra.Command {
+	var c study.Enqueue
+	var attributes []string
+	cmd := &cobra.Command{
+		Use:   "enqueue STUDY name=value… | JSON",
+		Short: "Have a configuration of your own tried",
+		Long: `Enqueue puts a configuration in the queue, to be handed out before new suggestions,
+and prints the number of its trial. Constants need not be given; all other active
+parameters must.`,
+		Example: `  tuner enqueue digits lr=0.01 batch=32 optimizer=adam
+  tuner enqueue digits '{"lr": 0.01, "batch": 32, "optimizer": "adam"}'`,
+		Args: between(2, -1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.Config, err = parseConfig(args[1:]); err != nil {
+				return err
+			}
+			if c.Attributes, err = parseAttributes(attributes); err != nil {
+				return err
+			}
+			return g.withStudy(cmd, args[:1], func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if c.Config, err = view.Spec.Space.Complete(c.Config); err != nil {
+					return err
+				}
+				t, err := svc.Enqueue(ctx, name, c)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), t.Number)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&attributes, "attr", nil, "a note on the trial, `key=value`; repeat for more")
+	cmd.Flags().StringVar(&c.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	return cmd
+}
+
+// parseConfig reads name=value words, or one JSON object.
+func parseConfig(words []string) (c space.Config, err error) {
+	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
+		err = c.UnmarshalJSON([]byte(words[0]))
+		return c, err
+	}
+	var entries []space.Assignment
+	seen := make(map[string]bool)
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return c, usagef("%q is not name=value", word)
+		}
+		if seen[name] {
+			return c, usagef("%s is given twice", name)
+		}
+		seen[name] = true
+		entries = append(entries, space.Assignment{Name: name, Value: space.String(value)})
+	}
+	return space.NewConfig(entries...), nil
+}

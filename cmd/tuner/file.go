@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/spf13/cobra"
+)
+
+func newCheck(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check the file for damage",
+		Long: `Check reads everything in the file and compares it with everything else: pages, the
+checksum and place of every record, names, and the rules of each study's log. It
+prints OK with counts, or what is wrong, with exit status 7. Nobody may use the file
+meanwhile.`,
+		Example: "  tuner check\n  tuner check backup.db",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := g.offlineFile(cmd, args)
+			if err != nil {
+				return err
+			}
+			return check(cmd.Context(), cmd.OutOrStdout(), path)
+		},
+	}
+}
+
+// offlineFile is the file that a command works on: its argument, or --db.
+func (g *globals) offlineFile(cmd *cobra.Command, args []string) (string, error) {
+	if err := g.offline(cmd); err != nil {
+		return "", err
+	}
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	return g.file(), nil
+}
+
+func check(ctx context.Context, out io.Writer, path string) error {
+	report, err := bolt.Check(ctx, path, nil)
+	if err != nil {
+		return fileError(err, path)
+	}
+	if len(report.Problems) == 0 {
+		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %d bytes\n", report.Studies, report.Trials, report.Events, report.FileBytes)
+		return err
+	}
+	for _, p := range report.Problems {
+		if _, err := fmt.Fprintln(out, clean(p.String())); err != nil {
+			return err
+		}
+	}
+	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; go back to a backup, or export what can still be read", path, len(report.Problems)+report.More)}
+}
+
+func newCompact(g *globals) *cobra.Command {
+	var keep string
+	cmd := &cobra.Command{
+		Use:   "compact [FILE]",
+		Short: "Give back the room of what was deleted",
+		Long: `Compact rewrites the file without the room that deleted data left. The copy is checked
+and compared before it takes the original's place, in one step. Nobody may use the
+file meanwhile.`,
+		Example: "  tuner compact\n  tuner compact --keep old.db",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := g.offlineFile(cmd, args)
+			if err != nil {
+				return err
+			}
+			logger := g.logger(cmd, slog.LevelWarn)
+			before, after, err := bolt.Compact(cmd.Context(), path, bolt.CompactOptions{Keep: keep, Open: bolt.Options{LockTimeout: g.lockTimeout, Logger: logger}})
+			if err != nil {
+				return fileError(err, path)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d bytes before, %d after\n", before, after)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&keep, "keep", "", "keep the original as this `file`")
+	return cmd
+}
+
+func newBackup(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the whole file while it is used",
+		Long: `Backup writes a consistent copy of everything to a new file (- for stdout), which can
+be used like the original, and checks it. It also copies a server's file.`,
+		Example: "  tuner backup monday.db\n  tuner --server localhost:7070 backup - | gzip > monday.db.gz",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.with(cmd, mustExist, func(ctx context.Context, svc tuner.Service) error {
+				if args[0] == "-" {
+					return svc.Backup(ctx, cmd.OutOrStdout())
+				}
+				if err := backup(ctx, svc, args[0]); err != nil {
+					return err
+				}
+				g.note(cmd, "Wrote %s.", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+// backup writes a file that is there whole and sound, or not at all.
+func backup(ctx context.Context, svc tuner.Service, path string) (err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s exists; a backup overwrites nothing: remove it, or choose another name", path)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	w := bufio.NewWriterSize(temp, 1<<20)
+	if err := svc.Backup(ctx, w); err != nil {
+		temp.Close()
+		return err
+	}
+	if err := errors.Join(w.Flush(), temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := check(ctx, io.Discard, temp.Name()); err != nil {
+		return fmt.Errorf("the copy is not sound: %w", err)
+	}
+	return os.Link(temp.Name(), path)
+}

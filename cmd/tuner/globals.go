@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/wire"
+	"github.com/spf13/cobra"
+)
+
+// globals are the flags that all commands have.
+type globals struct {
+	db          string
+	server      string
+	tokenFile   string
+	ca          string
+	cert, key   string
+	insecure    bool
+	lockTimeout time.Duration
+	quiet       bool
+	verbose     int
+}
+
+const (
+	defaultDB          = "tuner.db"
+	defaultLockTimeout = 30 * time.Second
+)
+
+func (g *globals) flags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVar(&g.db, "db", "", "the `file` that holds the studies (default: $TUNER_DB, else "+defaultDB+")")
+	f.StringVar(&g.server, "server", "", "work on a server at `host:port` or unix:path in place of a file (default: $TUNER_SERVER)")
+	f.StringVar(&g.tokenFile, "token-file", "", "the `file` with the token for the server, mode 0600 (default: $TUNER_TOKEN holds the token)")
+	f.StringVar(&g.ca, "ca", "", "the `file` with who signs the server's certificate (PEM; default: the system's)")
+	f.StringVar(&g.cert, "cert", "", "the `file` with our own certificate for the server (PEM)")
+	f.StringVar(&g.key, "key", "", "the `file` with the key of --cert (PEM)")
+	f.BoolVar(&g.insecure, "insecure", false, "reach a server on another machine without TLS")
+	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "how long to wait for a file that another process uses")
+	f.BoolVarP(&g.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	f.CountVarP(&g.verbose, "verbose", "v", "say more on stderr; twice for all")
+}
+
+// note says something on stderr, unless it should be quiet.
+func (g *globals) note(cmd *cobra.Command, format string, args ...any) {
+	if !g.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), clean(fmt.Sprintf(format, args...)))
+	}
+}
+
+// logger is for what the parts of the program have to say.
+func (g *globals) logger(cmd *cobra.Command, level slog.Level) *slog.Logger {
+	switch {
+	case g.quiet:
+		level = slog.LevelError
+	case g.verbose == 1:
+		level = min(level, slog.LevelInfo)
+	case g.verbose > 1:
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+}
+
+// file is the file to work on.
+func (g *globals) file() string {
+	switch {
+	case g.db != "":
+		return g.db
+	case os.Getenv("TUNER_DB") != "":
+		return os.Getenv("TUNER_DB")
+	default:
+		return defaultDB
+	}
+}
+
+// address is the server to work on, empty for a file.
+func (g *globals) address() string {
+	switch {
+	case g.server != "":
+		return g.server
+	case g.db != "": // said on the command line: stronger than the environment
+		return ""
+	default:
+		return os.Getenv("TUNER_SERVER")
+	}
+}
+
+// offline refuses a server for commands that work on files.
+func (g *globals) offline(cmd *cobra.Command) error {
+	if g.server != "" {
+		return usagef("%s works on a file, not on a server: leave --server out", cmd.CommandPath())
+	}
+	return nil
+}
+
+// existing says whether a command may make the file.
+type existing bool
+
+const (
+	mustExist existing = true
+	mayCreate existing = false
+)
+
+// open returns the service that the command works on.
+func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
+	if g.server != "" && g.db != "" {
+		return nil, usagef("--db and --server exclude one another")
+	}
+	if address := g.address(); address != "" {
+		return g.dial(address)
+	}
+	path, logger := g.file(), g.logger(cmd, slog.LevelWarn)
+	s := shared.New(func(context.Context) (tuner.Service, error) {
+		st, err := g.openStore(path, e, logger)
+		if err != nil {
+			return nil, err
+		}
+		return tuner.Open(backuper{st}, tuner.Options{Logger: logger}), nil
+	})
+	return s, nil
+}
+
+// openStore opens a file.
+func (g *globals) openStore(path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
+	timeout := g.lockTimeout
+	if timeout == 0 {
+		timeout = -1
+	}
+	st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: timeout, Logger: logger})
+	return st, fileError(err, path)
+}
+
+// fileError gives errors of opening a file their exit status.
+func fileError(err error, path string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolt.ErrMissing):
+		return &statusError{exitNotFound, fmt.Errorf("there is no file %s; make a study first (tuner create-study), or name the file with --db", path)}
+	case errors.Is(err, bolt.ErrInUse):
+		return &statusError{exitUnavailable, fmt.Errorf("%w; if that is a server, use --server", err)}
+	case errors.Is(err, bolt.ErrDamaged), errors.Is(err, bolt.ErrTruncated), errors.Is(err, bolt.ErrEmpty), errors.Is(err, bolt.ErrForeign):
+		return &statusError{exitDamaged, err}
+	default:
+		return err
+	}
+}
+
+// dial reaches a server: without TLS on this machine, unless a certificate is
+// given, and with TLS elsewhere.
+func (g *globals) dial(address string) (tuner.Service, error) {
+	o := client.Options{CAFile: g.ca, CertFile: g.cert, KeyFile: g.key}
+	o.Plaintext = g.insecure || local(address) && g.ca == "" && g.cert == ""
+	switch {
+	case g.tokenFile != "":
+		var err error
+		if o.Token, err = wire.ReadToken(g.tokenFile); err != nil {
+			return nil, err
+		}
+	case os.Getenv("TUNER_TOKEN") != "":
+		o.Token = wire.NewToken(os.Getenv("TUNER_TOKEN"))
+	}
+	return client.Dial(address, o)
+}
+
+// local tells whether an address is on this machine.
+func local(address string) bool {
+	if strings.HasPrefix(address, "unix:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// with calls f with the service that the command works on.
+func (g *globals) with(cmd *cobra.Command, e existing, f func(ctx context.Context, svc tuner.Service) error) (err error) {
+	svc, err := g.open(cmd, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, svc.Close()) }()
+	return f(cmd.Context(), svc)
+}
+
+// withStudy is with for commands on a study, named by the first argument or by
+// TUNER_STUDY. If there is no such study it says which there are.
+func (g *globals) withStudy(cmd *cobra.Command, args []string, f func(ctx context.Context, svc tuner.Service, name string) error) error {
+	name, err := studyName(args)
+	if err != nil {
+		return err
+	}
+	return g.with(cmd, mustExist, func(ctx context.Context, svc tuner.Service) error {
+		err := f(ctx, svc, name)
+		if tuner.CodeOf(err) == tuner.NotFound {
+			return explain(ctx, svc, name, err)
+		}
+		return err
+	})
+}
+
+func studyName(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	if name := os.Getenv("TUNER_STUDY"); name != "" {
+		return name, nil
+	}
+	return "", usagef("name the study, as an argument or in TUNER_STUDY")
+}
+
+// explain adds to an error that a study is missing which studies there are.
+func explain(ctx context.Context, svc tuner.Service, name string, err error) error {
+	missing := (*store.NotFoundError)(nil)
+	remote := (*tuner.RemoteError)(nil)
+	if !errors.As(err, &missing) && !errors.As(err, &remote) {
+		return err
+	}
+	studies, more, listErr := svc.Studies(ctx, "", 0)
+	if listErr != nil || slices.ContainsFunc(studies, func(s tuner.Study) bool { return s.Name == name }) {
+		return err
+	}
+	names := make([]string, len(studies))
+	for i, s := range studies {
+		names[i] = s.Name
+	}
+	text := "there are no studies yet"
+	switch near := nearest(name, names); {
+	case near != "":
+		text = fmt.Sprintf("did you mean %s?", near)
+	case len(names) > 0 && len(names) <= 8 && !more:
+		text = "there is " + strings.Join(names, ", ")
+	case len(names) > 0:
+		text = "list them with: tuner studies"
+	}
+	return &statusError{exitNotFound, fmt.Errorf("there is no study %q; %s", name, text)}
+}
+
+// nearest returns the name that is a slip of the keyboard away, if one is.
+func nearest(name string, names []string) string {
+	best, at := "", max(2, len(name)/4)+1
+	for _, n := range names {
+		if d := distance(name, n); d < at {
+			best, at = n, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+// maxImport bounds a file of trials.
+const maxImport = 1 << 30
+
+func newImport(g *globals) *cobra.Command {
+	var i importing
+	cmd := &cobra.Command{
+		Use:   "import STUDY FILE",
+		Short: "Take in trials that were run elsewhere",
+		Long: `Import adds the finished trials of a file (- for stdin) to a study, in order, as added
+trials: they do not count towards --max-trials. It reads
+
+  csv     as export writes it; config.NAME and value.NAME are enough
+  jsonl   as export writes it; so for json, a list
+  optuna  a list of Optuna's trials (number, state, params, value or values,
+          user_attrs, intermediate_values), or an object with trials and perhaps
+          space, directions and metric_names: a space makes the study if there is none
+
+Everything is checked before anything is added. Interrupted, it can be repeated with
+the same file: what was added is not added again. Trials without an outcome are left
+out, or enqueued with --enqueue.`,
+		Example: "  tuner import digits old.csv\n  tuner export digits -f jsonl | tuner --db copy.db import digits -\n  tuner import digits optuna.json --dry-run",
+		Args:    exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := readAll(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			i.g, i.cmd, i.name, i.data = g, cmd, args[0], data
+			i.file = args[1]
+			if i.form.value == "auto" {
+				i.as = record.Detect(data)
+			} else {
+				i.as = record.Form(i.form.value)
+			}
+			_, _, makes, _ := record.OptunaStudy(data)
+			return g.with(cmd, existing(i.as != record.Optuna || !makes), i.run)
+		},
+	}
+	i.form = formatFlag(cmd, "auto", "csv", "jsonl", "json", "optuna")
+	cmd.Flag("format").Usage = "the form of the file: auto, csv, jsonl, json, optuna"
+	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "only check the file")
+	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "enqueue trials without an outcome; without it they are left out")
+	return cmd
+}
+
+func readAll(cmd *cobra.Command, path string) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if path != "-" {
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, &statusError{exitNotFound, fmt.Errorf("there is no file %s", path)}
+		} else if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxImport+1))
+	if err == nil && len(data) > maxImport {
+		err = fmt.Errorf("%s is larger than 1 GiB; split it", path)
+	}
+	return data, err
+}
+
+// importing is one import.
+type importing struct {
+	g               *globals
+	cmd             *cobra.Command
+	name, file      string
+	data            []byte
+	form            *format
+	as              record.Form
+	dryRun, enqueue bool
+	left            int // trials without an outcome
+}
+
+func (i *importing) run(ctx context.Context, svc tuner.Service) error {
+	spec, exists, err := i.spec(ctx, svc)
+	if err != nil {
+		return err
+	}
+	n, err := i.check(spec)
+	if err != nil {
+		return &statusError{statusInvalid(), fmt.Errorf("%s: nothing was imported: %w", i.file, err)}
+	}
+	if i.left > 0 && !i.enqueue {
+		i.g.note(i.cmd, "Leaving out %d trials without an outcome; --enqueue would enqueue them.", i.left)
+	}
+	if i.dryRun {
+		i.g.note(i.cmd, "%s: %d trials can be imported.", i.file, n)
+		return nil
+	}
+	if !exists {
+		if _, err := svc.CreateStudy(ctx, i.name, study.Create{Spec: spec}); err != nil {
+			return err
+		}
+		i.g.note(i.cmd, "Made study %s.", i.name)
+	}
+	if err := i.add(ctx, svc, spec); err != nil {
+		return err
+	}
+	i.g.note(i.cmd, "Imported %d trials.", n)
+	return nil
+}
+
+func statusInvalid() int { return statusOf(&tuner.RemoteError{Code: tuner.Invalid}) }
+
+// spec is the study's, or if there is none what the file says of one.
+func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spec, exists bool, err error) {
+	view, err := svc.Study(ctx, i.name)
+	if err == nil {
+		return view.Spec, true, nil
+	}
+	if tuner.CodeOf(err) != tuner.NotFound || i.as != record.Optuna {
+		return spec, false, explain(ctx, svc, i.name, err)
+	}
+	sp, objectives, ok, readErr := record.OptunaStudy(i.data)
+	if readErr != nil {
+		return spec, false, fmt.Errorf("%s: %w", i.file, readErr)
+	}
+	if !ok {
+		return spec, false, explain(ctx, svc, i.name, err)
+	}
+	spec = newSpec()
+	spec.Space, spec.Objectives = sp, objectives
+	return spec, false, nil
+}
+
+// items calls f with the command for each trial of the file.
+func (i *importing) items(spec study.Spec, f func(item record.Item, id string, c study.Command) error) error {
+	digest := sha256.Sum256(i.data)
+	prefix := "import-" + hex.EncodeToString(digest[:12])
+	n := 0
+	for item, err := range record.Read(i.data, i.as) {
+		if err != nil {
+			return err
+		}
+		n++
+		id := fmt.Sprintf("%s-%d", prefix, n)
+		r := item.Trial.Bind(spec.Objectives)
+		var c study.Command
+		if !r.Unfinished() {
+			var add study.Add
+			add, err = r.Add(spec.Space)
+			add.RequestID = id
+			c = add
+		} else {
+			e := study.Enqueue{RequestID: id, Attributes: r.Attributes}
+			e.Config, err = spec.Space.Complete(r.Config)
+			c = e
+		}
+		if err == nil {
+			err = f(item, id, c)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", item.Where, err)
+		}
+	}
+	return nil
+}
+
+// check lets the study's own rules judge every trial, and counts those that will
+// be added.
+func (i *importing) check(spec study.Spec) (n int, err error) {
+	spec.MaxTrials, spec.Timeout, spec.MaxCost = 0, 0, 0
+	var s study.Study
+	now := time.Now()
+	_, events, err := s.Decide(now, study.Create{Spec: spec})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.Apply(events[0]); err != nil {
+		return 0, err
+	}
+	i.left = 0
+	err = i.items(spec, func(_ record.Item, _ string, c study.Command) error {
+		if _, waits := c.(study.Enqueue); waits {
+			i.left++
+			if !i.enqueue {
+				return nil
+			}
+		}
+		n++
+		_, _, err := s.Decide(now, c)
+		return err
+	})
+	return n, err
+}
+
+func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec) error {
+	return i.items(spec, func(_ record.Item, _ string, c study.Command) error {
+		var err error
+		switch c := c.(type) {
+		case study.Add:
+			_, err = svc.Add(ctx, i.name, c)
+		case study.Enqueue:
+			if i.enqueue {
+				_, err = svc.Enqueue(ctx, i.name, c)
+			}
+		}
+		return err
+	})
+}

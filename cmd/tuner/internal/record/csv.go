@@ -1,0 +1,311 @@
+package record
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// The columns of a CSV file. Parameters, objectives and standard errors of
+// objectives have columns of their own, named with these prefixes; metrics that
+// are no objectives, attributes and reports are JSON in a cell.
+const (
+	prefixConfig = "config."
+	prefixValue  = "value."
+	prefixStdErr = "stderr."
+)
+
+// CSVHeader returns the columns for a study.
+func CSVHeader(spec study.Spec) []string {
+	h := []string{"trial", "state", "reason", "message"}
+	for _, p := range spec.Space.Parameters() {
+		h = append(h, prefixConfig+p.Name)
+	}
+	for _, o := range spec.Objectives {
+		h = append(h, prefixValue+o.Name, prefixStdErr+o.Name)
+	}
+	return append(h, "metrics", "cost", "attributes", "reports", "origin", "phase", "worker", "epoch", "created", "started", "ended")
+}
+
+// CSVRow writes a trial into the columns of CSVHeader.
+func (r Trial) CSVRow(header []string) ([]string, error) {
+	row := make([]string, len(header))
+	var err error
+	for i, column := range header {
+		if row[i], err = r.cell(header, column); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+func (r Trial) cell(header []string, column string) (string, error) {
+	if name, ok := strings.CutPrefix(column, prefixConfig); ok {
+		v, ok := r.Config.Get(name)
+		if text, isText := v.AsString(); isText {
+			return quoteText(text), nil
+		} else if !ok {
+			return "", nil
+		}
+		return v.String(), nil
+	}
+	if name, ok := strings.CutPrefix(column, prefixValue); ok {
+		return r.value(name), nil
+	}
+	if name, ok := strings.CutPrefix(column, prefixStdErr); ok {
+		if s, ok := r.StdErr[name]; ok {
+			return metric.FormatNumber(float64(s)), nil
+		}
+		return "", nil
+	}
+	switch column {
+	case "trial":
+		return strconv.Itoa(r.Trial), nil
+	case "state":
+		return r.State, nil
+	case "reason":
+		return r.Reason, nil
+	case "message":
+		return optionalText(r.Message), nil
+	case "metrics":
+		return r.otherMetrics(header)
+	case "cost":
+		return metric.FormatNumber(float64(r.Cost)), nil
+	case "attributes":
+		return jsonCell(r.Attributes, len(r.Attributes))
+	case "reports":
+		return jsonCell(r.Reports, len(r.Reports))
+	case "origin":
+		return r.Origin, nil
+	case "phase":
+		return optionalText(r.Phase), nil
+	case "worker":
+		return optionalText(r.Worker), nil
+	case "epoch":
+		return strconv.Itoa(r.Epoch), nil
+	case "created":
+		return timeCell(r.Created), nil
+	case "started":
+		return timeCell(r.Started), nil
+	default:
+		return timeCell(r.Ended), nil
+	}
+}
+
+func (r Trial) value(name string) string {
+	words := make([]string, len(r.Values[name]))
+	for i, x := range r.Values[name] {
+		words[i] = metric.FormatNumber(x)
+	}
+	return strings.Join(words, ",")
+}
+
+// csvMetric is a metric that has no column of its own.
+type csvMetric struct {
+	Values Numbers `json:"values"`
+	StdErr *Number `json:"stderr,omitempty"`
+}
+
+func (r Trial) otherMetrics(header []string) (string, error) {
+	others := make(map[string]csvMetric)
+	for name, values := range r.Values {
+		if slices.Contains(header, prefixValue+name) {
+			continue
+		}
+		m := csvMetric{Values: values}
+		if s, ok := r.StdErr[name]; ok {
+			m.StdErr = &s
+		}
+		others[name] = m
+	}
+	return jsonCell(others, len(others))
+}
+
+func jsonCell(v any, n int) (string, error) {
+	if n == 0 {
+		return "", nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSpace(b.String()), err
+}
+
+func timeCell(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// special are the first characters that make a spreadsheet take text for a
+// formula, and the quote that keeps it from it.
+const special = "=+-@\t\r'"
+
+// quoteText makes text safe in a spreadsheet, and the empty text different from
+// none.
+func quoteText(s string) string {
+	if s == "" || strings.ContainsRune(special, rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+func optionalText(s string) string {
+	if s == "" {
+		return ""
+	}
+	return quoteText(s)
+}
+
+// unquoteText is the inverse of quoteText.
+func unquoteText(s string) string {
+	if rest, ok := strings.CutPrefix(s, "'"); ok && (rest == "" || strings.ContainsRune(special, rune(rest[0]))) {
+		return rest
+	}
+	return s
+}
+
+// readCSV yields the trials of a CSV file. Only the column state, or else a
+// value, must be there.
+func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
+	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	in.ReuseRecord = true
+	first, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	header := slices.Clone(first)
+	if err == nil {
+		err = checkHeader(header)
+	}
+	if err != nil {
+		yield(1, Trial{}, err)
+		return
+	}
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		line, _ := in.FieldPos(0)
+		var r Trial
+		if err == nil {
+			r, err = fromRow(header, row)
+		}
+		if !yield(line, r, err) || err != nil {
+			return
+		}
+	}
+}
+
+func checkHeader(header []string) error {
+	known := CSVHeader(study.Spec{Space: &space.Space{}})
+	for i, column := range header {
+		if slices.Contains(header[:i], column) {
+			return fmt.Errorf("there are two columns %q", column)
+		}
+		prefixed := slices.ContainsFunc([]string{prefixConfig, prefixValue, prefixStdErr}, func(p string) bool { return strings.HasPrefix(column, p) })
+		if !prefixed && !slices.Contains(known, column) {
+			return fmt.Errorf("there is no column %.40q; there are config.NAME, value.NAME, stderr.NAME and %s", column, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func fromRow(header, row []string) (r Trial, err error) {
+	var entries []space.Assignment
+	r.Values, r.StdErr = make(map[string]Numbers), make(map[string]Number)
+	for i, cell := range row {
+		column := header[i]
+		if cell == "" {
+			continue
+		}
+		if name, ok := strings.CutPrefix(column, prefixConfig); ok {
+			entries = append(entries, space.Assignment{Name: name, Value: space.String(unquoteText(cell))})
+			continue
+		}
+		if err = r.set(column, cell); err != nil {
+			return r, fmt.Errorf("column %s: %w", column, err)
+		}
+	}
+	r.Config = space.NewConfig(entries...)
+	if r.State == "" && len(r.Values) > 0 {
+		r.State = study.Completed.String()
+	}
+	return r, nil
+}
+
+// set reads one cell that is not of the configuration.
+func (r *Trial) set(column, cell string) error {
+	if name, ok := strings.CutPrefix(column, prefixValue); ok {
+		metrics, err := metric.Parse([]string{name + "=" + cell}, "")
+		if err != nil {
+			return err
+		}
+		r.Values[name] = metrics[0].Values
+		if metrics[0].HasStdErr {
+			r.StdErr[name] = Number(metrics[0].StdErr)
+		}
+		return nil
+	}
+	if name, ok := strings.CutPrefix(column, prefixStdErr); ok {
+		x, err := metric.ParseNumber(cell)
+		r.StdErr[name] = Number(x)
+		return err
+	}
+	switch column {
+	case "state":
+		r.State = cell
+	case "reason":
+		r.Reason = cell
+	case "message":
+		r.Message = unquoteText(cell)
+	case "cost":
+		x, err := metric.ParseNumber(cell)
+		r.Cost = Number(x)
+		return err
+	case "attributes":
+		return strict([]byte(cell), &r.Attributes)
+	case "reports":
+		return strict([]byte(cell), &r.Reports)
+	case "metrics":
+		var others map[string]csvMetric
+		if err := strict([]byte(cell), &others); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(others)) {
+			r.Values[name] = others[name].Values
+			if s := others[name].StdErr; s != nil {
+				r.StdErr[name] = *s
+			}
+		}
+	}
+	return nil // the others say how the trial was run, which is not taken over
+}
+
+// strict decodes JSON without unknown fields or anything behind it.
+func strict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind the JSON value")
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// optunaFile is a study of Optuna in JSON: the list of its trials, as its
+// command line prints it, or an object that also says what was searched.
+type optunaFile struct {
+	Space       json.RawMessage `json:"space"`
+	Directions  []string        `json:"directions"`
+	Direction   string          `json:"direction"`
+	MetricNames []string        `json:"metric_names"`
+	StudyName   string          `json:"study_name"`
+	Trials      []optunaTrial   `json:"trials"`
+}
+
+// optunaTrial is a trial of Optuna; its other fields do not matter here.
+type optunaTrial struct {
+	Number       int                        `json:"number"`
+	State        json.RawMessage            `json:"state"`
+	Params       space.Config               `json:"params"`
+	Value        *Number                    `json:"value"`
+	Values       []Number                   `json:"values"`
+	UserAttrs    map[string]json.RawMessage `json:"user_attrs"`
+	Intermediate map[string]Number          `json:"intermediate_values"`
+}
+
+func parseOptuna(data []byte) (f optunaFile, err error) {
+	data = metric.QuoteWords(data) // Python writes NaN as it is
+	if strings.HasPrefix(strings.TrimSpace(string(data)), "[") {
+		err = json.Unmarshal(data, &f.Trials)
+	} else {
+		err = json.Unmarshal(data, &f)
+	}
+	return f, err
+}
+
+// objectives are the file's, or one called value to minimize.
+func (f optunaFile) objectives() ([]study.Objective, error) {
+	directions := f.Directions
+	if len(directions) == 0 {
+		directions = []string{f.Direction}
+	}
+	var out []study.Objective
+	for i, d := range directions {
+		o := study.Objective{Name: f.metricName(i, len(directions)), Direction: study.Minimize}
+		switch strings.ToLower(d) {
+		case "", "minimize":
+		case "maximize":
+			o.Direction = study.Maximize
+		default:
+			return nil, fmt.Errorf("direction %.40q: must be minimize or maximize", d)
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (f optunaFile) metricName(i, n int) string {
+	switch {
+	case i < len(f.MetricNames):
+		return f.MetricNames[i]
+	case n <= 1:
+		return "value"
+	default:
+		return fmt.Sprintf("value_%d", i)
+	}
+}
+
+// OptunaStudy returns the space and objectives that a file of Optuna's holds; ok
+// is false if it holds no space.
+func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok bool, err error) {
+	f, err := parseOptuna(data)
+	if err != nil || len(f.Space) == 0 {
+		return nil, nil, false, err
+	}
+	if sp, _, err = space.ParseOptuna(f.Space); err != nil {
+		return nil, nil, false, err
+	}
+	objectives, err = f.objectives()
+	return sp, objectives, err == nil, err
+}
+
+// readOptuna yields trials whose values go by position: the caller's Bind gives
+// them the names of the study's objectives.
+func readOptuna(data []byte, yield func(int, Trial, error) bool) {
+	f, err := parseOptuna(data)
+	if err != nil {
+		yield(0, Trial{}, err)
+		return
+	}
+	slices.SortStableFunc(f.Trials, func(a, b optunaTrial) int { return a.Number - b.Number })
+	for _, t := range f.Trials {
+		r, err := t.record()
+		if !yield(t.Number, r, err) || err != nil {
+			return
+		}
+	}
+}
+
+func (t optunaTrial) record() (Trial, error) {
+	r := Trial{Trial: t.Number, Config: t.Params, Values: make(map[string]Numbers)}
+	switch state := strings.ToUpper(strings.TrimPrefix(strings.Trim(string(t.State), `"`), "TrialState.")); state {
+	case "COMPLETE", "COMPLETED", "1":
+		r.State = "completed"
+	case "PRUNED", "2":
+		r.State = "pruned"
+	case "FAIL", "FAILED", "3":
+		r.State = "failed"
+	case "RUNNING", "0":
+		r.State = "running"
+	case "WAITING", "4":
+		r.State = "queued"
+	default:
+		return r, fmt.Errorf("state %.40q: must be COMPLETE, PRUNED, FAIL, RUNNING or WAITING", state)
+	}
+	values := t.Values
+	if len(values) == 0 && t.Value != nil {
+		values = []Number{*t.Value}
+	}
+	for i, v := range values {
+		r.Values[position(i)] = Numbers{float64(v)}
+	}
+	for key, raw := range t.UserAttrs {
+		if r.Attributes == nil {
+			r.Attributes = make(map[string]string)
+		}
+		text := string(raw)
+		_ = json.Unmarshal(raw, &text) // what is no text stays JSON
+		r.Attributes[key] = text
+	}
+	steps := make(map[int64]Number)
+	for key, v := range t.Intermediate {
+		step, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			return r, fmt.Errorf("intermediate_values: step %.40q is not an integer", key)
+		}
+		steps[step] = v
+	}
+	for _, step := range slices.Sorted(maps.Keys(steps)) {
+		r.Reports = append(r.Reports, Report{Step: step, Values: map[string]Number{position(0): steps[step]}})
+	}
+	return r, nil
+}
+
+// position stands for the name of the i-th objective until Bind.
+func position(i int) string { return "\x00" + strconv.Itoa(i) }
+
+// Bind gives values that go by position the names of the objectives.
+func (r Trial) Bind(objectives []study.Objective) Trial {
+	names := make(map[string]string)
+	for i, o := range objectives {
+		names[position(i)] = o.Name
+	}
+	r.Values = rename(r.Values, names)
+	for i := range r.Reports {
+		r.Reports[i].Values = rename(r.Reports[i].Values, names)
+	}
+	return r
+}
+
+func rename[V any](values map[string]V, names map[string]string) map[string]V {
+	out := make(map[string]V, len(values))
+	for name, v := range values {
+		if n, ok := names[name]; ok {
+			name = n
+		}
+		out[name] = v
+	}
+	return out
+}

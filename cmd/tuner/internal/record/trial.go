@@ -1,0 +1,212 @@
+// Package record is the form in which trials and studies leave the program and
+// come back: JSON, YAML, CSV, and Optuna's JSON on the way in.
+package record
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Trial is a trial as it is written. What does not apply is left out.
+type Trial struct {
+	Trial      int                `json:"trial"`
+	State      string             `json:"state"`
+	Reason     string             `json:"reason,omitempty"`
+	Message    string             `json:"message,omitempty"`
+	Config     space.Config       `json:"config"`
+	Values     map[string]Numbers `json:"values,omitempty"`
+	StdErr     map[string]Number  `json:"stderr,omitempty"`
+	Cost       Number             `json:"cost,omitempty"`
+	Attributes map[string]string  `json:"attributes,omitempty"`
+	Reports    []Report           `json:"reports,omitempty"`
+	Origin     string             `json:"origin,omitempty"`
+	Phase      string             `json:"phase,omitempty"`
+	Seed       string             `json:"seed,omitempty"`
+	Seen       uint64             `json:"seen,omitempty"`
+	Mean       []Number           `json:"mean,omitempty"`
+	StdDev     []Number           `json:"stddev,omitempty"`
+	Worker     string             `json:"worker,omitempty"`
+	Epoch      int                `json:"epoch,omitempty"`
+	Expiries   int                `json:"expiries,omitempty"`
+	Deadline   time.Time          `json:"deadline,omitzero"`
+	Late       []Late             `json:"late,omitempty"`
+	Created    time.Time          `json:"created,omitzero"`
+	Started    time.Time          `json:"started,omitzero"`
+	Ended      time.Time          `json:"ended,omitzero"`
+}
+
+// Report is intermediate values at one step.
+type Report struct {
+	Epoch  int               `json:"epoch,omitempty"`
+	Step   int64             `json:"step"`
+	Values map[string]Number `json:"values"`
+}
+
+// Late is an outcome told under a lease that was taken over.
+type Late struct {
+	Epoch  int                `json:"epoch"`
+	Time   time.Time          `json:"time"`
+	State  string             `json:"state"`
+	Values map[string]Numbers `json:"values,omitempty"`
+}
+
+// OfTrial returns the written form of a trial.
+func OfTrial(t study.Trial) Trial {
+	r := Trial{
+		Trial: t.Number, State: t.State.String(), Config: t.Config, Message: t.Outcome.Message,
+		Cost: Number(t.Outcome.Cost), Attributes: t.Attributes, Origin: t.Origin.String(),
+		Worker: t.Worker, Epoch: t.Epoch, Expiries: t.Expiries,
+		Created: t.Created, Started: t.Started, Ended: t.Ended,
+	}
+	if t.State == study.Failed {
+		r.Reason = t.Outcome.Reason.String()
+	}
+	if t.State == study.Running {
+		r.Deadline = t.Deadline
+	}
+	r.Values, r.StdErr = ofMetrics(t.Outcome.Metrics)
+	if t.Origin == study.OriginSuggested {
+		g := t.Suggestion
+		r.Phase, r.Seed, r.Seen = g.Phase, strconv.FormatUint(g.Seed, 10), uint64(g.Seen)
+		r.Mean, r.StdDev = numbers(g.Mean), numbers(g.StdDev)
+	}
+	for _, report := range t.Reports {
+		r.Reports = append(r.Reports, ofReport(report))
+	}
+	for _, l := range t.Late {
+		values, _ := ofMetrics(l.Outcome.Metrics)
+		r.Late = append(r.Late, Late{l.Epoch, l.Time, l.Outcome.State.String(), values})
+	}
+	return r
+}
+
+func ofMetrics(metrics []study.Metric) (values map[string]Numbers, stderr map[string]Number) {
+	for _, m := range metrics {
+		if values == nil {
+			values = make(map[string]Numbers)
+		}
+		values[m.Name] = m.Values
+		if m.HasStdErr {
+			if stderr == nil {
+				stderr = make(map[string]Number)
+			}
+			stderr[m.Name] = Number(m.StdErr)
+		}
+	}
+	return values, stderr
+}
+
+func ofReport(r study.Report) Report {
+	out := Report{Epoch: r.Epoch, Step: r.Step, Values: make(map[string]Number)}
+	for _, v := range r.Values {
+		out.Values[v.Name] = Number(v.Value)
+	}
+	return out
+}
+
+func numbers(xs []float64) []Number {
+	var out []Number
+	for _, x := range xs {
+		out = append(out, Number(x))
+	}
+	return out
+}
+
+// states are the words for states.
+func states() map[string]study.TrialState {
+	out := make(map[string]study.TrialState)
+	for s := study.Queued; s <= study.Pruned; s++ {
+		out[s.String()] = s
+	}
+	return out
+}
+
+// ParseState reads a state.
+func ParseState(word string) (study.TrialState, error) {
+	if s, ok := states()[word]; ok {
+		return s, nil
+	}
+	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, strings.Join(slices.Sorted(maps.Keys(states())), ", "))
+}
+
+// ParseReason reads why a trial failed; the empty word means a crash.
+func ParseReason(word string) (study.FailReason, error) {
+	switch word {
+	case "", "crash":
+		return study.FailedCrash, nil
+	case "cancelled", "expired": // nobody told an expired one: here somebody does
+		return study.FailedCancelled, nil
+	case "nan":
+		return study.FailedNaN, nil
+	}
+	return 0, fmt.Errorf("there is no reason %.40q; there are crash, cancelled, nan", word)
+}
+
+// Unfinished tells whether the trial has no outcome.
+func (r Trial) Unfinished() bool {
+	return r.State == study.Queued.String() || r.State == study.Running.String()
+}
+
+// Add returns the command that takes the trial in.
+func (r Trial) Add(sp *space.Space) (study.Add, error) {
+	config, err := sp.Complete(r.Config)
+	if err != nil {
+		return study.Add{}, err
+	}
+	outcome, err := r.outcome()
+	if err != nil {
+		return study.Add{}, err
+	}
+	c := study.Add{Config: config, Outcome: outcome, Attributes: r.Attributes}
+	for _, report := range r.lastReports() {
+		values := make([]study.NamedValue, 0, len(report.Values))
+		for _, name := range slices.Sorted(maps.Keys(report.Values)) {
+			values = append(values, study.NamedValue{Name: name, Value: float64(report.Values[name])})
+		}
+		c.Reports = append(c.Reports, study.Report{Step: report.Step, Values: values})
+	}
+	return c, nil
+}
+
+// lastReports are those of the last epoch: earlier ones may contradict them.
+func (r Trial) lastReports() []Report {
+	last := 0
+	for _, report := range r.Reports {
+		last = max(last, report.Epoch)
+	}
+	return slices.DeleteFunc(slices.Clone(r.Reports), func(report Report) bool { return report.Epoch != last })
+}
+
+func (r Trial) outcome() (o study.Outcome, err error) {
+	if o.State, err = ParseState(r.State); err != nil {
+		return o, err
+	}
+	if o.State == study.Failed {
+		if o.Reason, err = ParseReason(r.Reason); err != nil {
+			return o, err
+		}
+	} else if r.Reason != "" {
+		return o, fmt.Errorf("reason %.40q: only failed trials have one", r.Reason)
+	}
+	o.Message, o.Cost = r.Message, float64(r.Cost)
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
+		m := study.Metric{Name: name, Values: r.Values[name]}
+		if s, ok := r.StdErr[name]; ok {
+			m.StdErr, m.HasStdErr = float64(s), true
+		}
+		o.Metrics = append(o.Metrics, m)
+	}
+	for name := range r.StdErr {
+		if _, ok := r.Values[name]; !ok {
+			return o, fmt.Errorf("stderr.%s: there is no value of %s", name, name)
+		}
+	}
+	return o, nil
+}

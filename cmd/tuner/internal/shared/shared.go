@@ -1,0 +1,303 @@
+// Package shared is a [tuner.Service] on a file that other processes use too.
+//
+// A file can be open in one process at a time. A Service opens it when a call
+// needs it, closes it when for a moment none does, and now and then makes a
+// pause while calls go on and on, so that everybody gets a turn: somebody can
+// look at a study while it runs, and many loops can share one file.
+package shared
+
+import (
+	"context"
+	"io"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+const (
+	// idle is how long the file stays open without a call.
+	idle = 20 * time.Millisecond
+	// hold is how long it stays open at most while calls go on, if opening took
+	// no time; else twenty times what it took.
+	hold = 500 * time.Millisecond
+	// pause is how long it stays closed then: others look every 50 ms.
+	pause = 120 * time.Millisecond
+	// poll is how often a watcher looks.
+	poll = 500 * time.Millisecond
+)
+
+// Service is a [tuner.Service] that has its file only while it needs it.
+type Service struct {
+	open func(ctx context.Context) (tuner.Service, error)
+
+	mu     sync.Mutex
+	svc    tuner.Service // nil while closed
+	users  int           // calls under way
+	until  time.Time     // no call begins after it before a pause
+	again  time.Time     // not opened before
+	uses   int           // calls so far
+	free   chan struct{} // closed when a call ends
+	closed bool
+}
+
+var _ tuner.Service = (*Service)(nil)
+
+// New returns a Service that opens its file with open.
+func New(open func(ctx context.Context) (tuner.Service, error)) *Service {
+	return &Service{open: open, free: make(chan struct{})}
+}
+
+// Do calls f with the open service.
+func (s *Service) Do(ctx context.Context, f func(tuner.Service) error) error {
+	svc, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	return f(svc)
+}
+
+// acquire opens the file if need be, and waits if it is time for a pause.
+func (s *Service) acquire(ctx context.Context) (tuner.Service, error) {
+	for {
+		svc, wait, free, err := s.try(ctx)
+		if svc != nil || err != nil {
+			return svc, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-free:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		timer.Stop()
+	}
+}
+
+// try returns the service, or how long to wait before the next try.
+func (s *Service) try(ctx context.Context) (svc tuner.Service, wait time.Duration, free <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, 0, nil, store.ErrClosed
+	}
+	now := time.Now()
+	if s.svc != nil && now.After(s.until) {
+		if s.users > 0 {
+			return nil, pause, s.free, nil
+		}
+		if err := s.shut(); err != nil {
+			return nil, 0, nil, err
+		}
+		s.again = now.Add(pause)
+	}
+	if s.svc == nil {
+		if wait := s.again.Sub(now); wait > 0 {
+			return nil, wait, nil, nil
+		}
+		if s.svc, err = s.open(ctx); err != nil {
+			s.svc = nil
+			return nil, 0, nil, err
+		}
+		s.until = time.Now().Add(max(hold, 20*time.Since(now)))
+	}
+	s.users++
+	s.uses++
+	return s.svc, 0, nil, nil
+}
+
+func (s *Service) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	close(s.free)
+	s.free = make(chan struct{})
+	if s.users > 0 {
+		return
+	}
+	uses := s.uses
+	time.AfterFunc(idle, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.uses == uses && s.svc != nil {
+			_ = s.shut() // what was acknowledged is on disk
+		}
+	})
+}
+
+// shut closes the file; s.mu is held.
+func (s *Service) shut() error {
+	svc := s.svc
+	s.svc = nil
+	return svc.Close()
+}
+
+// Close implements [tuner.Service].
+func (s *Service) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.svc == nil {
+		return nil
+	}
+	return s.shut()
+}
+
+// call is Do with a result.
+func call[T any](ctx context.Context, s *Service, f func(tuner.Service) (T, error)) (out T, err error) {
+	err = s.Do(ctx, func(svc tuner.Service) (err error) {
+		out, err = f(svc)
+		return err
+	})
+	return out, err
+}
+
+// CreateStudy implements [tuner.Service].
+func (s *Service) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Created, error) { return svc.CreateStudy(ctx, name, c) })
+}
+
+// Study implements [tuner.Service].
+func (s *Service) Study(ctx context.Context, name string) (tuner.Study, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Study(ctx, name) })
+}
+
+// Studies implements [tuner.Service].
+func (s *Service) Studies(ctx context.Context, after string, limit int) (studies []tuner.Study, more bool, err error) {
+	err = s.Do(ctx, func(svc tuner.Service) (err error) {
+		studies, more, err = svc.Studies(ctx, after, limit)
+		return err
+	})
+	return studies, more, err
+}
+
+// DeleteStudy implements [tuner.Service].
+func (s *Service) DeleteStudy(ctx context.Context, name string) error {
+	return s.Do(ctx, func(svc tuner.Service) error { return svc.DeleteStudy(ctx, name) })
+}
+
+// Pause implements [tuner.Service].
+func (s *Service) Pause(ctx context.Context, name string, c study.Pause) (tuner.Study, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Pause(ctx, name, c) })
+}
+
+// Resume implements [tuner.Service].
+func (s *Service) Resume(ctx context.Context, name string, c study.Resume) (tuner.Study, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Resume(ctx, name, c) })
+}
+
+// Finish implements [tuner.Service].
+func (s *Service) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Finish(ctx, name, c) })
+}
+
+// SetAttributes implements [tuner.Service].
+func (s *Service) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
+	return s.Do(ctx, func(svc tuner.Service) error { return svc.SetAttributes(ctx, name, c) })
+}
+
+// Ask implements [tuner.Service].
+func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Asked, error) { return svc.Ask(ctx, name, c) })
+}
+
+// Tell implements [tuner.Service].
+func (s *Service) Tell(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Told, error) { return svc.Tell(ctx, name, c) })
+}
+
+// Report implements [tuner.Service].
+func (s *Service) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Verdict, error) { return svc.Report(ctx, name, c) })
+}
+
+// Heartbeat implements [tuner.Service].
+func (s *Service) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (tuner.Verdict, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Verdict, error) { return svc.Heartbeat(ctx, name, c) })
+}
+
+// Enqueue implements [tuner.Service].
+func (s *Service) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
+	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Enqueue(ctx, name, c) })
+}
+
+// Add implements [tuner.Service].
+func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
+	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Add(ctx, name, c) })
+}
+
+// Trial implements [tuner.Service].
+func (s *Service) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Trial(ctx, name, number) })
+}
+
+// Trials implements [tuner.Service].
+func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (trials []study.Trial, more bool, err error) {
+	err = s.Do(ctx, func(svc tuner.Service) (err error) {
+		trials, more, err = svc.Trials(ctx, name, f)
+		return err
+	})
+	return trials, more, err
+}
+
+// Best implements [tuner.Service].
+func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) {
+	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return svc.Best(ctx, name) })
+}
+
+// Backup implements [tuner.Service].
+func (s *Service) Backup(ctx context.Context, w io.Writer) error {
+	return s.Do(ctx, func(svc tuner.Service) error { return svc.Backup(ctx, w) })
+}
+
+// Watch implements [tuner.Service]. It looks at the file now and then.
+func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
+	return func(yield func(tuner.Happening, error) bool) {
+		for {
+			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Happening, error) { return read(ctx, svc, name, after) })
+			for _, h := range news {
+				if !yield(h, nil) {
+					return
+				}
+				after = h.Position
+			}
+			if err == nil && len(news) == 0 {
+				timer := time.NewTimer(poll)
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+					timer.Stop()
+					err = ctx.Err()
+				}
+			}
+			if err != nil {
+				yield(tuner.Happening{}, err)
+				return
+			}
+		}
+	}
+}
+
+// read returns some of what happened after a position, without waiting.
+func read(ctx context.Context, svc tuner.Service, name string, after study.Position) (news []tuner.Happening, err error) {
+	view, err := svc.Study(ctx, name)
+	if err != nil || view.Position <= after {
+		return nil, err
+	}
+	for h, err := range svc.Watch(ctx, name, after) {
+		if err != nil {
+			return news, err
+		}
+		news = append(news, h)
+		if h.Position >= view.Position || len(news) == 1000 {
+			break
+		}
+	}
+	return news, nil
+}

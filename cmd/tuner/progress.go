@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"golang.org/x/term"
+)
+
+// progress shows how a run goes: on a terminal a bar with lines for what matters
+// above it, elsewhere a line for each trial.
+type progress struct {
+	out      io.Writer
+	terminal *os.File // nil if there is none
+	g        *globals
+	began    time.Time
+
+	mu      sync.Mutex
+	study   tuner.Study
+	best    *study.Trial
+	already int // trials that were over when the run began
+	running int
+	waiting string // what was said of waiting last
+	done    chan struct{}
+	ticking sync.WaitGroup
+}
+
+func newProgress(out io.Writer, g *globals, view tuner.Study, best []study.Trial) *progress {
+	p := &progress{out: out, terminal: terminalOf(out), g: g, began: time.Now(), study: view, already: over(view), done: make(chan struct{})}
+	if len(best) > 0 && len(view.Spec.Objectives) == 1 {
+		p.best = &best[0]
+	}
+	if g.quiet {
+		p.terminal = nil
+	}
+	if p.terminal != nil {
+		p.ticking.Go(p.tick)
+	}
+	return p
+}
+
+// over is how many trials of a study are.
+func over(s tuner.Study) int {
+	return s.Trials - s.Counts[study.Queued] - s.Counts[study.Running]
+}
+
+// tick redraws the bar now and then: its times go on.
+func (p *progress) tick() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.mu.Lock()
+			p.draw()
+			p.mu.Unlock()
+		case <-p.done:
+			return
+		}
+	}
+}
+
+// end takes the bar away.
+func (p *progress) end() {
+	close(p.done)
+	p.ticking.Wait()
+	if p.terminal != nil {
+		fmt.Fprint(p.terminal, "\r\x1b[K")
+	}
+}
+
+// event takes in something that happened.
+func (p *progress) event(e runner.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = e.Running
+	switch e.Kind {
+	case runner.Started:
+		p.waiting = ""
+		if p.g.verbose > 0 {
+			p.line("Trial %d started: %s", e.Trial.Number, configText(e.Trial))
+		}
+	case runner.Resumed:
+		p.waiting = ""
+		p.line("Trial %d goes on: an earlier run left it.", e.Trial.Number)
+	case runner.Ended:
+		p.ended(e)
+	case runner.Lost:
+		p.line("Trial %d was given up: %v", e.Trial.Number, e.Err)
+	case runner.Waiting, runner.Retrying:
+		if text := waitingText(e); text != p.waiting {
+			p.waiting = text
+			p.line("%s", text)
+		}
+	case runner.Remark:
+		p.line("Trial %d: %v", e.Trial.Number, e.Err)
+	}
+	p.draw()
+}
+
+// waitingText leaves out what changes from one time to the next.
+func waitingText(e runner.Event) string {
+	switch tuner.CodeOf(e.Err) {
+	case tuner.NoneLeft:
+		return "All trials are handed out; waiting for those that run."
+	case tuner.Paused:
+		return "The study is paused; waiting for tuner resume."
+	default:
+		return fmt.Sprintf("Trying again: %v", e.Err)
+	}
+}
+
+func (p *progress) ended(e runner.Event) {
+	better := p.improves(e.Trial)
+	if better {
+		p.best = &e.Trial
+	}
+	if e.Study.Name != "" {
+		p.study = e.Study
+	}
+	if p.terminal != nil && !better && e.Trial.State != study.Failed && p.g.verbose == 0 {
+		return // the bar says enough
+	}
+	text := fmt.Sprintf("Trial %d: %s  %s", e.Trial.Number, e.Trial.Outcome, configText(e.Trial))
+	if p.best != nil && !better {
+		text += "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
+	} else if better {
+		text += "  the best so far"
+	}
+	p.line("%s", text)
+}
+
+// improves tells whether a trial is the best so far.
+func (p *progress) improves(t study.Trial) bool {
+	objectives := p.study.Spec.Objectives
+	if len(objectives) != 1 || t.State != study.Completed {
+		return false
+	}
+	if p.best == nil {
+		return true
+	}
+	mine, _ := t.Outcome.Metric(objectives[0].Name)
+	theirs, _ := p.best.Outcome.Metric(objectives[0].Name)
+	return objectives[0].Direction.Compare(mine.Mean(), theirs.Mean()) < 0
+}
+
+// line writes a line, above the bar if there is one.
+func (p *progress) line(format string, args ...any) {
+	if p.g.quiet {
+		return
+	}
+	text := clean(fmt.Sprintf(format, args...))
+	if p.terminal != nil {
+		fmt.Fprintf(p.terminal, "\r\x1b[K%s\n", text)
+		return
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// draw writes the bar.
+func (p *progress) draw() {
+	if p.terminal == nil {
+		return
+	}
+	width, _, err := term.GetSize(int(p.terminal.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.bar(time.Since(p.began)), width-1))
+}
+
+// bar is the text of the bar after so much time.
+func (p *progress) bar(elapsed time.Duration) string {
+	done, of := over(p.study), p.study.Spec.MaxTrials
+	var b strings.Builder
+	if of > 0 {
+		const cells = 24
+		full := min(cells*done/of, cells)
+		fmt.Fprintf(&b, "%s%s %d/%d", strings.Repeat("█", full), strings.Repeat("░", cells-full), done, of)
+	} else {
+		fmt.Fprintf(&b, "%d trials", done)
+	}
+	fmt.Fprintf(&b, "  %d running", p.running)
+	if p.best != nil {
+		b.WriteString("  best " + bestText(*p.best, p.study.Spec.Objectives[0]))
+	}
+	b.WriteString("  " + elapsed.Round(time.Second).String())
+	if mine := done - p.already; of > done && mine > 0 {
+		left := time.Duration(float64(elapsed) / float64(mine) * float64(of-done))
+		b.WriteString(", about " + left.Round(time.Second).String() + " left")
+	}
+	return b.String()
+}

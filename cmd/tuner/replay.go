@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+// replayer is a service that can recompute a study from its log.
+type replayer interface {
+	Replay(ctx context.Context, name string, progress func(study.Position)) (tuner.ReplayReport, error)
+}
+
+func newReplay(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay [STUDY]",
+		Short: "Recompute a study from its log and compare",
+		Long: `Replay folds the log of a study anew and has its proposer make every suggestion once
+more, from what it had seen then. It prints OK with counts if all come out the same,
+else each that does not, with exit status 7. It works on a file.`,
+		Example: "  tuner replay digits",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := g.offline(cmd); err != nil {
+				return err
+			}
+			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				report, err := replay(ctx, svc, name)
+				if err != nil {
+					return err
+				}
+				return printReplay(cmd, name, report)
+			})
+		},
+	}
+}
+
+func replay(ctx context.Context, svc tuner.Service, name string) (report tuner.ReplayReport, err error) {
+	file, ok := svc.(*shared.Service)
+	if !ok {
+		return report, fmt.Errorf("replay on a server: %w", tuner.ErrUnsupported)
+	}
+	err = file.Do(ctx, func(svc tuner.Service) (err error) {
+		r, ok := svc.(replayer)
+		if !ok {
+			return fmt.Errorf("replay: %w", tuner.ErrUnsupported)
+		}
+		report, err = r.Replay(ctx, name, nil)
+		return err
+	})
+	return report, err
+}
+
+func printReplay(cmd *cobra.Command, name string, r tuner.ReplayReport) error {
+	out := cmd.OutOrStdout()
+	for _, d := range r.Differences {
+		if _, err := fmt.Fprintln(out, clean(fmt.Sprintf("trial %d: stored %s, recomputed %s", d.Trial, d.Stored, d.Recomputed))); err != nil {
+			return err
+		}
+	}
+	if n := len(r.Differences); n > 0 {
+		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d suggestions come out otherwise; another version or machine may round differently", name, n, r.Suggestions)}
+	}
+	_, err := fmt.Fprintf(out, "OK: %d events, %d suggestions recomputed, %d fallbacks not\n", r.Events, r.Suggestions, r.Fallbacks)
+	return err
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+// target is the trial that a command is about, and its other arguments.
+type target struct {
+	study string
+	trial int
+	rest  []string
+}
+
+// parseTarget takes STUDY and TRIAL from the arguments; if neither is there, from
+// the environment that tuner run gives a command.
+func parseTarget(args []string) (t target, fromEnv bool, err error) {
+	if len(args) == 0 || strings.Contains(args[0], "=") {
+		if os.Getenv("TUNER_STUDY") == "" || os.Getenv("TUNER_TRIAL") == "" {
+			return t, false, usagef("name the study and the trial, as arguments or in TUNER_STUDY and TUNER_TRIAL")
+		}
+		args, fromEnv = append([]string{os.Getenv("TUNER_STUDY"), os.Getenv("TUNER_TRIAL")}, args...), true
+	}
+	if len(args) < 2 {
+		return t, false, usagef("name the trial too: %s TRIAL", args[0])
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil || n < 0 {
+		return t, false, usagef("trial %q: must be a number from 0 on", args[1])
+	}
+	return target{args[0], n, args[2:]}, fromEnv, nil
+}
+
+// epoch is the flag's, or else that of the environment if the trial came from it.
+func epoch(flag int, fromEnv bool) int {
+	if flag == 0 && fromEnv {
+		flag, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
+	}
+	return flag
+}
+
+// onlyObjective is the name that a bare value has; empty if there are several.
+func onlyObjective(spec study.Spec) string {
+	if len(spec.Objectives) == 1 {
+		return spec.Objectives[0].Name
+	}
+	return ""
+}
+
+func newTell(g *globals) *cobra.Command {
+	var t telling
+	cmd := &cobra.Command{
+		Use:   "tell STUDY TRIAL [VALUE | name=value…]",
+		Short: "Tell what came of a trial",
+		Long: `Tell gives a trial its outcome: a bare VALUE of the only objective, or name=value for
+each objective and whatever else was measured. Telling the same again is fine;
+another outcome is exit status 13.
+
+Numbers are plain decimal, or nan, inf, -inf. Replicates are name=0.3,0.5,0.4 or the
+name several times; a standard error is name=0.3±0.01 or name=0.3+-0.01. A value of
+nan makes the trial a failure.
+
+Without STUDY and TRIAL they are those in TUNER_STUDY and TUNER_TRIAL, which tuner run
+and ask -f env set; a bare value then needs a = before it.`,
+		Example: `  tuner tell digits 3 0.251
+  tuner tell digits 3 loss=-0.2±0.01 seconds=12.5
+  tuner tell digits 4 --state failed --message "out of memory"
+  tuner tell digits 5 --state failed --reason cancelled
+  tuner tell digits 6 --state infeasible`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			t.command.Trial, t.command.Epoch = to.trial, epoch(t.command.Epoch, fromEnv)
+			return g.withStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				return t.run(ctx, g, cmd, svc, name, to.rest)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&t.state, "state", "", "completed, failed, infeasible or pruned (default: completed)")
+	fs.StringVar(&t.reason, "reason", "", "why it failed: crash, cancelled or nan (default: crash)")
+	fs.StringVar(&t.command.Outcome.Message, "message", "", "what happened, for people")
+	fs.StringVar(&t.cost, "cost", "", "what the trial cost, in the unit of --max-cost")
+	fs.IntVar(&t.command.Epoch, "epoch", 0, "under which lease it ran, as ask said (default: the current one)")
+	fs.StringArrayVar(&t.attributes, "attr", nil, "a note on the trial, `key=value`; repeat for more")
+	fs.StringVar(&t.command.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	return cmd
+}
+
+// telling is a tell with its flags as written.
+type telling struct {
+	command             study.Tell
+	state, reason, cost string
+	attributes          []string
+}
+
+func (t *telling) run(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, name string, words []string) error {
+	view, err := svc.Study(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := t.outcome(view.Spec, words); err != nil {
+		return err
+	}
+	told, err := svc.Tell(ctx, name, t.command)
+	if err != nil {
+		return err
+	}
+	if told.Late {
+		g.note(cmd, "Trial %d was handed out again meanwhile; this outcome is kept beside it as a late one.", t.command.Trial)
+		return nil
+	}
+	g.note(cmd, "Trial %d: %s.", t.command.Trial, told.Trial.Outcome)
+	return nil
+}
+
+// outcome reads flags and words.
+func (t *telling) outcome(spec study.Spec, words []string) (err error) {
+	o := &t.command.Outcome
+	if o.Metrics, err = metric.Parse(words, onlyObjective(spec)); err != nil {
+		return usageError{err}
+	}
+	o.State = study.Completed
+	if t.state != "" {
+		if o.State, err = record.ParseState(t.state); err != nil || !o.State.Terminal() {
+			return usagef("--state %s: must be completed, failed, infeasible or pruned", t.state)
+		}
+	}
+	if t.reason != "" || o.State == study.Failed {
+		if o.Reason, err = record.ParseReason(t.reason); err != nil || t.reason == "expired" {
+			return usagef("--reason %s: must be crash, cancelled or nan", t.reason)
+		}
+	}
+	if o.State == study.Completed && len(words) == 0 {
+		return usagef("what was measured? Give a value, or --state failed, infeasible or pruned")
+	}
+	if t.cost != "" {
+		if o.Cost, err = metric.ParseNumber(t.cost); err != nil {
+			return usagef("--cost: %w", err)
+		}
+	}
+	o.Attributes, err = parseAttributes(t.attributes)
+	return err
+}
+
+func newReport(g *globals) *cobra.Command {
+	var c study.ReportValues
+	var step int64
+	var v verdictFlags
+	cmd := &cobra.Command{
+		Use:   "report STUDY TRIAL --step N name=value…",
+		Short: "Report intermediate values of a running trial",
+		Long: `Report adds intermediate values to a running trial. It does not renew the lease: send a
+heartbeat for that. It prints continue or stop: whether the trial should stop. With
+--exit-code the answer is the exit status, 0 or 14, too.
+
+STUDY and TRIAL can be left out as for tell.`,
+		Example: `  tuner report digits 3 --step 10 loss=0.4
+  tuner report digits 3 --step 20 loss=0.3 --exit-code || exit`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("step") {
+				return usagef("--step is missing: at which step was it measured?")
+			}
+			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			return g.withStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if c.Reports, err = parseReport(step, to.rest, view.Spec); err != nil {
+					return err
+				}
+				verdict, err := svc.Report(ctx, name, c)
+				if err != nil {
+					return err
+				}
+				return v.print(g, cmd, verdict)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.Int64Var(&step, "step", 0, "at which step it was measured")
+	fs.IntVar(&c.Epoch, "epoch", 0, "under which lease it runs, as ask said (default: the current one)")
+	fs.StringVar(&c.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	v.add(cmd)
+	return cmd
+}
+
+func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, error) {
+	metrics, err := metric.Parse(words, onlyObjective(spec))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if len(metrics) == 0 {
+		return nil, usagef("what was measured? Give name=value")
+	}
+	r := study.Report{Step: step}
+	for _, m := range metrics {
+		if len(m.Values) != 1 || m.HasStdErr {
+			return nil, usagef("%s: a report has one value of each metric", m.Name)
+		}
+		r.Values = append(r.Values, study.NamedValue{Name: m.Name, Value: m.Values[0]})
+	}
+	return []study.Report{r}, nil
+}
+
+// verdictFlags say how a verdict is given.
+type verdictFlags struct{ exitCode bool }
+
+func (v *verdictFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&v.exitCode, "exit-code", false, "exit with status 14 if the trial should stop")
+}
+
+func (v *verdictFlags) print(g *globals, cmd *cobra.Command, verdict tuner.Verdict) error {
+	word := "continue"
+	if verdict.Stop {
+		word = "stop"
+		if verdict.Reason != "" {
+			g.note(cmd, "Stop: %s.", verdict.Reason)
+		}
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil {
+		return err
+	}
+	if verdict.Stop && v.exitCode {
+		return &statusError{exitStop, nil}
+	}
+	return nil
+}
+
+func newHeartbeat(g *globals) *cobra.Command {
+	var c study.Heartbeat
+	var v verdictFlags
+	cmd := &cobra.Command{
+		Use:   "heartbeat STUDY TRIAL",
+		Short: "Renew the lease on a running trial",
+		Long: `Heartbeat says that a trial is alive. It prints continue or stop: whether the trial
+should stop. With --exit-code the answer is the exit status, 0 or 14, too. A trial
+that another worker has meanwhile is exit status 13.
+
+STUDY and TRIAL can be left out as for tell.`,
+		Example: "  tuner heartbeat digits 3 --epoch 1\n  while sleep 60; do tuner heartbeat digits 3 --exit-code || break; done",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			if len(to.rest) > 0 {
+				return usagef("%q is too much: %s", to.rest[0], cmd.UseLine())
+			}
+			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			return g.withStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				verdict, err := svc.Heartbeat(ctx, name, c)
+				if err != nil {
+					return err
+				}
+				return v.print(g, cmd, verdict)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntVar(&c.Epoch, "epoch", 0, "under which lease it runs, as ask said (default: the current one)")
+	fs.DurationVar(&c.Lease, "lease", 0, "how long from now on (default: the study's)")
+	v.add(cmd)
+	return cmd
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+func newWatch(g *globals) *cobra.Command {
+	var after uint64
+	var untilFinished bool
+	var form *format
+	cmd := &cobra.Command{
+		Use:   "watch [STUDY]",
+		Short: "Follow what happens in a study",
+		Long: `Watch writes a line for each thing that happens in a study, from now on, or from a
+position of its log on. It ends with Ctrl-C, or with --until-finished once the study
+has finished and no trial runs.`,
+		Example: "  tuner watch digits\n  tuner watch digits --after 0 -f jsonl --until-finished",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				w := watching{cmd: cmd, form: form.value, spec: view.Spec, untilFinished: untilFinished}
+				from := view.Position
+				if cmd.Flags().Changed("after") {
+					from = study.Position(after)
+				} else if untilFinished && quiet(view) {
+					return nil
+				}
+				return w.run(ctx, svc, name, from)
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin after this `position` of the log; 0 is its beginning (default: now)")
+	cmd.Flags().BoolVar(&untilFinished, "until-finished", false, "end when the study has finished")
+	form = formatFlag(cmd, "text", "jsonl")
+	return cmd
+}
+
+// quiet tells whether nothing more is to be expected of a study.
+func quiet(s tuner.Study) bool {
+	return s.Status == study.StatusFinished && s.Counts[study.Running] == 0
+}
+
+type watching struct {
+	cmd           *cobra.Command
+	form          string
+	spec          study.Spec
+	untilFinished bool
+}
+
+func (w *watching) run(ctx context.Context, svc tuner.Service, name string, after study.Position) error {
+	for h, err := range svc.Watch(ctx, name, after) {
+		if err != nil {
+			return err
+		}
+		if err := w.print(h); err != nil {
+			return err
+		}
+		if !w.untilFinished || h.Status != study.StatusFinished {
+			continue
+		}
+		view, err := svc.Study(ctx, name)
+		if err != nil {
+			return err
+		}
+		if quiet(view) && h.Position >= view.Position {
+			return nil
+		}
+	}
+	return nil
+}
+
+// happening is an event as watch writes it.
+type happening struct {
+	Position uint64        `json:"position"`
+	Time     time.Time     `json:"time"`
+	Kind     string        `json:"kind"`
+	Status   string        `json:"status"`
+	Trial    *record.Trial `json:"trial,omitempty"`
+}
+
+func (w *watching) print(h tuner.Happening) error {
+	if w.form == "jsonl" {
+		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Status: h.Status.String()}
+		if h.Trial != nil {
+			r := record.OfTrial(*h.Trial)
+			out.Trial = &r
+		}
+		return writeJSON(w.cmd.OutOrStdout(), out)
+	}
+	_, err := fmt.Fprintf(w.cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, clean(describe(h, w.spec)))
+	return err
+}
+
+// describe says what happened in a line.
+func describe(h tuner.Happening, spec study.Spec) string {
+	if h.Trial == nil {
+		return h.Kind
+	}
+	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
+	switch h.Kind {
+	case "started", "enqueued":
+		text += "  " + configText(*h.Trial)
+	case "reported":
+		if n := len(h.Trial.Reports); n > 0 {
+			last := h.Trial.Reports[n-1]
+			text += fmt.Sprintf("  step %d", last.Step)
+			for _, v := range last.Values {
+				text += fmt.Sprintf(" %s=%.6g", v.Name, v.Value)
+			}
+		}
+	case "told", "added":
+		text += "  " + h.Trial.Outcome.String()
+	}
+	if h.Kind == "started" && h.Trial.Worker != "" {
+		text += "  (" + h.Trial.Worker + ")"
+	}
+	return text
+}

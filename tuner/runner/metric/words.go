@@ -1,0 +1,39 @@
+package metric
+
+import "bytes"
+
+// QuoteWords turns the words NaN, Infinity and -Infinity, which Python writes
+// into JSON, into strings.
+func QuoteWords(text []byte) []byte {
+	var out []byte
+	inString := false
+	for i := 0; i < len(text); i++ {
+		b := text[i]
+		switch {
+		case inString && b == '\\' && i+1 < len(text):
+			out = append(out, b)
+			i++
+			b = text[i]
+		case b == '"':
+			inString = !inString
+		case !inString:
+			if word := wordAt(text[i:]); word != "" {
+				out = append(out, '"')
+				out = append(out, word...)
+				b = '"'
+				i += len(word) - 1
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func wordAt(text []byte) string {
+	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(text, []byte(word)) {
+			return word
+		}
+	}
+	return ""
+}
