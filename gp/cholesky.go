@@ -229,7 +229,7 @@ func (c *Cholesky) reserve(n int) *Cholesky {
 	if n <= c.stride && n*c.stride <= cap(c.data) {
 		return &Cholesky{n: n, stride: c.stride, data: c.data[:n*c.stride]}
 	}
-	stride := max(n, 2*c.n, 16)
+	stride := max(n, c.n+c.n/2, 16)
 	data := make([]float64, n*stride, stride*stride)
 	for i := range c.n {
 		copy(data[i*stride:], c.row(i))

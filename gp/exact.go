@@ -47,6 +47,8 @@ type Exact struct {
 	mean   Mean            // with coefficients
 	resid  []float64       // ȳ − m
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
+
+	arms *exactArms
 }
 
 // NewExact returns the posterior of a process with kernel k given data, which
@@ -105,6 +107,14 @@ func (g *Exact) Append(data Data) error {
 	}
 	next.prep = kernel.Prepare(g.k, next.obs.x)
 	next.solve()
+	if g.arms != nil {
+		if !grown {
+			before = 0
+		}
+		if next.arms, err = g.arms.grown(&next, before); err != nil {
+			return err
+		}
+	}
 	*g = next
 	return nil
 }

@@ -321,3 +321,28 @@ func TestSamplesHaveTheirMoments(t *testing.T) {
 		}
 	}
 }
+
+func TestExactArmsEqualPrediction(t *testing.T) {
+	for _, o := range []gp.Options{
+		{NoiseVariance: 0.1, Mean: gp.ConstantMean(1)},
+		{NoiseVariance: 0.1, Mean: gp.FittedLinear()},
+		{NoiseVariance: 0.1, Merge: true},
+	} {
+		eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
+			arms := uniform(rng, 30, 2)
+			g := must(gp.NewExact(k, gp.Data{}, o))
+			if err := g.SetArms(arms); err != nil {
+				t.Fatal(err)
+			}
+			for range 60 {
+				c := 1 + rng.IntN(3)
+				if err := g.Append(gp.Data{X: repeated(rng, arms, c), Y: normals(rng, c)}); err != nil {
+					t.Fatal(err)
+				}
+				mean, variance := predict(t, g, arms)
+				near(t, "arm means", g.ArmMeans(), mean, 1e-10)
+				near(t, "arm variances", g.ArmVariances(), variance, 1e-10)
+			}
+		})
+	}
+}

@@ -58,12 +58,13 @@ type system struct {
 }
 
 // solveSystem factors V and solves for w by QR of the rows √W_i (z_i, r_i) and
-// (√λ I, 0), so that V is never formed and no condition number squared. Rows
-// without weight are skipped. Cost 2um² for u points. resid may be nil.
-func solveSystem(z, resid []float64, weight func(i int) float64, u, m int, lambda float64) system {
+// (√λ I, 0), so that V is never formed and no condition number squared, over
+// points i in the given order; those without weight are skipped. Cost 2um² for
+// u points. resid may be nil.
+func solveSystem(z, resid []float64, weight func(i int) float64, order []int, m int, lambda float64) system {
 	cols := m + 1
-	var a []float64
-	for i := range u {
+	a := make([]float64, 0, (len(order)+m)*cols)
+	for _, i := range order {
 		w := weight(i)
 		if w <= 0 {
 			continue

@@ -24,8 +24,8 @@ type SparseOptions struct {
 	// AnchorEvery is the number of rank-one updates after which everything is
 	// computed afresh from the counts, to forget rounding. 0 stands for 512.
 	AnchorEvery int
-	// InformationGain is where [Sparse.InformationGain] starts: the sum of a
-	// history that is not among the observations. Usually 0.
+	// InformationGain, if not 0, is that of the data given to NewSparse, as
+	// [Sparse.InformationGain] told it once. 0 computes it anew.
 	InformationGain float64
 	// Workers as in [Options].
 	Workers int
@@ -100,7 +100,8 @@ type Sparse struct {
 	m0    []float64 // prior mean at the points
 	pend  []int     // pending pulls of the points
 	gains [][]float64
-	held  int // Σ pend
+	held  int   // Σ pend
+	order []int // points in the order of their first observation
 
 	sys  system
 	varL *Cholesky // of V with pending pulls; sys.l itself when there are none
@@ -114,20 +115,39 @@ type Sparse struct {
 }
 
 // NewSparse returns the posterior on the inducing points of dictionary given
-// data, which may be empty. Cost O(|D|m² + um²) for u different inputs. Errors:
-// as [NewExact]; an empty dictionary is allowed and means the prior.
+// data, which may be empty. It is, to the bit, what [Sparse.Resparsify] makes
+// of a posterior with the same observations in the same order. Cost
+// O(|D|m² + um²) for u different inputs, and O(nm²) for n observations where
+// the information gain is not given. Errors: as [NewExact]; an empty dictionary
+// is allowed and means the prior.
 func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOptions) (*Sparse, error) {
 	if err := opts.check(k, dictionary); err != nil {
 		return nil, err
 	}
-	s := &Sparse{k: k, opts: opts.withDefaults(), obs: &observations{}, gain: opts.InformationGain}
-	if err := s.rebuild(k, dictionary, s.opts); err != nil {
+	s := &Sparse{obs: &observations{}}
+	if err := s.rebuild(k, dictionary, opts.withDefaults()); err != nil {
 		return nil, err
 	}
-	if err := s.Observe(data); err != nil {
+	if err := data.check(k, s.emb.rows); err != nil || data.len() == 0 {
+		s.gain = opts.InformationGain
+		return s, err
+	}
+	at, err := s.locate(data.X, data.Noise)
+	if err != nil {
 		return nil, err
+	}
+	for i, p := range at {
+		if opts.InformationGain == 0 {
+			s.observe(p, data.Y[i])
+		} else {
+			s.note(p, data.Y[i])
+		}
+	}
+	if opts.InformationGain > 0 {
+		s.gain = opts.InformationGain
 	}
 	s.leverage = 0
+	s.anchor()
 	return s, nil
 }
 
@@ -198,14 +218,18 @@ func (s *Sparse) weight(i, pulls int) float64 {
 		s.obs.count[i]+float64(pulls), s.obs.extra[i], s.res[i])
 }
 
-// anchor computes V, w and the arms from the counts.
+// Anchor computes everything afresh from the counts, to forget the rounding of
+// updates. It is done without being asked every AnchorEvery updates, and by
+// Resparsify. Cost O(um² + Am²).
+func (s *Sparse) Anchor() { s.anchor() }
+
 func (s *Sparse) anchor() {
 	u, m := s.obs.len(), s.emb.len()
 	resid := make([]float64, u)
 	for i := range resid {
 		resid[i] = s.obs.mean[i] - s.m0[i]
 	}
-	s.sys = solveSystem(s.z, resid, func(i int) float64 { return s.weight(i, 0) }, u, m, s.opts.NoiseVariance)
+	s.sys = solveSystem(s.z, resid, func(i int) float64 { return s.weight(i, 0) }, s.order, m, s.opts.NoiseVariance)
 	s.anchorPending()
 	if s.arms != nil {
 		s.arms.refreshMeans(s)
@@ -214,11 +238,17 @@ func (s *Sparse) anchor() {
 
 // anchorPending computes V with the pending pulls, and the arms' variances.
 func (s *Sparse) anchorPending() {
-	u, m := s.obs.len(), s.emb.len()
+	m := s.emb.len()
 	s.varL = s.sys.l
 	if s.held > 0 {
+		order := slices.Clone(s.order)
+		for i, n := range s.obs.count {
+			if n == 0 && s.pend[i] > 0 {
+				order = append(order, i)
+			}
+		}
 		s.varL = solveSystem(s.z, nil, func(i int) float64 { return s.weight(i, s.pend[i]) },
-			u, m, s.opts.NoiseVariance).l
+			order, m, s.opts.NoiseVariance).l
 	}
 	s.updates = 0
 	if s.arms != nil {
@@ -366,7 +396,7 @@ func (s *Sparse) observe(i int, y float64) {
 	} else {
 		s.pulled(i)
 	}
-	s.obs.observe(i, y)
+	s.note(i, y)
 	w1 := s.weight(i, 0)
 	shared := s.varL == s.sys.l
 	s.updateMean(i, w1-w0, w1*(s.obs.mean[i]-s.m0[i])-b0, shared)
@@ -378,6 +408,14 @@ func (s *Sparse) observe(i int, y float64) {
 		s.updateVariance(i, s.weight(i, s.pend[i])-pulls)
 	}
 	s.count()
+}
+
+// note counts a target of point i.
+func (s *Sparse) note(i int, y float64) {
+	if s.obs.count[i] == 0 {
+		s.order = append(s.order, i)
+	}
+	s.obs.observe(i, y)
 }
 
 // pull adds a pending pull to point i.

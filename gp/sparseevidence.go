@@ -93,12 +93,21 @@ func newEvidenceState(bound Bound, emb *embedding, obs *observations, m0 []float
 // solve computes w and the residuals of the targets.
 func (e *evidenceState) solve() {
 	u, m := len(e.resid), e.emb.len()
-	e.sys = solveSystem(e.z, e.resid, func(i int) float64 { return e.lambda / e.total[i] }, u, m, e.lambda)
+	e.sys = solveSystem(e.z, e.resid, func(i int) float64 { return e.lambda / e.total[i] }, upTo(u), m, e.lambda)
 	e.left = make([]float64, u)
 	gemv(e.left, e.z, e.sys.w, u, m)
 	for i, r := range e.resid {
 		e.left[i] = r - e.left[i]
 	}
+}
+
+// upTo returns 0 … n−1.
+func upTo(n int) []int {
+	idx := make([]int, n)
+	for i := range idx {
+		idx[i] = i
+	}
+	return idx
 }
 
 // value returns the bound for the means ȳ:

@@ -1,0 +1,146 @@
+package gp_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// timed returns the seconds that f takes, the least of a few runs.
+func timed(runs int, f func()) float64 {
+	best := time.Duration(1 << 62)
+	for range runs {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	return best.Seconds()
+}
+
+// BenchmarkAppend appends one observation to n; the ratio is that of a
+// posterior from scratch.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{100, 400, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			rng := fixed()
+			k := kernels(6)["matern52"]
+			x, y := uniform(rng, n+1, 6), normals(rng, n+1)
+			o := gp.Options{NoiseVariance: 0.01}
+			g := must(gp.NewExact(k, gp.Data{X: x.Slice(0, n-1), Y: y[:n-1]}, o))
+			if err := g.Append(gp.Data{X: x.Slice(n-1, n), Y: y[n-1 : n]}); err != nil { // now it has room to grow
+				b.Fatal(err)
+			}
+			scratch := timed(2, func() { must(gp.NewExact(k, gp.Data{X: x, Y: y}, o)) })
+			last := gp.Data{X: x.Slice(n, n+1), Y: y[n:]}
+			for b.Loop() {
+				c := *g
+				if err := c.Append(last); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(scratch/(b.Elapsed().Seconds()/float64(b.N)), "refactor/append")
+		})
+	}
+}
+
+// BenchmarkArmsStep is one observation among A = 20 000 arms in 5 dimensions
+// with all means and variances brought up to date. The ratio is that of the
+// exact posterior at t = 300, where the hand-over is thought to be; both grow
+// in proportion, with m and with t.
+func BenchmarkArmsStep(b *testing.B) {
+	const arms, t = 20000, 300
+	for _, m := range []int{50, 100, 250} {
+		b.Run(fmt.Sprintf("m=%d", m), func(b *testing.B) {
+			rng := fixed()
+			k := must(kernel.NewMatern52(0.3))
+			x := uniform(rng, arms, 5)
+			s := must(gp.NewSparse(k, x.Slice(0, m), gp.Data{}, gp.SparseOptions{NoiseVariance: 0.01}))
+			if err := s.SetArms(x, false); err != nil {
+				b.Fatal(err)
+			}
+			exact := exactStep(k, rng, x, t)
+			for b.Loop() {
+				if err := s.ObserveArm(rng.IntN(200), 0.5); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(exact/(b.Elapsed().Seconds()/float64(b.N)), "exact/step")
+		})
+	}
+}
+
+// exactStep is the time of an observation by the exact posterior with arms.
+func exactStep(k kernel.Kernel, rng *rand.Rand, x *kernel.Points[float64], t int) float64 {
+	g := must(gp.NewExact(k, gp.Data{X: x.Slice(0, t-3), Y: normals(rng, t-3)}, gp.Options{NoiseVariance: 0.01}))
+	if err := g.SetArms(x); err != nil {
+		panic(err)
+	}
+	return timed(3, func() {
+		if err := g.Append(gp.Data{X: x.Slice(t, t+1), Y: []float64{1}}); err != nil {
+			panic(err)
+		}
+	})
+}
+
+func BenchmarkResparsify(b *testing.B) {
+	const arms = 20000
+	rng := fixed()
+	k := must(kernel.NewMatern52(0.3))
+	x := uniform(rng, arms, 5)
+	s := must(gp.NewSparse(k, x.Slice(0, 50), gp.Data{X: x.Slice(0, 1000), Y: normals(rng, 1000)}, gp.SparseOptions{NoiseVariance: 0.01}))
+	if err := s.SetArms(x, false); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := s.Resparsify(x.Slice(100, 150)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkEvidence is the Titsias bound with gradient, n = 1000, m = 50; the
+// ratio is that of the exact evidence with gradient.
+func BenchmarkEvidence(b *testing.B) {
+	rng := fixed()
+	k := must(kernel.NewMatern52(0.3, 0.3, 0.3, 0.3, 0.3))
+	x, y := uniform(rng, 1000, 5), normals(rng, 1000)
+	s := must(gp.NewSparse(k, x.Slice(0, 50), gp.Data{X: x, Y: y}, gp.SparseOptions{NoiseVariance: 0.1}))
+	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1}))
+	exact := timed(1, func() { g.Evidence() })
+	for b.Loop() {
+		must(s.Evidence(gp.Titsias))
+	}
+	b.ReportMetric(exact/(b.Elapsed().Seconds()/float64(b.N)), "exact/sparse")
+}
+
+func BenchmarkPredictSlope(b *testing.B) {
+	rng := fixed()
+	k := must(kernel.NewMatern52(0.3))
+	x := uniform(rng, 300, 6)
+	s := must(gp.NewSparse(k, x.Slice(0, 100), gp.Data{X: x, Y: normals(rng, 300)}, gp.SparseOptions{NoiseVariance: 0.01}))
+	for b.Loop() {
+		must(s.PredictSlope(x, 3))
+	}
+}
+
+// BenchmarkFit is MAP on 150 points in 6 dimensions, from four starts.
+func BenchmarkFit(b *testing.B) {
+	rng := fixed()
+	k := must(kernel.NewMatern52(1, 1, 1, 1, 1, 1))
+	data := gp.Data{X: uniform(rng, 150, 6), Y: normals(rng, 150)}
+	evaluations := 0
+	for b.Loop() {
+		r := must(gp.Fit(b.Context(), k, data, gp.DimensionScaled(6)))
+		evaluations = 0
+		for _, s := range r.Starts {
+			evaluations += s.Evaluations
+		}
+	}
+	b.ReportMetric(float64(evaluations), "evaluations")
+}
