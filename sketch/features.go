@@ -15,7 +15,8 @@ import (
 //
 // ψ_j depends on the seed and j alone: a map with more features begins, up to
 // the factor 1/√M, with those of a map with fewer. The Spec, a few numbers,
-// builds the map again. A FeatureMap is immutable and safe for concurrent use.
+// builds the map again, or one with more features. A FeatureMap is immutable and
+// safe for concurrent use; Apply itself uses one goroutine.
 type FeatureMap interface {
 	// Dim returns d.
 	Dim() int

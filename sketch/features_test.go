@@ -158,6 +158,33 @@ func TestFeaturesAreNestedAndRepeatable(t *testing.T) {
 	}
 }
 
+// Saved models name features by their seed: these values must never change. They
+// were recorded from this implementation.
+func TestFeaturesGolden(t *testing.T) {
+	x := kernel.NewPoints(1, 3, []float64{0.5, -1, 2})
+	for _, c := range []struct {
+		family Family
+		kernel kernel.Kernel
+		want   [2]float64 // φ_0 and Σ_j (j+1)φ_j of 8 features
+	}{
+		{Fourier, gaussian(2), [2]float64{0.365416617013322, 9.49821901805535}},
+		{Fourier, must(kernel.NewMatern52(2)), [2]float64{0.197664061688555, 7.98249818341109}},
+		{Fourier, must(kernel.NewLaplace(2)), [2]float64{0.103952750040464, 4.87636444387964}},
+		{Fourier, must(kernel.NewRationalQuadratic(0.5, 2)), [2]float64{0.405471659923271, 8.16937069403104}},
+		{FourierCosine, gaussian(2), [2]float64{-0.104729176808902, 9.82360891979555}},
+		{Orthogonal, gaussian(2), [2]float64{0.479036822995098, 1.85474250099773}},
+		{Fastfood, gaussian(2), [2]float64{-0.0263531211278646, 8.98253094477203}},
+		{ReLU, must(kernel.NewArcCosine(2)), [2]float64{0, 2.26646440884767}},
+		{GaussianSketch, must(kernel.NewLinear(2)), [2]float64{0.549846888921616, -1.30505711022787}},
+	} {
+		phi := apply(t, newMap(t, c.family, c.kernel, 3, 8, 1), x)
+		all := dot(phi, []float64{1, 2, 3, 4, 5, 6, 7, 8})
+		if math.Abs(phi[0]-c.want[0])+math.Abs(all-c.want[1]) > 1e-11 {
+			t.Errorf("%s of %s: {%.15g, %.15g}, recorded %v", c.family, c.kernel.Spec().Name, phi[0], all, c.want)
+		}
+	}
+}
+
 // Rows of other types, and rows alone, have the same features to the bit.
 func TestFeaturesOfAnyRows(t *testing.T) {
 	x32 := kernel.ConvertPoints[float32](normalPoints(seeded(t, 84), 5, featureDim))

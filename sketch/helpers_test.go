@@ -103,18 +103,24 @@ func (sp spectrum) whitened(lambda float64, indices []int, weights []float64) fl
 	var wb, e mat.Dense
 	wb.Apply(func(i, _ int, v float64) float64 { return w[i] * v }, b)
 	e.Mul(b.T(), &wb)
-	sym := mat.NewSymDense(sp.n, nil)
-	for i := range sp.n {
+	v := symmetricEigenvalues(&e)
+	return max(-v[0], v[len(v)-1])
+}
+
+// symmetricEigenvalues returns those of (a + aᵀ)/2, increasing.
+func symmetricEigenvalues(a *mat.Dense) []float64 {
+	n, _ := a.Dims()
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
 		for j := range i + 1 {
-			sym.SetSym(i, j, (e.At(i, j)+e.At(j, i))/2)
+			sym.SetSym(i, j, (a.At(i, j)+a.At(j, i))/2)
 		}
 	}
 	var eig mat.EigenSym
 	if !eig.Factorize(sym, false) {
 		panic("no convergence")
 	}
-	v := eig.Values(nil)
-	return max(-v[0], v[len(v)-1])
+	return eig.Values(nil)
 }
 
 // accuracy is the distribution of ℓ̃/ℓ, R-ACC of figure 5.1.

@@ -24,8 +24,8 @@ type RecursiveRLS struct {
 	Workers int
 }
 
-// Sample makes one pass per level over a source that is not resident, and holds
-// half of its rows; see [Sampler].
+// Sample makes two passes per level over a source that is not resident, one for
+// the rows and one for the points, and holds half of its rows; see [Sampler].
 func (r RecursiveRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("RecursiveRLS", k, src, lambda); err != nil {
 		return nil, err

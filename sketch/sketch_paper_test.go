@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
@@ -293,6 +295,61 @@ func TestPaperCostDoesNotDependOnN(t *testing.T) {
 		if low, high := slices.Min(evaluations), slices.Max(evaluations); float64(high) > 1.25*float64(low) {
 			t.Errorf("%s: between %d and %d evaluations", s.name, low, high)
 		}
+	}
+}
+
+// (5.20)–(5.22), with erratum: K_JJ A⁻¹K_JJ + λnK_JJ, with the weights of the
+// algorithms and λn, preconditions K_nJᵀK_nJ + λnK_JJ to a condition number of a
+// few units. Another n/M, as printed, costs a factor. In the coordinates of the
+// Nyström embedding K_JJ is the identity.
+func TestPaperWeightsPrecondition(t *testing.T) {
+	const n, lambda = 1500, 1e-3
+	k, x := susy(n, 15)
+	src := kernel.FromRows(x)
+	d := must(BLESS{}.Sample(background, k, src, lambda, rand.New(rand.NewPCG(16, 0))))
+	e := must(NewEmbedding(k, d.Points, 0))
+	covariance := func(src kernel.Source, w []float64) *mat.SymDense {
+		r := e.Rank()
+		z := make([]float64, src.Len()*r)
+		if err := e.Apply(background, z, nil, src, 0); err != nil {
+			t.Fatal(err)
+		}
+		c := mat.NewSymDense(r, nil)
+		for j := range r {
+			c.SetSym(j, j, Ridge(lambda, n))
+		}
+		for i := range src.Len() {
+			c.SymRankOne(c, w[i], mat.NewVecDense(r, z[i*r:][:r]))
+		}
+		return c
+	}
+	h := covariance(src, slices.Repeat([]float64{1}, n))
+	condition := func(w []float64) float64 {
+		var chol mat.Cholesky
+		if !chol.Factorize(covariance(kernel.FromRows(d.Points), w)) {
+			t.Fatal("not positive definite")
+		}
+		var l mat.TriDense
+		chol.LTo(&l)
+		var half, whole mat.Dense // L⁻¹HL⁻ᵀ
+		if err := half.Solve(&l, h); err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.Solve(&l, half.T()); err != nil {
+			t.Fatal(err)
+		}
+		v := symmetricEigenvalues(&whole)
+		return v[len(v)-1] / v[0]
+	}
+	right := condition(d.InverseWeights())
+	printed := d.InverseWeights()
+	for j := range printed {
+		printed[j] *= float64(n) / float64(d.Len())
+	}
+	wrong := condition(printed)
+	t.Logf("M = %d: condition %.1f with 1/A, %.1f with another n/M", d.Len(), right, wrong)
+	if right > 17 || wrong < 1.5*right { // 17: theorem 5
+		t.Error("out of band")
 	}
 }
 
