@@ -1,0 +1,338 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Apply encodes t, the training data or any other. The result is in memory,
+// *Memory, if t is, with inputs of t's precision; otherwise its rows are read
+// and encoded at every pass.
+//
+// The columns of t must be those that the encoding was fitted on. If the
+// training data had names they are matched by name, in any order; otherwise by
+// position. Target columns may be absent: then the result has no targets. What
+// t's own Options said about targets is of no account here. Errors:
+// [*ColumnsError]; [*CellError] for missing cells and unknown categories, which
+// a source that is not in memory gives while it is read.
+func (e *Encoding) Apply(ctx context.Context, t *Table) (Source, error) {
+	p, err := e.plan(t)
+	if err != nil {
+		return nil, err
+	}
+	if t.sparse != nil {
+		return p.applySparse(ctx)
+	}
+	src := &encoded{p}
+	if _, resident := t.cells.(kernel.Resident); !resident {
+		return src, nil
+	}
+	return p.materialise(ctx)
+}
+
+// plan is an encoding bound to the columns of a table.
+type plan struct {
+	e       *Encoding
+	t       *Table
+	inputs  []planInput
+	targets []planTarget
+	d, c    int
+}
+
+type planInput struct {
+	*Input
+	column int   // in the table
+	at     int   // first coordinate
+	level  []int // of a code of the table; −1 unknown
+}
+
+type planTarget struct {
+	*Target
+	column int
+	class  []int           // of a code of the table; −1 unknown
+	number map[float64]int // class of a number
+}
+
+// plan finds the columns of the encoding in t.
+func (e *Encoding) plan(t *Table) (*plan, error) {
+	if (e.Scales != nil) != (t.sparse != nil) {
+		return nil, &ColumnsError{Reason: map[bool]string{
+			true:  "the model takes sparse rows, these are dense",
+			false: "the model takes dense columns, these rows are sparse",
+		}[e.Scales != nil]}
+	}
+	if t.sparse != nil && t.sparse.Dim() > len(e.Scales) {
+		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), len(e.Scales))}
+	}
+	inputs, targets, err := e.locate(t)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{e: e, t: t, d: e.Dim()}
+	at := 0
+	for i := range e.Inputs {
+		in := planInput{Input: &e.Inputs[i], column: inputs[i], at: at}
+		at += in.width()
+		if err := in.bind(&t.columns[in.column]); err != nil {
+			return nil, err
+		}
+		p.inputs = append(p.inputs, in)
+	}
+	if targets == nil {
+		return p, nil
+	}
+	p.c = e.Outputs()
+	for i := range e.Targets {
+		target := planTarget{Target: &e.Targets[i], column: targets[i]}
+		if err := target.bind(e, &t.columns[target.column]); err != nil {
+			return nil, err
+		}
+		p.targets = append(p.targets, target)
+	}
+	return p, nil
+}
+
+// locate returns the columns of t that are the inputs and the targets, nil if t
+// has not all of the targets.
+func (e *Encoding) locate(t *Table) (inputs, targets []int, err error) {
+	switch {
+	case e.Scales != nil:
+		if len(t.targets) > 0 && len(e.Targets) > 0 {
+			targets = []int{0}
+		}
+		return nil, targets, nil
+	case e.Named && !t.named:
+		return nil, nil, &ColumnsError{Reason: "the model knows its columns by name, the data have no names; say so if their first row is a header"}
+	case !e.Named && t.named:
+		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is no header"}
+	case e.Named:
+		return e.locateByName(t)
+	}
+	return e.locateByPosition(t)
+}
+
+func (e *Encoding) locateByPosition(t *Table) (inputs, targets []int, err error) {
+	n := len(t.columns)
+	if n != e.Columns && n != len(e.Inputs) {
+		want := fmt.Sprint(e.Columns)
+		if len(e.Inputs) < e.Columns {
+			want += fmt.Sprintf(", or %d without targets", len(e.Inputs))
+		}
+		return nil, nil, &ColumnsError{Reason: fmt.Sprintf("there are %d columns, the model takes %s", n, want)}
+	}
+	for i := range e.Inputs {
+		c := i
+		if n == e.Columns {
+			c = e.Inputs[i].Position
+		}
+		if c >= n {
+			return nil, nil, &ColumnsError{Reason: "the encoding names positions beyond its columns"}
+		}
+		inputs = append(inputs, c)
+	}
+	if n == e.Columns {
+		for i := range e.Targets {
+			if e.Targets[i].Position >= n {
+				return nil, nil, &ColumnsError{Reason: "the encoding names positions beyond its columns"}
+			}
+			targets = append(targets, e.Targets[i].Position)
+		}
+	}
+	return inputs, targets, nil
+}
+
+func (e *Encoding) locateByName(t *Table) (inputs, targets []int, err error) {
+	at := map[string]int{}
+	for c := range t.columns {
+		at[t.columns[c].Name] = c
+	}
+	known := map[string]bool{}
+	var bad ColumnsError
+	for i := range e.Inputs {
+		name := e.Inputs[i].Name
+		known[name] = true
+		c, ok := at[name]
+		if !ok {
+			bad.Missing = append(bad.Missing, name)
+		}
+		inputs = append(inputs, c)
+	}
+	for i := range e.Targets {
+		name := e.Targets[i].Name
+		known[name] = true
+		if c, ok := at[name]; ok {
+			targets = append(targets, c)
+		}
+	}
+	if len(targets) < len(e.Targets) {
+		targets = nil
+	}
+	for c := range t.columns {
+		if name := t.columns[c].Name; !known[name] && !e.IgnoreExtra {
+			bad.Extra = append(bad.Extra, name)
+		}
+	}
+	if bad.Missing != nil || bad.Extra != nil {
+		return nil, nil, &bad
+	}
+	return inputs, targets, nil
+}
+
+// bind relates the levels of a table's column to those of the input.
+func (in *planInput) bind(col *Column) error {
+	if col.Kind != in.Kind && col.Values > 0 {
+		return kindError(col, in.Kind)
+	}
+	if in.Kind == Categorical {
+		in.level = codes(col.Levels, in.Levels)
+	}
+	return nil
+}
+
+func kindError(col *Column, want Kind) error {
+	reason := fmt.Sprintf("the column %q is %s, in the model it is %s", col.Name, col.Kind, want)
+	if col.Kind == Categorical {
+		reason += fmt.Sprintf("; it has the text %s", quoted(col.Levels, 1, ""))
+	}
+	if want == Categorical && col.Kind == Numeric {
+		reason += "; name it in Options.Categorical"
+	}
+	return &ColumnsError{Reason: reason}
+}
+
+// codes returns for each text of have its index in sorted want, or −1.
+func codes(have, want []string) []int {
+	out := make([]int, len(have))
+	for code, text := range have {
+		i, ok := slices.BinarySearch(want, text)
+		if !ok {
+			i = -1
+		}
+		out[code] = i
+	}
+	return out
+}
+
+func (g *planTarget) bind(e *Encoding, col *Column) error {
+	if e.Task != Classification || e.ClassNumbers != nil {
+		if col.Kind != Numeric {
+			return kindError(col, Numeric)
+		}
+		if e.ClassNumbers != nil {
+			g.number = map[float64]int{}
+			for k, v := range e.ClassNumbers {
+				g.number[v] = k
+			}
+		}
+		return nil
+	}
+	if col.Kind != Categorical && col.Values > 0 {
+		return kindError(col, Categorical)
+	}
+	g.class = codes(col.Levels, e.Classes)
+	return nil
+}
+
+// row encodes the cells of one row into x, of length d, and y, of length c.
+func (p *plan) row(row int, cells, x, y []float64) error {
+	for i := range p.inputs {
+		if err := p.input(row, &p.inputs[i], cells, x); err != nil {
+			return err
+		}
+	}
+	for i := range p.targets {
+		if err := p.target(row, i, cells, y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plan) input(row int, in *planInput, cells, x []float64) error {
+	if in.Dropped {
+		return nil
+	}
+	v := cells[in.column]
+	if in.Kind == Numeric {
+		if v != v {
+			if in.Fill == nil {
+				return p.t.missingError(row, in.column, false)
+			}
+			v = *in.Fill
+		}
+		v = (v - in.Center) / in.Scale
+		if v-v != 0 || p.t.single && math.Abs(v) > math.MaxFloat32 {
+			return p.t.cellError(row, in.column, "the value is too far from those of the training rows")
+		}
+		x[in.at] = v
+		return nil
+	}
+	level := -1
+	switch {
+	case v == v:
+		level = in.level[int(v)]
+	case in.Fill != nil:
+		level = int(*in.Fill)
+	default:
+		return p.t.missingError(row, in.column, false)
+	}
+	if level < 0 && p.e.Unknown == UnknownError {
+		return p.t.cellError(row, in.column, fmt.Sprintf("%q is not among the levels that the model knows, %s",
+			p.t.columns[in.column].Levels[int(v)], quoted(in.Levels, 8, ", ")))
+	}
+	clear(x[in.at : in.at+len(in.Levels)])
+	if level >= 0 {
+		x[in.at+level] = 1
+	}
+	return nil
+}
+
+func (t *Table) cellError(row, c int, reason string) error {
+	return &CellError{Row: row + 1, Column: t.columns[c].Name, Reason: reason}
+}
+
+func (p *plan) target(row, i int, cells, y []float64) error {
+	g := &p.targets[i]
+	v := cells[g.column]
+	if v != v {
+		return p.t.missingError(row, g.column, true)
+	}
+	if p.e.Task != Classification {
+		y[i] = (v - g.Center) / g.Scale
+		if y[i]-y[i] != 0 {
+			return p.t.cellError(row, g.column, "the target is too far from those of the training rows")
+		}
+		return nil
+	}
+	k, known := 0, true
+	if g.number != nil {
+		k, known = g.number[v]
+	} else if k = g.class[int(v)]; k < 0 {
+		known = false
+	}
+	if !known {
+		text := formatNumber(v)
+		if g.number == nil {
+			text = p.t.columns[g.column].Levels[int(v)]
+		}
+		return p.t.cellError(row, g.column, fmt.Sprintf("%q is not among the classes of the model, %s", text, quoted(p.e.Classes, 8, ", ")))
+	}
+	writeClass(y, k)
+	return nil
+}
+
+// writeClass codes class k as ±1.
+func writeClass(y []float64, k int) {
+	if len(y) == 1 {
+		y[0] = float64(2*k - 1)
+		return
+	}
+	for j := range y {
+		y[j] = -1
+	}
+	y[k] = 1
+}

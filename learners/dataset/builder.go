@@ -1,0 +1,138 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+)
+
+// builder gathers a dense table row by row. Readers add the cells of a row,
+// then end it.
+type builder struct {
+	file    string
+	line    int // of the row being read; 0 if the file has none
+	cols    []columnBuilder
+	slot    []int // of a column in row; −1 if it is dropped
+	row     []float64
+	rows    int // complete ones
+	missing missingSet
+	single  bool // numbers must fit float32
+	store   cellStore
+}
+
+// cellStore takes rows and makes them a source.
+type cellStore interface {
+	add(row []float64) error
+	finish(t *Table) error
+	abort()
+}
+
+func newBuilder(o *Options, names []string) *builder {
+	b := &builder{
+		cols: make([]columnBuilder, len(names)), slot: make([]int, len(names)),
+		missing: o.missingSet(), single: o.Float32 || o.ChunkFile != "",
+	}
+	for i, n := range names {
+		b.cols[i].name = n
+	}
+	return b
+}
+
+// layout gives every column that is not dropped its place in the stored rows.
+func (b *builder) layout() {
+	width := 0
+	for c := range b.cols {
+		b.slot[c] = -1
+		if !b.cols[c].dropped {
+			b.slot[c] = width
+			width++
+		}
+	}
+	b.row = make([]float64, width)
+}
+
+// token adds the cell of column c from its text.
+func (b *builder) token(c int, s []byte) error {
+	col := &b.cols[c]
+	if col.dropped {
+		return nil
+	}
+	s = trim(s)
+	if b.missing.has(s) {
+		return b.none(c)
+	}
+	if !col.categorical {
+		v, err := parseNumber(s)
+		if err == nil {
+			return b.number(c, v)
+		}
+		if err == errTooLarge || isInfinity(s) {
+			if err != errTooLarge {
+				err = fmt.Errorf("is infinite; name it in Missing if it stands for a missing value")
+			}
+			return b.fault(c, excerpt(s)+" "+err.Error())
+		}
+	}
+	return b.text(c, s)
+}
+
+// text adds a text to column c.
+func (b *builder) text(c int, s []byte) error {
+	if b.cols[c].dropped {
+		return nil
+	}
+	code, err := b.cols[c].addText(s, b.place())
+	if err != nil {
+		return b.fault(c, err.Error())
+	}
+	b.row[b.slot[c]] = code
+	return nil
+}
+
+// number adds a number to column c; NaN is missing.
+func (b *builder) number(c int, v float64) error {
+	switch {
+	case b.cols[c].dropped:
+		return nil
+	case math.IsNaN(v):
+		return b.none(c)
+	case math.IsInf(v, 0):
+		return b.fault(c, "the value is infinite")
+	case b.single && math.Abs(v) > math.MaxFloat32:
+		return b.fault(c, fmt.Sprintf("%g is too large for a number of 32 bits", v))
+	}
+	b.row[b.slot[c]] = v
+	b.cols[c].addNumber(v, b.place())
+	return nil
+}
+
+// none adds a missing cell to column c.
+func (b *builder) none(c int) error {
+	if b.cols[c].dropped {
+		return nil
+	}
+	b.cols[c].addMissing(b.place())
+	b.row[b.slot[c]] = math.NaN()
+	return nil
+}
+
+func (b *builder) endRow() error {
+	b.rows++
+	return b.store.add(b.row)
+}
+
+func (b *builder) place() place { return place{row: b.rows + 1, line: b.line} }
+
+func (b *builder) fault(c int, reason string) error {
+	return &CellError{File: b.file, Row: b.rows + 1, Line: b.line, Column: b.cols[c].name, Reason: reason}
+}
+
+// trim removes spaces and tabs at both ends.
+func trim(s []byte) []byte {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}

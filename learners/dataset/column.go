@@ -1,0 +1,257 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Kind is what the cells of a column are.
+type Kind string
+
+// The kinds of columns.
+const (
+	Numeric     Kind = "numeric"
+	Categorical Kind = "categorical"
+	// Text is a column with more than MaxLevels different texts: an
+	// identifier or prose. No encoding accepts it.
+	Text Kind = "text"
+)
+
+// Column is what a Table knows of one of its columns.
+type Column struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Levels are the different texts of a categorical column in the order of
+	// their first appearance. A cell is an index into them.
+	Levels []string `json:"levels,omitempty"`
+	// Missing is the number of missing cells, FirstMissing the row of the
+	// first, counted from 1, MissingLine its line in the file if it has any.
+	Missing      int `json:"missing,omitempty"`
+	FirstMissing int `json:"first_missing,omitempty"`
+	MissingLine  int `json:"missing_line,omitempty"`
+	// Min and Max bound the numbers; both are 0 if there are none.
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+	// Values is the number of different values, 3 standing for 3 or more.
+	Values int `json:"values"`
+	// Whole says that all numbers are integers.
+	Whole bool `json:"whole,omitempty"`
+	// Label says that the format calls the column a class label, as IDX
+	// files of one byte a row.
+	Label bool `json:"label,omitempty"`
+}
+
+// Constant reports whether all cells that are not missing are equal.
+func (c *Column) Constant() bool { return c.Values <= 1 }
+
+// place is where a cell stands in its file.
+type place struct {
+	row, line int
+	value     string
+}
+
+// columnBuilder gathers a column cell by cell.
+type columnBuilder struct {
+	name        string
+	categorical bool // numbers are texts too
+	dropped     bool
+	label       bool
+
+	numbers, texts, missing              int
+	firstNumber, firstText, firstMissing place
+	min, max                             float64
+	fraction                             bool
+	values                               [3]float64 // the first different numbers
+	different                            int
+	codes                                map[string]int32
+	levels                               []string
+	overflow                             bool // more than MaxLevels
+}
+
+func (c *columnBuilder) addNumber(v float64, at place) {
+	if c.numbers == 0 {
+		c.firstNumber, c.min, c.max = at, v, v
+	}
+	c.numbers++
+	c.min, c.max = min(c.min, v), max(c.max, v)
+	c.fraction = c.fraction || v != math.Trunc(v)
+	if c.different < len(c.values) {
+		for _, old := range c.values[:c.different] {
+			if old == v {
+				return
+			}
+		}
+		c.values[c.different] = v
+		c.different++
+	}
+}
+
+// addText returns the code of s.
+func (c *columnBuilder) addText(s []byte, at place) (float64, error) {
+	if c.texts == 0 {
+		at.value = excerpt(s)
+		c.firstText = at
+	}
+	c.texts++
+	if c.overflow {
+		return 0, nil
+	}
+	if code, ok := c.codes[string(s)]; ok {
+		return float64(code), nil
+	}
+	if len(s) > MaxText {
+		return 0, fmt.Errorf("a text of %d bytes, the limit is %d", len(s), MaxText)
+	}
+	if !utf8.Valid(s) {
+		return 0, fmt.Errorf("%s is not UTF-8", excerpt(s))
+	}
+	if len(c.levels) == MaxLevels {
+		c.overflow, c.codes, c.levels = true, nil, nil
+		return 0, nil
+	}
+	if c.codes == nil {
+		c.codes = map[string]int32{}
+	}
+	code := int32(len(c.levels))
+	level := string(s)
+	c.codes[level] = code
+	c.levels = append(c.levels, level)
+	return float64(code), nil
+}
+
+func (c *columnBuilder) addMissing(at place) {
+	if c.missing == 0 {
+		c.firstMissing = at
+	}
+	c.missing++
+}
+
+// finish returns the column, or an error if it mixes numbers and texts.
+func (c *columnBuilder) finish(file string) (Column, error) {
+	col := Column{
+		Name: c.name, Kind: Numeric, Missing: c.missing, Label: c.label,
+		FirstMissing: c.firstMissing.row, MissingLine: c.firstMissing.line,
+		Min: c.min, Max: c.max, Values: c.different, Whole: c.numbers > 0 && !c.fraction,
+	}
+	switch {
+	case c.texts > 0 && c.numbers > 0:
+		return col, c.mixed(file)
+	case c.overflow:
+		col.Kind, col.Values = Text, 3
+	case c.texts > 0 || c.categorical:
+		col.Kind, col.Levels, col.Values = Categorical, c.levels, min(3, len(c.levels))
+	}
+	return col, nil
+}
+
+func (c *columnBuilder) mixed(file string) error {
+	at, what := c.firstText, "is not a number"
+	counts := fmt.Sprintf("the column has %s and %s", count(c.numbers, "number"), count(c.texts, "text"))
+	advice := "name it in Missing if it stands for a missing value, or the column in Categorical"
+	if c.numbers < c.texts {
+		at, what = c.firstNumber, "is a number among texts"
+		at.value = strconv.Quote(strconv.FormatFloat(c.values[0], 'g', -1, 64))
+		advice = "name the column in Categorical"
+	}
+	return &CellError{File: file, Row: at.row, Line: at.line, Column: c.name,
+		Reason: fmt.Sprintf("%s %s: %s; %s", at.value, what, counts, advice)}
+}
+
+// count returns "1 row", "2 rows".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// checkNames returns names ready for use, or an error for names that are
+// repeated, too long or unreadable. Empty names become "column k".
+func checkNames(names []string) ([]string, error) {
+	out := make([]string, len(names))
+	seen := make(map[string]int, len(names))
+	for i, n := range names {
+		n = strings.TrimSpace(n)
+		if n == "" {
+			n = positional(i)
+		}
+		if len(n) > MaxName {
+			return nil, fmt.Errorf("the name of column %d has %d bytes, the limit is %d", i+1, len(n), MaxName)
+		}
+		if !utf8.ValidString(n) || strings.ContainsFunc(n, hidden) {
+			return nil, fmt.Errorf("the name %q of column %d has characters that cannot be shown", n, i+1)
+		}
+		if first, twice := seen[n]; twice {
+			return nil, fmt.Errorf("columns %d and %d are both called %q", first+1, i+1, n)
+		}
+		seen[n] = i
+		out[i] = n
+	}
+	return out, nil
+}
+
+// hidden reports control and bidirectional formatting characters.
+func hidden(r rune) bool { return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) }
+
+// positional is the name of column i, from 0, in a file without names.
+func positional(i int) string { return "column " + strconv.Itoa(i+1) }
+
+// near returns the names most like name: at most a third of it edited.
+func near(name string, names []string) []string {
+	var out []string
+	want := strings.ToLower(name)
+	for d := 0; d <= max(1, len(name)/3); d++ {
+		for _, n := range names {
+			if len(n) <= MaxName && distance(want, strings.ToLower(n)) == d {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// distance is the number of letters to insert, delete or replace between a, b.
+func distance(a, b string) int {
+	if len(a) > MaxName {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// find returns the index of the column that name, or a position, stands for.
+func find(what, name string, names []string) (int, error) {
+	for i, n := range names {
+		if n == name {
+			return i, nil
+		}
+	}
+	if k, err := strconv.Atoi(name); err == nil {
+		if k < 0 {
+			k += len(names) + 1
+		}
+		if k >= 1 && k <= len(names) {
+			return k - 1, nil
+		}
+	}
+	return 0, &UnknownColumnError{What: what, Name: name, Near: near(name, names), Have: names}
+}

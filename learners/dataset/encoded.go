@@ -1,0 +1,162 @@
+package dataset
+
+import (
+	"context"
+	"io"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// materialise encodes all rows into memory.
+func (p *plan) materialise(ctx context.Context) (Source, error) {
+	if p.t.single {
+		return materialise[float32](ctx, p)
+	}
+	return materialise[float64](ctx, p)
+}
+
+func materialise[T kernel.Float](ctx context.Context, p *plan) (*Memory, error) {
+	n := p.t.rows
+	x := kernel.NewPoints[T](n, p.d, nil)
+	y := make([]float64, n*p.c)
+	buf := make([]float64, p.d)
+	err := p.t.scan(ctx, nil, func(i int, cells []float64) error {
+		if err := p.row(i, cells, buf, y[i*p.c:(i+1)*p.c]); err != nil {
+			return err
+		}
+		for k, v := range buf {
+			x.Row(i)[k] = T(v)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return NewMemory(x, y, p.c)
+}
+
+// applySparse scales sparse rows.
+func (p *plan) applySparse(ctx context.Context) (Source, error) {
+	var x kernel.Rows
+	var err error
+	switch m := p.t.sparse.(type) {
+	case *kernel.CSR[float32]:
+		x, err = scaleSparse(m, p.e.Scales)
+	case *kernel.CSR[float64]:
+		x, err = scaleSparse(m, p.e.Scales)
+	}
+	if err != nil {
+		return nil, err
+	}
+	y := make([]float64, p.t.rows*p.c)
+	if p.c > 0 {
+		err = p.t.scan(ctx, nil, func(i int, cells []float64) error {
+			return p.row(i, cells, nil, y[i*p.c:(i+1)*p.c])
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewMemory(x, y, p.c)
+}
+
+// scaleSparse divides columns by their scales. The result has len(scales)
+// columns, so many as the model.
+func scaleSparse[T kernel.Float](m *kernel.CSR[T], scales []float64) (kernel.Rows, error) {
+	n := m.Len()
+	ptr := make([]int, n+1)
+	for i := range n {
+		col, _ := m.Row(i)
+		ptr[i+1] = ptr[i] + len(col)
+	}
+	cols, vals := make([]int32, 0, ptr[n]), make([]T, 0, ptr[n])
+	for i := range n {
+		col, val := m.Row(i)
+		for k, c := range col {
+			v := T(float64(val[k]) / scales[c])
+			if v-v != 0 {
+				return nil, &CellError{Row: i + 1, Column: positional(int(c)), Reason: "the value is too large beside those of the training rows"}
+			}
+			cols, vals = append(cols, c), append(vals, v)
+		}
+	}
+	return kernel.NewCSR(n, len(scales), ptr, cols, vals)
+}
+
+// encoded is a Source that encodes the rows of a table as they are read.
+type encoded struct{ p *plan }
+
+var _ Source = (*encoded)(nil)
+
+// Len returns n.
+func (s *encoded) Len() int { return s.p.t.rows }
+
+// Dim returns d.
+func (s *encoded) Dim() int { return s.p.d }
+
+// Outputs returns c.
+func (s *encoded) Outputs() int { return s.p.c }
+
+// Open starts a pass over the inputs.
+func (s *encoded) Open(ctx context.Context) (kernel.Cursor, error) { return openInputs(ctx, s) }
+
+// OpenPairs starts a pass.
+func (s *encoded) OpenPairs(ctx context.Context) (PairCursor, error) {
+	cells, err := s.p.t.cells.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &encodedCursor{
+		p: s.p, cells: cells,
+		row: make([]float64, len(s.p.t.columns)), x: make([]float64, s.p.d),
+	}, nil
+}
+
+type encodedCursor struct {
+	p      *plan
+	cells  kernel.Cursor
+	raw    kernel.Rows // the last block of cells, for reuse
+	row, x []float64
+	at     int
+}
+
+func (c *encodedCursor) Next(ctx context.Context, max int, reuse *Block) (*Block, error) {
+	raw, err := c.cells.Next(ctx, max, c.raw)
+	if err == io.EOF {
+		return nil, err
+	} else if err != nil {
+		return nil, &kernel.SourceError{Row: c.at, Err: err}
+	}
+	c.raw = raw
+	if c.p.t.single {
+		return encodeBlock[float32](c, raw, reuse)
+	}
+	return encodeBlock[float64](c, raw, reuse)
+}
+
+func encodeBlock[T kernel.Float](c *encodedCursor, raw kernel.Rows, reuse *Block) (*Block, error) {
+	n, outputs := raw.Len(), c.p.c
+	if reuse == nil {
+		reuse = &Block{}
+	}
+	x := pointsFor[T](n, c.p.d, reuse.X)
+	y := reuse.Y
+	if cap(y) < n*outputs {
+		y = make([]float64, n*outputs)
+	}
+	y = y[:n*outputs]
+	for i := range n {
+		widen(c.row, raw, i)
+		if err := c.p.row(c.at+i, c.row, c.x, y[i*outputs:(i+1)*outputs]); err != nil {
+			return nil, &kernel.SourceError{Row: c.at + i, Err: err}
+		}
+		for k, v := range c.x {
+			x.Row(i)[k] = T(v)
+		}
+	}
+	c.at += n
+	reuse.X, reuse.Y = x, y
+	return reuse, nil
+}
+
+func (c *encodedCursor) Close() error { return c.cells.Close() }

@@ -1,0 +1,298 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Task is what the targets are.
+type Task string
+
+// The tasks.
+const (
+	Regression     Task = "regression"
+	Classification Task = "classification"
+	// Unlabelled data have no targets.
+	Unlabelled Task = "unlabelled"
+)
+
+// Missing says what becomes of missing inputs.
+type Missing string
+
+// The ways with missing inputs. The value to fill in is that of the training
+// rows; categories always take their most frequent level, the first in
+// alphabetical order of several. Missing targets are always an error.
+const (
+	MissingError     Missing = "" // a CellError names row and column
+	FillMean         Missing = "mean"
+	FillMedian       Missing = "median" // the lower one of two
+	FillMostFrequent Missing = "most frequent"
+)
+
+// Unknown says what becomes of a category that the training rows lack.
+type Unknown string
+
+// The ways with unknown categories.
+const (
+	UnknownError Unknown = ""     // a CellError names row, column and text
+	UnknownZero  Unknown = "zero" // no level is set
+)
+
+// EncodingOptions say how a table becomes numbers. The zero EncodingOptions
+// scale inputs and targets and refuse what is missing or unknown.
+type EncodingOptions struct {
+	// Task; empty: classification if the target is a category, has two whole
+	// values or is called a label by the format, else regression.
+	Task Task
+	// Missing and Unknown inputs.
+	Missing Missing
+	Unknown Unknown
+	// KeepInputs leaves numeric inputs in their own units.
+	KeepInputs bool
+	// KeepTargets leaves regression targets in their own units.
+	KeepTargets bool
+	// IgnoreExtra lets data have columns, by name, that the model lacks.
+	IgnoreExtra bool
+}
+
+// Encoding is how the columns of a table become inputs and targets: fitted on
+// training rows, kept in a model, applied to any data after.
+//
+//   - A numeric input becomes (x − Center)/Scale: its z-score, with the mean and
+//     the standard deviation (divisor n) of the training rows.
+//   - A categorical input becomes one coordinate per level, 1 for the level of
+//     the row and 0 for the others, not scaled.
+//   - An input that is constant over the training rows is dropped.
+//   - Sparse inputs are divided by their standard deviations, not centred, so
+//     that zeros stay zeros. None is dropped; a constant one has scale 1.
+//   - A regression target becomes (y − Center)/Scale.
+//   - Two classes become one output, −1 for the first and +1 for the second;
+//     C > 2 classes become C outputs, +1 for the class of the row and −1 for
+//     the others. Classes are sorted, numbers by value.
+//
+// An Encoding survives JSON bit by bit. It is immutable and safe for concurrent
+// use.
+type Encoding struct {
+	Version int    `json:"version"`
+	Task    Task   `json:"task"`
+	TaskWhy string `json:"task_why,omitempty"`
+	// Named says that columns are recognised by name, in any order. Otherwise
+	// they are by position; the data have Columns of them, or the inputs only.
+	Named   bool    `json:"named"`
+	Columns int     `json:"columns,omitempty"`
+	Inputs  []Input `json:"inputs,omitempty"` // dense, in the order of the file
+	// Scales are the standard deviations of sparse inputs, nil for dense ones.
+	Scales  []float64 `json:"scales,omitempty"`
+	Targets []Target  `json:"targets,omitempty"`
+	// Classes are sorted. ClassNumbers are their values if they are numbers.
+	Classes      []string  `json:"classes,omitempty"`
+	ClassNumbers []float64 `json:"class_numbers,omitempty"`
+	Unknown      Unknown   `json:"unknown,omitempty"`
+	IgnoreExtra  bool      `json:"ignore_extra,omitempty"`
+	// Notes say in words what was dropped and filled.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Input is the encoding of one dense column.
+type Input struct {
+	Name     string `json:"name"`
+	Position int    `json:"position"` // in the file, from 0
+	Kind     Kind   `json:"kind"`
+	// Dropped inputs, constant over the training rows, have no coordinate.
+	Dropped bool     `json:"dropped,omitempty"`
+	Center  float64  `json:"center"`
+	Scale   float64  `json:"scale"`
+	Levels  []string `json:"levels,omitempty"` // sorted
+	// Fill replaces missing cells: a number, or an index into Levels. Nil: an
+	// error.
+	Fill *float64 `json:"fill,omitempty"`
+}
+
+// Target is the encoding of one target of a regression, or the name of the
+// target of a classification.
+type Target struct {
+	Name     string  `json:"name"`
+	Position int     `json:"position"`
+	Center   float64 `json:"center"`
+	Scale    float64 `json:"scale"`
+}
+
+const encodingVersion = 1
+
+// width returns the number of coordinates of an input.
+func (in *Input) width() int {
+	switch {
+	case in.Dropped:
+		return 0
+	case in.Kind == Categorical:
+		return len(in.Levels)
+	}
+	return 1
+}
+
+// Dim returns d, the number of coordinates of encoded inputs.
+func (e *Encoding) Dim() int {
+	if e.Scales != nil {
+		return len(e.Scales)
+	}
+	d := 0
+	for i := range e.Inputs {
+		d += e.Inputs[i].width()
+	}
+	return d
+}
+
+// Outputs returns c, the number of outputs of a model.
+func (e *Encoding) Outputs() int {
+	switch {
+	case e.Task != Classification:
+		return len(e.Targets)
+	case len(e.Classes) == 2:
+		return 1
+	}
+	return len(e.Classes)
+}
+
+// InputNames returns the names of the d coordinates: "age", "city=Oslo". It is
+// nil for sparse inputs.
+func (e *Encoding) InputNames() []string {
+	var names []string
+	for i := range e.Inputs {
+		in := &e.Inputs[i]
+		switch {
+		case in.Dropped:
+		case in.Kind == Categorical:
+			for _, l := range in.Levels {
+				names = append(names, in.Name+"="+l)
+			}
+		default:
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}
+
+// OutputNames returns the names of the c outputs: targets or classes.
+func (e *Encoding) OutputNames() []string {
+	switch {
+	case e.Task != Classification:
+		var names []string
+		for _, t := range e.Targets {
+			names = append(names, t.Name)
+		}
+		return names
+	case len(e.Classes) == 2:
+		return e.Classes[1:]
+	}
+	return slices.Clone(e.Classes)
+}
+
+// Decode turns outputs of a model, n×c, into the units of the targets, in
+// place. It changes nothing for classes.
+func (e *Encoding) Decode(out []float64) {
+	if e.Task != Regression {
+		return
+	}
+	c := len(e.Targets)
+	for i := range out {
+		t := &e.Targets[i%c]
+		out[i] = out[i]*t.Scale + t.Center
+	}
+}
+
+// Class returns the index into Classes that the outputs of a model for one row,
+// of length c, stand for: the largest one, the first of several; for two
+// classes the second if the output is positive.
+func (e *Encoding) Class(out []float64) int { return class(out) }
+
+func class(out []float64) int {
+	if len(out) == 1 {
+		if out[0] > 0 {
+			return 1
+		}
+		return 0
+	}
+	best := 0
+	for k, v := range out {
+		if v > out[best] {
+			best = k
+		}
+	}
+	return best
+}
+
+// Classes returns the class of each row of y, n×c, coded as an [Encoding] does:
+// what stratified splits ask for.
+func Classes(y []float64, c int) []int {
+	out := make([]int, len(y)/c)
+	for i := range out {
+		out[i] = class(y[i*c : (i+1)*c])
+	}
+	return out
+}
+
+// formatNumber returns the shortest text that reads back as v.
+func formatNumber(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) }
+
+// UnmarshalJSON reads what json.Marshal wrote and checks that it is whole.
+func (e *Encoding) UnmarshalJSON(text []byte) error {
+	type plain Encoding
+	var p plain
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	*e = Encoding(p)
+	return e.check()
+}
+
+func (e *Encoding) check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("dataset: this encoding is broken: "+format, args...)
+	}
+	if e.Version != encodingVersion {
+		return fmt.Errorf("dataset: the encoding has version %d, this program reads %d", e.Version, encodingVersion)
+	}
+	usable := func(center, scale float64) bool { return center-center == 0 && scale > 0 && scale <= math.MaxFloat64 }
+	for i := range e.Inputs {
+		in := &e.Inputs[i]
+		if in.Kind == Numeric && !in.Dropped && !usable(in.Center, in.Scale) {
+			return bad("input %q has center %v and scale %v", in.Name, in.Center, in.Scale)
+		}
+		if in.Kind != Numeric && in.Kind != Categorical || in.Position < 0 {
+			return bad("input %q is of kind %q at position %d", in.Name, in.Kind, in.Position)
+		}
+		if in.Kind == Categorical && in.Fill != nil && !(*in.Fill >= 0 && int(*in.Fill) < len(in.Levels)) {
+			return bad("input %q fills in level %v of %d", in.Name, *in.Fill, len(in.Levels))
+		}
+	}
+	for _, s := range e.Scales {
+		if !usable(0, s) {
+			return bad("a sparse input has scale %v", s)
+		}
+	}
+	switch e.Task {
+	case Regression:
+		for _, t := range e.Targets {
+			if !usable(t.Center, t.Scale) {
+				return bad("target %q has center %v and scale %v", t.Name, t.Center, t.Scale)
+			}
+		}
+		if len(e.Targets) == 0 {
+			return bad("it has no targets")
+		}
+	case Classification:
+		if len(e.Targets) != 1 || len(e.Classes) < 2 || e.ClassNumbers != nil && len(e.ClassNumbers) != len(e.Classes) {
+			return bad("it has %d targets and %d classes", len(e.Targets), len(e.Classes))
+		}
+	case Unlabelled:
+	default:
+		return bad("its task is %q", e.Task)
+	}
+	if e.Dim() == 0 {
+		return bad("it has no inputs")
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package dataset
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// file writes text to a file of the test and returns its path.
+func file(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// opened opens a file that must be fine.
+func opened(t testing.TB, o Options, paths ...string) *Table {
+	t.Helper()
+	table, err := Open(context.Background(), o, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	return table
+}
+
+// Every mistake must be told in words that lead to the place and the remedy.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		name, file, text string
+		o                Options
+		want             []string // all in the message
+	}{
+		{"ragged", "a.csv", "a,b\n1,2\n\n3,4,5\n", Options{}, []string{"row 2 (line 4)", "3 fields", "have 2"}},
+		{"ragged quoted", "a.csv", "a,b\n\"1\n\",2\n3\n", Options{Header: HeaderYes}, []string{"row 2 (line 4)", "1 field,"}},
+		{"text in numbers", "a.csv", "a,b\n1,2\nabc,4\n5,6\n7,8\n", Options{}, []string{`row 2 (line 3), column "a": "abc" is not a number`, "3 numbers and 1 text", "Missing", "Categorical"}},
+		{"number in texts", "a.csv", "a,b\nx,2\ny,4\n5,6\n", Options{Header: HeaderYes}, []string{`row 3 (line 4), column "a": "5" is a number among texts`, "Categorical"}},
+		{"infinite", "a.csv", "1,2\n3,-Inf\n", Options{}, []string{`row 2 (line 2), column "column 2": "-Inf" is infinite`}},
+		{"too large", "a.csv", "1,2\n3,1e999\n", Options{}, []string{`"1e999" is too large`}},
+		{"too large for float32", "a.csv", "1,2\n3,1e39\n", Options{Float32: true}, []string{"1e+39 is too large for a number of 32 bits"}},
+		{"hexadecimal", "a.csv", "1,2\n3,0x10\n5,6\n", Options{}, []string{`"0x10" is not a number`}},
+		{"underscore", "a.csv", "1,2\n3,1_0\n5,6\n", Options{}, []string{`"1_0" is not a number`}},
+		{"target", "a.csv", "width,height,price\n1,2,3\n", Options{Target: []string{"prise"}}, []string{`target "prise" is no column`, `did you mean "price"`}},
+		{"target far off", "a.csv", "width,height,price\n1,2,3\n", Options{Target: []string{"zzzzzzzz"}}, []string{`the columns are "width", "height", "price"`}},
+		{"target twice", "a.csv", "a,b,c\n1,2,3\n", Options{Target: []string{"a", "1"}}, []string{"named twice"}},
+		{"target position", "a.csv", "1,2,3\n4,5,6\n", Options{Target: []string{"4"}}, []string{`target "4" is no column`}},
+		{"target dropped", "a.csv", "a,b\n1,2\n", Options{Target: []string{"a"}, Drop: []string{"a"}}, []string{"is dropped"}},
+		{"all dropped", "a.csv", "a,b\n1,2\n", Options{Drop: []string{"a", "b"}}, []string{"every column is dropped"}},
+		{"no inputs", "a.csv", "a,b\n1,2\n", Options{Target: []string{"a", "b"}}, []string{"no column left"}},
+		{"names twice", "a.csv", "a,a\n1,2\n", Options{Header: HeaderYes}, []string{"columns 1 and 2", `"a"`}},
+		{"hidden name", "a.csv", "a\u202e,b\n1,2\n", Options{Header: HeaderYes}, []string{"cannot be shown"}},
+		{"long name", "a.csv", strings.Repeat("n", 129) + ",b\n1,2\n", Options{}, []string{"129 bytes", "128"}},
+		{"empty", "a.csv", "", Options{}, []string{"is empty"}},
+		{"header only", "a.csv", "a,b\n", Options{Header: HeaderYes}, []string{"no rows"}},
+		{"open quote", "a.csv", "a,b\n1,\"2\n3,4\n", Options{}, []string{"line 2", "never closed"}},
+		{"after quote", "a.csv", "a,b\n1,\"2\"3\n", Options{}, []string{"line 2", "after a closing quote"}},
+		{"binary", "a.csv", "a,b\n1,\x00\n", Options{}, []string{"byte 6 is zero"}},
+		{"utf-16", "a.csv", "\xff\xfea\x00", Options{}, []string{"UTF-16"}},
+		{"not utf-8", "a.csv", "a,b\nx\xff,1\n", Options{Header: HeaderYes}, []string{"row 1 (line 2)", "not UTF-8"}},
+		{"gzip", "a.csv.gz", "\x1f\x8b", Options{}, []string{"cannot be decompressed"}},
+		{"contradiction", "a.csv", "1,2\n", Options{NoTarget: true, Target: []string{"1"}}, []string{"contradicts"}},
+		{"format", "a.csv", "1,2\n", Options{Format: "xls"}, []string{`unknown format "xls"`, "parquet"}},
+		{"delimiter", "a.csv", "1,2\n", Options{Delimiter: '.'}, []string{"cannot be a delimiter"}},
+		{"libsvm index 0", "a.svm", "1 0:1\n", Options{}, []string{"row 1 (line 1)", `"0:1"`, "ZeroBased"}},
+		{"libsvm order", "a.svm", "1 1:1\n-1 3:1 2:1\n", Options{}, []string{"row 2 (line 2)", `"2:1"`, "must increase"}},
+		{"libsvm twice", "a.svm", "1 2:1 2:1\n", Options{}, []string{"must increase"}},
+		{"libsvm value", "a.svm", "1 2:x\n", Options{}, []string{`"2:x" has a value that is not a number`}},
+		{"libsvm nan", "a.svm", "1 2:nan\n", Options{}, []string{"no finite value"}},
+		{"libsvm qid", "a.svm", "1 qid:3 2:1\n", Options{}, []string{"ranking"}},
+		{"libsvm labels", "a.svm", "1,2 2:1\n", Options{}, []string{"several labels"}},
+		{"libsvm features", "a.svm", "1 9:1\n", Options{Features: 8}, []string{"beyond the 8 features"}},
+		{"libsvm huge", "a.svm", "1 99999999999999999999:1\n", Options{}, []string{"beyond the 268435456 features"}},
+		{"npy", "a.npy", "\x93NUMPY\x01\x00", Options{}, []string{"ends in its header"}},
+		{"idx", "a.idx", "\x00\x00\x08\x01\x00\x00\x00\x05ab", Options{}, []string{"ends in row 3 of 5"}},
+		{"idx huge", "a.idx", "\x00\x00\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", Options{}, []string{"too large"}},
+		{"zip", "a.npz", "PK\x03\x04", Options{}, []string{"no archive"}},
+		{"parquet", "a.parquet", "PAR1xxxxxxxxxxxxxxxPAR1", Options{}, []string{"a.parquet"}},
+		{"chunks", "a.chunks", "BKBCELLS", Options{}, []string{"ends in its header"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Open(context.Background(), c.o, file(t, c.file, c.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %q", err, w)
+				}
+			}
+		})
+	}
+	if _, err := Open(context.Background(), Options{}, "/nowhere/x.csv"); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := Open(context.Background(), Options{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("directory: %v", err)
+	}
+	if _, err := Open(context.Background(), Options{}); err == nil {
+		t.Error("no file: no error")
+	}
+}

@@ -1,0 +1,425 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// FitEncoding returns the encoding of t that belongs to the training rows,
+// indices that increase; nil stands for all rows. It reads the cells once, and
+// up to four times more for medians. Errors: [*CellError] for a missing cell, and
+// plain words for targets of one class or one value and inputs without any
+// variation.
+func FitEncoding(ctx context.Context, t *Table, rows []int, o EncodingOptions) (*Encoding, error) {
+	if err := checkRows(rows, t.rows); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	f := &fitter{t: t, rows: rows, o: o}
+	if err := f.decideTask(); err != nil {
+		return nil, err
+	}
+	if err := f.scan(ctx); err != nil {
+		return nil, err
+	}
+	e := &Encoding{
+		Version: encodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
+		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra,
+	}
+	if t.sparse != nil {
+		e.Columns = 0
+		e.Scales = f.sparseScales()
+	} else if err := f.inputs(ctx, e); err != nil {
+		return nil, err
+	}
+	if err := f.targets(e); err != nil {
+		return nil, err
+	}
+	return e, e.check()
+}
+
+func (o *EncodingOptions) check() error {
+	switch o.Missing {
+	case MissingError, FillMean, FillMedian, FillMostFrequent:
+	default:
+		return fmt.Errorf("dataset: %q is no way with missing values; there are mean, median, most frequent", o.Missing)
+	}
+	switch o.Unknown {
+	case UnknownError, UnknownZero:
+	default:
+		return fmt.Errorf("dataset: %q is no way with unknown categories; there is zero", o.Unknown)
+	}
+	switch o.Task {
+	case "", Regression, Classification, Unlabelled:
+	default:
+		return fmt.Errorf("dataset: %q is no task; there are regression, classification, unlabelled", o.Task)
+	}
+	return nil
+}
+
+// checkRows reports indices that do not increase within 0 ≤ i < n.
+func checkRows(rows []int, n int) error {
+	if rows != nil && len(rows) == 0 {
+		return errors.New("dataset: there are no rows")
+	}
+	for k, i := range rows {
+		if i < 0 || i >= n {
+			return &kernel.IndexError{Index: i, Len: n}
+		}
+		if k > 0 && i <= rows[k-1] {
+			return fmt.Errorf("dataset: row %d follows row %d, indices must increase", i, rows[k-1])
+		}
+	}
+	return nil
+}
+
+// fitter gathers what an encoding needs.
+type fitter struct {
+	t    *Table
+	rows []int
+	o    EncodingOptions
+	task Task
+	why  string
+
+	moments []moments         // of numeric columns
+	counts  [][]int           // of the levels of categorical columns
+	numbers []map[float64]int // of columns whose values are counted
+	missing []int
+}
+
+func (f *fitter) decideTask() error {
+	t := f.t
+	f.task, f.why = f.o.Task, "as asked"
+	if f.o.Task == "" {
+		f.task, f.why = t.guessTask()
+	}
+	switch {
+	case f.task != Unlabelled && len(t.targets) == 0:
+		return fmt.Errorf("dataset: %s needs a target, the table has none", f.task)
+	case f.task == Classification && len(t.targets) > 1:
+		return fmt.Errorf("dataset: classification of %d targets at once; name one", len(t.targets))
+	case f.task == Regression:
+		for _, c := range t.targets {
+			if col := &t.columns[c]; col.Kind != Numeric {
+				return fmt.Errorf("dataset: the target %q is %s, %s, and cannot be regressed on", col.Name, col.Kind, quoted(col.Levels, 3, ", "))
+			}
+		}
+	}
+	for c := range t.columns {
+		if t.columns[c].Kind == Text {
+			return fmt.Errorf("dataset: the column %q has more than %d different texts; drop it if it identifies rows", t.columns[c].Name, MaxLevels)
+		}
+	}
+	return nil
+}
+
+func (t *Table) guessTask() (Task, string) {
+	if len(t.targets) == 0 {
+		return Unlabelled, "there is no target"
+	}
+	col := &t.columns[t.targets[0]]
+	switch {
+	case len(t.targets) > 1:
+		return Regression, "there are several targets"
+	case col.Kind == Categorical:
+		return Classification, "the target is a category"
+	case col.Label:
+		return Classification, "the format says that the target is a label"
+	case two(col):
+		return Classification, "the target has two whole values"
+	}
+	return Regression, "the target is a number with more than two values"
+}
+
+// scan reads the training rows once.
+func (f *fitter) scan(ctx context.Context) error {
+	t := f.t
+	n := len(t.columns)
+	f.moments, f.counts = make([]moments, n), make([][]int, n)
+	f.numbers, f.missing = make([]map[float64]int, n), make([]int, n)
+	isTarget := make([]bool, n)
+	for _, c := range t.targets {
+		isTarget[c] = true
+	}
+	for c := range t.columns {
+		col := &t.columns[c]
+		switch {
+		case col.Kind == Categorical:
+			f.counts[c] = make([]int, len(col.Levels))
+		case isTarget[c] && f.task == Classification, col.Missing > 0 && f.o.Missing == FillMostFrequent:
+			f.numbers[c] = map[float64]int{}
+		}
+	}
+	return t.scan(ctx, f.rows, func(row int, cells []float64) error {
+		for c, v := range cells {
+			if err := f.add(row, c, v, isTarget[c]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *fitter) add(row, c int, v float64, isTarget bool) error {
+	switch {
+	case v != v:
+		f.missing[c]++
+		if isTarget && f.task != Unlabelled || !isTarget && f.o.Missing == MissingError {
+			return f.t.missingError(row, c, isTarget)
+		}
+	case f.counts[c] != nil:
+		f.counts[c][int(v)]++
+	default:
+		f.moments[c].add(v)
+		if f.numbers[c] != nil {
+			return f.addCounted(c, v, isTarget)
+		}
+	}
+	return nil
+}
+
+// maxCountedValues is the number of different values of which the most frequent
+// is sought.
+const maxCountedValues = 100_000
+
+func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
+	f.numbers[c][v+0]++
+	name, n := f.t.columns[c].Name, len(f.numbers[c])
+	switch {
+	case isTarget && n > MaxClasses:
+		return fmt.Errorf("dataset: the target %q has more than %d different values; is this a regression?", name, MaxClasses)
+	case n > maxCountedValues:
+		return fmt.Errorf("dataset: the column %q has more than %d different values; fill missing ones with the mean or the median", name, maxCountedValues)
+	}
+	return nil
+}
+
+// missingError names a missing cell, with its line where that is known.
+func (t *Table) missingError(row, c int, isTarget bool) error {
+	col := &t.columns[c]
+	e := &CellError{Row: row + 1, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
+	if isTarget {
+		e.Reason = "the target is missing; remove the row"
+	}
+	if row+1 == col.FirstMissing {
+		e.Line = col.MissingLine
+	}
+	if col.Missing > 1 {
+		e.Reason += fmt.Sprintf(" (the column has %d missing values)", col.Missing)
+	}
+	return e
+}
+
+// inputs fits the dense inputs.
+func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
+	for _, c := range f.t.inputs() {
+		col := &f.t.columns[c]
+		in := Input{Name: col.Name, Position: c, Kind: col.Kind}
+		if col.Kind == Categorical {
+			f.categorical(c, &in)
+		} else {
+			f.numeric(c, &in)
+		}
+		if in.Dropped {
+			e.Notes = append(e.Notes, fmt.Sprintf("input %q is constant over the training rows and dropped", in.Name))
+		}
+		e.Inputs = append(e.Inputs, in)
+	}
+	if err := f.fill(ctx, e); err != nil {
+		return err
+	}
+	if e.Dim() == 0 {
+		return errors.New("dataset: all inputs are constant over the training rows")
+	}
+	return nil
+}
+
+func (f *fitter) numeric(c int, in *Input) {
+	m := &f.moments[c]
+	in.Dropped = m.constant()
+	in.Scale = 1
+	if !in.Dropped && !f.o.KeepInputs {
+		in.Center, in.Scale = m.center(), m.scale()
+	}
+}
+
+func (f *fitter) categorical(c int, in *Input) {
+	for code, n := range f.counts[c] {
+		if n > 0 {
+			in.Levels = append(in.Levels, f.t.columns[c].Levels[code])
+		}
+	}
+	slices.Sort(in.Levels)
+	in.Dropped = len(in.Levels) < 2
+}
+
+// fill decides what replaces missing inputs: also of inputs that have no missing
+// cell among the training rows.
+func (f *fitter) fill(ctx context.Context, e *Encoding) error {
+	if f.o.Missing == MissingError {
+		return nil
+	}
+	var medians []int // inputs
+	for i := range e.Inputs {
+		in := &e.Inputs[i]
+		c := in.Position
+		switch {
+		case in.Dropped:
+			continue
+		case in.Kind == Categorical:
+			in.Fill = f.frequentLevel(c, in.Levels)
+		case f.o.Missing == FillMean:
+			v := f.moments[c].center()
+			in.Fill = &v
+		case f.o.Missing == FillMostFrequent && f.numbers[c] != nil:
+			v := frequentNumber(f.numbers[c])
+			in.Fill = &v
+		case f.o.Missing == FillMedian && f.t.columns[c].Missing > 0:
+			medians = append(medians, i)
+		}
+		if f.missing[c] > 0 {
+			e.Notes = append(e.Notes, fmt.Sprintf("input %q: %s filled in with the %s of the training rows", in.Name, count(f.missing[c], "missing value"), f.fillName(in)))
+		}
+	}
+	return f.medians(ctx, e, medians)
+}
+
+func (f *fitter) fillName(in *Input) string {
+	if in.Kind == Categorical {
+		return "most frequent level"
+	}
+	if f.o.Missing == FillMostFrequent {
+		return "most frequent value"
+	}
+	return string(f.o.Missing)
+}
+
+func (f *fitter) frequentLevel(c int, levels []string) *float64 {
+	best, most := "", 0
+	for code, n := range f.counts[c] {
+		level := f.t.columns[c].Levels[code]
+		if n > most || n == most && level < best {
+			best, most = level, n
+		}
+	}
+	i, _ := slices.BinarySearch(levels, best)
+	v := float64(i)
+	return &v
+}
+
+// frequentNumber returns the commonest number, the smallest of several.
+func frequentNumber(counts map[float64]int) float64 {
+	best, most := math.Inf(1), 0
+	for v, n := range counts {
+		if n > most || n == most && v < best {
+			best, most = v, n
+		}
+	}
+	return best
+}
+
+// targets fits the targets.
+func (f *fitter) targets(e *Encoding) error {
+	if f.task == Unlabelled {
+		return nil
+	}
+	for _, c := range f.t.targets {
+		target := Target{Name: f.t.columns[c].Name, Position: c, Scale: 1}
+		if f.task == Classification {
+			e.Targets = append(e.Targets, target)
+			return f.classes(e, c)
+		}
+		m := &f.moments[c]
+		if m.constant() {
+			return fmt.Errorf("dataset: the target %q has the one value %v over the training rows: there is nothing to learn", target.Name, m.min)
+		}
+		if !f.o.KeepTargets {
+			target.Center, target.Scale = m.center(), m.scale()
+		}
+		e.Targets = append(e.Targets, target)
+	}
+	return nil
+}
+
+func (f *fitter) classes(e *Encoding, c int) error {
+	col := &f.t.columns[c]
+	if col.Kind == Categorical {
+		for code, n := range f.counts[c] {
+			if n > 0 {
+				e.Classes = append(e.Classes, col.Levels[code])
+			}
+		}
+		slices.Sort(e.Classes)
+	} else {
+		for v := range f.numbers[c] {
+			e.ClassNumbers = append(e.ClassNumbers, v)
+		}
+		slices.SortFunc(e.ClassNumbers, cmp.Compare[float64])
+		for _, v := range e.ClassNumbers {
+			e.Classes = append(e.Classes, formatNumber(v))
+		}
+	}
+	switch {
+	case len(e.Classes) < 2:
+		return fmt.Errorf("dataset: the target %q has the one class %s over the training rows: there is nothing to learn", col.Name, quoted(e.Classes, 1, ""))
+	case len(e.Classes) > MaxClasses:
+		return fmt.Errorf("dataset: the target %q has %d classes, the limit is %d", col.Name, len(e.Classes), MaxClasses)
+	}
+	return nil
+}
+
+// sparseScales returns the standard deviations of sparse features.
+func (f *fitter) sparseScales() []float64 {
+	d := f.t.sparse.Dim()
+	scales := make([]float64, d)
+	for c := range scales {
+		scales[c] = 1
+	}
+	if f.o.KeepInputs {
+		return scales
+	}
+	ms := make([]moments, d)
+	n := f.t.rows
+	visit := func(col []int32, at func(k int) float64) {
+		for k, c := range col {
+			ms[c].add(at(k))
+		}
+	}
+	if f.rows == nil {
+		for i := range f.t.rows {
+			sparseRow(f.t.sparse, i, visit)
+		}
+	} else {
+		n = len(f.rows)
+		for _, i := range f.rows {
+			sparseRow(f.t.sparse, i, visit)
+		}
+	}
+	for c := range ms {
+		ms[c].addZeros(n - ms[c].n)
+		if !ms[c].constant() {
+			scales[c] = ms[c].scale()
+		}
+	}
+	return scales
+}
+
+// sparseRow calls visit with the columns and values of row i.
+func sparseRow(rows kernel.Rows, i int, visit func(col []int32, at func(k int) float64)) {
+	switch m := rows.(type) {
+	case *kernel.CSR[float64]:
+		col, val := m.Row(i)
+		visit(col, func(k int) float64 { return val[k] })
+	case *kernel.CSR[float32]:
+		col, val := m.Row(i)
+		visit(col, func(k int) float64 { return float64(val[k]) })
+	}
+}

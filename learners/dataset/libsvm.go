@@ -1,0 +1,217 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// readLibSVM reads sparse rows "label index:value index:value … # comment".
+// Indices count from 1, or from 0 with ZeroBased, and increase strictly. Labels
+// are numbers or texts. Features that a row does not name are 0.
+func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []string) error {
+	if o.ChunkFile != "" {
+		return fmt.Errorf("dataset: chunk files hold dense data; sparse rows stay in memory")
+	}
+	if len(o.Target)+len(o.Drop)+len(o.Categorical) > 0 || o.TargetPath != "" {
+		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop and Categorical do not apply")
+	}
+	b := newBuilder(o, []string{"label"})
+	b.layout()
+	b.store = &memoryStore[float64]{width: 1}
+	b.single = o.Float32
+	var err error
+	if o.Float32 {
+		err = readSparse[float32](ctx, t, o, b, in, paths)
+	} else {
+		err = readSparse[float64](ctx, t, o, b, in, paths)
+	}
+	if err != nil {
+		return err
+	}
+	return t.finishSparse(o, b)
+}
+
+func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *builder, in *input, paths []string) error {
+	s := &sparseRows[T]{ptr: []int{0}, first: 1, limit: o.Features}
+	if o.ZeroBased {
+		s.first = 0
+	}
+	if s.limit == 0 {
+		s.limit = MaxFeatures
+	}
+	if err := s.read(ctx, in, b); err != nil {
+		return err
+	}
+	for _, path := range paths[1:] {
+		more, err := openFile(path)
+		if err != nil {
+			return err
+		}
+		err = s.read(ctx, more, b)
+		more.close()
+		if err != nil {
+			return err
+		}
+	}
+	if b.rows == 0 {
+		return &FileError{File: in.path, Reason: "it has no rows"}
+	}
+	d := o.Features
+	if d == 0 {
+		d = s.dim
+	}
+	x, err := kernel.NewCSR(b.rows, d, s.ptr, s.col, s.val)
+	if err != nil { // never: parse has seen to it
+		return err
+	}
+	t.sparse, t.single, t.report.Stored = x, b.single, len(s.val)
+	return nil
+}
+
+// finishSparse makes columns of the labels.
+func (t *Table) finishSparse(o *Options, b *builder) error {
+	t.rows = b.rows
+	col, err := b.cols[0].finish(b.file)
+	if err != nil {
+		return err
+	}
+	t.columns = []Column{col}
+	t.report.TargetWhy = "as asked"
+	if !o.NoTarget {
+		t.targets, t.report.TargetWhy = []int{0}, "libsvm lines start with it"
+	}
+	if t.sparse.Dim() == 0 {
+		return fmt.Errorf("dataset: no row has a feature")
+	}
+	if err := b.store.finish(t); err != nil {
+		return err
+	}
+	t.report.Duplicates = -1
+	t.fillReport()
+	return nil
+}
+
+// sparseRows gathers compressed rows.
+type sparseRows[T kernel.Float] struct {
+	ptr   []int
+	col   []int32
+	val   []T
+	dim   int // largest column + 1
+	first int // the index that the first feature has
+	limit int // number of features allowed
+}
+
+func (s *sparseRows[T]) read(ctx context.Context, in *input, b *builder) error {
+	recs := newRecords(in.r, ',')
+	b.file = in.path
+	for {
+		if b.rows%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, err := recs.readLine()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return &FileError{File: in.path, Reason: "it cannot be read", Err: err}
+		}
+		b.line = recs.next
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		if line = trim(line); len(line) == 0 {
+			continue
+		}
+		if err := s.parse(line, b); err != nil {
+			return err
+		}
+		if err := b.endRow(); err != nil {
+			return err
+		}
+		s.ptr = append(s.ptr, len(s.val))
+	}
+}
+
+// parse adds one row that is not empty.
+func (s *sparseRows[T]) parse(line []byte, b *builder) error {
+	label, rest := word(line)
+	if bytes.IndexByte(label, ':') >= 0 {
+		return b.fault(0, fmt.Sprintf("%s is no label", excerpt(label)))
+	}
+	if bytes.IndexByte(label, ',') >= 0 {
+		return b.fault(0, fmt.Sprintf("%s are several labels, which cannot be read", excerpt(label)))
+	}
+	if err := b.token(0, label); err != nil {
+		return err
+	}
+	previous := -1
+	for len(rest) > 0 {
+		var feature []byte
+		feature, rest = word(rest)
+		c, v, reason := s.feature(feature, previous)
+		if reason == "" && b.single && math.Abs(v) > math.MaxFloat32 {
+			reason = "is too large for a number of 32 bits"
+		}
+		if reason != "" {
+			return &CellError{File: b.file, Row: b.rows + 1, Line: b.line, Reason: excerpt(feature) + " " + reason}
+		}
+		previous = c
+		if v != 0 {
+			s.col = append(s.col, int32(c))
+			s.val = append(s.val, T(v))
+		}
+		s.dim = max(s.dim, c+1)
+	}
+	return nil
+}
+
+// feature reads index:value; reason is what is wrong with it.
+func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reason string) {
+	index, value, ok := bytes.Cut(f, []byte(":"))
+	if !ok || len(index) == 0 || !digits(index) {
+		if bytes.HasPrefix(f, []byte("qid:")) {
+			return 0, 0, "is a query of a ranking problem, which cannot be read"
+		}
+		return 0, 0, "is no feature, as \"7:0.5\""
+	}
+	c = s.index(index)
+	switch {
+	case c < 0 && s.first == 1:
+		return 0, 0, "has index 0, indices count from 1; set ZeroBased if they count from 0"
+	case c >= s.limit:
+		return 0, 0, fmt.Sprintf("is beyond the %d features", s.limit)
+	case c <= previous:
+		return 0, 0, "is not after the feature before; indices must increase"
+	}
+	v, err := parseNumber(value)
+	switch {
+	case err == nil:
+		return c, v, ""
+	case err == errTooLarge:
+		return 0, 0, err.Error()
+	case isInfinity(value) || foldEqual(value, "nan") || len(value) == 0:
+		return 0, 0, "has no finite value; sparse rows cannot have missing values"
+	}
+	return 0, 0, "has a value that is not a number"
+}
+
+// index returns the column of an index of digits, at most MaxFeatures.
+func (s *sparseRows[T]) index(text []byte) int {
+	c, err := strconv.Atoi(string(text))
+	if err != nil || c > MaxFeatures {
+		return MaxFeatures
+	}
+	return c - s.first
+}
+
+// word cuts the first word off a trimmed line.
+func word(line []byte) (first, rest []byte) {
+	i := bytes.IndexAny(line, " \t")
+	if i < 0 {
+		return line, nil
+	}
+	return line[:i], trim(line[i:])
+}

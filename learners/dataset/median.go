@@ -1,0 +1,88 @@
+package dataset
+
+import (
+	"context"
+	"math"
+)
+
+// selection seeks the k-th smallest of a stream of numbers in four passes over
+// it and 512 KiB: each pass counts 16 more bits of the numbers' order.
+type selection struct {
+	k      int    // among those that agree with prefix
+	prefix uint64 // the bits known, leading
+	bits   int    // how many
+	counts []int
+}
+
+// ordered maps numbers to integers in the same order.
+func ordered(v float64) uint64 {
+	b := math.Float64bits(v)
+	if b>>63 == 1 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+func unordered(u uint64) float64 {
+	if u>>63 == 1 {
+		return math.Float64frombits(u &^ (1 << 63))
+	}
+	return math.Float64frombits(^u)
+}
+
+func (s *selection) add(v float64) {
+	u := ordered(v)
+	if s.bits > 0 && u>>(64-s.bits) != s.prefix {
+		return
+	}
+	s.counts[u>>(48-s.bits)&0xffff]++
+}
+
+// step ends a pass.
+func (s *selection) step() {
+	for digit, n := range s.counts {
+		if s.k < n {
+			s.prefix = s.prefix<<16 | uint64(digit)
+			break
+		}
+		s.k -= n
+	}
+	s.bits += 16
+	clear(s.counts)
+}
+
+// medians sets Fill of the given inputs to their medians over the training
+// rows, the lower one where there are two.
+func (f *fitter) medians(ctx context.Context, e *Encoding, inputs []int) error {
+	// As many columns at once as 64 MiB of counts allow.
+	for len(inputs) > 0 {
+		some := inputs[:min(128, len(inputs))]
+		inputs = inputs[len(some):]
+		found := make([]selection, len(some))
+		for i, k := range some {
+			c := e.Inputs[k].Position
+			found[i] = selection{k: (f.moments[c].n - 1) / 2, counts: make([]int, 1<<16)}
+		}
+		for range 4 {
+			err := f.t.scan(ctx, f.rows, func(_ int, cells []float64) error {
+				for i, k := range some {
+					if v := cells[e.Inputs[k].Position]; v == v {
+						found[i].add(v)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for i := range found {
+				found[i].step()
+			}
+		}
+		for i, k := range some {
+			v := unordered(found[i].prefix)
+			e.Inputs[k].Fill = &v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// npyHeader is what the header of a NumPy array says.
+type npyHeader struct {
+	cell    scalar
+	fortran bool
+	shape   []int
+}
+
+// maxNPYHeader is the largest header, in bytes.
+const maxNPYHeader = 64 << 10
+
+var (
+	npyDescr   = regexp.MustCompile(`'descr':\s*'([<>|=]?)([a-zA-Z])(\d+)'`)
+	npyFortran = regexp.MustCompile(`'fortran_order':\s*(True|False)`)
+	npyShape   = regexp.MustCompile(`'shape':\s*\(([\d,\s]*)\)`)
+)
+
+// readNPYHeader reads "\x93NUMPY", the version, the length of the header and
+// the header, a Python dictionary. Source: NEP 1, A Simple File Format for
+// NumPy Arrays.
+func readNPYHeader(r io.Reader) (npyHeader, error) {
+	var h npyHeader
+	var fixed [8]byte
+	if _, err := io.ReadFull(r, fixed[:]); err != nil || !bytes.HasPrefix(fixed[:], []byte("\x93NUMPY")) {
+		return h, fmt.Errorf("it does not start as a NumPy array")
+	}
+	lengthBytes := 2
+	if fixed[6] >= 2 {
+		lengthBytes = 4
+	}
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:lengthBytes]); err != nil {
+		return h, fmt.Errorf("it ends in its header")
+	}
+	n := binary.LittleEndian.Uint32(length[:])
+	if n > maxNPYHeader {
+		return h, fmt.Errorf("its header has %d bytes, the limit is %d", n, maxNPYHeader)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return h, fmt.Errorf("it ends in its header")
+	}
+	return h, h.parse(string(text))
+}
+
+func (h *npyHeader) parse(text string) error {
+	descr := npyDescr.FindStringSubmatch(text)
+	fortran := npyFortran.FindStringSubmatch(text)
+	shape := npyShape.FindStringSubmatch(text)
+	if descr == nil || fortran == nil || shape == nil {
+		return fmt.Errorf("its header is %s; only plain arrays of numbers can be read", excerpt([]byte(text)))
+	}
+	size, _ := strconv.Atoi(descr[3])
+	h.cell = scalar{kind: descr[2][0], size: size, big: descr[1] == ">"}
+	switch descr[2] + descr[3] {
+	case "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1":
+	default:
+		return fmt.Errorf("its type is %s%s; only f4, f8, i1 to i8, u1 to u8 and b1 can be read", descr[2], descr[3])
+	}
+	h.fortran = fortran[1] == "True"
+	for part := range strings.SplitSeq(shape[1], ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return fmt.Errorf("its shape (%s) is too large", shape[1])
+		}
+		h.shape = append(h.shape, n)
+	}
+	if len(h.shape) == 0 {
+		return fmt.Errorf("it is a single number, not an array")
+	}
+	return nil
+}
+
+// openNPY returns the rows of a NumPy array: its first axis counts rows, the
+// others are one row, flattened in C order.
+func openNPY(file string, r *bufio.Reader) (rowReader, error) {
+	h, err := readNPYHeader(r)
+	if err != nil {
+		return nil, &FileError{File: file, Reason: "it cannot be read as a NumPy array", Err: err}
+	}
+	width, ok := product(h.shape[1:])
+	total, ok2 := product(h.shape)
+	if !ok || !ok2 {
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("its shape %v is too large", h.shape)}
+	}
+	m, err := newMatrixReader(file, r, h.shape[0], width, h.cell)
+	if err != nil {
+		return nil, err
+	}
+	if !h.fortran || len(h.shape) == 1 || width == 1 {
+		return m, nil
+	}
+	if len(h.shape) > 2 {
+		return nil, &FileError{File: file, Reason: "it has more than two axes in Fortran order; save it in C order"}
+	}
+	return newFortranReader(m, total)
+}
+
+// fortranReader yields the rows of a matrix stored column by column. It holds
+// the bytes of the file in memory.
+type fortranReader struct {
+	matrixReader
+	data []byte
+}
+
+func newFortranReader(m *matrixReader, total int) (*fortranReader, error) {
+	want := total * m.cell.size
+	var data bytes.Buffer // grows with what is there, not with what is claimed
+	if got, err := io.Copy(&data, io.LimitReader(m.r, int64(want))); err != nil {
+		return nil, m.broken(err)
+	} else if got < int64(want) {
+		return nil, &FileError{File: m.file, Reason: fmt.Sprintf("it has %d bytes of numbers where %d are announced", got, want)}
+	}
+	return &fortranReader{*m, data.Bytes()}, nil
+}
+
+func (f *fortranReader) next(b *builder, col0 int) error {
+	b.file, b.line = f.file, 0
+	if f.at == f.rows {
+		return io.EOF
+	}
+	i := f.at
+	f.at++
+	for c := range f.width {
+		if err := b.number(col0+c, f.cell.read(f.data[(c*f.rows+i)*f.cell.size:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openNPZ returns the rows of the array of inputs in an archive, with those of
+// the array of targets, if there is one, beside it.
+func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
+	at, size, err := in.randomAccess()
+	if err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(at, size)
+	if err != nil {
+		return nil, &FileError{File: in.path, Reason: "it is no archive", Err: err}
+	}
+	files := map[string]*zip.File{}
+	var names []string
+	for _, f := range archive.File {
+		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
+			files[name] = f
+			names = append(names, name)
+		}
+	}
+	inputs, targets, err := chooseArrays(o, names)
+	if err != nil {
+		return nil, &FileError{File: in.path, Reason: "its arrays do not fit", Err: err}
+	}
+	x, err := openMember(in.path, files[inputs])
+	if err != nil {
+		return nil, err
+	}
+	note := fmt.Sprintf("the inputs are the array %q", inputs)
+	if targets == "" {
+		rep.Notes = append(rep.Notes, note)
+		return x, nil
+	}
+	rep.Notes = append(rep.Notes, note+fmt.Sprintf(", the targets %q", targets))
+	y, err := openMember(in.path, files[targets])
+	if err != nil {
+		return nil, err
+	}
+	return newPairReader(in.path, x, y)
+}
+
+func openMember(path string, f *zip.File) (rowReader, error) {
+	r, err := f.Open() // closed with the archive's file
+	if err != nil {
+		return nil, &FileError{File: path, Reason: fmt.Sprintf("the array %q cannot be read", f.Name), Err: err}
+	}
+	return openNPY(path+"/"+f.Name, bufio.NewReader(r))
+}
+
+// chooseArrays returns the names of the arrays of inputs and of targets, "" if
+// there is none.
+func chooseArrays(o *Options, names []string) (inputs, targets string, err error) {
+	if targets = o.TargetArray; targets == "" && !o.NoTarget && o.TargetPath == "" {
+		targets = firstNamed(names, "y", "target", "targets", "label", "labels")
+	}
+	if inputs = o.Array; inputs == "" {
+		if inputs = firstNamed(names, "x", "data", "features", "inputs"); inputs == "" {
+			rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == targets })
+			if len(rest) != 1 {
+				return "", "", fmt.Errorf("the arrays are %s; name one in Array", quoted(names, 8, ", "))
+			}
+			inputs = rest[0]
+		}
+	}
+	for _, n := range []string{inputs, targets} {
+		if n != "" && !slices.Contains(names, n) {
+			return "", "", &UnknownColumnError{What: "array", Name: n, Near: near(n, names), Have: names}
+		}
+	}
+	return inputs, targets, nil
+}
+
+func firstNamed(names []string, wanted ...string) string {
+	for _, w := range wanted {
+		for _, n := range names {
+			if strings.EqualFold(n, w) {
+				return n
+			}
+		}
+	}
+	return ""
+}

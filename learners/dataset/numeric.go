@@ -1,0 +1,110 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// scalar is how a binary file stores one number.
+type scalar struct {
+	kind byte // 'f', 'i', 'u', 'b' (one byte, 0 or 1)
+	size int  // bytes
+	big  bool // most significant byte first
+}
+
+// read returns the number at the start of s.
+func (t scalar) read(s []byte) float64 {
+	var order binary.ByteOrder = binary.LittleEndian
+	if t.big {
+		order = binary.BigEndian
+	}
+	var bits uint64
+	switch t.size {
+	case 1:
+		bits = uint64(s[0])
+	case 2:
+		bits = uint64(order.Uint16(s))
+	case 4:
+		bits = uint64(order.Uint32(s))
+	case 8:
+		bits = order.Uint64(s)
+	}
+	switch {
+	case t.kind == 'f' && t.size == 4:
+		return float64(math.Float32frombits(uint32(bits)))
+	case t.kind == 'f':
+		return math.Float64frombits(bits)
+	case t.kind == 'i':
+		shift := 64 - 8*t.size
+		return float64(int64(bits<<shift) >> shift)
+	case t.kind == 'b' && bits > 1:
+		return 1
+	}
+	return float64(bits)
+}
+
+// matrixReader is the rowReader of a matrix of numbers stored row by row.
+type matrixReader struct {
+	file        string
+	r           *bufio.Reader
+	rows, width int
+	at          int
+	cell        scalar
+	buf         []byte // one row
+	isLabels    bool
+}
+
+// newMatrixReader returns the reader of rows×width numbers.
+func newMatrixReader(file string, r *bufio.Reader, rows, width int, cell scalar) (*matrixReader, error) {
+	if width > MaxColumns {
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("it has %d columns, the limit is %d", width, MaxColumns)}
+	}
+	if width == 0 || rows == 0 {
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("it is an empty matrix of %d×%d", rows, width)}
+	}
+	return &matrixReader{file: file, r: r, rows: rows, width: width, cell: cell, buf: make([]byte, width*cell.size)}, nil
+}
+
+func (m *matrixReader) columns() ([]string, int) { return nil, m.width }
+
+func (m *matrixReader) labels() bool { return m.isLabels }
+
+func (m *matrixReader) next(b *builder, col0 int) error {
+	b.file, b.line = m.file, 0
+	if m.at == m.rows {
+		return io.EOF
+	}
+	if _, err := io.ReadFull(m.r, m.buf); err != nil {
+		return m.broken(err)
+	}
+	m.at++
+	for c := range m.width {
+		if err := b.number(col0+c, m.cell.read(m.buf[c*m.cell.size:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *matrixReader) broken(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &FileError{File: m.file, Reason: fmt.Sprintf("it ends in row %d of %d", m.at+1, m.rows)}
+	}
+	return &FileError{File: m.file, Reason: "it cannot be read", Err: err}
+}
+
+// product multiplies the lengths of a shape, or fails beyond 2⁵³.
+func product(shape []int) (int, bool) {
+	n := 1
+	for _, s := range shape {
+		if s < 0 || s > 0 && n > 1<<53/s {
+			return 0, false
+		}
+		n *= s
+	}
+	return n, true
+}

@@ -1,0 +1,519 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// rowReader yields the rows of one file with dense columns.
+type rowReader interface {
+	// columns returns the names of the columns, nil if the file has none, and
+	// their number.
+	columns() ([]string, int)
+	// next adds the next row's cells to columns col0, col0+1, … of b. It
+	// returns io.EOF after the last row.
+	next(b *builder, col0 int) error
+}
+
+// labeller is a rowReader that knows its columns to be class labels.
+type labeller interface{ labels() bool }
+
+// Open reads files into one table: the rows of the first, then those of the
+// next, which must have the same columns. The path "-" is standard input.
+//
+// Every file is read once from start to end. Memory is that of the cells,
+// 8 bytes each, 4 with Float32, or none with ChunkFile, and of the levels of
+// categorical columns. Errors: [*FileError], [*CellError],
+// [*UnknownColumnError], or as ctx.Err().
+func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, errors.New("dataset: no file to open")
+	}
+	if o.TargetPath != "" && len(paths) > 1 {
+		return nil, errors.New("dataset: a target file goes with one file of inputs")
+	}
+	in, err := openFile(paths[0])
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	t := &Table{report: Report{Files: paths, Compressed: in.compressed}}
+	t.report.Format, t.report.FormatWhy = o.Format, "as asked"
+	if o.Format == "" {
+		t.report.Format, t.report.FormatWhy = detectFormat(paths[0], in.head())
+	}
+	o.Format = t.report.Format
+	switch o.Format {
+	case LibSVM:
+		err = t.readLibSVM(ctx, &o, in, paths)
+	case Chunks:
+		err = t.openChunks(&o, in, paths)
+	default:
+		err = t.readDense(ctx, &o, in, paths)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// input is an open file, decompressed.
+type input struct {
+	path       string
+	r          *bufio.Reader
+	compressed bool
+	file       *os.File // nil for standard input
+}
+
+// headBytes are looked at to detect formats and headers.
+const headBytes = 64 << 10
+
+func openFile(path string) (*input, error) {
+	in := &input{path: path}
+	var raw io.Reader = os.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, &FileError{File: path, Reason: "it cannot be opened", Err: errors.Unwrap(err)}
+		}
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			f.Close()
+			return nil, &FileError{File: path, Reason: "it is a directory"}
+		}
+		raw, in.file = f, f
+	}
+	if err := in.decompress(raw); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (in *input) decompress(raw io.Reader) error {
+	in.r = bufio.NewReaderSize(raw, headBytes)
+	if magic, _ := in.r.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return nil
+	}
+	gz, err := gzip.NewReader(in.r)
+	if err != nil {
+		return &FileError{File: in.path, Reason: "it cannot be decompressed", Err: err}
+	}
+	in.compressed = true
+	in.r = bufio.NewReaderSize(gz, headBytes)
+	return nil
+}
+
+func (in *input) head() []byte {
+	head, _ := in.r.Peek(in.r.Size())
+	return head
+}
+
+func (in *input) close() {
+	if in.file != nil {
+		in.file.Close()
+	}
+}
+
+// randomAccess returns the contents for formats that are read out of order:
+// the file itself, or a copy in memory if it is compressed or a pipe.
+func (in *input) randomAccess() (io.ReaderAt, int64, error) {
+	if in.file != nil && !in.compressed {
+		if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
+			return in.file, info.Size(), nil
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(in.r, MaxArchive+1))
+	if err != nil {
+		return nil, 0, &FileError{File: in.path, Reason: "it cannot be read", Err: err}
+	}
+	if len(data) > MaxArchive {
+		return nil, 0, &FileError{File: in.path, Reason: fmt.Sprintf("it is larger than %d bytes; decompress it to a file", MaxArchive)}
+	}
+	return bytes.NewReader(data), int64(len(data)), nil
+}
+
+// reader returns the rowReader of an open file.
+func (in *input) reader(o *Options, rep *Report) (rowReader, error) {
+	switch o.Format {
+	case NPY:
+		return openNPY(in.path, in.r)
+	case NPZ:
+		return openNPZ(in, o, rep)
+	case IDX:
+		return openIDX(in.path, in.r)
+	case Parquet:
+		return openParquet(in)
+	default:
+		return openCSV(in.path, in.r, o, rep)
+	}
+}
+
+// readDense reads all files into the table.
+func (t *Table) readDense(ctx context.Context, o *Options, in *input, paths []string) error {
+	r, err := in.reader(o, &t.report)
+	if err != nil {
+		return err
+	}
+	targets, err := openTargets(o)
+	if err != nil {
+		return err
+	}
+	if targets != nil {
+		defer targets.in.close()
+	}
+	names, err := t.name(r, targets)
+	if err != nil {
+		return &FileError{File: in.path, Reason: "its columns cannot be used", Err: err}
+	}
+	b, err := t.prepare(o, names, r, targets)
+	if err != nil {
+		return err
+	}
+	if err := t.readAll(ctx, o, b, r, targets, paths); err != nil {
+		b.store.abort()
+		return err
+	}
+	return t.finish(o, b)
+}
+
+// readAll reads the first file through r, then the others.
+func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader, targets *targetFile, paths []string) error {
+	if err := readRows(ctx, b, r, targets); err != nil {
+		return err
+	}
+	names, width := r.columns()
+	for _, path := range paths[1:] {
+		if err := readMore(ctx, o, b, path, names, width); err != nil {
+			return err
+		}
+	}
+	if b.rows == 0 {
+		return &FileError{File: paths[0], Reason: "it has no rows"}
+	}
+	return nil
+}
+
+// readMore appends the rows of a further file.
+func readMore(ctx context.Context, o *Options, b *builder, path string, names []string, width int) error {
+	in, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	same := *o // as the first file was read
+	if same.Header == HeaderAuto {
+		same.Header = HeaderNo
+		if names != nil {
+			same.Header = HeaderYes
+		}
+	}
+	r, err := in.reader(&same, &Report{})
+	if err != nil {
+		return err
+	}
+	moreNames, moreWidth := r.columns()
+	if moreWidth != width || !slices.Equal(names, moreNames) {
+		return &FileError{File: path, Reason: fmt.Sprintf("its columns, %s, are not those of the first file, %s",
+			describeNames(moreNames, moreWidth), describeNames(names, width))}
+	}
+	return readRows(ctx, b, r, nil)
+}
+
+func describeNames(names []string, width int) string {
+	if names == nil {
+		return fmt.Sprintf("%d without names", width)
+	}
+	return quoted(names, 20, ", ")
+}
+
+// readRows reads r, beside it the target file if there is one, to the end.
+func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile) error {
+	_, width := r.columns()
+	for {
+		if b.rows%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := r.next(b, 0)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if targets != nil {
+			if more, terr := targets.next(b, width, err == io.EOF); !more {
+				return terr
+			}
+		} else if err == io.EOF {
+			return nil
+		}
+		if err := b.endRow(); err != nil {
+			return err
+		}
+	}
+}
+
+// targetFile is Options.TargetPath.
+type targetFile struct {
+	in *input
+	rowReader
+}
+
+func openTargets(o *Options) (*targetFile, error) {
+	if o.TargetPath == "" {
+		return nil, nil
+	}
+	in, err := openFile(o.TargetPath)
+	if err != nil {
+		return nil, err
+	}
+	other := Options{Missing: o.Missing, Header: HeaderAuto}
+	if other.Format, _ = detectFormat(in.path, in.head()); other.Format == LibSVM || other.Format == Chunks {
+		err = &FileError{File: in.path, Reason: fmt.Sprintf("a target file cannot have the format %s", other.Format)}
+	}
+	var r rowReader
+	if err == nil {
+		r, err = in.reader(&other, &Report{})
+	}
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	return &targetFile{in, r}, nil
+}
+
+// next reads the targets of a row. more is false at the end of both files.
+func (f *targetFile) next(b *builder, width int, ended bool) (more bool, err error) {
+	err = f.rowReader.next(b, width)
+	switch {
+	case err == io.EOF && ended:
+		return false, nil
+	case err == io.EOF:
+		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("it ends after %s; there are more inputs", count(b.rows, "row"))}
+	case err != nil:
+		return false, err
+	case ended:
+		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("it has more rows than the inputs, %d", b.rows)}
+	}
+	return true, nil
+}
+
+// name returns the names of all columns, those of the target file last.
+func (t *Table) name(r rowReader, targets *targetFile) ([]string, error) {
+	names, width := r.columns()
+	t.named = names != nil
+	if names != nil {
+		names = slices.Clone(names)
+	}
+	own := 0 // targets in the file itself
+	if p, ok := r.(*pairReader); ok {
+		own = p.wy
+	}
+	for i := len(names); i < width-own; i++ {
+		names = append(names, positional(i))
+	}
+	names = append(names, targetNamesOf(nil, own)...)
+	if targets == nil {
+		return names, nil
+	}
+	more, n := targets.columns()
+	return checkNames(append(names, targetNamesOf(more, n)...))
+}
+
+// targetNamesOf returns names, or "target", or "target 1", "target 2", ….
+func targetNamesOf(names []string, n int) []string {
+	switch {
+	case names != nil:
+		return names
+	case n == 1:
+		return []string{"target"}
+	}
+	for i := range n {
+		names = append(names, fmt.Sprintf("target %d", i+1))
+	}
+	return names
+}
+
+// prepare makes the builder and decides what does not depend on the cells.
+func (t *Table) prepare(o *Options, names []string, r rowReader, targets *targetFile) (*builder, error) {
+	if len(names) > MaxColumns {
+		return nil, fmt.Errorf("dataset: %d columns, the limit is %d", len(names), MaxColumns)
+	}
+	b := newBuilder(o, names)
+	if err := t.mark(o, b, names); err != nil {
+		return nil, err
+	}
+	_, width := r.columns()
+	for c := range b.cols {
+		src := r
+		if c >= width {
+			src = targets.rowReader
+			t.targets = append(t.targets, c)
+		}
+		if l, ok := src.(labeller); ok {
+			b.cols[c].label = l.labels()
+		}
+	}
+	if p, ok := r.(*pairReader); ok && len(t.targets) == 0 {
+		for c := p.wx; c < p.wx+p.wy; c++ {
+			t.targets = append(t.targets, c)
+		}
+	}
+	b.layout()
+	t.single = b.single
+	var err error
+	b.store, err = newStore(o, len(b.row))
+	return b, err
+}
+
+// newStore returns where the cells go.
+func newStore(o *Options, width int) (cellStore, error) {
+	switch {
+	case width == 0:
+		return nil, errors.New("dataset: every column is dropped")
+	case o.ChunkFile != "":
+		return createChunks(o.ChunkFile, width)
+	case o.Float32:
+		return &memoryStore[float32]{width: width}, nil
+	default:
+		return &memoryStore[float64]{width: width}, nil
+	}
+}
+
+// mark finds the columns that the options name.
+func (t *Table) mark(o *Options, b *builder, names []string) error {
+	for _, n := range o.Categorical {
+		c, err := find("categorical", n, names)
+		if err != nil {
+			return err
+		}
+		b.cols[c].categorical = true
+	}
+	for _, n := range o.Drop {
+		c, err := find("drop", n, names)
+		if err != nil {
+			return err
+		}
+		b.cols[c].dropped = true
+	}
+	for _, n := range o.Target {
+		c, err := find("target", n, names)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(t.targets, c) {
+			return fmt.Errorf("dataset: the target %q is named twice", names[c])
+		}
+		if b.cols[c].dropped {
+			return fmt.Errorf("dataset: the column %q is dropped and cannot be a target", names[c])
+		}
+		t.targets = append(t.targets, c)
+	}
+	return nil
+}
+
+// finish makes columns and cells of what was read, and chooses the target.
+func (t *Table) finish(o *Options, b *builder) error {
+	t.rows = b.rows
+	for c := range b.cols {
+		if b.cols[c].dropped {
+			continue
+		}
+		col, err := b.cols[c].finish(b.file)
+		if err != nil {
+			b.store.abort()
+			return err
+		}
+		t.columns = append(t.columns, col)
+	}
+	for i, c := range t.targets {
+		t.targets[i] = b.slot[c]
+	}
+	if dropped := len(b.cols) - len(t.columns); dropped > 0 {
+		t.report.Notes = append(t.report.Notes, count(dropped, "column")+" dropped")
+	}
+	if err := t.chooseTarget(o); err != nil {
+		b.store.abort()
+		return err
+	}
+	t.fillReport()
+	return b.store.finish(t)
+}
+
+// targetNames are names of columns that are targets when nothing is said.
+var targetNames = []string{"target", "label", "class", "outcome", "y"}
+
+// chooseTarget detects the target unless the options settle it.
+func (t *Table) chooseTarget(o *Options) error {
+	switch {
+	case o.NoTarget:
+		t.report.TargetWhy = "as asked"
+	case o.TargetPath != "":
+		t.report.TargetWhy = "the target file"
+	case len(o.Target) > 0:
+		t.report.TargetWhy = "as asked"
+	case len(t.targets) > 0:
+		t.report.TargetWhy = "the array of targets"
+	default:
+		c, why := t.guessTarget()
+		t.report.TargetWhy = why
+		if c >= 0 {
+			t.targets = []int{c}
+		}
+	}
+	if len(t.targets) == len(t.columns) {
+		return errors.New("dataset: there is no column left for inputs")
+	}
+	return nil
+}
+
+// guessTarget returns a column, or −1, and why.
+func (t *Table) guessTarget() (int, string) {
+	last := len(t.columns) - 1
+	switch {
+	case last == 0:
+		return -1, "there is one column only"
+	case t.report.Format != CSV && t.report.Format != Parquet:
+		return -1, fmt.Sprintf("the format %s does not say", t.report.Format)
+	case t.named:
+		for _, want := range targetNames {
+			for c := range t.columns {
+				if strings.EqualFold(t.columns[c].Name, want) {
+					return c, "by its name"
+				}
+			}
+		}
+		return last, "it is the last column, and no name says otherwise; see Options.Target"
+	case two(&t.columns[0]) && !two(&t.columns[last]):
+		return 0, "the first column has two values, the last has not; see Options.Target"
+	}
+	return last, "it is the last column; see Options.Target"
+}
+
+func two(c *Column) bool { return c.Values == 2 && (c.Whole || c.Kind == Categorical) }
+
+func (t *Table) fillReport() {
+	r := &t.report
+	r.Rows, r.Columns = t.rows, t.columns
+	r.Target = []string{}
+	for _, c := range t.targets {
+		r.Target = append(r.Target, t.columns[c].Name)
+	}
+	r.Inputs = len(t.columns) - len(t.targets)
+	if t.sparse != nil {
+		r.Inputs = t.sparse.Dim()
+	}
+	for i := range r.Columns {
+		if c := &r.Columns[i]; c.Constant() {
+			r.Notes = append(r.Notes, fmt.Sprintf("column %q is constant", c.Name))
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// records splits delimited text: records end with a line feed, with or without
+// a carriage return; fields may be quoted as in RFC 4180, with line feeds
+// inside. A quote that does not open a field stands for itself. Empty lines are
+// no records.
+type records struct {
+	r      *bufio.Reader
+	delim  byte // Whitespace: runs of spaces and tabs
+	line   int  // of the start of the last record
+	next   int  // lines read
+	long   []byte
+	quoted []byte // unquoted text of the record
+	fields [][]byte
+}
+
+func newRecords(r *bufio.Reader, delim byte) *records { return &records{r: r, delim: delim} }
+
+// read returns the fields of the next record, which stay valid until the next
+// call, or io.EOF.
+func (d *records) read() ([][]byte, error) {
+	for {
+		line, err := d.readLine()
+		if err != nil {
+			return nil, err
+		}
+		d.line = d.next
+		if len(line) == 0 || d.delim == Whitespace && len(trim(line)) == 0 {
+			continue
+		}
+		d.fields = d.fields[:0]
+		switch {
+		case d.delim == Whitespace:
+			d.fields = splitSpace(d.fields, line)
+		case bytes.IndexByte(line, '"') >= 0:
+			err = d.splitQuoted(line)
+		default:
+			d.fields = splitByte(d.fields, line, d.delim)
+		}
+		return d.fields, err
+	}
+}
+
+// readLine returns the next line without its end.
+func (d *records) readLine() ([]byte, error) {
+	line, err := d.r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		d.long = append(d.long[:0], line...)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			if len(d.long) > MaxLine {
+				return nil, fmt.Errorf("line %d is longer than %d bytes", d.next+1, MaxLine)
+			}
+			line, err = d.r.ReadSlice('\n')
+			d.long = append(d.long, line...)
+		}
+		line = d.long
+	}
+	if err != nil && (err != io.EOF || len(line) == 0) {
+		return nil, err
+	}
+	d.next++
+	if n := len(line); line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, nil
+}
+
+func splitByte(fields [][]byte, line []byte, delim byte) [][]byte {
+	for {
+		i := bytes.IndexByte(line, delim)
+		if i < 0 {
+			return append(fields, line)
+		}
+		fields = append(fields, line[:i])
+		line = line[i+1:]
+	}
+}
+
+func splitSpace(fields [][]byte, line []byte) [][]byte {
+	start := -1
+	for i, c := range line {
+		space := c == ' ' || c == '\t'
+		switch {
+		case !space && start < 0:
+			start = i
+		case space && start >= 0:
+			fields = append(fields, line[start:i])
+			start = -1
+		}
+	}
+	if start >= 0 {
+		fields = append(fields, line[start:])
+	}
+	return fields
+}
+
+// splitQuoted splits a record with quotes, reading on while one is open.
+func (d *records) splitQuoted(line []byte) error {
+	d.quoted = d.quoted[:0]
+	var ends []int // of the fields in d.quoted
+	for {
+		if len(line) == 0 || line[0] != '"' {
+			field, rest, more := cut(line, d.delim)
+			d.quoted = append(d.quoted, field...)
+			ends = append(ends, len(d.quoted))
+			if !more {
+				break
+			}
+			line = rest
+			continue
+		}
+		rest, err := d.unquote(line[1:])
+		if err != nil {
+			return err
+		}
+		ends = append(ends, len(d.quoted))
+		if len(rest) == 0 {
+			break
+		}
+		line = rest[1:]
+	}
+	start := 0
+	for _, end := range ends {
+		d.fields = append(d.fields, d.quoted[start:end])
+		start = end
+	}
+	return nil
+}
+
+// unquote appends the rest of a quoted field to d.quoted and returns what
+// follows the closing quote: nothing, or the delimiter and more.
+func (d *records) unquote(line []byte) ([]byte, error) {
+	for {
+		i := bytes.IndexByte(line, '"')
+		if i < 0 {
+			d.quoted = append(append(d.quoted, line...), '\n')
+			if len(d.quoted) > MaxLine {
+				return nil, fmt.Errorf("the record at line %d is longer than %d bytes; is a quote missing?", d.line, MaxLine)
+			}
+			var err error
+			if line, err = d.readLine(); err == io.EOF {
+				return nil, fmt.Errorf("the quote opened in the record at line %d is never closed", d.line)
+			} else if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		d.quoted = append(d.quoted, line[:i]...)
+		line = line[i+1:]
+		switch {
+		case len(line) == 0 || line[0] == d.delim:
+			return line, nil
+		case line[0] == '"':
+			d.quoted = append(d.quoted, '"')
+			line = line[1:]
+		default:
+			return nil, fmt.Errorf("line %d: %s after a closing quote", d.next, excerpt(line))
+		}
+	}
+}
+
+func cut(line []byte, delim byte) (field, rest []byte, more bool) {
+	i := bytes.IndexByte(line, delim)
+	if i < 0 {
+		return line, nil, false
+	}
+	return line[:i], line[i+1:], true
+}

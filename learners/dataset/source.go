@@ -1,0 +1,205 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Source is n inputs with c targets each: X, n×d, a kernel.Source to build
+// operators on, and beside it Y, n×c, row-major. It can be read from the start
+// as often as needed, in blocks, and is the same at every pass. c = 0 says that
+// there are no targets.
+//
+// Sources that are also kernel.Resident have X in memory.
+type Source interface {
+	kernel.Source
+	// Outputs returns c.
+	Outputs() int
+	// OpenPairs starts a pass over inputs and targets at row 0. Passes are
+	// independent.
+	OpenPairs(ctx context.Context) (PairCursor, error)
+}
+
+// Block is some rows of a Source.
+type Block struct {
+	X kernel.Rows
+	Y []float64 // X.Len()×c
+}
+
+// PairCursor is one pass over a [Source], for one goroutine at a time.
+type PairCursor interface {
+	// Next returns the next max rows, or all that are left when these are
+	// fewer, or io.EOF when none is left. max ≥ 1. A block stays valid and
+	// unchanged until it is handed back as reuse, or until Close. reuse is nil
+	// or a block that this cursor returned.
+	Next(ctx context.Context, max int, reuse *Block) (*Block, error)
+	// Close ends the pass.
+	Close() error
+}
+
+var (
+	_ Source          = (*Memory)(nil)
+	_ kernel.Resident = (*Memory)(nil)
+)
+
+// Memory is a Source in memory.
+type Memory struct {
+	x kernel.Rows
+	y []float64
+	c int
+}
+
+// NewMemory returns the n inputs x with the targets y, n×c row-major, without
+// copying. Every target must be finite: [*CellError].
+func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
+	if c < 0 || len(y) != x.Len()*c {
+		return nil, &kernel.ShapeError{What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
+	}
+	for i, v := range y {
+		if v-v != 0 {
+			return nil, &CellError{Row: i/c + 1, Column: targetNamesOf(nil, c)[i%c], Reason: fmt.Sprintf("the target is %v", v)}
+		}
+	}
+	return &Memory{x, y, c}, nil
+}
+
+// Len returns n.
+func (m *Memory) Len() int { return m.x.Len() }
+
+// Dim returns d.
+func (m *Memory) Dim() int { return m.x.Dim() }
+
+// Outputs returns c.
+func (m *Memory) Outputs() int { return m.c }
+
+// Rows returns X.
+func (m *Memory) Rows() kernel.Rows { return m.x }
+
+// Targets returns Y, n×c row-major, which the caller does not change.
+func (m *Memory) Targets() []float64 { return m.y }
+
+// Open starts a pass over X.
+func (m *Memory) Open(ctx context.Context) (kernel.Cursor, error) {
+	return kernel.FromRows(m.x).Open(ctx)
+}
+
+// OpenPairs starts a pass over X and Y.
+func (m *Memory) OpenPairs(context.Context) (PairCursor, error) { return &memoryCursor{m: m}, nil }
+
+type memoryCursor struct {
+	m  *Memory
+	at int
+}
+
+func (c *memoryCursor) Next(_ context.Context, max int, _ *Block) (*Block, error) {
+	i, m := c.at, c.m
+	if i == m.Len() {
+		return nil, io.EOF
+	}
+	c.at += min(max, m.Len()-i)
+	return &Block{m.x.Slice(i, c.at), m.y[i*m.c : c.at*m.c]}, nil
+}
+
+func (c *memoryCursor) Close() error { return nil }
+
+// Load reads src into memory, unless it is there already.
+func Load(ctx context.Context, src Source) (*Memory, error) {
+	if m, ok := src.(*Memory); ok {
+		return m, nil
+	}
+	var parts []kernel.Rows
+	var y []float64
+	err := each(ctx, src, func(b *Block) error {
+		parts = append(parts, b.X)
+		y = append(y, b.Y...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	x, err := parts[0].Concat(parts[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	return NewMemory(x, y, src.Outputs())
+}
+
+// Targets returns Y, n×c row-major, reading src once unless it is in memory.
+// The caller does not change it.
+func Targets(ctx context.Context, src Source) ([]float64, error) {
+	if m, ok := src.(*Memory); ok {
+		return m.y, nil
+	}
+	y := make([]float64, 0, src.Len()*src.Outputs())
+	err := each(ctx, src, func(b *Block) error {
+		y = append(y, b.Y...)
+		return nil
+	})
+	return y, err
+}
+
+// each calls visit for every block of a pass, without reusing them.
+func each(ctx context.Context, src Source, visit func(*Block) error) error {
+	cursor, err := src.OpenPairs(ctx)
+	if err != nil {
+		return err
+	}
+	defer cursor.Close()
+	rows := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, err := cursor.Next(ctx, scanBlock, nil)
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		rows += b.X.Len()
+		if err := visit(b); err != nil {
+			return err
+		}
+	}
+	if rows != src.Len() || rows == 0 {
+		return &kernel.SourceError{Row: rows, Err: kernel.ErrSource}
+	}
+	return nil
+}
+
+// inputsOnly makes a pass over pairs a pass over inputs.
+type inputsOnly struct {
+	pairs  PairCursor
+	blocks []*Block // given out
+}
+
+func openInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
+	pairs, err := src.OpenPairs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &inputsOnly{pairs: pairs}, nil
+}
+
+func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
+	var old *Block
+	if i := slices.IndexFunc(c.blocks, func(b *Block) bool { return b.X == reuse }); i >= 0 {
+		old = c.blocks[i]
+		c.blocks = slices.Delete(c.blocks, i, i+1)
+	}
+	b, err := c.pairs.Next(ctx, max, old)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.blocks) == 64 { // a reader that never hands back
+		c.blocks = c.blocks[1:]
+	}
+	c.blocks = append(c.blocks, b)
+	return b.X, nil
+}
+
+func (c *inputsOnly) Close() error { return c.pairs.Close() }

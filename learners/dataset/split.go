@@ -1,0 +1,140 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// Split deals the rows 0 … n−1 at random into parts with the given shares, which
+// are positive and sum to 1. Every row is in exactly one part; the indices of a
+// part increase. Part k has round(n·(shares up to k)) − round(n·(shares before))
+// rows, and no part may be empty. Equal arguments give equal parts, always.
+func Split(n int, seed uint64, shares ...float64) ([][]int, error) {
+	return split(n, nil, seed, shares)
+}
+
+// StratifiedSplit is Split with every class, classes[i] ≥ 0 of row i, dealt by
+// the same shares, so that each part has about the shares of the classes.
+func StratifiedSplit(classes []int, seed uint64, shares ...float64) ([][]int, error) {
+	return split(len(classes), classes, seed, shares)
+}
+
+func split(n int, classes []int, seed uint64, shares []float64) ([][]int, error) {
+	sum := 0.0
+	for _, s := range shares {
+		if !(s > 0) {
+			return nil, fmt.Errorf("dataset: a share of %v, want > 0", s)
+		}
+		sum += s
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		return nil, fmt.Errorf("dataset: the shares %v sum to %v, want 1", shares, sum)
+	}
+	order, err := deal(n, classes, seed)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([][]int, len(shares))
+	for k, start := 0, 0.0; k < len(shares); k++ {
+		end := start + shares[k]
+		lo, hi := cutAt(n, start), cutAt(n, end)
+		if k == len(shares)-1 {
+			hi = n
+		}
+		if lo >= hi {
+			return nil, fmt.Errorf("dataset: of %s a share of %v has none", count(n, "row"), shares[k])
+		}
+		parts[k] = order.pick(lo, hi)
+		start = end
+	}
+	return parts, nil
+}
+
+func cutAt(n int, share float64) int { return min(n, int(math.Round(share*float64(n)))) }
+
+// Fold is one of k ways to hold out a part of the rows. The indices increase.
+type Fold struct{ Train, Test []int }
+
+// KFold deals the rows 0 … n−1 at random into k test parts whose sizes differ by
+// one at most, 2 ≤ k ≤ n. Equal arguments give equal folds, always.
+func KFold(n, k int, seed uint64) ([]Fold, error) { return kfold(n, nil, k, seed) }
+
+// StratifiedKFold is KFold with every class, classes[i] ≥ 0 of row i, spread
+// over the folds evenly.
+func StratifiedKFold(classes []int, k int, seed uint64) ([]Fold, error) {
+	return kfold(len(classes), classes, k, seed)
+}
+
+func kfold(n int, classes []int, k int, seed uint64) ([]Fold, error) {
+	if k < 2 || k > n {
+		return nil, fmt.Errorf("dataset: %d folds of %s, want 2 to the number of rows", k, count(n, "row"))
+	}
+	order, err := deal(n, classes, seed)
+	if err != nil {
+		return nil, err
+	}
+	folds := make([]Fold, k)
+	for f := range folds {
+		lo, hi := f*n/k, (f+1)*n/k
+		folds[f].Test = order.pick(lo, hi)
+		folds[f].Train = slices.Sorted(slices.Values(append(order.pick(0, lo), order.pick(hi, n)...)))
+	}
+	return folds, nil
+}
+
+// dealt is an order of rows of which any run is a fair sample.
+type dealt []int32
+
+// pick returns the rows at places lo ≤ p < hi, sorted.
+func (d dealt) pick(lo, hi int) []int {
+	out := make([]int, 0, hi-lo)
+	for _, i := range d[lo:hi] {
+		out = append(out, int(i))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// deal shuffles the rows. With classes, the k-th of m rows of a class, in random
+// order, comes about at (k + ½)/m of the way, so that a run of places has the
+// classes in their shares, up to one row each.
+func deal(n int, classes []int, seed uint64) (dealt, error) {
+	if n < 1 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("dataset: %d rows to split", n)
+	}
+	perm := stream.NewPermutation(stream.Derive(seed, "split", 0), uint64(n))
+	order := make(dealt, n)
+	for i := range order {
+		order[i] = int32(perm.At(uint64(i)))
+	}
+	if classes == nil {
+		return order, nil
+	}
+	sizes := map[int]int{}
+	for _, c := range classes {
+		if c < 0 {
+			return nil, fmt.Errorf("dataset: class %d, want ≥ 0", c)
+		}
+		sizes[c]++
+	}
+	seen := map[int]int{}
+	place := make([]float64, n)
+	for _, i := range order {
+		c := classes[i]
+		place[i] = (float64(seen[c]) + 0.5) / float64(sizes[c])
+		seen[c]++
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		switch {
+		case place[a] < place[b]:
+			return -1
+		case place[a] > place[b]:
+			return 1
+		}
+		return 0
+	})
+	return order, nil
+}

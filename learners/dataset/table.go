@@ -1,0 +1,120 @@
+package dataset
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Table is raw data as it was read: columns of numbers, or of categories, with
+// missing cells. An [Encoding] makes a [Source] of it. A Table is immutable and
+// safe for concurrent reading.
+type Table struct {
+	rows    int
+	columns []Column // dense ones, targets included
+	targets []int    // indices into columns, in the order asked for
+	named   bool     // the names are the file's, not positions
+	cells   kernel.Source
+	sparse  kernel.Rows // inputs of sparse tables: *kernel.CSR[float32 or float64]
+	single  bool        // inputs are float32
+	report  Report
+	close   func() error
+}
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return t.rows }
+
+// Columns returns the dense columns in the order of the file, targets included.
+// The caller does not change them.
+func (t *Table) Columns() []Column { return t.columns }
+
+// Targets returns the indices of the target columns.
+func (t *Table) Targets() []int { return slices.Clone(t.targets) }
+
+// Sparse returns the inputs as sparse rows, *kernel.CSR, and whether the table
+// has such. All of its dense columns are targets then.
+func (t *Table) Sparse() (kernel.Rows, bool) { return t.sparse, t.sparse != nil }
+
+// Cells returns all dense cells, targets included, as rows of numbers: NaN is
+// missing, a category is the index of its level.
+func (t *Table) Cells() kernel.Source { return t.cells }
+
+// Report returns what was detected.
+func (t *Table) Report() *Report { return &t.report }
+
+// Close releases the file behind the table, if it is one. Sources made of the
+// table are not usable afterwards.
+func (t *Table) Close() error {
+	if t.close == nil {
+		return nil
+	}
+	return t.close()
+}
+
+// inputs returns the indices of the dense columns that are no targets.
+func (t *Table) inputs() []int {
+	var in []int
+	for c := range t.columns {
+		if !slices.Contains(t.targets, c) {
+			in = append(in, c)
+		}
+	}
+	return in
+}
+
+// scanBlock is the number of rows that scans read at once.
+const scanBlock = 1024
+
+// scan calls visit for every row of the dense cells, or for those in rows, which
+// increase, if rows is not nil. The cells are valid during the call.
+func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells []float64) error) error {
+	cursor, err := t.cells.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer cursor.Close()
+	var block kernel.Rows
+	buf := make([]float64, len(t.columns))
+	for at := 0; at < t.rows; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		block, err = cursor.Next(ctx, scanBlock, block)
+		if err == io.EOF {
+			return &kernel.SourceError{Row: at, Err: kernel.ErrSource}
+		} else if err != nil {
+			return err
+		}
+		for i := range block.Len() {
+			if rows != nil {
+				if len(rows) == 0 {
+					return nil
+				}
+				if rows[0] != at+i {
+					continue
+				}
+				rows = rows[1:]
+			}
+			widen(buf, block, i)
+			if err := visit(at+i, buf); err != nil {
+				return err
+			}
+		}
+		at += block.Len()
+	}
+	return nil
+}
+
+// widen copies row i of dense rows to dst.
+func widen(dst []float64, rows kernel.Rows, i int) {
+	switch p := rows.(type) {
+	case *kernel.Points[float64]:
+		copy(dst, p.Row(i))
+	case *kernel.Points[float32]:
+		for c, v := range p.Row(i) {
+			dst[c] = float64(v)
+		}
+	}
+}
