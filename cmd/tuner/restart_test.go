@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// BenchmarkRestart kills a server with a long study in the middle of its work
+// and starts it again: how long until it is ready, until the first ask is
+// answered, how fast asks are then, and how much memory it holds.
+func BenchmarkRestart(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			db := filepath.Join(b.TempDir(), "tuner.db")
+			st, err := bolt.Open(db, bolt.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			storetest.LongStudy(b, st, "s", n)
+			if err := st.Close(); err != nil {
+				b.Fatal(err)
+			}
+			var ready, first time.Duration
+			var asks []time.Duration
+			var anon float64
+			for b.Loop() {
+				start := time.Now()
+				process, address := startServer(b, db)
+				ready += time.Since(start)
+				c, err := client.Dial(address, client.Options{Plaintext: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range 300 {
+					start := time.Now()
+					if _, err := c.Ask(context.Background(), "s", study.Ask{}); err != nil {
+						b.Fatal(err)
+					}
+					if took := time.Since(start); i == 0 {
+						first += took
+					} else {
+						asks = append(asks, took)
+					}
+				}
+				anon = max(anon, anonymousMB(b, process.Process.Pid))
+				c.Close()
+				if err := process.Process.Signal(syscall.SIGKILL); err != nil {
+					b.Fatal(err)
+				}
+				_ = process.Wait() // killed
+			}
+			slices.Sort(asks)
+			b.ReportMetric(ready.Seconds()/float64(b.N)*1e3, "ready-ms")
+			b.ReportMetric(first.Seconds()/float64(b.N)*1e3, "first-ask-ms")
+			b.ReportMetric(asks[len(asks)/2].Seconds()*1e3, "ask-p50-ms")
+			b.ReportMetric(asks[len(asks)*99/100].Seconds()*1e3, "ask-p99-ms")
+			b.ReportMetric(anon, "RssAnon-MB")
+		})
+	}
+}
+
+// startServer runs this program's serve command in a process of its own.
+func startServer(b *testing.B, db string) (*exec.Cmd, string) {
+	b.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(exe, "serve", "--db", db, "--listen", "127.0.0.1:0", "--rate", "-1")
+	cmd.Args[0] = "tuner" // what testscript.Main goes by
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "Listening on "); ok {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return cmd, address
+		}
+	}
+	b.Fatalf("the server ended without listening: %v", cmd.Wait())
+	return nil, ""
+}
+
+// anonymousMB is the process's resident memory without mapped files, in MB.
+func anonymousMB(b *testing.B, pid int) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Skipf("no memory figures on this system: %v", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(text)[0], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kb / 1024
+		}
+	}
+	b.Fatal("no RssAnon in the status of the process")
+	return 0
+}
