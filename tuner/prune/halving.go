@@ -214,6 +214,6 @@ func (h *halving) judge(n *climb) Verdict {
 	if better < room {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %g since step %d is worse than that of %d of the %d trials on the rung of step %d, of which %d go on",
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %.6g since step %d is worse than that of %d of the %d trials on the rung of step %d, of which %d go on",
 		h.metric.name, h.metric.flip(n.best), last.step, better, r.losses.len(), r.resource, room)}
 }

@@ -95,5 +95,5 @@ func (p *patience) judge(n *plateau) Verdict {
 	if last < p.warmup || last-n.step < p.steps {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("%s has not improved on %g since step %d, for %d steps", p.metric.name, p.metric.flip(n.best), n.step, last-n.step)}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s has not improved on %.6g since step %d, for %d steps", p.metric.name, p.metric.flip(n.best), n.step, last-n.step)}
 }

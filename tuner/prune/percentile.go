@@ -103,7 +103,7 @@ func (p *percentile) judge(n *progress) Verdict {
 	if !(n.best > cutoff) {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("the best %s so far, %g, is worse than %g, the percentile %g of %d completed trials at step %d",
+	return Verdict{Stop: true, Reason: fmt.Sprintf("the best %s so far, %.6g, is worse than %.6g, the percentile %g of %d completed trials at step %d",
 		p.metric.name, p.metric.flip(n.best), p.metric.flip(cutoff), 100*p.part, q.len(), n.step)}
 }
 

@@ -67,5 +67,5 @@ func (r *threshold) judge(n *breach) Verdict {
 	if !n.any {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %g at step %d is not from %g to %g", r.metric.name, n.value, n.step, r.lower, r.upper)}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %.6g at step %d is not from %.6g to %.6g", r.metric.name, n.value, n.step, r.lower, r.upper)}
 }
