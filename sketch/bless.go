@@ -18,7 +18,7 @@ import (
 // For a λ at which FALKON is to solve, a dictionary of a λ 100 times as large
 // serves well.
 type BLESS struct {
-	// Step is q > 1, the factor between the λ_h; 0 stands for 2. 4 is half as
+	// Step is q ≥ 1.01, the factor between the λ_h; 0 stands for 2. 4 is half as
 	// costly and hardly worse.
 	Step float64
 	// Uniform is q₁ > 0, the candidates per κ²/λ_h; 0 stands for 2.

@@ -15,7 +15,7 @@ import (
 // Cost, whatever n is: (q₂κ²/λ)·M evaluations, times M operations. At equal
 // size its scores vary less than those of BLESS.
 type BLESSR struct {
-	// Step is q > 1, the factor between the λ_h; 0 stands for 2.
+	// Step is q ≥ 1.01, the factor between the λ_h; 0 stands for 2.
 	Step float64
 	// Oversampling is q₂ > 0, the points per unit of effective dimension, and
 	// the candidates per κ²/λ_h; 0 stands for 3.

@@ -60,6 +60,14 @@ func checkPositive(what, parameter string, v float64) error {
 	return nil
 }
 
+// checkLambda refuses a λ for which λ or λn is not a positive number.
+func checkLambda(what string, lambda float64, n int) error {
+	if !isPositive(lambda) || !isPositive(Ridge(lambda, n)) {
+		return &ParameterError{What: what, Parameter: "Lambda", Value: lambda, Want: "> 0, and λn finite"}
+	}
+	return nil
+}
+
 // orDefault returns v, or def for the zero value, if that is at least min.
 func orDefault(what, parameter string, v, def, min float64) (float64, error) {
 	if v == 0 {

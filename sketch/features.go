@@ -80,6 +80,10 @@ func NewFeatures(spec FeatureSpec) (FeatureMap, error) {
 	return nil, &FeatureError{Map: spec.Family, Reason: "no such family"}
 }
 
+// maxElements bounds d·M, so that a spec read from a file cannot ask for more
+// memory than machines have.
+const maxElements = 1 << 31
+
 // target is the kernel of a map, taken apart: amplitude² times a base kernel of
 // x/ℓ.
 type target struct {
@@ -101,6 +105,9 @@ func newTarget(family Family, k kernel.Kernel, d, m int, seed uint64, families .
 	}
 	if m < 1 {
 		return t, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "≥ 1"}
+	}
+	if elements := float64(d) * float64(m); elements > maxElements {
+		return t, &ParameterError{What: string(family), Parameter: "Dim·Features", Value: elements, Want: fmt.Sprintf("≤ %d", maxElements)}
 	}
 	for t.base.Name == "scaled" && len(t.base.Parts) == 1 {
 		t.amplitude *= math.Sqrt(t.base.Params["factor"])

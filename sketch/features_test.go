@@ -320,7 +320,7 @@ func TestFeatureFaults(t *testing.T) {
 			t.Errorf("%s of %s: %v", c.family, c.kernel.Spec().Name, err)
 		}
 	}
-	for _, shape := range [][2]int{{0, 4}, {3, 0}, {3, 5}, {-1, 4}} {
+	for _, shape := range [][2]int{{0, 4}, {3, 0}, {3, 5}, {-1, 4}, {1 << 40, 1 << 40}, {3, 1 << 62}} {
 		if _, err := NewOrthogonal(k, shape[0], shape[1], 0); !errors.As(err, &parameter) {
 			t.Errorf("%v: %v", shape, err)
 		}

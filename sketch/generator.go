@@ -30,11 +30,11 @@ type Generator struct {
 // Errors: [*ParameterError], [*kernel.ShapeError], [*FactorizationError], those
 // of [kernel.Gramian].
 func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda float64, n int) (*Generator, error) {
-	if err := checkPositive("Generator", "Lambda", lambda); err != nil {
-		return nil, err
-	}
 	if n < 1 {
 		return nil, &ParameterError{What: "Generator", Parameter: "n", Value: float64(n), Want: "≥ 1"}
+	}
+	if err := checkLambda("Generator", lambda, n); err != nil {
+		return nil, err
 	}
 	g := &Generator{k: k, m: len(weights), ridge: Ridge(lambda, n)}
 	if points != nil && points.Len() != g.m || points == nil && g.m > 0 {

@@ -29,16 +29,17 @@ type pathSettings struct {
 	maxPoints          int
 }
 
+// leastStep keeps paths from having thousands of levels.
+const leastStep = 1.01
+
 // lambdaPath returns λ_1 > … > λ_H = λ with λ_h = λ_0(λ/λ_0)^{h/H},
 // H = ⌈log_q(λ_0/λ)⌉, at least λ itself.
 func lambdaPath(start, lambda, step float64) []float64 {
-	h := 1
-	if lambda < start {
-		h = max(1, int(math.Ceil(math.Log(start/lambda)/math.Log(step)-1e-9)))
-	}
+	length := math.Log(start) - math.Log(lambda) // λ_0/λ may overflow
+	h := max(1, int(math.Ceil(length/math.Log(step)-1e-9)))
 	out := make([]float64, h)
 	for i := range out {
-		out[i] = start * math.Pow(lambda/start, float64(i+1)/float64(h))
+		out[i] = start * math.Exp(-length*float64(i+1)/float64(h))
 	}
 	out[h-1] = lambda
 	return out
@@ -49,10 +50,7 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 	if err := checkSampling(what, k, src, lambda); err != nil {
 		return nil, 0, err
 	}
-	step, err := orDefault(what, "Step", s.step, defaultStep, 1)
-	if err == nil && step == 1 {
-		err = &ParameterError{What: what, Parameter: "Step", Value: 1, Want: "> 1"}
-	}
+	step, err := orDefault(what, "Step", s.step, defaultStep, leastStep)
 	if err != nil {
 		return nil, 0, err
 	}

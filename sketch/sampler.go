@@ -46,7 +46,7 @@ const (
 
 // checkSampling refuses what no sampler can work on.
 func checkSampling(what string, k kernel.Kernel, src kernel.Source, lambda float64) error {
-	if err := checkPositive(what, "Lambda", lambda); err != nil {
+	if err := checkLambda(what, lambda, max(src.Len(), 1)); err != nil {
 		return err
 	}
 	if src.Len() == 0 {

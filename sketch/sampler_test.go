@@ -99,6 +99,20 @@ func TestSamplersOnAnyData(t *testing.T) {
 	})
 }
 
+// At the ends of float64 there is a dictionary or an error, never a panic.
+func TestExtremeLambda(t *testing.T) {
+	x := normalPoints(seeded(t, 44), 30, 2)
+	for _, s := range everySampler(1) {
+		for _, lambda := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e300} {
+			checkDictionary(t, must(s.Sample(background, gaussian(1), kernel.FromRows(x), lambda, seeded(t, 45))), x, lambda)
+		}
+		var parameter *ParameterError
+		if _, err := s.Sample(background, gaussian(1), kernel.FromRows(x), math.MaxFloat64, seeded(t, 46)); !errors.As(err, &parameter) {
+			t.Errorf("%s: λn overflows, but %v", s.name, err)
+		}
+	}
+}
+
 // Samplers of a source in order read it as often as they say.
 func TestPasses(t *testing.T) {
 	x := normalPoints(seeded(t, 20), 3000, 2)
@@ -117,7 +131,7 @@ func TestPasses(t *testing.T) {
 // The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set
 // (for those by scores of a sample, to the accuracy of these).
 func TestWeightsCountTheRows(t *testing.T) {
-	const n, repeats = 300, 50
+	const n, repeats = 200, 40
 	x := normalPoints(seeded(t, 22), n, 2)
 	for _, s := range everySampler(1) {
 		var total, square float64
