@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// precision is one of the two element types.
+type precision struct {
+	bits  int // 32 or 64
+	size  int // bytes of an element
+	lanes int // elements of a 256-bit register
+}
+
+var (
+	f32 = precision{32, 4, 8}
+	f64 = precision{64, 8, 4}
+)
+
+func (p precision) typ() string { return fmt.Sprintf("float%d", p.bits) }
+
+// op is a packed instruction of the precision: op("VMUL") is VMULPS or VMULPD.
+func (p precision) op(stem string) string {
+	if p.bits == 32 {
+		return stem + "PS"
+	}
+	return stem + "PD"
+}
+
+// broadcast is the instruction that copies a scalar from memory to all lanes.
+func (p precision) broadcast() string {
+	if p.bits == 32 {
+		return "VBROADCASTSS"
+	}
+	return "VBROADCASTSD"
+}
+
+// integer is a packed integer instruction: integer("VPADD") is VPADDD or VPADDQ.
+func (p precision) integer(stem string) string {
+	if p.bits == 32 {
+		return stem + "D"
+	}
+	return stem + "Q"
+}
+
+// float returns the bits of v.
+func (p precision) float(v float64) uint64 {
+	if p.bits == 32 {
+		return uint64(math.Float32bits(float32(v)))
+	}
+	return math.Float64bits(v)
+}
+
+// file collects the assembly and the Go declarations.
+type file struct {
+	text, stubs, data strings.Builder
+	constants         map[string]bool
+}
+
+// function is one assembly function under construction.
+type function struct {
+	*file
+	p    precision
+	name string
+	args map[string]int // offset of each argument
+}
+
+// param is an argument, of type *T, T or int.
+type param struct{ name, typ string }
+
+// begin starts a function. Every type is 8 bytes, but for a float32, which must
+// come last. Types are "int", "*T" and "T".
+func (f *file) begin(p precision, stem, doc string, params ...param) *function {
+	fn := &function{file: f, p: p, name: fmt.Sprintf("%sF%d", stem, p.bits), args: map[string]int{}}
+	var decl []string
+	size := 0
+	for _, a := range params {
+		fn.args[a.name] = size
+		typ := strings.ReplaceAll(a.typ, "T", p.typ())
+		decl = append(decl, a.name+" "+typ)
+		if typ == "float32" {
+			size += 4
+		} else {
+			size += 8
+		}
+	}
+	fmt.Fprintf(&f.stubs, "\n// %s\n//\n//go:noescape\nfunc %s(%s)\n", doc, fn.name, strings.Join(decl, ", "))
+	fmt.Fprintf(&f.text, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", fn.name, strings.Join(decl, ", "), fn.name, size)
+	return fn
+}
+
+// end returns to Go with clean upper halves.
+func (f *function) end() {
+	f.i("VZEROUPPER")
+	f.i("RET")
+}
+
+// i writes one instruction, operands in Go's order: destination last.
+func (f *function) i(op string, operands ...any) {
+	s := make([]string, len(operands))
+	for i, o := range operands {
+		switch o := o.(type) {
+		case int:
+			s[i] = fmt.Sprintf("$%d", o)
+		default:
+			s[i] = fmt.Sprint(o)
+		}
+	}
+	fmt.Fprintf(&f.text, "\t%s %s\n", op, strings.Join(s, ", "))
+}
+
+// v writes a packed floating-point instruction: v("VMUL", …).
+func (f *function) v(stem string, operands ...any) { f.i(f.p.op(stem), operands...) }
+
+// move is an unaligned load or store.
+func (f *function) move(from, to any) { f.v("VMOVU", from, to) }
+
+// bcast copies a scalar from memory to all lanes.
+func (f *function) bcast(from, to any) { f.i(f.p.broadcast(), from, to) }
+
+// load reads an argument into a general register.
+func (f *function) load(arg, register string) {
+	f.i("MOVQ", fmt.Sprintf("%s+%d(FP)", arg, f.args[arg]), register)
+}
+
+// arg is an argument as a memory operand.
+func (f *function) arg(name string) string { return fmt.Sprintf("%s+%d(FP)", name, f.args[name]) }
+
+// label writes a label; its names are local to the function.
+func (f *function) label(name string) { fmt.Fprintf(&f.text, "%s:\n", name) }
+
+// constant is a memory operand with the scalar of the given bits.
+func (f *function) constant(bits uint64) string {
+	width := f.p.size
+	name := fmt.Sprintf("c%d_%0*x", f.p.bits, 2*width, bits)
+	if !f.constants[name] {
+		f.constants[name] = true
+		fmt.Fprintf(&f.data, "DATA %s<>+0(SB)/%d, $0x%0*x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, width, 2*width, bits, name, width)
+	}
+	return name + "<>(SB)"
+}
+
+// mem is a memory operand.
+func mem(base string, offset int) string { return fmt.Sprintf("%d(%s)", offset, base) }
+
+// y is a 256-bit register.
+func y(i int) string { return fmt.Sprintf("Y%d", i) }
+
+// zero clears registers from ≤ i < to.
+func (f *function) zero(from, to int) {
+	for i := from; i < to; i++ {
+		f.i("VXORPS", y(i), y(i), y(i))
+	}
+}

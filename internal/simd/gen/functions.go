@@ -1,0 +1,222 @@
+package main
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd/coef"
+)
+
+func (g *program) coef() coef.Set {
+	if g.p.bits == 32 {
+		return coef.F32
+	}
+	return coef.F64
+}
+
+// The low parts of constants that need more than a float64.
+const (
+	ln2High = 6.93147180369123816490e-01 // 32 bits, so that n·ln2High is exact
+	ln2Low  = 1.90821492927058770002e-10
+	halfPi1 = 1.57079632679489655800e+00 // halfPi1 + halfPi2 + halfPi3 = π/2
+	halfPi2 = 6.12323399573676603587e-17
+	halfPi3 = -1.49738490485916970e-33
+	rootTwo = math.Sqrt2 / 2
+)
+
+// onePlus returns 1 + r·c(r).
+func (g *program) onePlus(r value, c []float64) value {
+	return g.fma(g.poly(r, c), r, g.constant(1))
+}
+
+// reduce splits x into an integer n and r = x − n·ln 2. It returns r and n plus
+// the bias of the format, in the lowest bits.
+func (g *program) reduce(x value, bias float64) (r, n, bits value) {
+	m := g.constant(g.magic() + bias)
+	bits = g.fma(x, g.constant(math.Log2E), m)
+	n = g.sub(bits, m)
+	hi, lo := g.constant(ln2High), g.constant(ln2Low)
+	if g.p.bits == 32 {
+		h := float64(float32(math.Ln2))
+		hi, lo = g.constant(h), g.constant(math.Ln2-h)
+	}
+	return g.fnma(n, lo, g.fnma(n, hi, x)), n, bits
+}
+
+// decay is e^x for x ≤ 0, without the numbers below the smallest normal: from
+// there on it is 0.
+func (g *program) decay(x value) value {
+	x = g.max(x, g.constant(-g.bias()*math.Ln2)) // there 2^n has the bits of 0
+	r, _, bits := g.reduce(x, g.bias())
+	return g.mul(g.onePlus(r, g.coef().Exp), g.shl(bits, g.fraction()))
+}
+
+// scale returns p·2^n in two steps, so that neither factor leaves the range of
+// normal numbers and only the last product rounds.
+func (g *program) scale(p, n value) value {
+	m := g.constant(g.magic() + g.bias())
+	half := g.fma(n, g.constant(0.5), m)
+	rest := g.add(g.sub(n, g.sub(half, m)), m)
+	return g.mul(g.mul(p, g.shl(half, g.fraction())), g.shl(rest, g.fraction()))
+}
+
+// clamp keeps an exponent of two within what scale can do: from the upper end
+// on the result is +Inf, from the lower end on 0.
+func (g *program) clamp(x value, unit float64) value {
+	top := g.bias() + 3
+	bottom := -g.bias() - float64(g.fraction()) - 3
+	return g.max(g.min(x, g.constant(top*unit)), g.constant(bottom*unit))
+}
+
+func exp(g *program, x value) value {
+	r, n, _ := g.reduce(g.clamp(x, math.Ln2), 0)
+	return g.scale(g.onePlus(r, g.coef().Exp), n)
+}
+
+func exp2(g *program, x value) value {
+	x = g.clamp(x, 1)
+	n := g.round(x)
+	return g.scale(g.onePlus(g.sub(x, n), g.coef().Exp2), n)
+}
+
+// decay2 is 2^min(x, 0), like decay.
+func decay2(g *program, x value) value {
+	x = g.max(g.min(x, g.constant(0)), g.constant(-g.bias()))
+	m := g.constant(g.magic() + g.bias())
+	bits := g.add(x, m)
+	f := g.sub(x, g.sub(bits, m))
+	return g.mul(g.onePlus(f, g.coef().Exp2), g.shl(bits, g.fraction()))
+}
+
+// expScaled is e^min(par0·x, 0): Gaussian, Laplace, Hamming.
+func expScaled(g *program, x value) value {
+	return g.decay(g.min(g.mul(x, g.param(0)), g.constant(0)))
+}
+
+// root is √(par0·x), at least 0, and at most where e^−a is 0 anyway, so that a
+// polynomial in it stays finite.
+func root(g *program, x value) value {
+	return g.min(g.sqrt(g.max(g.mul(x, g.param(0)), g.constant(0))), g.constant(g.bias()))
+}
+
+func (g *program) negate(x value) value { return g.xor(x, g.raw(1<<(g.p.bits-1))) }
+
+func matern12(g *program, x value) value { return g.decay(g.negate(root(g, x))) }
+
+func matern32(g *program, x value) value {
+	a := root(g, x)
+	e := g.decay(g.negate(a))
+	return g.fma(a, e, e)
+}
+
+func matern52(g *program, x value) value {
+	a := root(g, x)
+	e := g.decay(g.negate(a))
+	q := g.fma(g.fma(a, g.constant(1./3), g.constant(1)), a, g.constant(1))
+	return g.mul(q, e)
+}
+
+// log1p is log(1 + u) for u ≥ 0, with the rounding of 1 + u made good.
+func (g *program) log1p(u value) value {
+	one := g.constant(1)
+	v := g.add(u, one)
+	lost := g.div(g.sub(u, g.sub(v, one)), v)
+	// v = m·2^e with √½ ≤ m < √2.
+	low := g.p.float(rootTwo)
+	shifted := g.iadd(v, g.raw(g.p.float(1)-low))
+	big := math.Ldexp(1, g.fraction())
+	e := g.sub(g.or(g.shr(shifted, g.fraction()), g.raw(g.p.float(big))), g.constant(big+g.bias()))
+	m := g.iadd(g.and(shifted, g.raw(uint64(1)<<g.fraction()-1)), g.raw(low))
+	s := g.div(g.sub(m, one), g.add(m, one))
+	z := g.mul(s, s)
+	l := g.fma(g.mul(s, z), g.poly(z, g.coef().Log), g.add(s, s))
+	return g.fma(e, g.constant(math.Ln2), g.add(l, lost))
+}
+
+// rationalQuadratic is (1 + par0·x)^par1 for a negative par1.
+func rationalQuadratic(g *program, x value) value {
+	u := g.max(g.mul(x, g.param(0)), g.constant(0))
+	largest := math.MaxFloat64
+	if g.p.bits == 32 {
+		largest = math.MaxFloat32
+	}
+	k := g.decay(g.mul(g.log1p(g.min(u, g.constant(largest))), g.param(1)))
+	return g.and(k, g.compare(notEqual, u, g.constant(math.Inf(1))))
+}
+
+// power is (par0·x + par1)^p for p < 128: bit i of p is set where parameter 2+i
+// has all bits set.
+func power(g *program, x value) value {
+	one := g.constant(1)
+	b := affine(g, x)
+	out := g.choose(g.param(2), b, one)
+	for i := 1; i < 7; i++ {
+		b = g.mul(b, b)
+		out = g.mul(out, g.choose(g.param(2+i), b, one))
+	}
+	return out
+}
+
+func affine(g *program, x value) value { return g.fma(x, g.param(0), g.param(1)) }
+
+// arcCosine is (sin θ + (π − θ) cos θ)/π of x = cos θ.
+func arcCosine(g *program, x value) value {
+	one, half := g.constant(1), g.constant(0.5)
+	x = g.max(g.min(x, one), g.constant(-1))
+	// acos |x| = 2 asin √((1 − |x|)/2) near 1, π/2 − asin |x| elsewhere.
+	a := g.abs(x)
+	near := g.compare(less, half, a)
+	z := g.choose(near, g.mul(g.sub(one, a), half), g.mul(a, a))
+	t := g.choose(near, g.sqrt(z), a)
+	t = g.fma(g.mul(g.poly(z, g.coef().Asin), z), t, t)
+	angle := g.choose(near, g.add(t, t), g.sub(g.constant(math.Pi/2), t))
+	rest := g.choose(g.compare(less, x, g.constant(0)), angle, g.sub(g.constant(math.Pi), angle))
+	sin := g.sqrt(g.mul(g.sub(one, x), g.add(one, x)))
+	return g.mul(g.fma(rest, x, sin), g.constant(1/math.Pi))
+}
+
+// cosTurns is cos 2πx. Whole turns and the distance to the nearest zero are
+// exact, so that the result is right however large x is.
+func cosTurns(g *program, x value) value {
+	f := g.sub(x, g.round(x))
+	d := g.sub(g.constant(0.25), g.abs(f))
+	return g.mul(g.poly(g.mul(d, d), g.coef().SinTurn), d)
+}
+
+// cos is the cosine for moderate |x|: x = nπ/2 + r, so that it is ±cos r for
+// even n and ±sin r for odd n.
+func cos(g *program, x value) value {
+	m := g.constant(g.magic())
+	bits := g.fma(x, g.constant(2/math.Pi), m)
+	n := g.sub(bits, m)
+	r := x
+	for _, part := range g.split(halfPi1, halfPi2, halfPi3) {
+		r = g.fnma(n, part, r)
+	}
+	top := g.p.bits - 1
+	// The sign changes with n = 1, 2: bit 1 of n + 1.
+	sign := g.and(g.shl(g.iadd(bits, g.raw(1)), top-1), g.raw(1<<top))
+	z := g.mul(r, r)
+	c := g.fma(g.fma(g.poly(z, g.coef().Cos), z, g.constant(-0.5)), z, g.constant(1))
+	s := g.fma(g.mul(g.poly(z, g.coef().Sin), z), r, r)
+	return g.xor(g.choose(g.shl(bits, top), s, c), sign)
+}
+
+// functions are the element-wise functions in the order of simd.Func.
+var functions = []struct {
+	name, doc string
+	body      func(g *program, x value) value
+}{
+	{"affine", "par0·x + par1", affine},
+	{"expScaled", "e^min(par0·x, 0), 0 below the normal numbers", expScaled},
+	{"decay2", "2^min(x, 0), 0 below the normal numbers", decay2},
+	{"matern12", "e^−a, a = √(par0·x)", matern12},
+	{"matern32", "(1 + a) e^−a, a = √(par0·x)", matern32},
+	{"matern52", "(1 + a + a²/3) e^−a, a = √(par0·x)", matern52},
+	{"rationalQuadratic", "(1 + par0·x)^par1", rationalQuadratic},
+	{"power", "(par0·x + par1)^p, p in the masks from par2 on", power},
+	{"arcCosine", "(sin θ + (π − θ) cos θ)/π, cos θ = x", arcCosine},
+	{"cosTurns", "cos 2πx", cosTurns},
+	{"exp", "e^x", exp},
+	{"exp2", "2^x", exp2},
+	{"cos", "cos x for moderate |x|", cos},
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGeneratedIsCurrent generates the assembly anew and compares it with what
+// is checked in.
+func TestGeneratedIsCurrent(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"avx2_amd64.s", "avx2_amd64.go"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not what the generator writes: run go generate ./internal/simd", name)
+		}
+	}
+}
+
+// TestConventions reads the assembly for what the processor would punish
+// silently: instructions without the VEX prefix, and upper halves left dirty.
+func TestConventions(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "avx2_amd64.s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	integer := "MOVQ ADDQ IMULQ SHRQ ANDQ DECQ INCQ CMPQ TESTQ XORQ LEAQ JZ JNZ JLT JGE JLS RET PREFETCHT0"
+	last := ""
+	for _, line := range strings.Split(string(text), "\n") {
+		if !strings.HasPrefix(line, "\t") {
+			continue
+		}
+		op := strings.Fields(line)[0]
+		if op[0] != 'V' && !strings.Contains(integer, op) {
+			t.Errorf("instruction without VEX: %s", line)
+		}
+		if strings.Contains(line, "R14") || strings.Contains(line, "R15") {
+			t.Errorf("register of the Go runtime: %s", line)
+		}
+		if op == "RET" && last != "VZEROUPPER" {
+			t.Errorf("RET after %s", last)
+		}
+		last = op
+	}
+}
+
+// TestAllocate checks on a small program that no value is overwritten while it
+// is still needed.
+func TestAllocate(t *testing.T) {
+	for _, p := range []precision{f32, f64} {
+		for _, f := range functions {
+			g := &program{p: p}
+			result := f.body(g, g.add1(node{op: "x"}))
+			a := g.allocate(result)
+			holder := map[int]int{} // slot → value in it
+			for i, n := range g.nodes {
+				for _, arg := range n.args {
+					if !g.nodes[arg].inMemory() && holder[a.slot[arg]] != int(arg) {
+						t.Fatalf("%s: value %d is gone when %d needs it", f.name, arg, i)
+					}
+				}
+				if a.slot[i] >= 0 {
+					holder[a.slot[i]] = i
+				}
+			}
+			if holder[a.slot[result]] != int(result) {
+				t.Fatalf("%s: the result is gone", f.name)
+			}
+		}
+	}
+}

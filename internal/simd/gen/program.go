@@ -1,0 +1,381 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// A program is an element-wise function in static single assignment: what to do
+// with one vector, without a word on registers. The emitter applies it to
+// several vectors at once, instruction by instruction, to hide latencies.
+type program struct {
+	p     precision
+	nodes []node
+}
+
+// value is the index of the node that computes it.
+type value int
+
+// node is one operation.
+type node struct {
+	op   string // "x", "const", "param", or an instruction of emit
+	args []value
+	imm  int    // shift count, comparison, rounding, parameter number
+	bits uint64 // of a constant
+}
+
+func (g *program) add1(n node) value {
+	g.nodes = append(g.nodes, n)
+	return value(len(g.nodes) - 1)
+}
+
+func (g *program) constant(v float64) value { return g.raw(g.p.float(v)) }
+
+// raw is a constant given by its bits.
+func (g *program) raw(bits uint64) value {
+	for i, n := range g.nodes {
+		if n.op == "const" && n.bits == bits {
+			return value(i)
+		}
+	}
+	return g.add1(node{op: "const", bits: bits})
+}
+
+// param is the i-th of the numbers that the caller passes along.
+func (g *program) param(i int) value { return g.add1(node{op: "param", imm: i}) }
+
+func (g *program) add(a, b value) value { return g.add1(node{op: "VADD", args: []value{a, b}}) }
+func (g *program) sub(a, b value) value { return g.add1(node{op: "VSUB", args: []value{a, b}}) }
+func (g *program) mul(a, b value) value { return g.add1(node{op: "VMUL", args: []value{a, b}}) }
+func (g *program) div(a, b value) value { return g.add1(node{op: "VDIV", args: []value{a, b}}) }
+func (g *program) sqrt(a value) value   { return g.add1(node{op: "VSQRT", args: []value{a}}) }
+func (g *program) round(a value) value  { return g.add1(node{op: "VROUND", args: []value{a}}) }
+
+// max and min return a if either is NaN.
+func (g *program) max(a, b value) value { return g.add1(node{op: "VMAX", args: []value{a, b}}) }
+func (g *program) min(a, b value) value { return g.add1(node{op: "VMIN", args: []value{a, b}}) }
+
+// fma is a·b + c, fnma is c − a·b, both with one rounding.
+func (g *program) fma(a, b, c value) value {
+	return g.add1(node{op: "VFMADD", args: []value{a, b, c}})
+}
+func (g *program) fnma(a, b, c value) value {
+	return g.add1(node{op: "VFNMADD", args: []value{a, b, c}})
+}
+
+// Bit operations.
+func (g *program) and(a, b value) value { return g.add1(node{op: "VAND", args: []value{a, b}}) }
+func (g *program) or(a, b value) value  { return g.add1(node{op: "VOR", args: []value{a, b}}) }
+func (g *program) xor(a, b value) value { return g.add1(node{op: "VXOR", args: []value{a, b}}) }
+
+// Integer operations on the bits.
+func (g *program) iadd(a, b value) value { return g.add1(node{op: "VPADD", args: []value{a, b}}) }
+func (g *program) shl(a value, n int) value {
+	return g.add1(node{op: "VPSLL", args: []value{a}, imm: n})
+}
+func (g *program) shr(a value, n int) value {
+	return g.add1(node{op: "VPSRL", args: []value{a}, imm: n})
+}
+
+// Predicates of compare.
+const (
+	less     = 17 // ordered, quiet
+	notEqual = 4  // unordered, quiet
+)
+
+// compare yields all ones where a ? b holds.
+func (g *program) compare(predicate int, a, b value) value {
+	return g.add1(node{op: "VCMP", args: []value{a, b}, imm: predicate})
+}
+
+// choose is a where the mask is set, else b.
+func (g *program) choose(mask, a, b value) value {
+	return g.add1(node{op: "VBLENDV", args: []value{mask, a, b}})
+}
+
+// poly is Horner's scheme, coefficients lowest power first.
+func (g *program) poly(x value, c []float64) value {
+	s := g.constant(c[len(c)-1])
+	for i := len(c) - 2; i >= 0; i-- {
+		s = g.fma(s, x, g.constant(c[i]))
+	}
+	return s
+}
+
+// inMemory tells that a value is a constant of the function, read when needed.
+func (n node) inMemory() bool { return n.op == "const" || n.op == "param" }
+
+// allocation says in which slot each value lives. A slot is one register for
+// each vector of the batch.
+type allocation struct {
+	slot  []int
+	dies  []int // last node that uses the value
+	slots int
+}
+
+// allocate is a linear scan. A result may take the slot of an operand that dies
+// with it; a fused multiply-add must, as one of its operands is overwritten.
+func (g *program) allocate(result value) allocation {
+	a := allocation{slot: make([]int, len(g.nodes)), dies: make([]int, len(g.nodes))}
+	for i, n := range g.nodes {
+		a.slot[i] = -1
+		for _, arg := range n.args {
+			a.dies[arg] = i
+		}
+	}
+	a.dies[result] = len(g.nodes)
+	var free []int
+	for i, n := range g.nodes {
+		if n.inMemory() || a.dies[i] == 0 {
+			continue
+		}
+		for k, arg := range n.args {
+			if !g.nodes[arg].inMemory() && a.dies[arg] == i && firstIndex(n.args, arg) == k {
+				free = append(free, a.slot[arg])
+			}
+		}
+		if len(free) == 0 {
+			free = append(free, a.slots)
+			a.slots++
+		}
+		a.slot[i] = free[len(free)-1]
+		free = free[:len(free)-1]
+	}
+	return a
+}
+
+func firstIndex(s []value, v value) int {
+	for i, w := range s {
+		if w == v {
+			return i
+		}
+	}
+	return -1
+}
+
+// emitter applies a program to a batch of vectors.
+type emitter struct {
+	*function
+	g      *program
+	a      allocation
+	batch  int
+	cached []value // which constant each of the last registers holds
+	next   int
+}
+
+// scratch is the number of registers for constants and copies.
+const scratch = 2
+
+// vectorFunction emits func(x *T, n int, par *T): the program in place on n > 0
+// tiles of 12 vectors at x.
+func (f *file) vectorFunction(p precision, stem, doc string, body func(g *program, x value) value) {
+	g := &program{p: p}
+	x := g.add1(node{op: "x"})
+	result := body(g, x)
+	fn := f.begin(p, stem, doc, param{"x", "*T"}, param{"n", "int"}, param{"par", "*T"})
+	e := emitter{function: fn, g: g, a: g.allocate(result)}
+	for _, b := range []int{6, 4, 3, 2, 1} {
+		if b*e.a.slots+scratch <= 16 {
+			e.batch = b
+			break
+		}
+	}
+	if e.batch == 0 {
+		panic(fmt.Sprintf("%s: %d values alive at once", fn.name, e.a.slots))
+	}
+	e.cached = make([]value, min(4, 16-e.batch*e.a.slots))
+	fn.load("x", "DI")
+	fn.load("n", "CX")
+	fn.load("par", "SI")
+	fn.i("IMULQ", 12/e.batch, "CX")
+	fn.label("loop")
+	for i := range e.cached {
+		e.cached[i] = -1
+	}
+	for i, n := range g.nodes {
+		if !n.inMemory() && e.a.slot[i] >= 0 {
+			e.node(value(i), n)
+		}
+	}
+	for k := range e.batch {
+		fn.move(e.register(result, k), mem("DI", 32*k))
+	}
+	fn.i("ADDQ", 32*e.batch, "DI")
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "loop")
+	fn.end()
+}
+
+// register holds value v of vector k of the batch.
+func (e *emitter) register(v value, k int) string { return y(e.a.slot[v]*e.batch + k) }
+
+// source is the memory operand of a constant or parameter.
+func (e *emitter) source(v value) string {
+	if n := e.g.nodes[v]; n.op == "param" {
+		return mem("SI", n.imm*e.p.size)
+	}
+	return e.constant(e.g.nodes[v].bits)
+}
+
+// fetch returns a register with constant v, from the last registers of all.
+func (e *emitter) fetch(v value, not ...int) int {
+	for i, c := range e.cached {
+		if c == v {
+			return 15 - i
+		}
+	}
+	i := e.next % len(e.cached)
+	for len(not) > 0 && 15-i == not[0] {
+		e.next++
+		i = e.next % len(e.cached)
+	}
+	e.next++
+	e.cached[i] = v
+	e.bcast(e.source(v), y(15-i))
+	return 15 - i
+}
+
+// node emits one operation for all vectors of the batch.
+func (e *emitter) node(v value, n node) {
+	if n.op == "x" {
+		for k := range e.batch {
+			e.move(mem("DI", 32*k), e.register(v, k))
+		}
+		return
+	}
+	if n.op == "VFMADD" || n.op == "VFNMADD" {
+		e.fused(v, n)
+		return
+	}
+	fixed := map[value]int{}
+	var taken []int
+	for _, a := range n.args {
+		if _, ok := fixed[a]; e.g.nodes[a].inMemory() && !ok {
+			fixed[a] = e.fetch(a, taken...)
+			taken = append(taken, fixed[a])
+		}
+	}
+	for k := range e.batch {
+		arg := func(i int) string {
+			if r, ok := fixed[n.args[i]]; ok {
+				return y(r)
+			}
+			return e.register(n.args[i], k)
+		}
+		dst := e.register(v, k)
+		switch n.op {
+		case "VSQRT":
+			e.v(n.op, arg(0), dst)
+		case "VROUND":
+			e.v(n.op, 8, arg(0), dst) // to nearest, no exception
+		case "VPSLL", "VPSRL":
+			e.i(e.p.integer(n.op), n.imm, arg(0), dst)
+		case "VPADD":
+			e.i(e.p.integer(n.op), arg(1), arg(0), dst)
+		case "VMAX", "VMIN":
+			e.v(n.op, arg(0), arg(1), dst) // the first operand wins over NaN
+		case "VCMP":
+			e.v(n.op, n.imm, arg(1), arg(0), dst)
+		case "VBLENDV":
+			e.v(n.op, arg(0), arg(1), arg(2), dst)
+		default:
+			e.v(n.op, arg(1), arg(0), dst)
+		}
+	}
+}
+
+// fused emits a·b + c or c − a·b into an operand that dies, or a copy of one.
+func (e *emitter) fused(v value, n node) {
+	a, b, c := n.args[0], n.args[1], n.args[2]
+	in := func(w value) bool { return e.g.nodes[w].inMemory() }
+	same := func(w value) bool { return !in(w) && e.a.slot[w] == e.a.slot[v] }
+	if same(b) || !same(a) && in(a) && !in(b) && in(c) {
+		a, b = b, a
+	}
+	reg := func(w value, fixed, k int) string {
+		if in(w) {
+			return y(fixed)
+		}
+		return e.register(w, k)
+	}
+	switch {
+	case same(a): // a = b·a + c
+		fb, fc := -1, -1
+		if in(b) {
+			fb = e.fetch(b)
+		}
+		if in(c) {
+			fc = e.fetch(c, fb)
+		}
+		for k := range e.batch {
+			e.v(n.op+"213", reg(c, fc, k), reg(b, fb, k), e.register(v, k))
+		}
+	default: // the slot of v holds c, or is free for a copy of it
+		fa, fb := -1, -1
+		if in(a) {
+			fa = e.fetch(a)
+		}
+		if in(b) {
+			fb = e.fetch(b, fa)
+		}
+		if !same(c) {
+			for k := range e.batch {
+				if in(c) {
+					e.bcast(e.source(c), e.register(v, k))
+				} else {
+					e.i("VMOVAPS", e.register(c, k), e.register(v, k))
+				}
+			}
+		}
+		for k := range e.batch {
+			e.v(n.op+"231", reg(b, fb, k), reg(a, fa, k), e.register(v, k))
+		}
+	}
+}
+
+// Numbers that depend on the precision.
+
+// magic is 1.5·2^m with m the bits of the fraction: adding it rounds to the
+// nearest integer, which then stands in the lowest bits.
+func (g *program) magic() float64 {
+	if g.p.bits == 32 {
+		return 1.5 * (1 << 23)
+	}
+	return 1.5 * (1 << 52)
+}
+
+// fraction and bias describe the format.
+func (g *program) fraction() int {
+	if g.p.bits == 32 {
+		return 23
+	}
+	return 52
+}
+
+func (g *program) bias() float64 {
+	if g.p.bits == 32 {
+		return 127
+	}
+	return 1023
+}
+
+// split returns v as a sum of n numbers of the precision, but for the last all
+// exact; the error is that of the last.
+func (g *program) split(v float64, low ...float64) []value {
+	if g.p.bits == 64 {
+		out := []value{g.constant(v)}
+		for _, l := range low {
+			out = append(out, g.constant(l))
+		}
+		return out
+	}
+	hi := float64(float32(v))
+	mid := float64(float32(v - hi))
+	rest := v - hi - mid
+	if len(low) > 0 {
+		rest += low[0]
+	}
+	return []value{g.constant(hi), g.constant(mid), g.constant(rest)}
+}
+
+func (g *program) abs(x value) value { return g.and(x, g.raw(math.MaxUint64>>1>>(64-g.p.bits))) }

@@ -1,0 +1,266 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The conformance suite: what a kernel of any path writes is compared with what
+// the portable one writes, over all of the memory around it.
+
+// arena is memory for one operand between guards that must not change.
+type arena[T Float] struct{ all, in []T }
+
+const guard = 32
+
+func newArena[T Float](rng *rand.Rand, n int, hostile bool) arena[T] {
+	a := arena[T]{all: make([]T, n+2*guard)}
+	for i := range a.all {
+		a.all[i] = T(rng.NormFloat64())
+		if hostile && rng.IntN(20) == 0 {
+			// Nothing whose square overflows: fused, it would not.
+			special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1e-310, 1e15}
+			a.all[i] = T(special[rng.IntN(len(special))])
+		}
+	}
+	a.in = a.all[guard : guard+n]
+	return a
+}
+
+// p is the operand as a kernel takes it.
+func (a arena[T]) p() *T { return &a.all[guard] }
+
+func (a arena[T]) clone() arena[T] {
+	all := append([]T(nil), a.all...)
+	return arena[T]{all, all[guard : len(all)-guard]}
+}
+
+// same fails unless got is want up to tol, relative to scale, and NaN and
+// infinite where want is.
+func same[T Float](t *testing.T, what string, got, want []T, tol, scale float64) {
+	t.Helper()
+	for i, w := range want {
+		g := got[i]
+		if g == w || g != g && w != w {
+			continue
+		}
+		if d := math.Abs(float64(g) - float64(w)); !(d <= tol*scale*max(1, math.Abs(float64(w)))) || math.IsInf(float64(w), 0) {
+			t.Fatalf("%s: element %d of %d is %g, want %g", what, i-guard, len(want)-2*guard, g, w)
+		}
+	}
+}
+
+func epsilon[T Float]() float64 {
+	if Size[T]() == 4 {
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+func TestKernels(t *testing.T) {
+	onPaths(t, testKernels[float64])
+	onPaths(t, testKernels[float32])
+}
+
+func testKernels[T Float](t *testing.T, k *Kernels[T]) {
+	want := portable[T]()
+	rng := rand.New(rand.NewPCG(5, uint64(Size[T]())))
+	nr, eps := Columns[T](), epsilon[T]()
+	depths := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 33, 90, 300}
+	for _, depth := range depths {
+		for _, n := range []int{1, 2, 3, 5} {
+			for _, hostile := range []bool{false, true} {
+				name := fmt.Sprintf("k=%d n=%d hostile=%v", depth, n, hostile)
+				scale := 30 * float64(depth+2)
+				operand := func(n int) arena[T] { return newArena[T](rng, n, hostile) }
+				a, b := operand((depth+Rows)*Rows), operand(n*depth*nr)
+				ha, hb := operand(Rows), operand(n*nr)
+				for s := range want.Tile {
+					out := operand(n * Rows * nr)
+					ref := out.clone()
+					k.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), n)
+					want.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), ref.p(), n)
+					same(t, fmt.Sprint("tile ", s, " ", name), out.all, ref.all, eps, scale)
+				}
+				panel := operand(n * Rows * nr)
+				u, v, w := operand(Rows*nr/2), operand(n*nr), operand(n*nr)
+				lanes, sums := u.clone(), u.clone()
+				k.Multiply(panel.p(), v.p(), lanes.p(), n)
+				want.Multiply(panel.p(), v.p(), sums.p(), n)
+				same(t, "multiply "+name, addLanes(lanes), addLanes(sums), eps, 30*float64(n*nr))
+				ref := w.clone()
+				k.MultiplyT(panel.p(), ha.p(), w.p(), n)
+				want.MultiplyT(panel.p(), ha.p(), ref.p(), n)
+				same(t, "multiplyT "+name, w.all, ref.all, eps, 60)
+
+				ldc := nr + n - 1
+				c := operand(Rows * ldc)
+				ref = c.clone()
+				k.Gemm(depth, a.p(), b.p(), c.p(), ldc, -0.75)
+				want.Gemm(depth, a.p(), b.p(), ref.p(), ldc, -0.75)
+				same(t, "gemm "+name, c.all, ref.all, eps, scale)
+
+				ld, step := 4*n+depth%5, 4+depth%3
+				src, dst := operand(3*ld+4*n), operand(4*n*step)
+				ref = dst.clone()
+				k.Transpose(dst.p(), step, src.p(), ld, n)
+				want.Transpose(ref.p(), step, src.p(), ld, n)
+				same(t, "transpose "+name, dst.all, ref.all, 0, 0)
+			}
+		}
+	}
+	for _, n := range []int{1, 2, 7} {
+		x, sums := newArena[T](rng, 16*n, true), newArena[float64](rng, 16*n, false)
+		xr, ref := x.clone(), sums.clone()
+		k.Drain(sums.p(), x.p(), n)
+		want.Drain(ref.p(), xr.p(), n)
+		same(t, "drain", sums.all, ref.all, 0, 0)
+		same(t, "drained", x.all, xr.all, 0, 0)
+	}
+}
+
+// addLanes finishes the sums of Multiply, and leaves the guards.
+func addLanes[T Float](u arena[T]) []T {
+	out := append([]T(nil), u.all...)
+	n := len(u.in) / Rows
+	for r := range Rows {
+		s := T(0)
+		for i := range n {
+			s += u.in[r*n+i]
+			out[guard+r*n+i] = 0
+		}
+		out[guard+r*n] = s
+	}
+	return out
+}
+
+func TestTrsmKernel(t *testing.T) {
+	onPaths(t, testTrsmKernel[float64])
+	onPaths(t, testTrsmKernel[float32])
+}
+
+func testTrsmKernel[T Float](t *testing.T, k *Kernels[T]) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	nr := Columns[T]()
+	for _, depth := range []int{0, 1, 3, 4, 6, 12, 96} {
+		a := newArena[T](rng, (depth+Rows)*Rows, false)
+		for i := range a.in[depth*Rows:] { // a mild triangle
+			a.in[depth*Rows+i] *= 0.3
+		}
+		b, c := newArena[T](rng, depth*nr, false), newArena[T](rng, Rows*nr, false)
+		ref := c.clone()
+		k.Trsm(depth, a.p(), b.p(), c.p())
+		portable[T]().Trsm(depth, a.p(), b.p(), ref.p())
+		same(t, fmt.Sprint("trsm k=", depth), c.all, ref.all, epsilon[T](), 30*float64(depth+Rows))
+	}
+}
+
+func TestCholeskyKernel(t *testing.T) {
+	onPaths(t, testCholeskyKernel[float64])
+	onPaths(t, testCholeskyKernel[float32])
+}
+
+func testCholeskyKernel[T Float](t *testing.T, k *Kernels[T]) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, bad := range []int{Leaf, 0, 1, 7, 8, 17, 31} { // the pivot that fails
+		for _, pivot := range []float64{-1, 0, math.NaN()} {
+			u := newArena[T](rng, Leaf*Leaf, false)
+			a := make([]float64, Leaf*Leaf)
+			g := make([]float64, Leaf*Leaf)
+			for i := range g {
+				g[i] = rng.NormFloat64()
+			}
+			for i := range Leaf {
+				for j := range Leaf {
+					s := 0.0
+					for l := range Leaf {
+						s += g[i*Leaf+l] * g[j*Leaf+l]
+					}
+					if i == j {
+						s += 10
+					}
+					if bad < Leaf && (i == bad || j == bad) {
+						s = 0
+						if i == j {
+							s = pivot
+						}
+					}
+					a[i*Leaf+j] = s
+					u.in[i*Leaf+j] = T(s)
+				}
+			}
+			before := u.clone()
+			ok := -1
+			k.Cholesky(u.p(), &ok)
+			if ok != bad {
+				t.Fatalf("%d pivots, want %d", ok, bad)
+			}
+			same(t, "guard", u.all[:guard], before.all[:guard], 0, 0)
+			same(t, "guard", u.all[len(u.all)-guard:], before.all[len(u.all)-guard:], 0, 0)
+			for i := range ok {
+				for j := i; j < ok; j++ {
+					s := 0.0
+					for l := range i + 1 {
+						s += float64(u.in[l*Leaf+i]) * float64(u.in[l*Leaf+j])
+					}
+					if math.Abs(s-a[i*Leaf+j]) > 200*epsilon[T]()*math.Sqrt(a[i*Leaf+i]*a[j*Leaf+j]) {
+						t.Fatalf("UᵀU differs at %d, %d: %g, want %g", i, j, s, a[i*Leaf+j])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestApplyPlaces tells that the result for an element does not depend on where
+// it stands, and that nothing else is touched.
+func TestApplyPlaces(t *testing.T) {
+	onPaths(t, testApplyPlaces[float64])
+	onPaths(t, testApplyPlaces[float32])
+}
+
+func testApplyPlaces[T Float](t *testing.T, k *Kernels[T]) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for f := range functions {
+		par := Params[T]{0.3, -1.5}
+		par.SetPower(5)
+		for _, n := range []int{0, 1, 5, 47, 48, 95, 96, 97, 300} {
+			x := newArena[T](rng, n, true)
+			y := x.clone()
+			k.Apply(f, y.in, &par)
+			for i := range x.in {
+				one := []T{x.in[i]}
+				k.Apply(f, one, &par)
+				x.in[i] = one[0]
+			}
+			same(t, fmt.Sprint("function ", f), y.all, x.all, 0, 0)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all := Paths[float64]()
+	if all[len(all)-1].Path != "portable" {
+		t.Fatal("the portable path must come last")
+	}
+	for _, k := range all {
+		t.Setenv("BKB_SIMD", k.Path)
+		if got := choose(all); got != k {
+			t.Errorf("BKB_SIMD=%s chose %s", k.Path, got.Path)
+		}
+	}
+	t.Setenv("BKB_SIMD", "")
+	if choose(all) != all[0] {
+		t.Error("the default is not the first")
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	x := make([]float32, 1000)
+	par := &Params[float32]{-1}
+	if n := testing.AllocsPerRun(100, func() { Apply(ExpScaled, x, par); Exp(x); Cos(x) }); n > 0.5 {
+		t.Errorf("%v allocations", n)
+	}
+}

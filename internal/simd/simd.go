@@ -1,0 +1,274 @@
+package simd
+
+import (
+	"math"
+	"os"
+	"sync"
+	"unsafe"
+)
+
+//go:generate go run ./gen
+
+// Float is the element type of panels.
+type Float interface{ float32 | float64 }
+
+// Rows is the number of rows of a tile and of a row panel.
+const Rows = 6
+
+// Columns is the number of columns of a tile and of a column panel: 16 for
+// float32, 8 for float64, 64 bytes either way.
+func Columns[T Float]() int { return 64 / Size[T]() }
+
+// Size is the number of bytes of an element.
+func Size[T Float]() int {
+	var z T
+	return int(unsafe.Sizeof(z))
+}
+
+// TileSize is the number of elements of a tile.
+func TileSize[T Float]() int { return Rows * Columns[T]() }
+
+// Leaf is the order of the matrices that [Kernels].Cholesky factors.
+const Leaf = 32
+
+// Statistic is the number that a tile takes of a pair of vectors.
+type Statistic int
+
+// The statistics, sums over the coordinates.
+const (
+	Dot        Statistic = iota // Σ a·b
+	Squared                     // Σ (a − b)²
+	Manhattan                   // Σ |a − b|
+	Mismatches                  // Σ [a ≠ b]
+	statistics
+)
+
+// Func is a function that is applied to every element of a panel. p stands for
+// the Params that come with it.
+type Func int
+
+// The functions, with their largest errors in units in the last place of the
+// result (see TestUlp). Where only an argument a of e^−a is rounded before, that
+// adds up to a further ulp for each unit of a.
+const (
+	// Affine is p0·x + p1.
+	Affine Func = iota
+	// ExpScaled is e^min(p0·x, 0), and 0 below the normal numbers. 1.2 ulp
+	// beside the rounding of p0·x.
+	ExpScaled
+	// Decay2 is 2^min(x, 0), and 0 below the normal numbers: 1.2 ulp.
+	Decay2
+	// Matern12 is e^−a, a = √max(p0·x, 0).
+	Matern12
+	// Matern32 is (1 + a)·e^−a with the same a.
+	Matern32
+	// Matern52 is (1 + a + a²/3)·e^−a with the same a.
+	Matern52
+	// RationalQuadratic is (1 + max(p0·x, 0))^p1 for p1 < 0.
+	RationalQuadratic
+	// Power is (p0·x + p1)^n for 0 ≤ n < 128; see [Params.SetPower].
+	Power
+	// ArcCosine is (sin θ + (π − θ) cos θ)/π for cos θ = x, with x cut to
+	// [−1, 1].
+	ArcCosine
+	// CosTurns is cos 2πx, for every x: 2.8 ulp.
+	CosTurns
+	fullExp  // Exp
+	fullExp2 // Exp2
+	fullCos  // Cos
+	functions
+)
+
+// Params are the numbers that go with a function.
+type Params[T Float] [9]T
+
+// SetPower prepares the exponent n of [Power].
+func (p *Params[T]) SetPower(n int) {
+	if n < 0 || n > 127 {
+		panic("simd: precondition: an exponent from 0 to 127")
+	}
+	for i := range 7 {
+		p[2+i] = 0
+		if n>>i&1 == 1 {
+			p[2+i] = allBits[T]()
+		}
+	}
+}
+
+// allBits is the NaN with every bit set.
+func allBits[T Float]() T {
+	var v T
+	switch v := any(&v).(type) {
+	case *float32:
+		*v = math.Float32frombits(math.MaxUint32)
+	case *float64:
+		*v = math.Float64frombits(math.MaxUint64)
+	}
+	return v
+}
+
+// Kernels are the innermost loops for one element type on one kind of machine.
+// All memory is packed as doc.go shows. Counts n are positive, k is not
+// negative; pointers of panels that are read only may be anything if k is 0.
+//
+// No call allocates. A call must stay well below a millisecond, as it cannot be
+// interrupted: callers keep n·k below some 100,000.
+type Kernels[T Float] struct {
+	// Path is the name of the implementation: "avx2" or "portable".
+	Path string
+	// Tile computes one row panel against n column panels:
+	//	out[t][r][c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
+	Tile [statistics]func(k int, a, ha, b, hb, out *T, n int)
+	// Func applies a function in place to n tiles.
+	Func [functions]func(x *T, n int, par *T)
+	// Multiply adds to u[r][lane], 32 bytes for each row, the product of a row
+	// panel of n tiles with v; the sum over lanes is left to the caller.
+	Multiply func(k, v, u *T, n int)
+	// MultiplyT adds the product of the transposed row panel with u to w.
+	MultiplyT func(k, u, w *T, n int)
+	// Gemm sets c[r·ldc + j] += alpha·Σ a[l][r]·b[l][j] for a full tile.
+	Gemm func(k int, a, b, c *T, ldc int, alpha T)
+	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on one tile. The 6×6 triangle L
+	// follows a as six more columns, with its diagonal inverted.
+	Trsm func(k int, a, b, c *T)
+	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
+	// columns l.
+	Transpose func(dst *T, step int, src *T, ld, n int)
+	// Cholesky factors the Leaf×Leaf matrix u = UᵀU in its upper triangle,
+	// overwriting what is below, and sets ok to the number of pivots that
+	// were positive; it stops at the first that is not.
+	Cholesky func(u *T, ok *int)
+	// Drain adds n groups of 16 sums x to w, and clears x.
+	Drain func(w *float64, x *T, n int)
+}
+
+// The kernels in use: chosen once, when the program starts, by what the
+// processor can do, and never changed. BKB_SIMD=portable in the environment
+// chooses the portable ones.
+var (
+	active32 = choose(Paths[float32]())
+	active64 = choose(Paths[float64]())
+)
+
+func choose[T Float](paths []*Kernels[T]) *Kernels[T] {
+	want := os.Getenv("BKB_SIMD")
+	for _, k := range paths {
+		if k.Path == want {
+			return k
+		}
+	}
+	return paths[0]
+}
+
+// For returns the kernels in use. They are not to be changed.
+func For[T Float]() *Kernels[T] {
+	if k, ok := any(active32).(*Kernels[T]); ok {
+		return k
+	}
+	return any(active64).(*Kernels[T])
+}
+
+// Paths returns the kernels that this machine can run, the best first, the
+// portable ones last.
+func Paths[T Float]() []*Kernels[T] { return append(machine[T](), portable[T]()) }
+
+// Apply applies f to all of x. An element's result does not depend on its
+// place. par may be nil if f takes no parameters.
+func Apply[T Float](f Func, x []T, par *Params[T]) { For[T]().Apply(f, x, par) }
+
+// Apply applies f to all of x.
+func (k *Kernels[T]) Apply(f Func, x []T, par *Params[T]) {
+	size := TileSize[T]()
+	n := len(x) / size
+	if par == nil {
+		par = noParams[T]()
+	}
+	const most = 256 // tiles of one call
+	for i := 0; i < n; i += most {
+		k.Func[f](&x[i*size], min(most, n-i), &par[0])
+	}
+	rest := x[n*size:]
+	if len(rest) == 0 {
+		return
+	}
+	t := takeTile[T]()
+	clear(t[copy(t[:], rest):])
+	k.Func[f](&t[0], 1, &par[0])
+	copy(rest, t[:])
+	giveTile(t)
+}
+
+// Zeros for functions that take no parameters; they are never written.
+var none32, none64 = new(Params[float32]), new(Params[float64])
+
+func noParams[T Float]() *Params[T] {
+	if p, ok := any(none32).(*Params[T]); ok {
+		return p
+	}
+	return any(none64).(*Params[T])
+}
+
+// Exp sets every x to e^x: 1.1 ulp (portable float64: 1.4) over the whole range,
+// with gradual underflow.
+func Exp[T Float](x []T) { Apply(fullExp, x, nil) }
+
+// Exp2 sets every x to 2^x: 1.1 ulp over the whole range, with gradual
+// underflow.
+func Exp2[T Float](x []T) { Apply(fullExp2, x, nil) }
+
+// Cos sets every x, in radians, to cos x: 1.4 ulp for |x| ≤ 2^20 (float32:
+// 2^12). What is larger, and portable float64, is as good as package math.
+func Cos[T Float](x []T) { For[T]().cos(x) }
+
+func (k *Kernels[T]) cos(x []T) {
+	limit := T(1 << 20)
+	if Size[T]() == 4 {
+		limit = 1 << 12
+	}
+	for len(x) > 0 { // in pieces, so that one large number costs little
+		piece := x[:min(len(x), TileSize[T]())]
+		x = x[len(piece):]
+		largest := T(0)
+		for _, v := range piece {
+			largest = max(largest, v, -v)
+		}
+		if largest <= limit {
+			k.Apply(fullCos, piece, nil)
+			continue
+		}
+		for i, v := range piece {
+			piece[i] = T(math.Cos(float64(v)))
+		}
+	}
+}
+
+// Tiles for the ends of slices.
+var tiles32, tiles64 = sync.Pool{New: func() any { return new([96]float32) }}, sync.Pool{New: func() any { return new([96]float64) }}
+
+func takeTile[T Float]() *[96]T {
+	if Size[T]() == 4 {
+		return tiles32.Get().(*[96]T)
+	}
+	return tiles64.Get().(*[96]T)
+}
+
+func giveTile[T Float](t *[96]T) {
+	if t, ok := any(t).(*[96]float32); ok {
+		tiles32.Put(t)
+		return
+	}
+	tiles64.Put(any(t))
+}
+
+// Aligned returns n zeros that start at a multiple of 64 bytes, the line of a
+// cache.
+func Aligned[T Float](n int) []T {
+	const line = 64
+	size := Size[T]()
+	b := make([]T, n+line/size)
+	off := 0
+	if r := int(uintptr(unsafe.Pointer(&b[0])) % line); r != 0 {
+		off = (line - r) / size
+	}
+	return b[off : off+n : off+n]
+}
