@@ -1,0 +1,15 @@
+// Package problems makes data for tests and benchmarks by formula: row i of a
+// problem is a function of its seed and i, so that any part of any number of
+// rows can be made anywhere, in any order, without the others.
+//
+//	SUSYLike   two classes, 18 features in the manner of the SUSY data
+//	Friedman1…3  three regression functions of 10, 4 and 4 inputs
+//	Spline     regression on the circle with known excess risk
+//	Blobs      clusters: many points in one, few in many others
+//
+// # Invariants
+//
+// Rows never change for given parameters, seed and index: golden values in the
+// tests pin them. Inputs and noise of a row come from one stream of its own, so
+// that the sampling costs no more than the arithmetic, about 1 µs a row.
+package problems

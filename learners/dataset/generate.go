@@ -1,0 +1,99 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/problems"
+)
+
+// Problem is a distribution of inputs and one target, with a row for every seed
+// and index.
+type Problem = problems.Problem
+
+// The problems that rows are generated from. Their documentation has the
+// formulas.
+type (
+	// SUSYLike has two classes, ±1, and 18 z-scored features; positive rate
+	// 0.374, Bayes error 0.146.
+	SUSYLike = problems.SUSYLike
+	// Friedman is one of the three regression problems of Friedman (1991).
+	Friedman = problems.Friedman
+	// Spline is the regression on the circle of Pillaud-Vivien, Rudi and Bach
+	// (2018), with known excess risk.
+	Spline = problems.Spline
+	// Blobs are clusters of very unequal size; the target is the cluster.
+	Blobs = problems.Blobs
+)
+
+// HardBlobs are the blobs on which uniform sampling of centres fails.
+func HardBlobs(seed uint64) Blobs { return problems.HardBlobs(seed) }
+
+// Generate returns rows first … first+n−1 of p with element type T: a Source
+// that holds nothing and makes its rows at every pass, about 1 µs each. Other
+// rows of the same problem are fresh data for tests. It returns an error for n < 1
+// and for parameters that p.Check refuses.
+func Generate[T kernel.Float](p Problem, first uint64, n int) (Source, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("dataset: %d rows to generate", n)
+	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	return &generated[T]{p, first, n}, nil
+}
+
+type generated[T kernel.Float] struct {
+	p     Problem
+	first uint64
+	n     int
+}
+
+func (g *generated[T]) Len() int     { return g.n }
+func (g *generated[T]) Dim() int     { return g.p.Dim() }
+func (g *generated[T]) Outputs() int { return 1 }
+
+func (g *generated[T]) Open(ctx context.Context) (kernel.Cursor, error) { return openInputs(ctx, g) }
+
+func (g *generated[T]) OpenPairs(context.Context) (PairCursor, error) {
+	return &generatedCursor[T]{g: g, sampler: g.p.Sampler(), x: make([]float64, g.p.Dim())}, nil
+}
+
+type generatedCursor[T kernel.Float] struct {
+	g       *generated[T]
+	sampler problems.Sampler
+	x       []float64
+	at      int
+}
+
+func (c *generatedCursor[T]) Next(ctx context.Context, max int, reuse *Block) (*Block, error) {
+	n := min(max, c.g.n-c.at)
+	if n == 0 {
+		return nil, io.EOF
+	}
+	if reuse == nil {
+		reuse = &Block{}
+	}
+	x := pointsFor[T](n, len(c.x), reuse.X)
+	y := reuse.Y
+	if cap(y) < n {
+		y = make([]float64, n)
+	}
+	y = y[:n]
+	for i := range n {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		y[i] = c.sampler.At(c.g.first+uint64(c.at+i), c.x)
+		for k, v := range c.x {
+			x.Row(i)[k] = T(v)
+		}
+	}
+	c.at += n
+	reuse.X, reuse.Y = x, y
+	return reuse, nil
+}
+
+func (c *generatedCursor[T]) Close() error { return nil }
