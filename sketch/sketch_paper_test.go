@@ -354,10 +354,10 @@ func TestPaperWeightsPrecondition(t *testing.T) {
 }
 
 // Beyond the chapter: 20 far blobs of 15 points each among 6,000. The scores of
-// a blob add up to little less than 1, so that samplers by score draw it q₂
-// times on average and miss it with probability e^−q₂ or less: the default q₂ = 3
-// may lose one, 8 loses none. Uniform sampling of as many points loses many,
-// and its scores do not know of them.
+// a blob add up to little less than 1, and to 15 when the level before has missed
+// it. So samplers by score hardly lose one, even with q₂ = 3 (BLESS 1 in 380,
+// BLESS-R 0, measured). Uniform sampling of as many points loses more than half,
+// in every run, and its scores do not know of them.
 func TestPaperHardCase(t *testing.T) {
 	const n, lambda = 6000, 1e-4
 	for _, q2 := range []float64{3, 8} {
@@ -386,7 +386,7 @@ func TestPaperHardCase(t *testing.T) {
 			}
 		}
 		t.Logf("q₂ = %g: blobs missed of %d: %v", q2, 20*repeats, missed)
-		allowed := map[float64]int{3: 5, 8: 0}[q2]
+		allowed := map[float64]int{3: 1, 8: 0}[q2]
 		for _, name := range []string{"BLESS", "BLESS-R", "SQUEAK"} {
 			if missed[name] > allowed {
 				t.Errorf("q₂ = %g: %s missed %d blobs of %d", q2, name, missed[name], 20*repeats)
