@@ -22,7 +22,8 @@
 //
 // # Samplers
 //
-// Each is a [Sampler], a plain value whose zero value is ready to use:
+// Each is a [Sampler], a plain value; the zero value is ready to use, but for
+// PosteriorVariance:
 //
 //	                    how it chooses                        evaluations
 //	Uniform             M rows, all alike                     0
