@@ -215,6 +215,13 @@ func TestJitterIsReported(t *testing.T) {
 	if j := must(gp.NewExact(k, gp.Data{X: x, Y: normals(rng, 30)}, gp.Options{NoiseVariance: 0.1})).Jitter(); j != (gp.Jitter{}) {
 		t.Errorf("jitter %+v where none was needed", j)
 	}
+	// What is reported is what was added: LLᵀ − A = Amount·I for a singular A.
+	c, j, err := gp.NewCholesky("ones", []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 3)
+	if err != nil || j.Amount == 0 {
+		t.Fatal(j, err)
+	}
+	added := c.At(2, 0)*c.At(2, 0) + c.At(2, 1)*c.At(2, 1) + c.At(2, 2)*c.At(2, 2) - 1
+	near1(t, "added", added/j.Amount, 1, 1e-2)
 	a := []float64{1, 0, 2, 1}
 	l, j, err := gp.NewCholesky("A", a, 2)
 	var e *gp.NotPSDError
@@ -239,7 +246,7 @@ func TestDegenerateInputs(t *testing.T) {
 			for _, p := range []predictor{g, s} {
 				mean, v := predict(t, p, data.X)
 				for i := range mean {
-					if math.IsNaN(mean[i]) || !(v[i] > 0) {
+					if math.IsNaN(mean[i]) || v[i] < 2.5e-12 {
 						t.Errorf("%s, noise %g: mean %g, variance %g", name, noise, mean[i], v[i])
 					}
 				}

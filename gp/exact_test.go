@@ -346,3 +346,32 @@ func TestExactArmsEqualPrediction(t *testing.T) {
 		})
 	}
 }
+
+func TestMergeKnowsEqualInputs(t *testing.T) {
+	negative := math.Copysign(0, -1)
+	x := points(2, 0, 1, negative, 1, 0, 2)
+	for name, rows := range map[string]kernel.Rows{
+		"dense": x, "float32": kernel.ConvertPoints[float32](x), "sparse": kernel.Sparse(x),
+	} {
+		g := must(gp.NewExact(kernels(2)["matern52"], gp.Data{X: rows, Y: []float64{1, 2, 3}}, gp.Options{NoiseVariance: 1, Merge: true}))
+		near(t, name+" counts", g.Counts(), []float64{2, 1}, 0)
+	}
+}
+
+// The units of inputs do not matter to a fitted linear mean.
+func TestFittedLinearMeanInAnyUnits(t *testing.T) {
+	rng := seeded(t)
+	x, y := uniform(rng, 20, 2), normals(rng, 20)
+	var means [][]float64
+	for _, unit := range []float64{1, 0x1p40} {
+		data := append([]float64(nil), x.Data()...)
+		for i := range data {
+			data[i] *= unit
+		}
+		k := must(kernel.NewGaussian(0.3 * unit))
+		z := kernel.NewPoints(20, 2, data)
+		m, _ := predict(t, must(gp.NewExact(k, gp.Data{X: z, Y: y}, gp.Options{NoiseVariance: 0.1, Mean: gp.FittedLinear()})), z)
+		means = append(means, m)
+	}
+	near(t, "means", means[1], means[0], 1e-9)
+}

@@ -247,9 +247,11 @@ func TestLazyArmsAreUpperBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 40 {
+		stale := append([]float64(nil), s.ArmVariances()...)
 		if err := s.PullArm(rng.IntN(50)); err != nil {
 			t.Fatal(err)
 		}
+		near(t, "stale variances", s.ArmVariances(), stale, 0)
 		_, variance := predict(t, s, arms)
 		for a, v := range variance {
 			if s.ArmVariances()[a] < v-1e-12 {
@@ -275,6 +277,7 @@ func TestBatchEqualsOneByOne(t *testing.T) {
 	}
 	all := must(gp.NewSparse(k, x.Slice(0, 10), gp.Data{X: x, Y: y}, o))
 	near1(t, "information gain", all.InformationGain(), one.InformationGain(), 1e-11)
+	near1(t, "leverage", all.Leverage(), 0, 0)
 	near(t, "point variances", all.PointVariances(), one.PointVariances(), 1e-11)
 	near(t, "counts", all.Counts(), one.Counts(), 0)
 	near(t, "target means", all.TargetMeans(), one.TargetMeans(), 1e-12)
@@ -385,15 +388,20 @@ func TestPendingComesAndGoes(t *testing.T) {
 	k := kernels(2)["matern52"]
 	want := must(gp.NewSparse(k, x, gp.Data{X: x, Y: y}, o))
 	s := must(gp.NewSparse(k, x, gp.Data{}, o))
-	for range 2 {
-		if err := s.ObserveVariance(x); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.ObserveVariance(x); err != nil {
+		t.Fatal(err)
+	}
+	once := s.InformationGain()
+	if err := s.ObserveVariance(x); err != nil {
+		t.Fatal(err)
+	}
+	if twice := s.InformationGain(); twice <= once {
+		t.Errorf("information gain %g after %g", twice, once)
 	}
 	if err := s.Cancel(x); err != nil {
 		t.Fatal(err)
 	}
-	near1(t, "information gain with pending pulls", s.InformationGain(), want.InformationGain(), 0.3)
+	near1(t, "information gain without the cancelled pulls", s.InformationGain(), once, 1e-12)
 	if err := s.Observe(gp.Data{X: x, Y: y}); err != nil {
 		t.Fatal(err)
 	}
@@ -450,6 +458,52 @@ func TestSparseRestartIsBitIdentical(t *testing.T) {
 				if err := s.ObserveArm(a, y); err != nil {
 					t.Fatal(err)
 				}
+			}
+		}
+	}
+}
+
+func TestAnchorComesBySelf(t *testing.T) {
+	rng := seeded(t)
+	arms := uniform(rng, 30, 2)
+	s := must(gp.NewSparse(kernels(2)["matern52"], arms.Slice(0, 10), gp.Data{}, gp.SparseOptions{NoiseVariance: 1e-6, AnchorEvery: 9}))
+	if err := s.SetArms(arms, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 45 {
+		if err := s.ObserveArm(rng.IntN(30), rng.NormFloat64()); err != nil {
+			t.Fatal(err)
+		}
+		if i%9 < 8 {
+			continue
+		}
+		means := append([]float64(nil), s.ArmMeans()...)
+		variances := append([]float64(nil), s.ArmVariances()...)
+		s.Anchor()
+		near(t, "means", s.ArmMeans(), means, 0)
+		near(t, "variances", s.ArmVariances(), variances, 0)
+	}
+}
+
+// σ̃² is never below what the inducing points do not see, to the bit.
+func TestVarianceNeverStarves(t *testing.T) {
+	rng := seeded(t)
+	arms := uniform(rng, 50, 2)
+	s := must(gp.NewSparse(kernels(2)["matern52"], arms.Slice(0, 6), gp.Data{}, gp.SparseOptions{NoiseVariance: 1e-9}))
+	if err := s.SetArms(arms, false); err != nil {
+		t.Fatal(err)
+	}
+	_, residual, err := s.Embed(arms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		if err := s.PullArm(rng.IntN(50)); err != nil {
+			t.Fatal(err)
+		}
+		for a, v := range s.ArmVariances() {
+			if v < residual[a] || v < 2.5e-12 {
+				t.Fatalf("variance %g of arm %d, residual %g", v, a, residual[a])
 			}
 		}
 	}
