@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -23,7 +24,7 @@ import (
 
 // like compares what two services answered, but for when.
 var like = cmp.Options{
-	cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreUnexported(study.Trial{}), cmpopts.EquateNaNs(),
+	cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreUnexported(study.Trial{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b *space.Space) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
 	cmp.Comparer(func(a, b space.Config) bool { return a.Equal(b) }),
 }
@@ -31,13 +32,27 @@ var like = cmp.Options{
 // TestTwins does the same with a service in the process and with one at the
 // other end of a wire: answers and codes and messages of errors are the same.
 func TestTwins(t *testing.T) {
-	local, far := wiretest.New(), wiretest.New()
-	local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
-	far.BackupData = local.BackupData
+	t.Run("small", func(t *testing.T) {
+		local, far := wiretest.New(), wiretest.New()
+		local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
+		far.BackupData = local.BackupData
+		twins(t, local, far, tuner.OK)
+	})
+	t.Run("whole", func(t *testing.T) {
+		local, far := tuner.Open(memory.New(), tuner.Options{}), tuner.Open(memory.New(), tuner.Options{})
+		defer local.Close()
+		defer far.Close()
+		twins(t, local, far, tuner.Unsupported)
+	})
+}
+
+// twins runs the script on two services alike; backup is the code of a backup.
+func twins(t *testing.T, local, far tuner.Service, backup tuner.Code) {
 	l := listen(t)
-	serve(t, far, server.Options{Limits: free}, l)
+	stop := serve(t, far, server.Options{Limits: free}, l)
+	defer stop()
 	remote := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
-	for _, step := range script(t) {
+	for _, step := range script(t, backup) {
 		want, wantErr := step.do(t.Context(), local)
 		got, gotErr := step.do(t.Context(), remote)
 		if tuner.CodeOf(gotErr) != step.code || tuner.CodeOf(wantErr) != step.code {
@@ -63,7 +78,7 @@ type listed struct {
 	More bool
 }
 
-func script(t *testing.T) []step {
+func script(t *testing.T, backup tuner.Code) []step {
 	of := func(v any, err error) (any, error) { return v, err }
 	tell := func(id string, trial, epoch int, o study.Outcome) func(context.Context, tuner.Service) (any, error) {
 		return func(ctx context.Context, s tuner.Service) (any, error) {
@@ -82,7 +97,7 @@ func script(t *testing.T) []step {
 	other.MaxTrials = 1
 	odd := spec(t)
 	odd.Space, _, _ = space.Parse([]byte(`{"version":1,"parameters":{"lr":{"type":"float","low":1e-5,"high":1.0}}}`))
-	return []step{
+	steps := []step{
 		{"create", "", create("s", "c1", spec(t))},
 		{"create again", "", create("s", "c1", spec(t))},
 		{"create another of the name", tuner.AlreadyExists, create("s", "c2", spec(t))},
@@ -175,30 +190,34 @@ func script(t *testing.T) []step {
 			return watched(ctx, s, "s", 3, 5)
 		}},
 		{"watch nothing", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return watched(ctx, s, "none", 0, 1) }},
-		{"backup", "", func(ctx context.Context, s tuner.Service) (any, error) {
+		{"backup", backup, func(ctx context.Context, s tuner.Service) (any, error) {
 			var out bytes.Buffer
 			err := s.Backup(ctx, &out)
 			return out.Len(), err
 		}},
 		{"backup to a full disk", "", func(ctx context.Context, s tuner.Service) (any, error) {
-			if err := s.Backup(ctx, full{}); !errors.Is(err, errFull) {
+			if err := s.Backup(ctx, full{}); backup == tuner.OK && !errors.Is(err, errFull) {
 				t.Errorf("the writer's error came back as %v", err)
 			}
 			return nil, nil
 		}},
 		{"delete", "", func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteStudy(ctx, "s") }},
 		{"delete again", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteStudy(ctx, "s") }},
-		{"cancelled", tuner.Cancelled, func(ctx context.Context, s tuner.Service) (any, error) {
+	}
+	if backup != tuner.OK {
+		return steps // the whole service may still do what its caller has given up
+	}
+	return append(steps,
+		step{"cancelled", tuner.Cancelled, func(ctx context.Context, s tuner.Service) (any, error) {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
 			return of(s.Study(ctx, "small"))
 		}},
-		{"out of time", tuner.Deadline, func(ctx context.Context, s tuner.Service) (any, error) {
+		step{"out of time", tuner.Deadline, func(ctx context.Context, s tuner.Service) (any, error) {
 			ctx, cancel := context.WithDeadline(ctx, time.Unix(0, 0))
 			defer cancel()
-			return of(s.Tell(ctx, "small", study.Tell{}))
-		}},
-	}
+			return of(s.Tell(ctx, "small", study.Tell{Outcome: completed(1)}))
+		}})
 }
 
 var errFull = errors.New("the disk is full")
