@@ -28,6 +28,16 @@ func hostile(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
+// strip leaves out hostile characters.
+func strip(s string) string {
+	return strings.Map(func(r rune) rune {
+		if hostile(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // short is clean text of at most n characters.
 func short(s string, n int) string {
 	r := []rune(clean(s))
@@ -55,13 +65,7 @@ func cleanOnTerminal(w io.Writer) io.Writer {
 type cleanWriter struct{ terminal *os.File }
 
 func (w *cleanWriter) Write(p []byte) (int, error) {
-	text := strings.Map(func(r rune) rune {
-		if hostile(r) {
-			return -1
-		}
-		return r
-	}, string(p))
-	if _, err := io.WriteString(w.terminal, text); err != nil {
+	if _, err := io.WriteString(w.terminal, strip(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -35,7 +36,7 @@ parameters must.`,
 				if err != nil {
 					return err
 				}
-				if c.Config, err = view.Spec.Space.Complete(c.Config); err != nil {
+				if c.Config, err = record.Complete(view.Spec.Space, c.Config); err != nil {
 					return err
 				}
 				t, err := svc.Enqueue(ctx, name, c)

@@ -56,7 +56,7 @@ func (g *globals) flags(root *cobra.Command) {
 // note says something on stderr, unless it should be quiet.
 func (g *globals) note(cmd *cobra.Command, format string, args ...any) {
 	if !g.quiet {
-		fmt.Fprintln(cmd.ErrOrStderr(), clean(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(cmd.ErrOrStderr(), strip(fmt.Sprintf(format, args...)))
 	}
 }
 

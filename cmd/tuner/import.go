@@ -164,7 +164,7 @@ func (i *importing) items(spec study.Spec, f func(item record.Item, id string, c
 			c = add
 		} else {
 			e := study.Enqueue{RequestID: id, Attributes: r.Attributes}
-			e.Config, err = spec.Space.Complete(r.Config)
+			e.Config, err = record.Complete(spec.Space, r.Config)
 			c = e
 		}
 		if err == nil {

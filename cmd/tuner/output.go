@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -213,10 +215,11 @@ func (t *table) end() error { return t.w.Flush() }
 // trialTable writes trials as a table.
 type trialTable struct {
 	*table
-	spec study.Spec
+	spec  study.Spec
+	brief bool // without worker and message
 }
 
-func newTrialTable(out io.Writer, spec study.Spec) *trialTable {
+func newTrialTable(out io.Writer, spec study.Spec, brief bool) *trialTable {
 	header := []string{"TRIAL", "STATE"}
 	for _, o := range spec.Objectives {
 		header = append(header, strings.ToUpper(o.Name))
@@ -224,7 +227,10 @@ func newTrialTable(out io.Writer, spec study.Spec) *trialTable {
 	for _, p := range spec.Space.Parameters() {
 		header = append(header, p.Name)
 	}
-	return &trialTable{newTable(out, append(header, "WORKER", "MESSAGE")...), spec}
+	if !brief {
+		header = append(header, "WORKER", "MESSAGE")
+	}
+	return &trialTable{newTable(out, header...), spec, brief}
 }
 
 func (t *trialTable) put(v any) error {
@@ -240,12 +246,23 @@ func (t *trialTable) put(v any) error {
 	for _, p := range t.spec.Space.Parameters() {
 		text := ""
 		if v, ok := r.Config.Get(p.Name); ok {
-			text = short(v.String(), 32)
+			text = short(valueText(v), 32)
 		}
 		row = append(row, text)
 	}
-	t.row(append(row, r.Worker, short(r.Message, 60))...)
+	if !t.brief {
+		row = append(row, r.Worker, short(r.Message, 60))
+	}
+	t.row(row...)
 	return nil
+}
+
+// valueText is a parameter's value for people: floats to six digits.
+func valueText(v space.Value) string {
+	if x, ok := v.AsFloat(); ok {
+		return fmt.Sprintf("%.6g", x)
+	}
+	return v.String()
 }
 
 // meanText is an objective's value, to six digits, and its standard error.
@@ -258,7 +275,10 @@ func meanText(r record.Trial, name string) string {
 	if s, ok := r.StdErr[name]; ok {
 		m.StdErr, m.HasStdErr = float64(s), true
 	}
-	text := fmt.Sprintf("%.6g", m.Mean())
+	text := metric.FormatNumber(m.Mean())
+	if short := fmt.Sprintf("%.6g", m.Mean()); len(short) < len(text) {
+		text = short
+	}
 	if s, ok := m.StandardError(); ok {
 		text += fmt.Sprintf("±%.2g", s)
 	}
@@ -271,7 +291,7 @@ func trialSink(out io.Writer, form string, spec study.Spec) (sink, error) {
 	case "csv":
 		return newCSVSink(out, spec)
 	case "table":
-		return newTrialTable(out, spec), nil
+		return newTrialTable(out, spec, false), nil
 	default:
 		return &listSink{out: out, format: form}, nil
 	}

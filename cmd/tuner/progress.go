@@ -27,7 +27,7 @@ type progress struct {
 	best    *study.Trial
 	already int // trials that were over when the run began
 	running int
-	waiting string // what was said of waiting last
+	waiting tuner.Code // what was said of waiting last
 	done    chan struct{}
 	ticking sync.WaitGroup
 }
@@ -83,37 +83,39 @@ func (p *progress) event(e runner.Event) {
 	p.running = e.Running
 	switch e.Kind {
 	case runner.Started:
-		p.waiting = ""
+		p.waiting = tuner.OK
 		if p.g.verbose > 0 {
 			p.line("Trial %d started: %s", e.Trial.Number, configText(e.Trial))
 		}
 	case runner.Resumed:
-		p.waiting = ""
+		p.waiting = tuner.OK
 		p.line("Trial %d goes on: an earlier run left it.", e.Trial.Number)
 	case runner.Ended:
 		p.ended(e)
 	case runner.Lost:
 		p.line("Trial %d was given up: %v", e.Trial.Number, e.Err)
 	case runner.Waiting, runner.Retrying:
-		if text := waitingText(e); text != p.waiting {
-			p.waiting = text
-			p.line("%s", text)
-		}
+		p.wait(e)
 	case runner.Remark:
 		p.line("Trial %d: %v", e.Trial.Number, e.Err)
 	}
 	p.draw()
 }
 
-// waitingText leaves out what changes from one time to the next.
-func waitingText(e runner.Event) string {
-	switch tuner.CodeOf(e.Err) {
+// wait says once why nothing starts, unless it is because of our own trials.
+func (p *progress) wait(e runner.Event) {
+	code := tuner.CodeOf(e.Err)
+	if p.waiting == code || code == tuner.NoneLeft && e.Running > 0 {
+		return
+	}
+	p.waiting = code
+	switch code {
 	case tuner.NoneLeft:
-		return "All trials are handed out; waiting for those that run."
+		p.line("Waiting: %v", e.Err)
 	case tuner.Paused:
-		return "The study is paused; waiting for tuner resume."
+		p.line("The study is paused; waiting for tuner resume.")
 	default:
-		return fmt.Sprintf("Trying again: %v", e.Err)
+		p.line("Trying again: %v", e.Err)
 	}
 }
 

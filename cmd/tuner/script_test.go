@@ -1,8 +1,10 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"os"
+	"os/exec"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"tuner": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"tuner": main,
 	})
 }
 
@@ -20,12 +22,38 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
-		Setup: func(env *testscript.Env) error {
-			example, err := os.ReadFile("../../examples/sgd.yaml")
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(env.WorkDir+"/sgd.yaml", example, 0o600)
-		},
+		Setup:         setup,
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status},
 	})
+}
+
+// setup gives a script the examples.
+func setup(env *testscript.Env) error {
+	for _, name := range []string{"sgd.yaml", "train.yaml", "train.sh"} {
+		text, err := os.ReadFile("../../examples/" + name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(env.WorkDir+"/"+name, text, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// status runs a command line that must exit with the given status.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command [arg…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -147,6 +146,9 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 		return writeYAML(out, record.OfTrial(best[0]))
 	}
 	s, err := trialSink(out, form, view.Spec)
+	if form == "table" {
+		s = newTrialTable(out, view.Spec, true)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,5 +160,11 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 	return s.end()
 }
 
-// configText is a configuration in a few words.
-func configText(t study.Trial) string { return clean(strings.Join(runner.Flags(t.Config), " ")) }
+// configText is a configuration in a few words, for people.
+func configText(t study.Trial) string {
+	words := make([]string, 0, t.Config.Len())
+	for name, v := range t.Config.All() {
+		words = append(words, name+"="+short(valueText(v), 32))
+	}
+	return clean(strings.Join(words, " "))
+}

@@ -156,7 +156,7 @@ func (r Trial) Unfinished() bool {
 
 // Add returns the command that takes the trial in.
 func (r Trial) Add(sp *space.Space) (study.Add, error) {
-	config, err := sp.Complete(r.Config)
+	config, err := Complete(sp, r.Config)
 	if err != nil {
 		return study.Add{}, err
 	}
@@ -173,6 +173,31 @@ func (r Trial) Add(sp *space.Space) (study.Add, error) {
 		c.Reports = append(c.Reports, study.Report{Step: report.Step, Values: values})
 	}
 	return c, nil
+}
+
+// Complete is sp.Complete for a configuration that came as text: numbers for
+// numeric parameters are read first, so that errors speak of numbers.
+func Complete(sp *space.Space, c space.Config) (space.Config, error) {
+	var entries []space.Assignment
+	for name, v := range c.All() {
+		p, _ := sp.Lookup(name)
+		if text, ok := v.AsString(); ok && (p.Type == space.TypeFloat || p.Type == space.TypeInt) {
+			v = number(text)
+		}
+		entries = append(entries, space.Assignment{Name: name, Value: v})
+	}
+	return sp.Complete(space.NewConfig(entries...))
+}
+
+// number is the number that text is, else the text.
+func number(text string) space.Value {
+	var c space.Config
+	if err := c.UnmarshalJSON([]byte(`{"x":` + text + `}`)); err == nil && c.Len() == 1 {
+		if v, ok := c.Get("x"); ok && (v.Kind() == space.KindInt || v.Kind() == space.KindFloat) {
+			return v
+		}
+	}
+	return space.String(text)
 }
 
 // lastReports are those of the last epoch: earlier ones may contradict them.
