@@ -16,6 +16,9 @@ import (
 // another writer of the store was faster.
 func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
 	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		d, release, err := t.desk(ctx, name)
 		if err != nil {
 			return err

@@ -683,6 +683,21 @@ func TestStudies(t *testing.T) {
 	}
 }
 
+func TestEndedContext(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tn.Ask(ctx, "s", study.Ask{})
+	wantCode(t, err, Cancelled)
+	_, err = tn.Tell(ctx, "s", study.Tell{Outcome: loss(1)})
+	wantCode(t, err, Cancelled)
+	_, err = tn.Study(ctx, "s")
+	wantCode(t, err, Cancelled)
+	if s, err := tn.Study(t.Context(), "s"); err != nil || s.Trials != 0 {
+		t.Errorf("calls whose time was up left %+v, %v", s, err)
+	}
+}
+
 func TestClosed(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	if err := errors.Join(tn.Close(), tn.Close()); err != nil {
