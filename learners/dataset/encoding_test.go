@@ -1,0 +1,333 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+var background = context.Background()
+
+// fitted fits an encoding that must be fine.
+func fitted(t testing.TB, table *Table, rows []int, o EncodingOptions) *Encoding {
+	t.Helper()
+	e, err := FitEncoding(background, table, rows, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// pairs returns all rows of a source.
+func pairs(t testing.TB, src Source) (x [][]float64, y []float64) {
+	t.Helper()
+	m, err := Load(background, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Len() {
+		row := make([]float64, m.Dim())
+		switch p := m.Rows().(type) {
+		case *kernel.CSR[float64]:
+			col, val := p.Row(i)
+			for k, c := range col {
+				row[c] = val[k]
+			}
+		default:
+			widen(row, p, i)
+		}
+		x = append(x, row)
+	}
+	return x, m.Targets()
+}
+
+func applied(t testing.TB, e *Encoding, table *Table) Source {
+	t.Helper()
+	src, err := e.Apply(background, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// refused fails unless err mentions all of want.
+func refused(t *testing.T, what string, err error, want ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+		return
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: %q does not say %q", what, err, w)
+		}
+	}
+}
+
+const people = `age,city,const,wage
+20,Oslo,1,100
+40,Bonn,1,300
+30,Oslo,1,200
+30,Rome,2,400
+`
+
+func TestEncode(t *testing.T) {
+	table := opened(t, Options{}, file(t, "p.csv", people))
+	e := fitted(t, table, []int{0, 1, 2}, EncodingOptions{Unknown: UnknownZero})
+	s := math.Sqrt(200.0 / 3)
+	if diff := cmp.Diff([]string{"age", "city=Bonn", "city=Oslo"}, e.InputNames()); diff != "" {
+		t.Error(diff)
+	}
+	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], `"const" is constant`) {
+		t.Errorf("notes %q", e.Notes)
+	}
+	x, y := pairs(t, applied(t, e, table))
+	if diff := cmp.Diff([][]float64{{-10 / s, 0, 1}, {10 / s, 1, 0}, {0, 0, 1}, {0, 0, 0}}, x, near15); diff != "" {
+		t.Error(diff)
+	}
+	e.Decode(y)
+	if diff := cmp.Diff([]float64{100, 300, 200, 400}, y, near15); diff != "" {
+		t.Error(diff)
+	}
+	if e.Task != Regression || e.Outputs() != 1 || e.OutputNames()[0] != "wage" {
+		t.Errorf("task %s", e.Task)
+	}
+	strict := fitted(t, table, []int{0, 1, 2}, EncodingOptions{})
+	_, err := strict.Apply(background, table)
+	refused(t, "unknown level", err, `row 4, column "city"`, `"Rome" is not among`, `"Bonn", "Oslo"`)
+	kept := fitted(t, table, nil, EncodingOptions{KeepInputs: true, KeepTargets: true})
+	if x, y := pairs(t, applied(t, kept, table)); x[1][0] != 40 || y[1] != 300 {
+		t.Errorf("kept: %v, %v", x, y)
+	}
+}
+
+// near15 compares numbers up to a few units in the last place.
+var near15 = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-13*(1+math.Abs(a)) })
+
+// Predictions ask for the same columns: by name in any order, by position.
+func TestOtherColumns(t *testing.T) {
+	train := opened(t, Options{}, file(t, "p.csv", people))
+	e := fitted(t, train, nil, EncodingOptions{})
+	want, _ := pairs(t, applied(t, e, train))
+	for _, c := range []struct {
+		name, text string
+		o          Options
+		targets    int
+		want       []string // of the error; none: fine
+	}{
+		{"same", people, Options{}, 1, nil},
+		{"other order, no target", "const,city,age\n1,Oslo,20\n1,Bonn,40\n1,Oslo,30\n2,Rome,30\n", Options{}, 0, nil},
+		{"missing and extra", "city,weight\nOslo,20\n", Options{}, 0, []string{`missing "age", "const"`, `not known to the model "weight"`}},
+		{"other kind", "age,city,const\nx,Oslo,1\n", Options{Header: HeaderYes}, 0, []string{`"age" is categorical, in the model it is numeric`, `"x"`}},
+		{"numbers for categories", "age,city,const\n1,2,1\n", Options{}, 0, []string{`"city" is numeric, in the model it is categorical`, "Options.Categorical"}},
+		{"no names", "1,Oslo,1,3\n", Options{}, 0, []string{"by name"}},
+		{"sparse", "1 1:2\n", Options{Format: LibSVM}, 0, []string{"dense columns"}},
+	} {
+		table := opened(t, c.o, file(t, "q", c.text))
+		src, err := e.Apply(background, table)
+		if c.want != nil {
+			refused(t, c.name, err, c.want...)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		x, _ := pairs(t, src)
+		if diff := cmp.Diff(want, x); diff != "" || src.Outputs() != c.targets {
+			t.Errorf("%s: %d targets, %s", c.name, src.Outputs(), diff)
+		}
+	}
+	extra := opened(t, Options{}, file(t, "q.csv", "age,city,const,weight\n20,Oslo,1,5\n"))
+	if _, err := fitted(t, train, nil, EncodingOptions{IgnoreExtra: true}).Apply(background, extra); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestColumnsByPosition(t *testing.T) {
+	train := opened(t, Options{Target: []string{"1"}}, file(t, "p.csv", "1,2,7\n3,4,8\n"))
+	e := fitted(t, train, nil, EncodingOptions{KeepInputs: true, KeepTargets: true, Task: Regression})
+	all, _ := pairs(t, applied(t, e, train))
+	inputs := opened(t, Options{}, file(t, "q.csv", "2,7\n4,8\n"))
+	some, y := pairs(t, applied(t, e, inputs))
+	if diff := cmp.Diff(all, some); diff != "" || len(y) != 0 {
+		t.Error(diff, y)
+	}
+	_, err := e.Apply(background, opened(t, Options{}, file(t, "q.csv", "1,2,3,4\n")))
+	refused(t, "width", err, "there are 4 columns, the model takes 3, or 2 without targets")
+	_, err = e.Apply(background, opened(t, Options{}, file(t, "q.csv", "a,b,c\n1,2,3\n")))
+	refused(t, "names", err, "by position")
+}
+
+func TestMissingValues(t *testing.T) {
+	text := "a,b,c,y\n1,x,5,1\n,x,,2\n3,,5,3\n10,z,6,4\n"
+	table := opened(t, Options{}, file(t, "m.csv", text))
+	_, err := FitEncoding(background, table, nil, EncodingOptions{})
+	refused(t, "error", err, `row 2 (line 3), column "a"`, "missing")
+	for _, c := range []struct {
+		way  Missing
+		a, c float64
+	}{{FillMean, 14.0 / 3, 16.0 / 3}, {FillMedian, 3, 5}, {FillMostFrequent, 1, 5}} {
+		e := fitted(t, table, nil, EncodingOptions{Missing: c.way, KeepInputs: true})
+		x, _ := pairs(t, applied(t, e, table))
+		if diff := cmp.Diff([][]float64{{1, 1, 0, 5}, {c.a, 1, 0, c.c}, {3, 1, 0, 5}, {10, 0, 1, 6}}, x, near15); diff != "" {
+			t.Errorf("%s: %s", c.way, diff)
+		}
+		if len(e.Notes) != 3 {
+			t.Errorf("notes %q", e.Notes)
+		}
+	}
+	target := opened(t, Options{Target: []string{"a"}}, file(t, "m.csv", text))
+	_, err = FitEncoding(background, target, nil, EncodingOptions{Missing: FillMean})
+	refused(t, "target", err, `row 2 (line 3), column "a"`, "the target is missing")
+	late := fitted(t, table, []int{0, 3}, EncodingOptions{})
+	_, err = late.Apply(background, table)
+	refused(t, "later", err, `row 2 (line 3), column "a"`)
+}
+
+func TestClasses(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		classes    []string
+		y          []float64
+	}{
+		{"text", "x,y\n1,b\n2,a\n3,b\n", []string{"a", "b"}, []float64{1, -1, 1}},
+		{"zero and one", "x,y\n1,1\n2,0\n3,1\n", []string{"0", "1"}, []float64{1, -1, 1}},
+		{"three", "x,y\n1,c\n2,a\n3,b\n", []string{"a", "b", "c"}, []float64{-1, -1, 1, 1, -1, -1, -1, 1, -1}},
+	} {
+		table := opened(t, Options{}, file(t, "c.csv", c.text))
+		e := fitted(t, table, nil, EncodingOptions{})
+		_, y := pairs(t, applied(t, e, table))
+		if diff := cmp.Diff(c.classes, e.Classes); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(c.y, y); diff != "" {
+			t.Error(diff)
+		}
+		for i, k := range Classes(y, e.Outputs()) {
+			if got := e.Class(y[i*e.Outputs() : (i+1)*e.Outputs()]); got != k {
+				t.Errorf("class %d, then %d", k, got)
+			}
+		}
+	}
+	numbers := opened(t, Options{}, file(t, "c.csv", "x,y\n1,10\n2,9\n3,-1\n"))
+	e := fitted(t, numbers, nil, EncodingOptions{Task: Classification})
+	if diff := cmp.Diff([]string{"-1", "9", "10"}, e.Classes); diff != "" {
+		t.Error(diff)
+	}
+	other := opened(t, Options{}, file(t, "c.csv", "x,y\n1,10\n2,7\n3,4\n"))
+	_, err := e.Apply(background, other)
+	refused(t, "unknown class", err, `row 2, column "y"`, `"7" is not among the classes`)
+}
+
+func TestNothingToLearn(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		o          Options
+		e          EncodingOptions
+		want       string
+	}{
+		{"one class", "x,y\n1,a\n2,a\n", Options{}, EncodingOptions{}, `one class "a"`},
+		{"one value", "x,y\n1,3\n2,3\n", Options{}, EncodingOptions{Task: Regression}, "one value 3"},
+		{"constant inputs", "x,y\n1,3\n1,4\n", Options{}, EncodingOptions{}, "all inputs are constant"},
+		{"text target", "x,y\n1,a\n2,b\n", Options{}, EncodingOptions{Task: Regression}, "cannot be regressed on"},
+		{"no target", "x,y\n1,a\n2,b\n", Options{NoTarget: true}, EncodingOptions{Task: Regression}, "needs a target"},
+		{"two targets", "x,y,z\n1,2,3\n2,3,4\n", Options{Target: []string{"y", "z"}}, EncodingOptions{Task: Classification}, "name one"},
+		{"way", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Missing: "zero"}, "no way with missing"},
+		{"task", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Task: "ranking"}, "no task"},
+		{"unknown", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Unknown: "guess"}, "no way with unknown"},
+	} {
+		_, err := FitEncoding(background, opened(t, c.o, file(t, "n.csv", c.text)), nil, c.e)
+		refused(t, c.name, err, c.want)
+	}
+	table := opened(t, Options{}, file(t, "n.csv", "x,y\n1,3\n2,4\n"))
+	for _, rows := range [][]int{{}, {2}, {1, 0}, {-1}} {
+		if _, err := FitEncoding(background, table, rows, EncodingOptions{}); err == nil {
+			t.Errorf("rows %v: no error", rows)
+		}
+	}
+	var text strings.Builder
+	for i := range MaxLevels + 1 {
+		text.WriteString("id" + formatNumber(float64(i)) + "," + formatNumber(float64(i)) + "\n")
+	}
+	ids := opened(t, Options{}, file(t, "i.csv", text.String()))
+	_, err := FitEncoding(background, ids, nil, EncodingOptions{})
+	refused(t, "identifiers", err, `"column 1" has more than 10000 different texts`, "drop it")
+}
+
+// Extreme numbers neither overflow nor divide by zero.
+func TestScaleExtremes(t *testing.T) {
+	for _, text := range []string{
+		"1.7e308,1\n-1.7e308,2\n1.7e308,5\n", "5e-324,1\n0,2\n1e-323,3\n", "1e-200,1\n2e-200,2\n3e-200,3\n", "1e308,1\n1.1e308,2\n1.2e308,3\n",
+	} {
+		table := opened(t, Options{}, file(t, "s.csv", text))
+		x, _ := pairs(t, applied(t, fitted(t, table, nil, EncodingOptions{Task: Regression}), table))
+		for _, row := range x {
+			if !(math.Abs(row[0]) < 3) {
+				t.Errorf("%q: %v", text, x)
+			}
+		}
+	}
+}
+
+func TestSparseEncoding(t *testing.T) {
+	table := opened(t, Options{}, file(t, "s.svm", "1 1:4 2:3\n-1 2:3\n1 1:2 2:3 3:1\n-1\n"))
+	e := fitted(t, table, []int{0, 1, 2}, EncodingOptions{})
+	src := applied(t, e, table)
+	if _, sparse := src.(*Memory).Rows().(*kernel.CSR[float64]); !sparse {
+		t.Fatalf("%T", src.(*Memory).Rows())
+	}
+	x, y := pairs(t, src)
+	s1, s3 := math.Sqrt(8.0/3), math.Sqrt(2.0/9) // of 4, 0, 2 and of 0, 0, 1
+	if diff := cmp.Diff([][]float64{{4 / s1, 3, 0}, {0, 3, 0}, {2 / s1, 3, 1 / s3}, {0, 0, 0}}, x, near15); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]float64{1, -1, 1, -1}, y); diff != "" {
+		t.Error(diff)
+	}
+	narrow := applied(t, e, opened(t, Options{}, file(t, "t.svm", "1 1:4\n")))
+	if narrow.Dim() != 3 {
+		t.Errorf("%d features", narrow.Dim())
+	}
+	_, err := e.Apply(background, opened(t, Options{}, file(t, "t.svm", "1 9:4\n")))
+	refused(t, "wide", err, "feature 9 is beyond the 3 of the model")
+	_, err = e.Apply(background, opened(t, Options{}, file(t, "t.csv", "1,2,3\n")))
+	refused(t, "dense", err, "sparse rows")
+}
+
+// An encoding means the same after a journey through JSON.
+func TestEncodingJSON(t *testing.T) {
+	table := opened(t, Options{}, file(t, "p.csv", people))
+	e := fitted(t, table, nil, EncodingOptions{Missing: FillMedian})
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Encoding
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e, &back); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range [][2]string{
+		{`"version":1`, `"version":2`},
+		{`"scale":`, `"scale":-`},
+		{`"task":"regression"`, `"task":"x"`},
+		{`"kind":"numeric"`, `"kind":"text"`},
+		{`"fill":1`, `"fill":7`},
+	} {
+		broken := strings.Replace(string(text), c[0], c[1], 1)
+		if broken == string(text) {
+			t.Errorf("%q is not in %s", c[0], text)
+		} else if json.Unmarshal([]byte(broken), &back) == nil {
+			t.Errorf("%q was accepted", c[1])
+		}
+	}
+}
