@@ -152,7 +152,10 @@ func (r *reader) read(tx *bbolt.Tx) error {
 	var ends []int
 	for pos := r.next; pos <= r.head && len(ends) < readRecords; pos++ {
 		if !isPos(key, pos) || len(record) > store.MaxRecordBytes {
-			return r.missing(pos, len(ends))
+			if len(ends) == 0 {
+				return corrupt(r.id, pos, "the record is missing")
+			}
+			break // those before it are sound: the next page begins with it
 		}
 		if len(ends) > 0 && len(r.buf)+len(record) > readBytes {
 			break
@@ -163,15 +166,6 @@ func (r *reader) read(tx *bbolt.Tx) error {
 	}
 	r.cut(ends)
 	return nil
-}
-
-// missing reports a record that is not there, once those before it were read.
-func (r *reader) missing(pos study.Position, before int) error {
-	if before > 0 {
-		r.head = pos // so that it is the first of the next page
-		return nil
-	}
-	return corrupt(r.id, pos, "the record is missing")
 }
 
 // cut makes the page from where each record ends.
