@@ -56,7 +56,7 @@ in its own form (yaml or json) or as Optuna's short JSON.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := spaceWriters[to]
 			if !ok {
-				return usageError{fmt.Errorf("--to %s: must be yaml, json or optuna", to)}
+				return usagef("--to %s: must be yaml, json or optuna", to)
 			}
 			sp, err := readSpace(cmd, args[0])
 			if err != nil {
@@ -110,7 +110,7 @@ func readFile(cmd *cobra.Command, path string) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no file %s", path)
+			return nil, &statusError{exitNotFound, fmt.Errorf("there is no file %s", path)}
 		} else if err != nil {
 			return nil, err
 		}
