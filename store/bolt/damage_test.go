@@ -325,3 +325,31 @@ func TestMissingRecord(t *testing.T) {
 		}
 	}
 }
+
+// Structural damage in one study's log names the study when the file is opened,
+// and in the check.
+func TestStructuralDamageNamesTheStudy(t *testing.T) {
+	whole, held := collection(t)
+	path := filepath.Join(t.TempDir(), "studies.db")
+	writeFile(t, path, whole)
+	hit := held.infos[len(held.infos)-1]
+	var root int
+	update(t, path, func(tx *bbolt.Tx) error {
+		root = int(tx.Bucket(bucketLogs).Bucket(idKey(hit.ID)).Root())
+		return nil
+	})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[root*readMeta(bytes.NewReader(b)).pageSize+pageHeadBytes+3] ^= 0x40 // where an element's key is
+	writeFile(t, path, b)
+	_, err = Open(path, Options{})
+	if corrupt, ok := errors.AsType[*store.CorruptError](err); !ok || corrupt.Study != hit.ID || !errors.Is(err, ErrDamaged) {
+		t.Errorf("error is %v, want damage in study %d", err, hit.ID)
+	}
+	report, err := Check(t.Context(), path, nil)
+	if err != nil || len(report.Problems) != 1 || report.Problems[0].Study != hit.ID {
+		t.Errorf("the report is %+v, %v", report, err)
+	}
+}

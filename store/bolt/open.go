@@ -82,6 +82,9 @@ func (p *opening) open() (*bbolt.DB, error) {
 	if p.file != nil {
 		_ = p.file.Close() // the engine has done so, unless it fell over
 	}
+	if refusal, ok := errors.AsType[*FileError](err); ok {
+		return nil, refusal
+	}
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, p.inUse(p.file)
