@@ -1,0 +1,181 @@
+package blocked
+
+import "github.com/bkbtuner/bkb/internal/simd"
+
+// Sizes of the blocks: blockM×blockK of A in L2, a panel of blockK of B in L1,
+// blockK×blockN of B wherever there is room. They are part of the order of
+// summation.
+const (
+	blockM = 120 // a multiple of 6
+	blockN = 1024
+)
+
+// blockK is what makes a panel of B 16 KiB.
+func blockK[T Float]() int {
+	if simd.Size[T]() == 4 {
+		return 384
+	}
+	return 256
+}
+
+// Gemm sets c = alpha·op(a)·op(b) + beta·c, where op transposes if the flag
+// before the matrix is set. If beta is 0, c is not read. c must not overlap a
+// or b.
+func Gemm[T Float](workers int, transA bool, a Matrix[T], transB bool, b Matrix[T], alpha, beta T, c Matrix[T]) {
+	m, k := size(transA, a, "a")
+	k2, n := size(transB, b, "b")
+	c.check("c")
+	checkSame(k, k2, "a·b")
+	checkSame(m, c.Rows, "a and c")
+	checkSame(n, c.Cols, "b and c")
+	scale(beta, c, false)
+	multiply(workers, a.operand(transA), b.operand(transB), m, n, k, alpha, c, false)
+}
+
+// Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
+// beta·c if trans is set. What is above the diagonal is neither read nor
+// written. If beta is 0, c is not read.
+func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix[T]) {
+	n, k := size(trans, a, "a")
+	c.checkSquare("c")
+	checkSame(n, c.Rows, "a and c")
+	scale(beta, c, true)
+	o := a.operand(trans)
+	multiply(workers, o, o.transposed(), n, n, k, alpha, c, true)
+}
+
+// size is the size of op(a).
+func size[T Float](trans bool, a Matrix[T], name string) (rows, cols int) {
+	a.check(name)
+	if trans {
+		return a.Cols, a.Rows
+	}
+	return a.Rows, a.Cols
+}
+
+// scale multiplies c, or its lower triangle.
+func scale[T Float](beta T, c Matrix[T], lower bool) {
+	if beta == 1 {
+		return
+	}
+	for i := range c.Rows {
+		row := c.row(i)
+		if lower {
+			row = row[:i+1]
+		}
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}
+
+// multiply adds alpha·a·b to c. Every element of c is summed in the same order,
+// however the work is shared.
+func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower bool) {
+	if m == 0 || n == 0 || k == 0 || alpha == 0 {
+		return
+	}
+	if float64(m)*float64(n)*float64(k) < 1<<18 {
+		workers = 1
+	}
+	switch {
+	case workers == 1:
+		product(a, b, m, n, k, alpha, c, lower, 0)
+	case lower:
+		stripes(workers, m, func(i0, i1 int) {
+			product(a.from(i0, 0), b, i1-i0, i1, k, alpha, c.Sub(i0, 0, i1, i1), true, i0)
+		})
+	case m >= n:
+		share(workers, m, simd.Rows, func(i0, i1 int) {
+			product(a.from(i0, 0), b, i1-i0, n, k, alpha, c.Sub(i0, 0, i1, n), false, 0)
+		})
+	default:
+		share(workers, n, simd.Columns[T](), func(j0, j1 int) {
+			product(a, b.from(0, j0), m, j1-j0, k, alpha, c.Sub(0, j0, m, j1), false, 0)
+		})
+	}
+}
+
+// stripes shares the rows of a lower triangle so that all pieces are about as
+// much work: the first of a pair from the top, the second from the bottom.
+func stripes(workers, n int, f func(i0, i1 int)) {
+	pieces := 2 * workers
+	share(workers, workers, 1, func(w0, w1 int) {
+		for w := w0; w < w1; w++ {
+			for _, p := range []int{w, pieces - 1 - w} {
+				if i0, i1 := n*p/pieces, n*(p+1)/pieces; i0 < i1 {
+					f(i0, i1)
+				}
+			}
+		}
+	})
+}
+
+// product adds alpha·a·b to c on one goroutine. With lower set, only elements
+// (i, j) with j ≤ i + shift are touched.
+func product[T Float](a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower bool, shift int) {
+	kern := simd.For[T]()
+	nr := simd.Columns[T]()
+	buf := take[T]()
+	defer buf.give()
+	for j0 := 0; j0 < n; j0 += blockN {
+		nn := min(blockN, n-j0)
+		for l0 := 0; l0 < k; l0 += blockK[T]() {
+			kk := min(blockK[T](), k-l0)
+			pb := sized(&buf.b, (nn+nr-1)/nr*nr*kk)
+			pack(kern, pb, b.from(l0, j0).transposed(), nn, kk, nr)
+			for i0 := 0; i0 < m; i0 += blockM {
+				mm := min(blockM, m-i0)
+				if lower && j0 > i0+mm-1+shift {
+					continue
+				}
+				pa := sized(&buf.a, (mm+simd.Rows-1)/simd.Rows*simd.Rows*kk)
+				pack(kern, pa, a.from(i0, l0), mm, kk, simd.Rows)
+				block(kern, buf, pa, pb, mm, nn, kk, alpha, c.Sub(i0, j0, i0+mm, j0+nn), lower, i0-j0+shift)
+			}
+		}
+	}
+}
+
+// block adds the product of two packed blocks to c.
+func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k int, alpha T, c Matrix[T], lower bool, shift int) {
+	nr := simd.Columns[T]()
+	for j := 0; j < n; j += nr {
+		w := min(nr, n-j)
+		for i := 0; i < m; i += simd.Rows {
+			h := min(simd.Rows, m-i)
+			if lower && j > i+h-1+shift {
+				continue
+			}
+			at := i*c.Stride + j
+			if h == simd.Rows && w == nr && (!lower || j+w-1 <= i+shift) {
+				kern.Gemm(k, &pa[i*k], &pb[j*k], &c.Data[at], c.Stride, alpha)
+				continue
+			}
+			// At an edge or on the diagonal: through a tile aside, with the
+			// same roundings.
+			tile := sized(&buf.c, simd.TileSize[T]())
+			clear(tile)
+			for r := range h {
+				copy(tile[r*nr:], c.Data[at+r*c.Stride:][:visible(lower, w, i+r+shift-j)])
+			}
+			kern.Gemm(k, &pa[i*k], &pb[j*k], &tile[0], nr, alpha)
+			for r := range h {
+				copy(c.Data[at+r*c.Stride:], tile[r*nr:][:visible(lower, w, i+r+shift-j)])
+			}
+		}
+	}
+}
+
+// visible is how many of w elements of a row are on or left of the diagonal,
+// which is at index d.
+func visible(lower bool, w, d int) int {
+	if !lower {
+		return w
+	}
+	return max(0, min(w, d+1))
+}

@@ -1,0 +1,238 @@
+package blocked
+
+import "github.com/bkbtuner/bkb/internal/simd"
+
+// SolveLower sets b = op(l)⁻¹·b for a lower triangular n×n matrix l, of which
+// only the lower triangle is read, with op transposing if trans is set. b is
+// n×m. A zero on the diagonal yields Inf and NaN.
+func SolveLower[T Float](workers int, trans bool, l, b Matrix[T]) {
+	l.checkSquare("l")
+	b.check("b")
+	checkSame(l.Rows, b.Rows, "l and b")
+	solve(workers, trans, l, b, false)
+}
+
+// SolveLowerRight sets b = b·op(l)⁻¹; b is m×n.
+func SolveLowerRight[T Float](workers int, trans bool, l, b Matrix[T]) {
+	l.checkSquare("l")
+	b.check("b")
+	checkSame(l.Rows, b.Cols, "l and b")
+	// bᵀ = op(l)⁻ᵀ·bᵀ
+	solve(workers, !trans, l, b, true)
+}
+
+// Inverse sets dst to the inverse of the lower triangular matrix l, with zeros
+// above the diagonal. dst must not overlap l.
+func Inverse[T Float](workers int, l, dst Matrix[T]) {
+	l.checkSquare("l")
+	dst.checkSquare("dst")
+	scale(0, dst, false)
+	for i := range dst.Rows {
+		dst.Data[i*dst.Stride+i] = 1
+	}
+	SolveLower(workers, false, l, dst)
+}
+
+// solve is L·Y = B for lower triangular L = l, or L = lᵀ with the order of all
+// indices turned round. The columns of Y are those of b, or its rows if right is
+// set; they are independent of each other.
+func solve[T Float](workers int, trans bool, l, b Matrix[T], right bool) {
+	if b.empty() {
+		return
+	}
+	columns := b.Cols
+	if right {
+		columns = b.Rows
+	}
+	if workers == 1 || float64(l.Rows)*float64(l.Rows)*float64(columns) < 1<<18 {
+		solvePart(trans, l, b, right)
+		return
+	}
+	share(workers, columns, simd.Columns[T](), func(from, to int) {
+		if right {
+			solvePart(trans, l, b.Sub(from, 0, to, b.Cols), right)
+		} else {
+			solvePart(trans, l, b.Sub(0, from, b.Rows, to), right)
+		}
+	})
+}
+
+func solvePart[T Float](trans bool, l, b Matrix[T], right bool) {
+	buf := take[T]()
+	defer buf.give()
+	solver[T]{simd.For[T](), buf, trans, right}.solve(l, b)
+}
+
+// solver is a solution on one goroutine.
+type solver[T Float] struct {
+	kern         *simd.Kernels[T]
+	buf          *buffers[T]
+	trans, right bool
+}
+
+// direct is the order of the largest triangle that is not split.
+const direct = 192
+
+// solve splits the triangle in two:
+//
+//	L11·Y1 = B1,  L22·Y2 = B2 − L21·Y1
+func (s solver[T]) solve(l, b Matrix[T]) {
+	n := l.Rows
+	if n <= direct {
+		s.base(l, b)
+		return
+	}
+	h := (n/2 + 95) / 96 * 96
+	top, corner, bottom := l.Sub(0, 0, h, h), l.Sub(h, 0, n, h), l.Sub(h, h, n, n)
+	var b1, b2 Matrix[T]
+	if s.right {
+		b1, b2 = b.Sub(0, 0, b.Rows, h), b.Sub(0, h, b.Rows, n)
+	} else {
+		b1, b2 = b.Sub(0, 0, h, b.Cols), b.Sub(h, 0, n, b.Cols)
+	}
+	if s.trans { // Lᵀ is upper: from the bottom
+		s.solve(bottom, b2)
+		s.subtract(corner, true, b2, b1)
+		s.solve(top, b1)
+		return
+	}
+	s.solve(top, b1)
+	s.subtract(corner, false, b1, b2)
+	s.solve(bottom, b2)
+}
+
+// subtract sets to −= op(l)·y, or its transpose.
+func (s solver[T]) subtract(l Matrix[T], trans bool, y, to Matrix[T]) {
+	if s.right {
+		product(y.operand(false), l.operand(!trans), to.Rows, to.Cols, y.Cols, -1, to, false, 0)
+		return
+	}
+	product(l.operand(trans), y.operand(false), to.Rows, to.Cols, y.Rows, -1, to, false, 0)
+}
+
+// base solves with packed operands. The right-hand sides are in column panels,
+// which the kernel solves in place, 6 rows at a time, using the rows above.
+func (s solver[T]) base(l, b Matrix[T]) {
+	const rows = simd.Rows
+	nr, n := simd.Columns[T](), l.Rows
+	np := (n + rows - 1) / rows * rows
+	triangle := sized(&s.buf.a, panelOffset(np))
+	s.packTriangle(triangle, l)
+	columns := b.Cols
+	if s.right {
+		columns = b.Rows
+	}
+	const most = 16 // panels at a time, so that all stay in L2
+	for j0 := 0; j0 < columns; j0 += most * nr {
+		m := min(most*nr, columns-j0)
+		panels := sized(&s.buf.b, (m+nr-1)/nr*nr*np)
+		for j := 0; j < m; j += nr {
+			s.packColumns(panels[j*np:][:nr*np], b, n, j0+j, min(nr, m-j))
+		}
+		for p := 0; p < np; p += rows {
+			a := &triangle[panelOffset(p)]
+			for j := 0; j < m; j += nr {
+				s.kern.Trsm(p, a, &panels[j*np], &panels[j*np+p*nr])
+			}
+		}
+		for j := 0; j < m; j += nr {
+			s.unpackColumns(panels[j*np:][:nr*np], b, n, j0+j, min(nr, m-j))
+		}
+	}
+}
+
+// panelOffset is where the panel of rows p, p+1, … starts: panels grow by 6
+// columns each.
+func panelOffset(p int) int {
+	q := p / simd.Rows
+	return simd.Rows * simd.Rows * q * (q + 1) / 2
+}
+
+// packTriangle packs panels of 6 rows, each up to its diagonal block, with the
+// diagonal inverted. Rows that are not there are those of the unit matrix.
+func (s solver[T]) packTriangle(dst []T, l Matrix[T]) {
+	const rows = simd.Rows
+	n := l.Rows
+	for p := 0; p < n; p += rows {
+		panel, h := dst[panelOffset(p):panelOffset(p+rows)], min(rows, n-p)
+		if s.trans { // element (i, j) is l(n−1−j, n−1−i)
+			clear(panel)
+			for c := range p + h {
+				from := l.row(n - 1 - c)
+				for r := max(0, c-p); r < h; r++ {
+					panel[c*rows+r] = from[n-1-p-r]
+				}
+			}
+		} else {
+			packPanel(s.kern, panel[:p*rows], l.Sub(p, 0, n, n).operand(false), h, p, rows)
+			clear(panel[p*rows:])
+			for r := range h {
+				for c, v := range l.row(p + r)[p : p+r+1] {
+					panel[(p+c)*rows+r] = v
+				}
+			}
+		}
+		for r := range rows {
+			d := &panel[(p+r)*rows+r]
+			if r >= h {
+				*d = 1
+			}
+			*d = 1 / *d
+		}
+	}
+}
+
+// packColumns packs w columns from j on.
+func (s solver[T]) packColumns(y []T, b Matrix[T], n, j, w int) {
+	nr := simd.Columns[T]()
+	clear(y[n*nr:])
+	switch {
+	case s.right && !s.trans:
+		packPanel(s.kern, y[:n*nr], b.Sub(j, 0, b.Rows, n).operand(false), w, n, nr)
+	case s.right:
+		for c := range nr {
+			for l := range n {
+				v := T(0)
+				if c < w {
+					v = b.Data[(j+c)*b.Stride+n-1-l]
+				}
+				y[l*nr+c] = v
+			}
+		}
+	default:
+		for l := range n {
+			row := y[l*nr:][:nr]
+			clear(row[copy(row, b.row(s.index(l, n))[j:j+w]):])
+		}
+	}
+}
+
+// unpackColumns is the inverse of packColumns.
+func (s solver[T]) unpackColumns(y []T, b Matrix[T], n, j, w int) {
+	nr := simd.Columns[T]()
+	if !s.right {
+		for l := range n {
+			copy(b.row(s.index(l, n))[j:], y[l*nr:][:w])
+		}
+		return
+	}
+	l := 0
+	if !s.trans && w == nr {
+		for ; l+4 <= n; l += 4 {
+			s.kern.Transpose(&b.Data[j*b.Stride+l], b.Stride, &y[l*nr], nr, nr/4)
+		}
+	}
+	for ; l < n; l++ {
+		for c := range w {
+			b.Data[(j+c)*b.Stride+s.index(l, n)] = y[l*nr+c]
+		}
+	}
+}
+
+// index is the number that row l of n has outside.
+func (s solver[T]) index(l, n int) int {
+	if s.trans {
+		return n - 1 - l
+	}
+	return l
+}
