@@ -59,14 +59,14 @@ type planTarget struct {
 
 // plan finds the columns of the encoding in t.
 func (e *Encoding) plan(t *Table) (*plan, error) {
-	if (e.Scales != nil) != (t.sparse != nil) {
+	if (e.Sparse != nil) != (t.sparse != nil) {
 		return nil, &ColumnsError{Reason: map[bool]string{
 			true:  "the model takes sparse rows, these are dense",
 			false: "the model takes dense columns, these rows are sparse",
-		}[e.Scales != nil]}
+		}[e.Sparse != nil]}
 	}
-	if t.sparse != nil && t.sparse.Dim() > len(e.Scales) {
-		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), len(e.Scales))}
+	if t.sparse != nil && t.sparse.Dim() > e.Sparse.Dim {
+		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), e.Sparse.Dim)}
 	}
 	inputs, targets, err := e.locate(t)
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *Encoding) plan(t *Table) (*plan, error) {
 // has not all of the targets.
 func (e *Encoding) locate(t *Table) (inputs, targets []int, err error) {
 	switch {
-	case e.Scales != nil:
+	case e.Sparse != nil:
 		if len(t.targets) > 0 && len(e.Targets) > 0 {
 			targets = []int{0}
 		}

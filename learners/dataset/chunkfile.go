@@ -46,7 +46,8 @@ const (
 	maxDescription  = 1 << 30
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// checksum is the CRC-32C of b.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // description is the JSON at the end of a chunk file.
 type description struct {
@@ -100,7 +101,7 @@ func (w *chunkWriter) add(row []float64) error {
 }
 
 func (w *chunkWriter) flush() {
-	w.chunk = binary.LittleEndian.AppendUint32(w.chunk, crc32.Checksum(w.chunk, castagnoli))
+	w.chunk = binary.LittleEndian.AppendUint32(w.chunk, checksum(w.chunk))
 	w.write(w.chunk)
 	w.chunk = w.chunk[:0]
 }
@@ -137,7 +138,7 @@ func (w *chunkWriter) complete(t *Table) error {
 	if err != nil {
 		return err
 	}
-	h := chunkHeader{columns: w.width, chunkRows: w.rows, rows: t.rows, textAt: w.at, text: len(text), textCRC: crc32.Checksum(text, castagnoli)}
+	h := chunkHeader{columns: w.width, chunkRows: w.rows, rows: t.rows, textAt: w.at, text: len(text), textCRC: checksum(text)}
 	w.write(text)
 	if err := w.w.Flush(); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (h *chunkHeader) encode() []byte {
 	le.PutUint64(b[32:], uint64(h.textAt))
 	le.PutUint32(b[40:], uint32(h.text))
 	le.PutUint32(b[44:], h.textCRC)
-	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+	le.PutUint32(b[60:], checksum(b[:60]))
 	return b
 }
 
@@ -187,7 +188,7 @@ func (h *chunkHeader) decode(b []byte) error {
 	switch {
 	case string(b[:8]) != chunkMagic:
 		return errors.New("it does not start as a chunk file")
-	case le.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli):
+	case le.Uint32(b[60:]) != checksum(b[:60]):
 		return errors.New("its header is damaged")
 	case le.Uint32(b[8:]) != chunkVersion:
 		return fmt.Errorf("its version is %d, this program reads %d", le.Uint32(b[8:]), chunkVersion)
@@ -230,7 +231,7 @@ func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, err
 		return nil, nil, &FileError{File: path, Reason: "it cannot be read as a chunk file", Err: err}
 	}
 	text, err := io.ReadAll(io.NewSectionReader(r, c.h.textAt, int64(c.h.text)))
-	if err != nil || len(text) != c.h.text || crc32.Checksum(text, castagnoli) != c.h.textCRC {
+	if err != nil || len(text) != c.h.text || checksum(text) != c.h.textCRC {
 		return nil, nil, &FileError{File: path, Reason: "its description is damaged or cut off", Err: err}
 	}
 	var d description
@@ -362,7 +363,7 @@ func (c *chunkCursor) load() error {
 		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d cannot be read", c.first+1, c.last), Err: err}
 	}
 	cells := c.bytes[:size-4]
-	if crc32.Checksum(cells, castagnoli) != binary.LittleEndian.Uint32(c.bytes[size-4:]) {
+	if checksum(cells) != binary.LittleEndian.Uint32(c.bytes[size-4:]) {
 		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d are damaged", c.first+1, c.last)}
 	}
 	return nil

@@ -41,9 +41,9 @@ func (p *plan) applySparse(ctx context.Context) (Source, error) {
 	var err error
 	switch m := p.t.sparse.(type) {
 	case *kernel.CSR[float32]:
-		x, err = scaleSparse(m, p.e.Scales)
+		x, err = scaleSparse(m, p.e.Sparse)
 	case *kernel.CSR[float64]:
-		x, err = scaleSparse(m, p.e.Scales)
+		x, err = scaleSparse(m, p.e.Sparse)
 	}
 	if err != nil {
 		return nil, err
@@ -60,9 +60,13 @@ func (p *plan) applySparse(ctx context.Context) (Source, error) {
 	return NewMemory(x, y, p.c)
 }
 
-// scaleSparse divides columns by their scales. The result has len(scales)
-// columns, so many as the model.
-func scaleSparse[T kernel.Float](m *kernel.CSR[T], scales []float64) (kernel.Rows, error) {
+// scaleSparse divides columns by their scales. The result has as many columns as
+// the model.
+func scaleSparse[T kernel.Float](m *kernel.CSR[T], in *SparseInputs) (kernel.Rows, error) {
+	scales := make(map[int32]float64, len(in.Columns))
+	for k, c := range in.Columns {
+		scales[c] = in.Scales[k]
+	}
 	n := m.Len()
 	ptr := make([]int, n+1)
 	for i := range n {
@@ -73,14 +77,17 @@ func scaleSparse[T kernel.Float](m *kernel.CSR[T], scales []float64) (kernel.Row
 	for i := range n {
 		col, val := m.Row(i)
 		for k, c := range col {
-			v := T(float64(val[k]) / scales[c])
+			v := val[k]
+			if s, scaled := scales[c]; scaled {
+				v = T(float64(v) / s)
+			}
 			if v-v != 0 {
 				return nil, &CellError{Row: i + 1, Column: positional(int(c)), Reason: "the value is too large beside those of the training rows"}
 			}
 			cols, vals = append(cols, c), append(vals, v)
 		}
 	}
-	return kernel.NewCSR(n, len(scales), ptr, cols, vals)
+	return kernel.NewCSR(n, in.Dim, ptr, cols, vals)
 }
 
 // encoded is a Source that encodes the rows of a table as they are read.

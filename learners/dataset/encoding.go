@@ -84,9 +84,9 @@ type Encoding struct {
 	Named   bool    `json:"named"`
 	Columns int     `json:"columns,omitempty"`
 	Inputs  []Input `json:"inputs,omitempty"` // dense, in the order of the file
-	// Scales are the standard deviations of sparse inputs, nil for dense ones.
-	Scales  []float64 `json:"scales,omitempty"`
-	Targets []Target  `json:"targets,omitempty"`
+	// Sparse is the encoding of sparse inputs, nil for dense ones.
+	Sparse  *SparseInputs `json:"sparse,omitempty"`
+	Targets []Target      `json:"targets,omitempty"`
 	// Classes are sorted. ClassNumbers are their values if they are numbers.
 	Classes      []string  `json:"classes,omitempty"`
 	ClassNumbers []float64 `json:"class_numbers,omitempty"`
@@ -109,6 +109,32 @@ type Input struct {
 	// Fill replaces missing cells: a number, or an index into Levels. Nil: an
 	// error.
 	Fill *float64 `json:"fill,omitempty"`
+}
+
+// SparseInputs is the encoding of sparse rows.
+type SparseInputs struct {
+	Dim int `json:"dim"` // d
+	// Columns, increasing, are those with a scale other than 1, Scales their
+	// standard deviations.
+	Columns []int32   `json:"columns"`
+	Scales  []float64 `json:"scales"`
+}
+
+func (s *SparseInputs) check() error {
+	if s.Dim < 1 || s.Dim > MaxFeatures || len(s.Columns) != len(s.Scales) {
+		return fmt.Errorf("%d sparse inputs with %d scales for %d columns", s.Dim, len(s.Scales), len(s.Columns))
+	}
+	for k, c := range s.Columns {
+		if c < 0 || int(c) >= s.Dim || k > 0 && c <= s.Columns[k-1] || !usable(0, s.Scales[k]) {
+			return fmt.Errorf("sparse input %d has scale %v", c+1, s.Scales[k])
+		}
+	}
+	return nil
+}
+
+// usable reports whether z-scores can be taken.
+func usable(center, scale float64) bool {
+	return center-center == 0 && scale > 0 && scale <= math.MaxFloat64
 }
 
 // Target is the encoding of one target of a regression, or the name of the
@@ -135,8 +161,8 @@ func (in *Input) width() int {
 
 // Dim returns d, the number of coordinates of encoded inputs.
 func (e *Encoding) Dim() int {
-	if e.Scales != nil {
-		return len(e.Scales)
+	if e.Sparse != nil {
+		return e.Sparse.Dim
 	}
 	d := 0
 	for i := range e.Inputs {
@@ -255,7 +281,6 @@ func (e *Encoding) check() error {
 	if e.Version != encodingVersion {
 		return fmt.Errorf("dataset: the encoding has version %d, this program reads %d", e.Version, encodingVersion)
 	}
-	usable := func(center, scale float64) bool { return center-center == 0 && scale > 0 && scale <= math.MaxFloat64 }
 	for i := range e.Inputs {
 		in := &e.Inputs[i]
 		if in.Kind == Numeric && !in.Dropped && !usable(in.Center, in.Scale) {
@@ -268,9 +293,9 @@ func (e *Encoding) check() error {
 			return bad("input %q fills in level %v of %d", in.Name, *in.Fill, len(in.Levels))
 		}
 	}
-	for _, s := range e.Scales {
-		if !usable(0, s) {
-			return bad("a sparse input has scale %v", s)
+	if e.Sparse != nil {
+		if err := e.Sparse.check(); err != nil {
+			return bad("%w", err)
 		}
 	}
 	switch e.Task {

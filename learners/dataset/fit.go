@@ -36,7 +36,7 @@ func FitEncoding(ctx context.Context, t *Table, rows []int, o EncodingOptions) (
 	}
 	if t.sparse != nil {
 		e.Columns = 0
-		e.Scales = f.sparseScales()
+		e.Sparse = f.sparseInputs()
 	} else if err := f.inputs(ctx, e); err != nil {
 		return nil, err
 	}
@@ -376,25 +376,27 @@ func (f *fitter) classes(e *Encoding, c int) error {
 	return nil
 }
 
-// sparseScales returns the standard deviations of sparse features.
-func (f *fitter) sparseScales() []float64 {
-	d := f.t.sparse.Dim()
-	scales := make([]float64, d)
-	for c := range scales {
-		scales[c] = 1
-	}
+// sparseInputs fits sparse inputs. Its memory goes with the features that occur,
+// not with d.
+func (f *fitter) sparseInputs() *SparseInputs {
+	out := &SparseInputs{Dim: f.t.sparse.Dim(), Columns: []int32{}, Scales: []float64{}}
 	if f.o.KeepInputs {
-		return scales
+		return out
 	}
-	ms := make([]moments, d)
-	n := f.t.rows
+	ms := map[int32]*moments{}
 	visit := func(col []int32, at func(k int) float64) {
 		for k, c := range col {
-			ms[c].add(at(k))
+			m := ms[c]
+			if m == nil {
+				m = &moments{}
+				ms[c] = m
+			}
+			m.add(at(k))
 		}
 	}
+	n := f.t.rows
 	if f.rows == nil {
-		for i := range f.t.rows {
+		for i := range n {
 			sparseRow(f.t.sparse, i, visit)
 		}
 	} else {
@@ -403,13 +405,17 @@ func (f *fitter) sparseScales() []float64 {
 			sparseRow(f.t.sparse, i, visit)
 		}
 	}
-	for c := range ms {
-		ms[c].addZeros(n - ms[c].n)
-		if !ms[c].constant() {
-			scales[c] = ms[c].scale()
+	for c, m := range ms {
+		m.addZeros(n - m.n)
+		if !m.constant() {
+			out.Columns = append(out.Columns, c)
 		}
 	}
-	return scales
+	slices.Sort(out.Columns)
+	for _, c := range out.Columns {
+		out.Scales = append(out.Scales, ms[c].scale())
+	}
+	return out
 }
 
 // sparseRow calls visit with the columns and values of row i.

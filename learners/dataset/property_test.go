@@ -1,0 +1,223 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// Splits and folds are partitions, increasing, and the same every time.
+func TestSplitsArePartitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(20, 500).Draw(t, "n")
+		seed := rapid.Uint64().Draw(t, "seed")
+		var classes []int
+		if rapid.Bool().Draw(t, "stratified") {
+			for range n {
+				classes = append(classes, rapid.IntRange(0, 3).Draw(t, "class"))
+			}
+		}
+		shares := []float64{0.6, 0.25, 0.15}
+		parts, err := split(n, classes, seed, shares)
+		again, _ := split(n, classes, seed, shares)
+		if err != nil || !cmp.Equal(parts, again) {
+			t.Fatalf("%v, %v, %v", err, parts, again)
+		}
+		partition(t, n, parts...)
+		for k, part := range parts {
+			if d := float64(len(part)) - shares[k]*float64(n); math.Abs(d) > 1 {
+				t.Fatalf("part %d has %d of %d", k, len(part), n)
+			}
+			balanced(t, classes, part, shares[k])
+		}
+		k := rapid.IntRange(2, 10).Draw(t, "k")
+		folds, err := kfold(n, classes, k, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tests [][]int
+		for _, f := range folds {
+			partition(t, n, f.Train, f.Test)
+			tests = append(tests, f.Test)
+			balanced(t, classes, f.Test, 1/float64(k))
+		}
+		partition(t, n, tests...)
+	})
+}
+
+func partition(t *rapid.T, n int, parts ...[]int) {
+	var all []int
+	for _, p := range parts {
+		if !slices.IsSorted(p) || len(p) == 0 {
+			t.Fatalf("part %v", p)
+		}
+		all = append(all, p...)
+	}
+	slices.Sort(all)
+	for i, r := range all {
+		if i != r || len(all) != n {
+			t.Fatalf("%v is no partition of %d rows", parts, n)
+		}
+	}
+}
+
+// balanced checks that a part has its share of every class, up to what the
+// interleaving of four classes may cost.
+func balanced(t *rapid.T, classes, part []int, share float64) {
+	have, all := map[int]float64{}, map[int]float64{}
+	for _, c := range classes {
+		all[c]++
+	}
+	if classes != nil {
+		for _, i := range part {
+			have[classes[i]]++
+		}
+	}
+	for c, n := range all {
+		if math.Abs(have[c]-share*n) > 4 {
+			t.Fatalf("class %d: %v of %v in a share of %v", c, have[c], n, share)
+		}
+	}
+}
+
+func TestSplitErrors(t *testing.T) {
+	for _, shares := range [][]float64{{0.5}, {0.5, 0.6}, {1.5, -0.5}, {math.NaN(), 1}, nil} {
+		if _, err := Split(10, 1, shares...); err == nil {
+			t.Errorf("%v: no error", shares)
+		}
+	}
+	if _, err := Split(3, 1, 0.99, 0.01); err == nil {
+		t.Error("empty part: no error")
+	}
+	if _, err := KFold(3, 4, 1); err == nil {
+		t.Error("4 folds of 3: no error")
+	}
+	if _, err := StratifiedSplit([]int{0, -1}, 1, 0.5, 0.5); err == nil {
+		t.Error("class −1: no error")
+	}
+}
+
+// Splits are logged by seed alone; they must never change. Recorded.
+func TestSplitGolden(t *testing.T) {
+	parts, err := Split(12, 42, 0.5, 0.25, 0.25)
+	if got := fmt.Sprint(parts, err); got != splitGolden {
+		t.Errorf("got  %s\nwant %s", got, splitGolden)
+	}
+}
+
+// Decode undoes what encoding did to targets, and z-scores have mean 0 and
+// variance 1.
+func TestEncodeDecode(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(3, 40).Draw(rt, "n")
+		number := rapid.Float64Range(-1e6, 1e6)
+		var text strings.Builder
+		want := make([]float64, n)
+		text.WriteString("a,y\n0,0\n1,1\n")
+		for i := range want {
+			want[i] = number.Draw(rt, "y")
+			fmt.Fprintf(&text, "%v,%v\n", number.Draw(rt, "a"), want[i])
+		}
+		table := opened(t, Options{}, writeIn(t, dir, text.String()))
+		e := fitted(t, table, nil, EncodingOptions{Task: Regression})
+		text2, err := json.Marshal(e)
+		var back Encoding
+		if err != nil || json.Unmarshal(text2, &back) != nil || !cmp.Equal(e, &back) {
+			rt.Fatalf("JSON: %v", err)
+		}
+		x, y := pairs(t, applied(t, &back, table))
+		sum, squares := 0.0, 0.0
+		for _, row := range x {
+			sum += row[0]
+			squares += row[0] * row[0]
+		}
+		if k := float64(len(x)); math.Abs(sum/k) > 1e-9 || math.Abs(squares/k-1) > 1e-9 {
+			rt.Fatalf("mean %v, variance %v", sum/k, squares/k)
+		}
+		back.Decode(y)
+		for i, v := range want {
+			if math.Abs(y[i+2]-v) > 1e-9*(1+math.Abs(v)+e.Targets[0].Scale) {
+				rt.Fatalf("target %v came back as %v", v, y[i+2])
+			}
+		}
+	})
+}
+
+// The lower median against sorting, over all bits of float64.
+func TestMedian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfN(rapid.Float64(), 1, 50).Draw(t, "values")
+		s := selection{k: (len(v) - 1) / 2, counts: make([]int, 1<<16)}
+		for range 4 {
+			for _, x := range v {
+				s.add(x)
+			}
+			s.step()
+		}
+		slices.Sort(v)
+		if got := unordered(s.prefix); got != v[(len(v)-1)/2] {
+			t.Fatalf("%v of %v", got, v)
+		}
+	})
+}
+
+// Numbers read as strconv reads them.
+func TestParseNumberLikeStrconv(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Float64().Draw(t, "v")
+		format := rapid.SampledFrom([]byte{'g', 'e', 'f'}).Draw(t, "format")
+		text := strconv.FormatFloat(v, format, rapid.IntRange(-1, 25).Draw(t, "digits"), 64)
+		want, err := strconv.ParseFloat(text, 64)
+		got, err2 := parseNumber([]byte(text))
+		if (err == nil) != (err2 == nil) || err == nil && math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%q: %v (%v), strconv %v (%v)", text, got, err2, want, err)
+		}
+	})
+}
+
+// What encoding/csv writes is read back.
+func TestRecordsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		field := rapid.StringOf(rapid.SampledFrom([]rune("ab \",;\n\t'é")))
+		width := rapid.IntRange(2, 5).Draw(t, "width")
+		var want [][]string
+		for range rapid.IntRange(1, 6).Draw(t, "rows") {
+			want = append(want, rapid.SliceOfN(field, width, width).Draw(t, "row"))
+		}
+		var b strings.Builder
+		csv.NewWriter(&b).WriteAll(want)
+		got, err := readAllRecords(b.String())
+		if err != nil || !cmp.Equal(got, want) {
+			t.Fatalf("%v\n%q\n%q", err, got, want)
+		}
+	})
+}
+
+func readAllRecords(text string) ([][]string, error) {
+	d := newRecords(bufio.NewReaderSize(strings.NewReader(text), 16), ',')
+	var out [][]string
+	for {
+		fields, err := d.read()
+		if err != nil {
+			if err.Error() == "EOF" {
+				err = nil
+			}
+			return out, err
+		}
+		rec := make([]string, len(fields))
+		for i, f := range fields {
+			rec[i] = string(f)
+		}
+		out = append(out, rec)
+	}
+}
