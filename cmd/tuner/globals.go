@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -122,8 +123,8 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 		return g.dial(address)
 	}
 	path, logger := g.file(), g.logger(cmd, slog.LevelWarn)
-	s := shared.New(func(context.Context) (tuner.Service, error) {
-		st, err := g.openStore(path, e, logger)
+	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
+		st, err := g.openStore(ctx, path, e, logger)
 		if err != nil {
 			return nil, err
 		}
@@ -132,14 +133,25 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	return s, nil
 }
 
-// openStore opens a file.
-func (g *globals) openStore(path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
-	timeout := g.lockTimeout
-	if timeout == 0 {
-		timeout = -1
+// openStore opens a file, when it is its turn.
+func (g *globals) openStore(ctx context.Context, path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
+	end := time.Now().Add(g.lockTimeout)
+	for {
+		// Short tries, so that Ctrl-C is heard in between.
+		turn := min(time.Until(end), 250*time.Millisecond)
+		if turn <= 0 {
+			turn = -1
+		}
+		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger})
+		switch {
+		case err == nil:
+			return st, nil
+		case !errors.Is(err, bolt.ErrInUse) || turn < 0:
+			return nil, fileError(err, path)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
 	}
-	st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: timeout, Logger: logger})
-	return st, fileError(err, path)
 }
 
 // fileError gives errors of opening a file their exit status.
@@ -150,7 +162,8 @@ func fileError(err error, path string) error {
 	case errors.Is(err, bolt.ErrMissing):
 		return &statusError{exitNotFound, fmt.Errorf("there is no file %s; make a study first (tuner create-study), or name the file with --db", path)}
 	case errors.Is(err, bolt.ErrInUse):
-		return &statusError{exitUnavailable, fmt.Errorf("%w; if that is a server, use --server", err)}
+		// A code, so that whoever is patient tries again.
+		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; if that is a server, use --server"}
 	case errors.Is(err, bolt.ErrDamaged), errors.Is(err, bolt.ErrTruncated), errors.Is(err, bolt.ErrEmpty), errors.Is(err, bolt.ErrForeign):
 		return &statusError{exitDamaged, err}
 	default:
@@ -173,6 +186,18 @@ func (g *globals) dial(address string) (tuner.Service, error) {
 		o.Token = wire.NewToken(os.Getenv("TUNER_TOKEN"))
 	}
 	return client.Dial(address, o)
+}
+
+// environment is how a program that we run reaches what we work on.
+func (g *globals) environment() []string {
+	if address := g.address(); address != "" {
+		return []string{"TUNER_SERVER=" + address}
+	}
+	path := g.file()
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return []string{"TUNER_DB=" + path, "TUNER_SERVER="}
 }
 
 // local tells whether an address is on this machine.

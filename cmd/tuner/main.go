@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(cleanOnTerminal(stdout))
 	root.SetErr(cleanOnTerminal(stderr))
 	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = &statusError{exitInterrupted, errors.New("interrupted")}
+	}
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "tuner:", err)
 	}
@@ -53,8 +57,8 @@ ENVIRONMENT
   TUNER_DB      the file, for --db
   TUNER_SERVER  the server, for --server
   TUNER_TOKEN   the token for the server; or --token-file
+  TUNER_TOKENS  a server's file of tokens, for --tokens
   TUNER_STUDY   the study where STUDY is left out
-  NO_COLOR      any value: no colours
 
 ` + exitHelp(),
 		Example:       "  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",

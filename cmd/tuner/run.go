@@ -31,7 +31,8 @@ THE COMMAND
   they say; {args} stands for all parameters as --name=value; {{ and }} are braces. An
   argument that names an inactive parameter is left out, and an option before it.
   The environment has TUNER_PARAM_LR and so on, TUNER_CONFIG (JSON), TUNER_TRIAL,
-  TUNER_EPOCH and TUNER_STUDY.
+  TUNER_EPOCH and TUNER_STUDY, and TUNER_DB or TUNER_SERVER, so that a script can call
+  tuner report or tuner heartbeat itself.
 
 WHAT IT PRINTS, on stdout
   loss=0.31 accuracy=0.9     the result; the last such line counts. JSON will do too:
@@ -199,13 +200,14 @@ func (r *running) run(ctx context.Context, g *globals, cmd *cobra.Command, svc t
 		return err
 	}
 	p := newProgress(cmd.ErrOrStderr(), g, view, best)
-	o.OnEvent = p.event
+	o.OnEvent, o.Env = p.event, g.environment()
 	summary, err := runner.Run(ctx, svc, *o)
 	p.end()
 	return r.conclude(g, cmd, summary, err)
 }
 
-// secondSignal returns a channel that is closed at the second Ctrl-C.
+// secondSignal returns a channel that is closed at the second Ctrl-C. The third
+// ends the program at once.
 func secondSignal() (second <-chan struct{}, stop func()) {
 	signals, closed, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -217,6 +219,7 @@ func secondSignal() (second <-chan struct{}, stop func()) {
 				return
 			}
 		}
+		signal.Stop(signals)
 		close(closed)
 	}()
 	return closed, func() { signal.Stop(signals); close(done) }
@@ -231,7 +234,7 @@ func (r *running) conclude(g *globals, cmd *cobra.Command, s runner.Summary, err
 		g.note(cmd, "Left running: %s. The same command goes on with %s.", numbersText(s.Left), them(len(s.Left)))
 	}
 	if errors.Is(err, context.Canceled) {
-		return &statusError{exitInterrupted, errors.New("interrupted")}
+		return context.Canceled
 	} else if err != nil {
 		return err
 	}

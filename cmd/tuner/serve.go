@@ -79,7 +79,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.parse(g); err != nil {
 		return err
 	}
-	st, err := g.openStore(g.file(), mayCreate, logger)
+	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
 	if err != nil {
 		return err
 	}

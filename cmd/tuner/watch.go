@@ -60,6 +60,9 @@ type watching struct {
 
 func (w *watching) run(ctx context.Context, svc tuner.Service, name string, after study.Position) error {
 	for h, err := range svc.Watch(ctx, name, after) {
+		if ctx.Err() != nil {
+			return &statusError{exitInterrupted, nil} // the way to end it
+		}
 		if err != nil {
 			return err
 		}

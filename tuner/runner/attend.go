@@ -9,6 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
+// maxBeat is how often a sign of life is sent at least: its answer may be to stop.
+const maxBeat = time.Minute
+
 // attend keeps a trial's lease alive and passes on what its command reports,
 // until the command is over and all of it was sent, or there is a verdict.
 func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over <-chan struct{}, verdicts chan<- verdict) {
@@ -16,7 +19,7 @@ func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over 
 	if lease == 0 {
 		lease = r.spec.Lease
 	}
-	beat := time.NewTicker(max(lease/3, time.Second/3))
+	beat := time.NewTicker(min(max(lease/3, time.Second/3), maxBeat))
 	defer beat.Stop()
 	for {
 		var err error

@@ -29,7 +29,8 @@
 //
 // # What may go wrong
 //
-// A trial is held under a lease, which is renewed every third of its length.
+// A trial is held under a lease, which is renewed every third of its length and at
+// least every minute.
 // When the service says that a trial should stop, or that somebody else has it,
 // its process group gets SIGTERM and after a time of grace SIGKILL.
 //

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,7 +88,7 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 	fmt.Fprintf(log, "# trial %d, epoch %d, %s: %q\n", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
 	stderr := &lines{f: j.last.line}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), r.command.Environment(t)...)
+	cmd.Env = slices.Concat(os.Environ(), r.options.Env, r.command.Environment(t))
 	cmd.Stdout = io.MultiWriter(stdout, log)
 	cmd.Stderr = io.MultiWriter(stderr, log)
 	cmd.WaitDelay = r.options.Grace // for what its children may still write

@@ -23,6 +23,8 @@ type Options struct {
 	Study string
 	// Command is run for each trial; see [ParseCommand].
 	Command []string
+	// Env is added to the command's environment.
+	Env []string
 	// Func, if not nil, is called in place of the command. What it writes is
 	// read as the command's stdout is; an error is a failure.
 	Func func(ctx context.Context, t study.Trial, stdout io.Writer) error
