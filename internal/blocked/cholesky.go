@@ -29,7 +29,7 @@ func factor[T Float](workers int, a Matrix[T]) int {
 	}
 	solve(workers, false, a11, a21, true)
 	o := a21.operand(false)
-	multiply(workers, o, o.transposed(), n-h, n-h, h, -1, a22, true)
+	multiply(workers, o, o.transposed(), n-h, n-h, h, -1, 1, a22, true)
 	return h + factor(workers, a22)
 }
 

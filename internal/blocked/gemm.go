@@ -28,8 +28,7 @@ func Gemm[T Float](workers int, transA bool, a Matrix[T], transB bool, b Matrix[
 	checkSame(k, k2, "a·b")
 	checkSame(m, c.Rows, "a and c")
 	checkSame(n, c.Cols, "b and c")
-	scale(beta, c, false)
-	multiply(workers, a.operand(transA), b.operand(transB), m, n, k, alpha, c, false)
+	multiply(workers, a.operand(transA), b.operand(transB), m, n, k, alpha, beta, c, false)
 }
 
 // Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
@@ -39,9 +38,8 @@ func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix
 	n, k := size(trans, a, "a")
 	c.checkSquare("c")
 	checkSame(n, c.Rows, "a and c")
-	scale(beta, c, true)
 	o := a.operand(trans)
-	multiply(workers, o, o.transposed(), n, n, k, alpha, c, true)
+	multiply(workers, o, o.transposed(), n, n, k, alpha, beta, c, true)
 }
 
 // size is the size of op(a).
@@ -73,9 +71,13 @@ func scale[T Float](beta T, c Matrix[T], lower bool) {
 	}
 }
 
-// multiply adds alpha·a·b to c. Every element of c is summed in the same order,
-// however the work is shared.
-func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower bool) {
+// multiply sets c = alpha·a·b + beta·c. Every element of c is summed in the same
+// order, however the work is shared.
+func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], lower bool) {
+	if k == 0 || alpha == 0 || beta != 0 {
+		scale(beta, c, lower)
+		beta = 1
+	}
 	if m == 0 || n == 0 || k == 0 || alpha == 0 {
 		return
 	}
@@ -84,18 +86,18 @@ func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha T, c Mat
 	}
 	switch {
 	case workers == 1:
-		product(a, b, m, n, k, alpha, c, lower, 0)
+		product(a, b, m, n, k, alpha, beta, c, lower, 0)
 	case lower:
 		stripes(workers, m, func(i0, i1 int) {
-			product(a.from(i0, 0), b, i1-i0, i1, k, alpha, c.Sub(i0, 0, i1, i1), true, i0)
+			product(a.from(i0, 0), b, i1-i0, i1, k, alpha, beta, c.Sub(i0, 0, i1, i1), true, i0)
 		})
 	case m >= n:
 		share(workers, m, simd.Rows, func(i0, i1 int) {
-			product(a.from(i0, 0), b, i1-i0, n, k, alpha, c.Sub(i0, 0, i1, n), false, 0)
+			product(a.from(i0, 0), b, i1-i0, n, k, alpha, beta, c.Sub(i0, 0, i1, n), false, 0)
 		})
 	default:
 		share(workers, n, simd.Columns[T](), func(j0, j1 int) {
-			product(a, b.from(0, j0), m, j1-j0, k, alpha, c.Sub(0, j0, m, j1), false, 0)
+			product(a, b.from(0, j0), m, j1-j0, k, alpha, beta, c.Sub(0, j0, m, j1), false, 0)
 		})
 	}
 }
@@ -115,9 +117,9 @@ func stripes(workers, n int, f func(i0, i1 int)) {
 	})
 }
 
-// product adds alpha·a·b to c on one goroutine. With lower set, only elements
-// (i, j) with j ≤ i + shift are touched.
-func product[T Float](a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower bool, shift int) {
+// product sets c = alpha·a·b + beta·c on one goroutine; beta is 0 or 1. With
+// lower set, only elements (i, j) with j ≤ i + shift are touched.
+func product[T Float](a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], lower bool, shift int) {
 	kern := simd.For[T]()
 	nr := simd.Columns[T]()
 	buf := take[T]()
@@ -125,7 +127,10 @@ func product[T Float](a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower 
 	for j0 := 0; j0 < n; j0 += blockN {
 		nn := min(blockN, n-j0)
 		for l0 := 0; l0 < k; l0 += blockK[T]() {
-			kk := min(blockK[T](), k-l0)
+			kk, keep := min(blockK[T](), k-l0), 1
+			if l0 == 0 && beta == 0 {
+				keep = 0
+			}
 			pb := sized(&buf.b, (nn+nr-1)/nr*nr*kk)
 			pack(kern, pb, b.from(l0, j0).transposed(), nn, kk, nr)
 			for i0 := 0; i0 < m; i0 += blockM {
@@ -135,14 +140,14 @@ func product[T Float](a, b operand[T], m, n, k int, alpha T, c Matrix[T], lower 
 				}
 				pa := sized(&buf.a, (mm+simd.Rows-1)/simd.Rows*simd.Rows*kk)
 				pack(kern, pa, a.from(i0, l0), mm, kk, simd.Rows)
-				block(kern, buf, pa, pb, mm, nn, kk, alpha, c.Sub(i0, j0, i0+mm, j0+nn), lower, i0-j0+shift)
+				block(kern, buf, pa, pb, mm, nn, kk, keep, alpha, c.Sub(i0, j0, i0+mm, j0+nn), lower, i0-j0+shift)
 			}
 		}
 	}
 }
 
-// block adds the product of two packed blocks to c.
-func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k int, alpha T, c Matrix[T], lower bool, shift int) {
+// block sets c to the product of two packed blocks, plus c if keep is not 0.
+func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k, keep int, alpha T, c Matrix[T], lower bool, shift int) {
 	nr := simd.Columns[T]()
 	for j := 0; j < n; j += nr {
 		w := min(nr, n-j)
@@ -153,7 +158,7 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k 
 			}
 			at := i*c.Stride + j
 			if h == simd.Rows && w == nr && (!lower || j+w-1 <= i+shift) {
-				kern.Gemm(k, &pa[i*k], &pb[j*k], &c.Data[at], c.Stride, alpha)
+				kern.Gemm(k, &pa[i*k], &pb[j*k], &c.Data[at], c.Stride, keep, alpha)
 				continue
 			}
 			// At an edge or on the diagonal: through a tile aside, with the
@@ -163,7 +168,7 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k 
 			for r := range h {
 				copy(tile[r*nr:], c.Data[at+r*c.Stride:][:visible(lower, w, i+r+shift-j)])
 			}
-			kern.Gemm(k, &pa[i*k], &pb[j*k], &tile[0], nr, alpha)
+			kern.Gemm(k, &pa[i*k], &pb[j*k], &tile[0], nr, keep, alpha)
 			for r := range h {
 				copy(c.Data[at+r*c.Stride:], tile[r*nr:][:visible(lower, w, i+r+shift-j)])
 			}

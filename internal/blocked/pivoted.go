@@ -37,7 +37,7 @@ func PivotedCholesky[T Float](workers int, a Matrix[T], tolerance T, perm []int)
 		}
 		if to < p.n {
 			o := a.Sub(to, from, p.n, to).operand(false)
-			multiply(workers, o, o.transposed(), p.n-to, p.n-to, to-from, -1, a.Sub(to, to, p.n, p.n), true)
+			multiply(workers, o, o.transposed(), p.n-to, p.n-to, to-from, -1, 1, a.Sub(to, to, p.n, p.n), true)
 		}
 	}
 	return p.n

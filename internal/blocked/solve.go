@@ -104,10 +104,10 @@ func (s solver[T]) solve(l, b Matrix[T]) {
 // subtract sets to −= op(l)·y, or its transpose.
 func (s solver[T]) subtract(l Matrix[T], trans bool, y, to Matrix[T]) {
 	if s.right {
-		product(y.operand(false), l.operand(!trans), to.Rows, to.Cols, y.Cols, -1, to, false, 0)
+		product(y.operand(false), l.operand(!trans), to.Rows, to.Cols, y.Cols, -1, 1, to, false, 0)
 		return
 	}
-	product(l.operand(trans), y.operand(false), to.Rows, to.Cols, y.Rows, -1, to, false, 0)
+	product(l.operand(trans), y.operand(false), to.Rows, to.Cols, y.Rows, -1, 1, to, false, 0)
 }
 
 // base solves with packed operands. The right-hand sides are in column panels,
@@ -199,6 +199,8 @@ func (s solver[T]) packColumns(y []T, b Matrix[T], n, j, w int) {
 				y[l*nr+c] = v
 			}
 		}
+	case !s.trans && w == nr:
+		copyPanel(y, b.Data[j:], n, nr, b.Stride)
 	default:
 		for l := range n {
 			row := y[l*nr:][:nr]
@@ -212,7 +214,12 @@ func (s solver[T]) unpackColumns(y []T, b Matrix[T], n, j, w int) {
 	nr := simd.Columns[T]()
 	if !s.right {
 		for l := range n {
-			copy(b.row(s.index(l, n))[j:], y[l*nr:][:w])
+			to := b.row(s.index(l, n))[j:]
+			if w == 8 {
+				*(*[8]T)(to) = [8]T(y[l*nr:])
+			} else {
+				copy(to, y[l*nr:][:w])
+			}
 		}
 		return
 	}

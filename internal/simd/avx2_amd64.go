@@ -24,10 +24,10 @@ func manhattanF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *
 //go:noescape
 func mismatchesF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
 
-// c[r·ldc + j] += alpha·Σ a[l][r]·b[l][j] over k, for a full tile; ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
 //
 //go:noescape
-func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, alpha float32)
+func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, keep int, alpha float32)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of a panel; L follows a, its diagonal inverted
 //
@@ -144,10 +144,10 @@ func manhattanF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *
 //go:noescape
 func mismatchesF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
 
-// c[r·ldc + j] += alpha·Σ a[l][r]·b[l][j] over k, for a full tile; ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
 //
 //go:noescape
-func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, alpha float64)
+func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, keep int, alpha float64)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of a panel; L follows a, its diagonal inverted
 //

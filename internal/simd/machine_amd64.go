@@ -32,6 +32,7 @@ func avx2x32() *Kernels[float32] {
 		Transpose: transposeF32,
 		Cholesky:  choleskyF32,
 		Drain:     drainF32,
+		peak:      peakF32,
 	}
 }
 
@@ -52,5 +53,6 @@ func avx2x64() *Kernels[float64] {
 		Transpose: transposeF64,
 		Cholesky:  choleskyF64,
 		Drain:     drain[float64],
+		peak:      peakF64,
 	}
 }

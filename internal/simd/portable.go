@@ -20,6 +20,7 @@ func portable[T Float]() *Kernels[T] {
 		Transpose: transpose[T],
 		Cholesky:  cholesky[T],
 		Drain:     drain[T],
+		peak:      func(int) {},
 	}
 	for f := range k.Func {
 		k.Func[f] = elementwise[T](scalars[f])
@@ -165,12 +166,15 @@ func multiplyT[T Float](k, u, w *T, n int) {
 	}
 }
 
-func gemm[T Float](k int, a, b, c *T, ldc int, alpha T) {
+func gemm[T Float](k int, a, b, c *T, ldc, keep int, alpha T) {
 	nr := Columns[T]()
 	cs := unsafe.Slice(c, (Rows-1)*ldc+nr)
 	var as, bs []T
 	if k > 0 {
 		as, bs = unsafe.Slice(a, k*Rows), unsafe.Slice(b, k*nr)
+	}
+	for r := 0; keep == 0 && r < Rows; r++ {
+		clear(cs[r*ldc:][:nr])
 	}
 	for r := 0; k > 0 && r < Rows; r += 2 {
 		for j := 0; j < nr; j += 4 {

@@ -126,8 +126,9 @@ type Kernels[T Float] struct {
 	Multiply func(k, v, u *T, n int)
 	// MultiplyT adds the product of the transposed row panel with u to w.
 	MultiplyT func(k, u, w *T, n int)
-	// Gemm sets c[r·ldc + j] += alpha·Σ a[l][r]·b[l][j] for a full tile.
-	Gemm func(k int, a, b, c *T, ldc int, alpha T)
+	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and
+	// adds what was there before if keep is not 0.
+	Gemm func(k int, a, b, c *T, ldc, keep int, alpha T)
 	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on one tile. The 6×6 triangle L
 	// follows a as six more columns, with its diagonal inverted.
 	Trsm func(k int, a, b, c *T)
@@ -140,6 +141,8 @@ type Kernels[T Float] struct {
 	Cholesky func(u *T, ok *int)
 	// Drain adds n groups of 16 sums x to w, and clears x.
 	Drain func(w *float64, x *T, n int)
+
+	peak func(n int)
 }
 
 // The kernels in use: chosen once, when the program starts, by what the
@@ -226,13 +229,16 @@ func (k *Kernels[T]) cos(x []T) {
 		limit = 1 << 12
 	}
 	for len(x) > 0 { // in pieces, so that one large number costs little
-		piece := x[:min(len(x), TileSize[T]())]
+		piece := x[:min(len(x), 8*TileSize[T]())]
 		x = x[len(piece):]
-		largest := T(0)
+		moderate := true
 		for _, v := range piece {
-			largest = max(largest, v, -v)
+			if v > limit || v < -limit {
+				moderate = false
+				break
+			}
 		}
-		if largest <= limit {
+		if moderate {
 			k.Apply(fullCos, piece, nil)
 			continue
 		}
@@ -272,3 +278,7 @@ func Aligned[T Float](n int) []T {
 	}
 	return b[off : off+n : off+n]
 }
+
+// Peak makes n rounds of 12 independent multiply-adds of vectors, if the path in
+// use has any: 24·n·32/Size flops. It is there to be timed.
+func Peak[T Float](n int) { For[T]().peak(n) }

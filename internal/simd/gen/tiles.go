@@ -141,8 +141,8 @@ func (f *function) product(instruction, k, counter, a, b string) {
 
 // gemm emits the micro-kernel of matrix products.
 func gemm(f *file, p precision) {
-	fn := f.begin(p, "gemm", "c[r·ldc + j] += alpha·Σ a[l][r]·b[l][j] over k, for a full tile; ldc counts elements",
-		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"alpha", "T"})
+	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements",
+		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"keep", "int"}, param{"alpha", "T"})
 	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R8"}} {
 		fn.load(l[0], l[1])
 	}
@@ -156,11 +156,23 @@ func gemm(f *file, p precision) {
 	}
 	fn.product("VFMADD231", "AX", "R10", "SI", "DI")
 	fn.bcast(fn.arg("alpha"), "Y12")
+	fn.load("keep", "AX")
+	fn.i("TESTQ", "AX", "AX")
+	fn.i("JZ", "fresh")
 	for r := range mr {
 		for h := range 2 {
 			fn.move(mem("DX", 32*h), y(13+h))
 			fn.v("VFMADD231", acc(r, h), "Y12", y(13+h))
 			fn.move(y(13+h), mem("DX", 32*h))
+		}
+		fn.i("ADDQ", "R8", "DX")
+	}
+	fn.end()
+	fn.label("fresh")
+	for r := range mr {
+		for h := range 2 {
+			fn.v("VMUL", "Y12", acc(r, h), acc(r, h))
+			fn.move(acc(r, h), mem("DX", 32*h))
 		}
 		fn.i("ADDQ", "R8", "DX")
 	}
