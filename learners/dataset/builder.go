@@ -80,7 +80,7 @@ func (b *builder) text(c int, s []byte) error {
 	if b.cols[c].dropped {
 		return nil
 	}
-	code, err := b.cols[c].addText(s, b.place())
+	code, err := b.cols[c].addText(s, b.rows+1, b.line)
 	if err != nil {
 		return b.fault(c, err.Error())
 	}
@@ -90,9 +90,11 @@ func (b *builder) text(c int, s []byte) error {
 
 // number adds a number to column c; NaN is missing.
 func (b *builder) number(c int, v float64) error {
+	col := &b.cols[c]
 	switch {
-	case b.cols[c].dropped:
+	case col.dropped:
 		return nil
+	case v-v == 0 && !b.single: // finite
 	case math.IsNaN(v):
 		return b.none(c)
 	case math.IsInf(v, 0):
@@ -101,7 +103,7 @@ func (b *builder) number(c int, v float64) error {
 		return b.fault(c, fmt.Sprintf("%g is too large for a number of 32 bits", v))
 	}
 	b.row[b.slot[c]] = v
-	b.cols[c].addNumber(v, b.place())
+	col.addNumber(v, b.rows+1, b.line)
 	return nil
 }
 
@@ -110,7 +112,7 @@ func (b *builder) none(c int) error {
 	if b.cols[c].dropped {
 		return nil
 	}
-	b.cols[c].addMissing(b.place())
+	b.cols[c].addMissing(b.rows+1, b.line)
 	b.row[b.slot[c]] = math.NaN()
 	return nil
 }
@@ -119,8 +121,6 @@ func (b *builder) endRow() error {
 	b.rows++
 	return b.store.add(b.row)
 }
-
-func (b *builder) place() place { return place{row: b.rows + 1, line: b.line} }
 
 func (b *builder) fault(c int, reason string) error {
 	return &CellError{File: b.file, Row: b.rows + 1, Line: b.line, Column: b.cols[c].name, Reason: reason}

@@ -215,9 +215,10 @@ func (h *chunkHeader) offset(rows int) int64 {
 
 // chunkCells are the cells of a chunk file.
 type chunkCells struct {
-	path string
-	r    io.ReaderAt
-	h    chunkHeader
+	path  string
+	r     io.ReaderAt
+	h     chunkHeader
+	codes []int // of each column: the number of levels, or −1 for numbers
 }
 
 // readChunkHeader checks header and description.
@@ -238,12 +239,40 @@ func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, err
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, nil, &FileError{File: path, Reason: "its description cannot be read", Err: err}
 	}
-	return c, &d, d.check(path, c.h.columns)
+	if err := d.check(path, c.h.columns); err != nil {
+		return nil, nil, err
+	}
+	for i := range d.Columns {
+		c.codes = append(c.codes, d.Columns[i].codes())
+	}
+	return c, &d, nil
+}
+
+// codes returns the number of different codes that cells of the column may have,
+// −1 if they are any numbers.
+func (c *Column) codes() int {
+	switch {
+	case c.Kind == Categorical:
+		return len(c.Levels)
+	case c.Kind == Numeric && c.Values == 0:
+		return 0 // all are missing
+	}
+	return -1
 }
 
 func (d *description) check(path string, columns int) error {
 	if len(d.Columns) != columns {
 		return &FileError{File: path, Reason: fmt.Sprintf("it describes %d of %d columns", len(d.Columns), columns)}
+	}
+	names := make([]string, columns)
+	for i, c := range d.Columns {
+		names[i] = c.Name
+		if c.Kind != Numeric && c.Kind != Categorical && c.Kind != Text {
+			return &FileError{File: path, Reason: fmt.Sprintf("the column %q is of the unknown kind %q", c.Name, c.Kind)}
+		}
+	}
+	if _, err := checkNames(names); err != nil {
+		return &FileError{File: path, Reason: "its columns cannot be used", Err: err}
 	}
 	seen := map[int]bool{}
 	for _, c := range d.Targets {
@@ -365,6 +394,21 @@ func (c *chunkCursor) load() error {
 	cells := c.bytes[:size-4]
 	if checksum(cells) != binary.LittleEndian.Uint32(c.bytes[size-4:]) {
 		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d are damaged", c.first+1, c.last)}
+	}
+	return c.checkCells(cells)
+}
+
+// checkCells wants numbers to be finite or missing, codes to be of a level.
+func (c *chunkCursor) checkCells(cells []byte) error {
+	for i := 0; len(cells) > 0; i++ {
+		for col, codes := range c.codes {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(cells))
+			cells = cells[4:]
+			if v-v == 0 && (codes < 0 || v >= 0 && v < float32(codes) && v == float32(int(v))) || v != v {
+				continue
+			}
+			return &CellError{File: c.path, Row: c.first + i + 1, Column: positional(col), Reason: fmt.Sprintf("a cell of %v is impossible", v)}
+		}
 	}
 	return nil
 }

@@ -72,12 +72,16 @@ type columnBuilder struct {
 	overflow                             bool // more than MaxLevels
 }
 
-func (c *columnBuilder) addNumber(v float64, at place) {
+func (c *columnBuilder) addNumber(v float64, row, line int) {
 	if c.numbers == 0 {
-		c.firstNumber, c.min, c.max = at, v, v
+		c.firstNumber, c.min, c.max = place{row: row, line: line}, v, v
 	}
 	c.numbers++
-	c.min, c.max = min(c.min, v), max(c.max, v)
+	if v < c.min {
+		c.min = v
+	} else if v > c.max {
+		c.max = v
+	}
 	c.fraction = c.fraction || v != math.Trunc(v)
 	if c.different < len(c.values) {
 		for _, old := range c.values[:c.different] {
@@ -91,10 +95,9 @@ func (c *columnBuilder) addNumber(v float64, at place) {
 }
 
 // addText returns the code of s.
-func (c *columnBuilder) addText(s []byte, at place) (float64, error) {
+func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	if c.texts == 0 {
-		at.value = excerpt(s)
-		c.firstText = at
+		c.firstText = place{row, line, excerpt(s)}
 	}
 	c.texts++
 	if c.overflow {
@@ -123,9 +126,9 @@ func (c *columnBuilder) addText(s []byte, at place) (float64, error) {
 	return float64(code), nil
 }
 
-func (c *columnBuilder) addMissing(at place) {
+func (c *columnBuilder) addMissing(row, line int) {
 	if c.missing == 0 {
-		c.firstMissing = at
+		c.firstMissing = place{row: row, line: line}
 	}
 	c.missing++
 }

@@ -250,7 +250,7 @@ func class(out []float64) int {
 	return best
 }
 
-// Classes returns the class of each row of y, n×c, coded as an [Encoding] does:
+// Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding] does:
 // what stratified splits ask for.
 func Classes(y []float64, c int) []int {
 	out := make([]int, len(y)/c)
@@ -297,6 +297,9 @@ func (e *Encoding) check() error {
 		if err := e.Sparse.check(); err != nil {
 			return bad("%w", err)
 		}
+		if len(e.Targets) > 1 || len(e.Inputs) > 0 {
+			return bad("it has sparse inputs, %d dense ones and %d targets", len(e.Inputs), len(e.Targets))
+		}
 	}
 	switch e.Task {
 	case Regression:
@@ -313,6 +316,9 @@ func (e *Encoding) check() error {
 			return bad("it has %d targets and %d classes", len(e.Targets), len(e.Classes))
 		}
 	case Unlabelled:
+		if len(e.Targets) > 0 {
+			return bad("it has targets and is %s", e.Task)
+		}
 	default:
 		return bad("its task is %q", e.Task)
 	}
