@@ -18,8 +18,11 @@ func newSpace() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "space",
 		Short: "Check and convert search spaces",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Space looks at descriptions of what can be tuned, in BKB Tuner's own form, Optuna's or
+Katib's.`,
+		Example: "  tuner space check space.yaml\n  tuner space convert --to optuna space.yaml",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSpaceCheck(), newSpaceConvert())
 	return cmd

@@ -122,9 +122,10 @@ func expiryText(t server.TokenInfo) string {
 
 func newTokenRevoke(g *globals, path func() string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke ID",
-		Short:   "Make a token invalid",
-		Long:    `Revoke removes a token from the file, by the id that list shows. A running server refuses it at once.`,
+		Use:   "revoke ID",
+		Short: "Make a token invalid",
+		Long: `Revoke removes a token from the file, by the id that list shows. A running server
+refuses it at once.`,
 		Example: "  tuner token revoke 1a2b3c4d",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

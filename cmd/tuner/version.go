@@ -10,9 +10,11 @@ import (
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this program",
-		Args:  exactly(0),
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Long:    `Version prints the version of this program, of Go, and the system it was built for.`,
+		Example: "  tuner version",
+		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "tuner", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
 			return err
