@@ -201,9 +201,13 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		line, _ := in.FieldPos(0)
 		var r Trial
+		line := 0
+		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
+			line, err = wrong.Line, wrong.Err
+		}
 		if err == nil {
+			line, _ = in.FieldPos(0)
 			r, err = fromRow(header, row)
 		}
 		if !yield(line, r, err) || err != nil {
