@@ -49,10 +49,7 @@ type Column struct {
 func (c *Column) Constant() bool { return c.Values <= 1 }
 
 // place is where a cell stands in its file.
-type place struct {
-	row, line int
-	value     string
-}
+type place struct{ row, line int }
 
 // columnBuilder gathers a column cell by cell.
 type columnBuilder struct {
@@ -63,6 +60,7 @@ type columnBuilder struct {
 
 	numbers, texts, missing              int
 	firstNumber, firstText, firstMissing place
+	text                                 string // the first, for an error
 	min, max                             float64
 	fraction                             bool
 	values                               [3]float64 // the first different numbers
@@ -74,7 +72,7 @@ type columnBuilder struct {
 
 func (c *columnBuilder) addNumber(v float64, row, line int) {
 	if c.numbers == 0 {
-		c.firstNumber, c.min, c.max = place{row: row, line: line}, v, v
+		c.firstNumber, c.min, c.max = place{row, line}, v, v
 	}
 	c.numbers++
 	if v < c.min {
@@ -97,7 +95,7 @@ func (c *columnBuilder) addNumber(v float64, row, line int) {
 // addText returns the code of s.
 func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	if c.texts == 0 {
-		c.firstText = place{row, line, excerpt(s)}
+		c.firstText, c.text = place{row, line}, excerpt(s)
 	}
 	c.texts++
 	if c.overflow {
@@ -128,7 +126,7 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 
 func (c *columnBuilder) addMissing(row, line int) {
 	if c.missing == 0 {
-		c.firstMissing = place{row: row, line: line}
+		c.firstMissing = place{row, line}
 	}
 	c.missing++
 }
@@ -152,16 +150,15 @@ func (c *columnBuilder) finish(file string) (Column, error) {
 }
 
 func (c *columnBuilder) mixed(file string) error {
-	at, what := c.firstText, "is not a number"
+	at, value, what := c.firstText, c.text, "is not a number"
 	counts := fmt.Sprintf("the column has %s and %s", count(c.numbers, "number"), count(c.texts, "text"))
 	advice := "name it in Missing if it stands for a missing value, or the column in Categorical"
 	if c.numbers < c.texts {
-		at, what = c.firstNumber, "is a number among texts"
-		at.value = strconv.Quote(strconv.FormatFloat(c.values[0], 'g', -1, 64))
+		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"
 	}
 	return &CellError{File: file, Row: at.row, Line: at.line, Column: c.name,
-		Reason: fmt.Sprintf("%s %s: %s; %s", at.value, what, counts, advice)}
+		Reason: fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice)}
 }
 
 // count returns "1 row", "2 rows".

@@ -82,14 +82,37 @@ func firstLines(head []byte, max int) [][]byte {
 	return lines
 }
 
-// sampleRecords splits the first lines with a delimiter, up to an error.
-func sampleRecords(head []byte, delim byte, max int) [][]string {
+// sample returns a reader of the records in the first lines.
+func sample(head []byte, delim byte, max int) *records {
 	var text bytes.Buffer
 	for _, line := range firstLines(head, max) {
 		text.Write(line)
 		text.WriteByte('\n')
 	}
-	d := newRecords(bufio.NewReader(&text), delim)
+	return newRecords(bufio.NewReader(&text), delim)
+}
+
+// sampleWidth returns the number of fields of the first records, 0 if they
+// differ.
+func sampleWidth(head []byte, delim byte, max int) int {
+	d := sample(head, delim, max)
+	width := 0
+	for {
+		fields, err := d.read()
+		switch {
+		case err != nil:
+			return width
+		case width == 0:
+			width = len(fields)
+		case len(fields) != width:
+			return 0
+		}
+	}
+}
+
+// sampleRecords splits the first lines with a delimiter, up to an error.
+func sampleRecords(head []byte, delim byte, max int) [][]string {
+	d := sample(head, delim, max)
 	var out [][]string
 	for {
 		fields, err := d.read()
@@ -110,16 +133,7 @@ func sampleRecords(head []byte, delim byte, max int) [][]string {
 func detectDelimiter(head []byte) (byte, string) {
 	best, most := byte(','), 1
 	for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
-		recs := sampleRecords(head, delim, 20)
-		if len(recs) == 0 {
-			continue
-		}
-		fields := len(recs[0])
-		for _, r := range recs {
-			if len(r) != fields {
-				fields = 0
-			}
-		}
+		fields := sampleWidth(head, delim, 20)
 		if fields > most && (delim != Whitespace || most == 1) {
 			best, most = delim, fields
 		}

@@ -84,7 +84,7 @@ func TestEncode(t *testing.T) {
 	if diff := cmp.Diff([]string{"age", "city=Bonn", "city=Oslo"}, e.InputNames()); diff != "" {
 		t.Error(diff)
 	}
-	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], `"const" is constant`) {
+	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], `dropped, constant over the training rows: "const"`) {
 		t.Errorf("notes %q", e.Notes)
 	}
 	x, y := pairs(t, applied(t, e, table))

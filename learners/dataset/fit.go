@@ -220,7 +220,10 @@ func (t *Table) missingError(row, c int, isTarget bool) error {
 
 // inputs fits the dense inputs.
 func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
-	for _, c := range f.t.inputs() {
+	var dropped []string
+	inputs := f.t.inputs()
+	e.Inputs = make([]Input, 0, len(inputs))
+	for _, c := range inputs {
 		col := &f.t.columns[c]
 		in := Input{Name: col.Name, Position: c, Kind: col.Kind}
 		if col.Kind == Categorical {
@@ -229,9 +232,12 @@ func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
 			f.numeric(c, &in)
 		}
 		if in.Dropped {
-			e.Notes = append(e.Notes, fmt.Sprintf("input %q is constant over the training rows and dropped", in.Name))
+			dropped = append(dropped, in.Name)
 		}
 		e.Inputs = append(e.Inputs, in)
+	}
+	if len(dropped) > 0 {
+		e.Notes = append(e.Notes, "dropped, constant over the training rows: "+quoted(dropped, 8, ", "))
 	}
 	if err := f.fill(ctx, e); err != nil {
 		return err

@@ -1,14 +1,17 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/csv"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 )
 
 // writeIn writes text to a file of dir that it uses again and again.
@@ -159,5 +162,58 @@ func mendChunks(b []byte) string {
 
 func FuzzParquet(f *testing.F) {
 	f.Add("PAR1PAR1")
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		A float64
+		B *string `parquet:"B,optional,dict,snappy"`
+	}](&b)
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.String())
 	f.Fuzz(func(t *testing.T, text string) { survive(t, Parquet, writeIn(t, t.TempDir(), text)) })
+}
+
+// The worst claims that a small file can make: opening it allocates less than
+// 64 MiB in all.
+func TestHostileMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		format Format
+		text   string
+	}{
+		"columns of npy":    {NPY, npy("<f8", false, "1, 65536", nil)},
+		"columns of idx":    {IDX, "\x00\x00\x08\x02\x00\x00\x00\x01\x00\x01\x00\x00"},
+		"rows of npy":       {NPY, npy("<f8", true, "90000000000, 10", nil)},
+		"features":          {LibSVM, "1 200000000:1\n-1 1:1\n"},
+		"columns of csv":    {CSV, strings.Repeat(",", MaxColumns-1) + "\n"},
+		"levels":            {CSV, manyLevels()},
+		"a quote":           {CSV, "a,b\n1,\"" + strings.Repeat("x\n", 1<<20)},
+		"a line":            {CSV, "a,b\n1," + strings.Repeat("x", 1<<20)},
+		"a line of libsvm":  {LibSVM, "1 " + strings.Repeat("x", 1<<20)},
+		"compressed zeros":  {CSV, gzipped(strings.Repeat("0", 8<<20))},
+		"header of npy":     {NPY, "\x93NUMPY\x02\x00\xff\xff\xff\xff"},
+		"chunks of nothing": {Chunks, mendChunks(append([]byte(chunkMagic+"\x01\x00\x00\x00\x00\x00\x01\x00\x01"), make([]byte, 64)...))},
+	} {
+		path := file(t, "x", c.text)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if table, err := Open(background, Options{Format: c.format}, path); err == nil {
+			table.Close()
+		}
+		runtime.ReadMemStats(&after)
+		survive(t, c.format, path)
+		mib := (after.TotalAlloc - before.TotalAlloc) >> 20
+		t.Logf("%s: %d bytes of file, %d MiB", name, len(c.text), mib)
+		if mib > 64 {
+			t.Errorf("%s: %d bytes of file cost %d MiB", name, len(c.text), mib)
+		}
+	}
+}
+
+func manyLevels() string {
+	var b strings.Builder
+	for i := range 2 * MaxLevels {
+		b.WriteString("level" + formatNumber(float64(i)) + ",1\n")
+	}
+	return b.String()
 }

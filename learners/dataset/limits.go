@@ -4,7 +4,7 @@ package dataset
 // names the limit, so that a broken or hostile header cannot exhaust memory.
 const (
 	// MaxColumns is the largest number of dense columns, targets included.
-	MaxColumns = 100_000
+	MaxColumns = 1 << 16
 	// MaxFeatures is the largest number of features of sparse rows.
 	MaxFeatures = 1 << 28
 	// MaxLevels is the largest number of different texts in a categorical

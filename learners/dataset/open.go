@@ -423,6 +423,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 // finish makes columns and cells of what was read, and chooses the target.
 func (t *Table) finish(o *Options, b *builder) error {
 	t.rows = b.rows
+	t.columns = make([]Column, 0, len(b.row))
 	for c := range b.cols {
 		if b.cols[c].dropped {
 			continue
@@ -511,9 +512,13 @@ func (t *Table) fillReport() {
 	if t.sparse != nil {
 		r.Inputs = t.sparse.Dim()
 	}
+	var constant []string
 	for i := range r.Columns {
 		if c := &r.Columns[i]; c.Constant() {
-			r.Notes = append(r.Notes, fmt.Sprintf("column %q is constant", c.Name))
+			constant = append(constant, c.Name)
 		}
+	}
+	if len(constant) > 0 {
+		r.Notes = append(r.Notes, "constant: "+quoted(constant, 8, ", "))
 	}
 }

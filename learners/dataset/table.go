@@ -55,7 +55,7 @@ func (t *Table) Close() error {
 
 // inputs returns the indices of the dense columns that are no targets.
 func (t *Table) inputs() []int {
-	var in []int
+	in := make([]int, 0, len(t.columns))
 	for c := range t.columns {
 		if !slices.Contains(t.targets, c) {
 			in = append(in, c)
