@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -55,8 +57,8 @@ func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 			return err
 		}
 		err = r.run(ctx, g, cmd, svc)
-		if err == nil || errors.Is(err, context.Canceled) {
-			demoNext(g, cmd)
+		if interrupted := errors.Is(err, context.Canceled); err == nil || interrupted {
+			demoNext(g, cmd, interrupted)
 		}
 		return err
 	})
@@ -78,17 +80,33 @@ func demoFile(g *globals, r *running) error {
 }
 
 // demoNext says what to do next.
-func demoNext(g *globals, cmd *cobra.Command) {
-	file := shellQuote(g.db)
-	g.note(cmd, "\nThe best there is: loss=0.1 with adam, lr=0.003, batch=64. All of it is in %s. Go on with", file)
-	for _, line := range []string{
-		"  tuner trials demo --db " + file + "        every trial",
-		"  tuner best demo --db " + file + " -f args  the best, for a shell",
-		"  tuner replay demo --db " + file + "        recompute it from its log",
-		"  tuner run --help" + "                        tune a program of your own",
-	} {
-		g.note(cmd, "%s", line)
+func demoNext(g *globals, cmd *cobra.Command, interrupted bool) {
+	file, program := shellQuote(g.db), programName()
+	g.note(cmd, "\nThe best there is: loss=0.1 with adam, lr=0.003, batch=64.\nAll of it is in %s. Go on with\n", file)
+	next := [][2]string{
+		{"trials demo --db " + file, "every trial"},
+		{"best demo --db " + file + " -f args", "the best, for a shell"},
+		{"replay demo --db " + file, "recompute it from its log"},
+		{"run --help", "tune a program of your own"},
 	}
+	if interrupted {
+		next = append([][2]string{{"run --demo --db " + file, "the rest"}}, next...)
+	}
+	table := tabwriter.NewWriter(cmd.ErrOrStderr(), 0, 8, 2, ' ', 0)
+	for _, n := range next {
+		if !g.quiet {
+			fmt.Fprintf(table, "  %s %s\t# %s\n", program, n[0], n[1])
+		}
+	}
+	table.Flush()
+}
+
+// programName is how the program was called: go run leaves no file to call.
+func programName() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/tuner"
+	}
+	return "tuner"
 }
 
 // pretend is a training whose loss is a formula. It reports nine epochs.

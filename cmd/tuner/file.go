@@ -49,7 +49,7 @@ func (g *globals) offlineFile(cmd *cobra.Command, args []string) (string, error)
 func check(ctx context.Context, out io.Writer, path string) error {
 	report, err := bolt.Check(ctx, path, nil)
 	if err != nil {
-		return fileError(err, path)
+		return offlineError(err, path)
 	}
 	if len(report.Problems) == 0 {
 		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %d bytes\n", report.Studies, report.Trials, report.Events, report.FileBytes)
@@ -61,6 +61,14 @@ func check(ctx context.Context, out io.Writer, path string) error {
 		}
 	}
 	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; go back to a backup, or export what can still be read", path, len(report.Problems)+report.More)}
+}
+
+// offlineError is fileError for what wants a file for itself.
+func offlineError(err error, path string) error {
+	if errors.Is(err, bolt.ErrInUse) {
+		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; stop the server first, or work on a backup (tuner --server … backup FILE)"}
+	}
+	return fileError(err, path)
 }
 
 func newCompact(g *globals) *cobra.Command {
@@ -81,7 +89,7 @@ file meanwhile.`,
 			logger := g.logger(cmd, slog.LevelWarn)
 			before, after, err := bolt.Compact(cmd.Context(), path, bolt.CompactOptions{Keep: keep, Open: bolt.Options{LockTimeout: g.lockTimeout, Logger: logger}})
 			if err != nil {
-				return fileError(err, path)
+				return offlineError(err, path)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d bytes before, %d after\n", before, after)
 			return err
