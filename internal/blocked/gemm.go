@@ -10,10 +10,10 @@ const (
 	blockN = 1024
 )
 
-// blockK is what makes a panel of B 16 KiB.
+// blockK is what makes a block of A 240 KiB.
 func blockK[T Float]() int {
 	if simd.Size[T]() == 4 {
-		return 384
+		return 512
 	}
 	return 256
 }

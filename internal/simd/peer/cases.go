@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"log"
 	"math"
@@ -14,7 +15,10 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
+
+var expand = flag.Bool("expand", false, "make Gaussian kernels from inner products")
 
 // names are the cases: what, the precision, the sizes.
 var names = []string{
@@ -23,6 +27,9 @@ var names = []string{
 	"cholesky 64 50", "cholesky 64 200", "cholesky 64 500", "cholesky 64 1000", "cholesky 64 2000",
 	"cholesky 32 500", "cholesky 32 2000",
 	"trsm 64 200 20000", "trsm 64 500 2000", "trsm 64 1000 2000", "trsm 64 2000 2000",
+	"gram 64 20000 2000 18", "gram 64 20000 2000 90", "gram 32 20000 2000 18", "gram 32 20000 2000 90",
+	"features 64 20000 2000 18", "features 64 20000 2000 90", "features 32 20000 2000 18", "features 32 20000 2000 90",
+	"matern52 64 20000 2000 18", "matern52 32 20000 2000 18",
 	"exp 64 4800", "exp 32 4800", "cos 64 4800", "cos 32 4800",
 }
 
@@ -54,6 +61,13 @@ func buildFor[T simd.Float](kind string, s [3]int) comparison {
 		return cholesky[T](s[0])
 	case "trsm":
 		return trsm[T](s[0], s[1])
+	case "gram":
+		e := panel.Function{Statistic: simd.Squared, Func: simd.ExpScaled, P0: -1 / (2 * float64(s[2])), Expand: *expand}
+		return gram[T](e, s[0], s[1], s[2])
+	case "matern52":
+		return gram[T](panel.Function{Statistic: simd.Squared, Func: simd.Matern52, P0: 5 / float64(s[2])}, s[0], s[1], s[2])
+	case "features":
+		return gram[T](panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: normals[float64](s[1])}, s[0], s[1], s[2])
 	case "exp":
 		return elementwise(s[0], simd.Exp[T])
 	case "cos":
@@ -133,6 +147,19 @@ func trsm[T simd.Float](n, m int) comparison {
 		}
 	}
 	return out
+}
+
+// gram is Kᵀ(Kv), x being packed anew each time. Flops are those of the inner
+// products and of the two products with K; functions count for nothing.
+func gram[T simd.Float](f panel.Function, n, m, d int) comparison {
+	x := panel.Rows[T]{Data: normals[T](n * d), N: n, D: d, Stride: d}
+	y := panel.Rows[T]{Data: normals[T](m * d), N: m, D: d, Stride: d}
+	p := panel.NewProduct(panel.Pack[T](f, y), 1)
+	v, w := normals[float64](m), make([]float64, m)
+	return comparison{
+		flops: float64(n) * float64(m) * float64(2*d+4),
+		ours:  func() { panel.Gram(p, w, x, v, 1, nil) },
+	}
 }
 
 // elementwise applies f a thousand times to data in cache, on both sides.

@@ -71,6 +71,34 @@ def gram(t, n, m, d):
     return run
 
 
+def matern52(t, n, m, d):
+    x, c, v = (rng.standard_normal(s).astype(t) for s in ((n, d), (m, d), m))
+    f, blk = t(np.sqrt(5 / d)), 1000
+    hx, hc = (x * x).sum(1), (c * c).sum(1)
+    xs, ct, k = x * t(-2), c.T, np.empty((blk, m), t)
+    e = np.empty_like(k)
+
+    def run():
+        w = np.zeros(m, t)
+        for i in range(0, n, blk):
+            kb, eb = k[: min(blk, n - i)], e[: min(blk, n - i)]
+            np.dot(xs[i : i + blk], ct, out=kb)
+            kb += hx[i : i + blk, None]
+            kb += hc
+            np.maximum(kb, 0, out=kb)
+            np.sqrt(kb, out=kb)
+            kb *= f
+            np.negative(kb, out=eb)
+            np.exp(eb, out=eb)
+            kb *= kb * t(1 / 3) + t(1)
+            kb += t(1)
+            kb *= eb
+            w += (kb @ v) @ kb
+        return w
+
+    return run
+
+
 def features(t, n, m, d):
     x, w, q = (rng.standard_normal(s).astype(t) for s in ((n, d), (d, m), m))
     v, blk = rng.standard_normal(m).astype(t), 1000

@@ -1,0 +1,188 @@
+package panel
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+)
+
+// Columns are M packed vectors y_1 … y_M with a function: one side of the
+// matrix K, k(x_i, y_j). They are read-only and safe for concurrent use.
+type Columns[T Float] struct {
+	f     Function
+	plan  plan
+	par   *simd.Params[T]
+	m, d  int
+	tiles int       // column panels
+	b     []T       // [tiles][d][nr]
+	start []T       // [tiles][nr], where the sums start
+	norms []float64 // |y_j| if the function asks for norms
+	mean  []float64 // subtracted from all inputs, or nil
+	chunk int       // tiles whose columns fill half of L2
+}
+
+// Pack packs the rows of y as columns. The values must be finite.
+func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
+	y.check()
+	nr := simd.Columns[T]()
+	c := &Columns[T]{
+		f: f, plan: f.plan(y.D, simd.Size[T]() == 4), par: parameters[T](&f),
+		m: y.N, d: y.D, tiles: (y.N + nr - 1) / nr,
+	}
+	if f.Phase != nil && len(f.Phase) != y.N {
+		panic("panel: precondition: one phase for each column")
+	}
+	if c.plan.center && y.N > 0 {
+		c.mean = make([]float64, y.D)
+		for i := range y.N {
+			for l, v := range y.row(i) {
+				c.mean[l] += float64(v) / float64(y.N)
+			}
+		}
+	}
+	if c.plan.unit {
+		c.norms = make([]float64, y.N)
+	}
+	c.b, c.start = simd.Aligned[T](c.tiles*nr*max(1, y.D)), simd.Aligned[T](c.tiles*nr)
+	c.chunk = max(1, min(c.tiles, (128<<10)/max(1, 64*y.D)))
+	wide := make([]float64, y.D)
+	for j := range c.tiles * nr {
+		// The last column stands in for those that are not there, so that
+		// nothing is infinite that would be finite.
+		i := min(j, y.N-1)
+		h, norm := pack(&c.plan, c.mean, c.plan.scaleY, y.row(i), wide)
+		if f.Phase != nil {
+			h += f.Phase[i]
+		}
+		if c.plan.unit {
+			c.norms[i] = norm
+		}
+		c.start[j] = T(h)
+		at := c.b[(j/nr)*y.D*nr+j%nr:]
+		for l, v := range wide {
+			at[l*nr] = T(v)
+		}
+		if c.plan.half {
+			c.start[j] = halfSquare(at, y.D, nr)
+		}
+	}
+	return c
+}
+
+// pack centres, scales and, if asked to, normalises one vector.
+func pack[S Float](p *plan, mean, scale []float64, v []S, out []float64) (start, norm float64) {
+	for l, x := range v {
+		e := float64(x)
+		if mean != nil {
+			e -= mean[l]
+		}
+		if scale != nil {
+			e *= scale[l]
+		}
+		out[l] = e
+	}
+	if !p.unit {
+		return 0, 1
+	}
+	for _, e := range out {
+		norm += e * e
+	}
+	norm = math.Sqrt(norm)
+	if norm > 0 {
+		for l := range out {
+			out[l] /= norm
+		}
+	}
+	return 0, norm
+}
+
+// halfSquare is −|a|²/2 of a packed vector, as it was rounded.
+func halfSquare[T Float](a []T, d, step int) T {
+	h := 0.0
+	for l := range d {
+		h += float64(a[l*step]) * float64(a[l*step])
+	}
+	return T(-h / 2)
+}
+
+// Len returns M.
+func (c *Columns[T]) Len() int { return c.m }
+
+// padded is the length of a vector over columns with its padding.
+func (c *Columns[T]) padded() int { return c.tiles * simd.Columns[T]() }
+
+// Height returns how many rows of K fill about half of L2: the best number of
+// rows for a [Block], a multiple of 6 from 12 to 96. It depends on M alone.
+func (c *Columns[T]) Height() int {
+	rows := (224 << 10) / max(1, c.padded()*simd.Size[T]()) / simd.Rows * simd.Rows
+	return max(2*simd.Rows, min(rows, 16*simd.Rows))
+}
+
+// Vectors are the columns of an M×n matrix v, packed for products from the
+// right. They are read-only once set.
+type Vectors[T Float] struct {
+	c    *Columns[T]
+	n    int
+	data []T // [n][padded]
+}
+
+// Set takes the row-major M×n matrix v, keeping memory of an earlier use.
+func (w *Vectors[T]) Set(c *Columns[T], v []float64, n int) {
+	if len(v) != c.m*n {
+		panic("panel: precondition: v is M×n")
+	}
+	size := c.padded()
+	if cap(w.data) < n*size {
+		w.data = simd.Aligned[T](n * size)
+	}
+	w.c, w.n, w.data = c, n, w.data[:n*size]
+	clear(w.data)
+	for q := range n {
+		to := w.data[q*size:][:c.m]
+		for j := range to {
+			x := v[j*n+q]
+			if c.norms != nil {
+				x *= c.norms[j]
+			}
+			to[j] = T(x)
+		}
+	}
+}
+
+// Sum is an M×n matrix of sums Kᵀt, in float64.
+type Sum[T Float] struct {
+	c    *Columns[T]
+	n    int
+	data []float64 // [n][padded]
+}
+
+// Reset makes the sum 0, for n columns, keeping memory of an earlier use.
+func (s *Sum[T]) Reset(c *Columns[T], n int) {
+	size := c.padded()
+	if cap(s.data) < n*size {
+		s.data = simd.Aligned[float64](n * size)
+	}
+	s.c, s.n, s.data = c, n, s.data[:n*size]
+	clear(s.data)
+}
+
+// Add adds another sum.
+func (s *Sum[T]) Add(other *Sum[T]) {
+	o := other.data[:len(s.data)]
+	for i := range s.data {
+		s.data[i] += o[i]
+	}
+}
+
+// AddTo adds the sum to the row-major M×n matrix w.
+func (s *Sum[T]) AddTo(w []float64) {
+	size := s.c.padded()
+	for q := range s.n {
+		for j, v := range s.data[q*size:][:s.c.m] {
+			if s.c.norms != nil {
+				v *= s.c.norms[j]
+			}
+			w[j*s.n+q] += v
+		}
+	}
+}
