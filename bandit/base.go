@@ -1,0 +1,145 @@
+package bandit
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// base is what all policies on finite arms have: settings, the arms, how often
+// each was pulled, and F as far as it was doubled.
+type base struct {
+	cfg    Config
+	arms   kernel.Rows
+	bound  float64 // κ²
+	pulls  []int   // of every arm, pending ones included
+	pulled []int   // arms with pulls, in the order of the first
+	alien  bool    // there are pulls of what is no arm now
+	norm   float64 // F, if it is doubled
+}
+
+func newBase(cfg Config, arms kernel.Rows) (base, error) {
+	cfg = cfg.withDefaults()
+	if err := checkArms(cfg.Kernel, arms); err != nil {
+		return base{}, err
+	}
+	b := base{cfg: cfg}
+	if t, ok := guesses(cfg.Beta); ok {
+		b.norm = t.Norm
+	}
+	return b.with(arms)
+}
+
+// with returns the base with other arms.
+func (b base) with(arms kernel.Rows) (base, error) {
+	b.alien = b.alien || len(b.pulled) > 0
+	b.arms, b.pulls, b.pulled = arms, make([]int, arms.Len()), nil
+	b.bound = b.cfg.Kernel.Bound()
+	if !math.IsInf(b.bound, 1) {
+		return b, nil
+	}
+	prior, err := kernel.Diagonal(b.cfg.Kernel, arms)
+	if err != nil {
+		return b, err
+	}
+	b.bound = prior[argmax(prior)]
+	return b, nil
+}
+
+// checkNext verifies arms that are to take the place of the present ones.
+func (b *base) checkNext(arms kernel.Rows) error {
+	if arms == nil || arms.Len() == 0 {
+		return &EmptyError{What: "arms"}
+	}
+	if got, want := reflect.TypeOf(arms), reflect.TypeOf(b.arms); got != want {
+		return fmt.Errorf("bandit: arms: %w", &kernel.TypeError{Kernel: "arms so far", Got: got.String(), Want: want.String()})
+	}
+	if arms.Dim() != b.arms.Dim() {
+		return fmt.Errorf("bandit: %w", &kernel.DimensionError{What: "arms", Got: arms.Dim(), Want: b.arms.Dim()})
+	}
+	return checkArms(b.cfg.Kernel, arms)
+}
+
+// Arms returns the arms.
+func (b *base) Arms() kernel.Rows { return b.arms }
+
+// Norm returns F as far as it was doubled; 0 where it is not guessed.
+func (b *base) Norm() float64 { return b.norm }
+
+func (b *base) checkArm(arm int) error {
+	if arm < 0 || arm >= b.arms.Len() {
+		return &ArmError{Arm: arm, Arms: b.arms.Len()}
+	}
+	return nil
+}
+
+// count takes note of pulls, or takes them back.
+func (b *base) count(arm, pulls int) {
+	if b.pulls[arm] == 0 && pulls > 0 {
+		b.pulled = append(b.pulled, arm)
+	}
+	b.pulls[arm] += pulls
+	if b.pulls[arm] == 0 {
+		for i, a := range b.pulled {
+			if a == arm {
+				b.pulled = append(b.pulled[:i:i], b.pulled[i+1:]...)
+				break
+			}
+		}
+	}
+}
+
+// dimension returns Σ σ̃²/λ of the pulls of arms.
+func (b *base) dimension(variance []float64) float64 {
+	sum := 0.0
+	for _, a := range b.pulled {
+		sum += float64(b.pulls[a]) * variance[a]
+	}
+	return sum / b.cfg.NoiseVariance
+}
+
+// state returns what β depends on, after steps pulls.
+func (b *base) state(steps int, dimension, gain float64, exact bool) State {
+	return State{Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
+		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact}
+}
+
+// learnNorm doubles F until a reward does not contradict it.
+func (b *base) learnNorm(s State, mean, variance, y float64) {
+	t, ok := guesses(b.cfg.Beta)
+	if !ok {
+		return
+	}
+	for s.Norm = b.norm; variance > 0 && t.contradicted(s, mean, math.Sqrt(variance), y); {
+		b.norm *= 2
+		s.Norm = b.norm
+	}
+}
+
+// decision assembles what is told of an arm.
+func (b *base) decision(s State, arm, inducing int, beta, mean, variance, used float64) Decision {
+	sd := math.Sqrt(variance)
+	return Decision{Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta, Step: s.Step - 1,
+		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
+		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio, used, variance/b.cfg.NoiseVariance)}
+}
+
+// best is decision for the arm with the largest mean, with the gap to all.
+func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, used float64) Decision {
+	arm := argmax(mean)
+	d := b.decision(s, arm, inducing, beta, mean[arm], variance[arm], used)
+	top := argmaxUCB(mean, variance, beta)
+	d.Gap = mean[top] + beta*math.Sqrt(variance[top]) - d.LCB()
+	return d
+}
+
+// guesses returns the rule for b if it guesses F.
+func guesses(c Confidence) (Theory, bool) {
+	if in, ok := c.(inputs); ok {
+		c = in.Confidence
+	}
+	t, ok := c.(Theory)
+	return t, ok && t.Double
+}

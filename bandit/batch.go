@@ -1,0 +1,283 @@
+package bandit
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// batched is what BBKB and MiniGPOpt have in common. While a batch is open,
+// means, inducing points and b stay as they were at its start and rewards are
+// held; pulls shrink variances, lazily. When the batch is full and all rewards
+// are there, the model hears of them at once, and the next batch begins.
+type batched struct {
+	sparse
+	start    []float64 // σ̃² of the arms at the start of the batch
+	opened   State     // at the start of the batch
+	beta     float64
+	used     float64 // Σ σ̃²_start(x_s)/λ of the pulls in the batch
+	size     int     // their number
+	limit    int     // the most of them; 0 for none but the rule
+	held     []reward
+	open     map[int]int // pulls without reward, of arms
+	owing    int         // their number
+	lazy     lazyMax
+	switches int
+
+	unique bool // the first arm of a batch is the only one: MiniGPOpt
+	stick  int  // that arm
+}
+
+// reward is what is held until the batch ends.
+type reward struct {
+	arm int
+	y   float64
+}
+
+func newBatched(cfg Config, sp Sparsity, arms kernel.Rows) (batched, error) {
+	s, err := newSparse(cfg, sp, arms, true)
+	if err != nil {
+		return batched{}, err
+	}
+	p := batched{sparse: s, open: map[int]int{}}
+	p.begin()
+	return p, nil
+}
+
+// begin opens a batch.
+func (p *batched) begin() {
+	p.start = append(p.start[:0], p.post.ArmVariances()...)
+	p.opened = p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
+	p.beta = p.cfg.Beta.Beta(p.opened)
+	p.used, p.size, p.limit, p.held = 0, 0, 0, p.held[:0]
+	key := p.lazy.key
+	if len(key) != len(p.start) {
+		key = make([]float64, len(p.start))
+	}
+	for a, m := range p.post.ArmMeans() {
+		key[a] = m + p.beta*math.Sqrt(p.start[a])
+	}
+	p.lazy.reset(key)
+}
+
+// full says that the batch takes no more pulls.
+func (p *batched) full() bool {
+	return p.size > 0 && (1+p.used > p.cfg.Ratio || p.limit > 0 && p.size >= p.limit)
+}
+
+// repeats returns B of MiniGPOpt.
+func (p *batched) repeats(arm int) int {
+	return maxBatch(p.cfg.Ratio, 0, p.start[arm]/p.cfg.NoiseVariance)
+}
+
+// top returns the arm with the largest UCB within the batch.
+func (p *batched) top() int {
+	if p.Steps() == 0 {
+		return p.cfg.first(p.arms.Len())
+	}
+	return p.lazy.top(func(a int) float64 {
+		p.post.RefreshArms([]int{a})
+		return p.post.ArmMeans()[a] + p.beta*math.Sqrt(p.post.ArmVariances()[a])
+	})
+}
+
+// report is the decision for an arm.
+func (p *batched) report(arm int) Decision {
+	if p.size > 0 {
+		p.post.RefreshArms([]int{arm})
+	}
+	s := p.opened
+	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
+	d := p.decision(s, arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
+	d.MaxBatch = maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance)
+	return d
+}
+
+// Best implements Policy. Cost O(Am²) within a batch.
+func (p *batched) Best() (Decision, error) {
+	all := make([]int, p.arms.Len())
+	for i := range all {
+		all[i] = i
+	}
+	if p.size > 0 {
+		p.post.RefreshArms(all)
+	}
+	s := p.opened
+	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
+	return p.best(s, p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), p.used), p.fault
+}
+
+// Pull implements Policy. Pulls that others decided on are taken even when the
+// batch is full. Cost O(m²).
+func (p *batched) Pull(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := p.post.PullArm(arm); err != nil {
+		return err
+	}
+	p.count(arm, 1)
+	p.used += p.start[arm] / p.cfg.NoiseVariance
+	p.size++
+	p.open[arm]++
+	p.owing++
+	p.lazy.stale()
+	if p.unique && p.size == 1 {
+		p.stick, p.limit = arm, p.repeats(arm)
+	}
+	return nil
+}
+
+// Observe implements Policy. The rewards are held until the batch ends; the
+// last one of a full batch ends it. Cost O(m²) for each, O((A + u)m²) at the
+// end of a batch.
+func (p *batched) Observe(arm int, y ...float64) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := checkRewards(y); err != nil {
+		return err
+	}
+	for _, v := range y {
+		if err := p.take(arm, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *batched) take(arm int, y float64) error {
+	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
+	if p.open[arm] == 0 {
+		if err := p.Pull(arm); err != nil {
+			return err
+		}
+	}
+	p.settle(arm)
+	p.held = append(p.held, reward{arm, y})
+	if p.full() && p.owing == 0 {
+		p.close()
+	}
+	return nil
+}
+
+// settle strikes out a pull without reward.
+func (p *batched) settle(arm int) {
+	p.owing--
+	if p.open[arm]--; p.open[arm] == 0 {
+		delete(p.open, arm)
+	}
+}
+
+// Flush ends the batch early: the model hears of the rewards held. Errors:
+// [ErrPending] while some are to come.
+func (p *batched) Flush() error {
+	if p.owing > 0 {
+		return ErrPending
+	}
+	if len(p.held) > 0 {
+		p.close()
+	}
+	return p.fault
+}
+
+// close tells the model the rewards held, in the order in which they came,
+// draws inducing points and begins the next batch.
+func (p *batched) close() {
+	p.switches++
+	away := keyed(p.arms)
+	if away { // arms are computed once, at the end
+		_ = p.post.SetArms(nil, true)
+	}
+	p.fault = p.tell(away)
+	if p.fault == nil {
+		p.resparsify()
+	}
+	if away {
+		if err := p.post.SetArms(p.arms, true); p.fault == nil {
+			p.fault = err
+		}
+	}
+	p.begin()
+}
+
+func (p *batched) tell(away bool) error {
+	if away {
+		idx, y := make([]int, len(p.held)), make([]float64, len(p.held))
+		for i, r := range p.held {
+			idx[i], y[i] = r.arm, r.y
+		}
+		return p.post.Observe(gp.Data{X: p.arms.Select(idx), Y: y})
+	}
+	for _, r := range p.held {
+		if err := p.post.ObserveArm(r.arm, r.y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cancel implements Policy. Cost O((A + u)m²).
+func (p *batched) Cancel(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if p.open[arm] == 0 {
+		return ErrNotPending
+	}
+	if err := p.post.CancelArm(arm); err != nil {
+		return err
+	}
+	p.count(arm, -1)
+	p.settle(arm)
+	p.used -= p.start[arm] / p.cfg.NoiseVariance
+	p.size--
+	switch {
+	case p.full() && p.owing == 0:
+		p.close()
+	case p.size == 0:
+		p.begin()
+	default:
+		p.reopen()
+	}
+	return nil
+}
+
+// reopen computes the bounds anew after a pull was taken back: variances have
+// grown.
+func (p *batched) reopen() {
+	mean, variance := p.post.ArmMeans(), p.post.ArmVariances()
+	for a := range p.lazy.key {
+		p.lazy.key[a] = mean[a] + p.beta*math.Sqrt(variance[a])
+	}
+	p.lazy.reset(p.lazy.key)
+}
+
+// Pending implements Policy: pulls without reward, rewards held not counted.
+func (p *batched) Pending() int { return p.owing }
+
+// Batch returns the number of pulls in the open batch, and Σ σ̃²/λ of them with
+// the variances at its start.
+func (p *batched) Batch() (pulls int, leverage float64) { return p.size, p.used }
+
+// Switches returns how often the model has changed: the number of batches.
+func (p *batched) Switches() int { return p.switches }
+
+// SetArms implements Policy; rewards held are told first. Cost O((A + u)m²).
+func (p *batched) SetArms(arms kernel.Rows) error {
+	if p.owing > 0 {
+		return ErrPending
+	}
+	if err := p.checkNext(arms); err != nil {
+		return err
+	}
+	if len(p.held) > 0 {
+		p.close()
+	}
+	if err := p.setArms(arms, true); err != nil {
+		return err
+	}
+	p.begin()
+	return nil
+}

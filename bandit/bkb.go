@@ -1,0 +1,167 @@
+package bandit
+
+import (
+	"errors"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// BKBConfig are the settings of BKB, BBKB and Thompson sampling.
+type BKBConfig struct {
+	Config
+	Sparsity
+}
+
+// Validate reports all faults at once.
+func (c BKBConfig) Validate() error {
+	return errors.Join(c.Config.Validate(), c.Sparsity.Validate())
+}
+
+// BKB is budgeted kernel bandits (thesis Algorithm 5): GP-UCB on a posterior
+// supported on m inducing points, drawn among the pulled inputs by posterior
+// variance, so that m follows the effective dimension and σ̃ stays close to σ.
+//
+// Between draws the inducing points stay, and a reward is a rank-one update of
+// O(Am + m²): the incremental dictionary of thesis §7.1.2. With FromScratch
+// every reward is followed by a draw, O((A + u)m²) for u different inputs.
+//
+// The mean hears of every reward at once. Pending pulls shrink σ̃ and do
+// nothing else.
+type BKB struct{ sparse }
+
+var _ Policy = (*BKB)(nil)
+
+// NewBKB returns BKB on the given arms, which must not change any more.
+// Errors: as [NewGPUCB], and those of [Sparsity.Validate].
+func NewBKB(cfg BKBConfig, arms kernel.Rows) (*BKB, error) {
+	s, err := newSparse(cfg.Config, cfg.Sparsity, arms, false)
+	if err != nil {
+		return nil, err
+	}
+	s.exact = s.sparsity.FromScratch && math.IsInf(s.sparsity.Oversampling, 1)
+	return &BKB{s}, nil
+}
+
+// Next implements Policy. Cost O(A).
+func (p *BKB) Next() (Decision, error) {
+	if p.fault != nil {
+		return Decision{}, p.fault
+	}
+	s := p.stateNow()
+	b := p.cfg.Beta.Beta(s)
+	arm := p.cfg.first(p.arms.Len())
+	if p.Steps() > 0 {
+		arm = argmaxUCB(p.post.ArmMeans(), p.post.ArmVariances(), b)
+	}
+	return p.decide(s, arm, b), nil
+}
+
+func (p *BKB) decide(s State, arm int, b float64) Decision {
+	return p.decision(s, arm, p.post.Rank(), b, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
+}
+
+// Best implements Policy.
+func (p *BKB) Best() (Decision, error) {
+	s := p.stateNow()
+	return p.best(s, p.post.Rank(), p.cfg.Beta.Beta(s), p.post.ArmMeans(), p.post.ArmVariances(), 0), p.fault
+}
+
+func (p *BKB) stateNow() State {
+	return p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
+}
+
+// Pull implements Policy. Cost O(Am + m²).
+func (p *BKB) Pull(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := p.post.PullArm(arm); err != nil {
+		return err
+	}
+	p.count(arm, 1)
+	return nil
+}
+
+// Observe implements Policy. Cost O(Am + m²) for each reward, and O((A + u)m²)
+// where inducing points are drawn.
+func (p *BKB) Observe(arm int, y ...float64) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := checkRewards(y); err != nil {
+		return err
+	}
+	for _, v := range y {
+		p.learnNorm(p.stateNow(), p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], v)
+		before := p.Steps()
+		if err := p.post.ObserveArm(arm, v); err != nil {
+			return err
+		}
+		p.count(arm, p.Steps()-before)
+		p.refresh()
+	}
+	return nil
+}
+
+// refresh draws the inducing points where it is time.
+func (p *BKB) refresh() {
+	if !p.frozen && (p.sparsity.FromScratch || p.post.Leverage() > p.sparsity.Threshold) {
+		p.resparsify()
+	}
+}
+
+// Learn takes rewards of inputs that need not be arms, such as those of
+// another study or of former arms. They resolve pending pulls of equal inputs.
+// Errors: those of [gp.Sparse.Observe].
+func (p *BKB) Learn(x kernel.Rows, y []float64) error {
+	if err := checkRewards(y); err != nil {
+		return err
+	}
+	if x == nil || x.Len() != len(y) {
+		return &ShapeError{What: "y", Got: len(y), Want: lenOf(x)}
+	}
+	if err := p.post.Observe(gp.Data{X: x, Y: y}); err != nil {
+		return err
+	}
+	p.alien = true
+	p.refresh()
+	return nil
+}
+
+func lenOf(x kernel.Rows) int {
+	if x == nil {
+		return 0
+	}
+	return x.Len()
+}
+
+// Cancel implements Policy. Cost O((A + u)m²).
+func (p *BKB) Cancel(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if p.post.CancelArm(arm) != nil {
+		return ErrNotPending
+	}
+	p.count(arm, -1)
+	return nil
+}
+
+// Pending implements Policy.
+func (p *BKB) Pending() int { return p.post.Pending() }
+
+// Means returns μ̃ of every arm, as a view.
+func (p *BKB) Means() []float64 { return p.post.ArmMeans() }
+
+// Variances returns σ̃² of every arm, as a view.
+func (p *BKB) Variances() []float64 { return p.post.ArmVariances() }
+
+// SetArms implements Policy. Cost O(Am²).
+func (p *BKB) SetArms(arms kernel.Rows) error {
+	if p.Pending() > 0 {
+		return ErrPending
+	}
+	return p.sparse.setArms(arms, false)
+}

@@ -1,0 +1,69 @@
+package bandit
+
+import (
+	"errors"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// Config are the settings that all policies share.
+type Config struct {
+	// Kernel is the prior covariance of the rewards. Its scale matters: fit
+	// it (package gp) rather than inflate Beta. [kernel.NewLinear] makes the
+	// policies linear bandits.
+	Kernel kernel.Kernel
+	// NoiseVariance is λ = ξ² > 0, in the square of the units of the rewards.
+	// Larger than the true one costs regret (4 times: 1.3 times as much on
+	// Branin); smaller costs inducing points.
+	NoiseVariance float64
+	// Mean is the prior mean, with its coefficients given; the zero value is 0.
+	Mean gp.Mean
+	// Beta is the width of the confidence bounds; nil stands for Practical{}.
+	Beta Confidence
+	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches
+	// of BBKB and MiniGPOpt: the most that a standard deviation squared may
+	// shrink before the model hears of the rewards. 0 stands for 2.
+	Ratio float64
+	// Seed is what all randomness is derived from: equal seeds and equal events
+	// give equal decisions.
+	Seed uint64
+	// Workers is the number of goroutines; 0 stands for one per processor. It
+	// changes no bit.
+	Workers int
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Kernel == nil {
+		errs = append(errs, &EmptyError{What: "kernel"})
+	}
+	errs = append(errs, positive("NoiseVariance", c.NoiseVariance))
+	if c.Beta != nil {
+		errs = append(errs, c.Beta.Check())
+	}
+	if c.Ratio != 0 && !(c.Ratio >= 1 && finite(c.Ratio)) {
+		errs = append(errs, &ValueError{What: "Ratio", Index: -1, Value: c.Ratio, Want: "≥ 1 and finite, or 0"})
+	}
+	if c.Workers < 0 {
+		errs = append(errs, &ValueError{What: "Workers", Index: -1, Value: float64(c.Workers), Want: "≥ 0"})
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Beta == nil {
+		c.Beta = Practical{}
+	}
+	if c.Ratio == 0 {
+		c.Ratio = 2
+	}
+	return c
+}
+
+// first is the arm of the first step, uniform as in thesis Algorithm 5.
+func (c Config) first(arms int) int {
+	return stream.New(stream.Derive(c.Seed, "bandit first arm", 0)).IntN(arms)
+}

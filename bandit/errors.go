@@ -1,0 +1,96 @@
+package bandit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrBatchFull is returned by Next where the batch is closed and some of its
+// feedback is still to come.
+var ErrBatchFull = errors.New("bandit: the batch is full; feedback is outstanding")
+
+// ErrPending is returned where pulls without feedback stand in the way.
+var ErrPending = errors.New("bandit: pulls are pending")
+
+// ErrNotPending is returned where a pull is taken back that is not pending.
+var ErrNotPending = errors.New("bandit: not pending")
+
+// ValueError reports a number outside its domain, and where it stands. Index
+// is −1 for a single number.
+type ValueError struct {
+	What  string // as "y" or "Oversampling"
+	Index int
+	Value float64
+	Want  string // its domain, as "> 0 and finite"
+}
+
+func (e *ValueError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("bandit: %s is %v, want %s", e.What, e.Value, e.Want)
+	}
+	return fmt.Sprintf("bandit: %s is %v at index %d, want %s", e.What, e.Value, e.Index, e.Want)
+}
+
+// ShapeError reports an argument of the wrong length.
+type ShapeError struct {
+	What      string
+	Got, Want int
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("bandit: %s has length %d, want %d", e.What, e.Got, e.Want)
+}
+
+// ArmError reports an arm that there is not.
+type ArmError struct{ Arm, Arms int }
+
+func (e *ArmError) Error() string {
+	return fmt.Sprintf("bandit: arm %d, want 0 ≤ arm < %d", e.Arm, e.Arms)
+}
+
+// EmptyError reports that something is missing or empty.
+type EmptyError struct{ What string }
+
+func (e *EmptyError) Error() string { return "bandit: no " + e.What }
+
+// DuplicateArmError reports two arms that are the same input; see
+// [Deduplicate].
+type DuplicateArmError struct{ First, Second int }
+
+func (e *DuplicateArmError) Error() string {
+	return fmt.Sprintf("bandit: arm %d is the same input as arm %d", e.Second, e.First)
+}
+
+// maxReward keeps squares of rewards, and sums of them, finite.
+const maxReward = 1e150
+
+func checkRewards(y []float64) error {
+	if len(y) == 0 {
+		return &EmptyError{What: "y"}
+	}
+	for i, v := range y {
+		if !(math.Abs(v) <= maxReward) {
+			return &ValueError{What: "y", Index: i, Value: v, Want: "finite, |y| ≤ 1e150"}
+		}
+	}
+	return nil
+}
+
+func finite(v float64) bool { return v-v == 0 }
+
+// positive returns an error unless v > 0 is finite.
+func positive(what string, v float64) error {
+	if v > 0 && finite(v) {
+		return nil
+	}
+	return &ValueError{What: what, Index: -1, Value: v, Want: "> 0 and finite"}
+}
+
+// fraction returns an error unless 0 < v < 1.
+func fraction(what string, v float64) error {
+	if v > 0 && v < 1 {
+		return nil
+	}
+	return &ValueError{What: what, Index: -1, Value: v, Want: "> 0 and < 1"}
+}

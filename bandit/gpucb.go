@@ -1,0 +1,148 @@
+package bandit
+
+import (
+	"runtime"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// GPUCB is exact GP-UCB on finite arms (Srinivas et al. 2010; thesis §6.4):
+// the arm with the largest μ + b·σ, exact. With [kernel.NewLinear] it is
+// LinUCB. A step costs O(tA) and so does memory, t·A numbers: good for t up to
+// a few hundred, or few arms. BKB costs less from t ≈ m on.
+type GPUCB struct {
+	base
+	post *recursion
+}
+
+var _ Policy = (*GPUCB)(nil)
+
+// NewGPUCB returns exact GP-UCB on the given arms, which must not change any
+// more. Errors: those of [Config.Validate]; [*EmptyError],
+// [*DuplicateArmError], *[kernel.TypeError], *[kernel.NonFiniteError] for the
+// arms; *[kernel.NotPSDError] and *[kernel.AsymmetryError] for the kernel.
+func NewGPUCB(cfg Config, arms kernel.Rows) (*GPUCB, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	b, err := newBase(cfg, arms)
+	if err != nil {
+		return nil, err
+	}
+	post, err := newRecursion(b.cfg, arms)
+	if err != nil {
+		return nil, err
+	}
+	return &GPUCB{base: b, post: post}, nil
+}
+
+// Next implements Policy. Cost O(A).
+func (p *GPUCB) Next() (Decision, error) {
+	s := p.stateNow()
+	b := p.cfg.Beta.Beta(s)
+	arm := p.cfg.first(p.arms.Len())
+	if p.Steps() > 0 {
+		arm = argmaxUCB(p.post.mean, p.post.variance, b)
+	}
+	return p.decision(s, arm, p.Steps(), b, p.post.mean[arm], p.post.variance[arm], 0), nil
+}
+
+// Best implements Policy.
+func (p *GPUCB) Best() (Decision, error) {
+	s := p.stateNow()
+	return p.best(s, p.Steps(), p.cfg.Beta.Beta(s), p.post.mean, p.post.variance, 0), nil
+}
+
+func (p *GPUCB) stateNow() State {
+	return p.state(p.Steps(), p.exactDimension(), p.post.information(), true)
+}
+
+// exactDimension is d_eff of the pulls. Pulls of former arms are left out.
+func (p *GPUCB) exactDimension() float64 { return p.dimension(p.post.variance) }
+
+// Pull implements Policy. Cost O(tA).
+func (p *GPUCB) Pull(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := p.post.pull(arm); err != nil {
+		return err
+	}
+	p.count(arm, 1)
+	return nil
+}
+
+// Observe implements Policy. Cost O(tA) for each reward, O(A) for that of the
+// oldest pending pull.
+func (p *GPUCB) Observe(arm int, y ...float64) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if err := checkRewards(y); err != nil {
+		return err
+	}
+	for _, v := range y {
+		p.learnNorm(p.stateNow(), p.post.mean[arm], p.post.variance[arm], v)
+		if p.post.find(arm) < 0 {
+			if err := p.Pull(arm); err != nil {
+				return err
+			}
+		}
+		if err := p.post.resolve(arm, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cancel implements Policy. Cost O(tA) for each pending pull.
+func (p *GPUCB) Cancel(arm int) error {
+	if err := p.checkArm(arm); err != nil {
+		return err
+	}
+	if p.post.find(arm) < 0 {
+		return ErrNotPending
+	}
+	p.count(arm, -1)
+	return p.post.cancel(arm)
+}
+
+// Pending implements Policy.
+func (p *GPUCB) Pending() int { return p.post.pending() }
+
+// Steps implements Policy.
+func (p *GPUCB) Steps() int { return p.post.len() }
+
+// Means returns μ of every arm, as a view.
+func (p *GPUCB) Means() []float64 { return p.post.mean }
+
+// Variances returns σ² of every arm, as a view.
+func (p *GPUCB) Variances() []float64 { return p.post.variance }
+
+// SetArms implements Policy. Cost O(t²A).
+func (p *GPUCB) SetArms(arms kernel.Rows) error {
+	if p.Pending() > 0 {
+		return ErrPending
+	}
+	if err := p.checkNext(arms); err != nil {
+		return err
+	}
+	b, err := p.with(arms)
+	if err != nil {
+		return err
+	}
+	post, err := p.post.moved(p.cfg, arms)
+	if err != nil {
+		return err
+	}
+	p.base, p.post = b, post
+	return nil
+}
+
+// workersOf resolves the default number of goroutines.
+func workersOf(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}

@@ -1,0 +1,150 @@
+package bandit
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Quadrature are quadrature Fourier features of the Gaussian kernel (Mutný and
+// Krause, Efficient high dimensional Bayesian optimization with additivity and
+// quadrature Fourier features, NeurIPS 2018). With nodes z_i and weights w_i of
+// the Gauss–Hermite rule of n nodes, in one dimension
+//
+//	k(x, y) = E cos(ω(x − y)) ≈ Σ_i w_i/√π · cos(√2 z_i (x − y)/ℓ),
+//
+// in d dimensions on the grid of nᵈ nodes: φ has for each pair ±z one cosine
+// and one sine, nᵈ or nᵈ + 1 features in all. The error, for inputs that are
+// no further apart than 1, is next to nothing from n ≈ 6/ℓ on and large below:
+// at ℓ = 0.1 it is 0.4 with n = 32, and 5·10⁻¹⁰ with n = 64. That is the
+// comparator of thesis §7.2, for d ≤ 3.
+type Quadrature struct {
+	k     kernel.Kernel
+	d     int
+	freq  []float64 // of pairs, each d numbers
+	scale []float64 // √weight
+}
+
+var _ gp.FeatureMap = (*Quadrature)(nil)
+
+// maxQuadrature is the largest number of features.
+const maxQuadrature = 1 << 14
+
+// NewQuadrature returns the features for inputs of d = len(lengthScales)
+// coordinates with n nodes for each. Errors: *[ValueError] for d outside 1…3, n
+// < 1, a length scale ≤ 0, or more than 16384 features.
+func NewQuadrature(nodes int, lengthScales ...float64) (*Quadrature, error) {
+	d := len(lengthScales)
+	if d < 1 || d > 3 {
+		return nil, &ValueError{What: "number of length scales", Index: -1, Value: float64(d), Want: "1, 2 or 3"}
+	}
+	size := math.Pow(float64(nodes), float64(d))
+	if nodes < 1 || size > maxQuadrature {
+		return nil, &ValueError{What: "nodes", Index: -1, Value: float64(nodes), Want: "≥ 1, and nodes^d ≤ 16384"}
+	}
+	var errs []error
+	for i, l := range lengthScales {
+		if !(l > 0) || !finite(l) {
+			errs = append(errs, &ValueError{What: "length scale", Index: i, Value: l, Want: "> 0 and finite"})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	k, err := kernel.NewGaussian(lengthScales...)
+	if err != nil {
+		return nil, err
+	}
+	q := &Quadrature{k: k, d: d}
+	q.grid(nodes, lengthScales)
+	return q, nil
+}
+
+// grid lays out the pairs ±z of nodes, each once.
+func (q *Quadrature) grid(n int, scales []float64) {
+	z, w := make([]float64, n), make([]float64, n)
+	quad.Hermite{}.FixedLocations(z, w, math.Inf(-1), math.Inf(1))
+	for i := range z { // exactly symmetric
+		if i < n/2 {
+			z[n-1-i] = -z[i]
+		} else if 2*i+1 == n {
+			z[i] = 0
+		}
+	}
+	at := make([]int, q.d)
+	for {
+		weight, mirror := 1.0, 0 // is the node before or after its mirror image?
+		for c := range at {
+			weight *= w[at[c]] / math.Sqrt(math.Pi)
+			if mirror == 0 {
+				mirror = 2*at[c] + 1 - n
+			}
+		}
+		if mirror <= 0 {
+			if mirror < 0 {
+				weight *= 2
+			}
+			for c := range at {
+				q.freq = append(q.freq, math.Sqrt2*z[at[c]]/scales[c])
+			}
+			q.scale = append(q.scale, math.Sqrt(weight))
+		}
+		if !advance(at, n) {
+			return
+		}
+	}
+}
+
+// advance counts in base n; it returns false after the last number.
+func advance(at []int, n int) bool {
+	for c := range at {
+		if at[c]++; at[c] < n {
+			return true
+		}
+		at[c] = 0
+	}
+	return false
+}
+
+// Kernel returns the Gaussian kernel.
+func (q *Quadrature) Kernel() kernel.Kernel { return q.k }
+
+// Dim returns d.
+func (q *Quadrature) Dim() int { return q.d }
+
+// Features returns the number of features.
+func (q *Quadrature) Features() int { return 2 * len(q.scale) }
+
+// Apply implements [gp.FeatureMap], for dense rows of float64.
+func (q *Quadrature) Apply(dst []float64, x kernel.Rows) error {
+	if err := q.k.Check(x); err != nil {
+		return err
+	}
+	if x.Dim() != q.d {
+		return &kernel.DimensionError{What: "inputs", Got: x.Dim(), Want: q.d}
+	}
+	m := q.Features()
+	if len(dst) != x.Len()*m {
+		return &ShapeError{What: "dst", Got: len(dst), Want: x.Len() * m}
+	}
+	rows, ok := x.(interface{ Row(int) []float64 })
+	if !ok {
+		return &kernel.TypeError{Kernel: "quadrature", Got: "other rows", Want: "dense rows of float64"}
+	}
+	for i := range x.Len() {
+		row, out := rows.Row(i), dst[i*m:(i+1)*m]
+		for j, s := range q.scale {
+			arg := 0.0
+			for c, v := range row {
+				arg += q.freq[j*q.d+c] * v
+			}
+			sin, cos := math.Sincos(arg)
+			out[2*j], out[2*j+1] = s*cos, s*sin
+		}
+	}
+	return nil
+}

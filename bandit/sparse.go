@@ -1,0 +1,182 @@
+package bandit
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// Sparsity says how the inducing points of a sparse policy are chosen.
+type Sparsity struct {
+	// Oversampling is q̄ ≥ 1: an input pulled n_i times becomes an inducing
+	// point with probability min(1, q̄ n_i σ̃²(x_i)/λ). 0 stands for 4, at which
+	// σ̃² is within 1 % of σ² or so; 1 costs twice the regret on Branin, 8 makes
+	// m larger for nothing. See [TheoryOversampling]. +Inf takes all inputs.
+	Oversampling float64
+	// Threshold is C > 0: the inducing points are drawn anew when Σ σ̃²(x_s)/λ
+	// of the pulls since the last time exceeds it. 0 stands for 1; between 1
+	// and 4 is good. BBKB has its own rule and does not look at it.
+	Threshold float64
+	// FromScratch draws the inducing points anew after every reward, as
+	// thesis Algorithm 5 is written.
+	FromScratch bool
+	// Approximation is DTC by default. FITC never under-estimates σ by much,
+	// whatever the inducing points.
+	Approximation gp.Approximation
+}
+
+// Validate reports all faults at once.
+func (s Sparsity) Validate() error {
+	var errs []error
+	if s.Oversampling != 0 && !(s.Oversampling >= 1) {
+		errs = append(errs, &ValueError{What: "Oversampling", Index: -1, Value: s.Oversampling, Want: "≥ 1, or 0"})
+	}
+	if s.Threshold != 0 {
+		errs = append(errs, positive("Threshold", s.Threshold))
+	}
+	if s.Approximation != gp.DTC && s.Approximation != gp.FITC {
+		errs = append(errs, &ValueError{What: "Approximation", Index: -1, Value: float64(s.Approximation),
+			Want: "DTC or FITC; for SoR see NewSubset"})
+	}
+	return errors.Join(errs...)
+}
+
+func (s Sparsity) withDefaults() Sparsity {
+	if s.Oversampling == 0 {
+		s.Oversampling = 4
+	}
+	if s.Threshold == 0 {
+		s.Threshold = 1
+	}
+	return s
+}
+
+// sparse is the part that BKB, BBKB and their kin have in common: the sparse
+// posterior of the arms, and the draw of its inducing points.
+type sparse struct {
+	base
+	sparsity Sparsity
+	post     *gp.Sparse
+	exact    bool  // σ̃ = σ: all inputs are inducing points
+	frozen   bool  // the inducing points are not drawn
+	fault    error // of the last draw, which left the inducing points as they were
+}
+
+func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, error) {
+	if err := errors.Join(cfg.Validate(), sp.Validate()); err != nil {
+		return sparse{}, err
+	}
+	return newSparseOn(cfg, sp, arms, nil, lazy)
+}
+
+// newSparseOn starts with a given dictionary; nil stands for an empty one.
+func newSparseOn(cfg Config, sp Sparsity, arms, dictionary kernel.Rows, lazy bool) (sparse, error) {
+	b, err := newBase(cfg, arms)
+	if err != nil {
+		return sparse{}, err
+	}
+	if dictionary == nil {
+		dictionary = arms.Slice(0, 0)
+	}
+	p := sparse{base: b, sparsity: sp.withDefaults()}
+	p.post, err = gp.NewSparse(cfg.Kernel, dictionary, gp.Data{}, gp.SparseOptions{
+		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: sp.Approximation, Workers: cfg.Workers})
+	if err != nil {
+		return sparse{}, err
+	}
+	return p, p.post.SetArms(arms, lazy)
+}
+
+// Steps implements Policy.
+func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
+
+// Posterior returns the posterior that the decisions come from, to be read
+// only, until the next change.
+func (p *sparse) Posterior() *gp.Sparse { return p.post }
+
+// currentDimension returns Σ σ̃²/λ of all pulls.
+func (p *sparse) currentDimension() float64 {
+	if !p.alien {
+		return p.dimension(p.post.ArmVariances())
+	}
+	sum := 0.0
+	counts, pending := p.post.Counts(), p.post.PendingCounts()
+	for i, v := range p.post.PointVariances() {
+		sum += (counts[i] + float64(pending[i])) * v
+	}
+	return sum / p.cfg.NoiseVariance
+}
+
+// resparsify draws the inducing points among the pulled inputs and computes
+// the posterior anew. Draw n has a stream of its own.
+func (p *sparse) resparsify() {
+	d, err := p.draw()
+	if err == nil {
+		err = p.post.Resparsify(d)
+	}
+	p.fault = err
+}
+
+// draw is lines 6 to 10 of thesis Algorithm 5, with counts in place of
+// repetitions, and p̃ at most 1.
+func (p *sparse) draw() (kernel.Rows, error) {
+	points, counts := p.post.Points(), p.multiplicities()
+	keep := make([]int, 0, len(counts))
+	for i, n := range counts {
+		if n > 0 {
+			keep = append(keep, i)
+		}
+	}
+	if points == nil {
+		return p.arms.Slice(0, 0), nil
+	}
+	if math.IsInf(p.sparsity.Oversampling, 1) || len(keep) == 0 {
+		return points.Select(keep), nil
+	}
+	all := p.post.PointVariances()
+	variances, n, total := make([]float64, len(keep)), make([]int, len(keep)), 0
+	for j, i := range keep {
+		variances[j], n[j] = all[i], counts[i]
+		total += counts[i]
+	}
+	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit inducing points", uint64(total)))
+	sampler := sketch.PosteriorVariance{Variances: variances, Counts: n, Oversampling: p.sparsity.Oversampling}
+	d, err := sampler.Sample(context.Background(), p.cfg.Kernel, kernel.FromRows(points.Select(keep)),
+		sketch.LambdaOfNoise(p.cfg.NoiseVariance, total), rng)
+	if err != nil {
+		return nil, err
+	}
+	return d.Points, nil
+}
+
+// multiplicities returns the number of pulls of every point.
+func (p *sparse) multiplicities() []int {
+	counts, pending := p.post.Counts(), p.post.PendingCounts()
+	n := make([]int, len(counts))
+	for i, c := range counts {
+		n[i] = int(c) + pending[i]
+	}
+	return n
+}
+
+// setArms exchanges the arms.
+func (p *sparse) setArms(arms kernel.Rows, lazy bool) error {
+	if err := p.checkNext(arms); err != nil {
+		return err
+	}
+	b, err := p.with(arms)
+	if err != nil {
+		return err
+	}
+	b.alien = p.Steps() > 0
+	if err := p.post.SetArms(arms, lazy); err != nil {
+		return err
+	}
+	p.base = b
+	return nil
+}

@@ -1,0 +1,135 @@
+package bandit
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// ThompsonConfig are the settings of Thompson sampling.
+type ThompsonConfig struct {
+	BKBConfig
+	// Candidates is the number q of arms, those with the largest UCB, among
+	// which one function is drawn jointly; 0 stands for 256, and as many as
+	// there are arms means no truncation. With Features it is not looked at.
+	Candidates int
+	// Features, if not nil, draws the function on all arms at once, by
+	// Matheron's rule (gp.Path): features of the kernel, such as those of
+	// package sketch or a Quadrature.
+	Features gp.FeatureMap
+	// Scale > 0 multiplies deviations of the draw from the mean; 0 stands for 1,
+	// sampling from the posterior. Theory asks for β̃.
+	Scale float64
+}
+
+// Validate reports all faults at once.
+func (c ThompsonConfig) Validate() error {
+	errs := []error{c.BKBConfig.Validate()}
+	if c.Candidates < 0 {
+		errs = append(errs, &ValueError{What: "Candidates", Index: -1, Value: float64(c.Candidates), Want: "≥ 0"})
+	}
+	if c.Scale != 0 {
+		errs = append(errs, positive("Scale", c.Scale))
+	}
+	return errors.Join(errs...)
+}
+
+// Thompson is Thompson sampling on the posterior of BKB: it pulls the best arm
+// of one function drawn from it. All but Next is that of BKB, which also says
+// what Beta, UCB and Gap mean: bounds reported, not acted upon. Draws are
+// keyed by the seed and the step: while nothing happens, the answer stays.
+//
+// Next costs O(qm² + q³), or O(Am² + A·M) with M features.
+type Thompson struct {
+	BKB
+	opts ThompsonConfig
+}
+
+var _ Policy = (*Thompson)(nil)
+
+// NewThompson returns Thompson sampling on the given arms, which must not
+// change any more. Errors: as [NewBKB].
+func NewThompson(cfg ThompsonConfig, arms kernel.Rows) (*Thompson, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	b, err := NewBKB(cfg.BKBConfig, arms)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Candidates == 0 {
+		cfg.Candidates = 256
+	}
+	if cfg.Scale == 0 {
+		cfg.Scale = 1
+	}
+	return &Thompson{BKB: *b, opts: cfg}, nil
+}
+
+// Next implements Policy.
+func (p *Thompson) Next() (Decision, error) {
+	if p.fault != nil {
+		return Decision{}, p.fault
+	}
+	s := p.stateNow()
+	b := p.cfg.Beta.Beta(s)
+	if p.Steps() == 0 {
+		return p.decide(s, p.cfg.first(p.arms.Len()), b), nil
+	}
+	idx := p.candidates(b)
+	f, err := p.sample(idx)
+	if err != nil {
+		return Decision{}, err
+	}
+	for i, a := range idx {
+		m := p.post.ArmMeans()[a]
+		f[i] = m + p.opts.Scale*(f[i]-m)
+	}
+	return p.decide(s, idx[argmax(f)], b), nil
+}
+
+// candidates returns the arms to draw for, increasing.
+func (p *Thompson) candidates(b float64) []int {
+	n := p.arms.Len()
+	idx := make([]int, n)
+	for i := range idx {
+		idx[i] = i
+	}
+	if p.opts.Features != nil || n <= p.opts.Candidates {
+		return idx
+	}
+	ucb := make([]float64, n)
+	for i, m := range p.post.ArmMeans() {
+		ucb[i] = m + b*math.Sqrt(p.post.ArmVariances()[i])
+	}
+	slices.SortFunc(idx, func(i, j int) int {
+		switch {
+		case ucb[i] > ucb[j]:
+			return -1
+		case ucb[i] < ucb[j]:
+			return 1
+		}
+		return i - j
+	})
+	idx = idx[:p.opts.Candidates]
+	slices.Sort(idx)
+	return idx
+}
+
+// sample draws one function at arms.
+func (p *Thompson) sample(idx []int) ([]float64, error) {
+	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit thompson", uint64(p.Steps())))
+	if p.opts.Features == nil {
+		f, _, err := p.post.Sample(p.arms.Select(idx), 1, rng)
+		return f, err
+	}
+	path, err := p.post.Path(p.opts.Features, rng)
+	if err != nil {
+		return nil, err
+	}
+	return path.At(p.arms)
+}
