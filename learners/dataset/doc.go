@@ -47,6 +47,9 @@
 //	duplicate rows         kept and counted in the report
 //	huge claims of headers FileError; see the limits MaxColumns and following
 //
+// Parquet is read by a library that trusts the headers of pages; the other readers
+// take memory for what a file contains, and for MaxColumns columns if it claims so.
+//
 // # Costs
 //
 // Memory is 8 bytes a cell, 4 with Float32, once for the table and once for the

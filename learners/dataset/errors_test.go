@@ -79,7 +79,7 @@ func TestMistakes(t *testing.T) {
 		{"idx", "a.idx", "\x00\x00\x08\x01\x00\x00\x00\x05ab", Options{}, []string{"ends in row 3 of 5"}},
 		{"idx huge", "a.idx", "\x00\x00\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", Options{}, []string{"too large"}},
 		{"zip", "a.npz", "PK\x03\x04", Options{}, []string{"no archive"}},
-		{"parquet", "a.parquet", "PAR1xxxxxxxxxxxxxxxPAR1", Options{}, []string{"a.parquet"}},
+		{"parquet", "a.parquet", "PAR1xxxxxxxxxxxxxxxPAR1", Options{}, []string{"a.parquet", "longer than the file"}},
 		{"chunks", "a.chunks", "BKBCELLS", Options{}, []string{"ends in its header"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,6 +24,9 @@ func openParquet(in *input) (r rowReader, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkParquetFooter(at, size); err != nil {
+		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
+	}
 	defer recoverParquet(in.path, &err)
 	f, err := parquet.OpenFile(at, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
