@@ -31,7 +31,7 @@ func (dec *payloadDecoder) event(m *recordpb.Event) (study.Event, error) {
 	dec.known(m)
 	e := study.Event{
 		Time:    dec.time(m.Time),
-		Request: study.Request{ID: m.RequestId, Fingerprint: m.RequestFingerprint},
+		Request: study.Request{ID: m.RequestId, Fingerprint: m.RequestFingerprint, Answer: dec.int(m.RequestAnswer)},
 		Body:    dec.body(m),
 	}
 	if dec.err != nil {

@@ -36,6 +36,7 @@ func encodeEvent(e study.Event) (*recordpb.Event, error) {
 		Time:               enc.time(e.Time),
 		RequestId:          e.Request.ID,
 		RequestFingerprint: e.Request.Fingerprint,
+		RequestAnswer:      int64(e.Request.Answer),
 	}
 	enc.body(m, e.Body)
 	return m, enc.err

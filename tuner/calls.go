@@ -117,35 +117,43 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 	}
 	var asked Asked
 	err := t.with(ctx, name, func(d *desk) error {
-		var numbers []int
+		var a answer
 		var b *batch
 		var askErr error
-		err := d.inTurn(ctx, func() { numbers, asked.UsefulWorkers, b, askErr = d.ask(ctx, c) })
+		err := d.inTurn(ctx, func() { a, b, askErr = d.ask(ctx, c) })
 		if err != nil {
 			return err
 		}
 		if err := d.wait(ctx, b); err != nil {
 			return err
 		}
-		if askErr != nil && len(numbers) > 0 { // some were handed out: the caller may ask for them again
+		if askErr != nil && len(a.reply.Trials) > 0 { // some were handed out: the caller may ask for them again
 			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, askErr)
 		} else if askErr != nil {
 			return askErr
 		}
-		asked.Trials, err = d.trials(ctx, numbers)
+		asked.UsefulWorkers = a.usefulWorkers
+		asked.Trials, err = d.handedOut(ctx, a.reply, c.Worker)
 		return err
 	})
 	return asked, err
 }
 
-// trials returns trials by number, as they stand.
-func (d *desk) trials(ctx context.Context, numbers []int) ([]study.Trial, error) {
-	trials := make([]study.Trial, 0, len(numbers))
+// handedOut returns the trials of an answer as they stand, but under the epochs
+// of the answer: whoever is late to repeat an ask must not speak for the next
+// holder.
+func (d *desk) handedOut(ctx context.Context, r study.Reply, worker string) ([]study.Trial, error) {
+	trials := make([]study.Trial, 0, len(r.Trials))
 	err := d.read(ctx, func(s *study.Study) {
-		for _, n := range numbers {
-			if t, ok := s.Trial(n); ok {
-				trials = append(trials, t)
+		for i, n := range r.Trials {
+			t, ok := s.Trial(n)
+			if !ok {
+				continue
 			}
+			if t.Epoch != r.Epochs[i] {
+				t.Epoch, t.Worker = r.Epochs[i], worker
+			}
+			trials = append(trials, t)
 		}
 	})
 	return trials, err

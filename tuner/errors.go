@@ -71,6 +71,7 @@ func CodeOf(err error) Code {
 		{Unsupported, is(ErrUnsupported)},
 		{Finished, as[*study.FinishedError]},
 		{Paused, is(study.ErrPaused)},
+		{NoneLeft, as[*study.NoneLeftError]},
 		{NoneLeft, as[*study.BudgetError]},
 		{AlreadyTold, as[*study.AlreadyToldError]},
 		{LeaseLost, as[*study.LeaseError]},

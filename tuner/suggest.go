@@ -145,17 +145,17 @@ func (d *desk) inTurn(ctx context.Context, f func()) error {
 // errBusy refuses an ask because too many wait already.
 var errBusy = errors.New("too many asks are waiting for this study; try again later")
 
-// ask hands out trials; it runs on the proposer's goroutine.
-func (d *desk) ask(ctx context.Context, c study.Ask) (trials []int, useful int, b *batch, err error) {
+// ask hands out trials; it runs on the proposer's goroutine. The batch is to be
+// waited for, whatever the error.
+func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settle()
 	reply, err := d.decide(c)
-	b = d.barrier()
 	if err != nil {
-		return nil, 0, b, err
+		return a, d.barrier(), err
 	}
-	trials = reply.Trials
+	a.reply = reply
 	for missing := reply.Missing; missing > 0; {
 		s, g := d.s, d.suggester
 		view := s.Snapshot()
@@ -163,39 +163,50 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (trials []int, useful int, 
 		p, err := g.suggest(ctx, view, missing)
 		d.mu.Lock()
 		if d.s != s {
-			return nil, 0, nil, errDiscarded
+			return answer{}, nil, errDiscarded
 		}
 		if errors.Is(err, propose.ErrExhausted) {
-			return d.exhausted(trials)
+			err = d.exhausted(a.reply)
+			return a, d.barrier(), err
 		} else if err != nil {
-			return trials, 0, d.barrier(), err
+			return a, d.barrier(), err
 		}
-		useful = p.UsefulWorkers
+		a.usefulWorkers = p.UsefulWorkers
+		if len(p.Suggestions) < missing {
+			missing = len(p.Suggestions) // there are no more
+		}
+		whole := len(a.reply.Trials) + missing
 		for _, s := range p.Suggestions {
-			reply, err := d.decide(study.Start{Ask: c, Trial: d.s.Trials(), Suggestion: s})
+			reply, err := d.decide(study.Start{Ask: c, Trial: d.s.Trials(), Answer: whole, Suggestion: s})
 			if err != nil {
-				return trials, useful, d.barrier(), err
+				return a, d.barrier(), err
 			}
-			trials = append(trials, reply.Trials...)
+			a.reply.Trials = append(a.reply.Trials, reply.Trials...)
+			a.reply.Epochs = append(a.reply.Epochs, reply.Epochs...)
 		}
 		missing -= len(p.Suggestions)
 	}
-	return trials, useful, d.barrier(), nil
+	return a, d.barrier(), nil
+}
+
+// answer is what an ask is given.
+type answer struct {
+	reply         study.Reply
+	usefulWorkers int
 }
 
 // exhausted ends an ask for which there was nothing more to suggest, and the
 // study too if no trial is left that could be handed out again; d.mu is held.
-func (d *desk) exhausted(trials []int) ([]int, int, *batch, error) {
-	if len(trials) > 0 {
-		return trials, 0, d.barrier(), nil
+func (d *desk) exhausted(reply study.Reply) error {
+	if len(reply.Trials) > 0 {
+		return nil
 	}
-	if running := d.s.Count(study.Running) + d.s.Count(study.Queued); running > 0 {
-		return nil, 0, d.barrier(), &study.BudgetError{MaxTrials: d.s.Trials(), Running: running, NextExpiry: d.s.NextExpiry()}
+	if running, queued := d.s.Count(study.Running), d.s.Count(study.Queued); running+queued > 0 {
+		return &study.NoneLeftError{Trials: d.s.Trials(), Running: running, NextExpiry: d.s.NextExpiry()}
 	}
-	_, err := d.decide(study.Finish{Reason: study.FinishedExhausted})
-	if err == nil {
-		_, how := d.s.Status()
-		err = &study.FinishedError{Reason: how.Reason}
+	if _, err := d.decide(study.Finish{Reason: study.FinishedExhausted}); err != nil {
+		return err
 	}
-	return nil, 0, d.barrier(), err
+	_, how := d.s.Status()
+	return &study.FinishedError{Reason: how.Reason}
 }

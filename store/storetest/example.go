@@ -33,7 +33,7 @@ func Examples() []study.Event {
 	for i, b := range bodies {
 		events[i] = study.Event{
 			Time:    instant.Add(time.Duration(i) * time.Second),
-			Request: study.Request{ID: "3f6c2d9e-6f0c-4b7e-9a52-d1f4c1a4a9d7", Fingerprint: 0xfeedfacecafebeef},
+			Request: study.Request{ID: "3f6c2d9e-6f0c-4b7e-9a52-d1f4c1a4a9d7", Fingerprint: 0xfeedfacecafebeef, Answer: 3},
 			Body:    b,
 		}
 	}

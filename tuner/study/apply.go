@@ -206,6 +206,7 @@ func (s *Study) applyToldLate(e Event, b ToldLate) error {
 	}
 	t.Late = append(t.Late, LateResult{b.Epoch, e.Time, b.Outcome})
 	s.put(t)
+	s.cost += b.Outcome.Cost
 	return nil
 }
 
@@ -298,7 +299,7 @@ func (s *Study) dequeue(n int) {
 }
 
 // Check recomputes what the study keeps incrementally and says where the two
-// differ: nil if the state is sound. It costs O(trials).
+// differ: nil if the state is sound. It costs O(trials · queued).
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
 	var origins [OriginAdded + 1]int

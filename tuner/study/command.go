@@ -21,8 +21,9 @@ type identified interface {
 
 // Reply answers a command.
 type Reply struct {
-	// Trials that the command started, made or concerns, in order.
-	Trials []int
+	// Trials that the command started, made or concerns, in order, and the epoch
+	// that each of them had by it.
+	Trials, Epochs []int
 	// Missing says how many new suggestions an Ask wants besides Trials: the
 	// caller has them proposed and sends a [Start] for each.
 	Missing int
@@ -30,6 +31,16 @@ type Reply struct {
 	Late bool
 	// Replayed says that this answers an earlier send of the same request.
 	Replayed bool
+}
+
+// hand adds a trial to the answer.
+func (r *Reply) hand(trial, epoch int) {
+	r.Trials, r.Epochs = append(r.Trials, trial), append(r.Epochs, epoch)
+}
+
+// about is the reply that concerns one trial.
+func about(trial, epoch int) Reply {
+	return Reply{Trials: []int{trial}, Epochs: []int{epoch}}
 }
 
 // Create begins a study; it is decided on the zero [Study].
@@ -87,6 +98,10 @@ type Start struct {
 	Ask        Ask
 	Trial      int
 	Suggestion Suggestion
+	// Answer is how many trials the answer to Ask has in all: those of the
+	// reply to it and those that were missing, unless fewer could be proposed. It
+	// matters, and is checked, if Ask has a request id.
+	Answer int
 }
 
 // Heartbeat renews the lease on a running trial. It never shortens one. Sent

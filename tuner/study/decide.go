@@ -1,8 +1,8 @@
 package study
 
 import (
+	"fmt"
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -73,7 +73,7 @@ func (c Enqueue) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, s.budgetError()
 	}
 	n := s.trials.n
-	return Reply{Trials: []int{n}}, []Body{Enqueued{n, c.Config, merge(nil, c.Attributes)}}, nil
+	return about(n, 0), []Body{Enqueued{n, c.Config, merge(nil, c.Attributes)}}, nil
 }
 
 func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -105,7 +105,7 @@ func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if n >= MaxTrials {
 		return Reply{}, nil, s.budgetError()
 	}
-	return Reply{Trials: []int{n}}, []Body{Added{n, c.Config, reports, outcome, merge(nil, attributes)}}, nil
+	return about(n, 0), []Body{Added{n, c.Config, reports, outcome, merge(nil, attributes)}}, nil
 }
 
 func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -113,35 +113,47 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err != nil {
 		return Reply{}, nil, err
 	}
-	var bodies []Body
-	earlier, _ := s.recall(c.RequestID) // a send that was cut short
-	trials := earlier.trials()
-	answered := len(trials)
+	earlier, retried := s.recall(c.RequestID)
+	if retried { // cut short; what it lacks are suggestions, for all else came at once
+		reply := earlier.reply()
+		reply.Missing = min(int(earlier.answer)-len(reply.Trials), s.trialBudget())
+		return reply, nil, nil
+	}
+	reply, bodies := c.handOut(s, deadline)
+	reply.Missing = min(c.Count-len(reply.Trials), s.trialBudget())
+	if len(reply.Trials) == 0 && reply.Missing == 0 {
+		return Reply{}, nil, s.noneLeft()
+	}
+	return reply, bodies, nil
+}
+
+// handOut answers with the trials that the worker holds already and with queued
+// ones.
+func (c Ask) handOut(s *Study, deadline time.Time) (reply Reply, bodies []Body) {
 	if c.Worker != "" && !c.New {
 		for _, n := range s.byWorker[c.Worker] {
-			if len(trials) == c.Count {
+			if len(reply.Trials) == c.Count {
 				break
 			}
-			if slices.Contains(trials[:answered], n) {
-				continue
-			}
 			t := s.trials.at(n)
-			trials = append(trials, n)
+			reply.hand(n, t.Epoch)
 			bodies = append(bodies, Extended{n, t.Epoch, later(t.Deadline, deadline)})
 		}
 	}
 	for _, n := range s.queue {
-		if len(trials) == c.Count {
+		if len(reply.Trials) == c.Count {
 			break
 		}
-		trials = append(trials, n)
-		bodies = append(bodies, Started{n, s.trials.at(n).Epoch + 1, c.Worker, deadline, nil})
+		epoch := s.trials.at(n).Epoch + 1
+		reply.hand(n, epoch)
+		bodies = append(bodies, Started{n, epoch, c.Worker, deadline, nil})
 	}
-	missing := min(c.Count-len(trials), s.trialBudget())
-	if len(trials) == 0 && missing == 0 {
-		return Reply{}, nil, s.budgetError()
-	}
-	return Reply{Trials: trials, Missing: missing}, bodies, nil
+	return reply, bodies
+}
+
+// noneLeft says why an ask gets nothing though the study is active.
+func (s *Study) noneLeft() error {
+	return &NoneLeftError{Trials: s.trials.n - s.origins[OriginAdded], Running: len(s.running), NextExpiry: s.NextExpiry()}
 }
 
 // check validates the ask and returns the deadline of its leases.
@@ -177,8 +189,27 @@ func (c Start) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err := s.checkSuggestion(c.Suggestion); err != nil {
 		return Reply{}, nil, err
 	}
+	if err := s.checkAnswer(c); err != nil {
+		return Reply{}, nil, err
+	}
 	suggestion := c.Suggestion
-	return Reply{Trials: []int{c.Trial}}, []Body{Started{c.Trial, 1, c.Ask.Worker, deadline, &suggestion}}, nil
+	return about(c.Trial, 1), []Body{Started{c.Trial, 1, c.Ask.Worker, deadline, &suggestion}}, nil
+}
+
+// checkAnswer refuses a Start that belies how many trials its ask is answered
+// with.
+func (s *Study) checkAnswer(c Start) error {
+	if c.Ask.RequestID == "" {
+		return nil
+	}
+	least := 1
+	if earlier, _ := s.recall(c.Ask.RequestID); earlier.any {
+		least = 2 + len(earlier.more)
+	}
+	if c.Answer < least || c.Answer > c.Ask.Count {
+		return invalid("answer", c.Answer, fmt.Sprintf("must be %d, for this trial and those before, to %d, which were asked for", least, c.Ask.Count), "")
+	}
+	return nil
 }
 
 func (c Heartbeat) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -190,7 +221,7 @@ func (c Heartbeat) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err != nil {
 		return Reply{}, nil, err
 	}
-	return Reply{Trials: []int{c.Trial}}, []Body{Extended{c.Trial, t.Epoch, later(t.Deadline, deadline)}}, nil
+	return about(c.Trial, t.Epoch), []Body{Extended{c.Trial, t.Epoch, later(t.Deadline, deadline)}}, nil
 }
 
 func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
@@ -208,7 +239,7 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	if reports, err = newReports(t, reports); err != nil {
 		return Reply{}, nil, err
 	}
-	reply := Reply{Trials: []int{c.Trial}}
+	reply := about(c.Trial, t.Epoch)
 	if len(reports) == 0 {
 		return reply, nil, nil
 	}
@@ -222,12 +253,13 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if _, ok := s.Trial(c.Trial); !ok {
 		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
 	}
-	reply := Reply{Trials: []int{c.Trial}}
 	t := s.trials.at(c.Trial)
+	reply := about(c.Trial, t.Epoch)
 	if t.State != Running || t.Epoch != c.Epoch {
 		return reply, nil, nil
 	}
-	requeued := t.Expiries < s.spec.MaxRetries
+	// Nobody would come for it once the study hands out nothing more.
+	requeued := t.Expiries < s.spec.MaxRetries && s.finished == nil && !s.TimeOver(now)
 	bodies := []Body{Expired{c.Trial, c.Epoch, requeued}}
 	if !requeued {
 		bodies = s.thenFinish(bodies, now, t, 0)
@@ -287,13 +319,27 @@ func (s *Study) held(n, epoch int) (*Trial, error) {
 		return nil, &TrialNotFoundError{n, s.trials.n}
 	}
 	t := s.trials.at(n)
+	if err := checkEpoch(t, epoch); err != nil {
+		return nil, err
+	}
 	if epoch != 0 && epoch != t.Epoch {
 		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
+	}
+	if t.State == Queued && t.Epoch > 0 {
+		return nil, &TrialStateError{n, t.State, "its lease ran out", "tell its outcome if you have it, or ask for a trial"}
 	}
 	if t.State != Running {
 		return nil, &TrialStateError{n, t.State, "it is not running", "stop working on it, or ask for a trial"}
 	}
 	return t, nil
+}
+
+// checkEpoch refuses an epoch that the trial has not had.
+func checkEpoch(t *Trial, epoch int) error {
+	if epoch < 0 || epoch > t.Epoch {
+		return invalid("epoch", epoch, fmt.Sprintf("trial %d has been started %d times", t.Number, t.Epoch), "use the epoch that ask gave, or 0 for the current one")
+	}
+	return nil
 }
 
 // deadline of a lease taken now for the given time, 0 for the study's.
@@ -315,13 +361,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // thenFinish adds to the bodies that end trial t a Finished, if with it a limit
-// of the study is reached. cost is what t adds to the study's.
+// of the study is reached; t is nil if they end none. cost is what they add to
+// the study's.
 func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64) []Body {
 	if s.finished != nil {
 		return bodies
 	}
 	others := len(s.running) + len(s.queue)
-	if !t.State.Terminal() {
+	if t != nil && !t.State.Terminal() {
 		others--
 	}
 	made := s.trials.n - s.origins[OriginAdded]

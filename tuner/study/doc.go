@@ -17,11 +17,12 @@
 //
 //	          ask                    tell
 //	queued ─────────▶ running ─────────────────▶ completed
-//	   ▲                 │                        failed(crash | cancelled | nan)
-//	   │ expiry, while   │                        infeasible
-//	   │ retries remain  │                        pruned
-//	   └─────────────────┤
-//	                     └──── expiry, none left ▶ failed(expired)
+//	 │ ▲                 │                        failed(crash | cancelled | nan)
+//	 │ │ expiry, while   │                        infeasible
+//	 │ │ retries remain  │                        pruned
+//	 │ └─────────────────┤
+//	 │                   └──── expiry, none left ▶ failed(expired)
+//	 └─ late tell by the last holder, or cancelled ▶ as from running
 //
 // A suggestion of the optimiser starts running at once; a configuration that a
 // user enqueued waits as queued; a finished trial can be added from elsewhere.
@@ -51,11 +52,15 @@
 // effect. The same id with the same content has one effect and one answer,
 // however often it is sent; with other content it is refused. Ids of asks,
 // tells and whatever else made, handed out or ended a trial live as long as the
-// study; those of reports, notes and switches at least [RequestRetention].
+// study; those of reports, notes and switches at least [RequestRetention]. An
+// ask whose suggestions were cut short by a crash goes on when it is sent again,
+// up to the number of trials it was going to answer. An answer keeps the epochs
+// it gave: whoever repeats an ask after the lease ran out learns nothing that
+// would let it speak for the next holder.
 //
 // # Costs
 //
 // Decide and Apply are O(size of the command), except that an Ask of a named
-// worker looks at that worker's running trials, a report that goes back in
-// steps scans its trial's reports, and Overdue scans the running trials.
+// worker looks at that worker's running trials, reports that go back in steps
+// index those of their trial, and Overdue scans the running trials.
 package study

@@ -67,21 +67,29 @@ func (e *FinishedError) Error() string {
 	return s
 }
 
-// BudgetError refuses an ask because all MaxTrials trials were handed out,
-// though not all of them are over. If a lease expires there may be one to hand
-// out again.
-type BudgetError struct {
-	MaxTrials  int
-	Running    int
-	NextExpiry time.Time // the earliest deadline among the running trials; zero if none runs
-}
+// BudgetError refuses another trial: the study has all it takes.
+type BudgetError struct{ MaxTrials int }
 
 func (e *BudgetError) Error() string {
-	if e.Running == 0 {
-		return fmt.Sprintf("the study takes no more than %d trials", e.MaxTrials)
+	return fmt.Sprintf("the study takes no more than %d trials", e.MaxTrials)
+}
+
+// NoneLeftError refuses an ask because all trials there are to be were handed
+// out, though not all of them are over.
+type NoneLeftError struct {
+	Trials  int
+	Running int
+	// NextExpiry is when a trial may be there to be handed out again: the
+	// earliest deadline. Zero if the study retries none of those that run.
+	NextExpiry time.Time
+}
+
+func (e *NoneLeftError) Error() string {
+	s := fmt.Sprintf("all %d trials of the study were handed out and %d of them still run", e.Trials, e.Running)
+	if !e.NextExpiry.IsZero() {
+		s += "; ask again after " + e.NextExpiry.Format(time.RFC3339) + ", when the next lease would expire"
 	}
-	return fmt.Sprintf("all %d trials of the study were handed out and %d of them still run; ask again after %s, when the next lease would expire",
-		e.MaxTrials, e.Running, e.NextExpiry.Format(time.RFC3339))
+	return s
 }
 
 // TrialStateError refuses a command that the trial's state does not allow.
@@ -109,9 +117,6 @@ type LeaseError struct {
 }
 
 func (e *LeaseError) Error() string {
-	if e.Epoch > e.Current {
-		return fmt.Sprintf("trial %d has been started %d times, there is no epoch %d; use the epoch that ask gave", e.Trial, e.Current, e.Epoch)
-	}
 	s := fmt.Sprintf("the lease on trial %d (epoch %d) expired and the trial was handed out again (epoch %d", e.Trial, e.Epoch, e.Current)
 	if e.Worker != "" {
 		s += ", to " + e.Worker

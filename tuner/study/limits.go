@@ -13,6 +13,7 @@ const (
 	MaxReplicates      = 10_000     // values of one metric
 	MaxReports         = 100_000    // of one trial, all epochs
 	MaxReportBatch     = 1_000      // reports in one command
+	MaxReportBytes     = 4 << 20    // names and values of the reports in one command
 	MaxCount           = 1_000      // trials in one ask
 	MaxTrials          = 10_000_000 // of one study
 	MaxModelBytes      = 16 << 20   // one model event

@@ -58,15 +58,17 @@ func (m *machine) step() {
 	if !ok || !isAsk {
 		return
 	}
+	answer := len(reply.Trials) + reply.Missing
 	for range reply.Missing {
 		if rapid.IntRange(0, 9).Draw(m.t, "crash") == 0 {
 			return // between an ask and its suggestions
 		}
-		started, ok := m.do(Start{Ask: ask, Trial: m.live.Trials(), Suggestion: Suggestion{Config: m.config(), Seen: m.live.Position()}})
+		started, ok := m.do(Start{Ask: ask, Trial: m.live.Trials(), Answer: answer, Suggestion: Suggestion{Config: m.config(), Seen: m.live.Position()}})
 		if !ok {
 			m.t.Fatalf("the study wanted a suggestion and refused it")
 		}
 		reply.Trials = append(slices.Clone(reply.Trials), started.Trials...)
+		reply.Epochs = append(slices.Clone(reply.Epochs), started.Epochs...)
 	}
 	reply.Missing = 0
 	if ask.RequestID != "" {
@@ -123,6 +125,7 @@ func (m *machine) checkDecision(cmd Command, reply Reply, events []Event, err er
 	if again, _, _ := m.live.Decide(m.now, cmd); !reflect.DeepEqual(again, reply) {
 		m.t.Fatalf("%#v: decided twice, answered %+v and %+v", cmd, reply, again)
 	}
+	m.checkAnswer(cmd, reply, events)
 	finished := m.status() == StatusFinished
 	for _, e := range events {
 		switch b := e.Body.(type) {
@@ -143,6 +146,35 @@ func (m *machine) checkDecision(cmd Command, reply Reply, events []Event, err er
 		if old, known := m.requests[c.requestID()]; known && len(events) > 0 {
 			m.checkReuse(old.cmd, cmd)
 		}
+	}
+}
+
+// checkAnswer holds an answer against those that the same request got before: an
+// ask's begins with them, names no trial twice, and once it was complete it
+// neither changes nor does anything.
+func (m *machine) checkAnswer(cmd Command, reply Reply, events []Event) {
+	ask, ok := cmd.(Ask)
+	if !ok {
+		return
+	}
+	for i, n := range reply.Trials {
+		if slices.Contains(reply.Trials[:i], n) {
+			m.t.Fatalf("%#v: answered with trial %d twice", ask, n)
+		}
+	}
+	old, known := m.requests[ask.RequestID]
+	if !known || !reflect.DeepEqual(old.cmd, cmd) {
+		return
+	}
+	n := min(len(old.reply.Trials), len(reply.Trials))
+	if n < len(old.reply.Trials) || !slices.Equal(reply.Trials[:n], old.reply.Trials) || !slices.Equal(reply.Epochs[:n], old.reply.Epochs) {
+		m.t.Fatalf("%#v: answered with %+v, before with %+v", ask, reply, old.reply)
+	}
+	if m.live.Spec().Timeout > 0 {
+		return // a clock that goes back ends and begins the study's time as it likes
+	}
+	if old.reply.Missing == 0 && (len(events) > 0 || reply.Missing > 0 || len(reply.Trials) > n) {
+		m.t.Fatalf("%#v: the answer was complete with %+v, and now %+v", ask, old.reply, reply)
 	}
 }
 
@@ -181,6 +213,7 @@ func (m *machine) checkState() {
 			m.t.Fatalf("trial %d was started %d times and expired %d times at %d retries", n, t.Epoch, t.Expiries, s.spec.MaxRetries)
 		}
 		for _, l := range t.Late {
+			cost += l.Outcome.Cost
 			if l.Epoch >= t.Epoch {
 				m.t.Fatalf("trial %d: late result of epoch %d in epoch %d", n, l.Epoch, t.Epoch)
 			}

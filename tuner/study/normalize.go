@@ -200,6 +200,7 @@ func (c Spec) checkValue(field, name string, v float64) error {
 // normalizeReports returns a checked copy with the values in order of name.
 func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 	out := slices.Clone(reports)
+	size := 0
 	for i := range out {
 		r := &out[i]
 		field := fmt.Sprintf("reports[%d]", i)
@@ -221,7 +222,11 @@ func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 			if err := c.checkValue(field+"."+v.Name, v.Name, v.Value); err != nil {
 				return nil, err
 			}
+			size += len(v.Name) + 8
 		}
+	}
+	if size > MaxReportBytes {
+		return nil, invalid("reports", fmt.Sprintf("%d bytes", size), "names and values must be at most 4 MiB together", "split the batch, or report less often")
 	}
 	return out, nil
 }
@@ -233,22 +238,19 @@ func newReports(t *Trial, reports []Report) ([]Report, error) {
 	if len(current) == 0 {
 		top = -1
 	}
+	var known reportIndex // made when a step goes back
 	var out []Report
 	for _, r := range reports {
 		r.Epoch = t.Epoch
 		if r.Step <= top {
-			fresh := r.Values[:0:0]
-			for _, v := range r.Values {
-				stored, ok := findReport(current, r.Step, v.Name)
-				if !ok {
-					stored, ok = findReport(out, r.Step, v.Name)
-				}
-				switch {
-				case !ok:
-					fresh = append(fresh, v)
-				case !sameFloat(stored, v.Value):
-					return nil, &ReportConflictError{t.Number, r.Step, v.Name, stored}
-				}
+			if known == nil {
+				known = make(reportIndex)
+				known.add(current...)
+				known.add(out...)
+			}
+			fresh, err := known.fresh(t.Number, r)
+			if err != nil {
+				return nil, err
 			}
 			if r.Values = fresh; len(fresh) == 0 {
 				continue
@@ -256,22 +258,42 @@ func newReports(t *Trial, reports []Report) ([]Report, error) {
 		}
 		top = max(top, r.Step)
 		out = append(out, r)
+		if known != nil {
+			known.add(r)
+		}
 	}
 	return out, nil
 }
 
-func findReport(reports []Report, step int64, name string) (float64, bool) {
-	for _, r := range slices.Backward(reports) {
-		if r.Step != step {
-			continue
-		}
+// reportIndex finds reported values.
+type reportIndex map[reportKey]float64
+
+type reportKey struct {
+	step int64
+	name string
+}
+
+func (x reportIndex) add(reports ...Report) {
+	for _, r := range reports {
 		for _, v := range r.Values {
-			if v.Name == name {
-				return v.Value, true
-			}
+			x[reportKey{r.Step, v.Name}] = v.Value
 		}
 	}
-	return 0, false
+}
+
+// fresh returns the values of a report that are not known; a known one must be
+// the same.
+func (x reportIndex) fresh(trial int, r Report) (values []NamedValue, err error) {
+	for _, v := range r.Values {
+		stored, ok := x[reportKey{r.Step, v.Name}]
+		switch {
+		case !ok:
+			values = append(values, v)
+		case !sameFloat(stored, v.Value):
+			return nil, &ReportConflictError{trial, r.Step, v.Name, stored}
+		}
+	}
+	return values, nil
 }
 
 // checkSuggestion checks what a proposer made; its faults are ours, but a

@@ -132,6 +132,12 @@ func (o Outcome) String() string {
 			s += fmt.Sprintf("±%.2g", se)
 		}
 	}
+	if o.Cost != 0 {
+		s += fmt.Sprintf(" cost=%g", o.Cost)
+	}
+	for _, k := range slices.Sorted(maps.Keys(o.Attributes)) {
+		s += fmt.Sprintf(" [%s=%.40s]", k, o.Attributes[k])
+	}
 	if o.Message != "" {
 		s += ": " + o.Message
 	}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
@@ -17,6 +18,9 @@ type Request struct {
 	ID string // chosen by the client, unique per study; empty for none
 	// Fingerprint of the command's content, to tell a retry from a reuse.
 	Fingerprint uint64
+	// Answer is how many trials the whole answer has, of which the events of an
+	// ask may be committed one by one; 0 for other requests.
+	Answer int
 }
 
 // RequestRetention is how long, at least, the ids of requests that neither made,
@@ -35,30 +39,37 @@ func keyOf(id string) (k requestKey) {
 // requestRecord remembers what a request did.
 type requestRecord struct {
 	fingerprint uint64
-	first       int32   // trial; −1 if none
-	late        bool    // a tell was kept as a late result
-	keep        bool    // as long as the study lives
-	more        []int32 // trials after the first
+	answer      int32 // as in Request
+	late        bool  // a tell was kept as a late result
+	keep        bool  // as long as the study lives
+	any         bool
+	first       handed   // if any
+	more        []handed // after the first
 }
 
-// trials that the request made, started or concerned.
-func (r requestRecord) trials() []int {
-	if r.first < 0 {
-		return nil
+// handed is a trial that a request made, started or concerned, and the epoch it
+// had then.
+type handed struct{ trial, epoch int32 }
+
+// reply repeats the answer.
+func (r requestRecord) reply() Reply {
+	reply := Reply{Late: r.late}
+	if r.any {
+		reply.hand(int(r.first.trial), int(r.first.epoch))
 	}
-	trials := []int{int(r.first)}
-	for _, n := range r.more {
-		trials = append(trials, int(n))
+	for _, h := range r.more {
+		reply.hand(int(h.trial), int(h.epoch))
 	}
-	return trials
+	return reply
 }
 
-func (r *requestRecord) add(n int) {
+func (r *requestRecord) add(trial, epoch int) {
+	h := handed{int32(trial), int32(epoch)}
 	switch {
-	case r.first < 0:
-		r.first = int32(n)
-	case int(r.first) != n && !slices.Contains(r.more, int32(n)):
-		r.more = append(slices.Clip(r.more), int32(n))
+	case !r.any:
+		r.any, r.first = true, h
+	case r.first.trial != h.trial && !slices.ContainsFunc(r.more, func(m handed) bool { return m.trial == h.trial }):
+		r.more = append(slices.Clip(r.more), h)
 	}
 }
 
@@ -82,12 +93,9 @@ func forgettable(b Body) bool {
 // recall returns what the request with an id did; known is false if nothing.
 func (s *Study) recall(id string) (r requestRecord, known bool) {
 	if id == "" {
-		return requestRecord{first: -1}, false
+		return requestRecord{}, false
 	}
 	r, known = s.requests[keyOf(id)]
-	if !known {
-		r.first = -1
-	}
 	return r, known
 }
 
@@ -103,12 +111,13 @@ func (s *Study) remember(e Event) {
 		return
 	}
 	r, known := s.recall(e.Request.ID)
-	r.fingerprint = e.Request.Fingerprint
-	if n, ok := e.Trial(); ok {
-		r.add(n)
+	r.fingerprint, r.answer = e.Request.Fingerprint, int32(e.Request.Answer)
+	if late, ok := e.Body.(ToldLate); ok {
+		r.late = true
+		r.add(late.Trial, late.Epoch)
+	} else if n, ok := e.Trial(); ok {
+		r.add(n, s.trials.at(n).Epoch)
 	}
-	_, late := e.Body.(ToldLate)
-	r.late = r.late || late
 	r.keep = r.keep || !forgettable(e.Body)
 	key := keyOf(e.Request.ID)
 	s.requests[key] = r
@@ -164,12 +173,14 @@ func (d *digest) config(c space.Config) {
 	}
 }
 
+// The order of the values of a report and of the metrics of an outcome means
+// nothing.
 func (d *digest) reports(reports []Report) {
 	d.int(len(reports))
 	for _, r := range reports {
 		d.uint(uint64(r.Step))
 		d.int(len(r.Values))
-		for _, v := range r.Values {
+		for _, v := range slices.SortedStableFunc(slices.Values(r.Values), func(a, b NamedValue) int { return cmp.Compare(a.Name, b.Name) }) {
 			d.text(v.Name)
 			d.float(v.Value)
 		}
@@ -181,7 +192,7 @@ func (d *digest) outcome(o Outcome) {
 	d.int(int(o.Reason))
 	d.text(o.Message)
 	d.int(len(o.Metrics))
-	for _, m := range o.Metrics {
+	for _, m := range slices.SortedStableFunc(slices.Values(o.Metrics), func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) }) {
 		d.text(m.Name)
 		d.int(len(m.Values))
 		for _, v := range m.Values {

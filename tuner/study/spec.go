@@ -14,12 +14,13 @@ type Spec struct {
 	Space *space.Space
 	// Objectives are what the study optimises, at least one, names distinct.
 	Objectives []Objective
-	// MaxTrials ends the study when so many trials (added ones not counted)
-	// were handed out and all of them are over. 0 means no limit.
+	// MaxTrials ends the study when it has so many trials (added ones not
+	// counted) and all of them are over. 0 means no limit.
 	MaxTrials int
 	// Timeout ends the study so long after its creation. 0 means no limit.
 	Timeout time.Duration
-	// MaxCost ends the study when the told costs sum up to it. 0 means no limit.
+	// MaxCost ends the study when the told costs, those of late results
+	// included, sum up to it. 0 means no limit.
 	MaxCost float64
 	// Lease is how long a worker holds a trial without a sign of life unless
 	// it asks for another time. 0 means [DefaultLease].

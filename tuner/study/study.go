@@ -73,8 +73,10 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 			if r.fingerprint != req.Fingerprint {
 				return Reply{}, nil, &RequestReusedError{ID: req.ID}
 			}
-			if !s.openRequest(cmd, r) {
-				return Reply{Trials: r.trials(), Late: r.late, Replayed: true}, nil, nil
+			if !s.openRequest(now, cmd, r) {
+				reply := r.reply()
+				reply.Replayed = true
+				return reply, nil, nil
 			}
 		}
 	}
@@ -85,6 +87,12 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	if err != nil {
 		return Reply{}, nil, err
 	}
+	switch c := cmd.(type) {
+	case Ask:
+		req.Answer = len(reply.Trials) + reply.Missing
+	case Start:
+		req.Answer = c.Answer
+	}
 	var events []Event
 	for _, b := range bodies {
 		events = append(events, Event{Time: now, Request: req, Body: b})
@@ -92,14 +100,13 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	return reply, events, nil
 }
 
-// openRequest tells whether a request that had an effect already may have more:
-// an ask whose suggestions are still being made, or were cut short by a crash.
-func (s *Study) openRequest(cmd Command, r requestRecord) bool {
-	switch c := cmd.(type) {
-	case Ask:
-		return len(r.trials()) < c.Count && s.finished == nil && !s.paused
-	case Start:
-		return len(r.trials()) < c.Ask.Count
+// openRequest tells whether a request that had an effect already has more to
+// come: an ask whose suggestions are still being made, or were cut short by a
+// crash. Once the study hands out nothing more, what there is is the answer.
+func (s *Study) openRequest(now time.Time, cmd Command, r requestRecord) bool {
+	switch cmd.(type) {
+	case Ask, Start:
+		return 1+len(r.more) < int(r.answer) && s.finished == nil && !s.TimeOver(now)
 	default:
 		return false
 	}
@@ -237,13 +244,14 @@ func (v *View) Anchor(p Position) (a Anchored, ok bool) {
 	return Anchored{}, false
 }
 
-// NextExpiry is the earliest deadline among the running trials; zero if none
-// runs.
+// NextExpiry is the earliest deadline among the running trials that would be
+// handed out again; zero if there is none.
 func (s *Study) NextExpiry() time.Time {
 	var next time.Time
 	for n := range s.running {
-		if d := s.trials.at(n).Deadline; next.IsZero() || d.Before(next) {
-			next = d
+		t := s.trials.at(n)
+		if t.Expiries < s.spec.MaxRetries && (next.IsZero() || t.Deadline.Before(next)) {
+			next = t.Deadline
 		}
 	}
 	return next
@@ -259,11 +267,10 @@ func (s *Study) trialBudget() int {
 }
 
 func (s *Study) budgetError() error {
-	e := &BudgetError{MaxTrials: MaxTrials, Running: len(s.running)}
+	e := &BudgetError{MaxTrials: MaxTrials}
 	if s.spec.MaxTrials > 0 {
 		e.MaxTrials = s.spec.MaxTrials
 	}
-	e.NextExpiry = s.NextExpiry()
 	return e
 }
 

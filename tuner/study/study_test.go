@@ -110,7 +110,7 @@ func (h *harness) ask(c Ask) []int {
 	trials := slices.Clone(reply.Trials)
 	for range reply.Missing {
 		n := h.s.Trials()
-		h.must(Start{Ask: c, Trial: n, Suggestion: Suggestion{Config: config(float64(n%10) / 10), Seed: uint64(n), Seen: h.s.Position(), Phase: "start"}})
+		h.must(Start{Ask: c, Trial: n, Answer: len(reply.Trials) + reply.Missing, Suggestion: Suggestion{Config: config(float64(n%10) / 10), Seed: uint64(n), Seen: h.s.Position(), Phase: "start"}})
 		trials = append(trials, n)
 	}
 	return trials
@@ -197,7 +197,8 @@ func TestTerminalIsFinal(t *testing.T) {
 	h.refuse(ReportValues{Trial: 0, Reports: []Report{{Step: 0, Values: []NamedValue{{"loss", 1}}}}}, "completed", "not running")
 	h.refuse(Heartbeat{Trial: 0}, "completed")
 	h.refuse(Tell{Trial: 7, Outcome: loss(1)}, "no trial 7", "0 to 1")
-	h.refuse(Tell{Trial: 1, Epoch: 2, Outcome: loss(1)}, "no epoch 2")
+	h.refuse(Tell{Trial: 1, Epoch: 2, Outcome: loss(1)}, "epoch = 2", "started 1 times")
+	h.refuse(Heartbeat{Trial: 1, Epoch: -1}, "epoch = -1")
 }
 
 func TestExpiryAndLateTells(t *testing.T) {
@@ -400,7 +401,8 @@ func TestRequestIDs(t *testing.T) {
 	// A crash between the two suggestions of an ask: the retry makes the rest.
 	cut := Ask{RequestID: "r2", Count: 2}
 	h.must(cut)
-	h.must(Start{Ask: cut, Trial: 2, Suggestion: Suggestion{Config: config(0.5)}})
+	h.must(Start{Ask: cut, Trial: 2, Answer: 2, Suggestion: Suggestion{Config: config(0.5)}})
+	h.refuse(Start{Ask: cut, Trial: 3, Answer: 1, Suggestion: Suggestion{Config: config(0.5)}}, "answer")
 	if got := h.ask(cut); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("the rest of an ask that was cut short: %v", got)
 	}
@@ -413,6 +415,12 @@ func TestRequestIDs(t *testing.T) {
 	if reply := h.must(tell); !reply.Replayed {
 		t.Errorf("the same tell again: %+v", reply)
 	}
+	// The order of names is no content.
+	two := func(a, b string) Tell {
+		return Tell{RequestID: "two", Trial: 3, Outcome: Outcome{State: Failed, Metrics: []Metric{{Name: a, Values: []float64{1}}, {Name: b, Values: []float64{1}}}}}
+	}
+	h.must(two("p", "q"))
+	h.must(two("q", "p"))
 	h.refuse(Tell{RequestID: "t", Trial: 0, Outcome: loss(2)}, `"t"`)
 	enqueue := Enqueue{RequestID: "e", Config: config(0.1)}
 	if a, b := h.must(enqueue), h.must(enqueue); !slices.Equal(a.Trials, b.Trials) || h.s.Count(Queued) != 1 {
@@ -440,6 +448,77 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
+// TestAnswersStay repeats asks after the world has moved on: the answer is the
+// one that was given, no more and no less, under the epochs it was given.
+func TestAnswersStay(t *testing.T) {
+	h := newHarness(t, func(c *Spec) { c.MaxTrials = 3 })
+	h.ask(Ask{Worker: "other"})
+	short := Ask{RequestID: "short", Count: 5}
+	if got := h.ask(short); !slices.Equal(got, []int{1, 2}) {
+		t.Fatalf("an ask for more than there is: %v", got)
+	}
+	h.must(Expire{Trial: 0, Epoch: 1}) // there would be one more now
+	if reply := h.must(short); !slices.Equal(reply.Trials, []int{1, 2}) || !reply.Replayed {
+		t.Errorf("an answer that was complete grew: %+v", reply)
+	}
+
+	h = newHarness(t, nil)
+	cut := Ask{RequestID: "cut", Count: 2, Worker: "w"}
+	h.must(cut)
+	h.must(Start{Ask: cut, Trial: 0, Answer: 2, Suggestion: Suggestion{Config: config(0.5)}})
+	h.must(Expire{Trial: 0, Epoch: 1})
+	if reply := h.must(cut); !slices.Equal(reply.Trials, []int{0}) || reply.Missing != 1 || reply.Epochs[0] != 1 {
+		t.Errorf("an ask that was cut short, after an expiry: %+v", reply)
+	}
+	h.ask(Ask{Worker: "fast"}) // takes trial 0 over
+	h.ask(cut)
+	if reply := h.must(cut); !slices.Equal(reply.Trials, []int{0, 1}) || !slices.Equal(reply.Epochs, []int{1, 1}) {
+		t.Errorf("the answer repeats the epochs of another worker: %+v", reply)
+	}
+	if _, err := h.do(Heartbeat{Trial: 0, Epoch: 1}); err == nil {
+		t.Error("the worker that lost the trial can keep it alive")
+	}
+
+	h = newHarness(t, func(c *Spec) { c.Timeout = time.Hour })
+	cut = Ask{RequestID: "cut", Count: 2}
+	h.must(cut)
+	h.must(Start{Ask: cut, Trial: 0, Answer: 2, Suggestion: Suggestion{Config: config(0.5)}})
+	h.now = h.now.Add(time.Hour)
+	if reply := h.must(cut); !slices.Equal(reply.Trials, []int{0}) || reply.Missing != 0 {
+		t.Errorf("an ask that was cut short, after the study's time: %+v", reply)
+	}
+}
+
+func TestExpiryInAFinishedStudy(t *testing.T) {
+	h := newHarness(t, nil)
+	h.ask(Ask{})
+	h.must(Finish{Reason: FinishedUser})
+	h.must(Expire{Trial: 0, Epoch: 1})
+	if got := h.trial(0); got.State != Failed || got.Outcome.Reason != FailedExpired {
+		t.Errorf("an expired trial that nobody will be given is %s", got.State)
+	}
+	h.must(Tell{Trial: 0, Epoch: 1, Outcome: loss(1)})
+}
+
+func TestCosts(t *testing.T) {
+	h := newHarness(t, func(c *Spec) { c.MaxCost = 10 })
+	h.ask(Ask{Count: 2})
+	h.must(Expire{Trial: 0, Epoch: 1})
+	h.ask(Ask{})
+	late := loss(1)
+	late.Cost = 10
+	h.must(Tell{Trial: 0, Epoch: 1, Outcome: late})
+	if _, how := h.s.Status(); how.Reason != FinishedCost || h.s.Cost() != 10 {
+		t.Errorf("finished %v at a cost of %g, told late", how, h.s.Cost())
+	}
+	h = newHarness(t, nil)
+	h.ask(Ask{Count: 2})
+	huge := loss(1)
+	huge.Cost = math.MaxFloat64
+	h.must(Tell{Trial: 0, Outcome: huge})
+	h.refuse(Tell{Trial: 1, Outcome: huge}, "cost", "finite sum")
+}
+
 func TestQueue(t *testing.T) {
 	h := newHarness(t, nil)
 	h.must(Enqueue{Config: config(0.1), Attributes: Attributes{"why": "default"}})
@@ -463,11 +542,11 @@ func TestBudgetAndFinish(t *testing.T) {
 	if got := h.ask(Ask{Count: 5}); len(got) != 1 {
 		t.Fatalf("the last trial: %v", got)
 	}
-	var over *BudgetError
-	if err := h.refuse(Ask{Count: 1}, "all 3 trials", "3 of them still run"); !errors.As(err, &over) || over.NextExpiry != h.now.Add(time.Minute) {
-		t.Errorf("budget error: %v", err)
+	var over *NoneLeftError
+	if err := h.refuse(Ask{Count: 1}, "all 3 trials", "3 of them still run", "ask again after"); !errors.As(err, &over) || over.NextExpiry != h.now.Add(time.Minute) {
+		t.Errorf("none left: %v", err)
 	}
-	h.refuse(Enqueue{Config: config(0.1)}, "all 3 trials")
+	h.refuse(Enqueue{Config: config(0.1)}, "no more than 3 trials")
 	h.must(Tell{Trial: 1, Outcome: loss(1)})
 	h.must(Tell{Trial: 2, Outcome: loss(1)})
 	if status, _ := h.s.Status(); status != StatusActive {

@@ -1,14 +1,17 @@
 package study
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if c.Trial < 0 || c.Trial >= s.trials.n {
 		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
 	}
 	t := s.trials.at(c.Trial)
-	if c.Epoch < 0 || c.Epoch > t.Epoch {
-		return Reply{}, nil, &LeaseError{Trial: c.Trial, Epoch: c.Epoch, Current: t.Epoch}
+	if err := checkEpoch(t, c.Epoch); err != nil {
+		return Reply{}, nil, err
 	}
 	outcome, err := s.spec.normalizeOutcome(c.Outcome)
 	if err != nil {
@@ -17,10 +20,17 @@ func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if err := checkAttributes("attributes", t.Attributes, outcome.Attributes); err != nil {
 		return Reply{}, nil, err
 	}
-	reply := Reply{Trials: []int{c.Trial}}
+	if math.IsInf(s.cost+outcome.Cost, 1) {
+		return Reply{}, nil, invalid("cost", outcome.Cost, "the costs of the study must have a finite sum", "use a larger unit")
+	}
+	reply := about(c.Trial, t.Epoch)
 	if c.Epoch != 0 && c.Epoch < t.Epoch {
 		reply.Late = true
+		reply.Epochs[0] = c.Epoch
 		bodies, err := tellLate(t, c.Epoch, outcome)
+		if len(bodies) > 0 {
+			bodies = s.thenFinish(bodies, now, nil, outcome.Cost)
+		}
 		return reply, bodies, err
 	}
 	bodies, err := s.tellCurrent(t, outcome, now)

@@ -177,14 +177,14 @@ func asError[E error](err error) (error, bool) {
 func details(code tuner.Code, err error) []proto.Message {
 	var told *study.AlreadyToldError
 	var remote *tuner.RemoteError
-	var budget *study.BudgetError
+	var none *study.NoneLeftError
 	switch {
 	case code == tuner.AlreadyTold && errors.As(err, &told):
 		return outcomeDetail(told.Stored)
 	case code == tuner.AlreadyTold && errors.As(err, &remote) && remote.Stored != nil:
 		return outcomeDetail(*remote.Stored)
-	case code == tuner.NoneLeft && errors.As(err, &budget) && !budget.NextExpiry.IsZero():
-		return []proto.Message{retryInfo(max(time.Until(budget.NextExpiry), time.Second))}
+	case code == tuner.NoneLeft && errors.As(err, &none) && !none.NextExpiry.IsZero():
+		return []proto.Message{retryInfo(max(time.Until(none.NextExpiry), time.Second))}
 	case code == tuner.Invalid:
 		return violations(err)
 	default:

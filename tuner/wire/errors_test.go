@@ -44,7 +44,7 @@ var localErrors = []struct {
 	{&store.ExistsError{Name: "s", Study: 4}, tuner.AlreadyExists, false},
 	{&study.FinishedError{Reason: study.FinishedUser, Detail: "ß\n"}, tuner.Finished, false},
 	{study.ErrPaused, tuner.Paused, false},
-	{&study.BudgetError{MaxTrials: 3, Running: 1, NextExpiry: time.Now().Add(time.Hour)}, tuner.NoneLeft, false},
+	{&study.NoneLeftError{Trials: 3, Running: 1, NextExpiry: time.Now().Add(time.Hour)}, tuner.NoneLeft, false},
 	{&study.TrialStateError{Trial: 1, State: study.Queued, Rule: "it is not running"}, tuner.TrialState, false},
 	{&study.LeaseError{Trial: 1, Epoch: 1, Current: 2, Worker: "w"}, tuner.LeaseLost, false},
 	{&study.AlreadyToldError{Trial: 1, Stored: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: "out of memory"}}, tuner.AlreadyTold, false},
@@ -116,7 +116,7 @@ func TestErrorDetails(t *testing.T) {
 	if !ok || len(bad.FieldViolations) != 2 || bad.FieldViolations[0].Field != "a.low" || bad.FieldViolations[0].Description != "r; m" {
 		t.Errorf("violations: %v", bad)
 	}
-	retry, ok := detail(&study.BudgetError{MaxTrials: 1, Running: 1, NextExpiry: time.Now().Add(time.Hour)})[0].(*errdetails.RetryInfo)
+	retry, ok := detail(&study.NoneLeftError{Trials: 1, Running: 1, NextExpiry: time.Now().Add(time.Hour)})[0].(*errdetails.RetryInfo)
 	if !ok || retry.RetryDelay.AsDuration() <= 0 {
 		t.Errorf("retry: %v", retry)
 	}

@@ -260,6 +260,7 @@ type Event struct {
 	Time               int64                  `protobuf:"fixed64,1,opt,name=time,proto3" json:"time,omitempty"`
 	RequestId          string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	RequestFingerprint uint64                 `protobuf:"fixed64,3,opt,name=request_fingerprint,json=requestFingerprint,proto3" json:"request_fingerprint,omitempty"`
+	RequestAnswer      int64                  `protobuf:"zigzag64,18,opt,name=request_answer,json=requestAnswer,proto3" json:"request_answer,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Event_Started
@@ -328,6 +329,13 @@ func (x *Event) GetRequestId() string {
 func (x *Event) GetRequestFingerprint() uint64 {
 	if x != nil {
 		return x.RequestFingerprint
+	}
+	return 0
+}
+
+func (x *Event) GetRequestAnswer() int64 {
+	if x != nil {
+		return x.RequestAnswer
 	}
 	return 0
 }
@@ -1953,12 +1961,13 @@ var File_store_internal_recordpb_record_proto protoreflect.FileDescriptor
 
 const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
-	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xfb\x06\n" +
+	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xa2\a\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x10R\x04time\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12/\n" +
-	"\x13request_fingerprint\x18\x03 \x01(\x06R\x12requestFingerprint\x125\n" +
+	"\x13request_fingerprint\x18\x03 \x01(\x06R\x12requestFingerprint\x12%\n" +
+	"\x0erequest_answer\x18\x12 \x01(\x12R\rrequestAnswer\x125\n" +
 	"\astarted\x18\x04 \x01(\v2\x19.bkb.store.record.StartedH\x00R\astarted\x128\n" +
 	"\bextended\x18\x05 \x01(\v2\x1a.bkb.store.record.ExtendedH\x00R\bextended\x128\n" +
 	"\breported\x18\x06 \x01(\v2\x1a.bkb.store.record.ReportedH\x00R\breported\x125\n" +

@@ -206,12 +206,12 @@ func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (asked tune
 	err = s.do(ctx, name, c, func(e *entry, r study.Reply) error {
 		numbers := r.Trials
 		for range r.Missing {
-			start := study.Start{Ask: c, Trial: e.study.Trials(), Suggestion: e.suggest()}
-			r, err := e.do(start)
+			start := study.Start{Ask: c, Trial: e.study.Trials(), Answer: len(r.Trials) + r.Missing, Suggestion: e.suggest()}
+			started, err := e.do(start)
 			if err != nil {
 				return err
 			}
-			numbers = append(numbers, r.Trials...)
+			numbers = append(numbers, started.Trials...)
 		}
 		for _, n := range numbers {
 			asked.Trials = append(asked.Trials, e.trial(n))

@@ -130,7 +130,7 @@ func script(t *testing.T, backup tuner.Code) []step {
 		{"heartbeat of no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) {
 			return of(s.Heartbeat(ctx, "s", study.Heartbeat{Trial: 99}))
 		}},
-		{"heartbeat of another epoch", tuner.LeaseLost, func(ctx context.Context, s tuner.Service) (any, error) {
+		{"heartbeat of another epoch", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
 			return of(s.Heartbeat(ctx, "s", study.Heartbeat{Trial: 0, Epoch: 2}))
 		}},
 		{"report", "", func(ctx context.Context, s tuner.Service) (any, error) {
