@@ -12,9 +12,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// maxBatch is how many events a batch has at most before the next is begun. A
-// command's events are never split.
-const maxBatch = 4096
+// What a batch has at most before the next is begun. A command's events are never
+// split; those of the largest are far below what a store takes.
+const (
+	maxBatch      = 4096     // events
+	maxBatchBytes = 16 << 20 // by approximateSize
+)
 
 // errRetired is what a desk answers that has been dropped from memory: whoever
 // gets it takes the study's new desk.
@@ -59,6 +62,7 @@ type desk struct {
 // batch is a run of events on their way to the store.
 type batch struct {
 	events []study.Event // fixed once taken
+	bytes  int           // about
 	taken  bool          // by the committer; guarded by the desk's mu
 	done   chan struct{}
 	err    error // set before done is closed
@@ -180,11 +184,15 @@ func (d *desk) decide(cmd study.Command) (study.Reply, error) {
 	if len(events) == 0 {
 		return reply, nil
 	}
-	if last := d.last(); last == nil || last.taken || len(last.events)+len(events) > maxBatch {
+	size := 0
+	for _, e := range events {
+		size += approximateSize(e)
+	}
+	if last := d.last(); last == nil || last.taken || len(last.events)+len(events) > maxBatch || last.bytes+size > maxBatchBytes {
 		d.queue = append(d.queue, &batch{done: make(chan struct{})})
 	}
 	last := d.last()
-	last.events = append(last.events, events...)
+	last.events, last.bytes = append(last.events, events...), last.bytes+size
 	return reply, nil
 }
 

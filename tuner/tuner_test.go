@@ -407,6 +407,38 @@ func TestRefusedCommits(t *testing.T) {
 	}
 }
 
+// TestLargeReportsHurtNobody has many large reports and small calls commit
+// together: what one caller sends does not make another's commit too large.
+func TestLargeReportsHurtNobody(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	const large = 20
+	ask(t, tn, study.Ask{Count: large})
+	values := make([]study.NamedValue, study.MaxMetrics)
+	for i := range values {
+		values[i] = study.NamedValue{Name: fmt.Sprintf("%0*d", study.MaxNameBytes/2, i), Value: 1}
+	}
+	reports := make([]study.Report, study.MaxReportBatch*9/10) // 4 MiB
+	for i := range reports {
+		reports[i] = study.Report{Step: int64(i), Values: values}
+	}
+	st.on(func(int) error { time.Sleep(20 * time.Millisecond); return nil }) // let them gather
+	var work sync.WaitGroup
+	for n := range large {
+		work.Go(func() {
+			if _, err := tn.Report(t.Context(), "s", study.ReportValues{Trial: n, Reports: reports}); err != nil {
+				t.Errorf("a large report: %v", err)
+			}
+		})
+		work.Go(func() {
+			if err := tn.SetAttributes(t.Context(), "s", study.SetAttributes{Trial: n, Attributes: study.Attributes{"k": "v"}}); err != nil {
+				t.Errorf("a small call beside it: %v", err)
+			}
+		})
+	}
+	work.Wait()
+}
+
 func TestUnknownOutcomeEndsTheTuner(t *testing.T) {
 	st := newFaulty()
 	fatal := make(chan error, 2)

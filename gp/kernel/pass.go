@@ -203,10 +203,12 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	if p.u != nil {
 		addTo(t, p.u[row*p.c:][:len(t)])
 	}
+	what := "Kv"
 	if p.f != nil {
 		p.f(row, t)
+		what = "f(Kv)"
 	}
-	if err := checkFiniteMatrix("Kv", t, p.c, row); err != nil {
+	if err := checkFiniteMatrix(what, t, p.c, row); err != nil {
 		return err
 	}
 	if p.backward {

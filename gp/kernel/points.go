@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 var (
 	_ numeric = (*Points[float64])(nil)
@@ -31,6 +34,9 @@ func NewPointsStride[T Float](n, d, stride int, data []T) *Points[T] {
 	need := 0
 	if n > 0 {
 		need = (n-1)*stride + d
+	}
+	if n > 1 && stride > 0 && (n-1) > (math.MaxInt-d)/stride {
+		panic(fmt.Sprintf("kernel: precondition: points of %d×%d with stride %d are more than there can be", n, d, stride))
 	}
 	if data == nil {
 		data = make([]T, need)

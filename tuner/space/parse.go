@@ -104,7 +104,7 @@ func detect(tree *node) (Form, error) {
 	if tree.get("version") != nil && !looksLikeDistribution(tree.get("version")) {
 		return FormOwn, nil
 	}
-	if tree.get("spec") != nil && (tree.get("apiVersion") != nil || tree.get("kind") != nil) {
+	if spec := tree.get("spec"); spec != nil && !looksLikeDistribution(spec) && (tree.get("apiVersion") != nil || tree.get("kind") != nil) {
 		return FormKatib, nil
 	}
 	for _, m := range tree.members {

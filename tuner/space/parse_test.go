@@ -232,3 +232,17 @@ func TestOptunaJSON(t *testing.T) {
 		t.Errorf("faults: %v", err)
 	}
 }
+
+// TestOptunaNamesThatLookLikeKatib reads back what OptunaJSON writes of parameters
+// with the names of an Experiment's keys.
+func TestOptunaNamesThatLookLikeKatib(t *testing.T) {
+	want := mustNew(t, space.NewFloat("spec", 0, 1), space.NewInt("kind", 1, 3), space.NewFloat("apiVersion", 0, 1), space.NewFloat("parameters", 0, 1), space.NewFloat("version", 0, 1))
+	text, err := want.OptunaJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := space.Parse(text)
+	if err != nil || !got.Equal(want) {
+		t.Errorf("Parse(%s): %v", text, err)
+	}
+}
