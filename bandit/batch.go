@@ -192,7 +192,7 @@ func (p *batched) close() {
 	}
 	p.fault = p.tell(away)
 	if p.fault == nil {
-		p.resparsify()
+		p.resparsify(true)
 	}
 	if away {
 		if err := p.post.SetArms(p.arms, true); p.fault == nil {

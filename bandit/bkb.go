@@ -107,8 +107,8 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 
 // refresh draws the inducing points where it is time.
 func (p *BKB) refresh() {
-	if !p.frozen && (p.sparsity.FromScratch || p.post.Leverage() > p.sparsity.Threshold) {
-		p.resparsify()
+	if !p.frozen && (p.sparsity.FromScratch || p.post.Leverage()-p.settled > p.sparsity.Threshold) {
+		p.resparsify(p.sparsity.FromScratch)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -62,9 +63,11 @@ type sparse struct {
 	base
 	sparsity Sparsity
 	post     *gp.Sparse
-	exact    bool  // σ̃ = σ: all inputs are inducing points
-	frozen   bool  // the inducing points are not drawn
-	fault    error // of the last draw, which left the inducing points as they were
+	exact    bool    // σ̃ = σ: all inputs are inducing points
+	frozen   bool    // the inducing points are not drawn
+	chosen   []int   // the points that the dictionary was drawn of
+	settled  float64 // Σ σ̃²/λ of the pulls before the last draw that changed nothing
+	fault    error   // of the last draw, which left the inducing points as they were
 }
 
 func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, error) {
@@ -113,18 +116,29 @@ func (p *sparse) currentDimension() float64 {
 }
 
 // resparsify draws the inducing points among the pulled inputs and computes
-// the posterior anew. Draw n has a stream of its own.
-func (p *sparse) resparsify() {
-	d, err := p.draw()
+// the posterior anew; unless always is set, not where the draw yields the
+// inducing points that there are. Draw n has a stream of its own.
+func (p *sparse) resparsify(always bool) {
+	idx, err := p.draw()
+	if err == nil && !always && p.chosen != nil && slices.Equal(idx, p.chosen) {
+		p.settled = p.post.Leverage()
+		return
+	}
 	if err == nil {
-		err = p.post.Resparsify(d)
+		dictionary := p.arms.Slice(0, 0)
+		if points := p.post.Points(); points != nil {
+			dictionary = points.Select(idx)
+		}
+		if err = p.post.Resparsify(dictionary); err == nil {
+			p.chosen, p.settled = idx, 0
+		}
 	}
 	p.fault = err
 }
 
 // draw is lines 6 to 10 of thesis Algorithm 5, with counts in place of
-// repetitions, and p̃ at most 1.
-func (p *sparse) draw() (kernel.Rows, error) {
+// repetitions, and p̃ at most 1. It returns the points chosen.
+func (p *sparse) draw() ([]int, error) {
 	points, counts := p.post.Points(), p.multiplicities()
 	keep := make([]int, 0, len(counts))
 	for i, n := range counts {
@@ -132,11 +146,8 @@ func (p *sparse) draw() (kernel.Rows, error) {
 			keep = append(keep, i)
 		}
 	}
-	if points == nil {
-		return p.arms.Slice(0, 0), nil
-	}
 	if math.IsInf(p.sparsity.Oversampling, 1) || len(keep) == 0 {
-		return points.Select(keep), nil
+		return keep, nil
 	}
 	all := p.post.PointVariances()
 	variances, n, total := make([]float64, len(keep)), make([]int, len(keep)), 0
@@ -151,7 +162,11 @@ func (p *sparse) draw() (kernel.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.Points, nil
+	idx := make([]int, d.Len())
+	for j, i := range d.Indices {
+		idx[j] = keep[i]
+	}
+	return idx, nil
 }
 
 // multiplicities returns the number of pulls of every point.

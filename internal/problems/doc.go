@@ -7,6 +7,10 @@
 //	Spline     regression on the circle with known excess risk
 //	Blobs      clusters: many points in one, few in many others
 //
+// And it has functions to optimise, with their known maxima (Branin, Hartmann6,
+// Ackley, Forrester; Draw is a Gaussian process), and an Environment of finite
+// arms on each, which keeps account of regret.
+//
 // # Invariants
 //
 // Rows never change for given parameters, seed and index: golden values in the
