@@ -252,7 +252,7 @@ func TestOperatorRefusesNaN(t *testing.T) {
 				t[i] = math.NaN()
 			}
 		}
-	}), "Kv", 300, 0)
+	}), "f(Kv)", 300, 0)
 	if dst[19] != 42 {
 		t.Error("a failed product changed dst")
 	}
@@ -429,7 +429,7 @@ func TestFirstFaultIsReported(t *testing.T) {
 		}
 		t[0] = math.NaN()
 	})
-	requireNonFinite(t, err, "Kv", 0, 0)
+	requireNonFinite(t, err, "f(Kv)", 0, 0)
 }
 
 // A panic of a caller's kernel reaches the caller's goroutine, and the

@@ -203,13 +203,14 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	if p.u != nil {
 		addTo(t, p.u[row*p.c:][:len(t)])
 	}
-	what := "Kv"
+	if err := checkFiniteMatrix("Kv", t, p.c, row); err != nil {
+		return err
+	}
 	if p.f != nil {
 		p.f(row, t)
-		what = "f(Kv)"
-	}
-	if err := checkFiniteMatrix(what, t, p.c, row); err != nil {
-		return err
+		if err := checkFiniteMatrix("f(Kv)", t, p.c, row); err != nil {
+			return err
+		}
 	}
 	if p.backward {
 		addTransposed(w.part, w.tile, t, rows, o.m, p.c)

@@ -110,8 +110,15 @@ func (h House) Check(packages []Package) []string {
 
 func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	to, ours := strings.CutPrefix(imp, Module+"/")
-	if !ours {
+	first, _, _ := strings.Cut(imp, "/")
+	switch {
+	case ours:
+	case strings.Contains(first, "."):
 		return h.homeFault(from, imp, inTest)
+	case within(imp, row.Not...) && !inTest:
+		return []string{fmt.Sprintf("%s imports %s: %s must do without", from, imp, row.Package)}
+	default:
+		return nil
 	}
 	target, ok := h.row(to)
 	switch {
@@ -127,17 +134,18 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	return []string{fmt.Sprintf("%s (floor %d) imports %s (floor %d): a package imports lower floors only", from, row.Floor, to, target.Floor)}
 }
 
+// homeFault checks the import of a module of others.
 func (h House) homeFault(from, imp string, inTest bool) []string {
 	for _, home := range h.Homes {
-		if !within(imp, home.Module) || within(from, home.In...) {
-			continue
+		switch {
+		case !within(imp, home.Module):
+		case within(from, home.In...), inTest && slices.Contains(home.In, "tests"):
+			return nil
+		default:
+			return []string{fmt.Sprintf("%s imports %s: at home only in %s", from, imp, strings.Join(home.In, ", "))}
 		}
-		if inTest && slices.Contains(home.In, "tests") {
-			continue
-		}
-		return []string{fmt.Sprintf("%s imports %s: at home only in %s", from, imp, strings.Join(home.In, ", "))}
 	}
-	return nil
+	return []string{fmt.Sprintf("%s imports %s: no row of the table of modules says where that is at home", from, imp)}
 }
 
 // row returns the row whose package is the longest prefix of path.

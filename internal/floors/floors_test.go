@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,7 +103,13 @@ func TestCheck(t *testing.T) {
 		want          string // part of the fault; empty for none
 	}{
 		{"gp/kernel", std, false, ""},
-		{"gp/kernel", other, false, ""},
+		{"gp/kernel", other, true, ""},
+		{"gp/kernel", other, false, "at home only in tests"},
+		{"gp/kernel", "example.org/handy", false, "no row of the table of modules"},
+		{"tuner/study", "strings", false, ""},
+		{"tuner/study", "math/rand/v2", false, "must do without"},
+		{"tuner/study", "math/rand/v2", true, ""},
+		{"tuner/study", "os/exec", false, "must do without"},
 		{"gp/kernel", ours("internal/dense"), false, ""},
 		{"gp", ours("gp/kernel"), false, ""},
 		{"gp/kernel", ours("gp"), false, "lower floors only"},
@@ -149,6 +156,31 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s → %s (test: %t) refused: %s", c.from, c.imports, c.inTest, faults)
 		case c.want != "" && !strings.Contains(faults, c.want):
 			t.Errorf("%s → %s (test: %t): want a fault with %q, got %q", c.from, c.imports, c.inTest, c.want, faults)
+		}
+	}
+}
+
+// clock matches a look at the clock.
+var clock = regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|NewTimer|NewTicker|Tick)\(`)
+
+// TestNoClock reads the code of the packages to which time is an argument.
+func TestNoClock(t *testing.T) {
+	for _, dir := range []string{"tuner/study", "tuner/space", "tuner/propose", "tuner/prune", "bandit", "gp", "sketch"} {
+		files, err := filepath.Glob("../../" + dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := clock.Find(text); found != nil {
+				t.Errorf("%s: %s…): time is an argument here", file, found)
+			}
 		}
 	}
 }
