@@ -48,9 +48,10 @@ func newBatched(cfg Config, sp Sparsity, arms kernel.Rows) (batched, error) {
 // begin opens a batch.
 func (p *batched) begin() {
 	p.start = append(p.start[:0], p.post.ArmVariances()...)
-	p.opened = p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
+	p.size, p.used = 0, 0
+	p.opened = p.state(p.Steps(), p.currentDimension(), p.information(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
-	p.used, p.size, p.limit, p.held = 0, 0, 0, p.held[:0]
+	p.limit, p.held = 0, p.held[:0]
 	key := p.lazy.key
 	if len(key) != len(p.start) {
 		key = make([]float64, len(p.start))
@@ -59,6 +60,16 @@ func (p *batched) begin() {
 		key[a] = m + p.beta*math.Sqrt(p.start[a])
 	}
 	p.lazy.reset(key)
+}
+
+// information returns the information gain, for MiniGPOpt that of the exact
+// process: what is no inducing point yet keeps its residual in σ̃ during the
+// batch, and would be counted as news again and again.
+func (p *batched) information() float64 {
+	if p.unique {
+		return p.post.LogDet() + math.Log1p(p.used)
+	}
+	return p.post.InformationGain()
 }
 
 // full says that the batch takes no more pulls.
@@ -88,7 +99,7 @@ func (p *batched) report(arm int) Decision {
 		p.post.RefreshArms([]int{arm})
 	}
 	s := p.opened
-	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
+	s.Step, s.InformationGain = p.Steps()+1, p.information()
 	d := p.decision(s, arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
 	d.MaxBatch = maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance)
 	return d
@@ -104,7 +115,7 @@ func (p *batched) Best() (Decision, error) {
 		p.post.RefreshArms(all)
 	}
 	s := p.opened
-	s.Step, s.InformationGain = p.Steps()+1, p.post.InformationGain()
+	s.Step, s.InformationGain = p.Steps()+1, p.information()
 	return p.best(s, p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), p.used), p.fault
 }
 

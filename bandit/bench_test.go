@@ -2,90 +2,145 @@ package bandit_test
 
 import (
 	"fmt"
-	"math"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
-// ackley is Ackley-5 on [−5, 5]^5, optimum at 1.3, over 20 000 arms in the unit
-// cube, standardised; noise ξ = 0.1.
-func ackley(n int) *world {
-	w := &world{arms: uniform(42, n, 5), value: make([]float64, n), sd: 0.1, seed: 42}
-	for i := range w.value {
-		square, cosine := 0.0, 0.0
-		for _, u := range w.arms.Row(i) {
-			x := 10*u - 5 - 1.3
-			square += x * x
-			cosine += math.Cos(2 * math.Pi * x)
-		}
-		w.value[i] = 20*math.Exp(-0.2*math.Sqrt(square/5)) + math.Exp(cosine/5)
-	}
-	w.standardise()
-	return w
-}
-
-// standardise makes the values of mean 0 and variance 1.
-func (w *world) standardise() {
-	sum, square := 0.0, 0.0
-	for _, v := range w.value {
-		sum, square = sum+v, square+v*v
-	}
-	n := float64(len(w.value))
-	mean := sum / n
-	sd := math.Sqrt(square/n - mean*mean)
-	for i, v := range w.value {
-		w.value[i] = (v - mean) / sd
-		if w.value[i] > w.value[w.best] {
-			w.best = i
-		}
-	}
+// ackley is Ackley-5 on 20 000 arms or so, noise ξ = 0.1.
+func ackley(n int, seed uint64) (*problems.Environment, kernel.Rows) {
+	env := problems.NewEnvironment(problems.Ackley{Dim: 5, Shift: 1.3}, n, 0.1, seed)
+	return env, kernel.NewPoints(n, 5, env.Points)
 }
 
 func ackleyConfig() bandit.Config {
 	return bandit.Config{Kernel: must(kernel.NewMatern52(0.3)), NoiseVariance: 0.01, Seed: 1}
 }
 
-// BenchmarkStep is one step, decision and reward, of 20 000 arms after t steps.
-// The reported metrics are the mean step of the way there, and regret relative
-// to pulling at random.
+// run plays a policy and keeps the account.
+func run(tb testing.TB, p bandit.Policy, env *problems.Environment, account *problems.Regret, steps int) {
+	for range steps {
+		d, err := p.Next()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := p.Observe(d.Arm, env.Reward(d.Arm, p.Steps())); err != nil {
+			tb.Fatal(err)
+		}
+		account.Pull(d.Arm)
+	}
+}
+
+// BenchmarkStep is one step, decision and reward, with 20 000 arms after t
+// steps; of it, steps in which inducing points are drawn are few. ms/step is
+// the mean of the whole way, those included.
 func BenchmarkStep(b *testing.B) {
-	w := ackley(20000)
+	env, arms := ackley(20000, 1)
 	c := bkbConfig(ackleyConfig())
 	scratch := c
 	scratch.FromScratch = true
-	for _, run := range []struct {
+	for _, kind := range []struct {
 		name string
 		make func() bandit.Policy
 		at   []int
 	}{
-		{"bkb", func() bandit.Policy { return must(bandit.NewBKB(c, w.arms)) }, []int{100, 1000, 10000}},
-		{"bbkb", func() bandit.Policy { return must(bandit.NewBBKB(c, w.arms)) }, []int{100, 1000, 10000}},
-		{"exact", func() bandit.Policy { return must(bandit.NewGPUCB(c.Config, w.arms)) }, []int{100, 300}},
-		{"scratch", func() bandit.Policy { return must(bandit.NewBKB(scratch, w.arms)) }, []int{100}},
-		{"mini", func() bandit.Policy { return must(bandit.NewMiniGPOpt(c.Config, w.arms)) }, []int{100, 1000}},
+		{"bkb", func() bandit.Policy { return must(bandit.NewBKB(c, arms)) }, []int{100, 1000, 10000}},
+		{"bbkb", func() bandit.Policy { return must(bandit.NewBBKB(c, arms)) }, []int{100, 1000, 10000}},
+		{"exact", func() bandit.Policy { return must(bandit.NewGPUCB(c.Config, arms)) }, []int{100, 300, 1000}},
+		{"scratch", func() bandit.Policy { return must(bandit.NewBKB(scratch, arms)) }, []int{100}},
+		{"mini", func() bandit.Policy { return must(bandit.NewMiniGPOpt(c.Config, arms)) }, []int{100, 1000}},
 	} {
-		p, regret, spent := run.make(), 0.0, time.Duration(0)
-		for _, t := range run.at {
-			b.Run(fmt.Sprintf("%s/t=%d", run.name, t), func(b *testing.B) {
-				if more := t - p.Steps(); more > 0 {
-					start := time.Now()
-					_, r := w.play(b, p, more)
-					regret += r
-					spent += time.Since(start)
-				}
-				from := p.Steps()
+		p, account, spent := kind.make(), env.Account(), time.Duration(0)
+		for _, t := range kind.at {
+			b.Run(fmt.Sprintf("%s/t=%d", kind.name, t), func(b *testing.B) {
+				start, steps := time.Now(), max(t-p.Steps(), 0)
+				run(b, p, env, account, steps)
+				spent += time.Since(start)
+				relative, mean, best := account.Relative(), spent.Seconds()*1e3/float64(t), must(p.Best())
 				for b.Loop() {
-					w.play(b, p, 1)
+					run(b, p, env, account, 1)
 				}
-				_ = from
-				b.ReportMetric(spent.Seconds()*1e6/float64(t), "mean-µs/step")
-				b.ReportMetric(regret/w.uniformRegret(t), "regret/uniform")
-				b.ReportMetric(float64(must(p.Best()).InducingPoints), "m")
-				b.ReportMetric(must(p.Best()).EffectiveDimension, "d_eff")
+				b.ReportMetric(mean, "ms/step")
+				b.ReportMetric(relative, "regret/chance")
+				b.ReportMetric(float64(best.InducingPoints), "m")
+				b.ReportMetric(best.EffectiveDimension, "d_eff")
 			})
 		}
+	}
+}
+
+// BenchmarkBBKB is 400 steps of BBKB on 4000 arms; the ratios are those of BKB
+// from scratch, over its seeds: time (≥ 10 is wanted), and regret.
+func BenchmarkBBKB(b *testing.B) {
+	const steps, seeds = 400, 3
+	var fast, slow time.Duration
+	var good, bad float64
+	for range b.N {
+		for seed := range uint64(seeds) {
+			env, arms := ackley(4000, seed)
+			c := bkbConfig(ackleyConfig())
+			c.Seed = seed
+			account := env.Account()
+			start := time.Now()
+			run(b, must(bandit.NewBBKB(c, arms)), env, account, steps)
+			fast += time.Since(start)
+			good += account.Relative()
+			c.FromScratch = true
+			account, start = env.Account(), time.Now()
+			run(b, must(bandit.NewBKB(c, arms)), env, account, steps)
+			slow += time.Since(start)
+			bad += account.Relative()
+		}
+	}
+	b.ReportMetric(slow.Seconds()/fast.Seconds(), "scratch/bbkb")
+	b.ReportMetric(good/bad, "regret-ratio")
+	b.ReportMetric(good/float64(seeds*b.N), "regret/chance")
+}
+
+// BenchmarkRegret compares regret with exact GP-UCB over BANDIT_SEEDS seeds.
+func BenchmarkRegret(b *testing.B) {
+	seeds, _ := strconv.Atoi(os.Getenv("BANDIT_SEEDS"))
+	if seeds < 1 {
+		b.Skip("set BANDIT_SEEDS to the number of seeds, such as 10")
+	}
+	for _, problem := range []struct {
+		f     problems.Objective
+		scale float64
+	}{{problems.Branin{}, 0.3}, {problems.NewDraw(2, 0.2, 1), 0.2}, {problems.Hartmann6{}, 0.4}} {
+		b.Run(problem.f.Name(), func(b *testing.B) {
+			total := map[string]float64{}
+			for range b.N {
+				for seed := range uint64(seeds) {
+					compare(b, problem.f, problem.scale, seed, total)
+				}
+			}
+			for name, r := range total {
+				b.ReportMetric(r/total["exact"], name+"/exact")
+			}
+			b.ReportMetric(total["exact"]/float64(seeds*b.N), "exact/chance")
+		})
+	}
+}
+
+func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, total map[string]float64) {
+	env := problems.NewEnvironment(f, 2048, 0.1, seed)
+	arms := kernel.NewPoints(2048, env.Dim, env.Points)
+	c := bkbConfig(bandit.Config{Kernel: matern(scale), NoiseVariance: 0.01, Seed: seed})
+	for name, p := range map[string]bandit.Policy{
+		"exact": must(bandit.NewGPUCB(c.Config, arms)), "bkb": must(bandit.NewBKB(c, arms)),
+		"bbkb": must(bandit.NewBBKB(c, arms)), "mini": must(bandit.NewMiniGPOpt(c.Config, arms)),
+		"thompson": must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: c}, arms)),
+		"sor":      must(bandit.NewSubset(c.Config, arms, 30)),
+		"rff":      must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
+	} {
+		account := env.Account()
+		run(b, p, env, account, 300)
+		total[name] += account.Relative()
 	}
 }

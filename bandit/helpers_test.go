@@ -98,14 +98,6 @@ func (w *world) play(t testing.TB, p bandit.Policy, steps int) (arms []int, regr
 	return arms, regret
 }
 
-// uniformRegret is that of pulling arms at random.
-func (w *world) uniformRegret(steps int) float64 {
-	sum := 0.0
-	for _, v := range w.value {
-		sum += w.value[w.best] - v
-	}
-	return sum / float64(len(w.value)) * float64(steps)
-}
 
 func matern(l float64) kernel.Kernel { return must(kernel.NewMatern52(l)) }
 
