@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench
+.PHONY: help test race lint generate fuzz bench bench-compare
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -9,8 +9,9 @@ test: ## the everyday tests (under 4 minutes on 2 cores)
 race: ## the everyday tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short ./...
 
-lint: ## gofmt, vet, staticcheck
-	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w needed:" $$unformatted; exit 1; }
+lint: ## gofumpt, go.mod, vet, staticcheck
+	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }
+	go mod tidy -diff
 	go vet ./...
 	go tool staticcheck ./...
 
@@ -27,3 +28,10 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
+
+REF ?= HEAD
+PKG ?= ./...
+bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
+	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q $$old $(REF) && \
+	(cd $$old && go test -run '^$$' -bench . -count 6 $(PKG) >bench.txt) && \
+	go test -run '^$$' -bench . -count 6 $(PKG) >$$old/new.txt && go tool benchstat $$old/bench.txt $$old/new.txt

@@ -29,8 +29,10 @@ func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) 
 		return nil, err
 	}
 	n := rows.Len()
-	a := &arms{rows: rows, z: z, prior: prior, res: res, base: make([]float64, n), m0: opts.Mean.at(rows),
-		mean: make([]float64, n), variance: make([]float64, n), point: make([]int, n)}
+	a := &arms{
+		rows: rows, z: z, prior: prior, res: res, base: make([]float64, n), m0: opts.Mean.at(rows),
+		mean: make([]float64, n), variance: make([]float64, n), point: make([]int, n),
+	}
 	for i := range n {
 		a.point[i] = -1
 		a.base[i] = varianceFloor * prior[i]

@@ -178,8 +178,10 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		for j := range d.values {
 			d.values[j] = -d.values[j]
 		}
-		f.result.Starts = append(f.result.Starts, FitTrace{Start: x0, End: d.x, LogPosterior: -d.value,
-			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged})
+		f.result.Starts = append(f.result.Starts, FitTrace{
+			Start: x0, End: d.x, LogPosterior: -d.value,
+			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged,
+		})
 		if -d.value > f.result.LogPosterior {
 			f.result.LogPosterior, f.result.Best, best, found = -d.value, i, d.x, true
 		}
@@ -412,8 +414,10 @@ func (f *fitting) model(k kernel.Kernel, noise float64, gradient bool) (fitModel
 	if f.opts.Inducing != nil {
 		return f.sparseModel(k, noise, gradient)
 	}
-	g := &Exact{k: k, obs: f.obs, mean: f.opts.Mean,
-		opts: Options{NoiseVariance: noise, Mean: f.opts.Mean, Workers: f.opts.Workers}}
+	g := &Exact{
+		k: k, obs: f.obs, mean: f.opts.Mean,
+		opts: Options{NoiseVariance: noise, Mean: f.opts.Mean, Workers: f.opts.Workers},
+	}
 	if err := g.refactor(); err != nil {
 		return fitModel{}, err
 	}

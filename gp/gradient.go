@@ -68,8 +68,10 @@ func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i
 //	∇μ = ∇m + Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
 func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, variance, prior, own float64, alpha, b []float64) Slope {
 	d := x.Dim()
-	s := Slope{Mean: mean, SD: math.Sqrt(variance),
-		MeanGradient: make([]float64, d), SDGradient: make([]float64, d)}
+	s := Slope{
+		Mean: mean, SD: math.Sqrt(variance),
+		MeanGradient: make([]float64, d), SDGradient: make([]float64, d),
+	}
 	m.addGrad(s.MeanGradient)
 	for j := range alpha {
 		k.AddInputGrad(s.MeanGradient, alpha[j], x, 0, centers, j)

@@ -19,14 +19,29 @@ var everyMap = []struct {
 	family Family
 	kernel kernel.Kernel
 }{
-	{Fourier, gaussian(2)}, {Fourier, gaussian(1, 2, 3, 4, 5, 6)}, {Fourier, must(kernel.NewMatern12(3))}, {Fourier, must(kernel.NewMatern32(3))},
-	{Fourier, must(kernel.NewMatern52(3))}, {Fourier, must(kernel.NewRationalQuadratic(0.7, 2))}, {Fourier, must(kernel.NewRationalQuadratic(3, 2))},
-	{Fourier, must(kernel.NewLaplace(8))}, {Fourier, must(kernel.NewScaled(2, must(kernel.NewScaled(1.5, gaussian(2)))))},
-	{FourierCosine, gaussian(2)}, {FourierCosine, must(kernel.NewLaplace(8))}, {FourierCosine, must(kernel.NewMatern52(3))},
-	{Orthogonal, gaussian(2)}, {Orthogonal, gaussian(1, 2, 3, 4, 5, 6)}, {Orthogonal, must(kernel.NewMatern32(3))}, {Orthogonal, must(kernel.NewRationalQuadratic(2, 2))},
-	{Fastfood, gaussian(2)}, {Fastfood, gaussian(1, 2, 3, 4, 5, 6)}, {Fastfood, must(kernel.NewScaled(4, gaussian(3)))},
-	{ReLU, must(kernel.NewArcCosine(1))}, {ReLU, must(kernel.NewScaled(0.5, must(kernel.NewArcCosine(1, 2, 3, 4, 5, 6))))},
-	{GaussianSketch, must(kernel.NewLinear(1))}, {GaussianSketch, must(kernel.NewLinear(1, 2, 3, 4, 5, 6))},
+	{Fourier, gaussian(2)},
+	{Fourier, gaussian(1, 2, 3, 4, 5, 6)},
+	{Fourier, must(kernel.NewMatern12(3))},
+	{Fourier, must(kernel.NewMatern32(3))},
+	{Fourier, must(kernel.NewMatern52(3))},
+	{Fourier, must(kernel.NewRationalQuadratic(0.7, 2))},
+	{Fourier, must(kernel.NewRationalQuadratic(3, 2))},
+	{Fourier, must(kernel.NewLaplace(8))},
+	{Fourier, must(kernel.NewScaled(2, must(kernel.NewScaled(1.5, gaussian(2)))))},
+	{FourierCosine, gaussian(2)},
+	{FourierCosine, must(kernel.NewLaplace(8))},
+	{FourierCosine, must(kernel.NewMatern52(3))},
+	{Orthogonal, gaussian(2)},
+	{Orthogonal, gaussian(1, 2, 3, 4, 5, 6)},
+	{Orthogonal, must(kernel.NewMatern32(3))},
+	{Orthogonal, must(kernel.NewRationalQuadratic(2, 2))},
+	{Fastfood, gaussian(2)},
+	{Fastfood, gaussian(1, 2, 3, 4, 5, 6)},
+	{Fastfood, must(kernel.NewScaled(4, gaussian(3)))},
+	{ReLU, must(kernel.NewArcCosine(1))},
+	{ReLU, must(kernel.NewScaled(0.5, must(kernel.NewArcCosine(1, 2, 3, 4, 5, 6))))},
+	{GaussianSketch, must(kernel.NewLinear(1))},
+	{GaussianSketch, must(kernel.NewLinear(1, 2, 3, 4, 5, 6))},
 }
 
 func newMap(t testing.TB, family Family, k kernel.Kernel, d, m int, seed uint64) FeatureMap {
@@ -314,8 +329,16 @@ func TestFeatureFaults(t *testing.T) {
 	for _, c := range []struct {
 		family Family
 		kernel kernel.Kernel
-	}{{Fourier, must(kernel.NewLinear(1))}, {Orthogonal, must(kernel.NewLaplace(1))}, {Fastfood, must(kernel.NewMatern32(1))},
-		{ReLU, k}, {GaussianSketch, k}, {"none", k}, {Fourier, gaussian(1, 2)}, {Fourier, must(kernel.NewSum(k, k))}} {
+	}{
+		{Fourier, must(kernel.NewLinear(1))},
+		{Orthogonal, must(kernel.NewLaplace(1))},
+		{Fastfood, must(kernel.NewMatern32(1))},
+		{ReLU, k},
+		{GaussianSketch, k},
+		{"none", k},
+		{Fourier, gaussian(1, 2)},
+		{Fourier, must(kernel.NewSum(k, k))},
+	} {
 		if _, err := NewFeatures(FeatureSpec{Family: c.family, Kernel: c.kernel.Spec(), Dim: 3, Features: 4}); !errors.As(err, &wrong) {
 			t.Errorf("%s of %s: %v", c.family, c.kernel.Spec().Name, err)
 		}

@@ -18,9 +18,14 @@ import (
 // everySampler is the samplers that need nothing but data, with some workers.
 func everySampler(workers int) []namedSampler {
 	return []namedSampler{
-		{"Uniform", Uniform{Points: 30}}, {"ExactRLS", ExactRLS{}}, {"TwoPass", TwoPass{Workers: workers}},
-		{"RecursiveRLS", RecursiveRLS{Base: 20, Workers: workers}}, {"SQUEAK", SQUEAK{Block: 50}}, {"SQUEAK adaptive", SQUEAK{}},
-		{"BLESS", BLESS{Workers: workers}}, {"BLESSR", BLESSR{Workers: workers}},
+		{"Uniform", Uniform{Points: 30}},
+		{"ExactRLS", ExactRLS{}},
+		{"TwoPass", TwoPass{Workers: workers}},
+		{"RecursiveRLS", RecursiveRLS{Base: 20, Workers: workers}},
+		{"SQUEAK", SQUEAK{Block: 50}},
+		{"SQUEAK adaptive", SQUEAK{}},
+		{"BLESS", BLESS{Workers: workers}},
+		{"BLESSR", BLESSR{Workers: workers}},
 	}
 }
 
@@ -211,12 +216,22 @@ func TestFaults(t *testing.T) {
 		k    kernel.Kernel
 		want func(error) bool
 	}{
-		{BLESS{Step: 1}, k, parameter("Step")}, {BLESS{Step: 0.5}, k, parameter("Step")}, {BLESSR{Step: math.NaN()}, k, parameter("Step")},
-		{BLESS{Oversampling: -1}, k, parameter("Oversampling")}, {BLESS{Uniform: math.Inf(1)}, k, parameter("Uniform")},
-		{BLESS{MaxPoints: -1}, k, parameter("MaxPoints")}, {BLESS{Start: -1}, k, parameter("Start")},
-		{BLESS{}, linear, parameter("Bound")}, {BLESSR{}, linear, parameter("Bound")}, {TwoPass{}, linear, parameter("Bound")}, {Uniform{}, linear, parameter("Bound")},
-		{Uniform{Points: -1}, k, parameter("Points")}, {RecursiveRLS{Base: -1}, k, parameter("Base")}, {SQUEAK{Block: -1}, k, parameter("Block")},
-		{ExactRLS{Oversampling: math.NaN()}, k, parameter("Oversampling")}, {PosteriorVariance{}, k, func(err error) bool { return errors.As(err, new(*kernel.ShapeError)) }},
+		{BLESS{Step: 1}, k, parameter("Step")},
+		{BLESS{Step: 0.5}, k, parameter("Step")},
+		{BLESSR{Step: math.NaN()}, k, parameter("Step")},
+		{BLESS{Oversampling: -1}, k, parameter("Oversampling")},
+		{BLESS{Uniform: math.Inf(1)}, k, parameter("Uniform")},
+		{BLESS{MaxPoints: -1}, k, parameter("MaxPoints")},
+		{BLESS{Start: -1}, k, parameter("Start")},
+		{BLESS{}, linear, parameter("Bound")},
+		{BLESSR{}, linear, parameter("Bound")},
+		{TwoPass{}, linear, parameter("Bound")},
+		{Uniform{}, linear, parameter("Bound")},
+		{Uniform{Points: -1}, k, parameter("Points")},
+		{RecursiveRLS{Base: -1}, k, parameter("Base")},
+		{SQUEAK{Block: -1}, k, parameter("Block")},
+		{ExactRLS{Oversampling: math.NaN()}, k, parameter("Oversampling")},
+		{PosteriorVariance{}, k, func(err error) bool { return errors.As(err, new(*kernel.ShapeError)) }},
 	} {
 		if _, err := c.s.Sample(background, c.k, src, 1e-2, seeded(t, 28)); !c.want(err) {
 			t.Errorf("%T%+v: error %v", c.s, c.s, err)

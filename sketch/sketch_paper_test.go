@@ -172,8 +172,13 @@ func TestPaperAccuracy(t *testing.T) {
 	got := map[string]accuracy{}
 	size := must(BLESS{}.Sample(background, k, src, lambda, rand.New(rand.NewPCG(7, 0)))).Len()
 	for _, s := range []namedSampler{
-		{"BLESS", BLESS{}}, {"BLESS-R", BLESSR{}}, {"SQUEAK", SQUEAK{}}, {"RRLS", RecursiveRLS{}},
-		{"exact RLS", ExactRLS{}}, {"two-pass", TwoPass{Uniform: 0.3}}, {"uniform", Uniform{Points: size}},
+		{"BLESS", BLESS{}},
+		{"BLESS-R", BLESSR{}},
+		{"SQUEAK", SQUEAK{}},
+		{"RRLS", RecursiveRLS{}},
+		{"exact RLS", ExactRLS{}},
+		{"two-pass", TwoPass{Uniform: 0.3}},
+		{"uniform", Uniform{Points: size}},
 	} {
 		var a accuracy
 		points := 0
@@ -216,8 +221,10 @@ func TestPaperPathIsAccurate(t *testing.T) {
 		namedSampler
 		q2, want float64
 	}{
-		{namedSampler{"BLESS", BLESS{}}, 3, 0.97}, {namedSampler{"BLESS", BLESS{Oversampling: 12}}, 12, 0.999},
-		{namedSampler{"BLESS-R", BLESSR{}}, 3, 0.97}, {namedSampler{"BLESS-R", BLESSR{Oversampling: 12}}, 12, 0.999},
+		{namedSampler{"BLESS", BLESS{}}, 3, 0.97},
+		{namedSampler{"BLESS", BLESS{Oversampling: 12}}, 12, 0.999},
+		{namedSampler{"BLESS-R", BLESSR{}}, 3, 0.97},
+		{namedSampler{"BLESS-R", BLESSR{Oversampling: 12}}, 12, 0.999},
 	} {
 		var within, total []float64
 		exactAt := map[float64][]float64{}
@@ -369,8 +376,10 @@ func TestPaperHardCase(t *testing.T) {
 			k, src := gaussian(1), kernel.FromRows(x)
 			size := must(BLESS{Oversampling: q2}.Sample(background, k, src, lambda, rng)).Len()
 			for _, s := range []namedSampler{
-				{"BLESS", BLESS{Oversampling: q2}}, {"BLESS-R", BLESSR{Oversampling: q2}},
-				{"SQUEAK", SQUEAK{Oversampling: q2}}, {"uniform", Uniform{Points: size}},
+				{"BLESS", BLESS{Oversampling: q2}},
+				{"BLESS-R", BLESSR{Oversampling: q2}},
+				{"SQUEAK", SQUEAK{Oversampling: q2}},
+				{"uniform", Uniform{Points: size}},
 			} {
 				d := must(s.Sample(background, k, src, lambda, rng))
 				seen := blobsSeen(blob, d.Indices)

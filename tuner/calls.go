@@ -51,8 +51,10 @@ func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {
 
 func view(name string, id store.StudyID, s *study.Study) Study {
 	status, how := s.Status()
-	v := Study{Name: name, ID: id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
-		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Cost: s.Cost(), Attributes: s.Attributes()}
+	v := Study{
+		Name: name, ID: id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
+		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Cost: s.Cost(), Attributes: s.Attributes(),
+	}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := s.Count(state); n > 0 {
 			v.Counts[state] = n

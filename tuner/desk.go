@@ -71,8 +71,10 @@ type batch struct {
 // newDesk returns a desk that loads its study once its predecessor, if any, has
 // stored all it had to.
 func newDesk(t *Tuner, name string, predecessor *desk) *desk {
-	d := &desk{t: t, name: name, lastUse: time.Now(), predecessor: predecessor,
-		loaded: make(chan struct{}), gone: make(chan struct{}), asks: make(chan func(), 4096), wake: make(chan struct{}, 1), advanced: make(chan struct{})}
+	d := &desk{
+		t: t, name: name, lastUse: time.Now(), predecessor: predecessor,
+		loaded: make(chan struct{}), gone: make(chan struct{}), asks: make(chan func(), 4096), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+	}
 	d.ctx, d.retire = context.WithCancel(t.ctx)
 	return d
 }

@@ -285,10 +285,12 @@ func TestReplayFindsTampering(t *testing.T) {
 	ask(t, tn, study.Ask{Count: 3})
 	view, _ := tn.Study(t.Context(), "s")
 	tn.Close()
-	forged := study.Event{Time: time.Now().UTC(), Body: study.Started{Trial: 3, Epoch: 1, Deadline: time.Now().Add(time.Hour),
+	forged := study.Event{Time: time.Now().UTC(), Body: study.Started{
+		Trial: 3, Epoch: 1, Deadline: time.Now().Add(time.Hour),
 		Suggestion: &study.Suggestion{Phase: "start", Seen: view.Position, Config: space.NewConfig(
 			space.Assignment{Name: "x", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(3)},
-			space.Assignment{Name: "kind", Value: space.String("a")})}}}
+			space.Assignment{Name: "kind", Value: space.String("a")})},
+	}}
 	if err := st.Commit(t.Context(), view.ID, view.Position, []study.Event{forged}); err != nil {
 		t.Fatal(err)
 	}

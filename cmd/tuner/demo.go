@@ -43,8 +43,10 @@ func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 	if err != nil {
 		return err
 	}
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
-		MaxTrials: 60, MaxRetries: defaultMaxRetries, Seed: 1, Pruner: study.Component{Name: "median"}}
+	spec := study.Spec{
+		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
+		MaxTrials: 60, MaxRetries: defaultMaxRetries, Seed: 1, Pruner: study.Component{Name: "median"},
+	}
 	o := &r.options
 	o.Study, o.Func = "demo", pretend
 	if !cmd.Flags().Changed("parallel") {

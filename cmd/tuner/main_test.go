@@ -12,9 +12,11 @@ import (
 )
 
 func TestEveryCodeHasOneStatus(t *testing.T) {
-	for _, code := range []tuner.Code{tuner.OK, tuner.Invalid, tuner.NotFound, tuner.AlreadyExists, tuner.Finished, tuner.Paused, tuner.NoneLeft,
+	for _, code := range []tuner.Code{
+		tuner.OK, tuner.Invalid, tuner.NotFound, tuner.AlreadyExists, tuner.Finished, tuner.Paused, tuner.NoneLeft,
 		tuner.TrialState, tuner.LeaseLost, tuner.AlreadyTold, tuner.Denied, tuner.Exhausted, tuner.Unavailable, tuner.Unknown,
-		tuner.Cancelled, tuner.Deadline, tuner.Damaged, tuner.Unsupported, tuner.Internal} {
+		tuner.Cancelled, tuner.Deadline, tuner.Damaged, tuner.Unsupported, tuner.Internal,
+	} {
 		n := 0
 		for _, e := range exits() {
 			n += len(slices.DeleteFunc(slices.Clone(e.codes), func(c tuner.Code) bool { return c != code }))
@@ -110,8 +112,10 @@ func TestNearest(t *testing.T) {
 }
 
 func TestBar(t *testing.T) {
-	p := &progress{study: tuner.Study{Spec: study.Spec{MaxTrials: 48, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}},
-		Trials: 28, Counts: map[study.TrialState]int{study.Running: 4, study.Completed: 24}}, running: 4, already: 12}
+	p := &progress{study: tuner.Study{
+		Spec:   study.Spec{MaxTrials: 48, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}},
+		Trials: 28, Counts: map[study.TrialState]int{study.Running: 4, study.Completed: 24},
+	}, running: 4, already: 12}
 	p.best = &study.Trial{Number: 7, State: study.Completed, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{0.25}}}}}
 	want := "████████████░░░░░░░░░░░░ 24/48  4 running  best loss=0.25 (trial 7)  1m0s, about 2m0s left"
 	if got := p.bar(time.Minute); got != want {

@@ -145,8 +145,10 @@ func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, sv
 		return err
 	}
 	if what := difference(view.Spec, want); what != "" {
-		return &statusError{statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
-			fmt.Errorf("study %s exists with another %s; leave the flag out, or make a new study (create-study --from %s)", name, what, name)}
+		return &statusError{
+			statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
+			fmt.Errorf("study %s exists with another %s; leave the flag out, or make a new study (create-study --from %s)", name, what, name),
+		}
 	}
 	return nil
 }

@@ -54,11 +54,17 @@ func (Hartmann6) Bounds() (lo, hi []float64) { return cube(6, 0, 1) }
 var (
 	hartmannAlpha = [4]float64{1, 1.2, 3, 3.2}
 	hartmannA     = [4][6]float64{
-		{10, 3, 17, 3.5, 1.7, 8}, {0.05, 10, 17, 0.1, 8, 14},
-		{3, 3.5, 1.7, 10, 17, 8}, {17, 8, 0.05, 10, 0.1, 14}}
+		{10, 3, 17, 3.5, 1.7, 8},
+		{0.05, 10, 17, 0.1, 8, 14},
+		{3, 3.5, 1.7, 10, 17, 8},
+		{17, 8, 0.05, 10, 0.1, 14},
+	}
 	hartmannP = [4][6]float64{
-		{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886}, {0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
-		{0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650}, {0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381}}
+		{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886},
+		{0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
+		{0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650},
+		{0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381},
+	}
 )
 
 // Value implements Objective.
@@ -148,8 +154,10 @@ const drawFeatures = 1500
 // NewDraw returns the draw that belongs to a seed.
 func NewDraw(dim int, lengthScale float64, seed uint64) *Draw {
 	r := stream.New(stream.Derive(seed, "problems draw", 0))
-	f := &Draw{dim: dim, freq: make([]float64, drawFeatures*dim),
-		phase: make([]float64, drawFeatures), weight: make([]float64, drawFeatures)}
+	f := &Draw{
+		dim: dim, freq: make([]float64, drawFeatures*dim),
+		phase: make([]float64, drawFeatures), weight: make([]float64, drawFeatures),
+	}
 	for j := range f.phase {
 		for c := range dim {
 			f.freq[j*dim+c] = r.NormFloat64() / lengthScale

@@ -157,8 +157,10 @@ func (c *columnBuilder) mixed(file string) error {
 		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"
 	}
-	return &CellError{File: file, Row: at.row, Line: at.line, Column: c.name,
-		Reason: fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice)}
+	return &CellError{
+		File: file, Row: at.row, Line: at.line, Column: c.name,
+		Reason: fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice),
+	}
 }
 
 // count returns "1 row", "2 rows".

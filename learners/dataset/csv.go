@@ -89,8 +89,10 @@ func (c *csvReader) next(b *builder, col0 int) error {
 	}
 	b.file, b.line = c.file, line
 	if len(fields) != c.width {
-		return &CellError{File: c.file, Row: b.rows + 1, Line: line,
-			Reason: fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)}
+		return &CellError{
+			File: c.file, Row: b.rows + 1, Line: line,
+			Reason: fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width),
+		}
 	}
 	for i, f := range fields {
 		if err := b.token(col0+i, f); err != nil {

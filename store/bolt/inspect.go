@@ -20,8 +20,10 @@ type inspection struct {
 // ours and of a format that this program reads. It does not read the tree.
 func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	if size == 0 {
-		return inspection{}, &FileError{Path: path, Reason: ErrEmpty, Detail: "a store never is, so its contents were lost",
-			Remedy: "restore a backup, or delete the file to begin with an empty store"}
+		return inspection{}, &FileError{
+			Path: path, Reason: ErrEmpty, Detail: "a store never is, so its contents were lost",
+			Remedy: "restore a backup, or delete the file to begin with an empty store",
+		}
 	}
 	meta := readMeta(f)
 	switch {
@@ -49,9 +51,11 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	case !sound:
 		return inspection{}, damaged(path, "the record that says whose file it is does not match its checksum")
 	case identity.Format > Format:
-		return inspection{}, &FileError{Path: path, Reason: ErrNewerFormat,
+		return inspection{}, &FileError{
+			Path: path, Reason: ErrNewerFormat,
 			Detail: fmt.Sprintf("%s wrote format %d, this program reads up to format %d", identity.Writer, identity.Format, Format),
-			Remedy: "upgrade this program"}
+			Remedy: "upgrade this program",
+		}
 	case identity.Format < 1:
 		return inspection{}, damaged(path, "there is no format %d", identity.Format)
 	}
@@ -108,8 +112,10 @@ func explainOpen(path string, err error) error {
 	case os.IsNotExist(err):
 		return &FileError{Path: path, Reason: ErrMissing, Remedy: "check the path, or create the store first"}
 	case os.IsPermission(err):
-		return &FileError{Path: path, Reason: fs.ErrPermission, Detail: err.Error(),
-			Remedy: "run as the owner of the file, or give yourself permission to read and write it"}
+		return &FileError{
+			Path: path, Reason: fs.ErrPermission, Detail: err.Error(),
+			Remedy: "run as the owner of the file, or give yourself permission to read and write it",
+		}
 	default:
 		return fmt.Errorf("opening the study store %s: %w", path, err)
 	}

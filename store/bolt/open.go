@@ -33,8 +33,10 @@ func Open(path string, options Options) (*Store, error) {
 			return nil, err
 		}
 	}
-	return nil, &FileError{Path: path, Reason: ErrMissing, Detail: "it vanishes as soon as it is created, or is a dangling link",
-		Remedy: "see what else is at work in that directory"}
+	return nil, &FileError{
+		Path: path, Reason: ErrMissing, Detail: "it vanishes as soon as it is created, or is a dangling link",
+		Remedy: "see what else is at work in that directory",
+	}
 }
 
 // creationTries bounds the race with others who create and delete the file.
@@ -118,8 +120,10 @@ func (p *opening) openFile(path string, flag int, _ os.FileMode) (*os.File, erro
 // put in its place before it was locked.
 func (p *opening) admit(f *os.File) (same bool, err error) {
 	if name := networkFileSystem(f); name != "" {
-		return false, &FileError{Path: p.path, Reason: ErrNetworkDrive, Detail: name + " does not keep the promises that durability rests on",
-			Remedy: "put the file on a local disk of the machine that serves it"}
+		return false, &FileError{
+			Path: p.path, Reason: ErrNetworkDrive, Detail: name + " does not keep the promises that durability rests on",
+			Remedy: "put the file on a local disk of the machine that serves it",
+		}
 	}
 	err = lock(f, !p.options.ReadOnly, p.options.LockTimeout)
 	if errors.Is(err, errLocked) {

@@ -53,8 +53,10 @@ func LongStudy(b testing.TB, st store.Store, name string, n int) {
 			b.Fatal(err)
 		}
 		id := fmt.Sprintf("%032d", i)
-		pending = append(pending, do(study.Start{Ask: study.Ask{RequestID: "a" + id, Count: 1, Worker: fmt.Sprint("worker-", i%64)}, Trial: i, Answer: 1,
-			Suggestion: study.Suggestion{Config: config, Phase: "start", Seed: uint64(i), Seen: s.Position()}})...)
+		pending = append(pending, do(study.Start{
+			Ask: study.Ask{RequestID: "a" + id, Count: 1, Worker: fmt.Sprint("worker-", i%64)}, Trial: i, Answer: 1,
+			Suggestion: study.Suggestion{Config: config, Phase: "start", Seed: uint64(i), Seen: s.Position()},
+		})...)
 		pending = append(pending, do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: u[:1:1]}}}})...)
 		if len(pending) > 2000 || i == n-1 {
 			if err := st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending); err != nil {

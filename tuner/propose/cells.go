@@ -90,8 +90,10 @@ func compileGrid(sp *space.Space, o GridOptions) (*cells, error) {
 	case b.work < 0:
 		return nil, &study.InvalidError{Field: "proposer.name", Value: Grid, Rule: "the space's conditions on several parents interlock too much for a grid", Remedy: "use sobol"}
 	case c.total > maxCells:
-		return nil, &study.InvalidError{Field: "proposer.name", Value: Grid, Rule: "the grid would have more than 2⁵³ cells",
-			Remedy: "take fewer points, thin single parameters with levels, or use sobol"}
+		return nil, &study.InvalidError{
+			Field: "proposer.name", Value: Grid, Rule: "the grid would have more than 2⁵³ cells",
+			Remedy: "take fewer points, thin single parameters with levels, or use sobol",
+		}
 	}
 	return c, nil
 }

@@ -109,8 +109,10 @@ func TestLexicographicOrder(t *testing.T) {
 	for s := range l.s.All(0) {
 		got = append(got, s.Config.String())
 	}
-	want := []string{"k=a x=1", "k=a x=10", "k=a x=100",
-		"k=b n=1 x=1", "k=b n=1 x=10", "k=b n=1 x=100", "k=b n=2 x=1", "k=b n=2 x=10", "k=b n=2 x=100"}
+	want := []string{
+		"k=a x=1", "k=a x=10", "k=a x=100",
+		"k=b n=1 x=1", "k=b n=1 x=10", "k=b n=1 x=100", "k=b n=2 x=1", "k=b n=2 x=10", "k=b n=2 x=100",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}

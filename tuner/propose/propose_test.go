@@ -345,7 +345,7 @@ func TestGoldenSuggestions(t *testing.T) {
 
 // The limits of package space: 1,000 parameters, 10,000 values.
 func TestLargestSpaces(t *testing.T) {
-	var floats, values = []space.Parameter{}, []space.Value{}
+	floats, values := []space.Parameter{}, []space.Value{}
 	for i := range space.MaxParameters {
 		floats = append(floats, space.NewFloat(fmt.Sprint("x", i), 0, 1))
 	}

@@ -84,8 +84,10 @@ func New(c study.Component, spec study.Spec) (Proposer, error) {
 		}
 		return newGrid(spec, o)
 	default:
-		return nil, &study.InvalidError{Field: "proposer.name", Value: fmt.Sprintf("%.60q", c.Name),
-			Rule: "there is no such proposer", Remedy: "use sobol, random or grid"}
+		return nil, &study.InvalidError{
+			Field: "proposer.name", Value: fmt.Sprintf("%.60q", c.Name),
+			Rule: "there is no such proposer", Remedy: "use sobol, random or grid",
+		}
 	}
 }
 

@@ -60,8 +60,10 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 	case Patience:
 		p = newPatience(o, spec)
 	default:
-		return nil, &study.InvalidError{Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
-			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold or patience"}
+		return nil, &study.InvalidError{
+			Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
+			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold or patience",
+		}
 	}
 	if err := o.Finish(c.Name); err != nil {
 		return nil, err

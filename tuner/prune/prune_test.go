@@ -44,7 +44,8 @@ var components = []study.Component{
 func must(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, c study.Component) Pruner {
+}, c study.Component,
+) Pruner {
 	t.Helper()
 	p, err := New(c, testSpec())
 	if err != nil {
@@ -135,7 +136,8 @@ func config() space.Config {
 
 func outcome(t *rapid.T, state study.TrialState) study.Outcome {
 	return study.Outcome{State: state, Metrics: []study.Metric{
-		{Name: "loss", Values: []float64{value(t, math.Inf(1))}}, {Name: "acc", Values: []float64{value(t, math.Inf(-1))}}}}
+		{Name: "loss", Values: []float64{value(t, math.Inf(1))}}, {Name: "acc", Values: []float64{value(t, math.Inf(-1))}},
+	}}
 }
 
 // reports are a batch, in any order of steps, with all kinds of numbers.

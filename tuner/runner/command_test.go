@@ -62,8 +62,10 @@ func TestEnvironment(t *testing.T) {
 	}
 	adam := space.NewConfig(space.Assignment{Name: "lr", Value: space.Float(1e-5)}, space.Assignment{Name: "optimizer", Value: space.String("adam")})
 	got := cmd.Environment(study.Trial{Number: 7, Epoch: 2, Config: adam})
-	want := []string{"TUNER_STUDY=digits", "TUNER_TRIAL=7", "TUNER_EPOCH=2", `TUNER_CONFIG={"lr":1e-05,"optimizer":"adam"}`,
-		"TUNER_PARAM_LR=1e-05", "TUNER_PARAM_OPTIMIZER=adam"}
+	want := []string{
+		"TUNER_STUDY=digits", "TUNER_TRIAL=7", "TUNER_EPOCH=2", `TUNER_CONFIG={"lr":1e-05,"optimizer":"adam"}`,
+		"TUNER_PARAM_LR=1e-05", "TUNER_PARAM_OPTIMIZER=adam",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

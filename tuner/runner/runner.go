@@ -173,8 +173,10 @@ func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
 	if o.Worker == "" {
 		return nil, errors.New("runner: Options.Worker is empty")
 	}
-	r := &run{svc: svc, options: o, began: time.Now(), running: make(map[int]string),
-		counts: make(map[study.TrialState]int), wake: make(chan struct{})}
+	r := &run{
+		svc: svc, options: o, began: time.Now(), running: make(map[int]string),
+		counts: make(map[study.TrialState]int), wake: make(chan struct{}),
+	}
 	var view tuner.Study
 	err := r.patiently(ctx, func() (err error) {
 		view, err = svc.Study(ctx, o.Study)

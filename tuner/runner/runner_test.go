@@ -30,8 +30,10 @@ func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
-		MaxTrials: 12, MaxRetries: 2, Proposer: study.Component{Name: "random"}}
+	spec := study.Spec{
+		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
+		MaxTrials: 12, MaxRetries: 2, Proposer: study.Component{Name: "random"},
+	}
 	if change != nil {
 		change(&spec)
 	}
@@ -208,14 +210,16 @@ func TestInterruptAndResume(t *testing.T) {
 
 func TestFunction(t *testing.T) {
 	svc := newStudy(t, nil)
-	_, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Parallel: 4, Worker: "w",
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Parallel: 4, Worker: "w",
 		Func: func(_ context.Context, trial study.Trial, out io.Writer) error {
 			if trial.Number == 5 {
 				return errors.New("no luck")
 			}
 			_, err := fmt.Fprintf(out, "loss=%d", trial.Number)
 			return err
-		}})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,12 +287,14 @@ func TestLostLease(t *testing.T) {
 	svc := newStudy(t, nil)
 	f := &faulty{Service: svc, lost: &study.LeaseError{Trial: 0, Epoch: 1, Current: 2}}
 	var lost atomic.Int32
-	_, err := runner.Run(t.Context(), f, runner.Options{Study: "s", Worker: "w", Limit: 1, Command: shell("echo step=1 loss=1; sleep 60"),
+	_, err := runner.Run(t.Context(), f, runner.Options{
+		Study: "s", Worker: "w", Limit: 1, Command: shell("echo step=1 loss=1; sleep 60"),
 		OnEvent: func(e runner.Event) {
 			if e.Kind == runner.Lost {
 				lost.Add(1)
 			}
-		}})
+		},
+	})
 	if err != nil || lost.Load() != 1 {
 		t.Fatalf("%v, lost %d", err, lost.Load())
 	}
@@ -299,12 +305,14 @@ func TestLostLease(t *testing.T) {
 func TestUnknownOutcomes(t *testing.T) {
 	svc := newStudy(t, nil)
 	var ran atomic.Int32
-	_, err := runner.Run(t.Context(), &faulty{Service: svc, unsure: true}, runner.Options{Study: "s", Parallel: 3, Worker: "w",
+	_, err := runner.Run(t.Context(), &faulty{Service: svc, unsure: true}, runner.Options{
+		Study: "s", Parallel: 3, Worker: "w",
 		Func: func(_ context.Context, _ study.Trial, out io.Writer) error {
 			ran.Add(1)
 			_, err := io.WriteString(out, "step=1 loss=1\nloss=1\n")
 			return err
-		}})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,10 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) study.Outcome {
 		if r.options.Result != "" {
 			where = "the file of results"
 		}
-		return study.Outcome{State: study.Failed, Reason: study.FailedCrash,
-			Message: message(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing))}
+		return study.Outcome{
+			State: study.Failed, Reason: study.FailedCrash,
+			Message: message(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)),
+		}
 	}
 	return study.Outcome{State: study.Completed, Metrics: metrics}
 }

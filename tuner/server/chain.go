@@ -104,8 +104,10 @@ func (s *Server) logCall(ctx context.Context, method string, request any, spent 
 		return
 	}
 	id, _ := identityOf(ctx)
-	attrs := []slog.Attr{slog.String("method", method), slog.String("caller", id.name), slog.String("peer", hostOf(ctx)),
-		slog.Duration("took", spent), slog.String("code", status.Code(err).String())}
+	attrs := []slog.Attr{
+		slog.String("method", method), slog.String("caller", id.name), slog.String("peer", hostOf(ctx)),
+		slog.Duration("took", spent), slog.String("code", status.Code(err).String()),
+	}
 	if resource := resourceOf(request); resource != "" {
 		attrs = append(attrs, slog.String("resource", resource))
 	}

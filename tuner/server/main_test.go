@@ -91,8 +91,10 @@ func tokenPath(t testing.TB) string { return filepath.Join(t.TempDir(), "tokens.
 const planeText = `{"version":1,"parameters":{"x":{"type":"float","low":-1.0,"high":1.0}}}`
 
 func createRequest(name string) *pb.CreateStudyRequest {
-	return &pb.CreateStudyRequest{StudyId: name, Spec: &pb.StudySpec{Space: planeText,
-		Objectives: []*pb.Objective{{Name: "loss", Direction: pb.Direction_DIRECTION_MINIMIZE}}}}
+	return &pb.CreateStudyRequest{StudyId: name, Spec: &pb.StudySpec{
+		Space:      planeText,
+		Objectives: []*pb.Objective{{Name: "loss", Direction: pb.Direction_DIRECTION_MINIMIZE}},
+	}}
 }
 
 // withStudies is a service with the studies mine and theirs, one trial running

@@ -32,31 +32,43 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_requests_total", Help: "Calls that ended, by method and gRPC code."}, []string{"method", "code"}),
+			Name: "tuner_requests_total", Help: "Calls that ended, by method and gRPC code.",
+		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tuner_request_seconds", Help: "How long calls took, by method.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"method"}),
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_in_flight_requests", Help: "Calls under way, streams included."}),
+			Name: "tuner_in_flight_requests", Help: "Calls under way, streams included.",
+		}),
 		inFlightBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_in_flight_bytes", Help: "Bytes of the requests under way."}),
+			Name: "tuner_in_flight_bytes", Help: "Bytes of the requests under way.",
+		}),
 		watches: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_watches", Help: "Watch streams under way."}),
+			Name: "tuner_watches", Help: "Watch streams under way.",
+		}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_connections", Help: "Open connections."}),
+			Name: "tuner_connections", Help: "Open connections.",
+		}),
 		authFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_auth_failures_total", Help: "Calls refused for who made them, by reason."}, []string{"reason"}),
+			Name: "tuner_auth_failures_total", Help: "Calls refused for who made them, by reason.",
+		}, []string{"reason"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_limited_total", Help: "Calls refused for a limit, by limit."}, []string{"limit"}),
+			Name: "tuner_limited_total", Help: "Calls refused for a limit, by limit.",
+		}, []string{"limit"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tuner_panics_total", Help: "Calls that ended in a panic."}),
+			Name: "tuner_panics_total", Help: "Calls that ended in a panic.",
+		}),
 		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_insecure_remote", Help: "1 if others can reach the server without encryption or authentication."}),
+			Name: "tuner_insecure_remote", Help: "1 if others can reach the server without encryption or authentication.",
+		}),
 		methods: methods,
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
-		m.authFailures, m.limited, m.panics, m.insecure} {
+	for _, c := range []prometheus.Collector{
+		m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
+		m.authFailures, m.limited, m.panics, m.insecure,
+	} {
 		errs = append(errs, r.Register(c))
 	}
 	return m, errors.Join(errs...)
@@ -78,8 +90,10 @@ func (m *metrics) count(method string, code codes.Code) {
 func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
-	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	h := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
 	stop := context.AfterFunc(ctx, func() { h.Close() })
 	defer stop()
 	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {

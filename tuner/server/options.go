@@ -170,8 +170,12 @@ func (l Limits) faults() (faults []error) {
 		name string
 		v    int64
 	}{
-		{"message size", int64(l.MaxRecvBytes)}, {"answer size", int64(l.MaxSendBytes)}, {"header size", int64(l.MaxHeaderBytes)},
-		{"connect timeout", int64(l.ConnectTimeout)}, {"call timeout", int64(l.CallTimeout)}, {"ask timeout", int64(l.AskTimeout)},
+		{"message size", int64(l.MaxRecvBytes)},
+		{"answer size", int64(l.MaxSendBytes)},
+		{"header size", int64(l.MaxHeaderBytes)},
+		{"connect timeout", int64(l.ConnectTimeout)},
+		{"call timeout", int64(l.CallTimeout)},
+		{"ask timeout", int64(l.AskTimeout)},
 		{"ping interval", int64(min(l.MinPingInterval, l.PingInterval, l.PingTimeout))},
 		{"connection age", int64(min(l.MaxIdle, l.MaxAge, l.MaxAgeGrace))},
 	} {

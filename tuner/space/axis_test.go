@@ -11,10 +11,35 @@ import (
 func hardRanges() [][2]float64 {
 	const most, least = math.MaxFloat64, math.SmallestNonzeroFloat64
 	return [][2]float64{
-		{0, 1}, {1e-5, 0.1}, {0.9, 0.999}, {1e-300, 1e300}, {least, 1}, {least, most}, {-most, most}, {0, least}, {1e-320, 1},
-		{least, 2 * least}, {1e-310, 1e-308}, {1e9, 1e9 + 1e-3}, {1, math.Nextafter(1, 2)}, {1, 1 + 1e-14}, {1, 1 + 1e-13}, {-1e-300, 1e300},
-		{-least, 1e300}, {most / 2, most}, {1e-12, 1}, {1e-16, 1}, {0.1234567890123456, 0.9876543210987654}, {9.5, 10.5},
-		{1e15, 1e16}, {1.0000000000001, 3e100}, {1, math.Exp(255.9)}, {1, math.Exp(256.1)}, {1e-200, math.Exp(255) * 1e-200}, {9.99, 10.01}, {9.9999, 10.0001},
+		{0, 1},
+		{1e-5, 0.1},
+		{0.9, 0.999},
+		{1e-300, 1e300},
+		{least, 1},
+		{least, most},
+		{-most, most},
+		{0, least},
+		{1e-320, 1},
+		{least, 2 * least},
+		{1e-310, 1e-308},
+		{1e9, 1e9 + 1e-3},
+		{1, math.Nextafter(1, 2)},
+		{1, 1 + 1e-14},
+		{1, 1 + 1e-13},
+		{-1e-300, 1e300},
+		{-least, 1e300},
+		{most / 2, most},
+		{1e-12, 1},
+		{1e-16, 1},
+		{0.1234567890123456, 0.9876543210987654},
+		{9.5, 10.5},
+		{1e15, 1e16},
+		{1.0000000000001, 3e100},
+		{1, math.Exp(255.9)},
+		{1, math.Exp(256.1)},
+		{1e-200, math.Exp(255) * 1e-200},
+		{9.99, 10.01},
+		{9.9999, 10.0001},
 	}
 }
 
@@ -121,8 +146,30 @@ func TestDecodeIsMonotone(t *testing.T) {
 func hardInts() [][2]int64 {
 	const most, least = math.MaxInt64, math.MinInt64
 	return [][2]int64{
-		{0, 0}, {0, 1}, {16, 512}, {1, 3}, {least, most}, {least, least + 9}, {most - 9, most}, {1, 1 << 62}, {1, most}, {0, 1e15 - 1}, {0, 1e15}, {0, 1e15 + 1},
-		{-1e15, 1e16}, {1e12, 3e12}, {1e12 - 5, 1e12 + 5e10}, {1e12 + 1, 9e18 - 1}, {9e18 - 1, most}, {1, 1e12}, {1, 1e12 + 1}, {999, 1000}, {1000, 1001}, {1000, 1002}, {7, most - 1}, {4e18 - 1, 9e18 + 7},
+		{0, 0},
+		{0, 1},
+		{16, 512},
+		{1, 3},
+		{least, most},
+		{least, least + 9},
+		{most - 9, most},
+		{1, 1 << 62},
+		{1, most},
+		{0, 1e15 - 1},
+		{0, 1e15},
+		{0, 1e15 + 1},
+		{-1e15, 1e16},
+		{1e12, 3e12},
+		{1e12 - 5, 1e12 + 5e10},
+		{1e12 + 1, 9e18 - 1},
+		{9e18 - 1, most},
+		{1, 1e12},
+		{1, 1e12 + 1},
+		{999, 1000},
+		{1000, 1001},
+		{1000, 1002},
+		{7, most - 1},
+		{4e18 - 1, 9e18 + 7},
 	}
 }
 
@@ -236,9 +283,11 @@ func TestStepsAreDecimal(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	benchmark(b, func(s *Space, u []float64, c Config) { _ = s.Encode(c, u) })
 }
+
 func BenchmarkDecode(b *testing.B) {
 	benchmark(b, func(s *Space, u []float64, _ Config) { _, _ = s.Decode(u) })
 }
+
 func BenchmarkSnap(b *testing.B) {
 	benchmark(b, func(s *Space, u []float64, _ Config) { _ = s.Snap(u) })
 }

@@ -89,8 +89,10 @@ func (s *Study) applyEnqueued(e Event, b Enqueued) error {
 	if err := s.checkNext(b.Trial); err != nil {
 		return err
 	}
-	s.put(Trial{Number: b.Trial, State: Queued, Config: b.Config, Origin: OriginEnqueued,
-		Attributes: b.Attributes, Created: e.Time, lastStep: -1})
+	s.put(Trial{
+		Number: b.Trial, State: Queued, Config: b.Config, Origin: OriginEnqueued,
+		Attributes: b.Attributes, Created: e.Time, lastStep: -1,
+	})
 	s.queue = append(s.queue, b.Trial)
 	return nil
 }
@@ -217,8 +219,10 @@ func (s *Study) applyAdded(e Event, b Added) error {
 	if !b.Outcome.State.Terminal() {
 		return fmt.Errorf("an outcome cannot be %s", b.Outcome.State)
 	}
-	s.put(Trial{Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
-		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1})
+	s.put(Trial{
+		Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
+		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1,
+	})
 	return nil
 }
 

@@ -291,8 +291,10 @@ func (m *machine) command() Command {
 	epoch := rapid.IntRange(0, 3).Draw(t, "epoch")
 	switch rapid.IntRange(0, 12).Draw(t, "command") {
 	case 0, 1, 2:
-		return Ask{RequestID: id, Count: rapid.IntRange(0, 3).Draw(t, "count"), New: rapid.Bool().Draw(t, "new"),
-			Worker: rapid.SampledFrom([]string{"", "v", "w"}).Draw(t, "worker")}
+		return Ask{
+			RequestID: id, Count: rapid.IntRange(0, 3).Draw(t, "count"), New: rapid.Bool().Draw(t, "new"),
+			Worker: rapid.SampledFrom([]string{"", "v", "w"}).Draw(t, "worker"),
+		}
 	case 3, 4:
 		return Tell{id, trial, epoch, m.outcome()}
 	case 5:
@@ -377,10 +379,22 @@ func anyEvent(t *rapid.T, sp *space.Space) Event {
 		suggestion = &Suggestion{Config: config(0.5)}
 	}
 	body := rapid.SampledFrom([]Body{
-		Created{Spec{Space: sp}}, Paused{}, Resumed{}, Finished{Reason: FinishedUser}, Enqueued{n, config(0), nil},
-		Started{n, epoch, "w", epoch0, suggestion}, Started{n, epoch, "w", epoch0, suggestion}, Extended{n, epoch, epoch0},
-		Reported{n, epoch, []Report{{Epoch: 1}}}, Expired{n, epoch, rapid.Bool().Draw(t, "requeued")}, Told{n, epoch, outcome},
-		ToldLate{n, epoch, outcome}, Added{n, config(0), nil, outcome, nil}, Attributed{n, Attributes{"a": ""}}, Anchored{}, nil,
+		Created{Spec{Space: sp}},
+		Paused{},
+		Resumed{},
+		Finished{Reason: FinishedUser},
+		Enqueued{n, config(0), nil},
+		Started{n, epoch, "w", epoch0, suggestion},
+		Started{n, epoch, "w", epoch0, suggestion},
+		Extended{n, epoch, epoch0},
+		Reported{n, epoch, []Report{{Epoch: 1}}},
+		Expired{n, epoch, rapid.Bool().Draw(t, "requeued")},
+		Told{n, epoch, outcome},
+		ToldLate{n, epoch, outcome},
+		Added{n, config(0), nil, outcome, nil},
+		Attributed{n, Attributes{"a": ""}},
+		Anchored{},
+		nil,
 	}).Draw(t, "body")
 	return Event{Time: epoch0, Request: Request{ID: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "id")}, Body: body}
 }

@@ -23,7 +23,8 @@ const testSpaceText = `{"version": 1, "parameters": {
 func parseSpace(tb interface {
 	Helper()
 	Fatal(...any)
-}) *space.Space {
+},
+) *space.Space {
 	tb.Helper()
 	sp, _, err := space.Parse([]byte(testSpaceText))
 	if err != nil {

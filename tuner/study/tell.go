@@ -48,8 +48,10 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	case t.State == Queued && o.State == Failed && o.Reason == FailedCancelled:
 		return s.thenFinish(told, now, t, o.Cost), nil
 	case t.State == Queued:
-		return nil, &TrialStateError{t.Number, t.State, "it has not been started",
-			"ask for it first, tell that it was cancelled, or add a finished trial"}
+		return nil, &TrialStateError{
+			t.Number, t.State, "it has not been started",
+			"ask for it first, tell that it was cancelled, or add a finished trial",
+		}
 	case t.Outcome.Equal(o):
 		return nil, nil
 	case t.provisional():

@@ -68,8 +68,10 @@ func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) 
 // DecodeHappening reads what happened.
 func DecodeHappening(m *pb.WatchResponse) (tuner.Happening, error) {
 	var d decoder
-	h := tuner.Happening{Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
-		Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished)}
+	h := tuner.Happening{
+		Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
+		Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished),
+	}
 	if m.GetTrial() != nil {
 		t := d.trial(m.GetTrial())
 		h.Trial = &t

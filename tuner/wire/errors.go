@@ -206,7 +206,8 @@ func violations(err error) []proto.Message {
 	add := func(field, description string) {
 		if len(bad.FieldViolations) < maxViolations {
 			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: cut(field, maxViolationBytes), Description: cut(description, maxViolationBytes)})
+				Field: cut(field, maxViolationBytes), Description: cut(description, maxViolationBytes),
+			})
 		}
 	}
 	var one *study.InvalidError

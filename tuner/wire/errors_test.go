@@ -85,9 +85,11 @@ func TestErrors(t *testing.T) {
 			t.Errorf("the message %q came back as %q", c.err, got)
 		}
 	}
-	for _, code := range []tuner.Code{tuner.Invalid, tuner.NotFound, tuner.AlreadyExists, tuner.Finished, tuner.Paused, tuner.NoneLeft, tuner.TrialState,
+	for _, code := range []tuner.Code{
+		tuner.Invalid, tuner.NotFound, tuner.AlreadyExists, tuner.Finished, tuner.Paused, tuner.NoneLeft, tuner.TrialState,
 		tuner.LeaseLost, tuner.AlreadyTold, tuner.Denied, tuner.Exhausted, tuner.Unavailable, tuner.Unknown, tuner.Cancelled, tuner.Deadline,
-		tuner.Damaged, tuner.Unsupported, tuner.Internal} {
+		tuner.Damaged, tuner.Unsupported, tuner.Internal,
+	} {
 		if !seen[code] {
 			t.Errorf("no error of the code %s was tried", code)
 		}

@@ -213,8 +213,10 @@ func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
 	if err != nil {
 		return "", study.Add{}, err
 	}
-	c = study.Add{RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Reports: d.reports(m.GetReports()),
-		Outcome: d.outcome(m.GetOutcome()), Attributes: orNil(study.Attributes(m.GetAttributes()))}
+	c = study.Add{
+		RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Reports: d.reports(m.GetReports()),
+		Outcome: d.outcome(m.GetOutcome()), Attributes: orNil(study.Attributes(m.GetAttributes())),
+	}
 	return name, c, d.err
 }
 

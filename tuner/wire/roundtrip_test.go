@@ -26,8 +26,10 @@ var (
 	texts = rapid.OneOf(rapid.Just(""), rapid.StringN(0, 20, -1), rapid.SampledFrom([]string{"\x00", "ß", "a/b", "\u202e"}))
 	names = rapid.StringMatching(`[a-z0-9]([a-z0-9._-]{0,10}[a-z0-9])?`)
 	ints  = rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(0, 1<<40))
-	reals = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
-		math.MaxFloat64, math.SmallestNonzeroFloat64}))
+	reals = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
+		math.MaxFloat64, math.SmallestNonzeroFloat64,
+	}))
 	durations = rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.Int64().Draw(t, "ns")) })
 	times     = rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "none") {
@@ -65,22 +67,28 @@ var (
 		if rapid.IntRange(0, 3).Draw(t, "zero") == 0 {
 			return study.Outcome{}
 		}
-		return study.Outcome{State: states.Draw(t, "state"), Reason: study.FailReason(rapid.IntRange(0, int(study.FailedNaN)).Draw(t, "reason")),
-			Message: texts.Draw(t, "message"), Metrics: metrics(t), Cost: reals.Draw(t, "cost"), Attributes: attributes.Draw(t, "attributes")}
+		return study.Outcome{
+			State: states.Draw(t, "state"), Reason: study.FailReason(rapid.IntRange(0, int(study.FailedNaN)).Draw(t, "reason")),
+			Message: texts.Draw(t, "message"), Metrics: metrics(t), Cost: reals.Draw(t, "cost"), Attributes: attributes.Draw(t, "attributes"),
+		}
 	})
 	states = rapid.Custom(func(t *rapid.T) study.TrialState {
 		return study.TrialState(rapid.IntRange(0, int(study.Pruned)).Draw(t, "state"))
 	})
 	suggestions = rapid.Custom(func(t *rapid.T) study.Suggestion {
-		return study.Suggestion{Seed: rapid.Uint64().Draw(t, "seed"), Seen: study.Position(rapid.Uint64().Draw(t, "seen")), Phase: texts.Draw(t, "phase"),
-			Mean: list(t, reals), StdDev: list(t, reals)}
+		return study.Suggestion{
+			Seed: rapid.Uint64().Draw(t, "seed"), Seen: study.Position(rapid.Uint64().Draw(t, "seen")), Phase: texts.Draw(t, "phase"),
+			Mean: list(t, reals), StdDev: list(t, reals),
+		}
 	})
 	trials = rapid.Custom(func(t *rapid.T) study.Trial {
-		r := study.Trial{Number: ints.Draw(t, "number"), State: states.Draw(t, "state"), Config: configs.Draw(t, "config"),
+		r := study.Trial{
+			Number: ints.Draw(t, "number"), State: states.Draw(t, "state"), Config: configs.Draw(t, "config"),
 			Origin: study.Origin(rapid.IntRange(0, int(study.OriginAdded)).Draw(t, "origin")), Epoch: ints.Draw(t, "epoch"),
 			Expiries: rapid.IntRange(0, math.MaxInt32).Draw(t, "expiries"), Worker: texts.Draw(t, "worker"), Deadline: times.Draw(t, "deadline"),
 			Reports: reports(t, true), Outcome: outcomes.Draw(t, "outcome"), ToldEpoch: ints.Draw(t, "told epoch"), Attributes: attributes.Draw(t, "attributes"),
-			Created: times.Draw(t, "created"), Started: times.Draw(t, "started"), Ended: times.Draw(t, "ended")}
+			Created: times.Draw(t, "created"), Started: times.Draw(t, "started"), Ended: times.Draw(t, "ended"),
+		}
 		if r.Origin == study.OriginSuggested {
 			r.Suggestion = suggestions.Draw(t, "suggestion")
 			r.Suggestion.Config = r.Config
@@ -94,9 +102,11 @@ var (
 		return study.Component{Name: texts.Draw(t, "name"), Options: texts.Draw(t, "options")}
 	})
 	specs = rapid.Custom(func(t *rapid.T) study.Spec {
-		s := study.Spec{MaxTrials: ints.Draw(t, "max trials"), Timeout: durations.Draw(t, "timeout"), MaxCost: reals.Draw(t, "max cost"),
+		s := study.Spec{
+			MaxTrials: ints.Draw(t, "max trials"), Timeout: durations.Draw(t, "timeout"), MaxCost: reals.Draw(t, "max cost"),
 			Lease: durations.Draw(t, "lease"), MaxRetries: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "retries"), Seed: rapid.Uint64().Draw(t, "seed"),
-			Proposer: components.Draw(t, "proposer"), Pruner: components.Draw(t, "pruner"), Attributes: attributes.Draw(t, "attributes")}
+			Proposer: components.Draw(t, "proposer"), Pruner: components.Draw(t, "pruner"), Attributes: attributes.Draw(t, "attributes"),
+		}
 		if rapid.Bool().Draw(t, "space") {
 			s.Space = spacetest.Spaces(4).Draw(t, "space")
 		}
@@ -106,11 +116,13 @@ var (
 		return s
 	})
 	studies = rapid.Custom(func(t *rapid.T) tuner.Study {
-		s := tuner.Study{Name: names.Draw(t, "name"), ID: store.StudyID(rapid.Uint64().Draw(t, "id")), Spec: specs.Draw(t, "spec"),
+		s := tuner.Study{
+			Name: names.Draw(t, "name"), ID: store.StudyID(rapid.Uint64().Draw(t, "id")), Spec: specs.Draw(t, "spec"),
 			Status:   study.Status(rapid.IntRange(0, 3).Draw(t, "status")),
 			Finished: study.Finished{Reason: study.FinishReason(rapid.IntRange(0, 6).Draw(t, "reason")), Detail: texts.Draw(t, "detail")},
 			Created:  times.Draw(t, "created"), Position: study.Position(rapid.Uint64().Draw(t, "position")), Cost: reals.Draw(t, "cost"),
-			Attributes: attributes.Draw(t, "attributes")}
+			Attributes: attributes.Draw(t, "attributes"),
+		}
 		for state := study.Queued; state <= study.Pruned; state++ {
 			if n := rapid.IntRange(0, 3).Draw(t, "count"); n > 0 {
 				if s.Counts == nil {
@@ -240,8 +252,10 @@ func TestRoundTrip(t *testing.T) {
 		return study.SetAttributes{RequestID: texts.Draw(t, "id"), Trial: rapid.IntRange(study.OfStudy, 1<<40).Draw(t, "trial"), Attributes: attributes.Draw(t, "attributes")}
 	}, wire.EncodeSetAttributes, wire.DecodeSetAttributes)
 	checkCommand(t, "ask", func(t *rapid.T) study.Ask {
-		return study.Ask{RequestID: texts.Draw(t, "id"), Count: rapid.IntRange(tuner.AutoCount, math.MaxInt32).Draw(t, "count"), Worker: texts.Draw(t, "worker"),
-			Lease: durations.Draw(t, "lease"), New: rapid.Bool().Draw(t, "new")}
+		return study.Ask{
+			RequestID: texts.Draw(t, "id"), Count: rapid.IntRange(tuner.AutoCount, math.MaxInt32).Draw(t, "count"), Worker: texts.Draw(t, "worker"),
+			Lease: durations.Draw(t, "lease"), New: rapid.Bool().Draw(t, "new"),
+		}
 	}, wire.EncodeAsk, wire.DecodeAsk)
 	checkCommand(t, "tell", func(t *rapid.T) study.Tell {
 		return study.Tell{RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Outcome: outcomes.Draw(t, "outcome")}
@@ -256,8 +270,10 @@ func TestRoundTrip(t *testing.T) {
 		return study.Enqueue{RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Attributes: attributes.Draw(t, "attributes")}
 	}, wire.EncodeEnqueue, wire.DecodeEnqueue)
 	checkCommand(t, "add", func(t *rapid.T) study.Add {
-		return study.Add{RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Reports: reports(t, false), Outcome: outcomes.Draw(t, "outcome"),
-			Attributes: attributes.Draw(t, "attributes")}
+		return study.Add{
+			RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Reports: reports(t, false), Outcome: outcomes.Draw(t, "outcome"),
+			Attributes: attributes.Draw(t, "attributes"),
+		}
 	}, wire.EncodeAdd, wire.DecodeAdd)
 	checkCommand(t, "filter", func(t *rapid.T) tuner.Filter {
 		return tuner.Filter{First: rapid.Int().Draw(t, "first"), Limit: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "limit"), States: list(t, states), Worker: texts.Draw(t, "worker")}
@@ -274,8 +290,10 @@ func TestRoundTrip(t *testing.T) {
 	checkAnswer(t, "created", func(t *rapid.T) tuner.Created {
 		c := tuner.Created{Study: studies.Draw(t, "study")}
 		for range rapid.IntRange(0, 2).Draw(t, "warnings") {
-			c.Warnings = append(c.Warnings, space.Warning{Line: rapid.IntRange(0, math.MaxInt32).Draw(t, "line"), Parameter: texts.Draw(t, "parameter"),
-				Message: texts.Draw(t, "message"), Remedy: texts.Draw(t, "remedy")})
+			c.Warnings = append(c.Warnings, space.Warning{
+				Line: rapid.IntRange(0, math.MaxInt32).Draw(t, "line"), Parameter: texts.Draw(t, "parameter"),
+				Message: texts.Draw(t, "message"), Remedy: texts.Draw(t, "remedy"),
+			})
 		}
 		return c
 	}, wire.EncodeCreated, wire.DecodeCreated)
@@ -289,8 +307,10 @@ func TestRoundTrip(t *testing.T) {
 	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeReported)
 	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeBeaten)
 	checkAnswer(t, "happening", func(t *rapid.T) tuner.Happening {
-		h := tuner.Happening{Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),
-			Status: study.Status(rapid.IntRange(0, 3).Draw(t, "status"))}
+		h := tuner.Happening{
+			Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),
+			Status: study.Status(rapid.IntRange(0, 3).Draw(t, "status")),
+		}
 		if rapid.Bool().Draw(t, "of a trial") {
 			trial := trials.Draw(t, "trial")
 			h.Trial = &trial

@@ -83,12 +83,16 @@ func (d *decoder) trial(m *pb.Trial) study.Trial {
 		Ended:      d.time("trial.end_time", m.GetEndTime()),
 	}
 	if g := m.GetSuggestion(); g != nil {
-		t.Suggestion = study.Suggestion{Config: t.Config, Seed: g.GetSeed(), Seen: study.Position(g.GetSeen()),
-			Phase: g.GetPhase(), Mean: g.GetMean(), StdDev: g.GetStdDev()}
+		t.Suggestion = study.Suggestion{
+			Config: t.Config, Seed: g.GetSeed(), Seen: study.Position(g.GetSeen()),
+			Phase: g.GetPhase(), Mean: g.GetMean(), StdDev: g.GetStdDev(),
+		}
 	}
 	for _, l := range m.GetLateResults() {
-		t.Late = append(t.Late, study.LateResult{Epoch: number[int](d, "late_results.epoch", l.GetEpoch()),
-			Time: d.time("late_results.time", l.GetTime()), Outcome: d.outcome(l.GetOutcome())})
+		t.Late = append(t.Late, study.LateResult{
+			Epoch: number[int](d, "late_results.epoch", l.GetEpoch()),
+			Time:  d.time("late_results.time", l.GetTime()), Outcome: d.outcome(l.GetOutcome()),
+		})
 	}
 	return t
 }

@@ -154,7 +154,8 @@ func history(t *testing.T, s tuner.Service) (h struct {
 	Study  tuner.Study
 	Trials []study.Trial
 	Events []tuner.Happening
-}) {
+},
+) {
 	t.Helper()
 	var err error
 	if h.Study, err = s.Study(t.Context(), "s"); err != nil {

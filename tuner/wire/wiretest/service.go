@@ -92,8 +92,10 @@ func (e *entry) do(c study.Command) (study.Reply, error) {
 
 func (e *entry) describe(name string) tuner.Study {
 	status, how := e.study.Status()
-	d := tuner.Study{Name: name, ID: e.id, Spec: e.study.Spec(), Status: status, Finished: how, Created: e.study.Created(),
-		Position: e.study.Position(), Trials: e.study.Trials(), Cost: e.study.Cost(), Attributes: e.study.Attributes()}
+	d := tuner.Study{
+		Name: name, ID: e.id, Spec: e.study.Spec(), Status: status, Finished: how, Created: e.study.Created(),
+		Position: e.study.Position(), Trials: e.study.Trials(), Cost: e.study.Cost(), Attributes: e.study.Attributes(),
+	}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := e.study.Count(state); n > 0 {
 			if d.Counts == nil {

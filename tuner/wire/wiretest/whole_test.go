@@ -73,8 +73,10 @@ func askAndTell(ctx context.Context, s tuner.Service, worker string) (numbers []
 		trial := asked.Trials[0]
 		x, _ := trial.Config.Get("lr")
 		loss, _ := x.AsFloat()
-		if _, err := s.Tell(ctx, "s", study.Tell{Trial: trial.Number, Epoch: trial.Epoch,
-			Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{loss}}}}}); err != nil {
+		if _, err := s.Tell(ctx, "s", study.Tell{
+			Trial: trial.Number, Epoch: trial.Epoch,
+			Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{loss}}}},
+		}); err != nil {
 			return numbers, asks, tells, err
 		}
 		numbers = append(numbers, trial.Number)

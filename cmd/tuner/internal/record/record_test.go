@@ -52,10 +52,14 @@ func drawTrial(t *rapid.T, spec study.Spec) study.Trial {
 		acc.StdErr = 0
 	}
 	text := rapid.SampledFrom([]string{"", "fine", "=cmd()", "'", "+1", "a\tb", "two\nlines", "größe, \"x\""})
-	trial := study.Trial{Config: config, Attributes: study.Attributes{"note": text.Draw(t, "note"), "=k": "1"},
+	trial := study.Trial{
+		Config: config, Attributes: study.Attributes{"note": text.Draw(t, "note"), "=k": "1"},
 		Reports: []study.Report{{Step: 3, Values: []study.NamedValue{{Name: "loss", Value: value.Draw(t, "report")}}}},
-		Outcome: study.Outcome{State: study.Completed, Message: text.Draw(t, "message"), Cost: rapid.Float64Range(0, 9).Draw(t, "cost"),
-			Metrics: []study.Metric{loss, acc, {Name: "extra", Values: []float64{1, 2}}}}}
+		Outcome: study.Outcome{
+			State: study.Completed, Message: text.Draw(t, "message"), Cost: rapid.Float64Range(0, 9).Draw(t, "cost"),
+			Metrics: []study.Metric{loss, acc, {Name: "extra", Values: []float64{1, 2}}},
+		},
+	}
 	trial.State = trial.Outcome.State
 	return trial
 }
@@ -157,8 +161,10 @@ func csvOf(t *rapid.T, r record.Trial, spec study.Spec) []byte {
 
 // FuzzRead looks for files that could hurt.
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"config.lr,value.loss\n0.1,1\n", `{"trial":0,"state":"completed","config":{"lr":0.1},"values":{"loss":[1,"nan"]}}`,
-		`[{"number":0,"params":{"lr":0.1},"state":"COMPLETE","value":NaN}]`, `{"space":{},"trials":[{"params":{}}]}`, "\ufeffstate\n", "[", `{"params":[]}`} {
+	for _, s := range []string{
+		"config.lr,value.loss\n0.1,1\n", `{"trial":0,"state":"completed","config":{"lr":0.1},"values":{"loss":[1,"nan"]}}`,
+		`[{"number":0,"params":{"lr":0.1},"state":"COMPLETE","value":NaN}]`, `{"space":{},"trials":[{"params":{}}]}`, "\ufeffstate\n", "[", `{"params":[]}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
