@@ -159,12 +159,12 @@ func (p *batched) Observe(arm int, y ...float64) error {
 }
 
 func (p *batched) take(arm int, y float64) error {
-	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
 	if p.open[arm] == 0 {
 		if err := p.Pull(arm); err != nil {
 			return err
 		}
 	}
+	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
 	p.settle(arm)
 	p.held = append(p.held, reward{arm, y})
 	if p.full() && p.owing == 0 {

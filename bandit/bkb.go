@@ -94,12 +94,12 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		p.learnNorm(p.stateNow(), p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], v)
-		before := p.Steps()
+		mean, variance, before := p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], p.stateNow()
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err
 		}
-		p.count(arm, p.Steps()-before)
+		p.learnNorm(before, mean, variance, v)
+		p.count(arm, p.Steps()+1-before.Step)
 		p.refresh()
 	}
 	return nil

@@ -82,7 +82,7 @@ func (p *GPUCB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		p.learnNorm(p.stateNow(), p.post.mean[arm], p.post.variance[arm], v)
+		mean, variance, before := p.post.mean[arm], p.post.variance[arm], p.stateNow()
 		if p.post.find(arm) < 0 {
 			if err := p.Pull(arm); err != nil {
 				return err
@@ -91,6 +91,7 @@ func (p *GPUCB) Observe(arm int, y ...float64) error {
 		if err := p.post.resolve(arm, v); err != nil {
 			return err
 		}
+		p.learnNorm(before, mean, variance, v)
 	}
 	return nil
 }

@@ -98,7 +98,6 @@ func (w *world) play(t testing.TB, p bandit.Policy, steps int) (arms []int, regr
 	return arms, regret
 }
 
-
 func matern(l float64) kernel.Kernel { return must(kernel.NewMatern52(l)) }
 
 func basic(k kernel.Kernel, noise float64) bandit.Config {

@@ -1,0 +1,358 @@
+package bandit
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/sobol"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// ContinuousConfig are the settings of a bandit on a box.
+type ContinuousConfig struct {
+	BKBConfig
+	// Lo and Hi are the corners of the box, Lo < Hi.
+	Lo, Hi []float64
+	// Exact takes the exact posterior, and GP-UCB: O(t²) a reward, good for t
+	// up to a few hundred. Sparsity is not looked at then.
+	Exact bool
+	// Candidates is the number of Sobol' points among which the maximum of the
+	// UCB is looked for; 0 stands for 1024. Powers of 2 are even.
+	Candidates int
+	// Local is the number of candidates near the 5 best inputs so far; 0 stands
+	// for 256, −1 for none.
+	Local int
+	// Refine is the number of best candidates from which the UCB is climbed by
+	// its gradient; 0 stands for 4, −1 for none. With a kernel that has no
+	// gradient there is none.
+	Refine int
+}
+
+// Validate reports all faults at once.
+func (c ContinuousConfig) Validate() error {
+	errs := []error{c.BKBConfig.Validate()}
+	if len(c.Lo) == 0 || len(c.Lo) != len(c.Hi) {
+		errs = append(errs, &ShapeError{What: "Hi", Got: len(c.Hi), Want: max(len(c.Lo), 1)})
+		return errors.Join(errs...)
+	}
+	for i, lo := range c.Lo {
+		if !(lo < c.Hi[i]) || !finite(c.Hi[i]-lo) {
+			errs = append(errs, &ValueError{What: "Lo", Index: i, Value: lo, Want: "< Hi, both finite"})
+		}
+	}
+	if c.Candidates < 0 || c.Candidates > math.MaxInt32 {
+		errs = append(errs, &ValueError{What: "Candidates", Index: -1, Value: float64(c.Candidates), Want: "≥ 0"})
+	}
+	return errors.Join(errs...)
+}
+
+// Suggestion is a decision for an input that is no numbered arm: Arm is −1.
+type Suggestion struct {
+	X []float64
+	Decision
+}
+
+// Continuous is BKB, or exact GP-UCB, on a box: the UCB is maximised over
+// Sobol' points and points near the best inputs, then climbed by its gradient
+// in the span of the inducing points. The guarantees of thesis Theorem 21 want
+// the true maximum (thesis §7.1.4, infinite arm sets), which nobody can
+// promise. Randomness is keyed by seed and step as elsewhere.
+//
+// Next costs O((Candidates + Local)(m² + md)), and with Exact O(t²) in place
+// of m².
+type Continuous struct {
+	base
+	cfg   ContinuousConfig
+	model surface
+}
+
+// surface is a posterior that can be asked anywhere.
+type surface interface {
+	Predict(x kernel.Rows) (mean, variance []float64, err error)
+	PredictSlope(x kernel.Rows, i int) (gp.Slope, error)
+	observe(x kernel.Rows, y []float64) error
+	pull(x kernel.Rows) error
+	cancel(x kernel.Rows) error
+	points() kernel.Rows
+	inducing() int
+	steps() int
+	pending() int
+	dimension() float64
+	information() float64
+	fault() error
+}
+
+// NewContinuous returns the bandit. Errors: those of
+// [ContinuousConfig.Validate], and those of the kernel as in [NewGPUCB].
+func NewContinuous(cfg ContinuousConfig) (*Continuous, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	p := &Continuous{cfg: cfg}
+	var err error
+	if p.base, err = newBase(cfg.Config, p.sobol(256, 0)); err != nil {
+		return nil, err
+	}
+	if cfg.Exact {
+		p.model, err = newExactSurface(cfg.Config)
+	} else {
+		p.model, err = newSparseSurface(cfg.BKBConfig, p.base)
+	}
+	return p, err
+}
+
+func (c ContinuousConfig) withDefaults() ContinuousConfig {
+	c.Config, c.Sparsity = c.Config.withDefaults(), c.Sparsity.withDefaults()
+	c.Lo, c.Hi = slices.Clone(c.Lo), slices.Clone(c.Hi)
+	for _, d := range []struct {
+		v     *int
+		value int
+	}{{&c.Candidates, 1024}, {&c.Local, 256}, {&c.Refine, 4}} {
+		if *d.v == 0 {
+			*d.v = d.value
+		}
+		*d.v = max(*d.v, 0)
+	}
+	return c
+}
+
+// sobol returns points of the box, by their step.
+func (p *Continuous) sobol(n, step int) *kernel.Points[float64] {
+	d := len(p.cfg.Lo)
+	x := kernel.NewPoints[float64](n, d, nil)
+	seq := sobol.New(d, stream.Derive(p.cfg.Seed, "bandit candidates", uint64(step)))
+	for i := range n {
+		row := x.Row(i)
+		seq.At(uint32(i), row)
+		for c, u := range row {
+			row[c] = p.cfg.Lo[c] + u*(p.cfg.Hi[c]-p.cfg.Lo[c])
+		}
+	}
+	return x
+}
+
+// Steps returns the number of pulls so far, pending ones included.
+func (p *Continuous) Steps() int { return p.model.steps() }
+
+// Pending returns the number of pulls without reward.
+func (p *Continuous) Pending() int { return p.model.pending() }
+
+// Next returns the suggestion for the next step. It changes nothing.
+func (p *Continuous) Next() (Suggestion, error) {
+	if err := p.model.fault(); err != nil {
+		return Suggestion{}, err
+	}
+	s := p.stateNow()
+	b := p.cfg.Beta.Beta(s)
+	if s.Step == 1 {
+		return p.suggest(s, b, p.sobol(1, 0).Row(0))
+	}
+	x, err := p.candidates(s.Step)
+	if err != nil {
+		return Suggestion{}, err
+	}
+	mean, variance, err := p.model.Predict(x)
+	if err != nil {
+		return Suggestion{}, err
+	}
+	ucb := make([]float64, len(mean))
+	for i, m := range mean {
+		ucb[i] = m + b*math.Sqrt(variance[i])
+	}
+	return p.suggest(s, b, p.climb(x, ucb, b))
+}
+
+// Best returns the input with the largest posterior mean among those observed
+// or pending. Its Gap is 2·Beta·σ̃. Errors: [*EmptyError] before the first.
+func (p *Continuous) Best() (Suggestion, error) {
+	x := p.model.points()
+	if x == nil {
+		return Suggestion{}, &EmptyError{What: "pull yet"}
+	}
+	mean, _, err := p.model.Predict(x)
+	if err != nil {
+		return Suggestion{}, err
+	}
+	s := p.stateNow()
+	row := x.(interface{ Row(int) []float64 }).Row(argmax(mean))
+	return p.suggest(s, p.cfg.Beta.Beta(s), slices.Clone(row))
+}
+
+func (p *Continuous) stateNow() State {
+	return p.state(p.Steps(), p.model.dimension(), p.model.information(), p.cfg.Exact)
+}
+
+func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error) {
+	mean, variance, err := p.model.Predict(kernel.NewPoints(1, len(x), x))
+	if err != nil {
+		return Suggestion{}, err
+	}
+	return Suggestion{X: x, Decision: p.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], 0)}, nil
+}
+
+// localScales are the sizes of steps away from a good input, in units of the
+// box.
+var localScales = [3]float64{0.01, 0.05, 0.2}
+
+// candidates returns the Sobol' points of a step, and points near the inputs
+// with the largest means: some coordinates are moved.
+func (p *Continuous) candidates(step int) (*kernel.Points[float64], error) {
+	x, known := p.sobol(p.cfg.Candidates, step), p.model.points()
+	if p.cfg.Local == 0 || known == nil {
+		return x, nil
+	}
+	mean, _, err := p.model.Predict(known)
+	if err != nil {
+		return nil, err
+	}
+	top := largest(mean, 5)
+	rows, d := known.(interface{ Row(int) []float64 }), len(p.cfg.Lo)
+	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit local", uint64(step)))
+	out := kernel.NewPoints(x.Len()+p.cfg.Local, d, append(x.Data(), make([]float64, p.cfg.Local*d)...))
+	for i := range p.cfg.Local {
+		row := out.Row(x.Len() + i)
+		copy(row, rows.Row(top[i%len(top)]))
+		scale, must := localScales[i/len(top)%3], rng.IntN(d)
+		for c := range row {
+			if c == must || rng.Float64() < 0.3 {
+				width := p.cfg.Hi[c] - p.cfg.Lo[c]
+				row[c] = min(max(row[c]+scale*width*rng.NormFloat64(), p.cfg.Lo[c]), p.cfg.Hi[c])
+			}
+		}
+	}
+	return out, nil
+}
+
+// largest returns the indices of the n largest numbers, largest first.
+func largest(v []float64, n int) []int {
+	idx := make([]int, len(v))
+	for i := range idx {
+		idx[i] = i
+	}
+	slices.SortStableFunc(idx, func(i, j int) int {
+		switch {
+		case v[i] > v[j]:
+			return -1
+		case v[i] < v[j]:
+			return 1
+		}
+		return 0
+	})
+	return idx[:min(n, len(idx))]
+}
+
+// climb returns the best input that is reached from the best candidates.
+func (p *Continuous) climb(x *kernel.Points[float64], ucb []float64, b float64) []float64 {
+	first := argmax(ucb)
+	best, value := slices.Clone(x.Row(first)), ucb[first]
+	for _, i := range largest(ucb, p.cfg.Refine) {
+		if y, v := p.ascend(x.Row(i), ucb[i], b); v > value {
+			best, value = y, v
+		}
+	}
+	return best
+}
+
+// ascend follows the gradient of the UCB within the box, in units of the box,
+// with steps that grow while they help and shrink while they do not.
+func (p *Continuous) ascend(from []float64, value, b float64) ([]float64, float64) {
+	d := len(from)
+	x, next := slices.Clone(from), make([]float64, d)
+	for size, fails := 0.05, 0; fails < 12; {
+		s, err := p.model.PredictSlope(kernel.NewPoints(1, d, x), 0)
+		if err != nil {
+			return x, value
+		}
+		g, norm := p.direction(s, b)
+		if norm == 0 {
+			return x, value
+		}
+		for ; fails < 12; fails++ {
+			for c := range next {
+				w := p.cfg.Hi[c] - p.cfg.Lo[c]
+				next[c] = min(max(x[c]+size*w*g[c]/norm, p.cfg.Lo[c]), p.cfg.Hi[c])
+			}
+			mean, variance, err := p.model.Predict(kernel.NewPoints(1, d, next))
+			if err != nil {
+				return x, value
+			}
+			if v := mean[0] + b*math.Sqrt(variance[0]); v > value {
+				x, next, value = next, x, v
+				size = min(2*size, 0.2)
+				break
+			}
+			size /= 3
+		}
+	}
+	return x, value
+}
+
+// direction returns the gradient of the UCB in units of the box.
+func (p *Continuous) direction(s gp.Slope, b float64) (g []float64, norm float64) {
+	g = make([]float64, len(p.cfg.Lo))
+	for c := range g {
+		g[c] = (s.MeanGradient[c] + b*s.SDGradient[c]) * (p.cfg.Hi[c] - p.cfg.Lo[c])
+		norm += g[c] * g[c]
+	}
+	return g, math.Sqrt(norm)
+}
+
+// row verifies an input and copies it.
+func (p *Continuous) row(x []float64) (kernel.Rows, error) {
+	if len(x) != len(p.cfg.Lo) {
+		return nil, &ShapeError{What: "x", Got: len(x), Want: len(p.cfg.Lo)}
+	}
+	for c, v := range x {
+		if !(v >= p.cfg.Lo[c] && v <= p.cfg.Hi[c]) {
+			return nil, &ValueError{What: "x", Index: c, Value: v, Want: "within Lo and Hi"}
+		}
+	}
+	return kernel.NewPoints(1, len(x), slices.Clone(x)), nil
+}
+
+// Pull takes note that x is being pulled whose reward will come later. Errors:
+// [*ShapeError], [*ValueError].
+func (p *Continuous) Pull(x []float64) error {
+	row, err := p.row(x)
+	if err != nil {
+		return err
+	}
+	return p.model.pull(row)
+}
+
+// Observe takes rewards of x; each resolves a pending pull of x, if there is
+// one. Errors: as Pull, and [*EmptyError].
+func (p *Continuous) Observe(x []float64, y ...float64) error {
+	row, err := p.row(x)
+	if err != nil {
+		return err
+	}
+	if err := checkRewards(y); err != nil {
+		return err
+	}
+	for _, v := range y {
+		mean, variance, err := p.model.Predict(row)
+		if err != nil {
+			return err
+		}
+		before := p.stateNow()
+		if err := p.model.observe(row, []float64{v}); err != nil {
+			return err
+		}
+		p.learnNorm(before, mean[0], variance[0], v)
+	}
+	return nil
+}
+
+// Cancel takes back a pending pull of x. Errors: as Pull, and [ErrNotPending].
+func (p *Continuous) Cancel(x []float64) error {
+	row, err := p.row(x)
+	if err != nil {
+		return err
+	}
+	return p.model.cancel(row)
+}
