@@ -9,7 +9,7 @@
 // tiles:
 //
 //	Gemm, Syrk   C_ij += A_il·B_lj, 120×256 of A in L2, 256×8 of B in L1
-//	SolveLower   halves until 192 are left; then panels of 8 right-hand sides,
+//	SolveLower   halves until 320 are left; then panels of 8 right-hand sides,
 //	             6 rows at a time, solved in registers
 //	Cholesky     halves until 32 are left, which one kernel factors
 //	Pivoted      32 columns at a time, then one Syrk for the rest

@@ -71,7 +71,7 @@ type solver[T Float] struct {
 }
 
 // direct is the order of the largest triangle that is not split.
-const direct = 192
+const direct = 320
 
 // solve splits the triangle in two:
 //

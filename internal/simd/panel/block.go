@@ -38,9 +38,9 @@ func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
 	return b
 }
 
-// subchunk is how many tiles of K are finished before the next: about 9 KiB,
+// subchunk is how many tiles of K are finished before the next: 24 KiB,
 // so that the function and the product find them in L1.
-const subchunk = 24
+const subchunk = 64
 
 // Evaluate sets the block to rows i0 ≤ i < i1 of x, of which there are at most
 // max. If v is not nil it also sets t = K·v, row-major rows×n, at the cost of

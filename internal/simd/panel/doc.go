@@ -7,7 +7,7 @@
 //
 //	            columns, chunk by chunk (128 KiB, in L2)
 //	          ┌─────────┬─────────┬────
-//	6 rows    │ 24 tiles│→        │        each piece, 9 KiB in L1:
+//	6 rows    │ 64 tiles│→        │        each piece, 24 KiB in L1:
 //	          ├─────────┼─────────┼────      statistic → function → t += piece·v
 //	6 rows    │         │         │
 //	          └─────────┴─────────┴────    then, with K in L2: w += Kᵀg(t)
@@ -18,7 +18,7 @@
 // # Precision
 //
 // Inputs are float32 or float64, vectors float64. The panels are of type T. With
-// T = float64 everything is. With T = float32 a tile and the sums over 24 tiles
+// T = float64 everything is. With T = float32 a tile and the sums over 64 tiles
 // of columns, in 8 lanes, or over the rows of one block are float32; all longer
 // sums are float64. The error of a product relative to |K||v| is then about
 // 1e-7, whatever n and M. Inputs of distances are centred on the mean of the

@@ -1,0 +1,5 @@
+//go:build !race
+
+package blocked
+
+const raceEnabled = false
