@@ -106,6 +106,15 @@ func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact}
 }
 
+// guessing returns the state before a reward where F is guessed, by which
+// learnNorm judges it afterwards.
+func (b *base) guessing(now func() State) State {
+	if _, ok := guesses(b.cfg.Beta); ok {
+		return now()
+	}
+	return State{}
+}
+
 // learnNorm doubles F until a reward does not contradict it.
 func (b *base) learnNorm(s State, mean, variance, y float64) {
 	t, ok := guesses(b.cfg.Beta)

@@ -94,12 +94,13 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance, before := p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], p.stateNow()
+		mean, variance, before := p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], p.guessing(p.stateNow)
+		steps := p.Steps()
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err
 		}
 		p.learnNorm(before, mean, variance, v)
-		p.count(arm, p.Steps()+1-before.Step)
+		p.count(arm, p.Steps()-steps)
 		p.refresh()
 	}
 	return nil

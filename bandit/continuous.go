@@ -339,7 +339,7 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 		if err != nil {
 			return err
 		}
-		before := p.stateNow()
+		before := p.guessing(p.stateNow)
 		if err := p.model.observe(row, []float64{v}); err != nil {
 			return err
 		}

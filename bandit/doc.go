@@ -1,4 +1,105 @@
-// Package bandit decides what to pull: kernel bandits with posteriors that stay
-// affordable. It has exact GP-UCB, BKB, BBKB, mini-GP-Opt, Thompson sampling,
-// and comparators that starve.
+// Package bandit decides what to pull: kernel bandits whose posteriors stay
+// affordable. It has GP-UCB, BKB, BBKB, mini-GP-Opt and Thompson sampling, on
+// finite arms and on boxes, and comparators that starve.
+//
+// Package gp has the posteriors, package sketch the samplers; here is when to
+// use which. Nothing here knows of trials, files or clocks.
+//
+// # The problem and the rule
+//
+// At step t an arm x_t is pulled and y_t = f(x_t) + noise is observed, noise of
+// variance λ = ξ², f of norm ‖f‖ ≤ F in the space of the kernel k. All policies
+// but Thompson sampling pull the arm with the largest upper confidence bound
+//
+//	UCB(x) = μ̃(x) + b·σ̃(x),   LCB(x) = μ̃(x) − b·σ̃(x),
+//
+// and want the regret R_T = Σ_t f(x*) − f(x_t) small (thesis (6.1), (6.5)).
+// Variances are those of the process, in the squared units of y (thesis (6.4));
+// σ̃²/λ is the leverage score that the thesis writes σ² from (7.1) on, and
+// b = β̃_t/√λ.
+//
+//	symbol  meaning                                       where
+//	ξ², λ   noise variance                                Config.NoiseVariance
+//	b       Practical √(0.15·d·log(2t + 1)), or Theory    Config.Beta
+//	q̄       inducing points per unit of score, 4          Sparsity.Oversampling
+//	C       Σ σ̃²/λ between draws, 1                       Sparsity.Threshold
+//	C̃       shrinking of variances within a batch, 2      Config.Ratio
+//	m       inducing points                               Decision.InducingPoints
+//	d_eff   Σ_s σ̃²_t(x_s)/λ, effective dimension          Decision.EffectiveDimension
+//	G_t     Σ_s log(1 + σ̃²_{s−1}(x_s)/λ)                  Decision.InformationGain
+//
+// # The policies
+//
+//	NewGPUCB       exact, O(tA) a step; the oracle, and best up to t ≈ 300
+//	NewBKB         rank-one update O(Am + m²) a step; every Σ σ̃²/λ > C the
+//	               inducing points are drawn anew, O((A + u)m²)
+//	  FromScratch  … after every reward: Algorithm 5 as it is printed
+//	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃; within, the mean is
+//	               frozen and the arm found lazily, O(m²) for each of few arms
+//	NewMiniGPOpt   the same arm ⌊(C̃ − 1)λ/σ²⌋ times; few inputs, exact
+//	NewThompson    the best arm of a draw from BKB's posterior
+//	NewContinuous  BKB or exact GP-UCB on a box: candidates, then ascent
+//	NewSubset, NewFeatures with random features: σ̃ starves; see for yourself
+//	NewFeatures with NewQuadrature: for d ≤ 3 and the Gaussian kernel
+//
+// [kernel.NewLinear] makes any of them a linear bandit, kernel.List with
+// kernel.Pairwise one on strings, graphs or configurations.
+//
+//	     ┌────────────── Decision ──────────────┐
+//	Next │                                      ▼
+//	  posterior ◄── Observe(arm, y) ◄──── the world ────► Pull(arm): σ̃ shrinks
+//	     ▲                                                Cancel(arm): as before
+//	     └── inducing points ~ min(1, q̄ n_i σ̃²(x_i)/λ), keyed by (seed, step)
+//
+// # Feedback that is late, or comes in batches
+//
+// Pull says that an arm is being pulled: variances shrink as if it had been
+// observed, means and inducing points stay. By the lemma behind BBKB, pulls x_s
+// shrink no variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch
+// pulls may go without feedback. BKB puts no end to a batch, and its mean hears
+// of every reward at once, which makes better use of rewards that trickle in;
+// BBKB answers ErrBatchFull, and is the fastest.
+//
+// # Sources, and where we depart from them
+//
+// L. Carratino, Scaling kernel methods (thesis), chapters 6 and 7 (Calandriello,
+// Carratino, Lazaric, Valko, Rosasco: Gaussian process optimization with
+// adaptive sketching, COLT 2019; and ICML 2020 and 2022 for BBKB and mini-META).
+// bandit_paper_test.go restates the claims.
+//
+//   - Algorithm 5 never observes y_{t+1}; p̃ is to be capped at 1; and the draw
+//     may be empty, where package sketch draws one.
+//   - It draws with the variances from before the last reward. Here they are
+//     those from after it, with the counts n_i: Σ n_iσ̃²/λ is then d_eff.
+//   - Theorem 21: the root ends before F; log(κ²t) is to be 1 + log(κ²t/λ + 1).
+//     Theory takes G_t instead, which is the log-determinant itself when
+//     variances are exact, and at least 1/α of it else.
+//   - (7.5) has the logarithm of the determinant twice what the source of
+//     Proposition 19 has; Theory takes the source's.
+//   - What has drawn the same inducing points again is left alone: nothing but
+//     the sum Σ σ̃²/λ begins anew (not with FromScratch).
+//
+// # Invariants
+//
+//   - A policy follows, to the bit, from its configuration, the seed included,
+//     and its sequence of calls; Next and Best change nothing. Ties go to the
+//     lowest arm. Numbers of workers change no bit.
+//   - A refused call changes nothing, and says which argument and where.
+//   - With all inputs as inducing points BKB is GP-UCB; with C̃ = 1 BBKB is BKB
+//     from scratch, to the bit; lazily BBKB finds what a full search finds.
+//   - Equal inputs are one point with a count; arms must differ (Deduplicate).
+//   - Constant rewards are rewards like others.
+//
+// # Costs
+//
+// A arms, u different inputs pulled, m inducing points, t steps.
+//
+//	GPUCB       step O(tA); memory tA
+//	BKB         step O(Am + m²), O(Am² + um²) at some d_eff·log t of the steps;
+//	            memory (A + u)m
+//	BBKB        O(m² + log A) for each refreshed arm, O((A + u)m²) a batch
+//	MiniGPOpt   O(u³ + Au²) a batch
+//	Thompson    BKB, and O(qm² + q³) for q candidates
+//
+// Where pulls were learnt of inputs that are no arms, BKB's d_eff costs O(um²).
 package bandit

@@ -82,7 +82,7 @@ func (p *GPUCB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance, before := p.post.mean[arm], p.post.variance[arm], p.stateNow()
+		mean, variance, before := p.post.mean[arm], p.post.variance[arm], p.guessing(p.stateNow)
 		if p.post.find(arm) < 0 {
 			if err := p.Pull(arm); err != nil {
 				return err

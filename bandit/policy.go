@@ -70,9 +70,6 @@ type Decision struct {
 	MaxBatch int
 }
 
-// Regret bounds the regret of a pull of the arm by 2·Beta·σ̃.
-func (d Decision) Regret() float64 { return d.Gap }
-
 // LCB returns the lower confidence bound.
 func (d Decision) LCB() float64 { return d.UCB - 2*d.Beta*d.StdDev }
 

@@ -1,0 +1,256 @@
+package bandit_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// Any sequence of events leaves every policy consistent: counts add up, means
+// and variances are finite and those of the posterior from scratch.
+func TestAnyEvents(t *testing.T) {
+	arms := uniform(60, 40, 2)
+	rapid.Check(t, func(rt *rapid.T) {
+		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "mini", "Thompson", "QFF"}).Draw(rt, "policy")
+		p := policies(t, arms)[name]
+		open, steps := map[int]int{}, 0
+		for range rapid.IntRange(1, 40).Draw(rt, "events") {
+			arm := rapid.IntRange(0, 39).Draw(rt, "arm")
+			if d, err := p.Next(); err == nil && rapid.Bool().Draw(rt, "chosen") {
+				arm = d.Arm
+			} else if err != nil && !errors.Is(err, bandit.ErrBatchFull) {
+				rt.Fatal(err)
+			}
+			switch rapid.IntRange(0, 3).Draw(rt, "event") {
+			case 0:
+				if err := p.Pull(arm); err != nil {
+					rt.Fatal(err)
+				}
+				open[arm]++
+				steps++
+			case 1:
+				if err := p.Cancel(arm); (err == nil) != (open[arm] > 0) {
+					rt.Fatalf("cancel with %d open: %v", open[arm], err)
+				}
+				if open[arm] > 0 {
+					open[arm]--
+					steps--
+				}
+			default:
+				if err := p.Observe(arm, 0.1*float64(arm)); err != nil {
+					rt.Fatal(err)
+				}
+				if open[arm] > 0 {
+					open[arm]--
+				} else {
+					steps++
+				}
+			}
+			pending := 0
+			for _, n := range open {
+				pending += n
+			}
+			if p.Pending() != pending || p.Steps() != steps {
+				rt.Fatalf("%s: %d pending of %d, want %d of %d", name, p.Pending(), p.Steps(), pending, steps)
+			}
+		}
+		d, err := p.Best()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, v := range []float64{d.UCB, d.Gap, d.EffectiveDimension, d.InformationGain, float64(d.MaxBatch)} {
+			if !(v >= -10 && v < 1e6) {
+				rt.Fatalf("%s: %+v", name, d)
+			}
+		}
+		checkAgainstScratch(rt, p, arms)
+	})
+}
+
+// checkAgainstScratch compares the arms' numbers with predictions afresh.
+func checkAgainstScratch(rt *rapid.T, p bandit.Policy, arms kernel.Rows) {
+	b, ok := p.(*bandit.BKB)
+	if !ok {
+		return
+	}
+	mean, variance, err := b.Posterior().Predict(arms)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for i := range mean {
+		if math.Abs(mean[i]-b.Means()[i]) > 1e-7 || math.Abs(variance[i]-b.Variances()[i]) > 1e-7 {
+			rt.Fatalf("arm %d: %v ± %v, afresh %v ± %v", i, b.Means()[i], b.Variances()[i], mean[i], variance[i])
+		}
+	}
+}
+
+// A pull taken back within a batch was never made.
+func TestCancelWithinBatch(t *testing.T) {
+	w := newWorld(61, 200, 2, 0.1)
+	c := bkbConfig(basic(matern(0.3), 0.05))
+	p, q := must(bandit.NewBBKB(c, w.arms)), must(bandit.NewBBKB(c, w.arms))
+	w.play(t, p, 60)
+	w.play(t, q, 60)
+	if p.Flush() != nil || q.Flush() != nil {
+		t.Fatal("not flushed")
+	}
+	for i := range 5 {
+		d, e := must(p.Next()), must(q.Next())
+		if d.Arm != e.Arm || math.Abs(d.UCB-e.UCB) > 1e-9 {
+			t.Fatalf("pull %d: %+v\n%+v", i, d, e)
+		}
+		if p.Pull(7) != nil || p.Pull(d.Arm) != nil || p.Cancel(7) != nil || q.Pull(d.Arm) != nil {
+			t.Fatal("refused")
+		}
+		n, used := p.Batch()
+		if m, other := q.Batch(); n != m || math.Abs(used-other) > 1e-9 {
+			t.Fatalf("batches of %d (%v) and %d (%v)", n, used, m, other)
+		}
+	}
+}
+
+// Thompson sampling: draws follow the posterior, are repeated for the same step
+// and differ between steps; by features of the kernel as by joint draws.
+func TestThompsonDraws(t *testing.T) {
+	arms := kernel.NewPoints(6, 1, []float64{0, 0.1, 0.2, 0.7, 0.8, 0.9})
+	k := must(kernel.NewGaussian(0.2))
+	features := must(sketch.NewFourier(k, 1, 400, 3))
+	wins := map[string][6]float64{}
+	const draws = 1500
+	for name, c := range map[string]bandit.ThompsonConfig{
+		"joint": {}, "features": {Features: features}, "wide": {Scale: 3}, "two": {Candidates: 2},
+	} {
+		var count [6]float64
+		c.BKBConfig = bkbConfig(basic(k, 0.1))
+		for seed := range uint64(draws) {
+			c.Seed = seed
+			p := must(bandit.NewThompson(c, arms))
+			if p.Observe(1, 0.5) != nil || p.Observe(4, 0.3) != nil {
+				t.Fatal("refused")
+			}
+			count[must(p.Next()).Arm] += 1.0 / draws
+		}
+		wins[name] = count
+	}
+	t.Logf("shares of the arms: %v", wins)
+	for a := range arms.Len() {
+		if d := math.Abs(wins["joint"][a] - wins["features"][a]); d > 0.06 { // 4.5 standard errors
+			t.Errorf("arm %d wins %v of the joint draws, %v by features", a, wins["joint"][a], wins["features"][a])
+		}
+	}
+	used := 0
+	for _, s := range wins["two"] {
+		if s > 0 {
+			used++
+		}
+	}
+	if used != 2 {
+		t.Errorf("2 candidates, %d arms pulled", used)
+	}
+}
+
+// FITC on all inputs is exact too.
+func TestFITC(t *testing.T) {
+	w := newWorld(62, 100, 2, 0.1)
+	c := bkbConfig(basic(matern(0.3), 0.01))
+	c.Approximation, c.Oversampling, c.FromScratch = gp.FITC, math.Inf(1), true
+	p, exact := must(bandit.NewBKB(c, w.arms)), must(bandit.NewGPUCB(c.Config, w.arms))
+	for i := range 30 {
+		if p.Observe(i, w.value[i]) != nil || exact.Observe(i, w.value[i]) != nil {
+			t.Fatal("refused")
+		}
+	}
+	near(t, "mean", p.Means(), exact.Means(), 1e-7)
+	near(t, "variance", p.Variances(), exact.Variances(), 1e-7)
+}
+
+// What was learnt of other inputs is as if they had been arms.
+func TestLearn(t *testing.T) {
+	w := newWorld(63, 100, 2, 0.1)
+	c := bkbConfig(basic(matern(0.3), 0.01))
+	whole, part := must(bandit.NewBKB(c, w.arms)), must(bandit.NewBKB(c, w.arms.Slice(50, 100)))
+	for i := range 50 {
+		if whole.Observe(i, w.value[i]) != nil || part.Learn(w.arms.Slice(i, i+1), w.value[i:i+1]) != nil {
+			t.Fatal("refused")
+		}
+	}
+	near(t, "mean", part.Means(), whole.Means()[50:], 1e-9)
+	near(t, "variance", part.Variances(), whole.Variances()[50:], 1e-9)
+	near1(t, "d_eff", must(part.Next()).EffectiveDimension, must(whole.Next()).EffectiveDimension, 1e-9)
+	for _, err := range []error{part.Learn(nil, []float64{1}), part.Learn(w.arms.Slice(0, 2), []float64{1}),
+		part.Learn(w.arms.Slice(0, 1), []float64{math.NaN()}), part.Learn(uniform(1, 1, 3), []float64{1}), part.Learn(w.arms, nil)} {
+		if err == nil {
+			t.Error("accepted")
+		}
+	}
+	if part.Steps() != 50 {
+		t.Errorf("%d steps", part.Steps())
+	}
+}
+
+// Arms may be single precision or sparse; both are the same arms.
+func TestKindsOfRows(t *testing.T) {
+	w := newWorld(64, 80, 3, 0.1)
+	single := kernel.ConvertPoints[float32](w.arms)
+	wide := kernel.ConvertPoints[float64](single)
+	want := must(bandit.NewBKB(bkbConfig(basic(matern(0.4), 0.01)), wide))
+	expected, _ := w.play(t, want, 40)
+	for name, arms := range map[string]kernel.Rows{"float32": single, "CSR": kernel.Sparse(wide)} {
+		for kind, p := range map[string]bandit.Policy{
+			"BKB":    must(bandit.NewBKB(bkbConfig(basic(matern(0.4), 0.01)), arms)),
+			"GP-UCB": must(bandit.NewGPUCB(basic(matern(0.4), 0.01), arms))} {
+			got, _ := w.play(t, p, 40)
+			same := 0
+			for i := range got {
+				if got[i] == expected[i] {
+					same++
+				}
+			}
+			if same < 20 {
+				t.Errorf("%s, %s: %d of 40 steps as with float64", name, kind, same)
+			}
+		}
+		if err := want.SetArms(arms); err == nil {
+			t.Errorf("%s rows took the place of float64 ones", name)
+		}
+	}
+}
+
+// F is guessed and doubled by every kind of policy.
+func TestDoublingEverywhere(t *testing.T) {
+	arms := uniform(65, 30, 2)
+	c := basic(matern(0.3), 0.01)
+	c.Beta = bandit.Theory{Norm: 1e-6, Double: true}
+	box := bandit.ContinuousConfig{BKBConfig: bkbConfig(c), Lo: []float64{0, 0}, Hi: []float64{1, 1}}
+	for name, p := range map[string]interface {
+		bandit.Policy
+		Norm() float64
+	}{"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
+		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)), "mini": must(bandit.NewMiniGPOpt(c, arms)),
+		"QFF": must(bandit.NewFeatures(c, arms, must(bandit.NewQuadrature(14, 0.3, 0.3))))} {
+		for i := range 20 {
+			if err := p.Observe(i, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.Norm() < 10 {
+			t.Errorf("%s: F = %v after rewards of 100", name, p.Norm())
+		}
+	}
+	q := must(bandit.NewContinuous(box))
+	for i := range 5 {
+		if err := q.Observe(arms.Row(i), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q.Norm() < 10 {
+		t.Errorf("on a box: F = %v", q.Norm())
+	}
+}
