@@ -27,8 +27,8 @@ func (c BKBConfig) Validate() error {
 // O(Am + m²): the incremental dictionary of thesis §7.1.2. With FromScratch
 // every reward is followed by a draw, O((A + u)m²) for u different inputs.
 //
-// The mean hears of every reward at once. Pending pulls shrink σ̃ and do
-// nothing else.
+// The mean hears of every reward at once. Pending pulls shrink σ̃ and tell the
+// mean nothing; a draw that they bring about changes its approximation only.
 type BKB struct{ sparse }
 
 var _ Policy = (*BKB)(nil)
@@ -72,7 +72,10 @@ func (p *BKB) stateNow() State {
 	return p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
 }
 
-// Pull implements Policy. Cost O(Am + m²).
+// Pull implements Policy. Costs as Observe, and for the same reason: the
+// inducing points are drawn anew where it is time, pending pulls counted. What
+// is far from all inducing points would keep its σ̃ otherwise, and be chosen
+// for every worker.
 func (p *BKB) Pull(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -81,6 +84,7 @@ func (p *BKB) Pull(arm int) error {
 		return err
 	}
 	p.count(arm, 1)
+	p.refresh()
 	return nil
 }
 

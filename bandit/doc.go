@@ -54,7 +54,8 @@
 // # Feedback that is late, or comes in batches
 //
 // Pull says that an arm is being pulled: variances shrink as if it had been
-// observed, means and inducing points stay. By the lemma behind BBKB, pulls x_s
+// observed, and means stay. (BKB draws inducing points when it is time, also
+// after a pull; its means then move with the approximation.) By the lemma behind BBKB, pulls x_s
 // shrink no variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch
 // pulls may go without feedback. BKB puts no end to a batch, and its mean hears
 // of every reward at once, which makes better use of rewards that trickle in;

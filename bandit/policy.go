@@ -23,7 +23,7 @@ type Policy interface {
 	// worse than the best arm by no more.
 	Best() (Decision, error)
 	// Pull takes note that an arm is being pulled whose reward will come later:
-	// its σ shrinks, and nothing else happens. Errors: [*ArmError].
+	// σ shrinks, and the mean is told nothing. Errors: [*ArmError].
 	Pull(arm int) error
 	// Observe takes rewards of one arm. Each resolves a pending pull of the
 	// arm, if there is one, or else counts as a pull of its own. Errors:

@@ -30,7 +30,6 @@ func (m *sparseSurface) PredictSlope(x kernel.Rows, i int) (gp.Slope, error) {
 }
 
 func (m *sparseSurface) observe(x kernel.Rows, y []float64) error { return m.Learn(x, y) }
-func (m *sparseSurface) pull(x kernel.Rows) error                 { return m.post.ObserveVariance(x) }
 func (m *sparseSurface) points() kernel.Rows                      { return m.post.Points() }
 func (m *sparseSurface) inducing() int                            { return m.post.Rank() }
 func (m *sparseSurface) steps() int                               { return m.Steps() }
@@ -38,6 +37,14 @@ func (m *sparseSurface) pending() int                             { return m.pos
 func (m *sparseSurface) dimension() float64                       { return m.currentDimension() }
 func (m *sparseSurface) information() float64                     { return m.post.InformationGain() }
 func (m *sparseSurface) fault() error                             { return m.sparse.fault }
+
+func (m *sparseSurface) pull(x kernel.Rows) error {
+	if err := m.post.ObserveVariance(x); err != nil {
+		return err
+	}
+	m.refresh()
+	return nil
+}
 
 func (m *sparseSurface) cancel(x kernel.Rows) error {
 	if m.post.Cancel(x) != nil {
