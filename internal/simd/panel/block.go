@@ -21,21 +21,39 @@ type Block[T Float] struct {
 
 // NewBlock returns a block of at most height rows; see [Columns.Height].
 func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
+	b := new(Block[T])
+	b.Reset(c, height)
+	return b
+}
+
+// Reset makes b a block for other columns, keeping its memory where that is
+// enough. The zero Block may be reset.
+func (b *Block[T]) Reset(c *Columns[T], height int) {
 	panels := (height + simd.Rows - 1) / simd.Rows
-	b := &Block[T]{
-		c: c, kern: simd.For[T](), max: height,
-		a:     simd.Aligned[T](panels * simd.Rows * max(1, c.d)),
-		start: simd.Aligned[T](panels * simd.Rows),
-		k:     simd.Aligned[T](panels * simd.Rows * c.padded()),
-		lanes: simd.Aligned[T](simd.TileSize[T]() / 2),
-		t:     simd.Aligned[T](simd.Rows),
-		run:   simd.Aligned[T](c.padded()),
-		wide:  make([]float64, c.d),
+	b.c, b.kern, b.max, b.rows = c, simd.For[T](), height, 0
+	grow(&b.a, panels*simd.Rows*max(1, c.d))
+	grow(&b.start, panels*simd.Rows)
+	grow(&b.k, panels*simd.Rows*c.padded())
+	grow(&b.lanes, simd.TileSize[T]()/2)
+	grow(&b.t, simd.Rows)
+	grow(&b.run, c.padded())
+	grow(&b.wide, c.d)
+	if !c.plan.half {
+		clear(b.start)
 	}
+	clear(b.run)
+	b.norms = nil
 	if c.plan.unit {
 		b.norms = make([]float64, panels*simd.Rows)
 	}
-	return b
+}
+
+// grow makes *s n elements of unspecified value.
+func grow[E Float](s *[]E, n int) {
+	if cap(*s) < n {
+		*s = simd.Aligned[E](n)
+	}
+	*s = (*s)[:n]
 }
 
 // subchunk is how many tiles of K are finished before the next: 24 KiB,
@@ -43,7 +61,7 @@ func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
 const subchunk = 64
 
 // Evaluate sets the block to rows i0 ≤ i < i1 of x, of which there are at most
-// max. If v is not nil it also sets t = K·v, row-major rows×n, at the cost of
+// its height. If v is not nil it also sets t = K·v, row-major rows×n, at the cost of
 // little more, since each piece of K is still at hand.
 func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t []float64) {
 	c := b.c

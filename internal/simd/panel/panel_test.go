@@ -157,11 +157,21 @@ func testProducts[T, S Float](t *testing.T, tol float64) {
 	}
 }
 
+// dirtyBlock is a block that was used for something else.
+func dirtyBlock[T Float]() *Block[T] {
+	rng := rand.New(rand.NewPCG(9, 9))
+	x := dense[T](rng, 20, 11)
+	b := NewBlock(Pack[T](Function{Statistic: simd.Squared, Func: simd.ExpScaled, P0: -1, Expand: true}, x), 20)
+	Evaluate(b, x, 0, 20, nil, nil)
+	return b
+}
+
 // checkBlock compares a block of some rows in the middle.
 func checkBlock[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], k, v []float64, cols int, tol float64) {
 	t.Helper()
 	m := c.Len()
-	b := NewBlock(c, 20)
+	b := dirtyBlock[T]()
+	b.Reset(c, 20)
 	var vs Vectors[T]
 	vs.Set(c, v, cols)
 	i0 := min(x.N, 2)
