@@ -215,6 +215,8 @@ func TestTheorem21(t *testing.T) {
 		want := rule.Beta(bandit.State{Step: 51, NoiseVariance: 0.01, Bound: 1,
 			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain})
 		near1(t, "β", d.Beta, want, 1e-12)
+		near1(t, "reported β", d.TheoryBeta, bandit.Theory{Norm: 3}.Beta(bandit.State{Step: 51, NoiseVariance: 0.01, Bound: 1,
+			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain}), 1e-12)
 		near1(t, "UCB", d.UCB, d.Mean+d.Beta*d.StdDev, 1e-12)
 		near1(t, "gap", d.Gap, d.UCB-d.LCB(), 1e-12)
 		hits := 0

@@ -130,9 +130,18 @@ func (b *base) learnNorm(s State, mean, variance, y float64) {
 // decision assembles what is told of an arm.
 func (b *base) decision(s State, arm, inducing int, beta, mean, variance, used float64) Decision {
 	sd := math.Sqrt(variance)
-	return Decision{Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta, Step: s.Step - 1,
+	return Decision{Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
+		TheoryBeta: b.theory(s), Step: s.Step - 1,
 		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
 		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio, used, variance/b.cfg.NoiseVariance)}
+}
+
+// theory is the b that is reported. Of features it sees what b sees.
+func (b *base) theory(s State) float64 {
+	if in, ok := b.cfg.Beta.(inputs); ok {
+		s.Dim, s.Bound = in.dim, in.bound
+	}
+	return b.cfg.Report.Beta(s)
 }
 
 // best is decision for the arm with the largest mean, with the gap to all.

@@ -117,6 +117,20 @@ func (t Theory) withDefaults() Theory {
 	return t
 }
 
+// withNorm completes the rule that is reported.
+func (t Theory) withNorm(c Confidence) Theory {
+	if in, ok := c.(inputs); ok {
+		c = in.Confidence
+	}
+	if chosen, ok := c.(Theory); ok && t.Norm == 0 && chosen.Norm > 0 {
+		t.Norm = chosen.Norm
+	}
+	if t.Norm == 0 {
+		t.Norm = 1
+	}
+	return t
+}
+
 // Beta returns b.
 func (t Theory) Beta(s State) float64 {
 	t = t.withDefaults()

@@ -22,6 +22,10 @@ type Config struct {
 	Mean gp.Mean
 	// Beta is the width of the confidence bounds; nil stands for Practical{}.
 	Beta Confidence
+	// Report is the rule whose b is reported beside that of Beta, as
+	// Decision.TheoryBeta. A Norm of 0 stands for that of Beta, if it has one,
+	// or else for 1.
+	Report Theory
 	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches
 	// of BBKB and MiniGPOpt: the most that a standard deviation squared may
 	// shrink before the model hears of the rewards. 0 stands for 2.
@@ -44,6 +48,7 @@ func (c Config) Validate() error {
 	if c.Beta != nil {
 		errs = append(errs, c.Beta.Check())
 	}
+	errs = append(errs, c.Report.withNorm(c.Beta).Check())
 	if c.Ratio != 0 && !(c.Ratio >= 1 && finite(c.Ratio)) {
 		errs = append(errs, &ValueError{What: "Ratio", Index: -1, Value: c.Ratio, Want: "≥ 1 and finite, or 0"})
 	}
@@ -60,6 +65,7 @@ func (c Config) withDefaults() Config {
 	if c.Ratio == 0 {
 		c.Ratio = 2
 	}
+	c.Report = c.Report.withNorm(c.Beta)
 	return c
 }
 

@@ -64,7 +64,7 @@ type Suggestion struct {
 // Next costs O((Candidates + Local)(m² + md)), and with Exact O(t²) in place
 // of m².
 type Continuous struct {
-	base
+	base  base
 	cfg   ContinuousConfig
 	model surface
 }
@@ -141,6 +141,9 @@ func (p *Continuous) Steps() int { return p.model.steps() }
 // Pending returns the number of pulls without reward.
 func (p *Continuous) Pending() int { return p.model.pending() }
 
+// Norm returns F as far as it was doubled; 0 where it is not guessed.
+func (p *Continuous) Norm() float64 { return p.base.norm }
+
 // Next returns the suggestion for the next step. It changes nothing.
 func (p *Continuous) Next() (Suggestion, error) {
 	if err := p.model.fault(); err != nil {
@@ -183,7 +186,7 @@ func (p *Continuous) Best() (Suggestion, error) {
 }
 
 func (p *Continuous) stateNow() State {
-	return p.state(p.Steps(), p.model.dimension(), p.model.information(), p.cfg.Exact)
+	return p.base.state(p.Steps(), p.model.dimension(), p.model.information(), p.cfg.Exact)
 }
 
 func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error) {
@@ -191,7 +194,7 @@ func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error
 	if err != nil {
 		return Suggestion{}, err
 	}
-	return Suggestion{X: x, Decision: p.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], 0)}, nil
+	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], 0)}, nil
 }
 
 // localScales are the sizes of steps away from a good input, in units of the
@@ -339,11 +342,11 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 		if err != nil {
 			return err
 		}
-		before := p.guessing(p.stateNow)
+		before := p.base.guessing(p.stateNow)
 		if err := p.model.observe(row, []float64{v}); err != nil {
 			return err
 		}
-		p.learnNorm(before, mean[0], variance[0], v)
+		p.base.learnNorm(before, mean[0], variance[0], v)
 	}
 	return nil
 }

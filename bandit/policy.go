@@ -52,6 +52,9 @@ type Decision struct {
 	// Beta is the width b of the bounds in standard deviations: β̃/√λ in the
 	// notation of thesis Theorem 21.
 	Beta float64
+	// TheoryBeta is the b of thesis Theorem 21, computed from the data, whatever
+	// Beta is; see Config.Report.
+	TheoryBeta float64
 	// Step is the number of pulls before this one, pending ones included.
 	Step int
 	// InducingPoints is m; for an exact policy the number of pulls.
