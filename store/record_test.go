@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -300,6 +301,36 @@ func wantNoZeroField(t *testing.T, path string, v reflect.Value) {
 			t.Errorf("%s is empty", path)
 		} else if v.Type().Elem().Kind() == reflect.Struct {
 			wantNoZeroField(t, path, v.Index(v.Len()-1)) // the last is the fullest
+		}
+	}
+}
+
+// TestLargestEventsFit encodes events that are as large as package study lets
+// them be.
+func TestLargestEventsFit(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("x", n) }
+	var entries []space.Assignment
+	for i := range space.MaxParameters {
+		entries = append(entries, space.Assignment{Name: fmt.Sprintf("%0*d", space.MaxNameBytes, i), Value: space.String(text(space.MaxTextBytes))})
+	}
+	outcome := study.Outcome{State: study.Completed, Message: text(study.MaxTextBytes), Attributes: study.Attributes{"k": text(study.MaxAttributesBytes - 1)}}
+	for i := range study.MaxMetrics {
+		outcome.Metrics = append(outcome.Metrics, study.Metric{Name: fmt.Sprintf("%0*d", study.MaxNameBytes, i), Values: make([]float64, study.MaxReplicates)})
+	}
+	var reports []study.Report
+	for i := range study.MaxReports {
+		reports = append(reports, study.Report{Step: math.MaxInt64 - int64(i), Values: []study.NamedValue{{Name: text(study.MaxReportBytes/study.MaxReports - 8), Value: 1}}})
+	}
+	for _, b := range []study.Body{
+		study.Added{Config: space.NewConfig(entries...), Reports: reports, Outcome: outcome},
+		study.Anchored{Seen: math.MaxInt64, Effective: math.MaxInt64, Model: make([]byte, study.MaxModelBytes)},
+	} {
+		record, err := store.AppendRecord(nil, 1, 1, study.Event{Body: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.NewDecoder(1).Decode(1, record); err != nil {
+			t.Errorf("%T of %d bytes: %v", b, len(record), err)
 		}
 	}
 }
