@@ -103,4 +103,23 @@
 //	Thompson    BKB, and O(qm² + q³) for q candidates
 //
 // Where pulls were learnt of inputs that are no arms, BKB's d_eff costs O(um²).
+//
+// # Measured
+//
+// Ackley-5, A = 20 000, Matérn-5/2 with ℓ = 0.3, ξ = 0.1 (BenchmarkStep), on two
+// busy cores: a step of BKB takes 0.19 ms at t = 1000 (m = 22) and 0.23 ms at
+// 10 000 (m = 28), exact GP-UCB 14 ms at t = 1000, BKB from scratch 49 ms at 100.
+// BBKB, in all, is 11 times as fast as BKB from scratch at 0.997 times its
+// regret (A = 4000, 400 steps, 10 seeds; BenchmarkBBKB).
+//
+// Regret over that of exact GP-UCB, 2048 arms, 300 steps, ξ = 0.1, means of 10
+// seeds (BenchmarkRegret), all with the practical b:
+//
+//	           exact/chance   BKB    BBKB   mini   Thompson  RFF(60)  SoR(30)
+//	Branin     0.053          0.97   0.95   0.96   1.55      0.90     0.81
+//	GP draw 2  0.19           1.00   1.01   1.02   0.29      0.47     0.37
+//	Hartmann-6 0.27           1.00   1.00   1.02   0.85      1.11     2.10
+//
+// The draw has several near-best regions, among which this b explores for long;
+// to explore less then pays in 300 steps, and who starves explores less.
 package bandit

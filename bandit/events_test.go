@@ -190,6 +190,10 @@ func TestLearn(t *testing.T) {
 			t.Error("accepted")
 		}
 	}
+	q := must(bandit.NewFeatures(c.Config, w.arms, must(bandit.NewQuadrature(30, 0.3, 0.3))))
+	if q.Learn(w.arms.Slice(3, 5), w.value[3:5]) != nil || q.Learn(nil, w.value[:1]) == nil || q.Steps() != 2 {
+		t.Errorf("features: %d steps after two rewards", q.Steps())
+	}
 	if part.Steps() != 50 {
 		t.Errorf("%d steps", part.Steps())
 	}
