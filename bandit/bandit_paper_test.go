@@ -212,11 +212,15 @@ func TestTheorem21(t *testing.T) {
 		p := must(bandit.NewBKB(c, w.arms))
 		w.play(t, p, 50)
 		d := must(p.Next())
-		want := rule.Beta(bandit.State{Step: 51, NoiseVariance: 0.01, Bound: 1,
-			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain})
+		want := rule.Beta(bandit.State{
+			Step: 51, NoiseVariance: 0.01, Bound: 1,
+			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain,
+		})
 		near1(t, "β", d.Beta, want, 1e-12)
-		near1(t, "reported β", d.TheoryBeta, bandit.Theory{Norm: 3}.Beta(bandit.State{Step: 51, NoiseVariance: 0.01, Bound: 1,
-			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain}), 1e-12)
+		near1(t, "reported β", d.TheoryBeta, bandit.Theory{Norm: 3}.Beta(bandit.State{
+			Step: 51, NoiseVariance: 0.01, Bound: 1,
+			EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain,
+		}), 1e-12)
 		near1(t, "UCB", d.UCB, d.Mean+d.Beta*d.StdDev, 1e-12)
 		near1(t, "gap", d.Gap, d.UCB-d.LCB(), 1e-12)
 		hits := 0
@@ -415,8 +419,12 @@ func TestQuadratureCliff(t *testing.T) {
 		scales   []float64
 		from, to float64
 	}{
-		{32, []float64{0.1}, 0.05, 1}, {64, []float64{0.1}, 0, 1e-8}, {16, []float64{0.2}, 1e-4, 2e-2},
-		{32, []float64{0.2}, 0, 1e-10}, {15, []float64{0.5, 0.4}, 0, 1e-6}, {12, []float64{0.5, 0.6, 0.7}, 0, 1e-6},
+		{32, []float64{0.1}, 0.05, 1},
+		{64, []float64{0.1}, 0, 1e-8},
+		{16, []float64{0.2}, 1e-4, 2e-2},
+		{32, []float64{0.2}, 0, 1e-10},
+		{15, []float64{0.5, 0.4}, 0, 1e-6},
+		{12, []float64{0.5, 0.6, 0.7}, 0, 1e-6},
 	} {
 		if w := worst(c.nodes, c.scales...); w < c.from || w > c.to {
 			t.Errorf("%d nodes, ℓ = %v: error %g, want %g to %g", c.nodes, c.scales, w, c.from, c.to)

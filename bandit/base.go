@@ -102,8 +102,10 @@ func (b *base) dimension(variance []float64) float64 {
 
 // state returns what β depends on, after steps pulls.
 func (b *base) state(steps int, dimension, gain float64, exact bool) State {
-	return State{Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
-		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact}
+	return State{
+		Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
+		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact,
+	}
 }
 
 // guessing returns the state before a reward where F is guessed, by which
@@ -130,10 +132,12 @@ func (b *base) learnNorm(s State, mean, variance, y float64) {
 // decision assembles what is told of an arm.
 func (b *base) decision(s State, arm, inducing int, beta, mean, variance, used float64) Decision {
 	sd := math.Sqrt(variance)
-	return Decision{Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
+	return Decision{
+		Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
 		TheoryBeta: b.theory(s), Step: s.Step - 1,
 		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
-		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio, used, variance/b.cfg.NoiseVariance)}
+		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio, used, variance/b.cfg.NoiseVariance),
+	}
 }
 
 // theory is the b that is reported. Of features it sees what b sees.

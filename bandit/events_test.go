@@ -184,8 +184,10 @@ func TestLearn(t *testing.T) {
 	near(t, "mean", part.Means(), whole.Means()[50:], 1e-9)
 	near(t, "variance", part.Variances(), whole.Variances()[50:], 1e-9)
 	near1(t, "d_eff", must(part.Next()).EffectiveDimension, must(whole.Next()).EffectiveDimension, 1e-9)
-	for _, err := range []error{part.Learn(nil, []float64{1}), part.Learn(w.arms.Slice(0, 2), []float64{1}),
-		part.Learn(w.arms.Slice(0, 1), []float64{math.NaN()}), part.Learn(uniform(1, 1, 3), []float64{1}), part.Learn(w.arms, nil)} {
+	for _, err := range []error{
+		part.Learn(nil, []float64{1}), part.Learn(w.arms.Slice(0, 2), []float64{1}),
+		part.Learn(w.arms.Slice(0, 1), []float64{math.NaN()}), part.Learn(uniform(1, 1, 3), []float64{1}), part.Learn(w.arms, nil),
+	} {
 		if err == nil {
 			t.Error("accepted")
 		}
@@ -209,7 +211,8 @@ func TestKindsOfRows(t *testing.T) {
 	for name, arms := range map[string]kernel.Rows{"float32": single, "CSR": kernel.Sparse(wide)} {
 		for kind, p := range map[string]bandit.Policy{
 			"BKB":    must(bandit.NewBKB(bkbConfig(basic(matern(0.4), 0.01)), arms)),
-			"GP-UCB": must(bandit.NewGPUCB(basic(matern(0.4), 0.01), arms))} {
+			"GP-UCB": must(bandit.NewGPUCB(basic(matern(0.4), 0.01), arms)),
+		} {
 			got, _ := w.play(t, p, 40)
 			same := 0
 			for i := range got {
@@ -236,9 +239,11 @@ func TestDoublingEverywhere(t *testing.T) {
 	for name, p := range map[string]interface {
 		bandit.Policy
 		Norm() float64
-	}{"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
+	}{
+		"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
 		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)), "mini": must(bandit.NewMiniGPOpt(c, arms)),
-		"QFF": must(bandit.NewFeatures(c, arms, must(bandit.NewQuadrature(14, 0.3, 0.3))))} {
+		"QFF": must(bandit.NewFeatures(c, arms, must(bandit.NewQuadrature(14, 0.3, 0.3)))),
+	} {
 		for i := range 20 {
 			if err := p.Observe(i, 100); err != nil {
 				t.Fatal(err)
@@ -265,8 +270,10 @@ func TestTheoryIsReported(t *testing.T) {
 	for name, p := range policies(t, w.arms) {
 		w.play(t, p, 20)
 		d := must(p.Next())
-		s := bandit.State{Step: 21, NoiseVariance: 0.01, Bound: 1, InformationGain: d.InformationGain,
-			Exact: name == "GP-UCB" || name == "mini"}
+		s := bandit.State{
+			Step: 21, NoiseVariance: 0.01, Bound: 1, InformationGain: d.InformationGain,
+			Exact: name == "GP-UCB" || name == "mini",
+		}
 		near1(t, name, d.TheoryBeta, bandit.Theory{Norm: 1}.Beta(s), 1e-12)
 		if d.TheoryBeta < d.Beta {
 			t.Errorf("%s: b = %v, in theory %v", name, d.Beta, d.TheoryBeta)

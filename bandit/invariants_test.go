@@ -121,8 +121,10 @@ func TestRefusedChangesNothing(t *testing.T) {
 
 func TestRefusedConfigurations(t *testing.T) {
 	arms, k := uniform(1, 10, 2), matern(0.3)
-	c := bandit.BKBConfig{Config: bandit.Config{NoiseVariance: -1, Ratio: 0.5, Workers: -1, Beta: bandit.Theory{Norm: -1, Delta: 2}},
-		Sparsity: bandit.Sparsity{Oversampling: 0.5, Threshold: math.NaN()}}
+	c := bandit.BKBConfig{
+		Config:   bandit.Config{NoiseVariance: -1, Ratio: 0.5, Workers: -1, Beta: bandit.Theory{Norm: -1, Delta: 2}},
+		Sparsity: bandit.Sparsity{Oversampling: 0.5, Threshold: math.NaN()},
+	}
 	err := c.Validate()
 	faults := 0
 	for _, e := range flatten(err) {

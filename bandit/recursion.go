@@ -234,8 +234,10 @@ func (e *recursion) readd(arms []int) error {
 // moved returns the posterior with other arms; there must be nothing pending.
 // Cost O(n²A).
 func (e *recursion) moved(cfg Config, arms kernel.Rows) (*recursion, error) {
-	next := &recursion{k: e.k, lambda: e.lambda, workers: e.workers,
-		l: e.l, at: e.at, r: e.r, gain: e.gain, v: make([]float64, e.len()*arms.Len())}
+	next := &recursion{
+		k: e.k, lambda: e.lambda, workers: e.workers,
+		l: e.l, at: e.at, r: e.r, gain: e.gain, v: make([]float64, e.len()*arms.Len()),
+	}
 	if err := next.prepare(cfg, arms); err != nil {
 		return nil, err
 	}

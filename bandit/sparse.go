@@ -41,8 +41,10 @@ func (s Sparsity) Validate() error {
 		errs = append(errs, positive("Threshold", s.Threshold))
 	}
 	if s.Approximation != gp.DTC && s.Approximation != gp.FITC {
-		errs = append(errs, &ValueError{What: "Approximation", Index: -1, Value: float64(s.Approximation),
-			Want: "DTC or FITC; for SoR see NewSubset"})
+		errs = append(errs, &ValueError{
+			What: "Approximation", Index: -1, Value: float64(s.Approximation),
+			Want: "DTC or FITC; for SoR see NewSubset",
+		})
 	}
 	return errors.Join(errs...)
 }
@@ -88,7 +90,8 @@ func newSparseOn(cfg Config, sp Sparsity, arms, dictionary kernel.Rows, lazy boo
 	}
 	p := sparse{base: b, sparsity: sp.withDefaults()}
 	p.post, err = gp.NewSparse(cfg.Kernel, dictionary, gp.Data{}, gp.SparseOptions{
-		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: sp.Approximation, Workers: cfg.Workers})
+		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: sp.Approximation, Workers: cfg.Workers,
+	})
 	if err != nil {
 		return sparse{}, err
 	}

@@ -59,6 +59,7 @@ func (g *program) min(a, b value) value { return g.add1(node{op: "VMIN", args: [
 func (g *program) fma(a, b, c value) value {
 	return g.add1(node{op: "VFMADD", args: []value{a, b, c}})
 }
+
 func (g *program) fnma(a, b, c value) value {
 	return g.add1(node{op: "VFNMADD", args: []value{a, b, c}})
 }
@@ -70,9 +71,11 @@ func (g *program) xor(a, b value) value { return g.add1(node{op: "VXOR", args: [
 
 // Integer operations on the bits.
 func (g *program) iadd(a, b value) value { return g.add1(node{op: "VPADD", args: []value{a, b}}) }
+
 func (g *program) shl(a value, n int) value {
 	return g.add1(node{op: "VPSLL", args: []value{a}, imm: n})
 }
+
 func (g *program) shr(a value, n int) value {
 	return g.add1(node{op: "VPSRL", args: []value{a}, imm: n})
 }

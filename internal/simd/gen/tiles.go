@@ -49,18 +49,22 @@ var statistics = []struct {
 		f.v("VSUB", b, x, t)
 		f.v("VFMADD231", t, t, sum)
 	}},
-	{"manhattan", "Σ |a − b|", func(p precision) uint64 { return 1<<(p.bits-1) - 1 },
+	{
+		"manhattan", "Σ |a − b|", func(p precision) uint64 { return 1<<(p.bits-1) - 1 },
 		func(f *function, x, t, b, sum string) {
 			f.v("VSUB", b, x, t)
 			f.v("VAND", "Y15", t, t)
 			f.v("VADD", t, sum, sum)
-		}},
-	{"mismatches", "Σ [a ≠ b]", func(p precision) uint64 { return p.float(1) },
+		},
+	},
+	{
+		"mismatches", "Σ [a ≠ b]", func(p precision) uint64 { return p.float(1) },
 		func(f *function, x, t, b, sum string) {
 			f.v("VCMP", notEqual, b, x, t)
 			f.v("VAND", "Y15", t, t)
 			f.v("VADD", t, sum, sum)
-		}},
+		},
+	},
 }
 
 // tile emits one row panel against n column panels: for each, the statistics of

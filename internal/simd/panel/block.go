@@ -42,10 +42,7 @@ func (b *Block[T]) Reset(c *Columns[T], height int) {
 		clear(b.start)
 	}
 	clear(b.run)
-	b.norms = nil
-	if c.plan.unit {
-		b.norms = make([]float64, panels*simd.Rows)
-	}
+	grow(&b.norms, panels*simd.Rows)
 }
 
 // grow makes *s n elements of unspecified value.
@@ -130,7 +127,7 @@ func (b *Block[T]) multiply(p, s0, n int, v *Vectors[T], t []float64) {
 }
 
 func (b *Block[T]) scaleRows(t []float64, n int) {
-	if b.norms == nil {
+	if !b.c.plan.unit {
 		return
 	}
 	for i := range b.rows {
@@ -167,7 +164,7 @@ func (b *Block[T]) AddTransposed(sum *Sum[T], t []float64) {
 				b.t[r] = 0
 				if i := p*simd.Rows + r; i < b.rows {
 					v := t[i*sum.n+q]
-					if b.norms != nil {
+					if c.plan.unit {
 						v *= b.norms[i]
 					}
 					b.t[r] = T(v)
@@ -204,7 +201,7 @@ func (b *Block[T]) Copy(dst []float64, ld int) {
 				row[j+q] = float64(v)
 			}
 		}
-		if b.norms != nil {
+		if c.plan.unit {
 			for j := range row {
 				row[j] *= b.norms[i] * c.norms[j]
 			}
