@@ -122,8 +122,7 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 		var a answer
 		var b *batch
 		var askErr error
-		err := d.inTurn(ctx, func() { a, b, askErr = d.ask(ctx, c) })
-		if err != nil {
+		if err := d.inTurn(ctx, func() { a, b, askErr = d.ask(ctx, c) }); err != nil {
 			return err
 		}
 		if err := d.wait(ctx, b); err != nil {
@@ -134,31 +133,10 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 		} else if askErr != nil {
 			return askErr
 		}
-		asked.UsefulWorkers = a.usefulWorkers
-		asked.Trials, err = d.handedOut(ctx, a.reply, c.Worker)
-		return err
+		asked = Asked{a.trials, a.usefulWorkers}
+		return nil
 	})
 	return asked, err
-}
-
-// handedOut returns the trials of an answer as they stand, but under the epochs
-// of the answer: whoever is late to repeat an ask must not speak for the next
-// holder.
-func (d *desk) handedOut(ctx context.Context, r study.Reply, worker string) ([]study.Trial, error) {
-	trials := make([]study.Trial, 0, len(r.Trials))
-	err := d.read(ctx, func(s *study.Study) {
-		for i, n := range r.Trials {
-			t, ok := s.Trial(n)
-			if !ok {
-				continue
-			}
-			if t.Epoch != r.Epochs[i] {
-				t.Epoch, t.Worker = r.Epochs[i], worker
-			}
-			trials = append(trials, t)
-		}
-	})
-	return trials, err
 }
 
 // Tell implements [Service].
@@ -238,6 +216,7 @@ func (t *Tuner) Add(ctx context.Context, name string, c study.Add) (study.Trial,
 func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.Trial, error) {
 	var made study.Trial
 	err := t.with(ctx, name, func(d *desk) error {
+		var trial study.Trial // the caller's only once inTurn says so
 		var b *batch
 		var refused error
 		err := d.inTurn(ctx, func() {
@@ -245,7 +224,7 @@ func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.T
 			defer d.mu.Unlock()
 			var reply study.Reply
 			if reply, refused = d.decide(c); refused == nil {
-				made, _ = d.s.Trial(reply.Trials[0])
+				trial, _ = d.s.Trial(reply.Trials[0])
 			}
 			b = d.barrier()
 		})
@@ -255,6 +234,7 @@ func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.T
 		if err := d.wait(ctx, b); err != nil {
 			return err
 		}
+		made = trial
 		return refused
 	})
 	return made, err

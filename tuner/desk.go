@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -37,6 +38,7 @@ type desk struct {
 	users   int       // calls that hold the desk; guarded by t.mu
 	lastUse time.Time // guarded by t.mu
 
+	waits       atomic.Bool // for a lease or the study's end: the clock will have something to do
 	predecessor *desk
 	loaded      chan struct{} // closed when loading is over
 	loadErr     error         // set before loaded is closed
@@ -303,8 +305,12 @@ func (d *desk) recover(err error) {
 		return
 	}
 	d.mu.Lock()
-	d.broken = nil
-	d.mu.Unlock()
+	defer d.mu.Unlock()
+	close(d.advanced) // there may be news of other writers
+	d.advanced = make(chan struct{})
+	if d.broken = nil; d.ctx.Err() != nil {
+		d.broken = errRetired // nobody would commit
+	}
 }
 
 // read calls f with the live study, under the desk's lock, and waits until what

@@ -108,5 +108,7 @@ func (d *desk) tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settle()
+	status, _ := d.s.Status()
+	d.waits.Store(len(d.leases) > 0 || status != study.StatusFinished && d.s.Spec().Timeout > 0)
 	d.barrier() // heartbeats are stored no later than this
 }

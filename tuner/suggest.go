@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -65,13 +66,13 @@ func (g *suggester) ask(ctx context.Context, v *study.View, n int) (propose.Prop
 		p   propose.Proposal
 		err error
 	}
-	select {
-	case g.busy <- struct{}{}:
-	default:
-		return propose.Proposal{}, errors.New("it is still at work on an earlier ask")
-	}
 	ctx, cancel := context.WithTimeout(ctx, g.options.ProposeTimeout)
 	defer cancel()
+	select {
+	case g.busy <- struct{}{}:
+	case <-ctx.Done():
+		return propose.Proposal{}, fmt.Errorf("it was still at work on an earlier ask after %s", g.options.ProposeTimeout)
+	}
 	answers := make(chan answer, 1)
 	go func() {
 		var a answer
@@ -118,14 +119,17 @@ func (d *desk) suggest() {
 }
 
 // inTurn runs f on the proposer's goroutine: whatever makes trials does, so that
-// the number a suggestion was made for is still the next one when it is done.
+// the number a suggestion was made for is still the next one when it is done. An
+// error means that f has not run and will not, or, if it is an unknown outcome,
+// that f is at work and must not share memory with the caller.
 func (d *desk) inTurn(ctx context.Context, f func()) error {
+	var taken atomic.Bool // by the goroutine, or by who withdraws it
 	done := make(chan struct{})
 	job := func() {
-		defer close(done)
-		if ctx.Err() == nil {
+		if taken.CompareAndSwap(false, true) {
 			f()
 		}
+		close(done)
 	}
 	select {
 	case d.asks <- job:
@@ -134,11 +138,18 @@ func (d *desk) inTurn(ctx context.Context, f func()) error {
 	}
 	select {
 	case <-done:
-		return ctx.Err()
-	case <-ctx.Done(): // it may be its turn just now
+		return nil
+	case <-ctx.Done():
+		if taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
 	case <-d.ctx.Done():
-		return errRetired
+		if taken.CompareAndSwap(false, true) {
+			return errRetired
+		}
+		<-done // it is at work, and ends soon
+		return nil
 	}
 }
 
@@ -150,6 +161,7 @@ var errBusy = errors.New("too many asks are waiting for this study; try again la
 func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer func() { a.trials = d.handedOut(a.reply, c.Worker) }()
 	d.settle()
 	reply, err := d.decide(c)
 	if err != nil {
@@ -192,7 +204,26 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 // answer is what an ask is given.
 type answer struct {
 	reply         study.Reply
+	trials        []study.Trial
 	usefulWorkers int
+}
+
+// handedOut returns the trials of an answer as they stand, but under the epochs
+// of the answer: whoever is late to repeat an ask must not speak for the next
+// holder. d.mu is held.
+func (d *desk) handedOut(r study.Reply, worker string) []study.Trial {
+	var trials []study.Trial
+	for i, n := range r.Trials {
+		t, ok := d.s.Trial(n)
+		if !ok {
+			continue
+		}
+		if t.Epoch != r.Epochs[i] {
+			t.Epoch, t.Worker = r.Epochs[i], worker
+		}
+		trials = append(trials, t)
+	}
+	return trials
 }
 
 // exhausted ends an ask for which there was nothing more to suggest, and the

@@ -183,15 +183,19 @@ func (t *Tuner) forget(d *desk) {
 func (t *Tuner) drop(d *desk) {
 	if t.desks[d.name] == d {
 		delete(t.desks, d.name)
-		t.leaving[d.name] = d
+		select {
+		case <-d.gone:
+		default:
+			t.leaving[d.name] = d
+		}
 	}
 	d.retire()
 }
 
 // gone is called when a desk has stored all it had to.
 func (t *Tuner) gone(d *desk) {
-	close(d.gone)
 	t.mu.Lock()
+	close(d.gone)
 	if t.leaving[d.name] == d {
 		delete(t.leaving, d.name)
 	}
@@ -211,7 +215,7 @@ func (t *Tuner) keepTime() {
 		t.mu.Lock()
 		live := make([]*desk, 0, len(t.desks))
 		for _, d := range t.desks {
-			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout {
+			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout && !d.waits.Load() {
 				t.drop(d)
 			} else {
 				live = append(live, d)
@@ -257,10 +261,13 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	} else if err != nil {
 		t.checkFatal(err)
 		return Created{}, err
+	} else {
+		t.forgetName(name) // somebody may have looked for it before it was there
 	}
-	view, err := t.Study(ctx, name)
+	// From here on the study is there, whatever becomes of this call.
+	view, err := t.Study(context.WithoutCancel(ctx), name)
 	if err != nil {
-		return Created{}, err
+		return Created{}, fmt.Errorf("%w: the study was created, but: %w", store.ErrUnknownOutcome, err)
 	}
 	return Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
 }
@@ -286,12 +293,11 @@ func (t *Tuner) checkFatal(err error) {
 // DeleteStudy implements [Service].
 func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 	t.mu.Lock()
-	if err := t.refusal(); err != nil {
-		t.mu.Unlock()
+	err := t.refusal()
+	t.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	d := t.desks[name]
-	t.mu.Unlock()
 	info, err := t.store.Lookup(ctx, name)
 	if err != nil {
 		return err
@@ -300,10 +306,18 @@ func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 		t.checkFatal(err)
 		return err
 	}
-	if d != nil {
-		t.forget(d)
-	}
+	t.forgetName(name)
 	return nil
+}
+
+// forgetName drops the desk of a name that means another study now, or none:
+// also one that is just being loaded.
+func (t *Tuner) forgetName(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d := t.desks[name]; d != nil {
+		t.drop(d)
+	}
 }
 
 // Studies implements [Service].

@@ -683,6 +683,7 @@ func TestIdleStudiesLeaveMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := open(t, memory.New(), Options{LongLived: true, IdleTimeout: time.Minute}, nil)
 		ask(t, tn, study.Ask{})
+		tell(t, tn, 0, loss(1))
 		time.Sleep(2 * time.Minute)
 		tn.mu.Lock()
 		if len(tn.desks) != 0 {
@@ -694,6 +695,174 @@ func TestIdleStudiesLeaveMemory(t *testing.T) {
 		}
 		tn.Close()
 	})
+}
+
+// TestLeasesOutliveIdleness has a worker die under a lease longer than the time
+// after which idle studies leave memory.
+func TestLeasesOutliveIdleness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn := open(t, memory.New(), Options{LongLived: true}, func(c *study.Spec) { c.Lease, c.MaxTrials = time.Hour, 1 })
+		ask(t, tn, study.Ask{Worker: "dead"})
+		for range 2 {
+			time.Sleep(29 * time.Minute)
+			_, err := tn.Ask(t.Context(), "s", study.Ask{})
+			wantCode(t, err, NoneLeft)
+		}
+		time.Sleep(29 * time.Minute)
+		if got := ask(t, tn, study.Ask{}); got[0].Epoch != 2 {
+			t.Errorf("asked after the lease was over: %+v", got)
+		}
+		tn.Close()
+	})
+}
+
+// TestMissingStudiesLeaveNothing looks up studies that do not exist.
+func TestMissingStudiesLeaveNothing(t *testing.T) {
+	tn := Open(memory.New(), Options{LongLived: true})
+	defer tn.Close()
+	for i := range 500 {
+		_, err := tn.Study(t.Context(), fmt.Sprint("no-", i))
+		wantCode(t, err, NotFound)
+	}
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	for _, d := range tn.leaving { // those that still have a few instructions to go
+		tn.mu.Unlock()
+		<-d.gone
+		tn.mu.Lock()
+	}
+	if len(tn.desks)+len(tn.leaving) > 0 {
+		t.Errorf("%d desks, %d leaving", len(tn.desks), len(tn.leaving))
+	}
+}
+
+// TestCloseTellsTheTruth closes the Tuner under asks: none is answered with a
+// code that says nothing happened though it was stored.
+func TestCloseTellsTheTruth(t *testing.T) {
+	for range 30 {
+		st := newFaulty()
+		tn := open(t, st, Options{}, nil)
+		var mu sync.Mutex
+		given, unknown := 0, 0
+		var work sync.WaitGroup
+		for range 16 {
+			work.Go(func() {
+				for {
+					asked, err := tn.Ask(context.Background(), "s", study.Ask{})
+					mu.Lock()
+					given += len(asked.Trials)
+					if CodeOf(err) == Unknown {
+						unknown++
+					}
+					mu.Unlock()
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Millisecond)
+		tn.Close()
+		work.Wait()
+		again := Open(st, Options{})
+		s, err := again.Study(t.Context(), "s")
+		again.Close()
+		if err != nil || s.Trials < given || s.Trials > given+unknown {
+			t.Fatalf("%d trials were given and %d asks have an unknown outcome, and %d are stored; %v", given, unknown, s.Trials, err)
+		}
+	}
+}
+
+// TestCreateAmongLookers creates studies while others keep looking for them.
+func TestCreateAmongLookers(t *testing.T) {
+	tn := Open(memory.New(), Options{LongLived: true})
+	defer tn.Close()
+	for i := range 300 {
+		name := fmt.Sprint("s", i)
+		stop := make(chan struct{})
+		var looking sync.WaitGroup
+		for range 4 {
+			looking.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						tn.Study(t.Context(), name)
+					}
+				}
+			})
+		}
+		if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: testSpec(t, nil)}); err != nil {
+			t.Errorf("create %s: %v", name, err)
+		}
+		close(stop)
+		looking.Wait()
+	}
+}
+
+// deleting is a store in which somebody looks at a study while it is deleted.
+type deleting struct {
+	*faulty
+	look func()
+}
+
+func (d *deleting) Delete(ctx context.Context, id store.StudyID) error {
+	d.look()
+	return d.faulty.Delete(ctx, id)
+}
+
+func TestDeletedStudiesStayDead(t *testing.T) {
+	st := &deleting{faulty: newFaulty()}
+	open(t, st, Options{}, nil).Close()
+	tn := Open(st, Options{LongLived: true})
+	defer tn.Close()
+	st.look = func() {
+		if _, err := tn.Study(t.Context(), "s"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := tn.DeleteStudy(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tn.Study(t.Context(), "s")
+	wantCode(t, err, NotFound)
+	made, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, func(c *study.Spec) { c.MaxTrials = 777 })})
+	if err != nil || made.Spec.MaxTrials != 777 {
+		t.Errorf("created anew: %+v, %v", made.Spec, err)
+	}
+	ask(t, tn, study.Ask{})
+}
+
+// TestGivenUpAsks has callers give up while the proposer is at work: the next
+// one waits for it rather than make do with a fallback, and nothing is shared
+// with those who left.
+func TestGivenUpAsks(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	d, release, err := tn.desk(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	quick := d.suggester.proposer
+	d.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+		time.Sleep(50 * time.Millisecond)
+		return quick.Propose(context.WithoutCancel(ctx), v, n)
+	})
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = tn.Ask(short, "s", study.Ask{})
+	wantCode(t, err, Unknown)
+	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != propose.PhaseStart {
+		t.Errorf("after an ask that was given up: %+v", got.Suggestion)
+	}
+	config := ask(t, tn, study.Ask{})[0].Config
+	for i := range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%40)*time.Microsecond)
+		trial, _ := tn.Enqueue(ctx, "s", study.Enqueue{Config: config})
+		_ = trial.Number // a race if somebody still writes to it
+		cancel()
+	}
 }
 
 func TestStudies(t *testing.T) {
