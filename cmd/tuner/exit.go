@@ -18,7 +18,7 @@ const (
 	exitUsage       = 2
 	exitNotFound    = 3
 	exitDamaged     = 7
-	exitStop        = 14
+	exitStop        = runner.ExitStop
 	exitUnavailable = 20
 	exitInterrupted = 130
 )

@@ -40,7 +40,8 @@ WHAT IT PRINTS, on stdout
   step=3 loss=0.51           an intermediate value; a pruner may end the trial
   infeasible=REASON          the configuration cannot work; so does exit status 66
   Other lines only go to the log. With --result the result is read from a file.
-  Any other exit status but 0 is a failure; its last line on stderr says why.
+  Exit status 14, that of tuner report --exit-code, says that it was told to stop: the
+  trial is pruned. Any other but 0 is a failure; its last line on stderr says why.
 
 CTRL-C ends the running commands (SIGTERM, after --grace SIGKILL) and asks for no more.
 Their trials stay with this run: the same command, in the same directory, starts them

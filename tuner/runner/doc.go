@@ -24,8 +24,11 @@
 //	infeasible=out of memory     the configuration cannot work, with the reason
 //
 // A command that exits with 0 and printed no result has the values of its last
-// step. Exit status 66 means infeasible, any other but 0 a failure, whose
-// message is the last line of stderr.
+// step. Exit status 66 means infeasible; 14, which tuner report --exit-code ends
+// with, means that the command was told to stop: the trial is pruned. Any other
+// but 0 is a failure, whose message is the last line of stderr. Of a command that
+// exits with 0 and said nothing of the objectives, the service is asked whether
+// the trial should have stopped; if so it is pruned too.
 //
 // # What may go wrong
 //

@@ -156,10 +156,10 @@ func (j *job) over() bool {
 	}
 }
 
-// infeasible tells whether the command ended with the status that says so.
-func (j *job) infeasible() bool {
+// exited tells whether the command ended by itself with a status.
+func (j *job) exited(status int) bool {
 	exit := (*exec.ExitError)(nil)
-	return errors.As(j.err, &exit) && exit.ExitCode() == ExitInfeasible
+	return errors.As(j.err, &exit) && exit.ExitCode() == status
 }
 
 // lastWords is the last line of stderr.

@@ -18,6 +18,10 @@ import (
 // configuration cannot work.
 const ExitInfeasible = 66
 
+// ExitStop is the exit status of a command that was told to stop, as tuner
+// report --exit-code has it.
+const ExitStop = 14
+
 // Options are what to run and how.
 type Options struct {
 	Study string

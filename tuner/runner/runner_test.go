@@ -242,10 +242,11 @@ func TestLimitAndFailures(t *testing.T) {
 // faulty disturbs a service.
 type faulty struct {
 	tuner.Service
-	calls  atomic.Int32
-	stop   bool  // say that every trial should stop
-	lost   error // what heartbeats and reports fail with
-	unsure bool  // every other call has an effect and says that it does not know
+	calls    atomic.Int32
+	stop     bool  // say that every trial should stop
+	lost     error // what heartbeats and reports fail with
+	stopBeat int   // heartbeats say so, if not 0
+	unsure   bool  // every other call has an effect and says that it does not know
 }
 
 func (f *faulty) unknown(err error) error {
@@ -265,6 +266,14 @@ func (f *faulty) Tell(ctx context.Context, name string, c study.Tell) (tuner.Tol
 	return a, f.unknown(err)
 }
 
+func (f *faulty) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (tuner.Verdict, error) {
+	v, err := f.Service.Heartbeat(ctx, name, c)
+	if f.stopBeat != 0 {
+		v.Stop, v.Reason = true, "it is no good"
+	}
+	return v, err
+}
+
 func (f *faulty) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
 	if f.lost != nil {
 		return tuner.Verdict{}, f.lost
@@ -281,6 +290,32 @@ func TestStopVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, svc, map[string]int{"pruned": 2})
+}
+
+// A command that reports by itself, and ends when told to stop, is pruned.
+func TestCommandStopsItself(t *testing.T) {
+	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 4 })
+	f := &faulty{Service: svc, stopBeat: 1}
+	_, err := runner.Run(t.Context(), f, runner.Options{
+		Study: "s", Worker: "w", MaxFailures: 1, Limit: 3,
+		Command: shell(`case {trial} in
+			0) echo told to stop >&2; exit 14;;
+			1) exit 0;;
+			2) echo loss=1;;
+		esac`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"pruned": 2, "completed": 1})
+
+	// Without a verdict of the service, the status alone is enough; silence is not.
+	f.stopBeat = 0
+	_, err = runner.Run(t.Context(), f, runner.Options{Study: "s", Worker: "w", Command: shell("exit 14")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"pruned": 3, "completed": 1})
 }
 
 func TestLostLease(t *testing.T) {

@@ -21,6 +21,14 @@ type verdict struct {
 	reason string // for people
 }
 
+// outcome is that of a command ended for a verdict.
+func (v verdict) outcome() study.Outcome {
+	if v.pruned {
+		return study.Outcome{State: study.Pruned, Message: message(v.reason)}
+	}
+	return study.Outcome{State: study.Failed, Reason: study.FailedCancelled, Message: message(v.reason)}
+}
+
 // trial runs one trial and returns it as told; with a zero State if it was not
 // told. An error ends the whole run.
 func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
@@ -71,14 +79,23 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	}
 	var o study.Outcome
 	switch {
-	case ended && v.pruned:
-		o = study.Outcome{State: study.Pruned, Message: message(v.reason)}
 	case ended:
-		o = study.Outcome{State: study.Failed, Reason: study.FailedCancelled, Message: message(v.reason)}
+		o = v.outcome()
 	case timedOut:
 		o = study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: fmt.Sprintf("ended because it ran longer than %s", r.options.Timeout)}
 	default:
-		o = r.outcome(t, job, reading)
+		var unclear bool
+		o, unclear = r.outcome(t, job, reading)
+		if !unclear {
+			break
+		}
+		if v, ended = r.verdict(ctx, t); v.lost {
+			r.event(Event{Kind: Lost, Trial: t, Err: errors.New(v.reason)})
+			return study.Trial{}, nil
+		}
+		if ended {
+			o = v.outcome()
+		}
 	}
 	o.Cost = r.cost(o, time.Since(began))
 	return r.tell(ctx, t, o)
@@ -96,32 +113,52 @@ func (r *run) await(ctx context.Context, attended <-chan struct{}, leave func())
 	<-attended
 }
 
-// outcome reads what came of a command that ended by itself.
-func (r *run) outcome(t study.Trial, job *job, reading *reading) study.Outcome {
+// outcome reads what came of a command that ended by itself. It is unclear if
+// the command may have ended because the service told it so itself: it says so
+// with its status, or succeeded without a result.
+func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcome, unclear bool) {
+	crash := func(text string) study.Outcome {
+		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(text)}
+	}
 	if r.options.Result != "" {
 		if err := r.readResult(t, reading); err != nil && job.err == nil {
-			return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())}
+			return crash(err.Error()), true
 		}
 	}
 	metrics, infeasible, missing := reading.outcome()
 	switch {
 	case infeasible != nil:
-		return study.Outcome{State: study.Infeasible, Message: message(*infeasible)}
-	case job.infeasible():
-		return study.Outcome{State: study.Infeasible, Message: message(job.lastWords())}
+		return study.Outcome{State: study.Infeasible, Message: message(*infeasible)}, false
+	case job.exited(ExitInfeasible):
+		return study.Outcome{State: study.Infeasible, Message: message(job.lastWords())}, false
+	case job.exited(ExitStop):
+		return study.Outcome{State: study.Pruned, Message: message(job.lastWords())}, true
 	case job.err != nil:
-		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(job.complaint())}
+		return crash(job.complaint()), false
 	case missing != "":
 		where := "stdout"
 		if r.options.Result != "" {
 			where = "the file of results"
 		}
-		return study.Outcome{
-			State: study.Failed, Reason: study.FailedCrash,
-			Message: message(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)),
-		}
+		return crash(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)), true
 	}
-	return study.Outcome{State: study.Completed, Metrics: metrics}
+	return study.Outcome{State: study.Completed, Metrics: metrics}, false
+}
+
+// verdict asks the service whether a trial whose command has ended should have
+// stopped; also after ctx ended, but then not for long.
+func (r *run) verdict(ctx context.Context, t study.Trial) (v verdict, ok bool) {
+	asking, cancel := r.lingering(ctx)
+	defer cancel()
+	beaten, err := r.heartbeat(asking, t)
+	return r.judge(asking, t, beaten, err)
+}
+
+// lingering is a context that ends a time of grace after ctx.
+func (r *run) lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(r.options.Grace, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 // readResult reads the file of results: one JSON object, or lines.
@@ -182,9 +219,8 @@ func (r *run) tell(ctx context.Context, t study.Trial, o study.Outcome) (study.T
 
 // tellOnce tells also after ctx ended, but then not for long.
 func (r *run) tellOnce(ctx context.Context, t study.Trial, o study.Outcome) (told tuner.Told, err error) {
-	telling, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	telling, cancel := r.lingering(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(r.options.Grace, cancel) })()
 	c := study.Tell{RequestID: newRequestID(), Trial: t.Number, Epoch: t.Epoch, Outcome: o}
 	err = r.patiently(telling, func() (err error) {
 		told, err = r.svc.Tell(telling, r.options.Study, c)
