@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
@@ -148,15 +149,27 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
-	return next(service, &admittedStream{ServerStream: stream, ctx: ctx, server: s, method: info.FullMethod})
+	a := &admittedStream{ServerStream: stream, ctx: ctx, server: s, method: info.FullMethod}
+	if s.permissions[info.FullMethod] != needNothing {
+		go a.guard(cancel)
+	}
+	return next(service, a)
 }
 
-// admittedStream admits each message of a stream, and ends when the server stops.
+// recheckInterval is how often a stream on which nothing happens is held against
+// the tokens again.
+const recheckInterval = 5 * time.Second
+
+// admittedStream admits each message of a stream, and ends when the server stops
+// or the caller may not have it any more.
 type admittedStream struct {
 	grpc.ServerStream
 	ctx    context.Context
 	server *Server
 	method string
+
+	mu      sync.Mutex
+	request any // the last one admitted
 }
 
 func (a *admittedStream) Context() context.Context { return a.ctx }
@@ -168,7 +181,57 @@ func (a *admittedStream) RecvMsg(message any) error {
 	if err := a.ServerStream.RecvMsg(message); err != nil {
 		return err
 	}
-	return a.server.admit(a.ctx, a.method, message)
+	if err := a.server.admit(a.ctx, a.method, message); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.request = message
+	return nil
+}
+
+// SendMsg implements [grpc.ServerStream].
+func (a *admittedStream) SendMsg(message any) error {
+	if err := a.recheck(); err != nil {
+		return err
+	}
+	return a.ServerStream.SendMsg(message)
+}
+
+// guard ends the stream when its caller may not have it any more.
+func (a *admittedStream) guard(end context.CancelCauseFunc) {
+	tick := time.NewTicker(a.server.recheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-a.ctx.Done():
+			return
+		}
+		if err := a.recheck(); err != nil {
+			end(err)
+			return
+		}
+	}
+}
+
+// recheck tells whether the caller is still known and may still have what he
+// asked for: since then his token may have been revoked, or expired.
+func (a *admittedStream) recheck() error {
+	need := a.server.permissions[a.method]
+	if need == needNothing {
+		return nil
+	}
+	id, why := a.server.auth.identify(a.ctx)
+	if why != nil {
+		return wire.Denied(false, why.text).Err()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.request != nil && !id.scope.permits(need, a.request) {
+		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()
+	}
+	return nil
 }
 
 // deadlineUnary bounds the time of a call whose caller did not.

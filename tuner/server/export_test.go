@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http/httptest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
@@ -21,3 +22,6 @@ func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetSe
 func CheckComplete(services map[string]grpc.ServiceInfo) error {
 	return checkComplete(services, permissions())
 }
+
+// RecheckEvery sets how often idle streams are held against the tokens.
+func (s *Server) RecheckEvery(d time.Duration) { s.recheck = d }

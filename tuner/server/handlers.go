@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
@@ -317,11 +318,15 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	return s.endOfStream(stream.Context(), nil)
 }
 
-// endOfStream says of a stream that the server itself ended that another try
-// will go on.
+// endOfStream says of a stream that the server itself ended why: of one that
+// stops, that another try will go on.
 func (s *Server) endOfStream(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errStopping {
+	cause := context.Cause(ctx)
+	if cause == errStopping {
 		return wire.NewStatus(codes.Unavailable, tuner.Unavailable, errStopping.Error()).Err()
+	}
+	if _, refused := status.FromError(cause); refused && cause != nil {
+		return cause
 	}
 	return err
 }

@@ -28,7 +28,7 @@ type running struct {
 	stop    func()
 }
 
-func start(t testing.TB, service tuner.Service, o server.Options) *running {
+func start(t testing.TB, service tuner.Service, o server.Options, changes ...func(*server.Server)) *running {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,6 +41,9 @@ func start(t testing.TB, service tuner.Service, o server.Options) *running {
 	if err != nil {
 		l.Close()
 		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(s)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

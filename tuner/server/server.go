@@ -34,6 +34,7 @@ type Server struct {
 	rates       *rates // by token or certificate
 	failures    *rates // of authentication, by address
 	bytes       *bytesInFlight
+	recheck     time.Duration // recheckInterval but in tests
 	inFlight    atomic.Int64
 	watches     atomic.Int64
 	backups     atomic.Int64
@@ -52,7 +53,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 		return nil, fmt.Errorf("options of the server: %w", err)
 	}
 	o = o.withDefaults()
-	s := &Server{options: o, log: o.Logger, permissions: permissions(), health: health.NewServer()}
+	s := &Server{options: o, log: o.Logger, permissions: permissions(), recheck: recheckInterval, health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	var err error
 	if s.metrics, err = newMetrics(o.Registry, s.permissions); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // expire moves the end of a token's time into the past.
@@ -171,5 +172,57 @@ func TestParseScope(t *testing.T) {
 		if s, err := server.ParseScope(text); err == nil {
 			t.Errorf("%q became %q", text, s)
 		}
+	}
+}
+
+// TestWatchEndsWithItsToken: a stream ends when its token is revoked or expires,
+// before anything else is sent, and soon if nothing is.
+func TestWatchEndsWithItsToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		every time.Duration // of looks at the tokens
+		event bool          // something happens meanwhile
+		end   func(t *testing.T, path string, info server.TokenInfo)
+	}{
+		"revoked, idle": {10 * time.Millisecond, false, func(t *testing.T, path string, info server.TokenInfo) {
+			if err := server.RevokeToken(path, info.ID); err != nil {
+				t.Error(err)
+			}
+		}},
+		"expired, idle": {10 * time.Millisecond, false, expire},
+		"revoked, busy": {time.Hour, true, func(t *testing.T, path string, info server.TokenInfo) {
+			if err := server.RevokeToken(path, info.ID); err != nil {
+				t.Error(err)
+			}
+		}},
+		"expired, busy": {time.Hour, true, expire},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := tokenPath(t)
+			token, info, err := server.AddToken(path, server.Scope{Role: server.RoleRead}, "", time.Now().Add(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			service := withStudies(t)
+			r := start(t, service, server.Options{TokenFile: path}, func(s *server.Server) { s.RecheckEvery(c.every) })
+			stream, err := pb.NewTunerClient(r.connect(t)).Watch(as(t.Context(), token), &pb.WatchRequest{Parent: "studies/mine"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // it was made, a trial was handed out
+				if _, err := stream.Recv(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.end(t, path, info)
+			if c.event {
+				_, ask, _ := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/mine", Worker: "v"})
+				if _, err := service.Ask(t.Context(), "mine", ask); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if m, err := stream.Recv(); status.Code(err) != codes.Unauthenticated {
+				t.Errorf("got %v, %v", m, err)
+			}
+		})
 	}
 }
