@@ -56,6 +56,10 @@
 // right-hand sides; memory O(workers·M·c). [Matrix], [Gramian] and [Diagonal]
 // are for matrices small enough to hold.
 //
+// Dense rows of the built-in kernels go through the vector panels of
+// internal/simd/panel, in float64 whatever the rows are; sparse rows, compound
+// kernels and those of a user through their own evaluation, a block at a time.
+//
 // # Invariants
 //
 //   - No bit of a product depends on the number of workers, on whether X is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 // Options are the settings of an [Operator]. The zero value is ready to use.
@@ -43,6 +45,7 @@ type Operator struct {
 	closed bool
 	pool   []*worker
 	v, acc []float64
+	packed panel.Vectors[float64] // v, if prepared has panels
 }
 
 // NewOperator packs the centres for k and returns the operator for the rows of
@@ -77,6 +80,9 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	}
 	o.tileRows = tileRows(o.m)
 	o.prepared = Prepare(k, centers)
+	if p, ok := o.prepared.(*panelPrepared); ok {
+		o.tileRows = min(o.tileRows, p.columns.Height())
+	}
 	return o, nil
 }
 
@@ -201,6 +207,12 @@ func (o *Operator) product(ctx context.Context, r request, args ...operand) erro
 		clear(o.acc)
 	}
 	p := pass{request: r, op: o, c: c}
+	if q, ok := o.prepared.(*panelPrepared); ok {
+		p.panels = q
+		if r.forward {
+			o.packed.Set(q.columns, o.v, c)
+		}
+	}
 	if err := p.run(ctx); err != nil {
 		return err
 	}

@@ -467,7 +467,7 @@ func TestOperatorPassesPanicsOn(t *testing.T) {
 func TestOperatorAllocations(t *testing.T) {
 	for _, k := range []kernel.Kernel{must(kernel.NewGaussian(1)), mixed()} {
 		for _, n := range []int{1000, 20000} {
-			for workers, limit := range map[int]float64{1: 2, 2: 10} {
+			for workers, limit := range map[int]float64{1: 2, 2: 20} {
 				rng := rand.New(rand.NewPCG(1, 0))
 				x := float32Rows(gaussianRows(3))(rng, n)
 				op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 8), kernel.Options{Workers: workers})

@@ -3,6 +3,8 @@ package kernel
 import (
 	"context"
 	"sync"
+
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 const (
@@ -42,8 +44,9 @@ type request struct {
 // depend on who computes what, and each worker holds one partial sum only.
 type pass struct {
 	request
-	op *Operator
-	c  int
+	op     *Operator
+	c      int
+	panels *panelPrepared // or nil
 
 	mu      sync.Mutex
 	turn    sync.Cond // signals a change of added or stop
@@ -70,6 +73,7 @@ type worker struct {
 	part    []float64 // M×c partial sum of Kᵀ·t
 	block   Rows      // block of a streamed source, to be read into again
 	scratch Scratch
+	sum     panel.Sum[float64] // part, if the operator has panels
 }
 
 // run makes the pass with as many workers as there are tasks for.
@@ -176,6 +180,13 @@ func (p *pass) compute(w *worker, t task) error {
 	if p.backward {
 		clear(w.part)
 	}
+	if p.panels != nil {
+		w.scratch.block.Reset(p.panels.columns, o.tileRows)
+		if p.backward {
+			w.sum.Reset(p.panels.columns, p.c)
+			defer func() { w.sum.AddTo(w.part) }()
+		}
+	}
 	for i := t.i0; i < t.i1; i += o.tileRows {
 		end := min(i+o.tileRows, t.i1)
 		if err := p.tile(w, t.x, i, end, t.row+i-t.i0); err != nil {
@@ -185,34 +196,44 @@ func (p *pass) compute(w *worker, t task) error {
 	return nil
 }
 
-// tile evaluates rows i0 ≤ i < i1 of K and uses them at once. row is the
-// number of the first.
+// tile evaluates rows i0 ≤ i < i1 of K and uses them at once, in panels if the
+// kernel and the rows allow it. row is the number of the first.
 func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
-	o := p.op
-	rows := i1 - i0
-	o.prepared.Fill(w.tile, o.m, x, i0, i1, &w.scratch)
-	if !p.forward {
-		addTransposed(w.part, w.tile, p.u[row*p.c:][:rows*p.c], rows, o.m, p.c)
-		return nil
+	o, rows := p.op, i1-i0
+	part := func(s []float64) []float64 { return s[row*p.c:][:rows*p.c] }
+	t, v := w.t[:rows*p.c], &o.packed
+	switch {
+	case !p.forward:
+		t, v = part(p.u), nil
+	case !p.backward:
+		t = part(p.dst)
 	}
-	t := w.t[:rows*p.c]
-	if !p.backward {
-		t = p.dst[row*p.c:][:rows*p.c]
+	block := &w.scratch.block
+	inPanels := p.panels != nil && p.panels.evaluate(block, x, i0, i1, v, t)
+	if !inPanels {
+		o.prepared.Fill(w.tile, o.m, x, i0, i1, &w.scratch)
 	}
-	multiply(t, w.tile, p.v, rows, o.m, p.c)
-	if p.u != nil {
-		addTo(t, p.u[row*p.c:][:len(t)])
-	}
-	if err := checkFiniteMatrix("Kv", t, p.c, row); err != nil {
-		return err
-	}
-	if p.f != nil {
-		p.f(row, t)
-		if err := checkFiniteMatrix("f(Kv)", t, p.c, row); err != nil {
+	if p.forward {
+		if !inPanels {
+			multiply(t, w.tile, p.v, rows, o.m, p.c)
+		}
+		if p.u != nil {
+			addTo(t, part(p.u))
+		}
+		if err := checkFiniteMatrix("Kv", t, p.c, row); err != nil {
 			return err
 		}
+		if p.f != nil {
+			p.f(row, t)
+			if err := checkFiniteMatrix("f(Kv)", t, p.c, row); err != nil {
+				return err
+			}
+		}
 	}
-	if p.backward {
+	switch {
+	case p.backward && inPanels:
+		block.AddTransposed(&w.sum, t)
+	case p.backward:
 		addTransposed(w.part, w.tile, t, rows, o.m, p.c)
 	}
 	return nil

@@ -59,7 +59,7 @@ func prepareElementwise(k Elementwise, y Rows) Prepared {
 		v := rows.row(j)
 		v.scatter(packed[j*e.d : (j+1)*e.d])
 	}
-	return &densePrepared{elementwisePrepared: e, y: packed}
+	return preparePanels(k, &densePrepared{elementwisePrepared: e, y: packed})
 }
 
 type elementwisePrepared struct {

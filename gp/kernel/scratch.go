@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bkbtuner/bkb/internal/simd/panel"
+
 // Scratch is temporary memory for block evaluations. It is a stack: Mark, take
 // what is needed, Release. A repeated evaluation finds its memory again and
 // allocates nothing. The zero Scratch is ready; one Scratch serves one
@@ -9,6 +11,7 @@ type Scratch struct {
 	p64    []*Points[float64]
 	p32    []*Points[float32]
 	top    Mark
+	block  panel.Block[float64]
 }
 
 // Mark is a position in a Scratch's stack.
