@@ -40,7 +40,7 @@ FORMS
   args   --lr=0.01 --batch=32, quoted for a shell, a line for each trial
   table  for people`,
 		Example: `  tuner ask digits
-  while eval "$(tuner ask digits -f env || echo exit $?)"; do
+  while eval "$(tuner ask digits --wait -f env || echo exit $?)"; do
     tuner tell digits "$TUNER_TRIAL" "$(./train --lr "$TUNER_PARAM_LR")"
   done
   tuner ask digits --worker "$(hostname)" --count 4 --wait`,
@@ -53,6 +53,11 @@ FORMS
 				view, err := svc.Study(ctx, name)
 				if err != nil {
 					return err
+				}
+				if a.form.value == "env" { // before there is a trial that nobody can run
+					if err := checkVariables(view.Spec.Space); err != nil {
+						return err
+					}
 				}
 				asked, err := a.ask(ctx, svc, name)
 				if err != nil {
@@ -163,7 +168,18 @@ func printStart(out io.Writer, name string, t study.Trial) error {
 	return err
 }
 
+// checkVariables refuses to write two parameters as one variable.
+func checkVariables(sp *space.Space) error {
+	if err := runner.CheckVariables(sp); err != nil {
+		return &statusError{statusInvalid(), fmt.Errorf("-f env: %w, or use -f json", err)}
+	}
+	return nil
+}
+
 func printConfigEnv(out io.Writer, sp *space.Space, c space.Config) error {
+	if err := checkVariables(sp); err != nil {
+		return err
+	}
 	config, err := jsonLine(c)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -256,6 +257,9 @@ func (c *creation) create(ctx context.Context, spec study.Spec) error {
 		return err
 	}
 	c.g.note(c.cmd, "Made study %s.", c.name)
+	if err := runner.CheckVariables(spec.Space); err != nil {
+		c.g.note(c.cmd, "Warning: %v: tuner run and -f env will refuse this study.", err)
+	}
 	return nil
 }
 

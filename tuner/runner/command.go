@@ -116,6 +116,13 @@ func variables(sp *space.Space) (map[string]string, error) {
 	return env, nil
 }
 
+// CheckVariables refuses a space in which the names of two parameters make the
+// same environment variable.
+func CheckVariables(sp *space.Space) error {
+	_, err := variables(sp)
+	return err
+}
+
 // Variable is the environment variable that holds the named parameter.
 func Variable(parameter string) string {
 	return "TUNER_PARAM_" + strings.Map(func(r rune) rune {
