@@ -30,6 +30,7 @@ type globals struct {
 	cert, key   string
 	insecure    bool
 	lockTimeout time.Duration
+	retryFor    time.Duration
 	quiet       bool
 	verbose     int
 }
@@ -37,6 +38,7 @@ type globals struct {
 const (
 	defaultDB          = "tuner.db"
 	defaultLockTimeout = 30 * time.Second
+	defaultRetryFor    = time.Minute
 )
 
 func (g *globals) flags(root *cobra.Command) {
@@ -50,6 +52,7 @@ func (g *globals) flags(root *cobra.Command) {
 	f.StringVar(&g.key, "key", "", "the `file` with the key of --cert (PEM)")
 	f.BoolVar(&g.insecure, "insecure", false, "reach a server on another machine without TLS")
 	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "how long to wait for a file that another process uses")
+	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "how long to try to reach a server (0: once)")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	f.CountVarP(&g.verbose, "verbose", "v", "say more on stderr; twice for all")
 }
@@ -120,7 +123,7 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 		return nil, usagef("--db and --server exclude one another")
 	}
 	if address := g.address(); address != "" {
-		return g.dial(address)
+		return g.dial(cmd, address)
 	}
 	path, logger := g.file(), g.logger(cmd, slog.LevelWarn)
 	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
@@ -173,8 +176,14 @@ func fileError(err error, path string) error {
 
 // dial reaches a server: without TLS on this machine, unless a certificate is
 // given, and with TLS elsewhere.
-func (g *globals) dial(address string) (tuner.Service, error) {
+func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error) {
 	o := client.Options{CAFile: g.ca, CertFile: g.cert, KeyFile: g.key}
+	if o.RetryFor = g.retryFor; o.RetryFor <= 0 {
+		o.RetryFor = -1
+	}
+	o.OnTrouble = func(t client.Trouble) {
+		g.note(cmd, "cannot reach %s (%s); trying until %s", t.Address, t.Why, t.Until.Format(time.TimeOnly))
+	}
 	o.Plaintext = g.insecure || local(address) && g.ca == "" && g.cert == ""
 	switch {
 	case g.tokenFile != "":

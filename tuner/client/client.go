@@ -26,6 +26,10 @@ type Client struct {
 	stub     pb.TunerClient
 	retryFor time.Duration
 	closed   atomic.Bool
+
+	address   string
+	onTrouble func(Trouble)
+	troubled  atomic.Bool // onTrouble was called, and no call succeeded since
 }
 
 var _ tuner.Service = (*Client)(nil)
@@ -45,7 +49,7 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}
-	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor}, nil
+	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor, address: address, onTrouble: o.OnTrouble}, nil
 }
 
 func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {

@@ -29,7 +29,11 @@ type Options struct {
 	// RetryFor is how long a call is sent again while its outcome is unknown or
 	// the server is not there. 0: one minute. Negative: calls are sent once.
 	// The context of a call can end it before.
+	// What waiting does not change, such as a certificate, is not tried again.
 	RetryFor time.Duration
+	// OnTrouble, if not nil, is called when a call could not reach the server for
+	// two seconds and will be tried further: once, until a call succeeds.
+	OnTrouble func(Trouble)
 	// MaxRecvBytes and MaxSendBytes of one message; 0: 16 MiB and 1 MiB, as the
 	// server's defaults.
 	MaxRecvBytes, MaxSendBytes int

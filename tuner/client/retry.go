@@ -74,6 +74,8 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 		return none, err
 	}
 	p := newPatience(c.retryFor)
+	l := c.lookOut(p.until)
+	defer l.end()
 	sent := new(atomic.Bool)
 	tagged := context.WithValue(ctx, sentKey{}, sent)
 	uncertain := false
@@ -81,12 +83,14 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 		sent.Store(false)
 		answer, err := send(tagged, request)
 		if err == nil {
+			c.troubled.Store(false)
 			result, err := decode(answer)
 			if err != nil {
 				return none, wire.BadAnswer(err)
 			}
 			return result, nil
 		}
+		l.failed(err)
 		uncertain = uncertain || k == writes && mayHaveHappened(err, sent.Load())
 		if err := p.wait(ctx, err); err != nil {
 			return none, c.conclude(ctx, err, uncertain)
@@ -128,7 +132,9 @@ func (p *patience) wait(ctx context.Context, err error) error {
 // retryable tells whether the same request, sent again, may fare better.
 func retryable(a wire.Answer) bool {
 	switch a.Err.Code {
-	case tuner.Unavailable, tuner.Unknown:
+	case tuner.Unavailable:
+		return !hopeless(a)
+	case tuner.Unknown:
 		return true
 	case tuner.Exhausted:
 		return a.RetryAfter > 0
@@ -171,12 +177,13 @@ func (c *Client) conclude(ctx context.Context, err error, uncertain bool) error 
 	case uncertain && !settles(a) && ended != nil:
 		return fmt.Errorf("%w: %w", &tuner.RemoteError{Code: tuner.Unknown, Message: "the call ended before its answer came; it may have happened"}, ended)
 	case uncertain && !settles(a):
-		return &tuner.RemoteError{Code: tuner.Unknown, Message: "it may have happened or not: " + a.Err.Message}
+		return &tuner.RemoteError{Code: tuner.Unknown, Message: "it may have happened or not: " + c.explain(a)}
 	case ended != nil && !a.ByService && !settles(a):
 		return ended
 	case c.closed.Load() && !a.ByService:
 		return errClosed
 	default:
+		a.Err.Message = c.explain(a)
 		return a.Err
 	}
 }

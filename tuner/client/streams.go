@@ -27,17 +27,24 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		w := &watch{client: c, request: &pb.WatchRequest{Parent: parent, After: uint64(after)}, yield: yield}
-		for p := newPatience(c.retryFor); ; {
+		p := newPatience(c.retryFor)
+		l := c.lookOut(p.until)
+		defer func() { l.end() }()
+		for {
 			reached, err := w.follow(ctx)
 			if w.over {
 				return
 			}
 			if reached {
 				p = newPatience(c.retryFor)
+				c.troubled.Store(false)
+				l.end()
+				l = c.lookOut(p.until)
 			}
 			if err == nil {
 				return
 			}
+			l.failed(err)
 			if err := p.wait(ctx, err); err != nil {
 				yield(tuner.Happening{}, c.conclude(ctx, err, false))
 				return

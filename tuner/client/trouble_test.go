@@ -1,0 +1,107 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
+)
+
+func serve(t *testing.T, o server.Options) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DrainDelay = time.Millisecond
+	s, err := server.New(wiretest.New(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, l) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return l.Addr().String()
+}
+
+// What is wrong with a certificate fails at once; each message names the server
+// and what to do.
+func TestTrouble(t *testing.T) {
+	ours, others := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
+	good, other := ours.Issue(t, "good", "127.0.0.1"), ours.Issue(t, "other", "example.org")
+	secure := serve(t, server.Options{CertFile: good.CertFile, KeyFile: good.KeyFile})
+	mutual := serve(t, server.Options{
+		CertFile: good.CertFile, KeyFile: good.KeyFile, ClientCAFile: ours.CAFile,
+		ClientScopes: map[string]server.Scope{"good": {Role: server.RoleAdmin}},
+	})
+	misnamed := serve(t, server.Options{CertFile: other.CertFile, KeyFile: other.KeyFile})
+	clear := serve(t, server.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	for name, c := range map[string]struct {
+		address string
+		o       client.Options
+		want    string
+	}{
+		"other authority":    {secure, client.Options{CAFile: others.CAFile, RetryFor: time.Hour}, "(--ca)"},
+		"other name":         {misnamed, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "must be valid for the name"},
+		"no certificate":     {mutual, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "(--cert, --key)"},
+		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: -1}, "speak TLS: name the file with who signs its certificate (--ca)"},
+		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: -1}, "does not speak TLS"},
+		"nobody listens":     {nobody, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
+		"a name of no place": {"no-such-host.invalid:1", client.Options{Plaintext: true, RetryFor: -1}, "cannot reach no-such-host.invalid:1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := client.Dial(c.address, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			began := time.Now()
+			_, _, err = d.Studies(t.Context(), "", 0)
+			if spent := time.Since(began); spent > 10*time.Second {
+				t.Errorf("it took %v", spent)
+			}
+			if tuner.CodeOf(err) != tuner.Unavailable || !strings.Contains(err.Error(), "cannot reach "+c.address+": ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want something about %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Whoever waits for a server hears of it once.
+func TestOnTrouble(t *testing.T) {
+	t.Parallel()
+	var heard atomic.Int32
+	d, err := client.Dial("unix:"+t.TempDir()+"/none", client.Options{Plaintext: true, RetryFor: 3 * time.Second, OnTrouble: func(got client.Trouble) {
+		heard.Add(1)
+		if !strings.HasSuffix(got.Address, "/none") || !strings.Contains(got.Why, "no such file") || time.Until(got.Until) > 2*time.Second {
+			t.Errorf("heard %+v", got)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for range 2 {
+		if _, _, err := d.Studies(t.Context(), "", 0); tuner.CodeOf(err) != tuner.Unavailable {
+			t.Error(err)
+		}
+	}
+	if heard.Load() != 1 {
+		t.Errorf("heard %d times", heard.Load())
+	}
+}
