@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -246,6 +247,9 @@ func (c *creation) run(ctx context.Context, flags *specFlags) error {
 
 // create makes the study, or lets one be that exists.
 func (c *creation) create(ctx context.Context, spec study.Spec) error {
+	if err := checkName(c.name); err != nil {
+		return err
+	}
 	_, err := c.svc.CreateStudy(ctx, c.name, study.Create{RequestID: c.requestID, Spec: spec})
 	switch {
 	case tuner.CodeOf(err) == tuner.AlreadyExists && c.skip:
@@ -259,6 +263,14 @@ func (c *creation) create(ctx context.Context, spec study.Spec) error {
 	c.g.note(c.cmd, "Made study %s.", c.name)
 	if err := runner.CheckVariables(spec.Space); err != nil {
 		c.g.note(c.cmd, "Warning: %v: tuner run and -f env will refuse this study.", err)
+	}
+	return nil
+}
+
+// checkName refuses what cannot be the name of a study.
+func checkName(name string) error {
+	if err := store.CheckName(name); err != nil {
+		return &statusError{statusInvalid(), errors.New(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))}
 	}
 	return nil
 }

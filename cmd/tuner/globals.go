@@ -149,6 +149,8 @@ func (g *globals) openStore(ctx context.Context, path string, e existing, logger
 		switch {
 		case err == nil:
 			return st, nil
+		case errors.Is(err, bolt.ErrInUse) && turn < 0 && g.lockTimeout > 0:
+			return nil, fileError(fmt.Errorf("%w; waited %v", err, g.lockTimeout), path)
 		case !errors.Is(err, bolt.ErrInUse) || turn < 0:
 			return nil, fileError(err, path)
 		case ctx.Err() != nil:
@@ -162,6 +164,8 @@ func fileError(err error, path string) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, bolt.ErrMissing) && !isDir(filepath.Dir(path)):
+		return &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the file %s; make it first, or name another file with --db", filepath.Dir(path), filepath.Base(path))}
 	case errors.Is(err, bolt.ErrMissing):
 		return &statusError{exitNotFound, fmt.Errorf("there is no file %s; make a study first (tuner create-study), or name the file with --db", path)}
 	case errors.Is(err, bolt.ErrInUse):
@@ -172,6 +176,11 @@ func fileError(err error, path string) error {
 	default:
 		return err
 	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // dial reaches a server: without TLS on this machine, unless a certificate is

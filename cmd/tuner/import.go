@@ -90,6 +90,8 @@ type importing struct {
 	as              record.Form
 	dryRun, enqueue bool
 	left            int // trials without an outcome
+	had             int // trials of the study before
+	added           int // trials that are new
 }
 
 func (i *importing) run(ctx context.Context, svc tuner.Service) error {
@@ -109,6 +111,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		return nil
 	}
 	if !exists {
+		if err := checkName(i.name); err != nil {
+			return err
+		}
 		if _, err := svc.CreateStudy(ctx, i.name, study.Create{Spec: spec}); err != nil {
 			return err
 		}
@@ -117,7 +122,14 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if err := i.add(ctx, svc, spec); err != nil {
 		return err
 	}
-	i.g.note(i.cmd, "Imported %d trials.", n)
+	switch {
+	case i.added == n:
+		i.g.note(i.cmd, "Imported %d trials.", n)
+	case i.added == 0:
+		i.g.note(i.cmd, "Imported no trials: all %d were there already.", n)
+	default:
+		i.g.note(i.cmd, "Imported %d new trials; %d were there already.", i.added, n-i.added)
+	}
 	return nil
 }
 
@@ -127,6 +139,7 @@ func statusInvalid() int { return statusOf(&tuner.RemoteError{Code: tuner.Invali
 func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spec, exists bool, err error) {
 	view, err := svc.Study(ctx, i.name)
 	if err == nil {
+		i.had = view.Trials
 		return view.Spec, true, nil
 	}
 	if tuner.CodeOf(err) != tuner.NotFound || i.as != record.Optuna {
@@ -207,14 +220,19 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 
 func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec) error {
 	return i.items(spec, func(_ record.Item, _ string, c study.Command) error {
+		var t study.Trial
 		var err error
 		switch c := c.(type) {
 		case study.Add:
-			_, err = svc.Add(ctx, i.name, c)
+			t, err = svc.Add(ctx, i.name, c)
 		case study.Enqueue:
-			if i.enqueue {
-				_, err = svc.Enqueue(ctx, i.name, c)
+			if !i.enqueue {
+				return nil
 			}
+			t, err = svc.Enqueue(ctx, i.name, c)
+		}
+		if err == nil && t.Number >= i.had { // else it is the answer to an earlier import of the same
+			i.added++
 		}
 		return err
 	})

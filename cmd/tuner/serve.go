@@ -79,6 +79,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.parse(g); err != nil {
 		return err
 	}
+	if err := server.Check(s.options); err != nil { // before there is a file
+		return err
+	}
 	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
 	if err != nil {
 		return err

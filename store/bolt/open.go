@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -149,14 +150,16 @@ func (p *opening) admit(f *os.File) (same bool, err error) {
 // inUse names the process that has the file, if the system tells.
 func (p *opening) inUse(f *os.File) error {
 	e := &FileError{Path: p.path, Reason: ErrInUse, Remedy: "stop that process, or reach the store through the server that has it open"}
-	e.Detail = fmt.Sprintf("waited %v", max(p.options.LockTimeout, 0).Round(time.Millisecond))
+	if p.options.LockTimeout > 0 {
+		e.Detail = fmt.Sprintf("waited %v", p.options.LockTimeout.Round(time.Millisecond))
+	}
 	info, err := os.Stat(p.path)
 	if f == nil || err != nil {
 		return e
 	}
 	if pid, name := holder(info); pid != 0 {
 		e.PID = pid
-		e.Detail = fmt.Sprintf("process %d (%s) has it; %s", pid, name, e.Detail)
+		e.Detail = strings.TrimSuffix(fmt.Sprintf("process %d (%s) has it; %s", pid, name, e.Detail), "; ")
 	}
 	return e
 }

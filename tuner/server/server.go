@@ -85,6 +85,23 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Check reports whether a server of these options could listen: it reads
+// certificates and tokens and refuses what [New] and [Server.Listen] refuse, but
+// listens nowhere.
+func Check(o Options) error {
+	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
+	s, err := New(nil, o)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	a, err := parseAddress(s.options.Address)
+	if err != nil {
+		return err
+	}
+	return s.checkExposure(s.options.Address, a.remote)
+}
+
 // Registry is where the server's metrics are; the service's own can be
 // registered there too.
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
