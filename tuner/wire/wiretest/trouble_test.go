@@ -1,4 +1,4 @@
-package client_test
+package wiretest_test
 
 import (
 	"context"
@@ -14,7 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-func serve(t *testing.T, o server.Options) (address string) {
+// serveAlone runs a server for a service without studies until the test ends.
+func serveAlone(t *testing.T, o server.Options) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,13 +38,13 @@ func serve(t *testing.T, o server.Options) (address string) {
 func TestTrouble(t *testing.T) {
 	ours, others := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
 	good, other := ours.Issue(t, "good", "127.0.0.1"), ours.Issue(t, "other", "example.org")
-	secure := serve(t, server.Options{CertFile: good.CertFile, KeyFile: good.KeyFile})
-	mutual := serve(t, server.Options{
+	secure := serveAlone(t, server.Options{CertFile: good.CertFile, KeyFile: good.KeyFile})
+	mutual := serveAlone(t, server.Options{
 		CertFile: good.CertFile, KeyFile: good.KeyFile, ClientCAFile: ours.CAFile,
 		ClientScopes: map[string]server.Scope{"good": {Role: server.RoleAdmin}},
 	})
-	misnamed := serve(t, server.Options{CertFile: other.CertFile, KeyFile: other.KeyFile})
-	clear := serve(t, server.Options{})
+	misnamed := serveAlone(t, server.Options{CertFile: other.CertFile, KeyFile: other.KeyFile})
+	clear := serveAlone(t, server.Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +87,9 @@ func TestTrouble(t *testing.T) {
 func TestOnTrouble(t *testing.T) {
 	t.Parallel()
 	var heard atomic.Int32
-	d, err := client.Dial("unix:"+t.TempDir()+"/none", client.Options{Plaintext: true, RetryFor: 3 * time.Second, OnTrouble: func(got client.Trouble) {
+	d, err := client.Dial("unix:"+t.TempDir()+"/none", client.Options{Plaintext: true, RetryFor: 5 * time.Second, OnTrouble: func(got client.Trouble) {
 		heard.Add(1)
-		if !strings.HasSuffix(got.Address, "/none") || !strings.Contains(got.Why, "no such file") || time.Until(got.Until) > 2*time.Second {
+		if !strings.HasSuffix(got.Address, "/none") || !strings.Contains(got.Why, "no such file") || time.Until(got.Until) > 4*time.Second {
 			t.Errorf("heard %+v", got)
 		}
 	}})
