@@ -116,8 +116,12 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	}
 	pause := time.Duration(mathrand.Int64N(int64(p.longest))) + p.longest/8
 	p.longest = min(2*p.longest, maxBackoff)
-	if pause = max(pause, a.RetryAfter); time.Now().Add(pause).After(p.until) {
-		return err
+	pause = max(pause, a.RetryAfter)
+	if left := time.Until(p.until); pause > left {
+		if a.RetryAfter > left {
+			return err
+		}
+		pause = left // for a last try when the time is over
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
