@@ -2,10 +2,12 @@ package gp
 
 import (
 	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Jitter reports what had to be added to the diagonal of a matrix before its
@@ -73,11 +75,12 @@ func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
 
 // factor turns the lower triangle of data from A into L.
 func (c *Cholesky) factor() bool {
-	if c.n == 0 {
-		return true
-	}
-	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: c.n, Stride: c.stride, Data: c.data})
-	return ok
+	return blocked.Cholesky(runtime.GOMAXPROCS(0), c.matrix()) == c.n
+}
+
+// matrix is L for package blocked.
+func (c *Cholesky) matrix() blocked.Matrix[float64] {
+	return blocked.Matrix[float64]{Rows: c.n, Cols: c.n, Stride: c.stride, Data: c.data}
 }
 
 // badPivot factors row by row, to say where it fails.
@@ -147,17 +150,15 @@ func (c *Cholesky) trsv(t blas.Transpose, b []float64) {
 	}
 }
 
-// solveRowsL replaces every row b_i of the q×n matrix b by L⁻¹b_i.
-func (c *Cholesky) solveRowsL(b []float64, q int) { c.trsm(blas.Trans, b, q) }
+// solveRowsL replaces every row b_i of the q×n matrix b by L⁻¹b_i. No bit of a
+// row depends on the others.
+func (c *Cholesky) solveRowsL(b []float64, q int) {
+	blocked.SolveLowerRight(1, true, c.matrix(), blocked.New(q, c.n, b[:q*c.n]))
+}
 
 // solveRowsLT replaces every row b_i of the q×n matrix b by L⁻ᵀb_i.
-func (c *Cholesky) solveRowsLT(b []float64, q int) { c.trsm(blas.NoTrans, b, q) }
-
-func (c *Cholesky) trsm(t blas.Transpose, b []float64, q int) {
-	if q > 0 && c.n > 0 {
-		blas64.Trsm(blas.Right, t, 1, c.triangular(),
-			blas64.General{Rows: q, Cols: c.n, Stride: c.n, Data: b})
-	}
+func (c *Cholesky) solveRowsLT(b []float64, q int) {
+	blocked.SolveLowerRight(1, false, c.matrix(), blocked.New(q, c.n, b[:q*c.n]))
 }
 
 // LogDet returns log det A = 2 Σ log L_ii.
@@ -169,20 +170,14 @@ func (c *Cholesky) LogDet() float64 {
 	return 2 * s
 }
 
-// Inverse returns A⁻¹, n×n and exactly symmetric. Cost 2n³/3.
+// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. Cost 2n³ operations.
 func (c *Cholesky) Inverse() []float64 {
-	n := c.n
-	inv := make([]float64, n*n)
-	if n == 0 {
-		return inv
-	}
-	for i := range n {
-		copy(inv[i*n:i*n+i+1], c.row(i))
-	}
-	t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: inv}
-	lapack64.Potri(t)
-	mirror(inv, n)
-	return inv
+	n, workers := c.n, runtime.GOMAXPROCS(0)
+	root, inv := blocked.New[float64](n, n, nil), blocked.New[float64](n, n, nil)
+	blocked.Inverse(workers, c.matrix(), root)
+	blocked.Syrk(workers, true, root, 1, 0, inv)
+	mirror(inv.Data, n)
+	return inv.Data
 }
 
 // mirror copies the lower triangle to the upper one.
@@ -205,11 +200,12 @@ func mirror(a []float64, n int) {
 // the two share memory. Cost q·n² + q²n.
 func (c *Cholesky) grown(b, corner []float64, q int) (*Cholesky, bool) {
 	n := c.n
-	c.solveRowsL(b, q)
-	if n > 0 && q > 0 {
-		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: q, Cols: n, Stride: n, Data: b},
-			1, blas64.Symmetric{Uplo: blas.Lower, N: q, Stride: q, Data: corner})
+	if q == 1 { // where packing L would cost more than the solution
+		c.SolveL(b[:n])
+	} else {
+		c.solveRowsL(b, q)
 	}
+	blocked.Syrk(1, false, blocked.New(q, n, b[:q*n]), -1, 1, blocked.New(q, q, corner))
 	schur := &Cholesky{n: q, stride: q, data: corner}
 	if !schur.factor() {
 		return nil, false

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Options are the settings of an [Exact] posterior.
@@ -314,7 +313,6 @@ func subtractGram(cov, v []float64, q, n int) error {
 
 // syrk adds a·VVᵀ to the symmetric matrix c, with V q×n.
 func syrk(c, v []float64, q, n int, a float64) {
-	blas64.Syrk(noTrans, a, blas64.General{Rows: q, Cols: n, Stride: n, Data: v},
-		1, blas64.Symmetric{Uplo: lower, N: q, Stride: q, Data: c})
+	blocked.Syrk(1, false, blocked.New(q, n, v[:q*n]), a, 1, blocked.New(q, q, c))
 	mirror(c, q)
 }

@@ -71,6 +71,17 @@ func (e *ParameterError) Error() string {
 	return fmt.Sprintf("kernel: %s kernel: %s is %v, want %s", e.Kernel, e.Parameter, e.Value, e.Want)
 }
 
+// OptionError reports a setting of [Options] that does not exist.
+type OptionError struct {
+	Option string // the field
+	Value  string
+	Want   string // what it may be
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("kernel: option %s is %s, want %s", e.Option, e.Value, e.Want)
+}
+
 // SpecError reports a [Spec] that describes no kernel.
 type SpecError struct {
 	Name   string // the kernel's name in the Spec

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-
-	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 // Options are the settings of an [Operator]. The zero value is ready to use.
@@ -14,6 +12,8 @@ type Options struct {
 	// Workers is the number of goroutines that share a product. 0 or less
 	// stands for runtime.GOMAXPROCS(0). It changes no bit of the results.
 	Workers int
+	// Precision is Float64 or, faster and less accurate, Float32.
+	Precision Precision
 }
 
 // Operator is the n×M kernel matrix K = K(X, C) of a source X of n rows and M
@@ -39,13 +39,16 @@ type Operator struct {
 	prepared Prepared
 	n, m     int
 	workers  int
-	tileRows int
+
+	panels    panels // or nil
+	precision Precision
+	tileRows  int // rows of K at a time
+	taskRows  int // rows that a worker takes at a time, a multiple of tileRows
 
 	lock   chan struct{} // held during a product: what follows is its memory
 	closed bool
 	pool   []*worker
 	v, acc []float64
-	packed panel.Vectors[float64] // v, if prepared has panels
 }
 
 // NewOperator packs the centres for k and returns the operator for the rows of
@@ -55,7 +58,11 @@ type Operator struct {
 // It returns an error if k.Check refuses the centres or the rows, if their
 // dimensions differ ([*DimensionError]), or if a value is not finite
 // ([*NonFiniteError]); rows that are not resident are checked as they are read.
+// A Precision that does not exist is an [*OptionError].
 func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
+	if opts.Precision != Float64 && opts.Precision != Float32 {
+		return nil, &OptionError{Option: "Precision", Value: opts.Precision.String(), Want: "Float64 or Float32"}
+	}
 	if err := k.Check(centers); err != nil {
 		return nil, fmt.Errorf("centers: %w", err)
 	}
@@ -78,13 +85,19 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	if o.workers <= 0 {
 		o.workers = runtime.GOMAXPROCS(0)
 	}
-	o.tileRows = tileRows(o.m)
-	o.prepared = Prepare(k, centers)
+	o.prepared, o.tileRows, o.taskRows = Prepare(k, centers), tileRows(o.m), taskRows
 	if p, ok := o.prepared.(*panelPrepared); ok {
-		o.tileRows = min(o.tileRows, p.columns.Height())
+		o.panels, o.precision = newPanels(p, opts.Precision)
+		o.prepared = &p.densePrepared // for rows that are not dense
+		o.tileRows = o.panels.height()
+		o.taskRows = (taskRows + o.tileRows - 1) / o.tileRows * o.tileRows
 	}
 	return o, nil
 }
+
+// Precision returns the precision in which dense rows are evaluated: Float64
+// also where the kernel leaves no choice.
+func (o *Operator) Precision() Precision { return o.precision }
 
 // checkBlock verifies a block of X that starts at row row0.
 func checkBlock(k Kernel, x Rows, row0 int) error {
@@ -142,7 +155,7 @@ func (o *Operator) Close() error {
 	o.lock <- struct{}{}
 	defer o.unlock()
 	o.closed = true
-	o.prepared, o.resident, o.src = nil, nil, nil
+	o.prepared, o.panels, o.resident, o.src = nil, nil, nil, nil
 	o.pool, o.v, o.acc = nil, nil, nil
 	return nil
 }
@@ -207,11 +220,8 @@ func (o *Operator) product(ctx context.Context, r request, args ...operand) erro
 		clear(o.acc)
 	}
 	p := pass{request: r, op: o, c: c}
-	if q, ok := o.prepared.(*panelPrepared); ok {
-		p.panels = q
-		if r.forward {
-			o.packed.Set(q.columns, o.v, c)
-		}
+	if o.panels != nil && r.forward {
+		o.panels.set(o.v, c)
 	}
 	if err := p.run(ctx); err != nil {
 		return err

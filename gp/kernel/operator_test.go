@@ -321,8 +321,8 @@ func TestOperatorReportsSourceFaults(t *testing.T) {
 		want error
 		row  int
 	}{
-		"read error":  {func(s *kerneltest.Source) { s.Err, s.ErrAt = disk, 300 }, disk, 256},
-		"fewer rows":  {func(s *kerneltest.Source) { s.Announce = 200 }, kernel.ErrSource, 512},
+		"read error":  {func(s *kerneltest.Source) { s.Err, s.ErrAt = disk, 300 }, disk, 288},
+		"fewer rows":  {func(s *kerneltest.Source) { s.Announce = 200 }, kernel.ErrSource, 576},
 		"more rows":   {func(s *kerneltest.Source) { s.Announce = -50 }, kernel.ErrSource, 550},
 		"short block": {func(s *kerneltest.Source) { s.Short = true }, kernel.ErrSource, 0},
 	} {

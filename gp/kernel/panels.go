@@ -62,6 +62,7 @@ func (k *Base) function(d int) (f panel.Function, ok bool) {
 // the densePrepared in it.
 type panelPrepared struct {
 	densePrepared
+	f       panel.Function
 	columns *panel.Columns[float64]
 }
 
@@ -75,7 +76,11 @@ func preparePanels(k Elementwise, p *densePrepared) Prepared {
 	if !ok {
 		return p
 	}
-	return &panelPrepared{*p, panel.Pack[float64](f, panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d})}
+	return &panelPrepared{*p, f, panel.Pack[float64](f, p.rows())}
+}
+
+func (p *densePrepared) rows() panel.Rows[float64] {
+	return panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
 }
 
 func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
@@ -83,7 +88,7 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 	s.block.Reset(p.columns, height)
 	for i := i0; i < i1; i += height {
 		end := min(i+height, i1)
-		if !p.evaluate(&s.block, x, i, end, nil, nil) {
+		if !evaluate(&s.block, x, i, end, nil, nil) {
 			p.densePrepared.Fill(dst, ld, x, i0, i1, s)
 			return
 		}
@@ -93,7 +98,7 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 
 // evaluate sets the block to rows of x, and t = K·v if v is not nil. It returns
 // false if the rows are not dense.
-func (p *panelPrepared) evaluate(b *panel.Block[float64], x Rows, i0, i1 int, v *panel.Vectors[float64], t []float64) bool {
+func evaluate[T Float](b *panel.Block[T], x Rows, i0, i1 int, v *panel.Vectors[T], t []float64) bool {
 	switch x := x.(type) {
 	case *Points[float64]:
 		panel.Evaluate(b, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, v, t)
@@ -104,3 +109,64 @@ func (p *panelPrepared) evaluate(b *panel.Block[float64], x Rows, i0, i1 int, v 
 	}
 	return true
 }
+
+// panels are the centres of an operator in panels of one type of number.
+type panels interface {
+	// height is how many rows of K there are at a time.
+	height() int
+	// set packs v, M×c, for products from the right.
+	set(v []float64, c int)
+	// newTile returns the memory of one worker.
+	newTile() panelTile
+}
+
+// panelTile is a block of rows of K, and the sum Kᵀt of one task.
+type panelTile interface {
+	// begin starts a task with c right-hand sides.
+	begin(c int)
+	// evaluate sets the block to rows of x, and t = K·v if t is not nil. It
+	// returns false if the rows are not dense.
+	evaluate(x Rows, i0, i1 int, t []float64) bool
+	// addTransposed adds Kᵀt to the sum.
+	addTransposed(t []float64)
+	// addTo adds the sum to w, M×c.
+	addTo(w []float64)
+}
+
+// newPanels returns p in the given precision, and the precision it is in.
+func newPanels(p *panelPrepared, wanted Precision) (panels, Precision) {
+	if wanted == Float32 && p.f.Statistic != simd.Mismatches {
+		return &panelsOf[float32]{columns: panel.Pack[float32](p.f, p.rows())}, Float32
+	}
+	return &panelsOf[float64]{columns: p.columns}, Float64
+}
+
+type panelsOf[T Float] struct {
+	columns *panel.Columns[T]
+	v       panel.Vectors[T]
+}
+
+func (p *panelsOf[T]) height() int            { return p.columns.Height() }
+func (p *panelsOf[T]) set(v []float64, c int) { p.v.Set(p.columns, v, c) }
+
+func (p *panelsOf[T]) newTile() panelTile {
+	return &panelTileOf[T]{panels: p, block: panel.NewBlock(p.columns, p.height())}
+}
+
+type panelTileOf[T Float] struct {
+	panels *panelsOf[T]
+	block  *panel.Block[T]
+	sum    panel.Sum[T]
+}
+
+func (t *panelTileOf[T]) begin(c int) { t.sum.Reset(t.panels.columns, c) }
+
+func (t *panelTileOf[T]) evaluate(x Rows, i0, i1 int, kv []float64) bool {
+	if kv == nil {
+		return evaluate(t.block, x, i0, i1, nil, nil)
+	}
+	return evaluate(t.block, x, i0, i1, &t.panels.v, kv)
+}
+
+func (t *panelTileOf[T]) addTransposed(u []float64) { t.block.AddTransposed(&t.sum, u) }
+func (t *panelTileOf[T]) addTo(w []float64)         { t.sum.AddTo(w) }

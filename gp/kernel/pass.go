@@ -3,13 +3,11 @@ package kernel
 import (
 	"context"
 	"sync"
-
-	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 const (
-	// taskRows is the number of rows that a worker takes at a time. It is
-	// part of the order of summation: another value rounds differently.
+	// taskRows is the least number of rows that a worker takes at a time. It
+	// is part of the order of summation: another value rounds differently.
 	taskRows = 256
 	// tileElements is the size of the block of K that one worker holds,
 	// 256 KiB, to stay in its L2 cache.
@@ -38,15 +36,14 @@ type request struct {
 
 // pass is one pass over X.
 //
-// The rows are cut into tasks of taskRows, handed out in order. Inside a task
+// The rows are cut into tasks of op.taskRows, handed out in order. Inside a task
 // all sums run in row order; the partial sums of the tasks are added to the
 // accumulator strictly in the order of the tasks. So the result does not
 // depend on who computes what, and each worker holds one partial sum only.
 type pass struct {
 	request
-	op     *Operator
-	c      int
-	panels *panelPrepared // or nil
+	op *Operator
+	c  int
 
 	mu      sync.Mutex
 	turn    sync.Cond // signals a change of added or stop
@@ -68,12 +65,12 @@ type task struct {
 
 // worker is the memory of one goroutine of a pass.
 type worker struct {
-	tile    []float64 // tileRows×M block of K
+	tile    []float64 // tileRows×M block of K, where it is not in panels
 	t       []float64 // tileRows×c block of K·v
 	part    []float64 // M×c partial sum of Kᵀ·t
 	block   Rows      // block of a streamed source, to be read into again
 	scratch Scratch
-	sum     panel.Sum[float64] // part, if the operator has panels
+	panels  panelTile // if the operator has panels
 }
 
 // run makes the pass with as many workers as there are tasks for.
@@ -81,17 +78,21 @@ func (p *pass) run(ctx context.Context) error {
 	o := p.op
 	p.turn.L = &p.mu
 	if o.resident == nil {
-		r, err := openReader(ctx, o.src, taskRows)
+		r, err := openReader(ctx, o.src, o.taskRows)
 		if err != nil {
 			return err
 		}
 		defer r.close()
 		p.reader = r
 	}
-	tasks := (o.n + taskRows - 1) / taskRows
+	tasks := (o.n + o.taskRows - 1) / o.taskRows
 	workers := max(1, min(o.workers, tasks))
 	for len(o.pool) < workers {
-		o.pool = append(o.pool, &worker{tile: make([]float64, o.tileRows*o.m)})
+		w := new(worker)
+		if o.panels != nil {
+			w.panels = o.panels.newTile()
+		}
+		o.pool = append(o.pool, w)
 	}
 	if workers == 1 {
 		p.work(ctx, o.pool[0])
@@ -150,7 +151,7 @@ func (p *pass) take(ctx context.Context, w *worker) (task, bool) {
 		return task{}, false
 	}
 	row := p.next
-	t := task{index: row / taskRows, row: row, i0: row, i1: min(row+taskRows, p.op.n), x: p.op.resident}
+	t := task{index: row / p.op.taskRows, row: row, i0: row, i1: min(row+p.op.taskRows, p.op.n), x: p.op.resident}
 	err := ctx.Err()
 	if err == nil && p.reader != nil {
 		t.x, err = p.reader.next(ctx, w.block)
@@ -180,18 +181,17 @@ func (p *pass) compute(w *worker, t task) error {
 	if p.backward {
 		clear(w.part)
 	}
-	if p.panels != nil {
-		w.scratch.block.Reset(p.panels.columns, o.tileRows)
-		if p.backward {
-			w.sum.Reset(p.panels.columns, p.c)
-			defer func() { w.sum.AddTo(w.part) }()
-		}
+	if w.panels != nil && p.backward {
+		w.panels.begin(p.c)
 	}
 	for i := t.i0; i < t.i1; i += o.tileRows {
 		end := min(i+o.tileRows, t.i1)
 		if err := p.tile(w, t.x, i, end, t.row+i-t.i0); err != nil {
 			return err
 		}
+	}
+	if w.panels != nil && p.backward {
+		w.panels.addTo(w.part)
 	}
 	return nil
 }
@@ -201,16 +201,18 @@ func (p *pass) compute(w *worker, t task) error {
 func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	o, rows := p.op, i1-i0
 	part := func(s []float64) []float64 { return s[row*p.c:][:rows*p.c] }
-	t, v := w.t[:rows*p.c], &o.packed
+	t := w.t[:rows*p.c]
+	kv := t
 	switch {
 	case !p.forward:
-		t, v = part(p.u), nil
+		t, kv = part(p.u), nil
 	case !p.backward:
 		t = part(p.dst)
+		kv = t
 	}
-	block := &w.scratch.block
-	inPanels := p.panels != nil && p.panels.evaluate(block, x, i0, i1, v, t)
+	inPanels := w.panels != nil && w.panels.evaluate(x, i0, i1, kv)
 	if !inPanels {
+		w.tile = resized(w.tile, o.tileRows*o.m)
 		o.prepared.Fill(w.tile, o.m, x, i0, i1, &w.scratch)
 	}
 	if p.forward {
@@ -232,7 +234,7 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	}
 	switch {
 	case p.backward && inPanels:
-		block.AddTransposed(&w.sum, t)
+		w.panels.addTransposed(t)
 	case p.backward:
 		addTransposed(w.part, w.tile, t, rows, o.m, p.c)
 	}
