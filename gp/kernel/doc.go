@@ -8,8 +8,8 @@
 // Inputs are [Rows]: dense [Points] (float32 or float64, row-major n×d with a
 // stride), sparse [CSR], or a [List] of anything. A [Source] is rows that can be
 // read from the start as often as needed, in blocks, from memory or a file.
-// Vectors and results are always float64, and so are all sums: float32 rows are
-// widened as they are read.
+// Vectors and results are always float64, and so are all sums, unless an operator
+// is asked for another [Precision]: float32 rows are widened as they are read.
 //
 // # Kernels
 //
@@ -47,7 +47,7 @@
 // Gram is Kᵀ(K·v + u) with K evaluated once. It streams over X in blocks of a
 // fixed size:
 //
-//	X ── tasks of 256 rows, in order ──► workers: tile of K (≤ 256 KiB, in L2)
+//	X ── tasks of ≥ 256 rows, in order ──► workers: tile of K (≤ 256 KiB, in L2)
 //	                                              t = tile·v (+ u)
 //	                                              part += tileᵀ·t
 //	dst ◄── parts added in the order of the tasks ──┘
@@ -57,8 +57,9 @@
 // are for matrices small enough to hold.
 //
 // Dense rows of the built-in kernels go through the vector panels of
-// internal/simd/panel, in float64 whatever the rows are; sparse rows, compound
-// kernels and those of a user through their own evaluation, a block at a time.
+// internal/simd/panel, in the [Precision] of the operator whatever the rows are;
+// sparse rows, compound kernels and those of a user through their own evaluation,
+// a block at a time.
 //
 // # Invariants
 //

@@ -96,7 +96,10 @@ func TestOperatorAgainstMatrix(t *testing.T) {
 		if rapid.Bool().Draw(t, "sequential") {
 			src = kerneltest.Sequential(x)
 		}
-		op, err := kernel.NewOperator(k, src, centers, kernel.Options{Workers: rapid.IntRange(0, 4).Draw(t, "workers")})
+		op, err := kernel.NewOperator(k, src, centers, kernel.Options{
+			Workers:   rapid.IntRange(0, 4).Draw(t, "workers"),
+			Precision: rapid.SampledFrom([]kernel.Precision{kernel.Float64, kernel.Float32}).Draw(t, "precision"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,6 +118,9 @@ func checkProducts(t *rapid.T, op *kernel.Operator, k naive, v, u []float64, c i
 		largest = max(largest, math.Abs(v))
 	}
 	tol := 1e-13 * largest * float64(n+m+1)
+	if op.Precision() == kernel.Float32 {
+		tol *= 1e7
+	}
 	kv := make([]float64, n*c)
 	if err := op.Apply(background, kv, v); err != nil {
 		t.Fatal(err)
