@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func newBench(g *globals) *cobra.Command {
+	var b benching
+	cmd := &cobra.Command{
+		Use:   "bench [EXPERIMENT...]",
+		Short: "Repeat the figures of the papers, and measure",
+		Long: `Bench repeats figures and tables of the papers that this program is built on, and
+measures its parts. Without EXPERIMENT it lists what there is, with one and --help
+what it does. Tables go to stdout; --csv and --png write them and the plots to files.
+
+Real data are looked for in --data, $BKB_DATA or ../shared/data; what wants data
+that are not there is left out, and the result says so. All but times follows from
+--seed. Ctrl-C ends it and prints what is done.
+
+` + benchList(),
+		Example: `  tuner bench
+  tuner bench fig5.1 --quick
+  tuner bench fig5.2 --full --csv figures --png figures
+  tuner bench regret --only branin --repeats 5 -f json`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return benchNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), g, cmd, args) },
+	}
+	b.format = formatFlag(cmd, "table", "json")
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVar(&b.quick, "quick", false, "only show, in seconds, that it works")
+	fs.BoolVar(&b.full, "full", false, "come as near to the paper as this machine allows")
+	fs.StringSliceVar(&b.env.Only, "only", nil, "run only these `parts` of the experiment")
+	fs.Uint64Var(&b.env.Seed, "seed", 1, "what random numbers are derived from")
+	fs.IntVar(&b.env.Repeats, "repeats", 0, "how often things are repeated (0: the experiment's own)")
+	fs.IntVar(&b.env.Workers, "workers", 0, "how many goroutines compute (0: one per processor)")
+	fs.StringVar(&b.env.Data, "data", "", "the `folder` of real data (default: $BKB_DATA, else ../shared/data)")
+	fs.StringVar(&b.csv, "csv", "", "write each table as CSV into this `folder`; or, if there is one table, the file *.csv")
+	fs.StringVar(&b.png, "png", "", "draw each plot as PNG into this `folder`")
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if !b.describe(cmd, cmd.Flags().Args()) {
+			help(cmd, args)
+		}
+	})
+	return cmd
+}
+
+// benchList is the section of the help on what there is.
+func benchList() string {
+	var b strings.Builder
+	b.WriteString("EXPERIMENTS")
+	for _, e := range bench.All() {
+		fmt.Fprintf(&b, "\n  %-9s %s", e.Name, e.Title)
+	}
+	return b.String()
+}
+
+func benchNames() []string {
+	var names []string
+	for _, e := range bench.All() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// benching is the flags of bench.
+type benching struct {
+	env         bench.Env
+	quick, full bool
+	csv, png    string
+	format      *format
+}
+
+func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return b.list(cmd)
+	}
+	experiments, err := b.chosen(args)
+	if err != nil {
+		return err
+	}
+	for i, e := range experiments {
+		if i > 0 && b.format.value == "table" {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		if err := b.one(ctx, g, cmd, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list prints what there is.
+func (b *benching) list(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	if b.format.value == "json" {
+		for _, e := range bench.All() {
+			if err := writeJSON(out, experimentRecord(e)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := newTable(out, "EXPERIMENT", "SOURCE", "WHAT IT SHOWS")
+	for _, e := range bench.All() {
+		t.row(e.Name, e.Source, e.Title)
+	}
+	return t.end()
+}
+
+// described is an experiment in JSON.
+type described struct {
+	Experiment string   `json:"experiment"`
+	Title      string   `json:"title"`
+	Source     string   `json:"source"`
+	Parts      []string `json:"parts,omitempty"`
+}
+
+func experimentRecord(e bench.Experiment) described {
+	return described{e.Name, e.Title, e.Source, e.Parts}
+}
+
+// describe prints what one experiment does, if one is named.
+func (b *benching) describe(cmd *cobra.Command, args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	e, err := bench.Find(args[0])
+	if err != nil {
+		return false
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s (%s)\n\n%s\n", e.Title, e.Source, strings.TrimSpace(e.About))
+	if len(e.Parts) > 0 {
+		fmt.Fprintf(out, "\nParts, for --only: %s\n", strings.Join(e.Parts, ", "))
+	}
+	if e.Repeats > 0 {
+		fmt.Fprintf(out, "Repeats: %d, fewer with --quick\n", e.Repeats)
+	}
+	fmt.Fprintf(out, "\nUsage:\n  %s %s [flags]\n\nFlags:\n%s", cmd.CommandPath(), e.Name, cmd.NonInheritedFlags().FlagUsages())
+	return true
+}
+
+// chosen returns the experiments named, and sets up what they run in.
+func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
+	var out []bench.Experiment
+	for _, name := range args {
+		e, err := bench.Find(name)
+		if err != nil {
+			near := "list them with: tuner bench"
+			if n := nearest(name, benchNames()); n != "" {
+				near = fmt.Sprintf("did you mean %s?", n)
+			}
+			return nil, &statusError{exitNotFound, fmt.Errorf("there is no experiment %q; %s", name, near)}
+		}
+		out = append(out, e)
+	}
+	switch {
+	case b.quick && b.full:
+		return nil, usagef("--quick and --full exclude one another")
+	case b.quick:
+		b.env.Scale = bench.Quick
+	case b.full:
+		b.env.Scale = bench.Full
+	}
+	if strings.HasSuffix(b.csv, ".csv") && len(out) > 1 {
+		return nil, usagef("--csv %s is one file for %d experiments; name a folder", b.csv, len(out))
+	}
+	b.env.Data = dataFolder(b.env.Data)
+	return out, b.prepare()
+}
+
+// prepare makes the folders before time is spent.
+func (b *benching) prepare() error {
+	csv := b.csv
+	if strings.HasSuffix(csv, ".csv") {
+		csv = filepath.Dir(csv)
+	}
+	for _, folder := range []string{csv, b.png} {
+		if folder == "" {
+			continue
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dataFolder is the folder of real data, empty if there is none.
+func dataFolder(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if folder := os.Getenv("BKB_DATA"); folder != "" {
+		return folder
+	}
+	folder := filepath.Join("..", "shared", "data")
+	if isDir(folder) {
+		return folder
+	}
+	return ""
+}
+
+// measured is a result in JSON, with what it came from.
+type measured struct {
+	described
+	Scale      bench.Scale `json:"scale"`
+	Seed       uint64      `json:"seed"`
+	Complete   bool        `json:"complete"`
+	Seconds    float64     `json:"seconds"`
+	CPUSeconds float64     `json:"cpu_seconds"`
+	Version    string      `json:"version"`
+	Go         string      `json:"go"`
+	System     string      `json:"system"`
+	Processors int         `json:"processors"`
+	*bench.Result
+}
+
+// one runs one experiment and writes what came out, all of it or what was done.
+func (b *benching) one(ctx context.Context, g *globals, cmd *cobra.Command, e bench.Experiment) error {
+	env, watch := b.env, bench.StartWatch()
+	progress := newBenchProgress(g, cmd, e.Name)
+	env.Progress = progress.report
+	result, err := e.Run(ctx, &env)
+	progress.end()
+	if err != nil && (result == nil || len(result.Tables) == 0) {
+		return benchError(err)
+	}
+	m := measured{
+		experimentRecord(e), env.Scale, env.Seed, err == nil, watch.Wall(), watch.CPU(),
+		version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.GOMAXPROCS(0), result,
+	}
+	return errors.Join(benchError(err), b.write(g, cmd, m))
+}
+
+func (b *benching) write(g *globals, cmd *cobra.Command, m measured) error {
+	out := cmd.OutOrStdout()
+	if b.format.value == "json" {
+		if err := writeJSON(out, m); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(out, "%s (%s)\n\n", m.Title, m.Source)
+		if err := m.WriteText(out); err != nil {
+			return err
+		}
+	}
+	state := ""
+	if !m.Complete {
+		state = ", not complete"
+	}
+	g.note(cmd, "%s: %s, seed %d, %d processors, %.1f s (%.1f s of CPU)%s", m.Experiment, m.Scale, m.Seed, m.Processors, m.Seconds, m.CPUSeconds, state)
+	return b.writeFiles(g, cmd, m)
+}
+
+func (b *benching) writeFiles(g *globals, cmd *cobra.Command, m measured) error {
+	for _, w := range []struct {
+		path  string
+		write func(name, path string) ([]string, error)
+	}{{b.csv, m.WriteCSVFiles}, {b.png, m.WritePNGFiles}} {
+		if w.path == "" {
+			continue
+		}
+		files, err := w.write(m.Experiment, w.path)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			g.note(cmd, "wrote %s", file)
+		}
+	}
+	return nil
+}
+
+// benchError gives errors of experiments their exit status.
+func benchError(err error) error {
+	part, value, data := (*bench.PartError)(nil), (*bench.ValueError)(nil), (*bench.DataError)(nil)
+	switch {
+	case errors.As(err, &part):
+		return usagef("--only: %w", part)
+	case errors.As(err, &value):
+		return usagef("%w", value)
+	case errors.As(err, &data):
+		return &statusError{exitNotFound, data}
+	}
+	return err
+}
+
+// benchProgress is a line on a terminal that says how it goes.
+type benchProgress struct {
+	terminal *os.File // nil if there is none
+	name     string
+	began    time.Time
+}
+
+func newBenchProgress(g *globals, cmd *cobra.Command, name string) *benchProgress {
+	p := &benchProgress{name: name, began: time.Now()}
+	if !g.quiet {
+		p.terminal = terminalOf(cmd.ErrOrStderr())
+	}
+	return p
+}
+
+func (p *benchProgress) report(at bench.Progress) {
+	if p.terminal == nil {
+		return
+	}
+	width, _, err := term.GetSize(int(p.terminal.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.line(at, time.Since(p.began)), width-1))
+}
+
+// line is the text of the line after so much time.
+func (p *benchProgress) line(at bench.Progress, elapsed time.Duration) string {
+	text := p.name
+	if at.Of > 0 {
+		text += fmt.Sprintf("  %d/%d", at.Done, at.Of)
+	}
+	return text + "  " + elapsed.Round(time.Second).String() + "  " + at.What
+}
+
+// end takes the line away.
+func (p *benchProgress) end() {
+	if p.terminal != nil {
+		fmt.Fprint(p.terminal, "\r\x1b[K")
+	}
+}

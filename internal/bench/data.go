@@ -1,0 +1,48 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// DataError reports real data that are not there.
+type DataError struct {
+	Name   string // of the file, within the folder
+	Folder string // "" if none was given
+}
+
+func (e *DataError) Error() string {
+	if e.Folder == "" {
+		return fmt.Sprintf("no folder of data was given, and %s is wanted; name it with --data or BKB_DATA", e.Name)
+	}
+	return fmt.Sprintf("there is no %s in the folder of data %s; name another with --data or BKB_DATA", e.Name, e.Folder)
+}
+
+// File returns the path of a file of the folder of data. Errors: [*DataError].
+func (v *Env) File(name string) (string, error) {
+	if v.Data == "" {
+		return "", &DataError{name, ""}
+	}
+	path := filepath.Join(v.Data, filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		return "", &DataError{name, v.Data}
+	}
+	return path, nil
+}
+
+// Table opens a file of the folder of data. o.TargetPath is taken to be in the
+// folder too. Errors: [*DataError], those of [dataset.Open].
+func (v *Env) Table(ctx context.Context, o dataset.Options, name string) (*dataset.Table, error) {
+	path, err := v.File(name)
+	if err == nil && o.TargetPath != "" {
+		o.TargetPath, err = v.File(o.TargetPath)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Open(ctx, o, path)
+}

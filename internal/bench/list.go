@@ -1,0 +1,33 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// All returns the experiments, in the order of the papers.
+func All() []Experiment {
+	return []Experiment{}
+}
+
+// NameError reports an experiment that there is not.
+type NameError struct {
+	Name  string
+	Names []string // those that there are
+}
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("bench: there is no experiment %q; there is %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Find returns the experiment of a name. Errors: [*NameError].
+func Find(name string) (Experiment, error) {
+	var names []string
+	for _, e := range All() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Experiment{}, &NameError{name, names}
+}
