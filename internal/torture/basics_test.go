@@ -1,0 +1,214 @@
+package torture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if program.folder != "" {
+		_ = os.RemoveAll(program.folder)
+	}
+	os.Exit(code)
+}
+
+// often returns how often to do something: what the environment says, or n.
+func often(t testing.TB, what string, n int) int {
+	t.Helper()
+	s := os.Getenv("BKB_TORTURE_" + what)
+	if s == "" {
+		return n
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("BKB_TORTURE_%s: %v", what, err)
+	}
+	return n
+}
+
+// seed is what a run's randomness begins with: the environment's, or a new one.
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	s := rand.Uint64() >> 16
+	if text := os.Getenv("BKB_TORTURE_SEED"); text != "" {
+		var err error
+		if s, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("BKB_TORTURE_SEED: %v", err)
+		}
+	}
+	t.Logf("BKB_TORTURE_SEED=%d", s)
+	return s
+}
+
+// lacking skips for want of a facility, which a release run may not.
+func lacking(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("BKB_TORTURE_MUST") != "" {
+		t.Fatalf("this run must not skip: "+format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// figures prints what a run counted, where `make torture` shows it.
+func figures(t testing.TB, format string, args ...any) {
+	t.Helper()
+	text := fmt.Sprintf(format, args...)
+	t.Log(text)
+	if path := os.Getenv("BKB_TORTURE_FIGURES"); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(f, "%s: %s\n", t.Name(), text)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// program is the real binary, built once.
+var program struct {
+	once   sync.Once
+	folder string
+	path   string
+	err    error
+}
+
+// tuner returns the path of the real binary, built with the tags of this test.
+func tunerBinary(t testing.TB) string {
+	t.Helper()
+	program.once.Do(func() {
+		if program.folder, program.err = os.MkdirTemp("", "torture"); program.err != nil {
+			return
+		}
+		program.path = filepath.Join(program.folder, "tuner")
+		args := append([]string{"build", "-o", program.path}, buildTags...)
+		cmd := exec.Command("go", append(args, "github.com/bkbtuner/bkb/cmd/tuner")...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("building the program: %w\n%s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return program.path
+}
+
+// evidence is a folder that stays if the test fails.
+func evidence(t testing.TB, seed uint64) string {
+	t.Helper()
+	root := os.Getenv("BKB_TORTURE_EVIDENCE")
+	if root == "" {
+		root = filepath.Join(os.TempDir(), "bkb-torture")
+	}
+	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	folder := filepath.Join(root, fmt.Sprintf("%s-%d-%d", name, seed, os.Getpid()))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "seed"), fmt.Appendf(nil, "%d\n", seed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			_ = os.RemoveAll(folder)
+			_ = os.Remove(root) // if it is empty
+			return
+		}
+		t.Logf("the evidence is in %s; check it again with BKB_TORTURE_AGAIN=%s go test -run TestAgain ./internal/torture", folder, folder)
+	})
+	return folder
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func readJSON(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+// syncBuffer collects a log written by several.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// copyFile copies a file as it is.
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(dst, src); err != nil {
+		_ = dst.Close()
+		return err
+	}
+	return dst.Close()
+}
+
+// quantile of values in ascending order.
+func quantile[T any](sorted []T, q float64) T {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := slices.Clone(values)
+	slices.Sort(s)
+	return quantile(s, 0.5)
+}

@@ -1,0 +1,94 @@
+package torture
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// call is one call of a client with how it ended.
+type call struct {
+	Client  int
+	Kind    string // ask, tell, report, enqueue
+	Study   string
+	Request string
+	Worker  string `json:",omitempty"`
+	Count   int    `json:",omitempty"` // of an ask
+	Trial   int    // of a tell, report; what an enqueue made
+	Epoch   int
+	Bits    uint64 // of the value told, reported or enqueued
+	// Start and End are nanoseconds of the wall clock, for the order of things.
+	Start, End int64
+	Ending     ending
+	Code       tuner.Code `json:",omitempty"` // of the error, if any
+	Doubt      bool       `json:",omitempty"` // an earlier send of it has an unknown outcome
+	Given      []given    `json:",omitempty"` // by an ask
+	Late       bool       `json:",omitempty"`
+}
+
+// given is a trial as an ask handed it out.
+type given struct {
+	Trial, Epoch int
+	Config       string
+}
+
+// ending is what a client knows of the effect of its call.
+type ending string
+
+const (
+	acked   ending = "acked"
+	refused ending = "refused" // surely without effect, as far as this send goes
+	unknown ending = "unknown"
+)
+
+func (c *call) value() float64 { return math.Float64frombits(c.Bits) }
+
+// journal collects the calls of all clients.
+type journal struct {
+	mu    sync.Mutex
+	Calls []*call
+}
+
+func (j *journal) add(c *call) {
+	j.mu.Lock()
+	j.Calls = append(j.Calls, c)
+	j.mu.Unlock()
+}
+
+// count returns how many calls of a kind ended so, after a moment.
+func (j *journal) count(kind string, how ending, since int64) (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range j.Calls {
+		if c.Kind == kind && c.Ending == how && c.End >= since {
+			n++
+		}
+	}
+	return n
+}
+
+// end notes how a call ended.
+func (c *call) end(err error) {
+	c.End = time.Now().UnixNano()
+	c.Code = tuner.CodeOf(err)
+	switch c.Code {
+	case tuner.OK:
+		c.Ending = acked
+	case tuner.Unknown, tuner.Cancelled, tuner.Deadline:
+		c.Ending, c.Doubt = unknown, true
+	default:
+		c.Ending = refused
+	}
+}
+
+// outcome is what a tell says; the value makes it unique.
+func (c *call) outcome() study.Outcome {
+	return study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.value()}}}}
+}
+
+func (c *call) reports() []study.Report {
+	return []study.Report{{Step: int64(c.Bits & 0xfffff), Values: []study.NamedValue{{Name: "loss", Value: c.value()}}}}
+}

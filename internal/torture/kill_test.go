@@ -1,0 +1,187 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// Limits of what counts as load: so many tells a second from ready to the kill,
+// over runs that lived so long.
+const (
+	minimumTells = 200
+	minimumLife  = 200 * time.Millisecond
+)
+
+// cyclesPerFile is how many kills a file lives through.
+const cyclesPerFile = 10
+
+// TestKill kills the server under load again and again. After each kill the
+// file is sound and holds what was acknowledged, once; the clients then send
+// again what they had no answer to.
+func TestKill(t *testing.T) {
+	n := often(t, "KILLS", 12)
+	seed := seed(t)
+	folder := evidence(t, seed)
+	k := &killing{folder: folder, random: rand.New(rand.NewPCG(seed, 1))}
+	begun := time.Now()
+	for cycle := range n {
+		if cycle%cyclesPerFile == 0 {
+			k.fresh(t, cycle)
+		}
+		k.cycle(t, cycle)
+		if t.Failed() {
+			k.keep(t)
+			return
+		}
+	}
+	slices.Sort(k.readies)
+	figures(t, "%d kills in %s, %d acknowledged calls (%d with a retry over a restart), %d unanswered, 0 lost, 0 doubled; tells a second median %.0f, least %.0f; ready after a kill median %s, most %s",
+		n, time.Since(begun).Round(time.Second), k.acked, k.retried, k.doubtful, median(k.rates), minimum(k.rates), quantile(k.readies, 0.5).Round(time.Millisecond), k.readies[len(k.readies)-1].Round(time.Millisecond))
+	if valid := len(k.rates) - k.idle; valid < n/2 || k.idle > n/20 {
+		t.Errorf("only %d of %d runs lived %s under %d tells a second, %d had less: this was no test", valid, n, minimumLife, minimumTells, k.idle)
+	}
+}
+
+// killing is a series of kills.
+type killing struct {
+	folder  string
+	random  *rand.Rand
+	db      string
+	crowd   *crowd
+	log     *syncBuffer
+	rates   []float64 // tells a second
+	readies []time.Duration
+
+	acked, doubtful, retried int
+	idle                     int // runs with too little load to count
+}
+
+func (k *killing) fresh(t *testing.T, cycle int) {
+	if k.db != "" {
+		_ = os.Remove(k.db)
+	}
+	k.db = filepath.Join(k.folder, fmt.Sprintf("tuner-%d.db", cycle))
+	k.crowd, k.log = newCrowd(t), new(syncBuffer)
+}
+
+// life is how long the server of a cycle lives: mostly long enough for its load
+// to be measured, now and then only a moment.
+func (k *killing) life() time.Duration {
+	if k.random.IntN(5) == 0 {
+		return time.Duration(k.random.Int64N(int64(minimumLife)))
+	}
+	return minimumLife + time.Duration(k.random.Int64N(int64(250*time.Millisecond)))
+}
+
+func (k *killing) cycle(t *testing.T, cycle int) {
+	s, err := serve(t, k.db, k.log, nil)
+	if err != nil {
+		t.Errorf("cycle %d: %v", cycle, err)
+		return
+	}
+	k.readies = append(k.readies, s.ready.Sub(s.started))
+	for _, c := range k.crowd.pending {
+		if c.Doubt {
+			k.retried++
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		k.crowd.run(ctx, k.random.Uint64(), fmt.Sprint("c", cycle), func() tuner.Service { return s.dial(t) })
+	}()
+	life := k.life()
+	time.Sleep(time.Until(s.ready.Add(life)))
+	s.kill()
+	lived := time.Since(s.ready)
+	cancel()
+	<-worked
+	k.validate(t, cycle)
+	if life >= minimumLife {
+		rate := float64(k.crowd.journal.count("tell", acked, s.ready.UnixNano())) / lived.Seconds()
+		if k.rates = append(k.rates, rate); rate < minimumTells {
+			k.idle++
+		}
+	}
+}
+
+// validate holds the file against what the clients were told.
+func (k *killing) validate(t *testing.T, cycle int) {
+	if err := checkFile(t, k.db); err != nil {
+		t.Errorf("cycle %d: %v", cycle, err)
+		return
+	}
+	h, err := readFile(k.db)
+	if err != nil {
+		t.Errorf("cycle %d: %v", cycle, err)
+		return
+	}
+	verdict := judge(h, k.crowd.journal.Calls)
+	for _, f := range verdict.faults {
+		t.Errorf("cycle %d: %s", cycle, f)
+	}
+	if cycle%cyclesPerFile == cyclesPerFile-1 || t.Failed() {
+		k.acked, k.doubtful = k.acked+verdict.acked, k.doubtful+verdict.doubtful
+	}
+}
+
+// keep leaves what is needed to look at the failure, and to judge it again.
+func (k *killing) keep(t *testing.T) {
+	if err := writeJSON(filepath.Join(k.folder, "journal.json"), k.crowd.journal); err != nil {
+		t.Error(err)
+	}
+	if err := copyFile(k.db, filepath.Join(k.folder, "failed.db")); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(k.folder, "server.log"), []byte(k.log.String()), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// readFile reads a file that nobody has open.
+func readFile(path string) (holding, error) {
+	s, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return readAll(s)
+}
+
+func minimum(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Min(values)
+}
+
+// TestAgain judges again what a failed run left behind.
+func TestAgain(t *testing.T) {
+	folder := os.Getenv("BKB_TORTURE_AGAIN")
+	if folder == "" {
+		t.Skip("BKB_TORTURE_AGAIN names no folder that a failed run left")
+	}
+	var j journal
+	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {
+		t.Fatal(err)
+	}
+	h, err := readFile(filepath.Join(folder, "failed.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict := judge(h, j.Calls)
+	for _, f := range verdict.faults {
+		t.Error(f)
+	}
+	t.Logf("%d calls, %d acknowledged, %d studies", len(j.Calls), verdict.acked, len(h))
+}

@@ -1,0 +1,186 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+const clients = 16
+
+// spec is what the studies under load are: simple to propose for, so that the
+// load is on what keeps them.
+func spec(t testing.TB) study.Spec {
+	t.Helper()
+	sp, err := space.New(space.NewFloat("x", 0, 1), space.NewInt("n", 1, 1000), space.NewCategorical("kind", space.String("a"), space.String("b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return study.Spec{
+		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1, MaxRetries: 3, Lease: time.Hour,
+		Proposer: study.Component{Name: propose.Random},
+	}
+}
+
+func config(x float64, n int64) space.Config {
+	return space.NewConfig(
+		space.Assignment{Name: "x", Value: space.Float(x)}, space.Assignment{Name: "n", Value: space.Int(n)},
+		space.Assignment{Name: "kind", Value: space.String("a")})
+}
+
+// crowd is clients that work until they are stopped, and what they were told.
+type crowd struct {
+	journal *journal
+	spec    study.Spec
+	tag     string
+	studies []string
+	mu      sync.Mutex
+	pending map[int]*call // by client: what it will send again
+	serial  int
+}
+
+func newCrowd(t testing.TB) *crowd {
+	return &crowd{journal: new(journal), spec: spec(t), pending: make(map[int]*call)}
+}
+
+// run has the clients work, each over a connection of its own, until stop is
+// closed or the service fails them.
+func (w *crowd) run(ctx context.Context, seed uint64, tag string, dial func() tuner.Service) {
+	w.tag = tag
+	w.studies = nil
+	for i := range 4 {
+		w.studies = append(w.studies, fmt.Sprint(tag, "-", i))
+	}
+	var work sync.WaitGroup
+	for i := range clients {
+		work.Go(func() {
+			s := dial()
+			defer s.Close()
+			w.work(ctx, s, i, rand.New(rand.NewPCG(seed, uint64(i))))
+		})
+	}
+	work.Wait()
+}
+
+// work is one client's.
+func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.Rand) {
+	w.mu.Lock()
+	again := w.pending[i]
+	delete(w.pending, i)
+	w.mu.Unlock()
+	if again != nil && !w.do(ctx, s, again) {
+		return
+	}
+	name := w.studies[i%len(w.studies)]
+	if i < len(w.studies) && !w.do(ctx, s, w.newCall(i, "create", name)) {
+		return
+	}
+	var held []given
+	for ctx.Err() == nil {
+		c := w.choose(i, name, held, random)
+		if !w.do(ctx, s, c) {
+			return
+		}
+		switch {
+		case c.Code == tuner.NotFound: // the study is still to be made
+			time.Sleep(time.Millisecond)
+		case c.Kind == "ask" && c.Ending == acked:
+			held = append(held, c.Given...)
+		case c.Kind == "tell" && c.Ending == acked:
+			held = held[1:]
+		}
+	}
+}
+
+// choose decides what a client does next.
+func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *call {
+	kind := "tell"
+	switch n := random.IntN(20); {
+	case len(held) == 0 || n == 0 && len(held) < 5:
+		kind = "ask"
+	case n <= 2:
+		kind = "report"
+	case n == 3:
+		kind = "enqueue"
+	}
+	c := w.newCall(i, kind, name)
+	switch kind {
+	case "ask":
+		c.Count = 1
+		if random.IntN(8) == 0 {
+			c.Count = 1 + random.IntN(4)
+		}
+	case "tell", "report":
+		c.Trial, c.Epoch = held[0].Trial, held[0].Epoch
+		c.Bits = math.Float64bits(random.Float64() + 1)
+	case "enqueue":
+		c.Bits = math.Float64bits(random.Float64())
+	}
+	return c
+}
+
+func (w *crowd) newCall(i int, kind, name string) *call {
+	w.mu.Lock()
+	w.serial++
+	id := fmt.Sprintf("%s-%d-%d", w.tag, i, w.serial)
+	w.mu.Unlock()
+	c := &call{Client: i, Kind: kind, Study: name, Request: id}
+	w.journal.add(c)
+	return c
+}
+
+// do makes a call. It returns false if the client should stop: what it does not
+// know the outcome of it will send again.
+func (w *crowd) do(ctx context.Context, s tuner.Service, c *call) bool {
+	if c.Start == 0 {
+		c.Start = time.Now().UnixNano()
+	}
+	c.end(w.send(ctx, s, c))
+	switch {
+	case c.Ending == unknown, c.Code == tuner.Unavailable, c.Code == tuner.Internal, c.Code == tuner.Exhausted:
+		w.mu.Lock()
+		w.pending[c.Client] = c
+		w.mu.Unlock()
+		return false
+	default:
+		return true
+	}
+}
+
+func (w *crowd) send(ctx context.Context, s tuner.Service, c *call) error {
+	switch c.Kind {
+	case "create":
+		_, err := s.CreateStudy(ctx, c.Study, study.Create{RequestID: c.Request, Spec: w.spec})
+		return err
+	case "ask":
+		asked, err := s.Ask(ctx, c.Study, study.Ask{RequestID: c.Request, Count: c.Count, New: true})
+		if err == nil {
+			for _, trial := range asked.Trials {
+				c.Given = append(c.Given, given{trial.Number, trial.Epoch, trial.Config.String()})
+			}
+		}
+		return err
+	case "tell":
+		told, err := s.Tell(ctx, c.Study, study.Tell{RequestID: c.Request, Trial: c.Trial, Epoch: c.Epoch, Outcome: c.outcome()})
+		c.Late = told.Late
+		return err
+	case "report":
+		_, err := s.Report(ctx, c.Study, study.ReportValues{RequestID: c.Request, Trial: c.Trial, Epoch: c.Epoch, Reports: c.reports()})
+		return err
+	default:
+		trial, err := s.Enqueue(ctx, c.Study, study.Enqueue{RequestID: c.Request, Config: config(c.value(), 7)})
+		if err == nil {
+			c.Trial = trial.Number
+		}
+		return err
+	}
+}
