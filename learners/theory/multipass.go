@@ -1,0 +1,95 @@
+package theory
+
+import "math"
+
+// Multipass is a problem for averaged SGD over several passes, seed 004, in the
+// symbols of the paper: Alpha there is the decay of the eigenvalues, λ_m = O(m^−α).
+type Multipass struct {
+	Alpha float64 // α > 1; 1/α is the capacity elsewhere
+	R     float64 // r ∈ (0, 1]: ‖Σ^{½−r}θ*‖ < ∞, Assumption (A5)
+	Mu    float64 // μ ∈ [0, 1], Assumption (A3); 0 stands for its least, 1/α
+}
+
+// Averaged are the hyper-parameters of averaged SGD for n observations.
+type Averaged struct {
+	StepSize float64 // γ, in units of R⁻², R² ≥ ‖Φ(x)‖²
+	Steps    int     // t, single observations
+	Passes   float64 // t/n
+	Rate     float64 // the excess risk falls as n^−Rate
+	Optimal  bool    // whether no estimator can do better, as far as is known
+}
+
+// Hard says whether one pass is not enough: r < (α−1)/(2α).
+func (p Multipass) Hard() bool { return 2*p.R*p.Alpha+1 < p.Alpha }
+
+// Settings returns γ = 1/4 and the number of steps t for n ≥ 1 observations:
+//
+//	2rα + 1 ≥ α        t = n: one pass is optimal, with γ = ¼n^{(α−1−2rα)/(2rα+1)},
+//	                   rate 2rα/(2rα+1)                              [DB16]
+//	μα < 2rα + 1 < α   t = n^{α/(2rα+1)}, rate 2rα/(2rα+1)
+//	2rα + 1 ≤ μα       t = (n log n)^{1/μ}, rate 2r/μ
+//
+// It is optimal for μ ≤ 2r and in the first case. (The conclusion of the paper
+// says μ > 2r; its §4.2 is right.)
+//
+// Source: Theorem 1; §2.2 for the first case, after Dieuleveut and Bach,
+// Nonparametric stochastic approximation with large step-sizes, 2016.
+func (p Multipass) Settings(n int) (Averaged, error) {
+	p, err := p.checked(n)
+	if err != nil {
+		return Averaged{}, err
+	}
+	N, d := float64(n), 2*p.R*p.Alpha+1
+	out := Averaged{StepSize: 0.25, Rate: (d - 1) / d, Optimal: p.Mu <= 2*p.R}
+	t := N
+	switch {
+	case !p.Hard():
+		out.StepSize *= math.Pow(N, (p.Alpha-d)/d)
+		out.Optimal = true
+	case p.Mu*p.Alpha < d:
+		t = math.Pow(N, p.Alpha/d)
+	default:
+		t = math.Pow(N*max(1, math.Log(N)), 1/p.Mu)
+		out.Rate = 2 * p.R / p.Mu
+	}
+	out.Steps = ceil(t, math.MaxInt)
+	out.Passes = float64(out.Steps) / N
+	return out, nil
+}
+
+// Slope returns the exponent of t(n) ∝ n^Slope in [Multipass.Settings],
+// logarithms aside: 1, 1, 1.25 and 1.5 for the four plots of figure 2.
+func (p Multipass) Slope() (float64, error) {
+	p, err := p.checked(1)
+	if err != nil {
+		return 0, err
+	}
+	d := 2*p.R*p.Alpha + 1
+	switch {
+	case !p.Hard():
+		return 1, nil
+	case p.Mu*p.Alpha < d:
+		return p.Alpha / d, nil
+	default:
+		return 1 / p.Mu, nil
+	}
+}
+
+func (p Multipass) checked(n int) (Multipass, error) {
+	if !(p.Alpha > 1 && p.Alpha <= math.MaxFloat64) {
+		return p, invalid("alpha", p.Alpha, "must be above 1 and finite: Assumption (A4)")
+	}
+	if p.Mu == 0 {
+		p.Mu = 1 / p.Alpha
+	}
+	if !(p.R > 0 && p.R <= 1) {
+		return p, invalid("r", p.R, "must lie in (0, 1]: Assumption (A5)")
+	}
+	if !(p.Mu >= 0 && p.Mu <= 1) {
+		return p, invalid("mu", p.Mu, "must lie in [0, 1]: Assumption (A3)")
+	}
+	if n < 1 {
+		return p, invalid("n", n, "must be at least 1: the number of observations")
+	}
+	return p, nil
+}

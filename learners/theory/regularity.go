@@ -1,0 +1,98 @@
+package theory
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// Regularity is what is known of a learning problem beyond n.
+type Regularity struct {
+	// R is r ∈ [½, 1], the smoothness of the target: Assumption 5. ½ says that
+	// it lies in the space of the kernel, no more.
+	R float64
+	// Alpha is α ∈ [0, 1], the capacity of that space: Assumption 4. 1 is no
+	// assumption, 0 a space of finite dimension.
+	Alpha float64
+}
+
+// WorstCase is r = ½, α = 1: no assumption but that the space of the kernel has
+// a best function.
+func WorstCase() Regularity { return Regularity{R: 0.5, Alpha: 1} }
+
+// Rate returns 2r/(2r+α), the exponent of the optimal rate: the excess risk of
+// kernel ridge regression, and of whatever below is as good, falls as n^−Rate.
+// Source: (2.56), (3.15), Theorem 8.
+func (g Regularity) Rate() (float64, error) {
+	if err := g.check(); err != nil {
+		return 0, err
+	}
+	return 2 * g.R / (2*g.R + g.Alpha), nil
+}
+
+func (g Regularity) check() error {
+	if !(g.R >= 0.5 && g.R <= 1) {
+		return invalid("r", g.R, "must lie in [1/2, 1]: Assumption 5; use 1/2 if nothing is known")
+	}
+	if !(g.Alpha >= 0 && g.Alpha <= 1) {
+		return invalid("alpha", g.Alpha, "must lie in [0, 1]: Assumption 4; use 1 if nothing is known")
+	}
+	return nil
+}
+
+// Lambda returns λ = n^{−1/(2r+α)}, in units of κ², for n ≥ 1: the ridge with
+// which kernel ridge regression, Nyström and FALKON reach the optimal rate.
+// Source: (2.45), (2.55), Theorems 6 and 8.
+func Lambda(n int, g Regularity) (float64, error) {
+	if err := checkProblem(n, g); err != nil {
+		return 0, err
+	}
+	return math.Pow(float64(n), -1/(2*g.R+g.Alpha)), nil
+}
+
+// Landweber returns t_max = n^{1/(2r+α)}, the iterations of gradient descent
+// with step κ⁻²: its early stopping is as good as a ridge of Lambda.
+// Source: (2.47), (2.57).
+func Landweber(n int, g Regularity) (int, error) {
+	if err := checkProblem(n, g); err != nil {
+		return 0, err
+	}
+	return ceil(math.Pow(float64(n), 1/(2*g.R+g.Alpha)), math.MaxInt), nil
+}
+
+func checkProblem(n int, g Regularity) error {
+	if n < 1 {
+		return invalid("n", n, "must be at least 1: the number of observations")
+	}
+	return g.check()
+}
+
+// ceil rounds v ≥ 0 up to an integer in [1, limit]. Powers such as 10⁶^½ come
+// out as 1000.0000000000001: a relative 1e-9 is forgiven.
+func ceil(v float64, limit int) int {
+	v = math.Ceil(v * (1 - 1e-9))
+	if v >= float64(limit) {
+		return limit
+	}
+	return max(1, int(v))
+}
+
+func invalid(name string, value any, rule string) error {
+	return &learners.ParameterError{Algorithm: "theory", Name: name, Value: value, Rule: rule}
+}
+
+// checkPositive wants 0 < v < ∞.
+func checkPositive(name string, v float64) error {
+	if !(v > 0 && v <= math.MaxFloat64) {
+		return invalid(name, v, "must be positive and finite")
+	}
+	return nil
+}
+
+// checkDelta wants a probability of failure.
+func checkDelta(delta float64) error {
+	if !(delta > 0 && delta < 1) {
+		return invalid("delta", delta, "must lie in (0, 1): the probability that the statement fails")
+	}
+	return nil
+}

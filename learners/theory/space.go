@@ -1,0 +1,135 @@
+package theory
+
+import (
+	"math"
+	"slices"
+)
+
+// Data is what the ranges of hyper-parameters depend on.
+type Data struct {
+	Rows int // n ≥ 1
+	// MedianDistance is the median distance between two inputs, > 0; 0 stands
+	// for 1.
+	MedianDistance float64
+}
+
+// Scale is how the values of a hyper-parameter are spread.
+type Scale string
+
+// The scales.
+const (
+	Log    Scale = "log"
+	Choice Scale = "choice"
+)
+
+// Dimension is the range of one hyper-parameter, with a value to start from.
+type Dimension struct {
+	// Name in the field's terms, with hyphens: "length-scale".
+	Name string
+	// Unit of the numbers, if they are not plain: "γ*", "κ²".
+	Unit  string
+	Scale Scale
+	// Low ≤ Start ≤ High, whole numbers if Integer.
+	Low, High, Start float64
+	Integer          bool
+	// Choices, of Scale Choice, the first being the one to start from.
+	Choices []string
+	// Fidelity says that one training passes through the smaller values: they
+	// need no trial of their own.
+	Fidelity bool
+}
+
+// algorithms are those that Space knows.
+var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "sgdrf"}
+
+// Space returns the hyper-parameters of an algorithm that are worth tuning, with
+// ranges for the data and the values of theory, or of experience, to start from:
+//
+//	all           length-scale in [0.1, 10] median distances
+//	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n: the Gaussian
+//	              kernel has α ≈ 0, and 1/n is about what the tables of the
+//	              thesis have (1e-6 at n = 5·10⁵)
+//	falkon        M from 500 to 10√n
+//	sgdrf         step ∈ [0.05, 1.5]γ*, b ∈ [1, 4√n], from MiniBatches with
+//	              (½, 1); M ∈ [√n/2, 16√n]
+//	avgsgd        passes up to 400, sampling
+//	doublyonline  step ∈ [0.01, 10]T^{-½}, features per step
+//
+// Names not known are a *learners.ParameterError. Source: algorithms.md, §9.
+func Space(algorithm string, d Data) ([]Dimension, error) {
+	if d.MedianDistance == 0 {
+		d.MedianDistance = 1
+	}
+	if err := checkPositive("median distance", d.MedianDistance); err != nil {
+		return nil, err
+	}
+	if d.Rows < 1 {
+		return nil, invalid("n", d.Rows, "must be at least 1: the number of observations")
+	}
+	if !slices.Contains(algorithms, algorithm) {
+		return nil, invalid("algorithm", algorithm, "must be avgsgd, doublyonline, falkon, krr or sgdrf")
+	}
+	kernel := []Dimension{
+		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}},
+		logs("length-scale", "", 0.1*d.MedianDistance, 10*d.MedianDistance, d.MedianDistance),
+	}
+	return append(kernel, d.own(algorithm)...), nil
+}
+
+// own returns the dimensions of one algorithm alone.
+func (d Data) own(algorithm string) []Dimension {
+	n := d.Rows
+	root := math.Sqrt(float64(n))
+	switch algorithm {
+	case "krr":
+		return []Dimension{d.lambda()}
+	case "falkon":
+		m := counts("centers", min(500, 10*root), 10*root, 10*root, n)
+		m.Fidelity = true
+		return []Dimension{d.lambda(), m}
+	case "sgdrf":
+		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
+		return []Dimension{
+			{Name: "features-family", Scale: Choice, Choices: []string{"orthogonal", "fourier", "relu", "fastfood"}},
+			logs("step-size", "γ*", 0.05, 1.5, 1),
+			counts("batch-size", 1, 4*root, float64(s.BatchSize), n),
+			counts("features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt),
+			passes(20, 5),
+			{Name: "averaging", Scale: Choice, Choices: []string{"none", "tail"}},
+		}
+	case "avgsgd":
+		return []Dimension{
+			passes(400, 5),
+			{Name: "sampling", Scale: Choice, Choices: []string{"replacement", "reshuffle", "cycle"}},
+		}
+	default: // doublyonline
+		return []Dimension{
+			logs("step-size", "T^-1/2", 0.01, 10, 1),
+			counts("features-per-step", 1, 64, 16, math.MaxInt),
+		}
+	}
+}
+
+func (d Data) lambda() Dimension {
+	start, _ := Lambda(d.Rows, Regularity{R: 0.5, Alpha: 0}) // n ≥ 1
+	return logs("lambda", "κ²", 1e-10, 0.1, start)
+}
+
+func passes(high, start float64) Dimension {
+	p := counts("passes", 1, high, start, math.MaxInt)
+	p.Fidelity = true
+	return p
+}
+
+func logs(name, unit string, low, high, start float64) Dimension {
+	return Dimension{Name: name, Unit: unit, Scale: Log, Low: low, High: high, Start: min(max(start, low), high)}
+}
+
+// counts is a range of whole numbers in [1, limit].
+func counts(name string, low, high, start float64, limit int) Dimension {
+	l, h := float64(ceil(low, limit)), float64(ceil(high, limit))
+	return Dimension{
+		Name: name, Scale: Log, Integer: true,
+		Low: l, High: max(l, h), Start: min(max(float64(ceil(start, limit)), l), max(l, h)),
+	}
+}
