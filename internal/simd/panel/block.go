@@ -16,7 +16,7 @@ type Block[T Float] struct {
 	lanes []T       // sums of one panel of rows with one vector
 	t     []T       // one panel of a right-hand side
 	run   []T       // sums over the rows of the block, if T is not float64
-	wide  []float64
+	flat  []T       // one panel of rows before they are interleaved
 }
 
 // NewBlock returns a block of at most height rows; see [Columns.Height].
@@ -37,7 +37,7 @@ func (b *Block[T]) Reset(c *Columns[T], height int) {
 	grow(&b.lanes, simd.TileSize[T]()/2)
 	grow(&b.t, simd.Rows)
 	grow(&b.run, c.padded())
-	grow(&b.wide, c.d)
+	grow(&b.flat, simd.Rows*c.d)
 	if !c.plan.half {
 		clear(b.start)
 	}
@@ -90,20 +90,36 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 	}
 }
 
-// packRows packs rows from i0 on; the last stands in for what a panel lacks.
+// packRows packs rows from i0 on, panel by panel; the last stands in for what a
+// panel lacks.
 func packRows[T, S Float](b *Block[T], x Rows[S], i0 int) {
 	c := b.c
-	for i := 0; i < (b.rows+simd.Rows-1)/simd.Rows*simd.Rows; i++ {
-		_, norm := pack(&c.plan, c.mean, c.plan.scaleX, x.row(i0+min(i, b.rows-1)), b.wide)
-		at := b.a[(i/simd.Rows)*simd.Rows*c.d+i%simd.Rows:]
-		for l, v := range b.wide {
-			at[l*simd.Rows] = T(v)
+	d := c.d
+	for p := 0; p < b.rows; p += simd.Rows {
+		for r := range simd.Rows {
+			flat := b.flat[r*d:][:d]
+			norm := pack(&c.plan, c.mean, c.plan.scaleX, x.row(i0+min(p+r, b.rows-1)), flat)
+			if c.plan.half {
+				b.start[p+r] = halfSquare(flat)
+			}
+			if c.plan.unit {
+				b.norms[p+r] = norm
+			}
 		}
-		if c.plan.half {
-			b.start[i] = halfSquare(at, c.d, simd.Rows)
-		}
-		if c.plan.unit {
-			b.norms[i] = norm
+		interleave(b.kern, b.a[p*d:][:simd.Rows*d], b.flat, d, simd.Rows)
+	}
+}
+
+// interleave turns width rows of d elements, one after the other, into a panel.
+func interleave[T Float](kern *simd.Kernels[T], dst, rows []T, d, width int) {
+	n := d / 4
+	for r := 0; n > 0 && r < width; r += 4 {
+		r := min(r, width-4) // the last four overlap if width is 6
+		kern.Transpose(&dst[r], width, &rows[r*d], d, n)
+	}
+	for l := 4 * n; l < d; l++ {
+		for r := range width {
+			dst[l*width+r] = rows[r*d+l]
 		}
 	}
 }

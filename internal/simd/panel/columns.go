@@ -45,64 +45,93 @@ func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	}
 	c.b, c.start = simd.Aligned[T](c.tiles*nr*max(1, y.D)), simd.Aligned[T](c.tiles*nr)
 	c.chunk = max(1, min(c.tiles, (128<<10)/max(1, 64*y.D)))
-	wide := make([]float64, y.D)
+	flat := make([]T, nr*y.D)
 	for j := range c.tiles * nr {
 		// The last column stands in for those that are not there, so that
 		// nothing is infinite that would be finite.
 		i := min(j, y.N-1)
-		h, norm := pack(&c.plan, c.mean, c.plan.scaleY, y.row(i), wide)
-		if f.Phase != nil {
-			h += f.Phase[i]
-		}
+		row := flat[j%nr*y.D:][:y.D]
+		norm := pack(&c.plan, c.mean, c.plan.scaleY, y.row(i), row)
 		if c.plan.unit {
 			c.norms[i] = norm
 		}
-		c.start[j] = T(h)
-		at := c.b[(j/nr)*y.D*nr+j%nr:]
-		for l, v := range wide {
-			at[l*nr] = T(v)
+		switch {
+		case c.plan.half:
+			c.start[j] = halfSquare(row)
+		case f.Phase != nil:
+			c.start[j] = T(f.Phase[i])
 		}
-		if c.plan.half {
-			c.start[j] = halfSquare(at, y.D, nr)
+		if j%nr == nr-1 {
+			interleave(simd.For[T](), c.b[j/nr*nr*y.D:][:nr*y.D], flat, y.D, nr)
 		}
 	}
 	return c
 }
 
-// pack centres, scales and, if asked to, normalises one vector.
-func pack[S Float](p *plan, mean, scale []float64, v []S, out []float64) (start, norm float64) {
-	for l, x := range v {
-		e := float64(x)
-		if mean != nil {
-			e -= mean[l]
+// pack centres, scales and, if asked to, normalises one vector, in float64; it
+// returns its norm if it does.
+func pack[T, S Float](p *plan, mean, scale []float64, v []S, out []T) (norm float64) {
+	out = out[:len(v)]
+	switch {
+	case p.unit:
+		return normalise(scale, v, out)
+	case mean == nil && scale == nil:
+		for l, x := range v {
+			out[l] = T(x)
 		}
-		if scale != nil {
-			e *= scale[l]
+	case scale == nil:
+		mean = mean[:len(v)]
+		for l, x := range v {
+			out[l] = T(float64(x) - mean[l])
 		}
-		out[l] = e
+	case mean == nil:
+		scale = scale[:len(v)]
+		for l, x := range v {
+			out[l] = T(float64(x) * scale[l])
+		}
+	default:
+		mean, scale = mean[:len(v)], scale[:len(v)]
+		for l, x := range v {
+			out[l] = T((float64(x) - mean[l]) * scale[l])
+		}
 	}
-	if !p.unit {
-		return 0, 1
+	return 1
+}
+
+// normalise divides a scaled vector by its norm, unless that is 0.
+func normalise[T, S Float](scale []float64, v []S, out []T) (norm float64) {
+	at := func(l int) float64 {
+		if scale == nil {
+			return float64(v[l])
+		}
+		return float64(v[l]) * scale[l]
 	}
-	for _, e := range out {
-		norm += e * e
+	for l := range v {
+		norm += at(l) * at(l)
 	}
 	norm = math.Sqrt(norm)
-	if norm > 0 {
-		for l := range out {
-			out[l] /= norm
+	for l := range v {
+		e := at(l)
+		if norm > 0 {
+			e /= norm
 		}
+		out[l] = T(e)
 	}
-	return 0, norm
+	return norm
 }
 
 // halfSquare is −|a|²/2 of a packed vector, as it was rounded.
-func halfSquare[T Float](a []T, d, step int) T {
-	h := 0.0
-	for l := range d {
-		h += float64(a[l*step]) * float64(a[l*step])
+func halfSquare[T Float](a []T) T {
+	var h0, h1 float64
+	l := 0
+	for ; l+2 <= len(a); l += 2 {
+		h0 += float64(a[l]) * float64(a[l])
+		h1 += float64(a[l+1]) * float64(a[l+1])
 	}
-	return T(-h / 2)
+	if l < len(a) {
+		h0 += float64(a[l]) * float64(a[l])
+	}
+	return T(-(h0 + h1) / 2)
 }
 
 // Len returns M.
