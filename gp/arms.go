@@ -140,7 +140,7 @@ func (s *Sparse) RefreshArms(idx []int) {
 		t := s.buf[0]
 		copy(t, a.z[i*m:(i+1)*m])
 		s.varL.SolveL(t)
-		a.variance[i] = s.assemble(a.prior[i], a.res[i], norm(t))
+		a.variance[i] = s.assemble(a.prior[i], a.res[i], square(t))
 	}
 }
 

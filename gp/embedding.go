@@ -147,15 +147,22 @@ func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int
 		e.l.solveRowsL(z, i1-i0)
 	}
 	for r := range i1 - i0 {
-		p := e.k.Diag(x, i0+r)
-		if !isFinite(p) {
-			return &kernel.NonFiniteError{What: "k(x, x)", Row: i0 + r, Col: -1, Value: p}
+		var err error
+		if prior[r], res[r], err = e.residual(x, i0+r, square(z[r*m:(r+1)*m])); err != nil {
+			return err
 		}
-		q := norm(z[r*m : (r+1)*m])
-		if p < 0 || p-q*q < -psdTolerance*p {
-			return &NotPSDError{What: "conditional variance given the inducing points", Row: i0 + r, Pivot: min(p, p-q*q)}
-		}
-		prior[r], res[r] = p, max(p-q*q, 0)
 	}
 	return nil
+}
+
+// residual returns k(x, x) and what is left of it by ‖z‖², for row i of x.
+func (e *embedding) residual(x kernel.Rows, i int, q float64) (prior, res float64, err error) {
+	p := e.k.Diag(x, i)
+	if !isFinite(p) {
+		return 0, 0, &kernel.NonFiniteError{What: "k(x, x)", Row: i, Col: -1, Value: p}
+	}
+	if p < 0 || !(p-q >= -psdTolerance*p) {
+		return 0, 0, &NotPSDError{What: "conditional variance given the inducing points", Row: i, Pivot: min(p, p-q)}
+	}
+	return p, max(p-q, 0), nil
 }

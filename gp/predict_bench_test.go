@@ -2,6 +2,8 @@ package gp_test
 
 import (
 	"math"
+	"os"
+	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -109,7 +111,7 @@ func (s score) plain(p *gp.Sparse) (mean, variance []float64) {
 // BenchmarkScore is one look at all arms of a fresh set; gonum/score is how many
 // times longer plain loops with gonum take on the same machine at that moment.
 func BenchmarkScore(b *testing.B) {
-	s := newScore(1)
+	s := newScore(scoreWorkers())
 	p := must(gp.NewSparse(s.k, s.dict, s.data, s.opts))
 	var mean, variance []float64
 	plain := timed(2, func() { mean, variance = s.plain(p) })
@@ -139,4 +141,10 @@ func BenchmarkScore(b *testing.B) {
 			}
 		}
 	})
+}
+
+// scoreWorkers is GP_WORKERS, or 1.
+func scoreWorkers() int {
+	n, _ := strconv.Atoi(os.Getenv("GP_WORKERS"))
+	return max(n, 1)
 }

@@ -363,15 +363,15 @@ func (s *Sparse) variance(i int) float64 {
 	m, t := s.emb.len(), s.buf[0]
 	copy(t, s.z[i*m:(i+1)*m])
 	s.varL.SolveL(t)
-	return s.assemble(s.prior[i], s.res[i], norm(t))
+	return s.assemble(s.prior[i], s.res[i], square(t))
 }
 
-// assemble returns σ̃² from the residual and ‖L_V⁻¹z‖.
-func (s *Sparse) assemble(prior, res, r float64) float64 {
+// assemble returns σ̃² from the residual and q = ‖L_V⁻¹z‖².
+func (s *Sparse) assemble(prior, res, q float64) float64 {
 	if s.opts.Approximation == SoR {
 		res = 0
 	}
-	return max(res+s.opts.NoiseVariance*r*r, varianceFloor*prior)
+	return max(res+s.opts.NoiseVariance*q, varianceFloor*prior)
 }
 
 // pulled takes note of a pull at point i before its variance shrinks.
@@ -548,15 +548,20 @@ func (s *Sparse) PointVariances() []float64 {
 
 // variances computes σ̃² for embedded rows.
 func (s *Sparse) variances(dst, z, prior, res []float64) {
-	m := s.emb.len()
+	m, lv := s.emb.len(), packTriangle(s.varL)
 	_ = forBlocks(len(dst), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
 		mark := sc.Mark()
 		defer sc.Release(mark)
-		t := sc.Floats((i1 - i0) * m)
-		copy(t, z[i0*m:i1*m])
-		s.varL.solveRowsL(t, i1-i0)
-		for i := i0; i < i1; i++ {
-			dst[i] = s.assemble(prior[i], res[i], norm(t[(i-i0)*m:(i-i0+1)*m]))
+		q := i1 - i0
+		panels, norms := sc.Floats((q+lanes-1)/lanes*lanes*lv.padded), sc.Floats(q)
+		clear(norms)
+		if m > 0 {
+			lv.pack(panels, z[i0*m:i1*m], q)
+			lv.solve(panels)
+			lv.squares(norms, panels, q)
+		}
+		for i, r := range norms {
+			dst[i0+i] = s.assemble(prior[i0+i], res[i0+i], r)
 		}
 		return nil
 	})

@@ -14,28 +14,15 @@ func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := s.checkQuery(x); err != nil {
 		return nil, nil, err
 	}
-	n, m := x.Len(), s.emb.len()
-	mean, variance = s.opts.Mean.at(x), make([]float64, n)
+	n, c := x.Len(), s.scoring()
+	mean, variance = make([]float64, n), make([]float64, n)
 	err = forBlocks(n, predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
-		mark := sc.Mark()
-		defer sc.Release(mark)
-		r := i1 - i0
-		z, prior, res := sc.Floats(r*m), sc.Floats(r), sc.Floats(r)
-		if err := s.emb.embedRows(z, prior, res, x, i0, i1, sc); err != nil {
-			return err
-		}
-		for i := 0; i < r && m > 0; i++ {
-			mean[i0+i] += dot(z[i*m:(i+1)*m], s.sys.w)
-		}
-		s.varL.solveRowsL(z, r)
-		for i := range r {
-			variance[i0+i] = s.assemble(prior[i], res[i], norm(z[i*m:(i+1)*m]))
-		}
-		return nil
+		return c.rows(mean[i0:i1], variance[i0:i1], x, i0, i1, sc)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	addTo(mean, s.opts.Mean.at(x))
 	return mean, variance, nil
 }
 
@@ -125,7 +112,7 @@ func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	mean := s.opts.Mean.at(one)[0]
 	h := append([]float64(nil), z...)
 	s.varL.SolveL(h)
-	variance := s.assemble(prior[0], res[0], norm(h))
+	variance := s.assemble(prior[0], res[0], square(h))
 	s.varL.SolveLT(h)
 	alpha := append([]float64(nil), s.sys.w...)
 	if len(z) > 0 {

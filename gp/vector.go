@@ -14,6 +14,14 @@ func dot(x, y []float64) float64 { return blas64.Dot(vec(x), vec(y)) }
 // axpy adds a·x to y.
 func axpy(a float64, x, y []float64) { blas64.Axpy(a, vec(x), vec(y)) }
 
+// square returns ‖x‖².
+func square(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return dot(x, x)
+}
+
 func norm(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
