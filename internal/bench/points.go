@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// generate returns rows 0 … n−1 of a problem in memory.
+func generate(ctx context.Context, p dataset.Problem, n int) (*dataset.Memory, error) {
+	source, err := dataset.Generate[float64](p, 0, n)
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Load(ctx, source)
+}
+
+// susyRows returns the first n rows of the real SUSY data: 8 features of 10,000
+// events, z-scored.
+func susyRows(ctx context.Context, env *Env, n int) (*dataset.Memory, error) {
+	const folder = "susy_10k/susy_10Kn_train"
+	table, err := env.Table(ctx, dataset.Options{TargetPath: folder + "_label.csv.gz"}, folder+".csv.gz")
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := dataset.FitEncoding(ctx, table, nil, dataset.EncodingOptions{})
+	if err != nil {
+		return nil, err
+	}
+	source, err := encoding.Apply(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	all, err := dataset.Load(ctx, source)
+	if err != nil || n >= all.Len() {
+		return all, err
+	}
+	return dataset.NewMemory(all.Rows().Slice(0, n), all.Targets()[:n*all.Outputs()], all.Outputs())
+}
+
+// gaussian is the Gaussian kernel exp(−‖x − y‖²/(2σ²)).
+func gaussian(sigma float64) (kernel.Kernel, error) { return kernel.NewGaussian(sigma) }
