@@ -1,0 +1,246 @@
+package learners
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"unsafe"
+)
+
+// A model file is, all numbers little endian:
+//
+//	magic        8 bytes "BKBMODEL"
+//	version      uint32
+//	length       uint32 of the header
+//	header       JSON, with the list of the arrays
+//	checksum     uint32, CRC-32C of all before
+//	arrays       in the order of the list: elements, then uint32 CRC-32C of them
+//
+// and nothing behind. Memory grows with what has been read, not with what a
+// header claims.
+const (
+	magic         = "BKBMODEL"
+	formatVersion = 1
+	maxHeader     = 1 << 26
+	maxArrays     = 8
+	// maxElements bounds a claim before anything is computed with it.
+	maxElements = 1 << 48
+	readChunk   = 1 << 20
+)
+
+// FormatError reports a file that is no model, or a damaged one.
+type FormatError struct {
+	Reason string
+	Err    error // cause, if any
+}
+
+func (e *FormatError) Error() string {
+	s := "learners: not a usable model file: " + e.Reason
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// VersionError reports a model file of a later version of the format.
+type VersionError struct{ Got, Known uint32 }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("learners: the model file has format version %d, this program knows versions up to %d; use a newer program", e.Got, e.Known)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// element is what arrays are made of.
+type element interface {
+	float32 | float64 | int32 | int64
+}
+
+// array is one section of a model file.
+type array struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"` // float32, float64, int32, int64
+	Count int    `json:"count"`
+	data  any    // []float32, …
+}
+
+func newArray[T element](name string, data []T) array {
+	return array{Name: name, Type: fmt.Sprintf("%T", *new(T)), Count: len(data), data: data}
+}
+
+// writeContainer writes a header, which must be JSON, and arrays.
+func writeContainer(w io.Writer, header []byte, arrays []array) error {
+	if len(header) > maxHeader {
+		return &FormatError{Reason: fmt.Sprintf("a header of %d bytes, at most %d can be written", len(header), maxHeader)}
+	}
+	head := append(make([]byte, 0, len(header)+20), magic...)
+	head = binary.LittleEndian.AppendUint32(head, formatVersion)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
+	head = append(head, header...)
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	for _, a := range arrays {
+		var err error
+		switch data := a.data.(type) {
+		case []float32:
+			err = writeArray(w, data)
+		case []float64:
+			err = writeArray(w, data)
+		case []int32:
+			err = writeArray(w, data)
+		case []int64:
+			err = writeArray(w, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeArray[T element](w io.Writer, data []T) error {
+	var sum uint32
+	size := int(unsafe.Sizeof(*new(T)))
+	buf := make([]byte, 0, min(len(data)*size, readChunk))
+	for len(data) > 0 {
+		part := data[:min(len(data), readChunk/size)]
+		data = data[len(part):]
+		buf = buf[:0]
+		for _, v := range part {
+			buf = appendElement(buf, v)
+		}
+		sum = crc32.Update(sum, castagnoli, buf)
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum))
+	return err
+}
+
+func appendElement[T element](buf []byte, v T) []byte {
+	switch v := any(v).(type) {
+	case float32:
+		return binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+	case float64:
+		return binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+	case int32:
+		return binary.LittleEndian.AppendUint32(buf, uint32(v))
+	case int64:
+		return binary.LittleEndian.AppendUint64(buf, uint64(v))
+	}
+	return buf
+}
+
+// readHeader reads up to the arrays.
+func readHeader(r io.Reader) (json.RawMessage, error) {
+	var front [16]byte
+	if _, err := io.ReadFull(r, front[:]); err != nil {
+		return nil, cut("its head", err)
+	}
+	if string(front[:8]) != magic {
+		return nil, &FormatError{Reason: "it does not begin with " + magic}
+	}
+	if v := binary.LittleEndian.Uint32(front[8:]); v > formatVersion {
+		return nil, &VersionError{v, formatVersion}
+	} else if v == 0 {
+		return nil, &FormatError{Reason: "format version 0"}
+	}
+	length := binary.LittleEndian.Uint32(front[12:])
+	if length > maxHeader {
+		return nil, &FormatError{Reason: fmt.Sprintf("a header of %d bytes, at most %d are possible", length, maxHeader)}
+	}
+	var header bytes.Buffer
+	if _, err := io.CopyN(&header, r, int64(length)); err != nil {
+		return nil, cut("its header", err)
+	}
+	sum := crc32.Update(crc32.Checksum(front[:], castagnoli), castagnoli, header.Bytes())
+	return header.Bytes(), checkSum(r, sum, "its header")
+}
+
+// readArrays fills in the data of the listed arrays, and verifies that nothing
+// follows.
+func readArrays(r io.Reader, arrays []array) error {
+	if len(arrays) > maxArrays {
+		return &FormatError{Reason: fmt.Sprintf("%d arrays, at most %d are possible", len(arrays), maxArrays)}
+	}
+	for i := range arrays {
+		a := &arrays[i]
+		if a.Count < 0 || a.Count > maxElements {
+			return &FormatError{Reason: fmt.Sprintf("array %q of %d elements", a.Name, a.Count)}
+		}
+		var err error
+		switch a.Type {
+		case "float32":
+			a.data, err = readArray(r, a, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+		case "float64":
+			a.data, err = readArray(r, a, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+		case "int32":
+			a.data, err = readArray(r, a, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
+		case "int64":
+			a.data, err = readArray(r, a, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+		default:
+			err = &FormatError{Reason: fmt.Sprintf("array %q has elements of the unknown type %q", a.Name, a.Type)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var one [1]byte
+	switch _, err := io.ReadFull(r, one[:]); {
+	case err == nil:
+		return &FormatError{Reason: "there is something behind its end"}
+	case !errors.Is(err, io.EOF):
+		return &FormatError{Reason: "it cannot be read", Err: err}
+	}
+	return nil
+}
+
+// readArray reads a.Count elements, in pieces, so that no claim of a header
+// takes more memory than about twice what the file has.
+func readArray[T element](r io.Reader, a *array, decode func([]byte) T) ([]T, error) {
+	var sum uint32
+	size := int(unsafe.Sizeof(*new(T)))
+	perChunk := readChunk / size
+	buf := make([]byte, min(a.Count, perChunk)*size)
+	out := make([]T, 0, min(a.Count, perChunk))
+	for len(out) < a.Count {
+		part := buf[:min(a.Count-len(out), perChunk)*size]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, cut(fmt.Sprintf("array %q", a.Name), err)
+		}
+		sum = crc32.Update(sum, castagnoli, part)
+		for k := 0; k < len(part); k += size {
+			out = append(out, decode(part[k:]))
+		}
+	}
+	return out, checkSum(r, sum, fmt.Sprintf("array %q", a.Name))
+}
+
+func checkSum(r io.Reader, want uint32, what string) error {
+	var got [4]byte
+	if _, err := io.ReadFull(r, got[:]); err != nil {
+		return cut(what, err)
+	}
+	if binary.LittleEndian.Uint32(got[:]) != want {
+		return &FormatError{Reason: what + " is damaged: its checksum is wrong"}
+	}
+	return nil
+}
+
+func cut(what string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &FormatError{Reason: "it ends within " + what, Err: io.ErrUnexpectedEOF}
+	}
+	return &FormatError{Reason: what + " cannot be read", Err: err}
+}

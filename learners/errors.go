@@ -1,0 +1,52 @@
+package learners
+
+import "fmt"
+
+// DataError reports data that an algorithm cannot learn from or be judged on.
+// Single values at fault are a *kernel.NonFiniteError, a wrong dimension a
+// *kernel.DimensionError.
+type DataError struct {
+	Data   string // "training data", "validation data"
+	Reason string // "there is no row"
+}
+
+func (e *DataError) Error() string { return fmt.Sprintf("learners: %s: %s", e.Data, e.Reason) }
+
+// DivergenceError reports an iteration whose numbers grew without bound.
+type DivergenceError struct {
+	Algorithm string
+	Iteration int
+	Remedy    string // "a smaller step size"; may be empty
+}
+
+func (e *DivergenceError) Error() string {
+	s := fmt.Sprintf("%s: diverged in iteration %d", e.Algorithm, e.Iteration)
+	if e.Remedy != "" {
+		s += "; try " + e.Remedy
+	}
+	return s
+}
+
+// Positive returns a *ParameterError unless v is positive and finite.
+func Positive(algorithm, name string, v float64) error {
+	if v > 0 && v-v == 0 {
+		return nil
+	}
+	return &ParameterError{algorithm, name, v, "must be positive and finite"}
+}
+
+// NotNegative returns a *ParameterError unless v is 0 or more, and finite.
+func NotNegative(algorithm, name string, v float64) error {
+	if v >= 0 && v-v == 0 {
+		return nil
+	}
+	return &ParameterError{algorithm, name, v, "must be 0 or more, and finite"}
+}
+
+// AtLeast returns a *ParameterError unless v ≥ least.
+func AtLeast(algorithm, name string, v, least int) error {
+	if v >= least {
+		return nil
+	}
+	return &ParameterError{algorithm, name, v, fmt.Sprintf("must be %d or more", least)}
+}

@@ -1,0 +1,112 @@
+package learners
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Expansion is f(x) = Σ_j k(x, c_j) a_j with M centres c_j and coefficients
+// a_j ∈ ℝᶜ.
+type Expansion struct {
+	kernel    kernel.Kernel
+	centers   kernel.Rows
+	coef      []float64 // M×c
+	c         int
+	link      Link
+	precision kernel.Precision
+}
+
+var _ Linked = (*Expansion)(nil)
+
+// NewExpansion returns the expansion with the M centres and the coefficients
+// coef, M×c row-major. It keeps both, and they must not change any more. Errors:
+// those of k.Check, *kernel.ShapeError, *kernel.NonFiniteError.
+func NewExpansion(k kernel.Kernel, centers kernel.Rows, coef []float64, c int) (*Expansion, error) {
+	if err := k.Check(centers); err != nil {
+		return nil, fmt.Errorf("centers: %w", err)
+	}
+	if c < 1 || centers.Len() < 1 || len(coef) != centers.Len()*c {
+		return nil, &kernel.ShapeError{What: "coefficients (M×c)", Got: len(coef), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", centers.Len(), c)}
+	}
+	if err := kernel.CheckFinite("centers", centers); err != nil {
+		return nil, err
+	}
+	if err := checkFinite("coefficients", coef, c); err != nil {
+		return nil, err
+	}
+	return &Expansion{kernel: k, centers: centers, coef: coef, c: c}, nil
+}
+
+// WithLink returns the expansion with outputs of another meaning.
+func (e *Expansion) WithLink(l Link) *Expansion {
+	with := *e
+	with.link = l
+	return &with
+}
+
+// WithPrecision returns the expansion with kernel values of another precision.
+// It is not saved.
+func (e *Expansion) WithPrecision(p kernel.Precision) *Expansion {
+	with := *e
+	with.precision = p
+	return &with
+}
+
+// Dim returns d.
+func (e *Expansion) Dim() int { return e.centers.Dim() }
+
+// Outputs returns c.
+func (e *Expansion) Outputs() int { return e.c }
+
+// Link says what the outputs mean.
+func (e *Expansion) Link() Link { return e.link }
+
+// Kernel returns k.
+func (e *Expansion) Kernel() kernel.Kernel { return e.kernel }
+
+// Centers returns the M centres.
+func (e *Expansion) Centers() kernel.Rows { return e.centers }
+
+// Coefficients returns a, M×c row-major, which the caller does not change.
+func (e *Expansion) Coefficients() []float64 { return e.coef }
+
+// Predict sets dst, n×c, to f(x_i): n·M evaluations. Errors: as
+// kernel.Operator.
+func (e *Expansion) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
+	if err := checkPredict(e, dst, x); err != nil {
+		return err
+	}
+	if x.Len() == 0 {
+		return nil
+	}
+	op, err := kernel.NewOperator(e.kernel, x, e.centers, kernel.Options{Precision: e.precision})
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	return op.Apply(ctx, dst, e.coef)
+}
+
+// checkPredict verifies the shapes of a prediction.
+func checkPredict(m Model, dst []float64, x kernel.Source) error {
+	if x.Dim() != m.Dim() {
+		return &kernel.DimensionError{What: "x", Got: x.Dim(), Want: m.Dim()}
+	}
+	if len(dst) != x.Len()*m.Outputs() {
+		return &kernel.ShapeError{What: "outputs (n×c)", Got: len(dst), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), m.Outputs())}
+	}
+	return nil
+}
+
+// checkFinite returns a *kernel.NonFiniteError for the first value of a, with c
+// columns, that is not finite.
+func checkFinite(what string, a []float64, c int) error {
+	for i, v := range a {
+		if v-v != 0 {
+			return &kernel.NonFiniteError{What: what, Row: i / c, Col: i % c, Value: v}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package learners
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// File is a model with all that is needed to use it later on raw data.
+type File struct {
+	// Algorithm and Params say how the model came to be: the name and the
+	// hyper-parameters, a JSON value. Both may be empty.
+	Algorithm string
+	Params    json.RawMessage
+	Seed      uint64
+	// Encoding makes inputs of a table, and of outputs the units of the
+	// targets. Nil: inputs are used as they are.
+	Encoding *dataset.Encoding
+	// Report is what is known of the fit, nil if nothing.
+	Report *Report
+	// Model is an *Expansion or a *Linear.
+	Model Model
+}
+
+// Report is what is worth remembering of a fit.
+type Report struct {
+	Rows           int     `json:"rows"` // n
+	ValidationRows int     `json:"validation_rows,omitempty"`
+	Iterations     int     `json:"iterations,omitempty"` // made
+	Best           int     `json:"best,omitempty"`       // the iteration that became the model
+	Seconds        float64 `json:"seconds,omitempty"`    // of the fit
+	// Measure names ValidationError, which is nil if there is none.
+	Measure         string   `json:"measure,omitempty"`
+	ValidationError *float64 `json:"validation_error,omitempty"`
+	// Interrupted says that the fit was stopped before its end.
+	Interrupted bool     `json:"interrupted,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
+}
+
+// fileHeader is the JSON header of a model file.
+type fileHeader struct {
+	Kind      string              `json:"kind"` // expansion, linear
+	Dim       int                 `json:"dim"`
+	Outputs   int                 `json:"outputs"`
+	Link      Link                `json:"link,omitempty"`
+	Kernel    *kernel.Spec        `json:"kernel,omitempty"`
+	Centers   string              `json:"centers,omitempty"` // dense, sparse
+	Rows      int                 `json:"rows,omitempty"`    // M of the centres
+	Features  *sketch.FeatureSpec `json:"features,omitempty"`
+	Arrays    []array             `json:"arrays"`
+	Algorithm string              `json:"algorithm,omitempty"`
+	Params    json.RawMessage     `json:"params,omitempty"`
+	Seed      uint64              `json:"seed,omitempty"`
+	Report    *Report             `json:"report,omitempty"`
+	Encoding  *dataset.Encoding   `json:"encoding,omitempty"`
+}
+
+// UnsavableError reports a model that has no form on disk: of a type of the
+// caller, or with centres that are neither dense nor sparse rows of numbers.
+type UnsavableError struct{ What string }
+
+func (e *UnsavableError) Error() string { return "learners: " + e.What + " cannot be saved" }
+
+// Write writes the file. Errors: *UnsavableError, those of w.
+func (f *File) Write(w io.Writer) error {
+	h := fileHeader{Algorithm: f.Algorithm, Params: f.Params, Seed: f.Seed, Encoding: f.Encoding, Report: f.Report}
+	if err := f.check(); err != nil {
+		return err
+	}
+	var err error
+	switch m := f.Model.(type) {
+	case *Expansion:
+		err = h.expansion(m)
+	case *Linear:
+		h.linear(m)
+	default:
+		err = &UnsavableError{fmt.Sprintf("a model of type %T", f.Model)}
+	}
+	if err != nil {
+		return err
+	}
+	header, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return writeContainer(w, header, h.Arrays)
+}
+
+// check verifies that the encoding fits the model.
+func (f *File) check() error {
+	e, m := f.Encoding, f.Model
+	if e == nil || m == nil {
+		return nil
+	}
+	if e.Dim() != m.Dim() || e.Outputs() != m.Outputs() && e.Task != dataset.Unlabelled {
+		return &FormatError{Reason: fmt.Sprintf("the encoding makes %d inputs and %d outputs, the model has %d and %d", e.Dim(), e.Outputs(), m.Dim(), m.Outputs())}
+	}
+	return nil
+}
+
+func (h *fileHeader) expansion(e *Expansion) error {
+	spec := e.kernel.Spec()
+	h.Kind, h.Dim, h.Outputs, h.Link, h.Kernel, h.Rows = "expansion", e.Dim(), e.c, e.link, &spec, e.centers.Len()
+	switch x := e.centers.(type) {
+	case *kernel.Points[float64]:
+		h.Centers, h.Arrays = "dense", []array{newArray("centers", compact(x))}
+	case *kernel.Points[float32]:
+		h.Centers, h.Arrays = "dense", []array{newArray("centers", compact(x))}
+	case *kernel.CSR[float64]:
+		h.Centers, h.Arrays = "sparse", sparseArrays(x)
+	case *kernel.CSR[float32]:
+		h.Centers, h.Arrays = "sparse", sparseArrays(x)
+	default:
+		return &UnsavableError{fmt.Sprintf("an expansion in rows of type %T", x)}
+	}
+	h.Arrays = append(h.Arrays, newArray("coefficients", e.coef))
+	return nil
+}
+
+func (h *fileHeader) linear(l *Linear) {
+	h.Kind, h.Dim, h.Outputs, h.Link = "linear", l.d, l.c, l.link
+	h.Features = l.spec
+	h.Arrays = []array{newArray("weights", l.w)}
+}
+
+// compact returns the elements of x without gaps.
+func compact[T kernel.Float](x *kernel.Points[T]) []T {
+	n, d := x.Len(), x.Dim()
+	if x.Stride() == d {
+		return x.Data()[:n*d]
+	}
+	out := make([]T, 0, n*d)
+	for i := range n {
+		out = append(out, x.Row(i)...)
+	}
+	return out
+}
+
+func sparseArrays[T kernel.Float](x *kernel.CSR[T]) []array {
+	ptr := []int64{0}
+	var cols []int32
+	var vals []T
+	for i := range x.Len() {
+		col, val := x.Row(i)
+		cols, vals = append(cols, col...), append(vals, val...)
+		ptr = append(ptr, int64(len(cols)))
+	}
+	return []array{newArray("ptr", ptr), newArray("columns", cols), newArray("centers", vals)}
+}
+
+// Read reads a file. resolve builds kernels that are not built in and may be
+// nil. Errors: *FormatError, *VersionError, what kernel.New and
+// sketch.NewFeatures say.
+//
+// Memory is a small multiple of the length of the file, whatever its header
+// claims. A feature map is made at the first prediction, when inputs have shown
+// that d is what it says.
+func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
+	text, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	var h fileHeader
+	if err := json.Unmarshal(text, &h); err != nil {
+		return nil, &FormatError{Reason: "its header", Err: err}
+	}
+	if err := readArrays(r, h.Arrays); err != nil {
+		return nil, err
+	}
+	f := &File{Algorithm: h.Algorithm, Params: h.Params, Seed: h.Seed, Encoding: h.Encoding, Report: h.Report}
+	switch {
+	case !h.Link.valid():
+		err = &FormatError{Reason: fmt.Sprintf("the unknown link %q", h.Link)}
+	case h.Kind == "expansion":
+		f.Model, err = h.readExpansion(resolve)
+	case h.Kind == "linear":
+		f.Model, err = h.readLinear()
+	default:
+		err = &FormatError{Reason: fmt.Sprintf("a model of the unknown kind %q", h.Kind)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, f.check()
+}
+
+func (h *fileHeader) readExpansion(resolve kernel.Resolver) (Model, error) {
+	if h.Kernel == nil {
+		return nil, &FormatError{Reason: "an expansion without a kernel"}
+	}
+	k, err := kernel.New(*h.Kernel, resolve)
+	if err != nil {
+		return nil, err
+	}
+	if h.Rows < 1 || h.Dim < 0 || h.Outputs < 1 {
+		return nil, &FormatError{Reason: fmt.Sprintf("%d centres of %d coordinates with %d outputs", h.Rows, h.Dim, h.Outputs)}
+	}
+	centers, err := h.readCenters()
+	if err != nil {
+		return nil, err
+	}
+	coef, err := arrayOf[float64](h, "coefficients")
+	if err != nil {
+		return nil, err
+	}
+	e, err := NewExpansion(k, centers, coef, h.Outputs)
+	if err != nil {
+		return nil, &FormatError{Reason: "the expansion", Err: err}
+	}
+	return e.WithLink(h.Link), nil
+}
+
+func (h *fileHeader) readCenters() (kernel.Rows, error) {
+	single := false
+	for _, a := range h.Arrays {
+		single = single || a.Name == "centers" && a.Type == "float32"
+	}
+	switch {
+	case h.Centers == "dense" && single:
+		return readDense[float32](h)
+	case h.Centers == "dense":
+		return readDense[float64](h)
+	case h.Centers == "sparse" && single:
+		return readSparse[float32](h)
+	case h.Centers == "sparse":
+		return readSparse[float64](h)
+	}
+	return nil, &FormatError{Reason: fmt.Sprintf("centres of the unknown kind %q", h.Centers)}
+}
+
+func readDense[T kernel.Float](h *fileHeader) (kernel.Rows, error) {
+	x, err := arrayOf[T](h, "centers")
+	if err != nil {
+		return nil, err
+	}
+	if h.Dim < 1 || len(x)%h.Dim != 0 || len(x)/h.Dim != h.Rows {
+		return nil, &FormatError{Reason: fmt.Sprintf("%d numbers for %d centres of %d coordinates", len(x), h.Rows, h.Dim)}
+	}
+	return kernel.NewPoints(h.Rows, h.Dim, x), nil
+}
+
+func readSparse[T kernel.Float](h *fileHeader) (kernel.Rows, error) {
+	long, err := arrayOf[int64](h, "ptr")
+	if err != nil {
+		return nil, err
+	}
+	ptr := make([]int, len(long))
+	for i, p := range long {
+		ptr[i] = int(p)
+	}
+	cols, err := arrayOf[int32](h, "columns")
+	if err != nil {
+		return nil, err
+	}
+	vals, err := arrayOf[T](h, "centers")
+	if err != nil {
+		return nil, err
+	}
+	x, err := kernel.NewCSR(h.Rows, h.Dim, ptr, cols, vals)
+	if err != nil {
+		return nil, &FormatError{Reason: "the sparse centres", Err: err}
+	}
+	return x, nil
+}
+
+func (h *fileHeader) readLinear() (Model, error) {
+	w, err := arrayOf[float64](h, "weights")
+	if err != nil {
+		return nil, err
+	}
+	if s := h.Features; s != nil && (s.Dim != h.Dim || s.Features < 1 || h.Outputs < 1 || len(w)/h.Outputs != s.Features) {
+		return nil, &FormatError{Reason: fmt.Sprintf("%d weights for %d features of %d coordinates", len(w), s.Features, s.Dim)}
+	}
+	l, err := linearLater(h.Features, h.Dim, w, h.Outputs)
+	if err != nil {
+		return nil, &FormatError{Reason: "the linear model", Err: err}
+	}
+	return l.WithLink(h.Link), nil
+}
+
+// arrayOf returns the data of an array.
+func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
+	for _, a := range h.Arrays {
+		if a.Name != name {
+			continue
+		}
+		data, ok := a.data.([]T)
+		if !ok {
+			return nil, &FormatError{Reason: fmt.Sprintf("array %q is of %s, want %T", name, a.Type, *new(T))}
+		}
+		return data, nil
+	}
+	return nil, &FormatError{Reason: fmt.Sprintf("array %q is missing", name)}
+}
+
+// Save writes the file under path, whole or not at all: beside it first, then
+// renamed.
+func (f *File) Save(path string) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	w := bufio.NewWriterSize(tmp, readChunk)
+	if err := f.Write(w); err != nil {
+		return err
+	}
+	if err := errors.Join(w.Flush(), tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename survive a power cut.
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	// Some systems cannot sync folders; the file itself is on disk.
+	_ = dir.Sync()
+	return dir.Close()
+}
+
+// Load reads a file; see Read. Errors name the file.
+func Load(path string, resolve kernel.Resolver) (*File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	f, err := Read(bufio.NewReaderSize(in, readChunk), resolve)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,174 @@
+package learners
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// Linear is f(x) = φ(x)ᵀw with weights w ∈ ℝᴹˣᶜ, for a feature map φ or for
+// φ(x) = x.
+type Linear struct {
+	spec     *sketch.FeatureSpec               // nil: x itself
+	features func() (sketch.FeatureMap, error) // makes φ once
+	d, m     int
+	w        []float64 // M×c
+	c        int
+	link     Link
+}
+
+var _ Linked = (*Linear)(nil)
+
+// NewLinear returns the function of inputs of d coordinates with the weights w,
+// M×c row-major, which it keeps and which must not change any more. spec is the
+// feature map, nil for x itself, where M = d. Errors: those of
+// sketch.NewFeatures, *kernel.DimensionError, *kernel.ShapeError,
+// *kernel.NonFiniteError.
+func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
+	if spec == nil {
+		return newLinear(nil, nil, d, d, w, c)
+	}
+	features, err := sketch.NewFeatures(*spec)
+	if err != nil {
+		return nil, err
+	}
+	return NewLinearIn(features, w, c)
+}
+
+// NewLinearIn is NewLinear with a map at hand.
+func NewLinearIn(features sketch.FeatureMap, w []float64, c int) (*Linear, error) {
+	spec := features.Spec()
+	made := func() (sketch.FeatureMap, error) { return features, nil }
+	return newLinear(&spec, made, features.Dim(), features.Features(), w, c)
+}
+
+// linearLater is NewLinear with a map that is made when first needed.
+func linearLater(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
+	if spec == nil {
+		return newLinear(nil, nil, d, d, w, c)
+	}
+	if _, err := kernel.New(spec.Kernel, nil); err != nil {
+		return nil, err
+	}
+	later := sync.OnceValues(func() (sketch.FeatureMap, error) { return sketch.NewFeatures(*spec) })
+	return newLinear(spec, later, d, spec.Features, w, c)
+}
+
+func newLinear(spec *sketch.FeatureSpec, features func() (sketch.FeatureMap, error), d, m int, w []float64, c int) (*Linear, error) {
+	if spec != nil && spec.Dim != d {
+		return nil, &kernel.DimensionError{What: "the feature map", Got: spec.Dim, Want: d}
+	}
+	if d < 1 || c < 1 || len(w)/c != m || len(w)%c != 0 {
+		return nil, &kernel.ShapeError{What: "weights (M×c)", Got: len(w), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", m, c)}
+	}
+	if err := checkFinite("weights", w, c); err != nil {
+		return nil, err
+	}
+	return &Linear{spec: spec, features: features, d: d, m: m, w: w, c: c}, nil
+}
+
+// WithLink returns the function with outputs of another meaning.
+func (l *Linear) WithLink(link Link) *Linear {
+	with := *l
+	with.link = link
+	return &with
+}
+
+// Dim returns d.
+func (l *Linear) Dim() int { return l.d }
+
+// Outputs returns c.
+func (l *Linear) Outputs() int { return l.c }
+
+// Link says what the outputs mean.
+func (l *Linear) Link() Link { return l.link }
+
+// Spec describes φ; nil stands for x itself.
+func (l *Linear) Spec() *sketch.FeatureSpec { return l.spec }
+
+// Weights returns w, M×c row-major, which the caller does not change.
+func (l *Linear) Weights() []float64 { return l.w }
+
+// Predict sets dst, n×c, to f(x_i), in memory for a block of features per
+// processor. Errors: *kernel.ShapeError, *kernel.DimensionError,
+// *kernel.TypeError, *kernel.NonFiniteError for rows and outputs,
+// *kernel.SourceError, ctx.Err().
+func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
+	if err := checkPredict(l, dst, x); err != nil {
+		return err
+	}
+	var phi sketch.FeatureMap
+	if l.features != nil {
+		var err error
+		if phi, err = l.features(); err != nil {
+			return err
+		}
+	}
+	return EachBlock(ctx, x, BlockRows(l.m), 0, func(row int, x kernel.Rows) error {
+		out := dst[row*l.c:][:x.Len()*l.c]
+		if err := l.block(out, phi, x); err != nil {
+			return err
+		}
+		return Shift(checkFinite("outputs", out, l.c), row)
+	})
+}
+
+func (l *Linear) block(dst []float64, features sketch.FeatureMap, x kernel.Rows) error {
+	if features == nil {
+		return MulRows(dst, x, l.w, l.c)
+	}
+	phi := make([]float64, x.Len()*l.m)
+	if err := features.Apply(phi, x); err != nil {
+		return err
+	}
+	blocked.Gemm(1, false, blocked.New(x.Len(), l.m, phi), false, blocked.New(l.m, l.c, l.w), 1, 0, blocked.New(x.Len(), l.c, dst))
+	return nil
+}
+
+// MulRows sets dst, n×c, to X·w for dense or sparse rows, w being d×c.
+func MulRows(dst []float64, x kernel.Rows, w []float64, c int) error {
+	switch x := x.(type) {
+	case *kernel.Points[float64]:
+		mulDense(dst, x, w, c)
+	case *kernel.Points[float32]:
+		mulDense(dst, x, w, c)
+	case *kernel.CSR[float64]:
+		mulSparse(dst, x, w, c)
+	case *kernel.CSR[float32]:
+		mulSparse(dst, x, w, c)
+	default:
+		return &kernel.TypeError{Kernel: "linear", Got: fmt.Sprintf("%T", x), Want: "dense or sparse rows"}
+	}
+	return nil
+}
+
+func mulDense[T kernel.Float](dst []float64, x *kernel.Points[T], w []float64, c int) {
+	clear(dst)
+	for i := range x.Len() {
+		out := dst[i*c:][:c]
+		for k, v := range x.Row(i) {
+			addScaled(out, float64(v), w[k*c:][:c])
+		}
+	}
+}
+
+func mulSparse[T kernel.Float](dst []float64, x *kernel.CSR[T], w []float64, c int) {
+	clear(dst)
+	for i := range x.Len() {
+		col, val := x.Row(i)
+		out := dst[i*c:][:c]
+		for k, j := range col {
+			addScaled(out, float64(val[k]), w[int(j)*c:][:c])
+		}
+	}
+}
+
+func addScaled(dst []float64, a float64, x []float64) {
+	for j, v := range x {
+		dst[j] += a * v
+	}
+}

@@ -1,0 +1,69 @@
+package learners
+
+import "math"
+
+// Link says what the outputs of a classifier mean.
+type Link string
+
+// The links. Classes are coded ±1, as package dataset does.
+const (
+	// Expected: an output estimates E[y | x] = 2p − 1, as the squared loss has
+	// it, so that p = (f + 1)/2, cut to [0, 1].
+	Expected Link = ""
+	// Logistic: p = 1/(1 + exp(−f)), as the logistic loss has it.
+	Logistic Link = "logistic"
+)
+
+// Linked is a Model that says what its outputs mean.
+type Linked interface {
+	Model
+	Link() Link
+}
+
+// LinkOf returns the link of a model, Expected if it states none.
+func LinkOf(m Model) Link {
+	if l, ok := m.(Linked); ok {
+		return l.Link()
+	}
+	return Expected
+}
+
+func (l Link) valid() bool { return l == Expected || l == Logistic }
+
+// Probabilities returns the probabilities of the classes from outputs n×c: n×2
+// for c = 1, of the classes −1 and +1, else n×c. One-vs-all outputs are
+// probabilities of one class each; they are divided by their sum, and are 1/c
+// each if that is 0.
+func (l Link) Probabilities(outputs []float64, c int) []float64 {
+	if c == 1 {
+		p := make([]float64, 2*len(outputs))
+		for i, f := range outputs {
+			p[2*i], p[2*i+1] = l.probability(-f), l.probability(f)
+		}
+		return p
+	}
+	p := make([]float64, len(outputs))
+	for i := 0; i+c <= len(p); i += c {
+		row, sum := p[i:i+c], 0.0
+		for j, f := range outputs[i : i+c] {
+			row[j] = l.probability(f)
+			sum += row[j]
+		}
+		for j := range row {
+			if sum > 0 {
+				row[j] /= sum
+			} else {
+				row[j] = 1 / float64(c)
+			}
+		}
+	}
+	return p
+}
+
+// probability is that of the class +1.
+func (l Link) probability(f float64) float64 {
+	if l == Logistic {
+		return 1 / (1 + math.Exp(-f))
+	}
+	return min(max((f+1)/2, 0), 1)
+}

@@ -1,0 +1,224 @@
+package learners
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// measures are the errors by the names of the command line.
+var measures = map[string]Measure{
+	"rmse":             RMSE,
+	"mse":              MSE,
+	"mae":              MAE,
+	"relative-error":   RelativeError,
+	"normalised-error": NormalisedError,
+	"1-r2":             func(f, y []float64, c int) float64 { return 1 - R2(f, y, c) },
+	"class-error":      ClassError,
+	"1-auc":            func(f, y []float64, c int) float64 { return 1 - AUC(f, y, c) },
+	"log-loss":         LogLoss,
+	"brier":            Brier,
+}
+
+// MeasureNames returns the names that MeasureNamed knows, sorted.
+func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
+
+// MeasureNamed returns the error of a name, nil if there is none. All are such
+// that smaller is better.
+func MeasureNamed(name string) Measure { return measures[name] }
+
+// MSE is the mean of (f − y)² over rows and outputs.
+func MSE(outputs, targets []float64, _ int) float64 {
+	s := 0.0
+	for i, y := range targets {
+		s += (outputs[i] - y) * (outputs[i] - y)
+	}
+	return s / float64(len(targets))
+}
+
+// RMSE is √MSE, in the units of the targets.
+func RMSE(outputs, targets []float64, c int) float64 { return math.Sqrt(MSE(outputs, targets, c)) }
+
+// MAE is the mean of |f − y|.
+func MAE(outputs, targets []float64, _ int) float64 {
+	s := 0.0
+	for i, y := range targets {
+		s += math.Abs(outputs[i] - y)
+	}
+	return s / float64(len(targets))
+}
+
+// RelativeError is the root of the mean of ((f − y)/y)², as for the years of
+// MillionSongs in table 4.2 of the thesis: of outputs and targets in their own
+// units (dataset.Encoding.Decode). It is +Inf where a target is 0 and missed.
+func RelativeError(outputs, targets []float64, _ int) float64 {
+	s := 0.0
+	for i, y := range targets {
+		if e := outputs[i] - y; e != 0 {
+			s += (e / y) * (e / y)
+		}
+	}
+	return math.Sqrt(s / float64(len(targets)))
+}
+
+// NormalisedError is ‖f − y‖/‖y − ȳ‖, ȳ the mean of each output's targets: 1 for
+// the best constant. Constant targets give 0 if they are met, else +Inf.
+func NormalisedError(outputs, targets []float64, c int) float64 {
+	num, den := squares(outputs, targets, c)
+	if num == 0 {
+		return 0
+	}
+	return math.Sqrt(num / den)
+}
+
+// R2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖²; larger is
+// better. Constant targets give 1 if they are met, else −Inf.
+func R2(outputs, targets []float64, c int) float64 {
+	num, den := squares(outputs, targets, c)
+	if num == 0 {
+		return 1
+	}
+	return 1 - num/den
+}
+
+// squares returns ‖f − y‖² and ‖y − ȳ‖².
+func squares(outputs, targets []float64, c int) (residual, total float64) {
+	mean := make([]float64, c)
+	n := float64(len(targets) / c)
+	for i, y := range targets {
+		mean[i%c] += y / n
+	}
+	for i, y := range targets {
+		residual += (outputs[i] - y) * (outputs[i] - y)
+		total += (y - mean[i%c]) * (y - mean[i%c])
+	}
+	return residual, total
+}
+
+// ClassError is the share of rows whose class is not that of the targets, both
+// coded as by package dataset: for c = 1 the class is the sign (0 counts as −1),
+// for c > 1 the largest output, the first of equals.
+func ClassError(outputs, targets []float64, c int) float64 {
+	wrong, truth := 0, dataset.Classes(targets, c)
+	for i, k := range dataset.Classes(outputs, c) {
+		if k != truth[i] {
+			wrong++
+		}
+	}
+	return float64(wrong) / float64(len(truth))
+}
+
+// AUC is the area under the ROC curve: the share of pairs of a row of class +1
+// and one of class −1 in which the former has the larger output, pairs of equal
+// outputs counting half; larger is better. For c > 1 it is the mean over the
+// outputs, one against all. An output whose targets have one class only does not
+// count; if no other is left, the AUC is NaN. Cost: O(n log n).
+func AUC(outputs, targets []float64, c int) float64 {
+	n := len(targets) / c
+	order, f := make([]int, n), make([]float64, n)
+	sum, count := 0.0, 0
+	for j := range c {
+		for i := range n {
+			order[i], f[i] = i, outputs[i*c+j]
+		}
+		slices.SortFunc(order, func(a, b int) int {
+			switch {
+			case f[a] < f[b]:
+				return -1
+			case f[a] > f[b]:
+				return 1
+			}
+			return 0
+		})
+		if auc, ok := rankAUC(order, f, func(i int) bool { return targets[i*c+j] > 0 }); ok {
+			sum += auc
+			count++
+		}
+	}
+	if count == 0 {
+		return math.NaN()
+	}
+	return sum / float64(count)
+}
+
+// rankAUC is the statistic of Mann and Whitney, of rows in increasing order of f.
+func rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) {
+	var wins, negatives, positives float64
+	for at := 0; at < len(order); {
+		end, pos := at, 0.0
+		for ; end < len(order) && f[order[end]] == f[order[at]]; end++ {
+			if positive(order[end]) {
+				pos++
+			}
+		}
+		neg := float64(end-at) - pos
+		wins += pos * (negatives + neg/2)
+		negatives += neg
+		positives += pos
+		at = max(end, at+1) // a NaN equals nothing, not even itself
+	}
+	return wins / (positives * negatives), positives > 0 && negatives > 0
+}
+
+// LogLoss is the mean of −log p of the true class in nats, for outputs of the
+// link Logistic; see LogLossOf.
+func LogLoss(outputs, targets []float64, c int) float64 {
+	return LogLossOf(Logistic)(outputs, targets, c)
+}
+
+// LogLossOf returns the mean of −log p of the true class in nats, p by the link.
+// A probability counts as 1e-15 at least.
+func LogLossOf(l Link) Measure {
+	return func(outputs, targets []float64, c int) float64 {
+		if c == 1 && l == Logistic { // without rounding p to 1
+			s := 0.0
+			for i, y := range targets {
+				s += math.Min(logistic(-sign(y)*outputs[i]), -math.Log(1e-15))
+			}
+			return s / float64(len(targets))
+		}
+		s := 0.0
+		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) { s -= math.Log(math.Max(p[k], 1e-15)) })
+		return s / float64(len(targets)/c)
+	}
+}
+
+// Brier is the mean of Σ_k (p_k − [k is the class])², for outputs of the link
+// Logistic.
+func Brier(outputs, targets []float64, c int) float64 {
+	s := 0.0
+	eachTrueProbability(Logistic, outputs, targets, c, func(p []float64, k int) {
+		for j, v := range p {
+			if j == k {
+				v--
+			}
+			s += v * v
+		}
+	})
+	return s / float64(len(targets)/c)
+}
+
+// eachTrueProbability calls f with the probabilities of each row and its class.
+func eachTrueProbability(l Link, outputs, targets []float64, c int, f func(p []float64, k int)) {
+	p, classes := l.Probabilities(outputs, c), max(c, 2)
+	for i, k := range dataset.Classes(targets, c) {
+		f(p[i*classes:][:classes], k)
+	}
+}
+
+// logistic is log(1 + exp(t)).
+func logistic(t float64) float64 {
+	if t > 0 {
+		return t + math.Log1p(math.Exp(-t))
+	}
+	return math.Log1p(math.Exp(t))
+}
+
+func sign(y float64) float64 {
+	if y > 0 {
+		return 1
+	}
+	return -1
+}

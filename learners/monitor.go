@@ -1,0 +1,190 @@
+package learners
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Monitor follows an iterative fit for its estimator: it measures validation
+// errors, keeps the best iterate, calls Options.Progress, and decides when to
+// stop.
+//
+//	m, err := learners.NewMonitor(ctx, "landweber", iterations, train, o)
+//	for t := 1; t <= iterations; t++ {
+//		if err := step(ctx); err != nil {
+//			return m.Finish(err)
+//		}
+//		stop, err := m.Step(ctx, learners.Iterate{Iteration: t, Objective: …, Model: model})
+//		if stop || err != nil {
+//			return m.Finish(err)
+//		}
+//	}
+//	return m.Finish(nil)
+//
+// It is used by one goroutine.
+type Monitor struct {
+	algorithm  string
+	iterations int
+	o          Options
+	measure    Measure
+	targets    []float64 // of Validation
+	outputs    []float64 // on Validation
+
+	best      Model
+	bestError float64
+	bestAt    int
+	last      func() (Model, error)
+	lastAt    int
+}
+
+// Iterate is one finished iteration or pass.
+type Iterate struct {
+	Iteration int // counts from 1
+	Passes    float64
+	Rows      int64
+	// Objective and Residual are NaN if not known. Infinite ones, and a NaN of
+	// Diverged, mean that the iteration diverges.
+	Objective, Residual float64
+	// Model returns the model of this iterate: a copy that later iterations do
+	// not change. Until the next Step it must return the same, also while an
+	// iteration that failed has left its work half done.
+	Model func() (Model, error)
+	// Predict, if not nil, sets dst to the outputs for the validation rows, for
+	// algorithms that know a cheaper way than Model and its Predict.
+	Predict func(ctx context.Context, dst []float64) error
+}
+
+// NewMonitor verifies the data as Check does and reads the targets of
+// o.Validation.
+func NewMonitor(ctx context.Context, algorithm string, iterations int, train dataset.Source, o Options) (*Monitor, error) {
+	if err := Check(train, o); err != nil {
+		return nil, err
+	}
+	m := &Monitor{algorithm: algorithm, iterations: iterations, o: o, measure: o.Measure, bestError: math.NaN()}
+	if m.measure == nil {
+		m.measure = RMSE
+	}
+	if o.Validation != nil {
+		y, err := Targets(ctx, o.Validation)
+		if err != nil {
+			return nil, err
+		}
+		m.targets, m.outputs = y, make([]float64, len(y))
+	}
+	return m, nil
+}
+
+// Step takes note of an iterate, and says whether the fit is to stop. An error,
+// of the measurement, of Progress or of ctx, ends it too; either way the
+// estimator returns m.Finish(err).
+func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
+	if math.IsInf(it.Objective, 0) || math.IsInf(it.Residual, 0) {
+		return true, m.diverged(it.Iteration)
+	}
+	it.Model = once(it.Model)
+	p := Progress{
+		Iteration: it.Iteration, Iterations: m.iterations, Passes: it.Passes, Rows: it.Rows,
+		Objective: it.Objective, Residual: it.Residual, ValidationError: math.NaN(), Snapshot: it.Model,
+	}
+	if m.targets != nil {
+		if p.ValidationError, err = m.validate(ctx, it); err != nil {
+			return true, err
+		}
+		if p.Best = m.best == nil || p.ValidationError < m.bestError; p.Best {
+			model, err := it.Model()
+			if err != nil {
+				return true, m.explain(err, it.Iteration)
+			}
+			m.best, m.bestError, m.bestAt = model, p.ValidationError, it.Iteration
+		}
+	}
+	m.last, m.lastAt = it.Model, it.Iteration
+	if m.o.Progress != nil {
+		err := m.o.Progress(p)
+		if errors.Is(err, ErrStop) {
+			return true, nil
+		} else if err != nil {
+			return true, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return true, err
+	}
+	return m.targets != nil && m.o.Patience > 0 && it.Iteration-m.bestAt >= m.o.Patience, nil
+}
+
+// validate returns the error on the validation data.
+func (m *Monitor) validate(ctx context.Context, it Iterate) (float64, error) {
+	if it.Predict != nil {
+		if err := it.Predict(ctx, m.outputs); err != nil {
+			return 0, m.explain(err, it.Iteration)
+		}
+	} else {
+		model, err := it.Model()
+		if err != nil {
+			return 0, m.explain(err, it.Iteration)
+		}
+		if err := model.Predict(ctx, m.outputs, m.o.Validation); err != nil {
+			return 0, err
+		}
+	}
+	v := m.measure(m.outputs, m.targets, m.o.Validation.Outputs())
+	if math.IsNaN(v) {
+		v = math.Inf(1) // never better than a number
+	}
+	return v, nil
+}
+
+// Finish returns what Fit is to return after the last Step: the iterate with the
+// least validation error, without validation data the last one, nil if there is
+// none; and err.
+func (m *Monitor) Finish(err error) (Model, error) {
+	if m.best != nil || m.last == nil {
+		return m.best, err
+	}
+	model, failed := m.last()
+	if failed != nil && err == nil {
+		err = m.explain(failed, m.lastAt)
+	}
+	return model, err
+}
+
+// Best returns the iteration of the model that Finish returns, 0 if none, and
+// its validation error, NaN if there is none.
+func (m *Monitor) Best() (iteration int, validationError float64) {
+	if m.best == nil {
+		return m.lastAt, math.NaN()
+	}
+	return m.bestAt, m.bestError
+}
+
+// explain takes numbers that are not finite for divergence: data were finite.
+func (m *Monitor) explain(err error, iteration int) error {
+	var bad *kernel.NonFiniteError
+	if errors.As(err, &bad) {
+		return m.diverged(iteration)
+	}
+	return err
+}
+
+func (m *Monitor) diverged(iteration int) error {
+	return &DivergenceError{Algorithm: m.algorithm, Iteration: iteration, Remedy: "a smaller step or a larger λ"}
+}
+
+// once calls f at most once.
+func once(f func() (Model, error)) func() (Model, error) {
+	var model Model
+	var err error
+	done := false
+	return func() (Model, error) {
+		if !done {
+			model, err = f()
+			done = true
+		}
+		return model, err
+	}
+}

@@ -1,0 +1,136 @@
+package learners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// BlockRows returns how many rows of m numbers a block should have, 2 MiB or
+// less: 16 at least, 1024 at most.
+func BlockRows(m int) int { return min(max(1<<18/max(m, 1), 16), 1024) }
+
+// Workers returns the number of goroutines that Options.Workers = n stands for.
+func Workers(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// EachBlock reads src from start to end in blocks of size rows and calls f for
+// each with the number of its first row: concurrently and in no particular
+// order, by workers goroutines, 0 for one per processor. Blocks begin at
+// multiples of size. Rows are checked to be finite and of the dimension of src,
+// and src to be as long as it says. The error is that of the first block at
+// fault among those that were read.
+func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func(row int, x kernel.Rows) error) error {
+	cursor, err := src.Open(ctx)
+	if err != nil {
+		return &kernel.SourceError{Row: 0, Err: err}
+	}
+	defer cursor.Close()
+	r := &reader{src: src, cursor: cursor, size: size}
+	var group sync.WaitGroup
+	for range min(Workers(workers), (src.Len()+size-1)/size) {
+		group.Go(func() {
+			var x kernel.Rows
+			for {
+				var row int
+				var ok bool
+				if x, row, ok = r.take(ctx, x); !ok {
+					return
+				}
+				if err := r.check(row, x); err != nil {
+					r.fail(row, err)
+				} else if err := f(row, x); err != nil {
+					r.fail(row, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if r.err == nil {
+		_, _, err = r.next(ctx, nil)
+		return err
+	}
+	return r.err
+}
+
+// reader deals the blocks of a pass to goroutines.
+type reader struct {
+	mu     sync.Mutex
+	src    kernel.Source
+	cursor kernel.Cursor
+	size   int
+	at     int
+	err    error
+	errRow int
+}
+
+func (r *reader) take(ctx context.Context, reuse kernel.Rows) (kernel.Rows, int, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.at == r.src.Len() {
+		return nil, 0, false
+	}
+	x, row, err := r.next(ctx, reuse)
+	if err != nil {
+		r.err, r.errRow = err, row
+		return nil, 0, false
+	}
+	return x, row, true
+}
+
+// next returns the next block, or nil after the last.
+func (r *reader) next(ctx context.Context, reuse kernel.Rows) (kernel.Rows, int, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, r.at, err
+	}
+	row, want := r.at, min(r.size, r.src.Len()-r.at)
+	x, err := r.cursor.Next(ctx, max(want, 1), reuse)
+	switch {
+	case errors.Is(err, io.EOF):
+		if want == 0 {
+			return nil, row, nil
+		}
+		err = fmt.Errorf("%w: it ends at row %d of %d", kernel.ErrSource, row, r.src.Len())
+	case err == nil && x.Len() != want:
+		err = fmt.Errorf("%w: a block of %d rows where %d were due", kernel.ErrSource, x.Len(), want)
+	}
+	if err != nil {
+		return nil, row, &kernel.SourceError{Row: row, Err: err}
+	}
+	r.at += want
+	return x, row, nil
+}
+
+func (r *reader) check(row int, x kernel.Rows) error {
+	if x.Dim() != r.src.Dim() {
+		return &kernel.DimensionError{What: fmt.Sprintf("x from row %d", row), Got: x.Dim(), Want: r.src.Dim()}
+	}
+	return Shift(kernel.CheckFinite("x", x), row)
+}
+
+func (r *reader) fail(row int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil || row < r.errRow {
+		r.err, r.errRow = err, row
+	}
+}
+
+// Shift adds the number of the first row of a block to the row that a
+// *kernel.NonFiniteError names.
+func Shift(err error, row int) error {
+	var bad *kernel.NonFiniteError
+	if errors.As(err, &bad) {
+		bad.Row += row
+	}
+	return err
+}
