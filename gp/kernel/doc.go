@@ -56,9 +56,9 @@
 // right-hand sides; memory O(workers·M·c). [Matrix], [Gramian] and [Diagonal]
 // are for matrices small enough to hold.
 //
-// Dense rows of the built-in kernels go through the vector panels of
+// Dense rows of the built-in kernels, also scaled, go through the vector panels of
 // internal/simd/panel, in the [Precision] of the operator whatever the rows are;
-// sparse rows, compound kernels and those of a user through their own evaluation,
+// sparse rows, other compound kernels and those of a user through their own evaluation,
 // a block at a time.
 //
 // # Invariants

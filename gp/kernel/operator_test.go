@@ -89,6 +89,7 @@ func TestOperatorAgainstMatrix(t *testing.T) {
 		genC := rapid.SampledFrom(gens).Draw(t, "center rows")
 		k := rapid.SampledFrom([]kernel.Kernel{
 			must(kernel.NewGaussian(1.5)), must(kernel.NewMatern32(2)), must(kernel.NewPolynomial(2, 1, 3)),
+			must(kernel.NewScaled(0.3, must(kernel.NewScaled(5, must(kernel.NewMatern52(2)))))),
 		}).Draw(t, "kernel")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		x, centers := genX(rng, n), genC(rng, m)

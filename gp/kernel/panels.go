@@ -58,11 +58,12 @@ func (k *Base) function(d int) (f panel.Function, ok bool) {
 	return f, true
 }
 
-// panelPrepared evaluates dense rows with the vector kernels, and others like
-// the densePrepared in it.
+// panelPrepared evaluates dense rows with the vector kernels, and others in
+// another way.
 type panelPrepared struct {
-	densePrepared
+	other   Prepared
 	f       panel.Function
+	y       panel.Rows[float64]
 	columns *panel.Columns[float64]
 }
 
@@ -76,11 +77,18 @@ func preparePanels(k Elementwise, p *densePrepared) Prepared {
 	if !ok {
 		return p
 	}
-	return &panelPrepared{*p, f, panel.Pack[float64](f, p.rows())}
+	y := panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
+	return &panelPrepared{p, f, y, panel.Pack[float64](f, y)}
 }
 
-func (p *densePrepared) rows() panel.Rows[float64] {
-	return panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
+// scaled returns factor·p; other does the same for rows that are not dense.
+func (p *panelPrepared) scaled(factor float64, other Prepared) *panelPrepared {
+	f := p.f
+	if f.Factor != 0 {
+		factor *= f.Factor
+	}
+	f.Factor = factor
+	return &panelPrepared{other, f, p.y, panel.Pack[float64](f, p.y)}
 }
 
 func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
@@ -89,7 +97,7 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 	for i := i0; i < i1; i += height {
 		end := min(i+height, i1)
 		if !evaluate(&s.block, x, i, end, nil, nil) {
-			p.densePrepared.Fill(dst, ld, x, i0, i1, s)
+			p.other.Fill(dst, ld, x, i0, i1, s)
 			return
 		}
 		s.block.Copy(dst[(i-i0)*ld:], ld)
@@ -136,7 +144,7 @@ type panelTile interface {
 // newPanels returns p in the given precision, and the precision it is in.
 func newPanels(p *panelPrepared, wanted Precision) (panels, Precision) {
 	if wanted == Float32 && p.f.Statistic != simd.Mismatches {
-		return &panelsOf[float32]{columns: panel.Pack[float32](p.f, p.rows())}, Float32
+		return &panelsOf[float32]{columns: panel.Pack[float32](p.f, p.y)}, Float32
 	}
 	return &panelsOf[float64]{columns: p.columns}, Float64
 }

@@ -19,7 +19,7 @@ import "fmt"
 // of K and variances take Float64.
 //
 // Kernels and rows that have no panels are evaluated in float64 with either:
-// compound kernels, those of a caller, sparse rows; and [NewOverlap] and
+// sums, products, kernels of a caller, sparse rows; and [NewOverlap] and
 // [NewHamming], as float32 might take two categories for one.
 type Precision int
 

@@ -45,7 +45,11 @@ func (k *Scaled) Check(x Rows) error { return k.k.Check(x) }
 
 // Prepare packs y for the scaled kernel.
 func (k *Scaled) Prepare(y Rows) Prepared {
-	return &scaledPrepared{Prepare(k.k, y), k.factor, y.Len()}
+	inner := Prepare(k.k, y)
+	if p, ok := inner.(*panelPrepared); ok {
+		return p.scaled(k.factor, &scaledPrepared{p.other, k.factor, y.Len()})
+	}
+	return &scaledPrepared{inner, k.factor, y.Len()}
 }
 
 type scaledPrepared struct {

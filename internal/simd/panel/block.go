@@ -214,7 +214,7 @@ func (b *Block[T]) Copy(dst []float64, ld int) {
 		for j := 0; j < c.m; j += nr {
 			from := at[j*simd.Rows:][:min(nr, c.m-j)]
 			for q, v := range from {
-				row[j+q] = float64(v)
+				row[j+q] = float64(v) * c.scale
 			}
 		}
 		if c.plan.unit {

@@ -12,6 +12,7 @@ type Columns[T Float] struct {
 	f     Function
 	plan  plan
 	par   *simd.Params[T]
+	scale float64 // the factor of f
 	m, d  int
 	tiles int       // column panels
 	b     []T       // [tiles][d][nr]
@@ -27,7 +28,10 @@ func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	nr := simd.Columns[T]()
 	c := &Columns[T]{
 		f: f, plan: f.plan(y.D, simd.Size[T]() == 4), par: parameters[T](&f),
-		m: y.N, d: y.D, tiles: (y.N + nr - 1) / nr,
+		scale: f.Factor, m: y.N, d: y.D, tiles: (y.N + nr - 1) / nr,
+	}
+	if f.Factor == 0 {
+		c.scale = 1
 	}
 	if f.Phase != nil && len(f.Phase) != y.N {
 		panic("panel: precondition: one phase for each column")
@@ -169,7 +173,7 @@ func (w *Vectors[T]) Set(c *Columns[T], v []float64, n int) {
 	for q := range n {
 		to := w.data[q*size:][:c.m]
 		for j := range to {
-			x := v[j*n+q]
+			x := v[j*n+q] * c.scale
 			if c.norms != nil {
 				x *= c.norms[j]
 			}
@@ -211,7 +215,7 @@ func (s *Sum[T]) AddTo(w []float64) {
 			if s.c.norms != nil {
 				v *= s.c.norms[j]
 			}
-			w[j*s.n+q] += v
+			w[j*s.n+q] += v * s.c.scale
 		}
 	}
 }

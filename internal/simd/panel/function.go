@@ -33,6 +33,9 @@ type Function struct {
 	// off by about the rounding of P0·|x|² instead of that of P0·|x−y|².
 	Expand bool
 
+	// Factor multiplies φ; 0 stands for 1. It costs nothing in products.
+	Factor float64
+
 	// Phase is added to s(x, y_j) before φ, one for each column: for random
 	// features cos(2π(x·w_j + q_j)). Nil stands for 0.
 	Phase []float64

@@ -85,6 +85,9 @@ func examples(rng *rand.Rand, d, m int) []example {
 		{"rational quadratic", Function{Func: simd.RationalQuadratic, Statistic: simd.Squared, P0: w / 3, P1: -1.5}, func(x, y []float64, _ int) float64 {
 			return math.Pow(1+w/3*sum(x, y, square), -1.5)
 		}},
+		{"three times laplace", Function{Func: simd.ExpScaled, Statistic: simd.Manhattan, P0: -w, Factor: 3}, func(x, y []float64, _ int) float64 {
+			return 3 * math.Exp(-w*sum(x, y, absolute))
+		}},
 		{"linear ARD", Function{Func: simd.Affine, Statistic: simd.Dot, P0: 1, Weights: ard}, weighted(product)},
 		{"polynomial", Function{Func: simd.Power, Statistic: simd.Dot, P0: w, P1: 1, Power: 3}, func(x, y []float64, _ int) float64 {
 			return math.Pow(w*sum(x, y, product)+1, 3)
@@ -270,7 +273,7 @@ func TestEqualInputs(t *testing.T) {
 		x.Data[i] = 1e6 + 1e-3*x.Data[i]
 	}
 	for _, e := range examples(rng, 7, 40) {
-		if e.f.Statistic == simd.Dot || e.f.Expand {
+		if e.f.Statistic == simd.Dot || e.f.Expand || e.f.Factor != 0 {
 			continue
 		}
 		for _, k := range [][]float64{diagonal[float32](e.f, x), diagonal[float64](e.f, x)} {
