@@ -36,14 +36,14 @@ func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, er
 	if err != nil {
 		return nil, err
 	}
-	return NewLinearIn(features, w, c)
+	return LinearIn(features, w, c, d)
 }
 
-// NewLinearIn is NewLinear with a map at hand.
-func NewLinearIn(features sketch.FeatureMap, w []float64, c int) (*Linear, error) {
+// LinearIn is NewLinear with a map at hand.
+func LinearIn(features sketch.FeatureMap, w []float64, c, d int) (*Linear, error) {
 	spec := features.Spec()
 	made := func() (sketch.FeatureMap, error) { return features, nil }
-	return newLinear(&spec, made, features.Dim(), features.Features(), w, c)
+	return newLinear(&spec, made, d, features.Features(), w, c)
 }
 
 // linearLater is NewLinear with a map that is made when first needed.

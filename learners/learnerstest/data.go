@@ -1,0 +1,190 @@
+package learnerstest
+
+import (
+	"context"
+	"io"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Dim is d of the data.
+const Dim = 3
+
+// Data returns n rows of a smooth function of 3 coordinates in about [−2, 2]
+// with c ≥ 1 outputs and a little noise; classes ±1 if signs is set. Output j does
+// not depend on c.
+func Data(tb testing.TB, n, c int, seed uint64, signs bool) *dataset.Memory {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	x := kernel.NewPoints[float64](n, Dim, nil)
+	y := make([]float64, n*c)
+	for i := range n {
+		row := x.Row(i)
+		for k := range row {
+			row[k] = rng.NormFloat64()
+		}
+		noise := rand.New(rand.NewPCG(seed, uint64(i)+2))
+		for j := range c {
+			v := math.Sin(2*row[0]+float64(j)) + row[1]*math.Cos(float64(j)) - 0.5*row[2]*row[0] + 0.1*noise.NormFloat64()
+			if signs {
+				v = math.Copysign(1, v)
+			}
+			y[i*c+j] = v
+		}
+	}
+	return Memory(tb, x, y, c)
+}
+
+// Memory is dataset.NewMemory for tests.
+func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *dataset.Memory {
+	tb.Helper()
+	m, err := dataset.NewMemory(x, y, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// Streamed returns src as a source that is only sequential, and overwrites with
+// NaN what is handed back, to prove that nothing assumes more.
+func Streamed(src *dataset.Memory) dataset.Source { return streamed{src} }
+
+type streamed struct{ dataset.Source }
+
+func (s streamed) Open(ctx context.Context) (kernel.Cursor, error) {
+	pairs, err := s.OpenPairs(ctx)
+	return &inputs{pairs: pairs.(*cursor)}, err
+}
+
+func (s streamed) OpenPairs(context.Context) (dataset.PairCursor, error) {
+	return &cursor{src: s.Source.(*dataset.Memory), given: map[*dataset.Block]bool{}}, nil
+}
+
+type cursor struct {
+	src   *dataset.Memory
+	at    int
+	given map[*dataset.Block]bool
+}
+
+func (c *cursor) Next(ctx context.Context, max int, reuse *dataset.Block) (*dataset.Block, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if reuse != nil {
+		if !c.given[reuse] {
+			panic("learnerstest: a block handed back that this cursor did not give, or twice")
+		}
+		delete(c.given, reuse)
+		spoil(reuse)
+	}
+	if c.at == c.src.Len() {
+		return nil, io.EOF
+	}
+	end, outputs := min(c.at+max, c.src.Len()), c.src.Outputs()
+	idx := make([]int, 0, end-c.at)
+	for i := c.at; i < end; i++ {
+		idx = append(idx, i)
+	}
+	b := &dataset.Block{
+		X: c.src.Rows().Select(idx),
+		Y: append([]float64(nil), c.src.Targets()[c.at*outputs:end*outputs]...),
+	}
+	c.at = end
+	c.given[b] = true
+	return b, nil
+}
+
+func spoil(b *dataset.Block) {
+	switch x := b.X.(type) {
+	case *kernel.Points[float64]:
+		for i := range x.Data() {
+			x.Data()[i] = math.NaN()
+		}
+	case *kernel.Points[float32]:
+		for i := range x.Data() {
+			x.Data()[i] = float32(math.NaN())
+		}
+	}
+	for i := range b.Y {
+		b.Y[i] = math.NaN()
+	}
+}
+
+func (c *cursor) Close() error {
+	for b := range c.given {
+		spoil(b)
+	}
+	return nil
+}
+
+type inputs struct {
+	pairs  *cursor
+	blocks []*dataset.Block
+}
+
+func (c *inputs) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
+	var old *dataset.Block
+	for i, b := range c.blocks {
+		if b.X == reuse {
+			old = b
+			c.blocks = append(c.blocks[:i], c.blocks[i+1:]...)
+			break
+		}
+	}
+	b, err := c.pairs.Next(ctx, max, old)
+	if err != nil {
+		return nil, err
+	}
+	c.blocks = append(c.blocks, b)
+	return b.X, nil
+}
+
+func (c *inputs) Close() error { return c.pairs.Close() }
+
+// unchecked is a source with targets that dataset.NewMemory refuses.
+type unchecked struct {
+	kernel.Resident
+	y []float64
+}
+
+func (u unchecked) Outputs() int { return 1 }
+
+func (u unchecked) OpenPairs(context.Context) (dataset.PairCursor, error) {
+	return &uncheckedCursor{u: u}, nil
+}
+
+type uncheckedCursor struct {
+	u  unchecked
+	at int
+}
+
+func (c *uncheckedCursor) Next(_ context.Context, max int, _ *dataset.Block) (*dataset.Block, error) {
+	i := c.at
+	if i == c.u.Len() {
+		return nil, io.EOF
+	}
+	c.at = min(i+max, c.u.Len())
+	return &dataset.Block{X: c.u.Rows().Slice(i, c.at), Y: c.u.y[i:c.at]}, nil
+}
+
+func (c *uncheckedCursor) Close() error { return nil }
+
+// untouchable is a source that fails the test when it is read.
+type untouchable struct {
+	dataset.Source
+	tb testing.TB
+}
+
+func (u untouchable) Open(context.Context) (kernel.Cursor, error) {
+	u.tb.Error("the data were read before the hyper-parameters were checked")
+	return nil, io.ErrUnexpectedEOF
+}
+
+func (u untouchable) OpenPairs(context.Context) (dataset.PairCursor, error) {
+	u.tb.Error("the data were read before the hyper-parameters were checked")
+	return nil, io.ErrUnexpectedEOF
+}
