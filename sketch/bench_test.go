@@ -69,6 +69,35 @@ func BenchmarkExactScores(b *testing.B) {
 	}
 }
 
+// Features of dense rows, in panels, against those of the same rows as sparse
+// ones, which take plain loops and package math.
+func BenchmarkFeatures(b *testing.B) {
+	const n, m = 512, 2000
+	for _, d := range []int{18, 90} {
+		x := normalPoints(rand.New(rand.NewPCG(1, 0)), n, d)
+		plain := kernel.Sparse(x)
+		for _, f := range []FeatureMap{must(NewFourier(gaussian(5), d, m, 1)), must(NewFourierCosine(gaussian(5), d, m, 1))} {
+			b.Run(fmt.Sprintf("%s/d=%d", f.Spec().Family, d), func(b *testing.B) {
+				dst := make([]float64, n*m)
+				var slow, quick time.Duration
+				for b.Loop() {
+					start := time.Now()
+					if err := f.Apply(dst, plain); err != nil {
+						b.Fatal(err)
+					}
+					middle := time.Now()
+					if err := f.Apply(dst, x); err != nil {
+						b.Fatal(err)
+					}
+					slow, quick = slow+middle.Sub(start), quick+time.Since(middle)
+				}
+				b.ReportMetric(float64(slow)/float64(quick), "plain/panels")
+				b.ReportMetric(float64(quick.Nanoseconds())/float64(b.N*n*m), "ns/feature")
+			})
+		}
+	}
+}
+
 // Fastfood against frequencies written out: the ratio should grow as d/log d.
 func BenchmarkFastfood(b *testing.B) {
 	for _, d := range []int{32, 256, 1024} {

@@ -2,19 +2,36 @@ package sketch
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/blas/blas64"
+	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// dense is a map that holds its frequencies: ψ = f(Wx), W of rows×d.
+// wave is what a dense map makes of projections s = Wx.
+type wave int
+
+const (
+	pairs   wave = iota // cos s_0, sin s_0, cos s_1, …
+	cosines             // cos(s_j + phase_j)
+	rectify             // max(s_j, 0)
+	plain               // s_j
+)
+
+// dense is a map that holds its frequencies: φ = factor·wave(Wx), W of rows×d.
+// Dense inputs go through panels, in which cosines and sines are cos 2πt, of
+// t = Wx/2π and t − 1/4.
 type dense struct {
 	target
-	wt   []float64 // Wᵀ, d×rows
-	rows int
-	// finish writes the M features of one input, of projections s = Wx.
-	finish func(dst, s []float64)
+	wave   wave
+	factor float64
+	wt     []float64 // Wᵀ, d×rows
+	rows   int
+	phase  []float64 // of cosines, in radians
+
+	columns *panel.Columns[float64]
+	blocks  sync.Pool // of *panel.Block[float64]
 }
 
 // newDense draws W row by row.
@@ -34,6 +51,36 @@ func (m *dense) setRow(j int, w []float64) {
 	}
 }
 
+// finish says what to make of the projections; the map is then ready.
+func (m *dense) finish(w wave, factor float64) *dense {
+	m.wave, m.factor = w, factor
+	f := panel.Function{Statistic: simd.Dot, Func: simd.Affine, P0: 1, Factor: factor}
+	unit, copies := 1.0, 1
+	switch w {
+	case pairs:
+		f.Func, f.Phase = simd.CosTurns, make([]float64, m.Features())
+		unit, copies = 0.5/math.Pi, 2
+		for j := 1; j < len(f.Phase); j += 2 {
+			f.Phase[j] = -0.25
+		}
+	case cosines:
+		f.Func, f.Phase = simd.CosTurns, make([]float64, m.Features())
+		unit = 0.5 / math.Pi
+		for j, p := range m.phase {
+			f.Phase[j] = p * unit
+		}
+	}
+	d, y := m.Dim(), make([]float64, m.Features()*m.Dim())
+	for j := range m.Features() {
+		for c := range d {
+			y[j*d+c] = m.wt[c*m.rows+j/copies] * unit
+		}
+	}
+	m.columns = panel.Pack[float64](f, panel.Rows[float64]{Data: y, N: m.Features(), D: d, Stride: d})
+	m.blocks.New = func() any { return panel.NewBlock(m.columns, m.columns.Height()) }
+	return m
+}
+
 // Apply computes the features in O(n·M·d), or O(M) per stored element of sparse
 // rows.
 func (m *dense) Apply(dst []float64, x kernel.Rows) error {
@@ -41,29 +88,77 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	if err != nil {
 		return err
 	}
-	v, s := make([]float64, m.Dim()), make([]float64, m.rows)
-	for i := range x.Len() {
-		clear(v)
-		read(v, i)
-		m.project(s, v)
-		m.finish(dst[i*m.Features():][:m.Features()], s)
+	switch x := x.(type) {
+	case *kernel.Points[float64]:
+		evaluate(m, dst, x)
+	case *kernel.Points[float32]:
+		evaluate(m, dst, x)
+	default:
+		v, s := make([]float64, m.Dim()), make([]float64, m.rows)
+		for i := range x.Len() {
+			clear(v)
+			read(v, i)
+			m.project(s, v)
+			m.apply(dst[i*m.Features():][:m.Features()], s)
+		}
 	}
 	return nil
+}
+
+// evaluate computes features in panels.
+func evaluate[T kernel.Float](m *dense, dst []float64, x *kernel.Points[T]) {
+	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim(), Stride: x.Stride()}
+	block := m.blocks.Get().(*panel.Block[float64])
+	defer m.blocks.Put(block)
+	height, width := m.columns.Height(), m.Features()
+	for i := 0; i < x.Len(); i += height {
+		end := min(i+height, x.Len())
+		panel.Evaluate(block, rows, i, end, nil, nil)
+		to := dst[i*width : end*width]
+		block.Copy(to, width)
+		if m.wave == rectify {
+			for j, v := range to {
+				to[j] = max(v, 0)
+			}
+		}
+	}
 }
 
 // project sets s = Wv, in the order of the coordinates.
 func (m *dense) project(s, v []float64) {
 	clear(s)
-	to := blas64.Vector{N: m.rows, Inc: 1, Data: s}
 	for c, a := range v {
-		if a != 0 {
-			blas64.Axpy(a, blas64.Vector{N: m.rows, Inc: 1, Data: m.wt[c*m.rows:][:m.rows]}, to)
+		if a == 0 {
+			continue
+		}
+		for j, w := range m.wt[c*m.rows:][:len(s)] {
+			s[j] += a * w
 		}
 	}
 }
 
-// pairs writes scale·(cos s_0, sin s_0, cos s_1, …).
-func pairs(dst, s []float64, scale float64) {
+// apply writes the features of one input of projections s.
+func (m *dense) apply(dst, s []float64) {
+	switch m.wave {
+	case pairs:
+		writePairs(dst, s, m.factor)
+	case cosines:
+		for j, v := range s {
+			dst[j] = m.factor * math.Cos(v+m.phase[j])
+		}
+	case rectify:
+		for j, v := range s {
+			dst[j] = m.factor * max(v, 0)
+		}
+	default:
+		for j, v := range s {
+			dst[j] = m.factor * v
+		}
+	}
+}
+
+// writePairs writes scale·(cos s_0, sin s_0, cos s_1, …).
+func writePairs(dst, s []float64, scale float64) {
 	for j, v := range s {
 		sin, cos := math.Sincos(v)
 		dst[2*j], dst[2*j+1] = scale*cos, scale*sin

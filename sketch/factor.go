@@ -1,15 +1,10 @@
 package sketch
 
 import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
-)
+	"runtime"
 
-// lower returns the n×n matrix a, row-major, as a lower triangle.
-func lower(a []float64, n int) blas64.Triangular {
-	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}
-}
+	"github.com/bkbtuner/bkb/internal/blocked"
+)
 
 // factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of
 // L with LLᵀ = K_JJ + diag(ridge) + jitter·I. jitter is 0 unless rounding has
@@ -31,7 +26,7 @@ func factorize(gram, ridge []float64) (jitter float64, err error) {
 				}
 			}
 		}
-		if _, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: gram}); ok {
+		if blocked.Cholesky(runtime.GOMAXPROCS(0), blocked.New(m, m, gram)) == m {
 			return jitter, nil
 		}
 		if try == 4 {
@@ -47,7 +42,7 @@ func solveLower(l []float64, m int, b []float64, cols int) {
 	if m == 0 || cols == 0 {
 		return
 	}
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, lower(l, m), blas64.General{Rows: m, Cols: cols, Stride: cols, Data: b})
+	blocked.SolveLower(1, false, blocked.New(m, m, l), blocked.New(m, cols, b))
 }
 
 // addSquares adds to dst the squared norms of the columns of b.
@@ -90,22 +85,37 @@ func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 		return nil, err
 	}
 	if extreme {
-		solveLower(gram, m, k, m)
+		blocked.SolveLower(runtime.GOMAXPROCS(0), false, blocked.New(m, m, gram), blocked.New(m, m, k))
 		return columnScores(k, diag, ridge), nil
 	}
-	if m > 0 {
-		lapack64.Trtri(lower(gram, m))
-	}
-	norms := make([]float64, m) // ((K + R)⁻¹)_jj = ‖L⁻¹e_j‖²
-	for i := range m {
-		addSquares(norms[:i+1], gram[i*m:i*m+i+1])
-	}
+	norms := inverseNorms(gram, m) // ((K + R)⁻¹)_jj = ‖L⁻¹e_j‖²
 	out := make([]float64, m)
 	for j := range out {
 		rj := r[j] + jitter
 		out[j] = score(rj-rj*rj*norms[j], diag[j], ridge)
 	}
 	return out, nil
+}
+
+// inverseNorms returns ‖L⁻¹e_j‖² for all j. Column j of L⁻¹ is 0 above row j, so
+// that a block of columns needs the rows from its first on, m³/3 operations in
+// all.
+func inverseNorms(l []float64, m int) []float64 {
+	const width = 256
+	norms := make([]float64, m)
+	whole := blocked.New(m, m, l)
+	unit := make([]float64, min(width, m)*m)
+	for j := 0; j < m; j += width {
+		w := min(width, m-j)
+		b := blocked.New(m-j, w, unit[:(m-j)*w])
+		clear(b.Data)
+		for i := range w {
+			b.Data[i*w+i] = 1
+		}
+		blocked.SolveLower(runtime.GOMAXPROCS(0), false, whole.Sub(j, j, m, m), b)
+		addSquares(norms[j:j+w], b.Data)
+	}
+	return norms
 }
 
 // columnScores turns the columns of L⁻¹K into scores.

@@ -101,7 +101,7 @@ func (f *fastfood) Apply(dst []float64, x kernel.Rows) error {
 		for j := range f.blocks {
 			f.blocks[j].project(s, tmp, v)
 			n := min(len(row), 2*f.size)
-			pairs(row[:n], s[:n/2], scale)
+			writePairs(row[:n], s[:n/2], scale)
 			row = row[n:]
 		}
 	}

@@ -200,23 +200,35 @@ func TestFeaturesGolden(t *testing.T) {
 	}
 }
 
-// Rows of other types, and rows alone, have the same features to the bit.
+// Rows of other types have the same features, dense ones and rows alone to the
+// bit. Sparse rows do without panels, with the cosines of package math: the
+// oracle of those.
 func TestFeaturesOfAnyRows(t *testing.T) {
-	x32 := kernel.ConvertPoints[float32](normalPoints(seeded(t, 84), 5, featureDim))
-	for i := range 5 {
-		x32.Row(i)[i] = 0
-	}
-	x := kernel.ConvertPoints[float64](x32)
-	for _, family := range []Family{Fourier, FourierCosine, Orthogonal, Fastfood} {
-		f := newMap(t, family, gaussian(1), featureDim, 40, 9)
-		want := apply(t, f, x)
-		for _, rows := range []kernel.Rows{x32, kernel.Sparse(x), kernel.Sparse(x32)} {
-			if !slices.Equal(apply(t, f, rows), want) {
-				t.Errorf("%s: %T has other features", family, rows)
-			}
+	rng := seeded(t, 84)
+	for _, n := range []int{1, 5, 130} {
+		x32 := kernel.ConvertPoints[float32](normalPoints(rng, n, featureDim))
+		for i := range n {
+			x32.Row(i)[i%featureDim] = 0
 		}
-		if !slices.Equal(apply(t, f, x.Slice(3, 4)), want[3*40:4*40]) {
-			t.Errorf("%s: row 3 alone has other features", family)
+		x := kernel.ConvertPoints[float64](x32)
+		for _, c := range everyMap {
+			for _, m := range []int{2, 40, 1014} {
+				f := newMap(t, c.family, c.kernel, featureDim, m, 9)
+				want := apply(t, f, x)
+				if !slices.Equal(apply(t, f, x32), want) {
+					t.Errorf("%s: float32 has other features", c.family)
+				}
+				if last := (n - 1) * m; !slices.Equal(apply(t, f, x.Slice(n-1, n)), want[last:]) {
+					t.Errorf("%s: the last of %d rows alone has other features", c.family, n)
+				}
+				for _, rows := range []kernel.Rows{kernel.Sparse(x), kernel.Sparse(x32)} {
+					for i, v := range apply(t, f, rows) {
+						if !(math.Abs(v-want[i]) <= 1e-12) {
+							t.Fatalf("%s: feature %d of row %d is %v of %T, %v of dense rows", c.family, i%m, i/m, v, rows, want[i])
+						}
+					}
+				}
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 //	φ(x) = √(2/M) (cos w_1ᵀx, sin w_1ᵀx, cos w_2ᵀx, …),
 //
 // for the Gaussian, Laplace, Matérn and rational quadratic kernels, also
-// scaled. M must be even: then ‖φ(x)‖² = k(x, x) exactly, and the error is
+// scaled. M must be even: then ‖φ(x)‖² = k(x, x) up to rounding, and the error is
 // smaller than that of [NewFourierCosine]. Costs O(Md) per input; memory O(Md).
 //
 // Source: Rahimi and Recht, Random features for large-scale kernel machines,
@@ -21,9 +21,7 @@ func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newDense(t, m/2)
-	f.finish = t.finishPairs()
-	return f, nil
+	return newDense(t, m/2).finish(pairs, t.scale(0.5)), nil
 }
 
 // newPairs is newTarget for maps of cosines and sines.
@@ -32,11 +30,6 @@ func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ..
 		return target{}, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "even: a cosine and a sine for each frequency"}
 	}
 	return newTarget(family, k, d, m, seed, families...)
-}
-
-func (t *target) finishPairs() func(dst, s []float64) {
-	scale := t.scale(0.5)
-	return func(dst, s []float64) { pairs(dst, s, scale) }
 }
 
 // NewFourierCosine returns M random frequencies, each with a random phase
@@ -53,18 +46,12 @@ func NewFourierCosine(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error
 		return nil, err
 	}
 	f := newDense(t, m)
-	phase := make([]float64, m)
+	f.phase = make([]float64, m)
 	w := make([]float64, d)
-	for j := range phase {
+	for j := range f.phase {
 		rng := t.rng(j)
 		t.frequency(w, rng) // the phase comes after the frequency in the stream
-		phase[j] = 2 * math.Pi * rng.Float64()
+		f.phase[j] = 2 * math.Pi * rng.Float64()
 	}
-	scale := t.scale(0.5)
-	f.finish = func(dst, s []float64) {
-		for j, v := range s {
-			dst[j] = scale * math.Cos(v+phase[j])
-		}
-	}
-	return f, nil
+	return f.finish(cosines, t.scale(0.5)), nil
 }

@@ -16,12 +16,5 @@ func NewGaussianSketch(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, erro
 	if err != nil {
 		return nil, err
 	}
-	f := newDense(t, m)
-	scale := t.scale(1)
-	f.finish = func(dst, s []float64) {
-		for j, v := range s {
-			dst[j] = scale * v
-		}
-	}
-	return f, nil
+	return newDense(t, m).finish(plain, t.scale(1)), nil
 }

@@ -2,12 +2,10 @@ package sketch
 
 import (
 	"context"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
+	"runtime"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Embedding is the Nyström embedding by M centres J,
@@ -50,14 +48,9 @@ func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64) (*Emb
 	if err != nil {
 		return nil, err
 	}
-	largest := 0.0
-	for i := range m {
-		largest = max(largest, gram[i*m+i])
-	}
 	pivots := make([]int, m)
-	sym := blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: gram}
-	_, r, _ := lapack64.Pstrf(sym, pivots, tolerance*largest, make([]float64, 2*m))
-	if r == 0 || largest == 0 {
+	r := blocked.PivotedCholesky(runtime.GOMAXPROCS(0), blocked.New(m, m, gram), tolerance, pivots)
+	if r == 0 {
 		return nil, &FactorizationError{Size: m}
 	}
 	l := make([]float64, r*r)

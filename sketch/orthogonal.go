@@ -26,8 +26,7 @@ func NewOrthogonal(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	for j0 := 0; j0 < f.rows; j0 += d {
 		f.setBlock(j0, t.rng(j0/d))
 	}
-	f.finish = t.finishPairs()
-	return f, nil
+	return f.finish(pairs, t.scale(0.5)), nil
 }
 
 // setBlock draws rows j0 … j0+d−1 of W, of which there may be fewer left.

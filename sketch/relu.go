@@ -1,10 +1,6 @@
 package sketch
 
-import (
-	"math"
-
-	"github.com/bkbtuner/bkb/gp/kernel"
-)
+import "github.com/bkbtuner/bkb/gp/kernel"
 
 // NewReLU returns the features of a random layer of rectified units,
 //
@@ -19,12 +15,5 @@ func NewReLU(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newDense(t, m)
-	scale := t.scale(0.5)
-	f.finish = func(dst, s []float64) {
-		for j, v := range s {
-			dst[j] = scale * math.Max(v, 0)
-		}
-	}
-	return f, nil
+	return newDense(t, m).finish(rectify, t.scale(0.5)), nil
 }
