@@ -81,23 +81,23 @@ func costsOfSamplers(ctx context.Context, env *Env) (*Result, error) {
 	dFixed := d[slices.Index(lambdas, fixedLambda)] // hardly depends on n
 	for _, s := range samplers {
 		var byN, byLambda, points []float64
-		add := func(n int, lambda, dimension float64) (float64, float64, error) {
+		add := func(n int, lambda, dimension float64, show bool) (float64, float64, error) {
 			evaluations, m, err := count.sample(ctx, s.namedSampler, n, lambda)
-			if err == nil && !(n == fixedN && lambda == fixedLambda && slices.Contains(byN, evaluations)) { // is there already
+			if err == nil && show {
 				say := math.Pow(float64(n), s.n) * math.Pow(lambda, -s.lambda) * math.Pow(dimension, s.dimension)
 				t.Add(s.name, n, lambda, dimension, m, m/dimension, evaluations, evaluations/say)
 			}
 			return evaluations, m, err
 		}
 		for _, n := range sizes {
-			e, _, err := add(n, fixedLambda, dFixed)
+			e, _, err := add(n, fixedLambda, dFixed, true)
 			if err != nil {
 				return r, err
 			}
 			byN = append(byN, e)
 		}
 		for j, lambda := range lambdas {
-			e, m, err := add(fixedN, lambda, d[j])
+			e, m, err := add(fixedN, lambda, d[j], lambda != fixedLambda || !slices.Contains(sizes, fixedN))
 			if err != nil {
 				return r, err
 			}
