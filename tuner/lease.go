@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -50,7 +51,7 @@ func (l leases) shift(d time.Duration) {
 	}
 }
 
-// due returns what to do about the leases that are over.
+// due returns what to do about the leases that are over, by trial.
 func (l leases) due(now time.Time) []study.Expire {
 	var due []study.Expire
 	for trial, held := range l {
@@ -58,6 +59,7 @@ func (l leases) due(now time.Time) []study.Expire {
 			due = append(due, study.Expire{Trial: trial, Epoch: held.epoch})
 		}
 	}
+	slices.SortFunc(due, func(a, b study.Expire) int { return a.Trial - b.Trial })
 	return due
 }
 
