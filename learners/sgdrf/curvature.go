@@ -1,0 +1,111 @@
+package sgdrf
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+const (
+	// curvatureRows and curvatureElements bound the sample that the curvature is
+	// estimated on: 4000 rows, 32 MiB of features, 256 rows at least.
+	curvatureRows     = 4000
+	curvatureElements = 1 << 22
+	// powerSteps and powerTolerance end the power iteration.
+	powerSteps     = 100
+	powerTolerance = 1e-4
+)
+
+// Curvature is what the largest stable step depends on.
+type Curvature struct {
+	// Bound is β = max ‖φ(x)‖² over the sample.
+	Bound float64
+	// Largest is λ̂₁, the largest eigenvalue of ΦᵀΦ/m.
+	Largest float64
+}
+
+// Estimate returns the curvature of the features of up to 4000 rows of src,
+// drawn by seed, at a cost of one set of features and up to 100 products.
+func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, seed uint64) (Curvature, error) {
+	n, m := src.Len(), phi.Features()
+	size := min(n, curvatureRows, max(256, curvatureElements/m))
+	order := stream.NewPermutation(stream.Derive(seed, "sgdrf/curvature", 0), uint64(n))
+	idx := make([]int, size)
+	for i := range idx {
+		idx[i] = int(order.At(uint64(i)))
+	}
+	x, err := kernel.Select(ctx, src, idx)
+	if err != nil {
+		return Curvature{}, err
+	}
+	features := make([]float64, size*m)
+	if err := phi.Apply(features, x); err != nil {
+		var bad *kernel.NonFiniteError
+		if errors.As(err, &bad) {
+			bad.Row = idx[bad.Row]
+		}
+		return Curvature{}, err
+	}
+	return curvatureOf(features, size, m), nil
+}
+
+// curvatureOf is Estimate for features at hand, by the power iteration on
+// ΦᵀΦ/n, started at the mean of the rows: bounded features point that way.
+func curvatureOf(phi []float64, n, m int) Curvature {
+	var out Curvature
+	v, u := make([]float64, m), make([]float64, n)
+	for i := range n {
+		sum := 0.0
+		for j, a := range phi[i*m:][:m] {
+			sum += a * a
+			v[j] += a
+		}
+		out.Bound = max(out.Bound, sum)
+		v[i%m] += 1e-3 * math.Sqrt(sum) // the mean may be 0
+	}
+	for range powerSteps {
+		if normalise(v) == 0 {
+			return out
+		}
+		multiply(false, 1, phi, n, m, v, 1, 0, u)
+		multiply(true, 1, phi, n, m, u, 1, 0, v)
+		last := out.Largest
+		out.Largest = 0
+		for _, a := range u {
+			out.Largest += a * a / float64(n) // the Rayleigh quotient
+		}
+		if out.Largest-last <= powerTolerance*out.Largest {
+			break
+		}
+	}
+	return out
+}
+
+func normalise(v []float64) float64 {
+	sum := 0.0
+	for _, a := range v {
+		sum += a * a
+	}
+	norm := math.Sqrt(sum)
+	if norm > 0 {
+		for j := range v {
+			v[j] /= norm
+		}
+	}
+	return norm
+}
+
+// Step returns γ* = b/(β + (b−1)λ̂₁ + bλ): the mean square of the iterates of
+// mini-batches of b rows converges up to 2γ* and diverges beyond. 0 for features
+// that are all 0.
+func (k Curvature) Step(b int, lambda float64) float64 {
+	B := float64(b)
+	if d := k.Bound + (B-1)*k.Largest + B*lambda; d > 0 {
+		return B / d
+	}
+	return 0
+}

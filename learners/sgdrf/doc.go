@@ -1,0 +1,53 @@
+// Package sgdrf is stochastic gradient descent with random features: least
+// squares on φ(x) ∈ ℝᴹ, mini-batch by mini-batch, without ever holding more
+// than a mini-batch of features.
+//
+//	w_{t+1} = (1 − γ_tλ)w_t − (γ_t/b) Φ_bᵀ(Φ_b w_t − y_b),  γ_t = γt^−θ      (3.2)
+//
+// with b rows drawn at random, Φ_b their features, and w ∈ ℝᴹˣᶜ for c outputs at
+// once. The gradient is that of ½(f(x) − y)², so that a step has no factor 2.
+// What regularises is M, γ, b and the number of passes; λ = 0 by default.
+//
+// # The step
+//
+// γ* = b/(β + (b−1)λ̂₁) with β = max ‖φ(x)‖² and λ̂₁ the largest eigenvalue of the
+// features' covariance: near the best constant step, and half of what diverges.
+// It grows with b up to b ≈ β/λ̂₁, then no more. γ = c·γ*, c = 1 for b ≥ √n.
+//
+// # Mini-batches of data larger than memory
+//
+// A pass reads chunks of consecutive rows, one at a time, and draws mini-batches
+// within each: with replacement, or every row once in random order. Data of one
+// chunk, 2²⁶ numbers by default, are drawn from as a whole. The size of a chunk
+// depends on n, d and b alone, so that the fit is the same to the bit whether
+// the source is in memory or read from a file.
+//
+//	chunk 0: n₀ rows ──► ⌈n₀/b⌉ mini-batches   chunk 1: … ──► …
+//	                        │ tiles of rows, in parallel, added up in order
+//	                        ▼
+//	                     one step of w
+//
+// # Sources
+//
+// L. Carratino, Scaling kernel methods (thesis), chapter 3 = Carratino, Rudi,
+// Rosasco, Learning with SGD and random features, NeurIPS 2018; its settings for
+// given n are in learners/theory. The step is the rule of Ma and Belkin,
+// EigenPro 2, 2019. sgdrf_paper_test.go has the claims, and where we depart:
+// features have the factors that (3.3) and Example 1 lack.
+//
+// # Invariants
+//
+//   - Equal data, parameters and seed give equal weights to the bit, for any
+//     number of workers, in memory or streamed. With one output a tile is
+//     multiplied by gonum, with several by internal/blocked: c = 1 twice over
+//     agrees with c = 2 up to rounding only.
+//   - Feature j depends on the seed and j alone.
+//   - The model of a fit that stops early is that of the last whole pass.
+//
+// # Costs
+//
+// A pass is O(nM(d + c)) operations, memory O(M·b) for b up to 32 tiles of
+// 512 KiB, and no more however large b is: O(M) per tile and weights, plus a
+// chunk if the source is not in memory. Estimating γ* costs less than a pass of
+// 4000 rows and 32 MiB.
+package sgdrf

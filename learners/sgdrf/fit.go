@@ -1,0 +1,156 @@
+package sgdrf
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// divergence is how many times the loss of the function 0 the mean loss of a
+// pass may be. Iterates that converge stay below 1 but for noise.
+const divergence = 100
+
+// Fit implements learners.Estimator. An iteration is a pass over the data; its
+// Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each
+// before its own step. Iterates that grow without bound are a
+// *learners.DivergenceError, with the best model before.
+func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	passes := p.Passes
+	if passes == 0 {
+		passes = DefaultPasses
+	}
+	monitor, err := learners.NewMonitor(ctx, algorithm, passes, train, o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.newDescent(ctx, train, passes, o)
+	if err != nil {
+		return nil, err
+	}
+	for pass := 1; pass <= passes; pass++ {
+		rng := stream.New(stream.Derive(o.Seed, "sgdrf/pass", uint64(pass)))
+		objective, err := s.pass(ctx, train, rng)
+		if err != nil {
+			return monitor.Finish(err)
+		}
+		stop, err := monitor.Step(ctx, learners.Iterate{
+			Iteration: pass, Passes: float64(s.rows) / float64(train.Len()), Rows: s.rows,
+			Objective: objective, Residual: math.NaN(), Model: s.model,
+		})
+		if stop || err != nil {
+			return monitor.Finish(err)
+		}
+	}
+	return monitor.Finish(nil)
+}
+
+// descent is the state of a fit.
+type descent struct {
+	p      Params
+	phi    sketch.FeatureMap
+	c, b   int
+	step   float64 // γ
+	t      int     // steps taken
+	passes int     // begun
+	rows   int64   // processed
+	w      []float64
+	mean   *average
+	grad   *gradient
+	done   []float64 // the model after the last pass
+}
+
+func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int, o learners.Options) (*descent, error) {
+	n, m := train.Len(), p.Features
+	if m == 0 {
+		m = DefaultFeatures(n)
+	}
+	b := min(p.BatchSize, n)
+	if b == 0 {
+		b = int(math.Ceil(math.Sqrt(float64(n))))
+	}
+	phi, err := p.newFeatures(train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
+	if err != nil {
+		return nil, err
+	}
+	s := &descent{p: p, phi: phi, c: train.Outputs(), b: b, step: p.StepSize}
+	if s.step == 0 {
+		k, err := Estimate(ctx, phi, train, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		scale := p.StepScale
+		if scale == 0 {
+			scale = DefaultStepScale(b, n)
+		}
+		s.step = scale * k.Step(b, p.Lambda)
+	}
+	s.w, s.done = make([]float64, m*s.c), make([]float64, m*s.c)
+	s.mean = newAverage(p.averaging(passes), m*s.c)
+	s.grad = newGradient(phi, s.c, b, learners.Workers(o.Workers))
+	return s, nil
+}
+
+// pass makes the steps of one pass and returns the mean loss. It diverges if
+// that is not a number, or far above the loss of the function 0.
+func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand) (float64, error) {
+	s.passes++
+	total, zero, rows := 0.0, 0.0, 0
+	err := s.p.batches(ctx, train, s.b, rng, func(x kernel.Rows, y []float64) error {
+		loss, err := s.grad.at(s.w, x, y)
+		if err != nil {
+			return err
+		}
+		if loss-loss != 0 {
+			return s.diverged()
+		}
+		total += loss
+		for _, v := range y {
+			zero += v * v
+		}
+		rows += x.Len()
+		s.update(x.Len())
+		return nil
+	})
+	s.rows += int64(rows)
+	if err == nil && total > divergence*zero {
+		err = s.diverged()
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.mean.of(s.done, s.w)
+	return total / float64(rows), nil
+}
+
+// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y) for b rows.
+func (s *descent) update(b int) {
+	s.t++
+	step := s.step
+	if s.p.StepDecay > 0 {
+		step *= math.Pow(float64(s.t), -s.p.StepDecay)
+	}
+	keep, move := 1-step*s.p.Lambda, step/float64(b)
+	for j, g := range s.grad.sum {
+		s.w[j] = keep*s.w[j] - move*g
+	}
+	s.mean.add(s.w)
+}
+
+func (s *descent) diverged() error {
+	return &learners.DivergenceError{Algorithm: algorithm, Iteration: s.passes, Remedy: "a smaller step size"}
+}
+
+// model returns the function after the last pass that was finished.
+func (s *descent) model() (learners.Model, error) {
+	return learners.LinearIn(s.phi, slices.Clone(s.done), s.c, s.phi.Dim())
+}

@@ -1,0 +1,180 @@
+package sgdrf
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/theory"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+const (
+	algorithm = "sgdrf"
+	// DefaultPasses is how often the data are read if Params do not say.
+	DefaultPasses = 5
+	// MinFeatures and MaxFeatures bound the default M.
+	MinFeatures = 256
+	MaxFeatures = 1 << 14
+)
+
+// Params are the hyper-parameters. The zero values of all but Kernel stand for
+// defaults.
+type Params struct {
+	// Kernel is what the features converge to, of those that the family has.
+	Kernel kernel.Kernel
+	// Family is the kind of features; empty: sketch.Orthogonal, or the one
+	// family that the kernel has.
+	Family sketch.Family
+	// Features is M, even for features in pairs; 0: [DefaultFeatures].
+	Features int
+	// BatchSize is b, at most n; 0: ⌈√n⌉.
+	BatchSize int
+	// StepSize is γ; 0: StepScale·γ*, see [Curvature.Step].
+	StepSize float64
+	// StepScale is c in γ = c·γ*, below 2; 0: 1 from b = √n on, 0.1 up to b = 10,
+	// and between them in proportion to log b.
+	StepScale float64
+	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 has always been best here, as
+	// Theorem 3 says.
+	StepDecay float64
+	// Passes over the data; 0: 5. A pass is ⌈n/b⌉ steps.
+	Passes int
+	// Lambda is λ ≥ 0 of a ridge λ‖w‖², per sample as everywhere. Early stopping
+	// does without.
+	Lambda    float64
+	Averaging Averaging
+	Sampling  Sampling
+	// Chunk is the number of consecutive rows that a mini-batch is drawn from,
+	// rounded up to a multiple of b; 0: all, up to 2²⁶ numbers or 2¹⁶ rows.
+	// A source that is not in memory is read by the chunk; rows of a larger one
+	// should be in random order.
+	Chunk int
+}
+
+var _ learners.Estimator = Params{}
+
+// DefaultFeatures returns M = 4√n, at least 256 and at most 16384, rounded up to
+// an even number.
+func DefaultFeatures(n int) int {
+	m := int(math.Ceil(theory.FeaturesPerRate * math.Sqrt(float64(n))))
+	m += m % 2
+	return min(max(m, MinFeatures), MaxFeatures)
+}
+
+// DefaultStepScale returns c for mini-batches of b of n rows: see Params.
+func DefaultStepScale(b, n int) float64 {
+	const few, small = 10, 0.1
+	root := math.Sqrt(float64(n))
+	switch {
+	case float64(b) >= root:
+		return 1
+	case b <= few:
+		return small
+	}
+	share := math.Log(float64(b)/few) / math.Log(root/few)
+	return small + share*(1-small)
+}
+
+// Validate implements learners.Estimator.
+func (p Params) Validate() error {
+	invalid := func(name string, value any, rule string) error {
+		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	}
+	if p.Kernel == nil {
+		return invalid("kernel", nil, "must be given: a Gaussian with the median distance as length scale is a start")
+	}
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"features", p.Features}, {"batch size", p.BatchSize}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
+		if c.value < 0 {
+			return invalid(c.name, c.value, "must be at least 1, or 0 for the default")
+		}
+	}
+	if p.Features%2 != 0 && paired(p.family()) {
+		return invalid("features", p.Features, "must be even: a cosine and a sine for each frequency")
+	}
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"step size", p.StepSize}, {"lambda", p.Lambda}} {
+		if err := learners.NotNegative(algorithm, c.name, c.value); err != nil {
+			return err
+		}
+	}
+	if !(p.StepScale >= 0 && p.StepScale < 2) {
+		return invalid("step scale", p.StepScale, "must be above 0 and below 2, where iterates diverge, or 0 for the default")
+	}
+	if p.StepScale > 0 && p.StepSize > 0 {
+		return invalid("step scale", p.StepScale, "must be 0 if the step size is given")
+	}
+	if !(p.StepDecay >= 0 && p.StepDecay < 1) {
+		return invalid("step decay", p.StepDecay, "must lie in [0, 1)")
+	}
+	switch p.averaging(1) {
+	case None, Tail, All:
+	default:
+		return invalid("averaging", p.Averaging, "must be none, tail or all, or empty for the default")
+	}
+	switch p.sampling() {
+	case Replacement, Reshuffle, Cycle:
+	default:
+		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
+	}
+	if _, err := p.newFeatures(p.someDim(), 2, 0); err != nil {
+		return invalid("family", p.family(), "must suit the kernel: "+err.Error())
+	}
+	return nil
+}
+
+// someDim is a number of coordinates that the kernel accepts.
+func (p Params) someDim() int {
+	spec := p.Kernel.Spec()
+	for spec.Name == "scaled" && len(spec.Parts) == 1 {
+		spec = spec.Parts[0]
+	}
+	return max(1, len(spec.LengthScales))
+}
+
+func paired(f sketch.Family) bool {
+	return f == sketch.Orthogonal || f == sketch.Fourier || f == sketch.Fastfood
+}
+
+func (p Params) family() sketch.Family {
+	if p.Family != "" {
+		return p.Family
+	}
+	switch p.Kernel.Spec().Name {
+	case "arc-cosine":
+		return sketch.ReLU
+	case "linear":
+		return sketch.GaussianSketch
+	}
+	return sketch.Orthogonal
+}
+
+func (p Params) sampling() Sampling {
+	if p.Sampling == "" {
+		return Replacement
+	}
+	return p.Sampling
+}
+
+func (p Params) averaging(passes int) Averaging {
+	switch {
+	case p.Averaging != AveragingAuto:
+		return p.Averaging
+	case passes > 10:
+		return Tail
+	default:
+		return None
+	}
+}
+
+// newFeatures returns the map with M features, 0 for those of p.
+func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
+	return sketch.NewFeatures(sketch.FeatureSpec{
+		Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed,
+	})
+}

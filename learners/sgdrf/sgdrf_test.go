@@ -1,0 +1,518 @@
+package sgdrf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+var background = context.Background()
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func gaussian(scale float64) kernel.Kernel { return must(kernel.NewGaussian(scale)) }
+
+// sines returns n rows of d normal inputs and c noisy sines of them.
+func sines(rng *rand.Rand, n, d, c int, noise float64) *dataset.Memory {
+	x, y := make([]float64, n*d), make([]float64, n*c)
+	for i := range n {
+		s := 0.0
+		for j := range d {
+			x[i*d+j] = rng.NormFloat64()
+			s += x[i*d+j] / float64(j+1)
+		}
+		for j := range c {
+			y[i*c+j] = math.Sin(s*float64(j+1)) + noise*rng.NormFloat64()
+		}
+	}
+	return must(dataset.NewMemory(kernel.NewPoints(n, d, x), y, c))
+}
+
+// fit returns the model and its features.
+func fit(t testing.TB, p Params, train dataset.Source, o learners.Options) *learners.Linear {
+	t.Helper()
+	model, err := p.Fit(background, train, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model.(*learners.Linear)
+}
+
+// features returns Φ, n×M, of a model.
+func features(l *learners.Linear, src *dataset.Memory) *mat.Dense {
+	phi := must(sketch.NewFeatures(*l.Spec()))
+	out := make([]float64, src.Len()*phi.Features())
+	if err := phi.Apply(out, src.Rows()); err != nil {
+		panic(err)
+	}
+	return mat.NewDense(src.Len(), phi.Features(), out)
+}
+
+func requireClose(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
+			t.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
+		}
+	}
+}
+
+// filter returns g(ΦᵀΦ/n)Φᵀy/n for a spectral filter g.
+func filter(phi *mat.Dense, y []float64, g func(s float64) float64) []float64 {
+	n, m := phi.Dims()
+	var cov mat.SymDense
+	cov.SymOuterK(1/float64(n), phi.T())
+	var eig mat.EigenSym
+	eig.Factorize(&cov, true)
+	var q mat.Dense
+	eig.VectorsTo(&q)
+	var z, a, w mat.VecDense
+	z.MulVec(phi.T(), mat.NewVecDense(n, y))
+	a.MulVec(q.T(), &z)
+	for j, s := range eig.Values(nil) {
+		a.SetVec(j, a.AtVec(j)*g(max(s, 0))/float64(n))
+	}
+	w.MulVec(&q, &a)
+	return w.RawVector().Data[:m]
+}
+
+// landweber is g_T(s) = (1 − (1−γ(s+λ))^T)/(s+λ), the filter of T steps of
+// gradient descent.
+func landweber(gamma, lambda float64, steps int) func(float64) float64 {
+	return func(s float64) float64 {
+		if s += lambda; s > 1e-14 {
+			return -math.Expm1(float64(steps)*math.Log1p(-gamma*s)) / s
+		}
+		return gamma * float64(steps)
+	}
+}
+
+// b = n without sampling is gradient descent: the spectral filter of algorithms
+// §1.2 on ΦᵀΦ/n. Also for repeated rows and rank-deficient features, n < M, with
+// λ, for n = 1, and with several tiles and waves.
+func TestFullBatchIsLandweber(t *testing.T) {
+	rng := seeded(t, 1)
+	for _, c := range []struct {
+		n, m, passes  int
+		gamma, lambda float64
+		repeat        bool
+	}{
+		{60, 40, 50, 0.5, 0, false},
+		{30, 80, 200, 1, 0, false},
+		{40, 40, 30, 0.7, 0.1, true},
+		{1, 10, 7, 0.9, 0, false},
+		{700, 12, 20, 1, 0, false}, // tiles of 256 rows
+	} {
+		train := sines(rng, c.n, 3, 1, 0.1)
+		if c.repeat {
+			idx := make([]int, c.n)
+			y := slices.Clone(train.Targets())
+			for i := range idx {
+				idx[i] = i % 5
+				y[i] = 1
+			}
+			train = must(dataset.NewMemory(train.Rows().Select(idx), y, 1))
+		}
+		p := Params{Kernel: gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: Cycle, Averaging: None}
+		l := fit(t, p, train, learners.Options{Seed: 3, Workers: 2})
+		want := filter(features(l, train), train.Targets(), landweber(c.gamma, c.lambda, c.passes))
+		requireClose(t, "weights", l.Weights(), want, 1e-11)
+	}
+}
+
+// Many passes with λ give ridge regression in the features, without λ and with
+// n < M the least squares solution of least norm.
+func TestConvergesToRidge(t *testing.T) {
+	rng := seeded(t, 2)
+	train := sines(rng, 50, 2, 1, 0.1)
+	p := Params{Kernel: gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: Cycle, Averaging: None}
+	l := fit(t, p, train, learners.Options{})
+	want := filter(features(l, train), train.Targets(), func(s float64) float64 { return 1 / (s + 0.01) })
+	requireClose(t, "ridge", l.Weights(), want, 1e-9)
+
+	train = sines(rng, 6, 3, 1, 0.1)
+	p = Params{Kernel: gaussian(1), Features: 200, BatchSize: 3, StepScale: 0.9, Passes: 3000, Sampling: Reshuffle, Averaging: None}
+	l = fit(t, p, train, learners.Options{})
+	want = filter(features(l, train), train.Targets(), func(s float64) float64 {
+		if s < 1e-12 {
+			return 0
+		}
+		return 1 / s
+	})
+	requireClose(t, "least norm", l.Weights(), want, 1e-8)
+}
+
+// n = 1, b = 1: w = (1 − (1−γ‖φ‖²)^T) y φ/‖φ‖², with ‖φ‖ = 1.
+func TestOneRow(t *testing.T) {
+	train := must(dataset.NewMemory(kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1))
+	l := fit(t, Params{Kernel: gaussian(1), Features: 8, StepSize: 0.5, Passes: 4, Averaging: None}, train, learners.Options{})
+	phi := features(l, train).RawMatrix().Data
+	want := make([]float64, 8)
+	for j := range want {
+		want[j] = 3 * (1 - math.Pow(0.5, 4)) * phi[j]
+	}
+	requireClose(t, "weights", l.Weights(), want, 1e-14)
+}
+
+// The mean over samplings of the iterate is the iterate of gradient descent.
+func TestMeanOverSamplings(t *testing.T) {
+	rng := seeded(t, 4)
+	const n, m, b, gamma, passes, runs = 20, 6, 4, 0.3, 3, 500
+	train := sines(rng, n, 2, 1, 0.1)
+	p := Params{Kernel: gaussian(1), Features: m, BatchSize: b, StepSize: gamma, Passes: passes, Averaging: None}
+	// The features depend on the seed too: run the passes on one map.
+	phi := must(p.newFeatures(2, m, 77))
+	mean, square := make([]float64, m), make([]float64, m)
+	for run := range runs {
+		s := must(p.newDescent(background, train, passes, learners.Options{}))
+		s.phi, s.grad = phi, newGradient(phi, 1, b, 1)
+		r := rand.New(rand.NewPCG(uint64(run), 5))
+		for range passes {
+			must(s.pass(background, train, r))
+		}
+		for j, v := range s.done {
+			mean[j] += v / runs
+			square[j] += v * v / runs
+		}
+	}
+	l := must(learners.LinearIn(phi, make([]float64, m), 1, 2))
+	want := filter(features(l, train), train.Targets(), landweber(gamma, 0, passes*n/b))
+	for j := range want {
+		se := math.Sqrt((square[j] - mean[j]*mean[j]) / runs)
+		if d := math.Abs(mean[j] - want[j]); d > 4.5*se {
+			t.Errorf("weight %d: mean %g ± %g, gradient descent %g", j, mean[j], se, want[j])
+		}
+	}
+}
+
+// The fit is linear in y, and reproducible from the seed.
+func TestTwiceTheTargets(t *testing.T) {
+	rng := seeded(t, 5)
+	train := sines(rng, 100, 2, 1, 0.1)
+	double := slices.Clone(train.Targets())
+	for i := range double {
+		double[i] *= 2
+	}
+	twice := must(dataset.NewMemory(train.Rows(), double, 1))
+	p := Params{Kernel: gaussian(1), Features: 32}
+	a, b := fit(t, p, train, learners.Options{Seed: 9}), fit(t, p, twice, learners.Options{Seed: 9})
+	c := fit(t, p, train, learners.Options{Seed: 10})
+	for j, v := range a.Weights() {
+		if b.Weights()[j] != 2*v {
+			t.Fatalf("weight %d: %g and %g", j, v, b.Weights()[j])
+		}
+	}
+	if slices.Equal(a.Weights(), c.Weights()) {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+// No bit depends on the number of workers or on whether the data are in memory,
+// for any sampling, also with several chunks, tiles and waves.
+func TestSameBits(t *testing.T) {
+	rng := seeded(t, 6)
+	for _, c := range []int{1, 3} {
+		train := sines(rng, 611, 3, c, 0.1)
+		for _, sampling := range []Sampling{Replacement, Reshuffle, Cycle} {
+			p := Params{Kernel: gaussian(1), Features: 40, BatchSize: 25, Passes: 2, Sampling: sampling, Chunk: 100, Averaging: Tail}
+			want := fit(t, p, train, learners.Options{Workers: 1}).Weights()
+			for _, workers := range []int{2, 5} {
+				if got := fit(t, p, streamed{train}, learners.Options{Workers: workers}).Weights(); !slices.Equal(got, want) {
+					t.Errorf("c = %d, %s: %d workers on a stream give other weights", c, sampling, workers)
+				}
+			}
+			p.BatchSize, p.Features = 600, 8000 // tiles of 8 rows, 3 waves
+			p.StepSize = 1
+			p.Passes = 1
+			want = fit(t, p, train, learners.Options{Workers: 1}).Weights()
+			if got := fit(t, p, streamed{train}, learners.Options{Workers: 3}).Weights(); !slices.Equal(got, want) {
+				t.Errorf("c = %d, %s: large batches depend on workers", c, sampling)
+			}
+		}
+	}
+}
+
+// streamed hides that a source is in memory.
+type streamed struct{ dataset.Source }
+
+// Several outputs at once are the outputs one by one.
+func TestOutputs(t *testing.T) {
+	rng := seeded(t, 7)
+	train := sines(rng, 90, 2, 3, 0.1)
+	p := Params{Kernel: gaussian(1), Features: 20}
+	all := fit(t, p, train, learners.Options{}).Weights()
+	for j := range 3 {
+		y := make([]float64, 90)
+		for i := range y {
+			y[i] = train.Targets()[i*3+j]
+		}
+		one := fit(t, p, must(dataset.NewMemory(train.Rows(), y, 1)), learners.Options{}).Weights()
+		got := make([]float64, 20)
+		for k := range got {
+			got[k] = all[k*3+j]
+		}
+		requireClose(t, "output", got, one, 1e-12)
+	}
+}
+
+// Every row of a chunk is in one mini-batch of a reshuffled pass, and passes
+// differ.
+func TestReshuffleDealsAllRows(t *testing.T) {
+	const n = 103
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], y[i] = float64(i), float64(i)
+	}
+	train := must(dataset.NewMemory(kernel.NewPoints(n, 1, x), y, 1))
+	var orders [2][]float64
+	for pass := range orders {
+		rng := rand.New(rand.NewPCG(uint64(pass), 8))
+		p := Params{Sampling: Reshuffle, Chunk: 40}
+		err := p.batches(background, train, 10, rng, func(x kernel.Rows, y []float64) error {
+			for i := range y {
+				if x.(*kernel.Points[float64]).Row(i)[0] != y[i] {
+					t.Fatalf("input %v with target %v", x.(*kernel.Points[float64]).Row(i), y[i])
+				}
+			}
+			orders[pass] = append(orders[pass], y...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.IsSorted(orders[pass]) {
+			t.Error("not shuffled")
+		}
+		if slices.Max(orders[pass][:40]) >= 40 {
+			t.Error("a row of another chunk")
+		}
+		sorted := slices.Sorted(slices.Values(orders[pass]))
+		if !slices.Equal(sorted, y) {
+			t.Errorf("pass %d deals %v", pass, sorted)
+		}
+	}
+	if slices.Equal(orders[0], orders[1]) {
+		t.Error("two passes are alike")
+	}
+}
+
+// The curvature against an eigenvalue solver.
+func TestCurvature(t *testing.T) {
+	rng := seeded(t, 9)
+	for _, c := range []struct{ n, m int }{{50, 20}, {20, 50}, {1, 4}, {300, 30}} {
+		data := make([]float64, c.n*c.m)
+		for i := range data {
+			data[i] = rng.NormFloat64() + 0.3
+		}
+		phi := mat.NewDense(c.n, c.m, data)
+		var cov mat.SymDense
+		cov.SymOuterK(1/float64(c.n), phi.T())
+		var eig mat.EigenSym
+		eig.Factorize(&cov, false)
+		k := curvatureOf(data, c.n, c.m)
+		if want := eig.Values(nil)[c.m-1]; k.Largest > want*(1+1e-12) || k.Largest < 0.97*want {
+			t.Errorf("n = %d, M = %d: λ̂₁ = %g, want %g", c.n, c.m, k.Largest, want)
+		}
+		bound := 0.0
+		for i := range c.n {
+			bound = max(bound, mat.Dot(phi.RowView(i), phi.RowView(i)))
+		}
+		requireClose(t, "β", []float64{k.Bound}, []float64{bound}, 1e-13)
+	}
+	if k := curvatureOf(make([]float64, 12), 3, 4); k.Step(2, 0) != 0 {
+		t.Errorf("features of 0 give a step of %g", k.Step(2, 0))
+	}
+}
+
+// Averages against stored iterates.
+func TestAverages(t *testing.T) {
+	for _, kind := range []Averaging{None, Tail, All} {
+		a := newAverage(kind, 1)
+		var iterates []float64
+		restart := 1
+		for step := 1; step <= 40; step++ {
+			w := []float64{float64(step * step)}
+			iterates = append(iterates, w[0])
+			a.add(w)
+			if step == 2*restart {
+				restart = step
+			}
+			from := map[Averaging]int{None: step - 1, Tail: restart / 2, All: 0}[kind]
+			want := 0.0
+			for _, v := range iterates[from:] {
+				want += v / float64(step-from)
+			}
+			got := make([]float64, 1)
+			a.of(got, w)
+			requireClose(t, string(kind), got, []float64{want}, 1e-13)
+		}
+	}
+}
+
+// Every family of features learns a smooth function.
+func TestFamilies(t *testing.T) {
+	rng := seeded(t, 10)
+	train, test := sines(rng, 600, 2, 1, 0.1), sines(rng, 300, 2, 1, 0)
+	for family, k := range map[sketch.Family]kernel.Kernel{
+		sketch.Orthogonal: gaussian(1), sketch.Fourier: must(kernel.NewMatern52(1)), sketch.FourierCosine: gaussian(1),
+		sketch.Fastfood: gaussian(1), sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
+	} {
+		l := fit(t, Params{Kernel: k, Family: family, Passes: 20}, train, learners.Options{})
+		out := make([]float64, test.Len())
+		if err := l.Predict(background, out, test); err != nil {
+			t.Fatal(err)
+		}
+		limit := 0.3
+		switch family {
+		case sketch.GaussianSketch:
+			limit = 0.7 // a linear function of x
+		case sketch.ReLU:
+			limit = 0.45 // linear along every ray
+		}
+		if e := learners.RMSE(out, test.Targets(), 1); e > limit {
+			t.Errorf("%s: error %g", family, e)
+		}
+	}
+}
+
+// Constant targets, constant features, one row twice: no NaN, sensible outputs.
+func TestDegenerate(t *testing.T) {
+	zero := must(dataset.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
+	l := fit(t, Params{Kernel: gaussian(1), Features: 16, Passes: 30}, zero, learners.Options{})
+	out := make([]float64, 5)
+	if err := l.Predict(background, out, zero); err != nil {
+		t.Fatal(err)
+	}
+	requireClose(t, "constant", out, []float64{2, 2, 2, 2, 2}, 1e-2)
+	none := must(dataset.NewMemory(kernel.NewPoints(3, 2, make([]float64, 6)), []float64{1, 1, 1}, 1))
+	l = fit(t, Params{Kernel: must(kernel.NewLinear(1)), Features: 4}, none, learners.Options{}) // φ = 0
+	requireClose(t, "no features", l.Weights(), make([]float64, 4), 0)
+}
+
+func TestDivergence(t *testing.T) {
+	rng := seeded(t, 11)
+	train := sines(rng, 200, 2, 1, 0.1)
+	for _, b := range []int{1, 200} {
+		var d *learners.DivergenceError
+		model, err := Params{Kernel: gaussian(1), Features: 30, BatchSize: b, StepSize: 5, Passes: 300}.Fit(background, train, learners.Options{})
+		if !errors.As(err, &d) || d.Remedy == "" {
+			t.Errorf("b = %d: %v", b, err)
+		}
+		if b == 1 && model != nil {
+			t.Error("a model of no finished pass")
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	k := gaussian(1)
+	for name, p := range map[string]Params{
+		"kernel":      {},
+		"features":    {Kernel: k, Features: 33},
+		"features ":   {Kernel: k, Features: -2},
+		"batch size":  {Kernel: k, BatchSize: -1},
+		"passes":      {Kernel: k, Passes: -1},
+		"chunk":       {Kernel: k, Chunk: -1},
+		"step size":   {Kernel: k, StepSize: math.NaN()},
+		"lambda":      {Kernel: k, Lambda: -1},
+		"step scale":  {Kernel: k, StepScale: 2},
+		"step scale ": {Kernel: k, StepScale: 1, StepSize: 1},
+		"step decay":  {Kernel: k, StepDecay: 1},
+		"averaging":   {Kernel: k, Averaging: "mean"},
+		"sampling":    {Kernel: k, Sampling: "random"},
+		"family":      {Kernel: k, Family: sketch.ReLU},
+	} {
+		var e *learners.ParameterError
+		if err := p.Validate(); !errors.As(err, &e) || e.Name != trim(name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	x := kernel.NewPoints(3, 1, []float64{1, math.NaN(), 3})
+	var bad *kernel.NonFiniteError
+	_, err := Params{Kernel: k}.Fit(background, must(dataset.NewMemory(x, []float64{1, 2, 3}, 1)), learners.Options{})
+	if !errors.As(err, &bad) {
+		t.Errorf("NaN among inputs: %v", err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	k := gaussian(1.5)
+	for _, p := range []Params{
+		{Kernel: k, Averaging: Tail}, // without, equal rows give the mean of the last mini-batch
+		{Kernel: k, Features: 64, BatchSize: 7, Passes: 12, Sampling: Reshuffle, Chunk: 30},
+	} {
+		learnerstest.Run(t, learnerstest.Case{
+			New:     func() learners.Estimator { return p },
+			Invalid: []learners.Estimator{Params{}, Params{Kernel: k, Lambda: -1}, Params{Kernel: k, Features: 3}},
+		})
+	}
+}
+
+func trim(s string) string {
+	for len(s) > 0 && s[len(s)-1] == ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// A fit that is cancelled in a pass returns the model of the pass before.
+func TestCancel(t *testing.T) {
+	rng := seeded(t, 12)
+	train := sines(rng, 200, 2, 1, 0.1)
+	p := Params{Kernel: gaussian(1), Features: 20, Passes: 2, Averaging: None}
+	want := fit(t, p, train, learners.Options{}).Weights()
+	p.Passes = 50
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	calls := 0
+	model, err := p.Fit(ctx, &counted{train, func() {
+		if calls++; calls == 3 { // the third pass over the data
+			cancel()
+		}
+	}}, learners.Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if !slices.Equal(model.(*learners.Linear).Weights(), want) {
+		t.Error("not the model after two passes")
+	}
+}
+
+// counted calls f when a pass begins.
+type counted struct {
+	dataset.Source
+	f func()
+}
+
+func (c *counted) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+	c.f()
+	return c.Source.OpenPairs(ctx)
+}
