@@ -1,0 +1,176 @@
+package falkon
+
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
+)
+
+// factor is K_MM = F·Fᵀ for M weighted centres, F being M×q of rank q. The
+// columns of F are coordinates: a function f of the span of the centres is a
+// vector v of q numbers, with values Fv at the centres and norm ‖f‖ = ‖v‖.
+//
+// The functions are expansions over used() of the centres, u ≤ M in number:
+// those of Cholesky with pivoting need the pivots only.
+type factor interface {
+	rank() int
+	// used returns the numbers of the centres that functions are made of.
+	used() []int
+	// rows sets dst to rows i0 ≤ i < i1 of F, of which the first cols columns can
+	// be other than 0: (i1−i0)×cols. order[i] is the centre of row i.
+	rows(dst []float64, i0, i1 int) (cols int)
+	order() []int
+	// coefficients sets a, u×c, to those of the functions v, q×c: K_·u a has the
+	// coordinates v. a and v may be the same slice if u = q.
+	coefficients(a, v []float64, c int)
+	// coordinates is the transpose: v = (∂a/∂v)ᵀ z, from z, u×c. If z are values
+	// of a function of the span at the used centres, v is that function.
+	coordinates(v, z []float64, c int)
+}
+
+// Factorization is how K_MM is factored. All give the same function, up to
+// rounding, where K_MM has full rank.
+type Factorization string
+
+const (
+	// FactorPivoted is Cholesky with pivoting, for any rank q ≤ M: functions are
+	// expansions over q pivots, and the other centres only weigh in the
+	// preconditioner. It needs no jitter.
+	FactorPivoted Factorization = ""
+	// FactorCholesky is T of (4.10): plain Cholesky of K_MM + εM·I after equal
+	// centres are merged. It is up to 3 times faster than pivoting, which is a
+	// small part of most fits.
+	FactorCholesky Factorization = "cholesky"
+	// FactorQR is the rank-revealing QR of Example 2.2, FactorEigen the
+	// eigendecomposition of Example 3. Both take twice the memory and many times
+	// the time of the others, and are here to compare with.
+	FactorQR    Factorization = "qr"
+	FactorEigen Factorization = "eigen"
+)
+
+var factorizations = []Factorization{FactorPivoted, FactorCholesky, FactorQR, FactorEigen}
+
+// newFactor factors gram = K_MM, m×m row-major, which it overwrites and keeps.
+// epsilon is relative to the largest element: the jitter of Cholesky, and the
+// least pivot or eigenvalue of the others. ok is false if there is no factor.
+func newFactor(how Factorization, workers int, gram []float64, m int, epsilon float64) (f factor, ok bool) {
+	switch how {
+	case FactorCholesky:
+		return newCholesky(workers, gram, m, epsilon)
+	case FactorQR:
+		return newQR(workers, gram, m, epsilon)
+	case FactorEigen:
+		return newEigen(workers, gram, m, epsilon)
+	default:
+		return newPivoted(workers, gram, m, epsilon)
+	}
+}
+
+// triangle is F = L with LLᵀ = K_MM of the different centres; the rows of
+// a second centre equal to an earlier one repeat.
+type triangle struct {
+	workers int
+	l       blocked.Matrix[float64]
+	numbers []int
+}
+
+// newCholesky adds epsilon·trace to the diagonal, that is ε·M·I for k(x,x) = 1.
+func newCholesky(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
+	trace := 0.0
+	for i := range m {
+		trace += gram[i*m+i]
+	}
+	for i := range m {
+		gram[i*m+i] += epsilon * trace
+	}
+	a := blocked.New(m, m, gram)
+	if blocked.Cholesky(workers, a) < m {
+		return nil, false
+	}
+	return &triangle{workers, a, upTo(m)}, true
+}
+
+func (t *triangle) rank() int    { return t.l.Cols }
+func (t *triangle) used() []int  { return t.numbers }
+func (t *triangle) order() []int { return t.numbers }
+
+func (t *triangle) rows(dst []float64, i0, i1 int) int {
+	lowerRows(dst, t.l, i0, i1, i1)
+	return i1
+}
+
+func (t *triangle) coefficients(a, v []float64, c int) {
+	copy(a, v)
+	blocked.SolveLower(t.workers, true, t.l, blocked.New(t.l.Rows, c, a))
+}
+
+func (t *triangle) coordinates(v, z []float64, c int) {
+	copy(v, z)
+	blocked.SolveLower(t.workers, false, t.l, blocked.New(t.l.Rows, c, v))
+}
+
+// lowerRows copies rows i0 ≤ i < i1 of a lower trapezoidal matrix, cols columns
+// of them.
+func lowerRows(dst []float64, l blocked.Matrix[float64], i0, i1, cols int) {
+	for i := i0; i < i1; i++ {
+		row := dst[(i-i0)*cols:][:cols]
+		k := min(i+1, cols)
+		copy(row[:k], l.Data[i*l.Stride:])
+		clear(row[k:])
+	}
+}
+
+// pivoted is F = P·L with L, M×q, lower trapezoidal; its first q rows belong to
+// the pivots.
+type pivoted struct {
+	triangle // of the pivots
+	all      blocked.Matrix[float64]
+	perm     []int
+}
+
+func newPivoted(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
+	a := blocked.New(m, m, gram)
+	perm := make([]int, m)
+	q := blocked.PivotedCholesky(workers, a, epsilon, perm)
+	if q == 0 {
+		return nil, false
+	}
+	pivots := triangle{workers, a.Sub(0, 0, q, q), perm[:q]}
+	return &pivoted{pivots, a.Sub(0, 0, m, q), perm}, true
+}
+
+func (p *pivoted) order() []int { return p.perm }
+
+func (p *pivoted) rows(dst []float64, i0, i1 int) int {
+	cols := min(i1, p.all.Cols)
+	lowerRows(dst, p.all, i0, i1, cols)
+	return cols
+}
+
+// merge finds equal centres, those with k(x,x) = k(x,y) = k(y,y), in K_MM. It
+// returns the numbers of the different ones and for each centre which of
+// these it is. Distances of equal rows are exactly 0, so that there is no
+// tolerance here.
+func merge(gram []float64, m int) (different, at []int) {
+	at = make([]int, m)
+	for i := range m {
+		k := slices.IndexFunc(different, func(j int) bool {
+			v := gram[i*m+j]
+			return v == gram[i*m+i] && v == gram[j*m+j]
+		})
+		if k < 0 {
+			k = len(different)
+			different = append(different, i)
+		}
+		at[i] = k
+	}
+	return different, at
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,0 +1,120 @@
+package falkon
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// §1.9 (a): the converged function is that of Nyström-KRR, however K_MM is
+// factored, for several outputs at once.
+func TestConvergesToNystrom(t *testing.T) {
+	for seed := range uint64(3) {
+		rng := seeded(t, seed)
+		train, test := regression(rng, 300, 3, 3), normalPoints(rng, 80, 3)
+		k := gaussian(1.5)
+		for _, lambda := range []float64{1e-2, 1e-4, 1e-6} {
+			for _, f := range factorizations {
+				p := Params{Kernel: k, Lambda: lambda, Centers: 40, Factorization: f, Iterations: 200, Tolerance: 1e-12}
+				m := must(p.Fit(background, train, learners.Options{Seed: seed}))
+				c := must(learners.ChooseCenters(background, k, train, nil, 0, 40, seed))
+				want := direct(k, train.Rows(), c.Points, train.Targets(), nil, 3, lambda, test)
+				requireNear(t, fmt.Sprintf("λ = %g, factor %q", lambda, f), predict(t, m, test), want, 1e-6)
+			}
+		}
+	}
+}
+
+// With M = n the function is that of exact kernel ridge regression.
+func TestConvergesToExactRidge(t *testing.T) {
+	rng := seeded(t, 1)
+	train, test := regression(rng, 150, 2, 1), normalPoints(rng, 50, 2)
+	k := must(kernel.NewMatern32(1))
+	for _, centers := range []int{150, 1000} { // more than n stands for n
+		m := must(Params{Kernel: k, Lambda: 1e-4, Centers: centers, Iterations: 100, Tolerance: 1e-13}.Fit(background, train, learners.Options{}))
+		requireNear(t, "M = n", predict(t, m, test), exact(k, train.Rows(), train.Targets(), 1e-4, test), 1e-8)
+		if got := m.(*learners.Expansion).Centers().Len(); got != 150 {
+			t.Errorf("%d centres for n = 150", got)
+		}
+	}
+}
+
+// One more factor: the rows' weights.
+func TestRowWeights(t *testing.T) {
+	rng := seeded(t, 2)
+	train, test := regression(rng, 200, 2, 2), normalPoints(rng, 50, 2)
+	w := make([]float64, 200)
+	for i := range w {
+		w[i] = math.Exp(2 * rng.NormFloat64())
+	}
+	w[7] = 0
+	k := gaussian(1)
+	for _, f := range factorizations {
+		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, RowWeights: w, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{}))
+		c := must(learners.ChooseCenters(background, k, train, nil, 0, 30, 0))
+		want := direct(k, train.Rows(), c.Points, train.Targets(), w, 2, 1e-3, test)
+		tolerance := 1e-8
+		if f == FactorCholesky { // its jitter is part of the regulariser
+			tolerance = 1e-5
+		}
+		requireNear(t, fmt.Sprintf("factor %q", f), predict(t, m, test), want, tolerance)
+	}
+}
+
+// §1.9 (d): no bit depends on workers, or on where the rows are.
+func TestSameBits(t *testing.T) {
+	rng := seeded(t, 3)
+	train := regression(rng, 1100, 3, 2)
+	k := gaussian(1)
+	weights := slices.Repeat([]float64{0.5, 2}, 550)
+	for _, p := range []Params{
+		{Kernel: k, Lambda: 1e-5, Centers: 60},
+		{Kernel: k, Lambda: 1e-5, Centers: 60, RowWeights: weights, Factorization: FactorQR},
+		{Kernel: k, Lambda: 1e-3, Centers: 60, Solver: Gradient},
+		{Kernel: k, Lambda: 1e-5, Centers: 60, Factorization: FactorEigen},
+	} {
+		var first []float64
+		var objectives []float64
+		for i, run := range []struct {
+			workers int
+			stream  bool
+		}{{1, false}, {4, false}, {1, true}, {3, true}} {
+			var seen []float64
+			o := learners.Options{Seed: 5, Workers: run.workers, Progress: func(p learners.Progress) error {
+				seen = append(seen, p.Objective)
+				return nil
+			}}
+			var m learners.Model
+			if run.stream {
+				m = must(p.Fit(background, stream{train}, o))
+			} else {
+				m = must(p.Fit(background, train, o))
+			}
+			got := m.(*learners.Expansion).Coefficients()
+			if i == 0 {
+				first, objectives = got, seen
+			} else if !slices.Equal(first, got) || !slices.Equal(objectives, seen) {
+				t.Errorf("%d workers, streamed %t: other coefficients or objectives", run.workers, run.stream)
+			}
+		}
+	}
+}
+
+// Products in single precision: the model differs by little, and has the same
+// bits for any number of workers.
+func TestSinglePrecision(t *testing.T) {
+	rng := seeded(t, 4)
+	train, test := regression(rng, 2000, 3, 1), normalPoints(rng, 100, 3)
+	p := Params{Kernel: gaussian(1.5), Lambda: 1e-3, Centers: 100, Epsilon: 1e-6}
+	want := predict(t, must(p.Fit(background, train, learners.Options{})), test)
+	p.Precision = kernel.Float32
+	got := predict(t, must(p.Fit(background, train, learners.Options{Workers: 1})), test)
+	requireNear(t, "single precision", got, want, 2e-3)
+	if !slices.Equal(got, predict(t, must(p.Fit(background, train, learners.Options{Workers: 3})), test)) {
+		t.Error("other bits with 3 workers")
+	}
+}

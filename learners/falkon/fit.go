@@ -1,0 +1,376 @@
+package falkon
+
+import (
+	"context"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+var _ learners.Estimator = Params{}
+
+// Fit learns from the n rows of train; see [learners.Estimator]. It reads train
+// once for the centres, unless it is in memory, once for K_nMᵀy and once per
+// iteration. Errors: *learners.ParameterError, *learners.DataError,
+// *learners.DivergenceError, those of the Sampler and of kernel.Operator.
+func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	monitor, err := learners.NewMonitor(ctx, algorithm, orDefault(p.Iterations, defaultIterations), train, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFit(ctx, p, train, o)
+	if err != nil {
+		return nil, err
+	}
+	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, f.SamplerLambda, f.Centers, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.center(ctx, centers); err != nil {
+		return nil, err
+	}
+	defer f.close()
+	if p.Start != nil {
+		if err := f.warm(ctx, p.Start); err != nil {
+			return nil, err
+		}
+	}
+	_, err = f.run(ctx, monitor)
+	return monitor.Finish(err)
+}
+
+// fit is a fit under way.
+type fit struct {
+	Params  // settled
+	train   dataset.Source
+	targets targets
+	workers int
+	kappaSq float64
+
+	centers *learners.Centers
+	epsilon float64
+	sys     *system
+	points  kernel.Rows // the centres of the model
+	v       []float64   // coordinates to start from; nil for 0
+	passes  int         // by systems before sys
+}
+
+func newFit(ctx context.Context, p Params, train dataset.Source, o learners.Options) (*fit, error) {
+	kappaSq, err := bound(ctx, p.Kernel, train)
+	if err != nil {
+		return nil, err
+	}
+	p, err = p.settled(train.Len(), kappaSq)
+	return &fit{Params: p, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon}, err
+}
+
+// bound returns κ², for a kernel without bound the largest k(x, x) among the
+// first rows.
+func bound(ctx context.Context, k kernel.Kernel, src dataset.Source) (float64, error) {
+	if b := k.Bound(); !math.IsInf(b, 0) {
+		return b, nil
+	}
+	x, err := kernel.Select(ctx, src, upTo(min(src.Len(), 1000)))
+	if err != nil {
+		return 0, err
+	}
+	d, err := kernel.Diagonal(k, x)
+	if err != nil {
+		return 0, err
+	}
+	largest := 0.0
+	for _, v := range d {
+		largest = max(largest, v)
+	}
+	if largest == 0 {
+		return 1, nil
+	}
+	return largest, nil
+}
+
+// attempts is how often ε is raised tenfold before FALKON gives up.
+const attempts = 9
+
+// center makes the system for the centres, with λ and with ε as large as it
+// takes.
+func (f *fit) center(ctx context.Context, c *learners.Centers) error {
+	if f.Factorization == FactorCholesky {
+		var err error
+		if c, err = f.merged(c); err != nil {
+			return err
+		}
+	}
+	f.centers = c
+	for range attempts {
+		pre, ok, err := f.precondition()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return f.assemble(ctx, pre)
+		}
+		f.epsilon *= 10
+	}
+	return f.unsolvable(0)
+}
+
+func (f *fit) unsolvable(iteration int) error {
+	return &learners.DivergenceError{Algorithm: algorithm, Iteration: iteration, Remedy: "a larger λ, a larger epsilon, or a kernel that is positive semi-definite"}
+}
+
+// merged returns the different centres, the weights of equal ones added.
+func (f *fit) merged(c *learners.Centers) (*learners.Centers, error) {
+	gram, err := kernel.Gramian(f.Kernel, c.Points)
+	if err != nil {
+		return nil, err
+	}
+	different, at := merge(gram, c.Len())
+	if len(different) == c.Len() {
+		return c, nil
+	}
+	out := &learners.Centers{Points: c.Points.Select(different), Weights: make([]float64, len(different)), Dictionary: c.Dictionary}
+	for _, i := range different {
+		out.Indices = append(out.Indices, c.Indices[i])
+	}
+	for i, k := range at {
+		out.Weights[k] += c.Weights[i] * f.rowWeight(c.Indices[i])
+	}
+	for k, i := range out.Indices { // perRow multiplies again
+		if s := f.rowWeight(i); s > 0 {
+			out.Weights[k] /= s
+		}
+	}
+	return out, nil
+}
+
+func (f *fit) rowWeight(i int) float64 {
+	if f.RowWeights == nil {
+		return 1
+	}
+	return f.RowWeights[i]
+}
+
+// precondition makes the preconditioner with the present λ and ε. ok is false if
+// ε is too small.
+func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
+	m := f.centers.Len()
+	gram, err := kernel.Gramian(f.Kernel, f.centers.Points)
+	if err != nil {
+		return nil, false, err
+	}
+	largest := 0.0
+	for i := range m {
+		largest = max(largest, gram[i*m+i])
+	}
+	if largest == 0 {
+		return nil, false, &learners.DataError{Data: "training data", Reason: "the kernel is 0 at all centres: no function but 0 can be learned"}
+	}
+	factor, ok := newFactor(f.Factorization, f.workers, gram, m, f.epsilon)
+	if !ok {
+		return nil, false, nil
+	}
+	pre = newPreconditioner(factor, f.workers)
+	return pre, pre.set(f.perRow(), f.Lambda), nil
+}
+
+// perRow returns w_j s_j/n of the centres.
+func (f *fit) perRow() []float64 {
+	out := make([]float64, f.centers.Len())
+	for j, w := range f.centers.Weights {
+		out[j] = w * f.rowWeight(f.centers.Indices[j]) / float64(f.train.Len())
+	}
+	return out
+}
+
+// assemble opens the operator for the centres that functions are made of, and
+// reads the data for the right-hand side.
+func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
+	f.close()
+	f.points = f.centers.Points.Select(pre.used())
+	op, err := kernel.NewOperator(f.Kernel, f.targets.source(), f.points, kernel.Options{Workers: f.workers, Precision: f.Precision})
+	if err != nil {
+		return err
+	}
+	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.RowWeights}
+	if err := f.sys.read(ctx); err != nil {
+		return err
+	}
+	f.sys.regularise(f.Lambda)
+	return nil
+}
+
+func (f *fit) close() {
+	if f.sys != nil {
+		f.passes += f.sys.passes
+		f.sys.op.Close()
+		f.sys = nil
+	}
+}
+
+// warm sets the coordinates to start from to those of the function that has the
+// values of a model at the centres.
+func (f *fit) warm(ctx context.Context, m learners.Model) error {
+	if m.Outputs() != f.sys.c {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "start", Value: m.Outputs(), Rule: "outputs; the data have another number of them"}
+	}
+	values := make([]float64, f.points.Len()*f.sys.c)
+	if err := m.Predict(ctx, values, kernel.FromRows(f.points)); err != nil {
+		return err
+	}
+	f.v = make([]float64, f.sys.rank()*f.sys.c)
+	f.sys.pre.coordinates(f.v, values, f.sys.c)
+	return nil
+}
+
+// iteration is a solver of Wβ = b.
+type iteration interface {
+	iterate(ctx context.Context) (ok bool, err error)
+	residual() float64
+	done() bool
+	state() (x, r []float64)
+}
+
+func (g *conjugate) state() (x, r []float64) { return g.x, g.r }
+func (d *descent) state() (x, r []float64)   { return d.x, d.r }
+
+// Relative residuals at which rounding may end an iteration: a residual that is
+// not what it should be is divergence above, and all one can have below.
+const (
+	roundingLimit   = 1e-6
+	roundingLimit32 = 1e-3
+)
+
+// begin returns the solver, started at f.v.
+func (f *fit) begin(ctx context.Context) (iteration, error) {
+	s := f.sys
+	x, r := make([]float64, len(s.b)), append([]float64(nil), s.b...)
+	if f.v != nil {
+		copy(x, f.v)
+		s.pre.invert(x, s.c)
+		wx := make([]float64, len(x))
+		if err := s.apply(ctx, wx, x, s.c); err != nil {
+			return nil, err
+		}
+		for i, v := range wx {
+			r[i] -= v
+		}
+	}
+	if f.Solver == Gradient {
+		return newDescent(ctx, s.apply, s.b, x, r, s.c, f.Tolerance)
+	}
+	limit := roundingLimit
+	if f.Precision == kernel.Float32 {
+		limit = roundingLimit32
+	}
+	return newConjugate(s.apply, s.b, x, r, s.c, f.Tolerance, limit), nil
+}
+
+// run iterates until the tolerance, the number of iterations, the monitor or an
+// error ends it. It returns the iterations made.
+func (f *fit) run(ctx context.Context, m *learners.Monitor) (int, error) {
+	it, err := f.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for t := 1; t <= f.Iterations; t++ {
+		if !it.done() {
+			ok, err := it.iterate(ctx)
+			if err != nil {
+				return t - 1, err
+			}
+			if !ok {
+				if it, err = f.restart(ctx, it, t); err != nil {
+					return t - 1, err
+				}
+			}
+		}
+		stop, err := m.Step(ctx, f.iterate(t, it))
+		if stop || err != nil || it.done() {
+			f.keep(it)
+			return t, err
+		}
+	}
+	f.keep(it)
+	return f.Iterations, nil
+}
+
+// keep notes where a later solution may start from.
+func (f *fit) keep(it iteration) {
+	x, _ := it.state()
+	f.v = append(f.v[:0], x...)
+	f.sys.pre.up(f.v, f.sys.c)
+}
+
+// iterate describes iteration t to the monitor.
+func (f *fit) iterate(t int, it iteration) learners.Iterate {
+	s := f.sys
+	beta, r := it.state()
+	x := append([]float64(nil), beta...)
+	points, passes := f.points, f.passes+s.passes
+	return learners.Iterate{
+		Iteration: t, Passes: float64(passes), Rows: int64(passes) * int64(s.n),
+		Objective: s.objective(x, r), Residual: it.residual(),
+		Model: func() (learners.Model, error) {
+			return f.model(points, s.coefficients(x))
+		},
+	}
+}
+
+func (f *fit) model(points kernel.Rows, a []float64) (learners.Model, error) {
+	e, err := learners.NewExpansion(f.Kernel, points, a, f.train.Outputs())
+	if err != nil {
+		return nil, err // not a *Expansion that is nil
+	}
+	return e, nil
+}
+
+// restart begins again from the best iterate, with a tenfold ε. The condition of
+// K_MM was beyond what rounding allows.
+func (f *fit) restart(ctx context.Context, it iteration, t int) (iteration, error) {
+	start := f.v
+	if g, ok := it.(*conjugate); ok {
+		start = append([]float64(nil), g.best...)
+		f.sys.pre.up(start, f.sys.c)
+	}
+	var from learners.Model
+	if start != nil {
+		a := make([]float64, f.points.Len()*f.sys.c)
+		f.sys.pre.factor.coefficients(a, start, f.sys.c)
+		var err error
+		if from, err = f.model(f.points, a); err != nil {
+			return nil, f.unsolvable(t)
+		}
+	}
+	f.epsilon *= 10
+	if !(f.epsilon < 1e-2) {
+		return nil, f.unsolvable(t)
+	}
+	if err := f.center(ctx, f.centers); err != nil {
+		return nil, err
+	}
+	f.v = nil
+	if from != nil {
+		if err := f.warm(ctx, from); err != nil {
+			return nil, err
+		}
+	}
+	return f.begin(ctx)
+}
+
+// objective returns Σ_i s_i(f(x_i) − y_i)²/n + λ‖f‖², over all outputs, of the
+// function β with the residual r: βᵀWβ − 2βᵀb + Σ s_i y_i²/n.
+func (s *system) objective(beta, r []float64) float64 {
+	j := 0.0
+	for _, v := range s.yy {
+		j += v
+	}
+	for i, v := range beta {
+		j -= v * (s.b[i] + r[i])
+	}
+	return j
+}

@@ -1,0 +1,167 @@
+package falkon
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/theory"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// Solver is how Wβ = b is solved.
+type Solver string
+
+const (
+	// ConjugateGradient is the complete algorithm (Algorithm 1).
+	ConjugateGradient Solver = ""
+	// Gradient is the basic algorithm (4.9) with the step 1/λ_max(W), which is
+	// estimated first in some passes. The step γ/n of the print is too short by
+	// a factor of n.
+	Gradient Solver = "gradient"
+)
+
+// Params are FALKON and its hyper-parameters. All but the kernel have defaults.
+//
+// Kernel, centres and λ decide which function is the solution; Solver,
+// Factorization, Epsilon and the weights of the Sampler only how fast and
+// accurately it is found.
+type Params struct {
+	Kernel kernel.Kernel
+	// Lambda is λ > 0 per sample, K_nMᵀK_nM + λnK_MM, in units of κ²; 0 stands
+	// for κ²/n, theory.Lambda for r = ½, α = 0.
+	Lambda float64
+	// Centers is M: the number of uniform centres, and the most that a Sampler
+	// may return. More than n stands for n. 0 stands for
+	// theory.PracticalCenters, about 10√n, and for no limit if there is a
+	// Sampler.
+	Centers int
+	// Sampler chooses the centres; nil stands for sketch.Uniform. With
+	// sketch.BLESS, this is FALKON-BLESS. If BLESS is limited by Centers, its
+	// path ends at the last level with so many.
+	Sampler sketch.Sampler
+	// SamplerLambda is the λ of the Sampler, 0 for 100λ: a dictionary for that
+	// preconditions a problem with λ well.
+	SamplerLambda float64
+	Solver        Solver
+	Factorization Factorization
+	// Iterations is t, the most that are made; 0 stands for 20.
+	Iterations int
+	// Tolerance is the relative residual ‖Wβ − b‖/‖b‖ that ends the iteration of
+	// an output; 0 stands for 1e-7.
+	Tolerance float64
+	// Epsilon is the part of K_MM, relative to its largest element, that counts
+	// as 0; see Factorization. 0 stands for 1e-13, and 1e-6 with
+	// products in single precision.
+	// It is raised by factors of 10 should the iteration diverge.
+	Epsilon float64
+	// RowWeights are s_i ≥ 0, n of them, for the loss Σ s_i(f(x_i) − y_i)²; nil
+	// stands for 1 each.
+	RowWeights []float64
+	// Start is a model to start from, nil for 0: its values at the centres are
+	// interpolated.
+	Start learners.Model
+	// Precision is that of the products with K_nM in the fit. Single precision
+	// has errors in f of about 6e-8/√(ελ).
+	Precision kernel.Precision
+}
+
+const (
+	algorithm         = "falkon"
+	defaultIterations = 20
+	defaultTolerance  = 1e-7
+	defaultEpsilon    = 1e-13
+	defaultEpsilon32  = 1e-6
+	// samplerRatio is λ of the sampler over λ: what the dictionary loses is made
+	// up for by few iterations, and it has far fewer points.
+	samplerRatio = 100
+)
+
+// Validate returns a *learners.ParameterError for the first hyper-parameter out
+// of range.
+func (p Params) Validate() error {
+	if p.Kernel == nil {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "is missing: choose one, such as kernel.NewGaussian(1)"}
+	}
+	if !slices.Contains(factorizations, p.Factorization) {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "factorization", Value: p.Factorization, Rule: fmt.Sprintf("must be one of %q", factorizations)}
+	}
+	if p.Solver != ConjugateGradient && p.Solver != Gradient {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "solver", Value: p.Solver, Rule: fmt.Sprintf("must be %q or %q", ConjugateGradient, Gradient)}
+	}
+	if !(p.Epsilon < 1) {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "epsilon", Value: p.Epsilon, Rule: "must be below 1: it is relative to k(x, x)"}
+	}
+	for i, s := range p.RowWeights {
+		if !(s >= 0) || math.IsInf(s, 0) {
+			return &learners.ParameterError{Algorithm: algorithm, Name: fmt.Sprintf("row weight %d", i), Value: s, Rule: "must be 0 or more, and finite"}
+		}
+	}
+	for _, err := range []error{
+		learners.NotNegative(algorithm, "lambda", p.Lambda),
+		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
+		learners.NotNegative(algorithm, "tolerance", p.Tolerance),
+		learners.NotNegative(algorithm, "epsilon", p.Epsilon),
+		learners.AtLeast(algorithm, "centers", p.Centers, 0),
+		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled returns p with its defaults for n rows and κ² = sup k(x, x).
+func (p Params) settled(n int, kappaSq float64) (Params, error) {
+	if p.RowWeights != nil && len(p.RowWeights) != n {
+		return p, &learners.ParameterError{Algorithm: algorithm, Name: "row weights", Value: len(p.RowWeights), Rule: fmt.Sprintf("in number; there are %d rows", n)}
+	}
+	if p.Start != nil && p.Start.Outputs() < 1 {
+		return p, &learners.ParameterError{Algorithm: algorithm, Name: "start", Value: p.Start, Rule: "has no outputs"}
+	}
+	if p.Lambda == 0 {
+		l, err := theory.Lambda(n, theory.Regularity{R: 0.5, Alpha: 0})
+		if err != nil {
+			return p, err
+		}
+		p.Lambda = l * kappaSq
+	}
+	if p.Centers == 0 && p.Sampler == nil {
+		m, err := defaultCenters(n)
+		if err != nil {
+			return p, err
+		}
+		p.Centers = m
+	}
+	p.Centers = min(p.Centers, n)
+	if p.SamplerLambda == 0 {
+		p.SamplerLambda = min(samplerRatio*p.Lambda, max(kappaSq, p.Lambda))
+	}
+	p.Iterations = orDefault(p.Iterations, defaultIterations)
+	p.Tolerance = orDefault(p.Tolerance, defaultTolerance)
+	if p.Precision == kernel.Float32 {
+		p.Epsilon = orDefault(p.Epsilon, defaultEpsilon32)
+	}
+	p.Epsilon = orDefault(p.Epsilon, defaultEpsilon)
+	return p, nil
+}
+
+// defaultCenters is Theorem 7 with practical constants, for λ = n^−½ and nothing
+// known of N_∞.
+func defaultCenters(n int) (int, error) {
+	lambda, err := theory.Lambda(n, theory.WorstCase())
+	if err != nil {
+		return 0, err
+	}
+	return theory.PracticalCenters(n, 1/lambda, lambda, 1)
+}
+
+func orDefault[T int | float64](v, standard T) T {
+	if v == 0 {
+		return standard
+	}
+	return v
+}

@@ -1,0 +1,79 @@
+package falkon
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
+)
+
+// preconditioner is B of the generalised algorithm, never formed:
+//
+//	RᵀR = Fᵀ diag(w/n) F + λI,   c = n^−½ B'β with B' taking β to the coefficients of R⁻¹β,
+//
+// so that BBᵀ = (K diag(w) K + λnK)⁻¹ on the span of the centres. The weights
+// are here, and not in F as D K_MM D, which is the same in exact arithmetic, so
+// that F survives changes of weights and of λ.
+type preconditioner struct {
+	factor
+	workers int
+	g       blocked.Matrix[float64] // R transposed, lower triangular
+	block   []float64
+}
+
+// assembleRows is the number of rows of F that are squared at a time.
+const assembleRows = 256
+
+func newPreconditioner(f factor, workers int) *preconditioner {
+	q := f.rank()
+	return &preconditioner{
+		factor: f, workers: workers, g: blocked.New[float64](q, q, nil),
+		block: make([]float64, min(assembleRows, len(f.order()))*q),
+	}
+}
+
+// set makes R for the weights w/n of the centres and λ. It reports false if
+// rounding has left the sum not positive definite. Cost: (M + q/3)q² operations.
+func (p *preconditioner) set(perRow []float64, lambda float64) bool {
+	q, order := p.rank(), p.order()
+	clear(p.g.Data)
+	for i := range q {
+		p.g.Data[i*q+i] = lambda
+	}
+	for i0 := 0; i0 < len(order); i0 += assembleRows {
+		i1 := min(i0+assembleRows, len(order))
+		cols := p.rows(p.block, i0, i1)
+		for i := i0; i < i1; i++ {
+			s := math.Sqrt(perRow[order[i]])
+			row := p.block[(i-i0)*cols:][:cols]
+			for j := range row {
+				row[j] *= s
+			}
+		}
+		blocked.Syrk(p.workers, true, blocked.New(i1-i0, cols, p.block[:(i1-i0)*cols]), 1, 1, p.g.Sub(0, 0, cols, cols))
+	}
+	return blocked.Cholesky(p.workers, p.g) == q
+}
+
+// up overwrites β, q×c, by the coordinates R⁻¹β, down by R⁻ᵀv.
+func (p *preconditioner) up(v []float64, c int)   { p.solve(true, v, c) }
+func (p *preconditioner) down(v []float64, c int) { p.solve(false, v, c) }
+
+func (p *preconditioner) solve(trans bool, v []float64, c int) {
+	blocked.SolveLower(p.workers, trans, p.g, blocked.New(p.rank(), c, v))
+}
+
+// invert overwrites coordinates v by β = Rv: the inverse of up.
+func (p *preconditioner) invert(v []float64, c int) {
+	q := p.rank()
+	t := make([]float64, c)
+	for i := range q { // (Gᵀv)_i = Σ_{j≥i} G_ji v_j needs what is below i only
+		clear(t)
+		for j := i; j < q; j++ {
+			g := p.g.Data[j*q+i]
+			for k := range t {
+				t[k] += g * v[j*c+k]
+			}
+		}
+		copy(v[i*c:], t)
+	}
+}
