@@ -1,0 +1,224 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// act has an idle worker send something.
+func (s *simulation) act(w *simWorker) {
+	if w.call != nil {
+		return
+	}
+	switch {
+	case len(w.again) > 0 && s.random.IntN(3) > 0:
+		c := w.again[0]
+		w.again = w.again[1:]
+		s.counts.again++
+		s.send(w, c)
+	case len(w.past) > 0 && s.random.IntN(12) == 0: // a duplicate
+		s.counts.again++
+		s.send(w, w.past[s.random.IntN(len(w.past))])
+	default:
+		s.send(w, s.invent(w))
+	}
+}
+
+// invent makes a new call.
+func (s *simulation) invent(w *simWorker) *simCall {
+	s.serial++
+	c := &simCall{worker: w, id: fmt.Sprint("r", s.serial), study: "a"}
+	if s.random.IntN(10) == 0 {
+		c.study = "b"
+	}
+	if !s.book.exists(c.study) || s.random.IntN(60) == 0 {
+		c.kind, c.command = "create", study.Create{RequestID: c.id, Spec: s.spec}
+		return c
+	}
+	if len(w.held) > 0 {
+		g := w.held[s.random.IntN(len(w.held))]
+		c.study, c.trial, c.epoch = g.Config, g.Trial, g.Epoch // a held trial's study stands in place of its configuration
+		if s.random.IntN(6) == 0 {
+			c.epoch = 0
+		}
+	} else {
+		c.trial = s.random.IntN(8)
+	}
+	switch n := s.random.IntN(40); {
+	case n < 14 && len(w.held) < 3 || n < 3:
+		c.kind, c.command = "ask", study.Ask{RequestID: c.id, Count: 1 + s.random.IntN(2), Worker: w.name(), New: s.random.IntN(3) == 0}
+	case n < 24:
+		c.kind, c.command = "tell", study.Tell{RequestID: c.id, Trial: c.trial, Epoch: c.epoch, Outcome: s.outcome()}
+	case n < 27:
+		c.kind, c.command = "report", study.ReportValues{RequestID: c.id, Trial: c.trial, Epoch: c.epoch, Reports: []study.Report{
+			{Step: int64(s.serial), Values: []study.NamedValue{{Name: "loss", Value: s.random.Float64()}}},
+		}}
+	case n < 31:
+		c.kind, c.command = "heartbeat", study.Heartbeat{Trial: c.trial, Epoch: c.epoch}
+	case n < 33:
+		c.kind, c.command = "enqueue", study.Enqueue{RequestID: c.id, Config: config(s.random.Float64(), 9)}
+	case n < 34:
+		c.kind, c.command = "add", study.Add{RequestID: c.id, Config: config(s.random.Float64(), 9), Outcome: s.outcome()}
+	case n < 35:
+		c.kind, c.command = "attributes", study.SetAttributes{RequestID: c.id, Trial: study.OfStudy, Attributes: study.Attributes{"k": c.id}}
+	case n < 36:
+		c.kind, c.command = "pause", study.Pause{RequestID: c.id}
+	case n < 38:
+		c.kind, c.command = "resume", study.Resume{RequestID: c.id}
+	case n < 39 && s.random.IntN(6) == 0:
+		c.kind, c.command = "finish", study.Finish{RequestID: c.id}
+	case n < 39 && c.study == "b" && s.random.IntN(3) == 0 && s.book.idleOn("b"):
+		c.kind = "delete"
+	default:
+		c.kind = []string{"study", "trial"}[s.random.IntN(2)]
+	}
+	return c
+}
+
+// outcome is one like no other, now and then not a number.
+func (s *simulation) outcome() study.Outcome {
+	v := s.random.Float64()
+	switch s.random.IntN(12) {
+	case 0:
+		v = math.NaN()
+	case 1:
+		v = math.Inf(1)
+	}
+	return study.Outcome{State: study.Completed, Cost: 1 + s.random.Float64(), Metrics: []study.Metric{{Name: "loss", Values: []float64{v}}}}
+}
+
+// send begins a call; its answer is collected later.
+func (s *simulation) send(w *simWorker, c *simCall) {
+	s.counts.calls++
+	ctx, cancel := context.WithCancel(context.Background())
+	c.life, c.cancel, c.sent, c.durable, c.answer = s.life, cancel, time.Now(), s.book.position(c.study), simAnswer{}
+	w.call = c
+	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
+	service := s.service
+	go func() {
+		defer cancel()
+		a := invoke(ctx, service, c)
+		s.mu.Lock()
+		c.answer = a
+		s.finished = append(s.finished, c)
+		s.mu.Unlock()
+	}()
+}
+
+// invoke makes the call.
+func invoke(ctx context.Context, t *tuner.Tuner, c *simCall) (a simAnswer) {
+	switch c.kind {
+	case "create":
+		_, a.err = t.CreateStudy(ctx, c.study, c.command.(study.Create))
+	case "delete":
+		a.err = t.DeleteStudy(ctx, c.study)
+	case "ask":
+		var asked tuner.Asked
+		asked, a.err = t.Ask(ctx, c.study, c.command.(study.Ask))
+		for _, trial := range asked.Trials {
+			a.given = append(a.given, given{trial.Number, trial.Epoch, trial.Config.String()})
+		}
+	case "tell":
+		var told tuner.Told
+		told, a.err = t.Tell(ctx, c.study, c.command.(study.Tell))
+		a.late = told.Late
+	case "report":
+		_, a.err = t.Report(ctx, c.study, c.command.(study.ReportValues))
+	case "heartbeat":
+		_, a.err = t.Heartbeat(ctx, c.study, c.command.(study.Heartbeat))
+	case "enqueue":
+		var trial study.Trial
+		trial, a.err = t.Enqueue(ctx, c.study, c.command.(study.Enqueue))
+		a.trial = &trial
+	case "add":
+		var trial study.Trial
+		trial, a.err = t.Add(ctx, c.study, c.command.(study.Add))
+		a.trial = &trial
+	case "attributes":
+		a.err = t.SetAttributes(ctx, c.study, c.command.(study.SetAttributes))
+	case "pause":
+		_, a.err = t.Pause(ctx, c.study, c.command.(study.Pause))
+	case "resume":
+		_, a.err = t.Resume(ctx, c.study, c.command.(study.Resume))
+	case "finish":
+		_, a.err = t.Finish(ctx, c.study, c.command.(study.Finish))
+	case "study":
+		var v tuner.Study
+		v, a.err = t.Study(ctx, c.study)
+		a.study = &v
+	default:
+		var trial study.Trial
+		trial, a.err = t.Trial(ctx, c.study, c.trial)
+		a.trial = &trial
+	}
+	return a
+}
+
+// collect takes in the answers that came, in an order of its own.
+func (s *simulation) collect() {
+	s.mu.Lock()
+	finished := s.finished
+	s.finished = nil
+	s.mu.Unlock()
+	slices.SortFunc(finished, func(a, b *simCall) int { return a.worker.index - b.worker.index })
+	for _, c := range finished {
+		s.receive(c)
+	}
+}
+
+// receive is what a worker does with an answer, if it gets one.
+func (s *simulation) receive(c *simCall) {
+	w := c.worker
+	w.call = nil
+	code := tuner.CodeOf(c.answer.err)
+	lost := c.life != s.life || c.life.dead.Load() || s.random.IntN(20) == 0
+	s.say("worker %d: %s %s → %q, lost %t, %v%v", w.index, c.kind, c.id, code, lost, c.answer.given, c.answer.err)
+	if !lost && (code == tuner.Internal || code == tuner.Damaged) {
+		s.broken("%s %s ended with %s: %v", c.kind, c.id, code, c.answer.err)
+	}
+	switch {
+	case lost, code == tuner.Unknown, code == tuner.Cancelled, code == tuner.Deadline:
+		if code != tuner.Cancelled && code != tuner.Deadline || lost { // those say that nothing happened
+			c.doubt = true
+		}
+		if c.kind != "delete" {
+			w.again = append(w.again, c)
+		}
+	case code == tuner.OK:
+		s.counts.acked++
+		s.book.acknowledge(c)
+		if c.command != nil && !c.acked {
+			w.past = append(w.past, c)
+		}
+		c.acked = true
+		w.take(c)
+	default:
+		s.book.refuse(c)
+		if c.kind == "heartbeat" || c.kind == "tell" || c.kind == "report" {
+			w.drop(c.study, c.trial)
+		}
+	}
+}
+
+// take keeps what an ask gave and lets go of what was told.
+func (w *simWorker) take(c *simCall) {
+	switch c.kind {
+	case "ask":
+		for _, g := range c.answer.given {
+			w.drop(c.study, g.Trial)
+			w.held = append(w.held, given{g.Trial, g.Epoch, c.study})
+		}
+	case "tell":
+		w.drop(c.study, c.trial)
+	}
+}
+
+func (w *simWorker) drop(name string, trial int) {
+	w.held = slices.DeleteFunc(w.held, func(g given) bool { return g.Trial == trial && g.Config == name })
+}

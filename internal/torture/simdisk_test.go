@@ -1,0 +1,193 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// What becomes of a write that goes wrong.
+var (
+	errFull    = fmt.Errorf("%w: says the simulation", store.ErrFull)
+	errUnknown = fmt.Errorf("%w: says the simulation", store.ErrUnknownOutcome)
+	errDead    = errors.New("the process is dead")
+)
+
+// simDisk is what outlives the service. A write waits until the simulation
+// decides what becomes of it.
+type simDisk struct {
+	s    *simulation
+	disk store.Store
+
+	mu     sync.Mutex
+	writes []*simWrite
+	serial int
+}
+
+// simWrite is a write on its way.
+type simWrite struct {
+	disk     *simDisk
+	number   int
+	what     string
+	name     string
+	decision chan decision
+}
+
+// decision is what becomes of a write: whether it is done, and what is said.
+type decision struct {
+	write bool
+	err   error
+}
+
+func newSimDisk(s *simulation) *simDisk { return &simDisk{s: s, disk: memory.New()} }
+
+// waiting returns the writes that wait, oldest first.
+func (d *simDisk) waiting() []*simWrite {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.SortedFunc(slices.Values(d.writes), func(a, b *simWrite) int {
+		if a.name != b.name { // numbers of writes to different studies may race
+			if a.name < b.name {
+				return -1
+			}
+			return 1
+		}
+		return a.number - b.number
+	})
+}
+
+func (w *simWrite) release(d decision) {
+	w.disk.mu.Lock()
+	w.disk.writes = slices.DeleteFunc(w.disk.writes, func(o *simWrite) bool { return o == w })
+	w.disk.mu.Unlock()
+	w.decision <- d
+}
+
+// wait is called by who writes.
+func (d *simDisk) wait(what, name string) decision {
+	d.mu.Lock()
+	d.serial++
+	w := &simWrite{disk: d, number: d.serial, what: what, name: name, decision: make(chan decision, 1)}
+	d.writes = append(d.writes, w)
+	d.mu.Unlock()
+	return <-w.decision
+}
+
+// end lets everybody go.
+func (d *simDisk) end(l *simLife) {
+	l.dead.Store(true)
+	for _, w := range d.waiting() {
+		w.release(decision{err: errDead})
+	}
+}
+
+// lose is the loss of power: this disk has synced what it said it has.
+func (d *simDisk) lose() {}
+
+// simLife is the disk as one life of the service has it.
+type simLife struct {
+	disk  *simDisk
+	dead  atomic.Bool
+	fatal atomic.Bool
+}
+
+var _ store.Store = (*simLife)(nil)
+
+// Create implements store.Store.
+func (l *simLife) Create(ctx context.Context, name string, events []study.Event) (info store.Info, err error) {
+	if _, err := l.disk.disk.Lookup(ctx, name); err == nil {
+		return l.disk.disk.Create(ctx, name, events) // refused
+	}
+	err = l.write("create", name, func() error {
+		info, err = l.disk.disk.Create(context.WithoutCancel(ctx), name, events)
+		if err == nil {
+			l.disk.s.book.created(info.ID, name, events)
+		}
+		return err
+	})
+	return info, err
+}
+
+// Delete implements store.Store.
+func (l *simLife) Delete(ctx context.Context, id store.StudyID) error {
+	info, err := l.disk.disk.Stat(ctx, id)
+	if err != nil {
+		return err
+	}
+	return l.write("delete", info.Name, func() error {
+		err := l.disk.disk.Delete(context.WithoutCancel(ctx), id)
+		if err == nil {
+			l.disk.s.book.deleted(info.Name)
+		}
+		return err
+	})
+}
+
+// Commit implements store.Store.
+func (l *simLife) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	info, err := l.disk.disk.Stat(ctx, id)
+	if err != nil {
+		return err
+	}
+	return l.write("commit", info.Name, func() error {
+		err := l.disk.disk.Commit(context.WithoutCancel(ctx), id, expected, events)
+		if err == nil {
+			l.disk.s.book.committed(info.Name, events)
+		}
+		return err
+	})
+}
+
+func (l *simLife) write(what, name string, do func() error) error {
+	if l.dead.Load() {
+		return errDead
+	}
+	d := l.disk.wait(what, name)
+	if d.write {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return d.err
+}
+
+// Lookup implements store.Store.
+func (l *simLife) Lookup(ctx context.Context, name string) (store.Info, error) {
+	return l.disk.disk.Lookup(ctx, name)
+}
+
+// Stat implements store.Store.
+func (l *simLife) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
+	return l.disk.disk.Stat(ctx, id)
+}
+
+// Close implements store.Store; the disk stays.
+func (l *simLife) Close() error { return nil }
+
+// List implements store.Store.
+func (l *simLife) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
+	return l.disk.disk.List(ctx, after)
+}
+
+// Read implements store.Store.
+func (l *simLife) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
+	return l.disk.disk.Read(ctx, id, from)
+}
+
+// SaveSnapshot implements store.Store.
+func (l *simLife) SaveSnapshot(ctx context.Context, id store.StudyID, s store.Snapshot) error {
+	return l.disk.disk.SaveSnapshot(ctx, id, s)
+}
+
+// LoadSnapshot implements store.Store.
+func (l *simLife) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snapshot, bool, error) {
+	return l.disk.disk.LoadSnapshot(ctx, id)
+}

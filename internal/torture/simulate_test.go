@@ -1,0 +1,333 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// TestSimulate runs the service of package tuner against clients, a disk and
+// clocks that misbehave, from many seeds.
+func TestSimulate(t *testing.T) {
+	n := often(t, "SEEDS", 300)
+	first := seed(t)
+	var total counts
+	begun := time.Now()
+	for i := range n {
+		s := simulate(t, first+uint64(i))
+		if s.fault != "" {
+			keepTrace(t, s)
+			t.Fatalf("seed %d (BKB_TORTURE_SEED=%d BKB_TORTURE_SEEDS=1): %s\n%s", s.seed, s.seed, s.fault, tail(s.trace, 60))
+		}
+		total.add(s.counts)
+	}
+	figures(t, "%d seeds in %s: %d steps, %d calls, %d acknowledged, %d sent again, %d crashes, %d commits refused or of unknown outcome, %d leases expired, %d jumps of the wall clock; every promise kept",
+		n, time.Since(begun).Round(time.Second), total.steps, total.calls, total.acked, total.again, total.crashes, total.faults, total.expired, total.jumps)
+	if n >= 100 && (total.crashes == 0 || total.again == 0 || total.expired == 0 || total.faults == 0) {
+		t.Errorf("too little happened: %+v", total)
+	}
+}
+
+// TestSeedsRepeat: what makes a seed worth printing.
+func TestSeedsRepeat(t *testing.T) {
+	first := seed(t)
+	for i := range 20 {
+		a, b := simulate(t, first+uint64(i)), simulate(t, first+uint64(i))
+		if digest(a.trace) != digest(b.trace) {
+			for k := range a.trace {
+				if k >= len(b.trace) || a.trace[k] != b.trace[k] {
+					t.Fatalf("seed %d ran in two ways, from step %d on:\n%s\nand\n%s", a.seed, k, tail(a.trace[:k+1], 5), tail(b.trace[:min(k+1, len(b.trace))], 5))
+				}
+			}
+			t.Fatalf("seed %d ran in two ways", a.seed)
+		}
+	}
+}
+
+func digest(lines []string) uint64 {
+	h := fnv.New64a()
+	for _, l := range lines {
+		_, _ = h.Write([]byte(l))
+	}
+	return h.Sum64()
+}
+
+func tail(lines []string, n int) string { return strings.Join(lines[max(0, len(lines)-n):], "\n") }
+
+func keepTrace(t *testing.T, s *simulation) {
+	folder := evidence(t, s.seed)
+	_ = os.WriteFile(filepath.Join(folder, "trace"), []byte(strings.Join(s.trace, "\n")), 0o644)
+}
+
+// counts is what happened.
+type counts struct{ steps, calls, acked, again, crashes, faults, expired, jumps int }
+
+func (c *counts) add(d counts) {
+	c.steps, c.calls, c.acked, c.again = c.steps+d.steps, c.calls+d.calls, c.acked+d.acked, c.again+d.again
+	c.crashes, c.faults, c.expired, c.jumps = c.crashes+d.crashes, c.faults+d.faults, c.expired+d.expired, c.jumps+d.jumps
+}
+
+// simulation is one run.
+type simulation struct {
+	seed    uint64
+	random  *rand.Rand
+	lease   time.Duration
+	spec    study.Spec
+	disk    *simDisk
+	life    *simLife // of the service that runs now
+	service *tuner.Tuner
+	wall    time.Duration // how far the wall clock is off
+	workers []*simWorker
+	serial  int
+	counts  counts
+	trace   []string
+	begun   time.Time
+
+	mu       sync.Mutex
+	finished []*simCall // since they were last looked at
+	fault    string     // the first broken promise
+	book     *book
+}
+
+const simSteps = 150
+
+// simulate runs one seed in a bubble.
+func simulate(t *testing.T, seed uint64) *simulation {
+	s := &simulation{seed: seed, random: rand.New(rand.NewPCG(seed, 3))}
+	synctest.Test(t, func(t *testing.T) { s.run(t) })
+	return s
+}
+
+func (s *simulation) run(t *testing.T) {
+	s.begun = time.Now()
+	s.lease = []time.Duration{2 * time.Second, 10 * time.Second}[s.random.IntN(2)]
+	s.spec = spec(t)
+	s.spec.Lease, s.spec.MaxRetries = s.lease, s.random.IntN(3)
+	s.spec.MaxTrials = []int{0, 0, 12, 25}[s.random.IntN(4)]
+	if s.random.IntN(4) == 0 {
+		s.spec.Proposer = study.Component{Name: propose.Sobol}
+	}
+	s.disk = newSimDisk(s)
+	s.book = newBook(s)
+	for i := range 4 {
+		s.workers = append(s.workers, &simWorker{index: i, named: i%2 == 0})
+	}
+	s.boot()
+	for s.counts.steps = 0; s.counts.steps < simSteps && s.fault == ""; s.counts.steps++ {
+		s.step()
+	}
+	if s.fault == "" {
+		s.settle()
+	}
+	s.disk.end(s.life)
+	s.service.Close()
+	synctest.Wait()
+}
+
+// boot begins a new life of the service on the disk.
+func (s *simulation) boot() {
+	s.life = &simLife{disk: s.disk}
+	s.service = tuner.Open(s.life, tuner.Options{
+		LongLived: true, IdleTimeout: 30 * time.Second, ProposeTimeout: time.Second,
+		Now:     func() time.Time { return time.Now().Add(s.wall) },
+		OnFatal: func(error) { s.life.fatal.Store(true) },
+	})
+	s.say("boot")
+}
+
+// crash ends the service as kill -9 does: of what was on its way to the disk
+// some is there, and nobody hears of it.
+func (s *simulation) crash() {
+	s.counts.crashes++
+	old := s.service
+	s.life.dead.Store(true)
+	for _, w := range s.disk.waiting() {
+		w.release(decision{write: s.random.IntN(2) == 0, err: errDead})
+	}
+	synctest.Wait()
+	s.collect()
+	s.say("crash")
+	go old.Close()
+	synctest.Wait()
+	s.disk.lose()
+	s.boot()
+}
+
+// step does one thing and waits until nothing moves any more.
+func (s *simulation) step() {
+	waiting := s.disk.waiting()
+	switch n := s.random.IntN(100); {
+	case s.life.fatal.Load():
+		s.crash()
+	case n < 45 && len(waiting) > 0:
+		s.release(waiting[s.random.IntN(len(waiting))])
+	case n < 80:
+		s.act(s.workers[s.random.IntN(len(s.workers))])
+	case n < 90:
+		s.sleep()
+	case n < 93:
+		s.jump()
+	case n < 95:
+		s.giveUp()
+	case n < 97:
+		s.crash()
+	default:
+		s.act(s.workers[s.random.IntN(len(s.workers))])
+	}
+	synctest.Wait()
+	s.collect()
+	s.book.check()
+}
+
+// release decides what becomes of a commit.
+func (s *simulation) release(w *simWrite) {
+	d := decision{write: true}
+	switch s.random.IntN(40) {
+	case 0, 1:
+		d = decision{err: errFull}
+	case 2:
+		d = decision{err: errUnknown}
+	case 3:
+		d = decision{write: true, err: errUnknown}
+	}
+	if d.err != nil {
+		s.counts.faults++
+	}
+	s.say("disk: %s %s → written %t, %v", w.what, w.name, d.write, d.err)
+	w.release(d)
+}
+
+func (s *simulation) sleep() {
+	d := []time.Duration{10 * time.Millisecond, time.Second, s.lease / 2, s.lease * 6 / 5, 3 * s.lease, 40 * time.Second}[s.random.IntN(6)]
+	s.say("%s pass", d)
+	// In pieces: nobody stops the process for longer, and what was decided
+	// meanwhile is written.
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(min(time.Until(end), 500*time.Millisecond))
+		synctest.Wait()
+	}
+}
+
+// jump sets the wall clock, by less than requests are remembered for.
+func (s *simulation) jump() {
+	s.counts.jumps++
+	s.wall = []time.Duration{-3 * time.Hour, -time.Hour, 0, time.Hour, 3 * time.Hour}[s.random.IntN(5)]
+	s.say("the wall clock is %s off", s.wall)
+}
+
+// giveUp has a client give up on a call.
+func (s *simulation) giveUp() {
+	for _, w := range s.workers {
+		if w.call != nil && s.random.IntN(2) == 0 {
+			s.say("worker %d gives up on %s", w.index, w.call.id)
+			w.call.cancel()
+			return
+		}
+	}
+}
+
+// settle lets everything come to rest: every call is answered, every lease that
+// nobody renews expires, and the service is as good as new.
+func (s *simulation) settle() {
+	s.book.quietSince = time.Now()
+	touched := new(simLife)
+	for range 400 {
+		if touched != s.life { // whose leases somebody must look at
+			touched = s.life
+			for i, name := range []string{"a", "b"} {
+				if w := s.workers[i]; w.call == nil && s.book.exists(name) {
+					s.send(w, &simCall{worker: w, kind: "study", id: "settle", study: name})
+					synctest.Wait()
+				}
+			}
+			s.book.quietSince = time.Now()
+		}
+		if s.life.fatal.Load() {
+			s.crash()
+		}
+		for _, w := range s.disk.waiting() {
+			w.release(decision{write: true})
+			synctest.Wait()
+		}
+		s.collect()
+		s.book.check()
+		if s.fault != "" {
+			return
+		}
+		if s.book.idle() && time.Since(s.book.quietSince) > 3*s.lease+10*time.Second {
+			break
+		}
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+	}
+	s.book.atRest()
+}
+
+func (s *simulation) say(format string, args ...any) {
+	s.trace = append(s.trace, fmt.Sprintf("%4d %8s ", s.counts.steps, time.Since(s.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+}
+
+// broken notes a broken promise.
+func (s *simulation) broken(format string, args ...any) {
+	if s.fault == "" {
+		s.fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// simWorker is a client: one call at a time.
+type simWorker struct {
+	index int
+	named bool
+	call  *simCall   // under way
+	again []*simCall // to be sent again: their outcome is unknown
+	past  []*simCall // acknowledged, which a doubtful network may deliver again
+	held  []given
+}
+
+func (w *simWorker) name() string {
+	if !w.named {
+		return ""
+	}
+	return fmt.Sprint("w", w.index)
+}
+
+// simCall is a call with all its sends.
+type simCall struct {
+	worker  *simWorker
+	id      string
+	kind    string
+	study   string
+	command study.Command
+	trial   int
+	epoch   int
+
+	life     *simLife
+	cancel   context.CancelFunc
+	sent     time.Time
+	durable  study.Position // of the study when it was sent
+	doubt    bool           // an earlier send may have had its effect
+	acked    bool
+	answer   simAnswer // of the send under way
+	accepted simAnswer // that the client took
+}
+
+// simAnswer is what came back.
+type simAnswer struct {
+	err   error
+	given []given
+	late  bool
+	study *tuner.Study
+	trial *study.Trial
+}
