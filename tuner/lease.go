@@ -14,15 +14,22 @@ type lease struct {
 	epoch    int
 	length   time.Duration
 	deadline time.Time // monotonic
+	stored   time.Time // by the wall clock of the event
 }
 
 // observe keeps up with an event that happened now.
 func (l leases) observe(e study.Event, now time.Time) {
 	switch b := e.Body.(type) {
 	case study.Started:
-		l.hold(b.Trial, b.Epoch, b.Deadline.Sub(e.Time), now)
+		l.hold(b.Trial, b.Epoch, b.Deadline, b.Deadline.Sub(e.Time), now)
 	case study.Extended:
-		l.hold(b.Trial, b.Epoch, b.Deadline.Sub(e.Time), now)
+		length := b.Deadline.Sub(e.Time)
+		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) {
+			// The stored deadline was the later one. How far off it is says nothing: the
+			// wall clock may have gone back.
+			length = held.length
+		}
+		l.hold(b.Trial, b.Epoch, b.Deadline, length, now)
 	case study.Told:
 		delete(l, b.Trial)
 	case study.Expired:
@@ -30,9 +37,9 @@ func (l leases) observe(e study.Event, now time.Time) {
 	}
 }
 
-func (l leases) hold(trial, epoch int, length time.Duration, now time.Time) {
+func (l leases) hold(trial, epoch int, stored time.Time, length time.Duration, now time.Time) {
 	length = max(length, 0) // the wall clock may have stepped
-	l[trial] = &lease{epoch, length, now.Add(length)}
+	l[trial] = &lease{epoch, length, now.Add(length), stored}
 }
 
 // grace gives every lease its whole length from now on, and up to a tenth more,
