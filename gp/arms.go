@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // arms are A inputs with their embedding, means and variances. One update of
@@ -12,7 +13,9 @@ import (
 //	μ += g e,  σ̃² −= shrink·g².
 type arms struct {
 	rows     kernel.Rows
-	z        []float64 // A×m
+	padded   int
+	z        []float64 // columns z of 8 arms side by side: ⌈A/8⌉ panels, padded×8
+	h        []float64 // a direction, padded
 	base     []float64 // the least the variance can be: its residual, or the floor
 	prior    []float64
 	res      []float64
@@ -24,45 +27,62 @@ type arms struct {
 }
 
 func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
-	z, prior, res, err := e.embed(rows, opts.Workers)
+	n := rows.Len()
+	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n)}
+	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
+		*v = make([]float64, n)
+	}
+	ld := packTriangle(e.l)
+	a.padded, a.h, a.z = ld.padded, make([]float64, ld.padded), simd.Aligned[float64]((n+lanes-1)/lanes*lanes*ld.padded)
+	err := forBlocks(n, embedBlock, opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
+		return e.embedPanels(ld, a.panels(i0, i1), a.prior[i0:i1], a.res[i0:i1], rows, i0, i1, s)
+	})
 	if err != nil {
 		return nil, err
 	}
-	n := rows.Len()
-	a := &arms{
-		rows: rows, z: z, prior: prior, res: res, base: make([]float64, n), m0: opts.Mean.at(rows),
-		mean: make([]float64, n), variance: make([]float64, n), point: make([]int, n),
-	}
 	for i := range n {
 		a.point[i] = -1
-		a.base[i] = varianceFloor * prior[i]
+		a.base[i] = varianceFloor * a.prior[i]
 		if opts.Approximation != SoR {
-			a.base[i] = max(res[i], a.base[i])
+			a.base[i] = max(a.res[i], a.base[i])
 		}
 	}
 	return a, nil
 }
 
+// panels are those of the arms i0 ≤ i < i1, where i0 starts a panel.
+func (a *arms) panels(i0, i1 int) []float64 {
+	return a.z[i0*a.padded : (i1+lanes-1)/lanes*lanes*a.padded]
+}
+
 // armBlock is the number of arms of one task: their part of Z is in cache.
 const armBlock = 1024
 
+// products sets dst to zᵀh for all arms. Cost O(Am), at the speed of memory.
+func (a *arms) products(dst, h []float64, workers int) {
+	copy(a.h, h)
+	_ = forBlocks(len(dst), armBlock, workers, func(i0, i1 int, _ *kernel.Scratch) error {
+		panelProducts(dst[i0:i1], a.h, a.panels(i0, i1))
+		return nil
+	})
+}
+
 // update applies a rank-one update with direction h.
 func (a *arms) update(h []float64, e, shrink float64, opts SparseOptions) {
-	m := len(h)
+	copy(a.h, h)
 	_ = forBlocks(len(a.mean), armBlock, opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
 		mark := s.Mark()
 		defer s.Release(mark)
 		g := s.Floats(i1 - i0)
-		gemv(g, a.z[i0*m:i1*m], h, i1-i0, m)
-		if e != 0 {
-			axpy(e, g, a.mean[i0:i1])
-		}
-		if shrink == 0 {
-			return nil
-		}
-		variance, base := a.variance[i0:i1], a.base[i0:i1]
-		for i, v := range g {
-			variance[i] = max(variance[i]-shrink*v*v, base[i])
+		panelProducts(g, a.h, a.panels(i0, i1))
+		mean, variance, base := a.mean[i0:i1], a.variance[i0:i1], a.base[i0:i1]
+		for i, v := range g[:len(mean)] {
+			mean[i] += e * v
+			next := variance[i] - shrink*v*v
+			if next < base[i] {
+				next = base[i]
+			}
+			variance[i] = next
 		}
 		return nil
 	})
@@ -70,14 +90,33 @@ func (a *arms) update(h []float64, e, shrink float64, opts SparseOptions) {
 
 // refreshMeans computes the means afresh. Cost O(Am).
 func (a *arms) refreshMeans(s *Sparse) {
-	gemv(a.mean, a.z, s.sys.w, len(a.mean), s.emb.len())
+	a.products(a.mean, s.sys.w, s.opts.Workers)
 	for i, m := range a.m0 {
 		a.mean[i] += m
 	}
 }
 
 // refreshVariances computes the variances afresh. Cost O(Am²).
-func (a *arms) refreshVariances(s *Sparse) { s.variances(a.variance, a.z, a.prior, a.res) }
+func (a *arms) refreshVariances(s *Sparse) {
+	lv := packTriangle(s.varL)
+	_ = forBlocks(len(a.variance), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
+		mark := sc.Mark()
+		defer sc.Release(mark)
+		from := a.panels(i0, i1)
+		panels := sc.Floats(len(from))
+		copy(panels, from)
+		s.spread(a.variance[i0:i1], lv, panels, a.prior[i0:i1], a.res[i0:i1], sc)
+		return nil
+	})
+}
+
+// column copies z of arm i.
+func (a *arms) column(dst []float64, i int) {
+	at := i/lanes*lanes*a.padded + i%lanes
+	for j := range dst {
+		dst[j] = a.z[at+j*lanes]
+	}
+}
 
 // SetArms keeps the means and variances of the rows up to date from now on, in
 // place of any arms before; nil keeps none. The rows must not change any more.
@@ -135,10 +174,10 @@ func (s *Sparse) needArms() *arms {
 // RefreshArms computes the variances of some arms afresh, with pending pulls.
 // Cost O(m²) each. It panics on an index out of range.
 func (s *Sparse) RefreshArms(idx []int) {
-	a, m := s.needArms(), s.emb.len()
+	a := s.needArms()
 	for _, i := range idx {
 		t := s.buf[0]
-		copy(t, a.z[i*m:(i+1)*m])
+		a.column(t, i)
 		s.varL.SolveL(t)
 		a.variance[i] = s.assemble(a.prior[i], a.res[i], square(t))
 	}

@@ -97,17 +97,22 @@ func (t triangle) squares(dst, panels []float64, q int) {
 	}
 }
 
-// products sets dst, of length q, to wᵀ·column of every column; w has length
-// padded.
-func (t triangle) products(dst, w, panels []float64, q int) {
-	kern := simd.For[float64]()
+// panelProducts sets dst to wᵀ·column of every column of panels, of which there
+// may be up to 7 more. w is padded, as the columns are.
+func panelProducts(dst, w, panels []float64) {
+	kern, padded := simd.For[float64](), len(w)
+	if padded == 0 {
+		clear(dst)
+		return
+	}
 	var sum [lanes]float64
-	for i := 0; i < q; i += lanes {
+	for i := 0; i < len(dst); i += lanes {
 		clear(sum[:])
-		for p := 0; p < t.padded; p += simd.Rows {
-			kern.MultiplyT(&panels[i*t.padded+p*lanes], &w[p], &sum[0], 1)
+		panel := panels[i*padded:][:padded*lanes]
+		for p := 0; p < padded; p += simd.Rows {
+			kern.MultiplyT(&panel[p*lanes], &w[p], &sum[0], 1)
 		}
-		copy(dst[i:min(i+lanes, q)], sum[:])
+		copy(dst[i:], sum[:])
 	}
 }
 
@@ -130,35 +135,56 @@ func (s *Sparse) scoring() scoring {
 func (c scoring) rows(mean, variance []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) error {
 	mark := sc.Mark()
 	defer sc.Release(mark)
-	q, m := i1-i0, c.ld.n
+	q := i1 - i0
+	prior, res := sc.Floats(q), sc.Floats(q)
+	panels := sc.Floats((q + lanes - 1) / lanes * lanes * c.ld.padded)
+	if err := c.s.emb.embedPanels(c.ld, panels, prior, res, x, i0, i1, sc); err != nil {
+		return err
+	}
+	panelProducts(mean, c.w, panels)
+	c.s.spread(variance, c.lv, panels, prior, res, sc)
+	return nil
+}
+
+// embedPanels sets panels to the columns z of rows i0 ≤ i < i1 of x, and their
+// prior variances and residuals.
+func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) error {
+	mark := sc.Mark()
+	defer sc.Release(mark)
+	q, m := i1-i0, ld.n
 	kx, norms := sc.Floats(q*m), sc.Floats(q)
 	clear(norms)
-	panels := sc.Floats((q + lanes - 1) / lanes * lanes * c.ld.padded)
 	if m > 0 {
-		c.s.emb.prep.Fill(kx, m, x, i0, i1, sc)
-		c.ld.pack(panels, kx, q)
-		c.ld.solve(panels)
-		c.ld.squares(norms, panels, q)
-		c.ld.products(mean, c.w, panels, q)
+		e.prep.Fill(kx, m, x, i0, i1, sc)
+		ld.pack(panels, kx, q)
+		ld.solve(panels)
+		ld.squares(norms, panels, q)
 	}
-	prior, res := sc.Floats(q), sc.Floats(q)
-	for i := range q {
-		if !isFinite(norms[i]) {
+	for i, r := range norms {
+		if !isFinite(r) {
 			if err := checkKernel(kx[i*m:(i+1)*m], m, i0+i); err != nil {
 				return err
 			}
 		}
 		var err error
-		if prior[i], res[i], err = c.s.emb.residual(x, i0+i, norms[i]); err != nil {
+		if prior[i], res[i], err = e.residual(x, i0+i, r); err != nil {
 			return err
 		}
 	}
-	if m > 0 {
-		c.lv.solve(panels)
-		c.lv.squares(norms, panels, q)
-	}
-	for i := range q {
-		variance[i] = c.s.assemble(prior[i], res[i], norms[i])
-	}
 	return nil
+}
+
+// spread sets variance to σ̃² of the columns z, which it overwrites.
+func (s *Sparse) spread(variance []float64, lv triangle, panels, prior, res []float64, sc *kernel.Scratch) {
+	mark := sc.Mark()
+	defer sc.Release(mark)
+	norms := sc.Floats(len(variance))
+	clear(norms)
+	if lv.n > 0 {
+		lv.solve(panels)
+		lv.squares(norms, panels, len(norms))
+	}
+	for i, r := range norms {
+		variance[i] = s.assemble(prior[i], res[i], r)
+	}
 }

@@ -553,16 +553,11 @@ func (s *Sparse) variances(dst, z, prior, res []float64) {
 		mark := sc.Mark()
 		defer sc.Release(mark)
 		q := i1 - i0
-		panels, norms := sc.Floats((q+lanes-1)/lanes*lanes*lv.padded), sc.Floats(q)
-		clear(norms)
+		panels := sc.Floats((q + lanes - 1) / lanes * lanes * lv.padded)
 		if m > 0 {
 			lv.pack(panels, z[i0*m:i1*m], q)
-			lv.solve(panels)
-			lv.squares(norms, panels, q)
 		}
-		for i, r := range norms {
-			dst[i0+i] = s.assemble(prior[i0+i], res[i0+i], r)
-		}
+		s.spread(dst[i0:i1], lv, panels, prior[i0:i1], res[i0:i1], sc)
 		return nil
 	})
 }
