@@ -14,18 +14,15 @@
 // features' covariance: near the best constant step, and half of what diverges.
 // It grows with b up to b ≈ β/λ̂₁, then no more. γ = c·γ*, c = 1 for b ≥ √n.
 //
-// # Mini-batches of data larger than memory
+// # Mini-batches
 //
-// A pass reads chunks of consecutive rows, one at a time, and draws mini-batches
-// within each: with replacement, or every row once in random order. Data of one
-// chunk, 2²⁶ numbers by default, are drawn from as a whole. The size of a chunk
-// depends on n, d and b alone, so that the fit is the same to the bit whether
-// the source is in memory or read from a file.
+// They are dealt by package minibatch, from data in memory or larger than memory,
+// with replacement by default; the fit is the same to the bit in both.
 //
-//	chunk 0: n₀ rows ──► ⌈n₀/b⌉ mini-batches   chunk 1: … ──► …
-//	                        │ tiles of rows, in parallel, added up in order
-//	                        ▼
-//	                     one step of w
+//	mini-batch ──► tiles of rows, in parallel: Φ, R = ΦW − Y, ΦᵀR
+//	                  │ added up in order
+//	                  ▼
+//	               one step of w
 //
 // # Sources
 //

@@ -105,7 +105,7 @@ func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int
 func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
-	err := s.p.batches(ctx, train, s.b, rng, func(x kernel.Rows, y []float64) error {
+	err := s.p.plan(s.b).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error {
 		loss, err := s.grad.at(s.w, x, y)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -44,11 +45,11 @@ type Params struct {
 	// does without.
 	Lambda    float64
 	Averaging Averaging
-	Sampling  Sampling
-	// Chunk is the number of consecutive rows that a mini-batch is drawn from,
-	// rounded up to a multiple of b; 0: all, up to 2²⁶ numbers or 2¹⁶ rows.
-	// A source that is not in memory is read by the chunk; rows of a larger one
-	// should be in random order.
+	// Sampling of the rows of mini-batches; empty: minibatch.Replacement, (3.2).
+	// minibatch.Cycle with b = n is gradient descent.
+	Sampling minibatch.Sampling
+	// Chunk is the number of consecutive rows that a mini-batch is drawn from:
+	// see minibatch.Plan.
 	Chunk int
 }
 
@@ -117,9 +118,7 @@ func (p Params) Validate() error {
 	default:
 		return invalid("averaging", p.Averaging, "must be none, tail or all, or empty for the default")
 	}
-	switch p.sampling() {
-	case Replacement, Reshuffle, Cycle:
-	default:
+	if !p.plan(1).Sampling.Valid() {
 		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
 	}
 	if _, err := p.newFeatures(p.someDim(), 2, 0); err != nil {
@@ -154,11 +153,12 @@ func (p Params) family() sketch.Family {
 	return sketch.Orthogonal
 }
 
-func (p Params) sampling() Sampling {
-	if p.Sampling == "" {
-		return Replacement
+func (p Params) plan(b int) minibatch.Plan {
+	plan := minibatch.Plan{Sampling: p.Sampling, BatchSize: b, Chunk: p.Chunk}
+	if plan.Sampling == "" {
+		plan.Sampling = minibatch.Replacement
 	}
-	return p.Sampling
+	return plan
 }
 
 func (p Params) averaging(passes int) Averaging {

@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -141,7 +142,7 @@ func TestFullBatchIsLandweber(t *testing.T) {
 			}
 			train = must(dataset.NewMemory(train.Rows().Select(idx), y, 1))
 		}
-		p := Params{Kernel: gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: Cycle, Averaging: None}
+		p := Params{Kernel: gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: minibatch.Cycle, Averaging: None}
 		l := fit(t, p, train, learners.Options{Seed: 3, Workers: 2})
 		want := filter(features(l, train), train.Targets(), landweber(c.gamma, c.lambda, c.passes))
 		requireClose(t, "weights", l.Weights(), want, 1e-11)
@@ -153,13 +154,13 @@ func TestFullBatchIsLandweber(t *testing.T) {
 func TestConvergesToRidge(t *testing.T) {
 	rng := seeded(t, 2)
 	train := sines(rng, 50, 2, 1, 0.1)
-	p := Params{Kernel: gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: Cycle, Averaging: None}
+	p := Params{Kernel: gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: minibatch.Cycle, Averaging: None}
 	l := fit(t, p, train, learners.Options{})
 	want := filter(features(l, train), train.Targets(), func(s float64) float64 { return 1 / (s + 0.01) })
 	requireClose(t, "ridge", l.Weights(), want, 1e-9)
 
 	train = sines(rng, 6, 3, 1, 0.1)
-	p = Params{Kernel: gaussian(1), Features: 200, BatchSize: 3, StepScale: 0.9, Passes: 3000, Sampling: Reshuffle, Averaging: None}
+	p = Params{Kernel: gaussian(1), Features: 200, BatchSize: 3, StepScale: 0.9, Passes: 3000, Sampling: minibatch.Reshuffle, Averaging: None}
 	l = fit(t, p, train, learners.Options{})
 	want = filter(features(l, train), train.Targets(), func(s float64) float64 {
 		if s < 1e-12 {
@@ -241,7 +242,7 @@ func TestSameBits(t *testing.T) {
 	rng := seeded(t, 6)
 	for _, c := range []int{1, 3} {
 		train := sines(rng, 611, 3, c, 0.1)
-		for _, sampling := range []Sampling{Replacement, Reshuffle, Cycle} {
+		for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
 			p := Params{Kernel: gaussian(1), Features: 40, BatchSize: 25, Passes: 2, Sampling: sampling, Chunk: 100, Averaging: Tail}
 			want := fit(t, p, train, learners.Options{Workers: 1}).Weights()
 			for _, workers := range []int{2, 5} {
@@ -280,47 +281,6 @@ func TestOutputs(t *testing.T) {
 			got[k] = all[k*3+j]
 		}
 		requireClose(t, "output", got, one, 1e-12)
-	}
-}
-
-// Every row of a chunk is in one mini-batch of a reshuffled pass, and passes
-// differ.
-func TestReshuffleDealsAllRows(t *testing.T) {
-	const n = 103
-	x, y := make([]float64, n), make([]float64, n)
-	for i := range x {
-		x[i], y[i] = float64(i), float64(i)
-	}
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 1, x), y, 1))
-	var orders [2][]float64
-	for pass := range orders {
-		rng := rand.New(rand.NewPCG(uint64(pass), 8))
-		p := Params{Sampling: Reshuffle, Chunk: 40}
-		err := p.batches(background, train, 10, rng, func(x kernel.Rows, y []float64) error {
-			for i := range y {
-				if x.(*kernel.Points[float64]).Row(i)[0] != y[i] {
-					t.Fatalf("input %v with target %v", x.(*kernel.Points[float64]).Row(i), y[i])
-				}
-			}
-			orders[pass] = append(orders[pass], y...)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.IsSorted(orders[pass]) {
-			t.Error("not shuffled")
-		}
-		if slices.Max(orders[pass][:40]) >= 40 {
-			t.Error("a row of another chunk")
-		}
-		sorted := slices.Sorted(slices.Values(orders[pass]))
-		if !slices.Equal(sorted, y) {
-			t.Errorf("pass %d deals %v", pass, sorted)
-		}
-	}
-	if slices.Equal(orders[0], orders[1]) {
-		t.Error("two passes are alike")
 	}
 }
 
@@ -467,7 +427,7 @@ func TestConformance(t *testing.T) {
 	k := gaussian(1.5)
 	for _, p := range []Params{
 		{Kernel: k, Averaging: Tail}, // without, equal rows give the mean of the last mini-batch
-		{Kernel: k, Features: 64, BatchSize: 7, Passes: 12, Sampling: Reshuffle, Chunk: 30},
+		{Kernel: k, Features: 64, BatchSize: 7, Passes: 12, Sampling: minibatch.Reshuffle, Chunk: 30},
 	} {
 		learnerstest.Run(t, learnerstest.Case{
 			New:     func() learners.Estimator { return p },

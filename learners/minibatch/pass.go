@@ -1,0 +1,152 @@
+package minibatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Sampling is how rows are chosen.
+type Sampling string
+
+const (
+	// Replacement draws every row independently.
+	Replacement Sampling = "replacement"
+	// Reshuffle deals all rows in a new random order in every pass.
+	Reshuffle Sampling = "reshuffle"
+	// Cycle takes the rows as they come, in every pass.
+	Cycle Sampling = "cycle"
+)
+
+// Valid says whether s is one of the three.
+func (s Sampling) Valid() bool { return s == Replacement || s == Reshuffle || s == Cycle }
+
+const (
+	chunkElements = 1 << 26
+	chunkRows     = 1 << 16
+)
+
+// Plan says how the rows of a pass are dealt.
+type Plan struct {
+	Sampling Sampling
+	// BatchSize is b ≥ 1. The last mini-batch of a chunk, not with Replacement,
+	// may have fewer rows.
+	BatchSize int
+	// Chunk is the number of rows of a chunk, rounded up to a multiple of b; 0:
+	// 2²⁶/d, at least 2¹⁶.
+	Chunk int
+}
+
+// chunkSize depends on nothing but n, d and the plan.
+func (p Plan) chunkSize(n, d int) int {
+	c := p.Chunk
+	if c == 0 {
+		c = max(chunkRows, chunkElements/max(d, 1))
+	}
+	return min(p.roundUp(c), p.roundUp(n))
+}
+
+func (p Plan) roundUp(n int) int { return (n + p.BatchSize - 1) / p.BatchSize * p.BatchSize }
+
+// Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them. x
+// and y are valid during the call only. Errors: *kernel.SourceError,
+// *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err(), those of visit.
+func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
+	cursor, err := src.OpenPairs(ctx)
+	if err != nil {
+		return &kernel.SourceError{Row: 0, Err: err}
+	}
+	defer cursor.Close()
+	n, c := src.Len(), src.Outputs()
+	size := p.chunkSize(n, src.Dim())
+	y := make([]float64, p.BatchSize*c)
+	var chunk *dataset.Block
+	for at := 0; at < n; at += chunk.X.Len() {
+		if chunk, err = next(ctx, src, cursor, at, min(size, n-at), chunk); err != nil {
+			return err
+		}
+		if err := p.Deal(ctx, chunk.X.Len(), rng, func(idx []int) error {
+			if first, end := idx[0], idx[0]+len(idx); p.Sampling == Cycle {
+				return visit(chunk.X.Slice(first, end), chunk.Y[first*c:end*c])
+			}
+			return visit(chunk.X.Select(idx), pick(y, chunk.Y, idx, c))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func next(ctx context.Context, src dataset.Source, cursor dataset.PairCursor, at, want int, reuse *dataset.Block) (*dataset.Block, error) {
+	chunk, err := cursor.Next(ctx, want, reuse)
+	switch {
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%w: it ends at row %d of %d", kernel.ErrSource, at, src.Len())
+	case err == nil && chunk.X.Len() != want:
+		err = fmt.Errorf("%w: a block of %d rows where %d were due", kernel.ErrSource, chunk.X.Len(), want)
+	}
+	if err != nil {
+		return nil, &kernel.SourceError{Row: at, Err: err}
+	}
+	if chunk.X.Dim() != src.Dim() {
+		return nil, &kernel.DimensionError{What: fmt.Sprintf("x from row %d", at), Got: chunk.X.Dim(), Want: src.Dim()}
+	}
+	if err := checkTargets(chunk.Y, src.Outputs()); err != nil {
+		return nil, learners.Shift(err, at)
+	}
+	return chunk, learners.Shift(kernel.CheckFinite("x", chunk.X), at)
+}
+
+func checkTargets(y []float64, c int) error {
+	for i, v := range y {
+		if v-v != 0 {
+			return &kernel.NonFiniteError{What: "y", Row: i / c, Col: i % c, Value: v}
+		}
+	}
+	return nil
+}
+
+func pick(dst, y []float64, idx []int, c int) []float64 {
+	for k, i := range idx {
+		copy(dst[k*c:][:c], y[i*c:][:c])
+	}
+	return dst[:len(idx)*c]
+}
+
+// Deal calls visit for the mini-batches of one pass over the rows 0 … n−1 of a
+// single chunk, with the numbers of their rows, valid during the call only.
+func (p Plan) Deal(ctx context.Context, n int, rng *rand.Rand, visit func(idx []int) error) error {
+	row := func(i int) int { return i }
+	switch p.Sampling {
+	case Replacement:
+		row = func(int) int { return rng.IntN(n) }
+	case Reshuffle:
+		order := stream.NewPermutation(rng.Uint64(), uint64(n))
+		row = func(i int) int { return int(order.At(uint64(i))) }
+	}
+	idx := make([]int, 0, p.BatchSize)
+	for at := 0; at < n; at += p.BatchSize {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := at + p.BatchSize
+		if p.Sampling != Replacement {
+			end = min(end, n)
+		}
+		idx = idx[:0]
+		for i := at; i < end; i++ {
+			idx = append(idx, row(i))
+		}
+		if err := visit(idx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package minibatch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+)
+
+// numbered is n rows of one coordinate, x_i = y_i = i.
+func numbered(t *testing.T, n int) *dataset.Memory {
+	x, y := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], y[i] = float64(i), float64(i)
+	}
+	return learnerstest.Memory(t, kernel.NewPoints(n, 1, x), y, 1)
+}
+
+// deal returns the targets of the mini-batches of a pass, and their sizes.
+func deal(t *testing.T, p Plan, src dataset.Source, seed uint64) (rows []float64, sizes []int) {
+	t.Helper()
+	err := p.Pass(context.Background(), src, rand.New(rand.NewPCG(seed, 8)), func(x kernel.Rows, y []float64) error {
+		for i := range y {
+			if row := x.(*kernel.Points[float64]).Row(i); row[0] != y[i] {
+				t.Fatalf("input %v with target %v", row, y[i])
+			}
+		}
+		rows = append(rows, y...)
+		sizes = append(sizes, len(y))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, sizes
+}
+
+// Every row of a chunk is dealt once in a reshuffled pass, and passes differ.
+func TestReshuffle(t *testing.T) {
+	train := numbered(t, 103)
+	p := Plan{Sampling: Reshuffle, BatchSize: 10, Chunk: 40}
+	one, sizes := deal(t, p, train, 1)
+	two, _ := deal(t, p, train, 2)
+	if want := []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 3}; !slices.Equal(sizes, want) {
+		t.Errorf("mini-batches of %v rows", sizes)
+	}
+	if slices.IsSorted(one) || slices.Equal(one, two) {
+		t.Error("not shuffled anew")
+	}
+	if slices.Max(one[:40]) >= 40 || slices.Min(one[40:80]) < 40 {
+		t.Error("a row of another chunk")
+	}
+	if slices.Sort(one); !slices.Equal(one, train.Targets()) {
+		t.Errorf("dealt %v", one)
+	}
+}
+
+func TestCycle(t *testing.T) {
+	train := numbered(t, 57)
+	for _, chunk := range []int{0, 1, 20, 1000} {
+		rows, _ := deal(t, Plan{Sampling: Cycle, BatchSize: 8, Chunk: chunk}, train, 3)
+		if !slices.Equal(rows, train.Targets()) {
+			t.Errorf("chunks of %d: %v", chunk, rows)
+		}
+	}
+}
+
+// With replacement every row of a chunk is equally likely: χ² over 200 passes of
+// 20 rows each, expected 19, standard deviation 6.2.
+func TestReplacement(t *testing.T) {
+	train := numbered(t, 20)
+	count := make([]float64, 20)
+	for seed := range uint64(200) {
+		rows, sizes := deal(t, Plan{Sampling: Replacement, BatchSize: 6}, train, seed)
+		if len(rows) != 24 || len(sizes) != 4 {
+			t.Fatalf("%d rows in %d mini-batches", len(rows), len(sizes))
+		}
+		for _, v := range rows {
+			count[int(v)]++
+		}
+	}
+	chi := 0.0
+	for _, c := range count {
+		chi += (c - 240) * (c - 240) / 240
+	}
+	if chi > 50 || chi < 3 {
+		t.Errorf("χ² = %g", chi)
+	}
+}
+
+// A stream deals what memory deals.
+func TestStreamed(t *testing.T) {
+	train := numbered(t, 103)
+	for _, s := range []Sampling{Replacement, Reshuffle, Cycle} {
+		p := Plan{Sampling: s, BatchSize: 7, Chunk: 30}
+		a, _ := deal(t, p, train, 4)
+		if b, _ := deal(t, p, learnerstest.Streamed(train), 4); !slices.Equal(a, b) {
+			t.Errorf("%s: %v and %v", s, a, b)
+		}
+	}
+}
+
+// The size of a chunk is a multiple of b, by default 2²⁶ numbers.
+func TestChunkSize(t *testing.T) {
+	for _, c := range []struct{ n, d, b, chunk, want int }{
+		{1 << 30, 1 << 10, 1000, 0, 66000},
+		{1 << 30, 16, 1 << 10, 0, 1 << 22},
+		{1 << 30, 0, 1, 0, 1 << 26},
+		{100, 10, 7, 0, 105},
+		{100, 10, 7, 20, 21},
+	} {
+		p := Plan{BatchSize: c.b, Chunk: c.chunk}
+		if got := p.chunkSize(c.n, c.d); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// A source that ends early is an error that says where.
+func TestShortSource(t *testing.T) {
+	err := Plan{Sampling: Cycle, BatchSize: 5, Chunk: 10}.Pass(context.Background(), longer{numbered(t, 20)}, nil,
+		func(kernel.Rows, []float64) error { return nil })
+	var e *kernel.SourceError
+	if !errors.As(err, &e) || e.Row != 20 {
+		t.Errorf("%v", err)
+	}
+}
+
+type longer struct{ dataset.Source }
+
+func (l longer) Len() int { return l.Source.Len() + 3 }
