@@ -75,6 +75,9 @@ type Progress struct {
 	ValidationError float64
 	// Best says that this iterate has the least validation error so far.
 	Best bool
+	// Notes are what the user should know, each said once: numbers that were
+	// mended, limits that were reached.
+	Notes []string
 	// Snapshot returns the model of this iterate. It is valid during the call
 	// of Options.Progress only, and costs about as much as a copy.
 	Snapshot func() (Model, error)

@@ -46,9 +46,11 @@ type Iterate struct {
 	Iteration int // counts from 1
 	Passes    float64
 	Rows      int64
-	// Objective and Residual are NaN if not known. Infinite ones, and a NaN of
-	// Diverged, mean that the iteration diverges.
+	// Objective and Residual are NaN if not known. An infinite one says that the
+	// iteration diverges.
 	Objective, Residual float64
+	// Notes are for Progress.
+	Notes []string
 	// Model returns the model of this iterate: a copy that later iterations do
 	// not change. Until the next Step it must return the same, also while an
 	// iteration that failed has left its work half done.
@@ -88,7 +90,7 @@ func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
 	it.Model = once(it.Model)
 	p := Progress{
 		Iteration: it.Iteration, Iterations: m.iterations, Passes: it.Passes, Rows: it.Rows,
-		Objective: it.Objective, Residual: it.Residual, ValidationError: math.NaN(), Snapshot: it.Model,
+		Objective: it.Objective, Residual: it.Residual, ValidationError: math.NaN(), Notes: it.Notes, Snapshot: it.Model,
 	}
 	if m.targets != nil {
 		if p.ValidationError, err = m.validate(ctx, it); err != nil {

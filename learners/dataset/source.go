@@ -112,16 +112,17 @@ func Load(ctx context.Context, src Source) (*Memory, error) {
 		return m, nil
 	}
 	var parts []kernel.Rows
+	var x kernel.Rows
 	var y []float64
-	err := each(ctx, src, func(b *Block) error {
+	rows := 0
+	err := each(ctx, src, func(b *Block) (err error) {
 		parts = append(parts, b.X)
 		y = append(y, b.Y...)
-		return nil
+		if rows += b.X.Len(); rows == src.Len() { // while the blocks are valid: before Close
+			x, err = parts[0].Concat(parts[1:]...)
+		}
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	x, err := parts[0].Concat(parts[1:]...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,350 @@
+package krr
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+)
+
+func gaussian(tb testing.TB, scale float64) kernel.Kernel {
+	tb.Helper()
+	k, err := kernel.NewGaussian(scale)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+func TestConformance(t *testing.T) {
+	k := gaussian(t, 2)
+	learnerstest.Run(t, learnerstest.Case{
+		New: func() learners.Estimator { return Params{Kernel: k, Lambda: 1e-4} },
+		Invalid: []learners.Estimator{
+			Params{Lambda: 1},
+			Params{Kernel: k, Lambda: -1},
+			Params{Kernel: k, Lambda: math.NaN()},
+			Params{Kernel: k, Lambda: math.Inf(1)},
+			Params{Kernel: k, MaxRows: -1},
+		},
+		Once: true,
+	})
+}
+
+// TestNoRegularisation takes the same suite with λ = 0, where K of repeated rows
+// is singular.
+func TestNoRegularisation(t *testing.T) {
+	k := gaussian(t, 0.5)
+	learnerstest.Run(t, learnerstest.Case{
+		New:  func() learners.Estimator { return Params{Kernel: k} },
+		Once: true,
+		AloneTolerance: 1e-6,
+	})
+}
+
+// dense returns K + ridge·I by Eval.
+func dense(k kernel.Kernel, x kernel.Rows, ridge float64) *mat.SymDense {
+	n := x.Len()
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, k.Eval(x, i, x, j))
+		}
+		a.SetSym(i, i, a.At(i, i)+ridge)
+	}
+	return a
+}
+
+// TestSolve holds the solution against that of gonum's QR, which shares no code
+// with it.
+func TestSolve(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 60, 150} {
+		for _, lambda := range []float64{1e-5, 1e-2, 10} {
+			data := learnerstest.Data(t, n, 2, uint64(n), false)
+			k := gaussian(t, 1.5)
+			s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 2, lambda, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := dense(k, data.Rows(), lambda*float64(n))
+			var want mat.Dense
+			var qr mat.QR
+			qr.Factorize(a)
+			if err := qr.SolveTo(&want, false, mat.NewDense(n, 2, data.Targets())); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range want.RawMatrix().Data {
+				if d := math.Abs(s.Coefficients[i] - v); !(d <= 1e-8*mat.Norm(&want, 2)) {
+					t.Fatalf("n = %d, λ = %g: c[%d] = %v, want %v", n, lambda, i, s.Coefficients[i], v)
+				}
+			}
+			if s.Jitter != 0 || !(s.Residual < 1e-10) {
+				t.Errorf("n = %d, λ = %g: jitter %v, residual %v", n, lambda, s.Jitter, s.Residual)
+			}
+			checkObjective(t, s, dense(k, data.Rows(), 0), data, lambda)
+		}
+	}
+}
+
+func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *dataset.Memory, lambda float64) {
+	t.Helper()
+	n, outputs := data.Len(), data.Outputs()
+	c := mat.NewDense(n, outputs, s.Coefficients)
+	var f, e, q mat.Dense
+	f.Mul(k, c)
+	e.Sub(&f, mat.NewDense(n, outputs, data.Targets()))
+	q.Mul(c.T(), &f)
+	want := math.Pow(mat.Norm(&e, 2), 2)/float64(n) + lambda*mat.Trace(&q)
+	if d := math.Abs(s.Objective - want); !(d <= 1e-9*(1+want)) {
+		t.Errorf("objective %v, want %v", s.Objective, want)
+	}
+}
+
+// TestLimits takes λ to its ends: c → y/(λn), and interpolation.
+func TestLimits(t *testing.T) {
+	data := learnerstest.Data(t, 40, 1, 3, false)
+	k := gaussian(t, 0.7)
+	s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 1, 1e9, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, y := range data.Targets() {
+		if want := y / (1e9 * 40); math.Abs(s.Coefficients[i]-want) > 1e-8*math.Abs(want)+1e-18 {
+			t.Fatalf("λ → ∞: c = %v, want %v", s.Coefficients[i], want)
+		}
+	}
+	m, err := Params{Kernel: k}.Fit(context.Background(), data, learners.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := make([]float64, 40)
+	if err := m.Predict(context.Background(), f, data); err != nil {
+		t.Fatal(err)
+	}
+	for i, y := range data.Targets() {
+		if math.Abs(f[i]-y) > 1e-8 {
+			t.Fatalf("λ = 0: f(x_%d) = %v, y = %v", i, f[i], y)
+		}
+	}
+}
+
+// TestGaussianProcess: the mean of the process with noise variance λn.
+func TestGaussianProcess(t *testing.T) {
+	const n, lambda = 70, 3e-3
+	data, test := learnerstest.Data(t, n, 1, 5, false), learnerstest.Data(t, 30, 1, 6, false)
+	k := gaussian(t, 1.2)
+	g, err := gp.NewExact(k, gp.Data{X: data.Rows(), Y: data.Targets()}, gp.Options{NoiseVariance: lambda * n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := g.Predict(test.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Params{Kernel: k, Lambda: lambda}.Fit(context.Background(), data, learners.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := make([]float64, 30)
+	if err := m.Predict(context.Background(), f, test); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range want {
+		if math.Abs(f[i]-v) > 1e-9 {
+			t.Errorf("f(x_%d) = %v, mean of the process %v", i, f[i], v)
+		}
+	}
+}
+
+// TestRepeatedRows: with λ = 0 and every row twice, with other targets, the
+// function of least squares has the mean of the two.
+func TestRepeatedRows(t *testing.T) {
+	data := learnerstest.Data(t, 15, 1, 8, false)
+	idx, y, want := []int{}, []float64{}, []float64{}
+	for i, v := range data.Targets() {
+		idx, y, want = append(idx, i, i), append(y, v-1, v+1), append(want, v, v)
+	}
+	twice := learnerstest.Memory(t, data.Rows().Select(idx), y, 1)
+	var notes []string
+	m, err := Params{Kernel: gaussian(t, 0.5)}.Fit(context.Background(), twice, learners.Options{Progress: func(p learners.Progress) error {
+		notes = p.Notes
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(notes) != 1 {
+		t.Errorf("notes %q, want one of the jitter", notes)
+	}
+	f := make([]float64, 30)
+	if err := m.Predict(context.Background(), f, twice); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range want {
+		if math.Abs(f[i]-v) > 1e-4 {
+			t.Errorf("f(x_%d) = %v, mean of the targets %v", i, f[i], v)
+		}
+	}
+}
+
+// TestLeaveOneOut holds the formula against n fits.
+func TestLeaveOneOut(t *testing.T) {
+	const n = 40
+	data := learnerstest.Data(t, n, 2, 9, false)
+	k := gaussian(t, 1.5)
+	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lambda := range []float64{1e-4, 1e-1} {
+		got, sum := d.LeaveOneOut(lambda), 0.0
+		for i := range n {
+			idx, y := []int{}, []float64{}
+			for j := range n {
+				if j != i {
+					idx, y = append(idx, j), append(y, data.Targets()[2*j:2*j+2]...)
+				}
+			}
+			p := Params{Kernel: k, Lambda: lambda * n / (n - 1)}
+			m, err := p.Fit(context.Background(), learnerstest.Memory(t, data.Rows().Select(idx), y, 2), learners.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := make([]float64, 2)
+			if err := m.Predict(context.Background(), f, kernel.FromRows(data.Rows().Slice(i, i+1))); err != nil {
+				t.Fatal(err)
+			}
+			for o := range 2 {
+				want := data.Targets()[2*i+o] - f[o]
+				sum += want * want
+				if math.Abs(got[2*i+o]-want) > 1e-7 {
+					t.Fatalf("λ = %g: residual %d is %v, want %v", lambda, i, got[2*i+o], want)
+				}
+			}
+		}
+		if got, want := d.LeaveOneOutError(lambda), math.Sqrt(sum/(2*n)); math.Abs(got-want) > 1e-7 {
+			t.Errorf("λ = %g: leave-one-out error %v, want %v", lambda, got, want)
+		}
+	}
+}
+
+// TestDecomposition holds coefficients, GCV and effective dimension against their
+// definitions.
+func TestDecomposition(t *testing.T) {
+	const n = 50
+	data := learnerstest.Data(t, n, 2, 10, false)
+	k := gaussian(t, 1.5)
+	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lambda := range []float64{1e-5, 1e-3, 1} {
+		s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 2, lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scale := 0.0
+		for _, v := range s.Coefficients {
+			scale = max(scale, math.Abs(v))
+		}
+		for i, v := range d.Coefficients(lambda) {
+			if math.Abs(v-s.Coefficients[i]) > 1e-8*scale {
+				t.Fatalf("λ = %g: c[%d] = %v, want %v", lambda, i, v, s.Coefficients[i])
+			}
+		}
+		var inverse, a, r mat.Dense
+		if err := inverse.Inverse(dense(k, data.Rows(), lambda*n)); err != nil {
+			t.Fatal(err)
+		}
+		a.Mul(dense(k, data.Rows(), 0), &inverse)
+		if got, want := d.EffectiveDimension(lambda), mat.Trace(&a); math.Abs(got-want) > 1e-7*n {
+			t.Errorf("λ = %g: d_eff = %v, want %v", lambda, got, want)
+		}
+		y := mat.NewDense(n, 2, data.Targets())
+		r.Mul(&a, y)
+		r.Sub(y, &r)
+		want := math.Pow(mat.Norm(&r, 2), 2) / (2 * n) / math.Pow(1-mat.Trace(&a)/n, 2)
+		if got := d.GCV(lambda); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("λ = %g: GCV = %v, want %v", lambda, got, want)
+		}
+	}
+}
+
+// TestBest: both criteria choose a λ whose error on new rows is near the least of
+// the grid.
+func TestBest(t *testing.T) {
+	data, test := learnerstest.Data(t, 150, 1, 21, false), learnerstest.Data(t, 500, 1, 22, false)
+	k := gaussian(t, 1.5)
+	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lambdas []float64
+	for e := -9.0; e <= 0; e++ {
+		lambdas = append(lambdas, math.Pow(10, e))
+	}
+	risk := func(lambda float64) float64 {
+		m, err := learners.NewExpansion(k, data.Rows(), d.Coefficients(lambda), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := make([]float64, test.Len())
+		if err := m.Predict(context.Background(), f, test); err != nil {
+			t.Fatal(err)
+		}
+		return learners.RMSE(f, test.Targets(), 1)
+	}
+	_, least := Best(lambdas, risk)
+	for name, criterion := range map[string]func(float64) float64{"leave-one-out": d.LeaveOneOutError, "GCV": d.GCV} {
+		lambda, _ := Best(lambdas, criterion)
+		if got := risk(lambda); got > 1.2*least {
+			t.Errorf("%s chooses λ = %g with error %v, the least is %v", name, lambda, got, least)
+		}
+	}
+	if l, v := Best([]float64{1, 2, 3}, func(l float64) float64 { return []float64{math.NaN(), 5, 4}[int(l)-1] }); l != 3 || v != 4 {
+		t.Errorf("Best beside a NaN: %v, %v", l, v)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ctx := context.Background()
+	data := learnerstest.Data(t, 9, 1, 2, false)
+	k := gaussian(t, 1)
+	var size *SizeError
+	if _, err := (Params{Kernel: k, Lambda: 1, MaxRows: 8}).Fit(ctx, data, learners.Options{}); !errors.As(err, &size) || size.Rows != 9 || size.MaxRows != 8 {
+		t.Errorf("9 rows with max rows 8: %v", err)
+	}
+	negative := &kernel.Pairwise[float64]{Name: "negative", Func: func(a, b float64) float64 { return -a * b }}
+	var psd *NotPSDError
+	if _, err := Solve(ctx, negative, kernel.List[float64]{3, 2, 1}, []float64{1, 2, 3}, 1, 1e-9, 1); !errors.As(err, &psd) || psd.Row != 0 {
+		t.Errorf("a negative kernel: %v", err)
+	}
+	var shape *kernel.ShapeError
+	if _, err := Solve(ctx, k, data.Rows(), data.Targets(), 2, 1, 1); !errors.As(err, &shape) {
+		t.Errorf("Solve with too few targets: %v", err)
+	}
+	if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 2, 1); !errors.As(err, &shape) {
+		t.Errorf("Decompose with too few targets: %v", err)
+	}
+}
+
+// BenchmarkSolve reports how many times faster Solve is than gonum's Cholesky
+// factorisation alone, and than a Decomposition.
+func BenchmarkSolve(b *testing.B) {
+	const n = 1000
+	data := learnerstest.Data(b, n, 1, 1, false)
+	k := gaussian(b, 1.5)
+	for b.Loop() {
+		if _, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 1, 1e-6, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

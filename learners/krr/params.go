@@ -1,0 +1,95 @@
+package krr
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+const algorithm = "krr"
+
+// DefaultMaxRows is what MaxRows = 0 stands for: 3.2 GB.
+const DefaultMaxRows = 20_000
+
+// Params are the hyper-parameters.
+type Params struct {
+	Kernel kernel.Kernel
+	// Lambda is λ ≥ 0, per sample.
+	Lambda float64
+	// MaxRows is the largest n that is accepted; 0 stands for DefaultMaxRows. K
+	// takes 8n² bytes.
+	MaxRows int
+}
+
+var _ learners.Estimator = Params{}
+
+// SizeError reports more rows than MaxRows.
+type SizeError struct{ Rows, MaxRows int }
+
+func (e *SizeError) Error() string {
+	gib := func(n int) float64 { return 8 * float64(n) * float64(n) / (1 << 30) }
+	return fmt.Sprintf("krr: %d rows take %.1f GiB for the kernel matrix, more than the %.1f GiB of max rows = %d; use nystrom or falkon, fewer rows, or a larger max rows",
+		e.Rows, gib(e.Rows), gib(e.MaxRows), e.MaxRows)
+}
+
+// Validate returns a *learners.ParameterError for the first hyper-parameter out
+// of range.
+func (p Params) Validate() error {
+	if p.Kernel == nil {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "must be given"}
+	}
+	if err := learners.NotNegative(algorithm, "lambda", p.Lambda); err != nil {
+		return err
+	}
+	return learners.AtLeast(algorithm, "max rows", p.MaxRows, 0)
+}
+
+// Fit solves for all outputs at once, in one iteration, which cannot be
+// interrupted once K is there. It reads train into memory. The objective is that
+// of doc.go, summed over outputs. Errors: *SizeError, *NotPSDError.
+func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := learners.NewMonitor(ctx, algorithm, 1, train, o)
+	if err != nil {
+		return nil, err
+	}
+	most := p.MaxRows
+	if most == 0 {
+		most = DefaultMaxRows
+	}
+	if train.Len() > most {
+		return nil, &SizeError{train.Len(), most}
+	}
+	data, err := load(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Solve(ctx, p.Kernel, data.Rows(), data.Targets(), data.Outputs(), p.Lambda, o.Workers)
+	if err != nil {
+		return nil, err
+	}
+	it := learners.Iterate{
+		Iteration: 1, Passes: 1, Rows: int64(train.Len()), Objective: s.Objective, Residual: s.Residual,
+		Model: func() (learners.Model, error) {
+			return learners.NewExpansion(p.Kernel, data.Rows(), s.Coefficients, data.Outputs())
+		},
+	}
+	if s.Jitter > 0 {
+		it.Notes = []string{fmt.Sprintf("K + λnI was not positive definite in floating point; %.3g was added to its diagonal, as if λ were %.3g", s.Jitter, p.Lambda+s.Jitter/float64(train.Len()))}
+	}
+	_, err = m.Step(ctx, it)
+	return m.Finish(err)
+}
+
+// load is dataset.Load with targets checked.
+func load(ctx context.Context, train dataset.Source) (*dataset.Memory, error) {
+	if _, err := learners.Targets(ctx, train); err != nil {
+		return nil, err
+	}
+	return dataset.Load(ctx, train)
+}

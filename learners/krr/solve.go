@@ -1,0 +1,143 @@
+package krr
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// Jitter is tried from the first to the last in units of the mean diagonal
+// element, growing tenfold. A positive semi-definite K needs no more than about
+// n·2⁻⁵³, but coefficients of repeated rows with different targets grow as its
+// inverse, and with them the rounding of f.
+const (
+	firstJitter = 1e-10
+	lastJitter  = 1e-6
+)
+
+// Solution is the solution of (K + λnI)c = y.
+type Solution struct {
+	Coefficients []float64 // c, n×outputs
+	// Jitter is what the diagonal got beyond λn, 0 unless the factorisation
+	// needed it.
+	Jitter float64
+	// Objective is (1/n)‖Kc − y‖² + λ cᵀKc, Residual ‖(K + λnI)c − y‖/‖y‖, 0 for
+	// y = 0; both over all outputs.
+	Objective, Residual float64
+}
+
+// NotPSDError reports a kernel matrix that is not positive semi-definite, even
+// with the largest jitter.
+type NotPSDError struct {
+	Row    int // of the first pivot that is not positive
+	Jitter float64
+}
+
+func (e *NotPSDError) Error() string {
+	return fmt.Sprintf("krr: K + λnI is not positive definite at row %d, even with %g added to its diagonal; is the kernel one, and λ not too small?", e.Row, e.Jitter)
+}
+
+// Solve returns the coefficients for the n rows x and targets y, n×outputs.
+// workers = 0 stands for one per processor. Errors: those of kernel.Gramian,
+// *NotPSDError, *kernel.ShapeError, ctx.Err() before the factorisation.
+func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int, lambda float64, workers int) (*Solution, error) {
+	n := x.Len()
+	if n < 1 || outputs < 1 || len(y) != n*outputs {
+		return nil, &kernel.ShapeError{What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	gram, err := kernel.Gramian(k, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &Solution{Coefficients: append([]float64(nil), y...)}
+	a, diagonal := blocked.New(n, n, gram), make([]float64, n)
+	for i := range n {
+		diagonal[i] = gram[i*n+i]
+	}
+	ridge := lambda * float64(n)
+	if s.Jitter, err = factor(a, diagonal, ridge, learners.Workers(workers)); err != nil {
+		return nil, err
+	}
+	c := blocked.New(n, outputs, s.Coefficients)
+	blocked.SolveLower(learners.Workers(workers), false, a, c)
+	blocked.SolveLower(learners.Workers(workers), true, a, c)
+	s.judge(gram, diagonal, y, outputs, ridge)
+	return s, nil
+}
+
+// factor overwrites the lower triangle of a symmetric matrix, with another
+// diagonal plus ridge, by its Cholesky factor. What is above the diagonal is the
+// copy of K that further attempts start from.
+func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
+	n, mean := a.Rows, 0.0
+	for _, v := range diagonal {
+		mean += math.Abs(v) / float64(n)
+	}
+	for relative := 0.0; ; relative = max(10*relative, firstJitter) {
+		if relative > 1.5*lastJitter {
+			return 0, &NotPSDError{bad(a, n), jitter}
+		}
+		jitter = relative * (mean + ridge)
+		for i := range n {
+			row := a.Data[i*a.Stride:]
+			if relative > 0 {
+				for j := range i {
+					row[j] = a.Data[j*a.Stride+i]
+				}
+			}
+			row[i] = diagonal[i] + ridge + jitter
+		}
+		if blocked.Cholesky(workers, a) == n && bad(a, n) == n {
+			return jitter, nil
+		}
+	}
+}
+
+// bad returns the first row whose pivot is not a positive number, or n.
+func bad(a blocked.Matrix[float64], n int) int {
+	for i := range n {
+		if v := a.Data[i*a.Stride+i]; !(v > 0 && v-v == 0) {
+			return i
+		}
+	}
+	return n
+}
+
+// judge computes objective and residual from what is above the diagonal of gram.
+func (s *Solution) judge(gram, diagonal, y []float64, outputs int, ridge float64) {
+	n, c := len(diagonal), s.Coefficients
+	kc := make([]float64, len(y))
+	for i := range n {
+		for j, v := range gram[i*n+i+1 : (i+1)*n] {
+			j += i + 1
+			for o := range outputs {
+				kc[i*outputs+o] += v * c[j*outputs+o]
+				kc[j*outputs+o] += v * c[i*outputs+o]
+			}
+		}
+		for o := range outputs {
+			kc[i*outputs+o] += diagonal[i] * c[i*outputs+o]
+		}
+	}
+	var fit, norm, residual, size float64
+	for i, v := range kc {
+		fit += (v - y[i]) * (v - y[i])
+		norm += c[i] * v
+		residual += (v + ridge*c[i] - y[i]) * (v + ridge*c[i] - y[i])
+		size += y[i] * y[i]
+	}
+	s.Objective = (fit + ridge*norm) / float64(n)
+	if size > 0 {
+		s.Residual = math.Sqrt(residual / size)
+	}
+}
