@@ -15,7 +15,7 @@ type Experiment struct {
 	Name   string // as "fig5.1": what the command line calls it
 	Title  string // what it shows, a line
 	Source string // where it comes from, as "thesis, figure 5.1"
-	About  string // what is done and what the columns mean, lines of at most 80 characters
+	About  string // what is done and what the columns mean, lines of at most 88 characters
 	// Parts are names of what can be run alone, such as data sets; nil if it is
 	// one piece.
 	Parts []string

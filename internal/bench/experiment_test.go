@@ -99,7 +99,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s is not found: %v", e.Name, err)
 		}
 		for line := range strings.Lines(e.About) {
-			if n := utf8.RuneCountInString(line); n > 81 {
+			if n := utf8.RuneCountInString(line); n > 89 {
 				t.Errorf("%s: a line of %d characters: %s", e.Name, n, line)
 			}
 		}

@@ -20,12 +20,13 @@ var fig71 = Experiment{
 	Source: "thesis, figure 7.1",
 	About: `A function is drawn from a Gaussian process on [0, 1] with kernel exp(−100(x−x')²)
 and observed at t ∈ {6, 63, 215} inputs uniform in [0, 0.5], noise ξ = 0.1 (the
-thesis does not say which). The exact posterior is compared with BKB's (DTC, q̄ = 4);
-with the subset of regressors (SoR) on BKB's very inducing points; and with Bayesian
-regression on random Fourier features (RFF), as many as inducing points. σ̃/σ is taken over the part of [0, 1]
-that was seen, [0, 0.5], and over the far part, [0.65, 1]: its least, median and
-largest value in all draws. "covered" is how often f lies within μ̃ ± 3σ̃; a right
-posterior covers 99.7 %. What starves has σ̃/σ near 0 and covers little.`,
+thesis does not say which). The exact posterior is compared with BKB's (DTC,
+q̄ = 4); with the subset of regressors (SoR) on BKB's very inducing points; and
+with Bayesian regression on random Fourier features (RFF), as many as inducing
+points. σ̃/σ is taken over the part of [0, 1] that was seen, [0, 0.5], and over the
+far part, [0.65, 1]: its least, median and largest value in all draws. "covered" is
+how often f lies within μ̃ ± 3σ̃; a right posterior covers 99.7 %. What starves has
+σ̃/σ near 0 and covers little.`,
 	Repeats: 20,
 	Measure: variances,
 }

@@ -7,7 +7,7 @@ import (
 
 // All returns the experiments, in the order of the papers.
 func All() []Experiment {
-	return []Experiment{fig51, fig52, table51, fig71, regret}
+	return []Experiment{fig51, fig52, table51, fig71, regret, steps}
 }
 
 // NameError reports an experiment that there is not.

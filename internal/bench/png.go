@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"image/color"
 	"io"
 	"math"
 	"strconv"
@@ -41,6 +42,7 @@ func (p *Plot) WritePNG(out io.Writer) error {
 	}
 	widen(&drawn.X, p.X.Log)
 	widen(&drawn.Y, p.Y.Log)
+	room(&drawn.Y, p.Y.Log, len(p.Series))
 	w, err := drawn.WriterTo(plotWidth, plotHeight, "png")
 	if err != nil {
 		return fmt.Errorf("bench: plot %s: %w", p.Name, err)
@@ -65,13 +67,12 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 	if len(at.XYs) == 0 {
 		return nil
 	}
-	color := plotutil.SoftColors[i%len(plotutil.SoftColors)]
 	if s.Style == Band {
 		band, err := plotter.NewPolygon(at.outline())
 		if err != nil {
 			return err
 		}
-		band.Color, band.LineStyle.Width = color, 0
+		band.Color, band.LineStyle.Width = pale(plotutil.DarkColors[i%len(plotutil.DarkColors)]), 0
 		on.Add(band)
 		on.Legend.Add(s.Name, band)
 		return nil
@@ -166,6 +167,22 @@ func widen(a *plot.Axis, log bool) {
 	default:
 		a.Min, a.Max = a.Min-0.5, a.Max+0.5
 	}
+}
+
+// room makes room for the legend above the data.
+func room(a *plot.Axis, log bool, entries int) {
+	share := 0.055 * float64(entries)
+	if log {
+		a.Max *= math.Pow(a.Max/a.Min, share)
+	} else {
+		a.Max += share * (a.Max - a.Min)
+	}
+}
+
+// pale is a color to be seen through.
+func pale(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 60}
 }
 
 // logTicks marks powers of ten, and where there are few of them also 2 and 5 times

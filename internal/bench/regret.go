@@ -40,10 +40,10 @@ pulled. "paired" is the geometric mean of the ratios of single seeds.`,
 	Measure: regrets,
 }
 
-var regretProblems = []string{"branin", "hartmann6", "ackley5", "convolution", "gemm"}
+var regretProblems = []string{"branin", "hartmann6", "ackley5", "convolution", "dedispersion", "gemm"}
 
 // tables are the real problems, by the names of their files.
-var tables = map[string]string{"convolution": "convolution_milo__A100", "gemm": "gemm__RTX_3090"}
+var tables = map[string]string{"convolution": "convolution_milo__A100", "dedispersion": "dedispersion_milo__A4000", "gemm": "gemm__RTX_3090"}
 
 // contest is one problem with all that came out, by policy.
 type contest struct {
