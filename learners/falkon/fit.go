@@ -56,8 +56,11 @@ type fit struct {
 	epsilon float64
 	sys     *system
 	points  kernel.Rows // the centres of the model
-	v       []float64   // coordinates to start from; nil for 0
+	from    *start      // nil for 0
 	passes  int         // by systems before sys
+
+	classes bool  // targets must be ±1
+	strange error // unless they are
 }
 
 func newFit(ctx context.Context, p Params, train dataset.Source, o learners.Options) (*fit, error) {
@@ -91,6 +94,15 @@ func bound(ctx context.Context, k kernel.Kernel, src dataset.Source) (float64, e
 		return 1, nil
 	}
 	return largest, nil
+}
+
+// start is a function to start from.
+type start struct {
+	v []float64 // coordinates
+	// residual is F⁻K_nMᵀS(y − K_nM a)/n − λv at this λ, with λ as it was; nil if not
+	// known.
+	residual []float64
+	lambda   float64
 }
 
 // attempts is how often ε is raised tenfold before FALKON gives up.
@@ -197,8 +209,14 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 		return err
 	}
 	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.RowWeights}
+	if f.classes {
+		f.sys.check = f.checkClasses
+	}
 	if err := f.sys.read(ctx); err != nil {
 		return err
+	}
+	if f.strange != nil {
+		return f.strange
 	}
 	f.sys.regularise(f.Lambda)
 	return nil
@@ -222,8 +240,9 @@ func (f *fit) warm(ctx context.Context, m learners.Model) error {
 	if err := m.Predict(ctx, values, kernel.FromRows(f.points)); err != nil {
 		return err
 	}
-	f.v = make([]float64, f.sys.rank()*f.sys.c)
-	f.sys.pre.coordinates(f.v, values, f.sys.c)
+	v := make([]float64, f.sys.rank()*f.sys.c)
+	f.sys.pre.coordinates(v, values, f.sys.c)
+	f.from = &start{v: v}
 	return nil
 }
 
@@ -249,15 +268,11 @@ const (
 func (f *fit) begin(ctx context.Context) (iteration, error) {
 	s := f.sys
 	x, r := make([]float64, len(s.b)), append([]float64(nil), s.b...)
-	if f.v != nil {
-		copy(x, f.v)
+	if f.from != nil {
+		copy(x, f.from.v)
 		s.pre.invert(x, s.c)
-		wx := make([]float64, len(x))
-		if err := s.apply(ctx, wx, x, s.c); err != nil {
+		if err := f.from.residualOf(ctx, s, r, x); err != nil {
 			return nil, err
-		}
-		for i, v := range wx {
-			r[i] -= v
 		}
 	}
 	if f.Solver == Gradient {
@@ -268,6 +283,26 @@ func (f *fit) begin(ctx context.Context) (iteration, error) {
 		limit = roundingLimit32
 	}
 	return newConjugate(s.apply, s.b, x, r, s.c, f.Tolerance, limit), nil
+}
+
+// residualOf overwrites r = b by b − Wx, in one pass unless the residual is known
+// for another λ.
+func (f *start) residualOf(ctx context.Context, s *system, r, x []float64) error {
+	if f.residual != nil {
+		for i, v := range f.v {
+			r[i] = f.residual[i] + (f.lambda-s.lambda)*v
+		}
+		s.pre.down(r, s.c)
+		return nil
+	}
+	wx := make([]float64, len(x))
+	if err := s.apply(ctx, wx, x, s.c); err != nil {
+		return err
+	}
+	for i, v := range wx {
+		r[i] -= v
+	}
+	return nil
 }
 
 // run iterates until the tolerance, the number of iterations, the monitor or an
@@ -299,11 +334,13 @@ func (f *fit) run(ctx context.Context, m *learners.Monitor) (int, error) {
 	return f.Iterations, nil
 }
 
-// keep notes where a later solution may start from.
+// keep notes where the solution for another λ may start from.
 func (f *fit) keep(it iteration) {
-	x, _ := it.state()
-	f.v = append(f.v[:0], x...)
-	f.sys.pre.up(f.v, f.sys.c)
+	x, r := it.state()
+	s := f.sys
+	f.from = &start{v: append([]float64(nil), x...), residual: append([]float64(nil), r...), lambda: s.lambda}
+	s.pre.up(f.from.v, s.c)
+	s.pre.raise(f.from.residual, s.c)
 }
 
 // iterate describes iteration t to the monitor.
@@ -332,19 +369,13 @@ func (f *fit) model(points kernel.Rows, a []float64) (learners.Model, error) {
 // restart begins again from the best iterate, with a tenfold ε. The condition of
 // K_MM was beyond what rounding allows.
 func (f *fit) restart(ctx context.Context, it iteration, t int) (iteration, error) {
-	start := f.v
+	x, _ := it.state()
 	if g, ok := it.(*conjugate); ok {
-		start = append([]float64(nil), g.best...)
-		f.sys.pre.up(start, f.sys.c)
+		x = g.best
 	}
-	var from learners.Model
-	if start != nil {
-		a := make([]float64, f.points.Len()*f.sys.c)
-		f.sys.pre.factor.coefficients(a, start, f.sys.c)
-		var err error
-		if from, err = f.model(f.points, a); err != nil {
-			return nil, f.unsolvable(t)
-		}
+	from, err := f.model(f.points, f.sys.coefficients(x))
+	if err != nil {
+		return nil, f.unsolvable(t)
 	}
 	f.epsilon *= 10
 	if !(f.epsilon < 1e-2) {
@@ -353,11 +384,8 @@ func (f *fit) restart(ctx context.Context, it iteration, t int) (iteration, erro
 	if err := f.center(ctx, f.centers); err != nil {
 		return nil, err
 	}
-	f.v = nil
-	if from != nil {
-		if err := f.warm(ctx, from); err != nil {
-			return nil, err
-		}
+	if err := f.warm(ctx, from); err != nil {
+		return nil, err
 	}
 	return f.begin(ctx)
 }

@@ -77,3 +77,17 @@ func (p *preconditioner) invert(v []float64, c int) {
 		copy(v[i*c:], t)
 	}
 }
+
+// raise overwrites r by Rᵀr: the inverse of down.
+func (p *preconditioner) raise(r []float64, c int) {
+	t := make([]float64, c)
+	for i := p.rank() - 1; i >= 0; i-- {
+		clear(t)
+		for j, g := range p.g.Data[i*p.g.Stride:][:i+1] {
+			for k := range t {
+				t[k] += g * r[j*c+k]
+			}
+		}
+		copy(r[i*c:], t)
+	}
+}

@@ -17,6 +17,7 @@ type system struct {
 	targets targets
 	n, c    int
 	rows    []float64 // S, or nil for I
+	check   func(row int, y []float64)
 	lambda  float64
 
 	z []float64 // F⁻K_nMᵀ S y/n, whatever λ is
@@ -53,6 +54,9 @@ func (s *system) read(ctx context.Context) error {
 
 // square adds rows to yy.
 func (s *system) square(row int, y []float64) {
+	if s.check != nil {
+		s.check(row, y)
+	}
 	for i, v := range y {
 		w := 1 / float64(s.n)
 		if s.rows != nil {

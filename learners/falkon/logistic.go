@@ -1,0 +1,374 @@
+package falkon
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+var _ learners.Estimator = LogisticParams{}
+
+// LogisticParams are FALKON for the logistic loss and targets y = ±1, output by
+// output (one against all for more than two classes):
+//
+//	min_f  (1/n)Σ_i s_i log(1 + exp(−y_i f(x_i))) + (λ/2)‖f‖²
+//
+// by Newton's method: μ falls from κ²/100 to λ by the factor Decay a step, so that
+// every step starts where the last solution is good enough, and each step solves
+//
+//	(K_nMᵀ S W K_nM + μn K_MM) Δa = −gradient,  W = p(1 − p),  p = 1/(1 + exp(−f)),
+//
+// by conjugate gradients with FALKON's preconditioner, W being weights of the
+// centres in it. A step that does not lessen the objective is halved. The outputs
+// have the link learners.Logistic: Probabilities are 1/(1 + exp(−f)).
+//
+// With several outputs the preconditioner has the mean of their W. Memory is as
+// for Params: W is computed anew in each product, from f in the same pass.
+//
+// Source: Marteau-Ferey, Bach and Rudi, 2019, section 3, with the practical
+// choices of the Falkon library.
+type LogisticParams struct {
+	// Kernel to Epsilon and RowWeights, Precision: as in Params.
+	Kernel        kernel.Kernel
+	Lambda        float64
+	Centers       int
+	Sampler       sketch.Sampler
+	SamplerLambda float64
+	Factorization Factorization
+	Epsilon       float64
+	RowWeights    []float64
+	Precision     kernel.Precision
+	// Iterations is the most Newton steps; 0 stands for those that μ takes to λ,
+	// and 10 more.
+	Iterations int
+	// Steps is the most iterations of conjugate gradients in a Newton step; 0
+	// stands for 20. They end sooner at a residual of a tenth of the gradient's
+	// norm, or at that norm if it is less.
+	Steps int
+	// Decay is the factor between the μ, above 1; 0 stands for 100.
+	Decay float64
+	// Tolerance ends the fit at a gradient of norm ‖R⁻ᵀ∇‖ as small, about the root
+	// of twice what is left of the objective; 0 stands for 1e-5.
+	Tolerance float64
+}
+
+const (
+	defaultDecay       = 100
+	defaultSteps       = 20
+	defaultLogisticTol = 1e-5
+	newtonStart        = 1e-2 // first μ, in units of κ²
+	newtonMore         = 10   // steps at μ = λ
+	forcing            = 0.1  // residual of a Newton step, relative
+	maxHalvings        = 30
+)
+
+// params are what squared and logistic loss share.
+func (p LogisticParams) params() Params {
+	return Params{
+		Kernel: p.Kernel, Lambda: p.Lambda, Centers: p.Centers, Sampler: p.Sampler, SamplerLambda: p.SamplerLambda,
+		Factorization: p.Factorization, Epsilon: p.Epsilon, RowWeights: p.RowWeights, Precision: p.Precision,
+		Iterations: p.Iterations, Tolerance: p.Tolerance,
+	}
+}
+
+// Validate returns a *learners.ParameterError for the first hyper-parameter out
+// of range.
+func (p LogisticParams) Validate() error {
+	if err := p.params().Validate(); err != nil {
+		return err
+	}
+	if err := learners.AtLeast(algorithm, "steps", p.Steps, 0); err != nil {
+		return err
+	}
+	if p.Decay != 0 && !(p.Decay > 1 && p.Decay <= math.MaxFloat64) {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "decay", Value: p.Decay, Rule: "must be above 1 and finite, or 0 for 100"}
+	}
+	return nil
+}
+
+// Fit learns from the n rows of train, whose targets must be ±1; see
+// [learners.Estimator]. An iteration is a Newton step, of up to Steps + 1 passes.
+// Errors: as [Params.Fit].
+func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := learners.Check(train, o); err != nil {
+		return nil, err
+	}
+	f, err := newFit(ctx, p.params(), train, o)
+	if err != nil {
+		return nil, err
+	}
+	f.classes = true
+	w := &newton{
+		fit: f, decay: orDefault(p.Decay, defaultDecay), steps: orDefault(p.Steps, defaultSteps),
+		tolerance: orDefault(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
+	}
+	w.mu = max(f.Lambda, newtonStart*f.kappaSq)
+	if f.Iterations = p.Iterations; p.Iterations == 0 {
+		f.Iterations = newtonMore + int(math.Ceil(math.Log(w.mu/f.Lambda)/math.Log(w.decay)))
+	}
+	monitor, err := learners.NewMonitor(ctx, algorithm, f.Iterations, train, o)
+	if err != nil {
+		return nil, err
+	}
+	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, f.SamplerLambda, f.Centers, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	f.Lambda = w.mu
+	if err := f.center(ctx, centers); err != nil {
+		return nil, err
+	}
+	defer f.close()
+	return monitor.Finish(w.run(ctx, monitor))
+}
+
+// newton is Newton's method under way.
+type newton struct {
+	*fit
+	decay, tolerance float64
+	steps            int
+	lambda, mu       float64
+
+	v        []float64 // coordinates of f, q×c
+	a        []float64 // coefficients of f
+	gradient []float64 // of the mean loss, in coordinates
+	loss     float64   // mean
+}
+
+// run makes Newton steps until the gradient is small. It starts at f = 0, where
+// the gradient is −½K_nMᵀSy/n: the system has read that.
+func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
+	s := w.sys
+	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
+	w.gradient = make([]float64, len(w.v))
+	for i, z := range s.z {
+		w.gradient[i] = -z / 2
+	}
+	for _, v := range s.yy {
+		w.loss += v * math.Ln2 // y² = 1
+	}
+	for t := 1; t <= w.Iterations; t++ {
+		decrement, err := w.step(ctx)
+		if err != nil {
+			return err
+		}
+		stop, err := m.Step(ctx, w.iterate(t, decrement))
+		if stop || err != nil || w.mu == w.lambda && decrement <= w.tolerance {
+			return err
+		}
+		w.mu = max(w.lambda, w.mu/w.decay)
+	}
+	return nil
+}
+
+func (w *newton) iterate(t int, decrement float64) learners.Iterate {
+	s, a, points := w.sys, w.a, w.points
+	return learners.Iterate{
+		Iteration: t, Passes: float64(s.passes), Rows: int64(s.passes) * int64(s.n),
+		Objective: w.objective(w.loss, w.v, w.lambda), Residual: decrement,
+		Model: func() (learners.Model, error) {
+			e, err := learners.NewExpansion(w.Kernel, points, a, s.c)
+			if err != nil {
+				return nil, err
+			}
+			return e.WithLink(learners.Logistic), nil
+		},
+	}
+}
+
+// objective is the mean loss and the norm of v.
+func (w *newton) objective(loss float64, v []float64, mu float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	return loss + mu/2*sum
+}
+
+// step makes a Newton step at μ, and returns ‖R⁻ᵀ∇‖ after it.
+func (w *newton) step(ctx context.Context) (decrement float64, err error) {
+	s := w.sys
+	if !s.pre.set(w.curvature(), w.mu) {
+		return 0, w.unsolvable(0)
+	}
+	s.lambda = w.mu
+	right := w.residual()
+	size := norms(right, 1)[0]
+	if size == 0 {
+		return 0, nil
+	}
+	g := newConjugate(nil, right, make([]float64, len(right)), append([]float64(nil), right...), s.c, min(forcing, size), roundingLimit)
+	g.apply = func(ctx context.Context, dst, u []float64, c int) error {
+		return w.hessian(ctx, dst, u, c, g.left)
+	}
+	for range w.steps {
+		if g.done() {
+			break
+		}
+		if ok, err := g.iterate(ctx); err != nil {
+			return 0, err
+		} else if !ok {
+			break
+		}
+	}
+	s.pre.up(g.x, s.c)
+	if err := w.move(ctx, g.x); err != nil {
+		return 0, err
+	}
+	return norms(w.residual(), 1)[0], nil
+}
+
+// residual returns −R⁻ᵀ∇ of the objective at μ.
+func (w *newton) residual() []float64 {
+	r := make([]float64, len(w.v))
+	for i, g := range w.gradient {
+		r[i] = -(g + w.mu*w.v[i])
+	}
+	w.sys.pre.down(r, w.sys.c)
+	return r
+}
+
+// curvature returns the weights of the centres for the preconditioner,
+// w_j s_j p(1−p)/n with the mean of p(1−p) over the outputs.
+func (w *newton) curvature() []float64 {
+	pre, c := w.sys.pre, w.sys.c
+	out, order := w.perRow(), pre.order()
+	for i0 := 0; i0 < len(order); i0 += assembleRows {
+		i1 := min(i0+assembleRows, len(order))
+		cols := pre.factor.rows(pre.block, i0, i1)
+		for i := i0; i < i1; i++ {
+			row := pre.block[(i-i0)*cols:][:cols]
+			mean := 0.0
+			for k := range c {
+				f := 0.0
+				for j, x := range row {
+					f += x * w.v[j*c+k]
+				}
+				mean += curvatureAt(f) / float64(c)
+			}
+			out[order[i]] *= mean
+		}
+	}
+	return out
+}
+
+// hessian sets dst = R⁻ᵀ(F⁻K_nMᵀSWK_nM F⁻ᵀ/n + μI)R⁻¹u for width columns, those of
+// the outputs left, once or twice over.
+func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left []int) error {
+	s := w.sys
+	v := append([]float64(nil), u...)
+	s.pre.up(v, width)
+	p := make([]float64, s.op.Cols()*width)
+	s.pre.factor.coefficients(p, v, width)
+	all := s.c + width
+	both := make([]float64, s.op.Cols()*all)
+	for i := range s.op.Cols() {
+		copy(both[i*all:], w.a[i*s.c:][:s.c])
+		copy(both[i*all+s.c:], p[i*width:][:width])
+	}
+	err := s.op.GramFunc(ctx, both, both, func(row int, t []float64) {
+		for i := range len(t) / all {
+			f, kp := t[i*all:][:s.c], t[i*all+s.c:][:width]
+			for at := range kp {
+				kp[at] *= w.rowWeight(row+i) * curvatureAt(f[left[at%len(left)]])
+			}
+			clear(f)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.passes++
+	for i := range s.op.Cols() {
+		copy(p[i*width:][:width], both[i*all+s.c:])
+	}
+	s.pre.factor.coordinates(dst, p, width)
+	for i := range dst {
+		dst[i] = dst[i]/float64(s.n) + w.mu*v[i]
+	}
+	s.pre.down(dst, width)
+	return nil
+}
+
+// move adds a step Δv, halved until the objective is not larger than before.
+func (w *newton) move(ctx context.Context, delta []float64) error {
+	s := w.sys
+	before := w.objective(w.loss, w.v, w.mu)
+	next := make([]float64, len(w.v))
+	a := make([]float64, len(w.a)) // w.a belongs to a model
+	for range maxHalvings {
+		for i, d := range delta {
+			next[i] = w.v[i] + d
+		}
+		s.pre.factor.coefficients(a, next, s.c)
+		gradient, loss, err := w.evaluate(ctx, a)
+		if err != nil {
+			return err
+		}
+		if after := w.objective(loss, next, w.mu); after <= before+lossUnit {
+			w.v, w.a, w.gradient, w.loss = next, a, gradient, loss
+			return nil
+		}
+		for i := range delta {
+			delta[i] /= 2
+		}
+	}
+	return nil // as small as rounding allows
+}
+
+// evaluate returns the gradient of the mean loss, in coordinates, and the loss of
+// the function with coefficients a, in one pass.
+func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64, loss float64, err error) {
+	s := w.sys
+	var total lossSum
+	out := make([]float64, len(a))
+	err = s.op.GramFunc(ctx, out, a, func(row int, t []float64) {
+		y := w.targets.at(row)
+		part := lossSum{}
+		for i, f := range t {
+			weight := w.rowWeight(row + i/s.c)
+			m := -y[i] * f
+			part.add(weight * softplus(m))
+			t[i] = -y[i] * weight * sigmoid(m)
+		}
+		total.merge(&part)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	s.passes++
+	gradient = make([]float64, len(w.v))
+	s.pre.factor.coordinates(gradient, out, s.c)
+	for i := range gradient {
+		gradient[i] /= float64(s.n)
+	}
+	return gradient, total.value() / float64(s.n), nil
+}
+
+// checkClasses notes the first target that is not ±1.
+func (f *fit) checkClasses(row int, y []float64) {
+	c := f.train.Outputs()
+	for i, v := range y {
+		if v != 1 && v != -1 && f.strange == nil && v-v == 0 {
+			f.strange = &learners.DataError{Data: "training data", Reason: fmt.Sprintf("the target of row %d is %v; the logistic loss is for classes, coded −1 and +1", row+i/c+1, v)}
+		}
+	}
+}
+
+// sigmoid is 1/(1 + exp(−t)), softplus log(1 + exp(t)), curvatureAt p(1 − p).
+func sigmoid(t float64) float64 { return 1 / (1 + math.Exp(-t)) }
+
+func softplus(t float64) float64 { return max(t, 0) + math.Log1p(math.Exp(-math.Abs(t))) }
+
+func curvatureAt(f float64) float64 {
+	e := math.Exp(-math.Abs(f))
+	return e / ((1 + e) * (1 + e))
+}

@@ -1,0 +1,253 @@
+package falkon
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+func TestLogisticConformance(t *testing.T) {
+	k := gaussian(1.5)
+	for name, p := range map[string]LogisticParams{
+		"defaults": {Kernel: k},
+		"uniform":  {Kernel: k, Lambda: 1e-5, Centers: 30},
+		"bless":    {Kernel: k, Lambda: 1e-4, Sampler: sketch.BLESS{}, Factorization: FactorCholesky},
+	} {
+		t.Run(name, func(t *testing.T) {
+			learnerstest.Run(t, learnerstest.Case{
+				New:     func() learners.Estimator { return p },
+				Invalid: []learners.Estimator{LogisticParams{}, LogisticParams{Kernel: k, Lambda: -1}, LogisticParams{Kernel: k, Decay: 1}, LogisticParams{Kernel: k, Steps: -1}},
+				Signs:   true,
+				// Outputs share a preconditioner, and the norm that ends a fit.
+				AloneTolerance: 1e-3,
+			})
+		})
+	}
+}
+
+// classes is n normal rows with classes ±1 of noisy labels, c outputs.
+func classes(rng *rand.Rand, n, d, c int) *dataset.Memory {
+	x := normalPoints(rng, n, d)
+	y := make([]float64, n*c)
+	for i := range y {
+		row := x.Row(i / c)
+		y[i] = -1
+		if rng.Float64() < 1/(1+math.Exp(-4*math.Sin(float64(i%c+1)*row[0])-row[1])) {
+			y[i] = 1
+		}
+	}
+	return must(dataset.NewMemory(x, y, c))
+}
+
+// exactLogistic minimises (1/n)Σ s_i log(1+exp(−y f)) + (λ/2) aᵀKa over all
+// expansions f = K_·C a by Newton's method with dense matrices, in the coordinates
+// of the eigenvectors of K_CC, and returns the values at the rows of at. It fails the
+// test unless its own gradient vanishes.
+func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s []float64, lambda float64, at kernel.Rows) []float64 {
+	t.Helper()
+	n, m := x.Len(), centers.Len()
+	var eig mat.EigenSym
+	if !eig.Factorize(symmetric(gram(k, centers, centers)), true) {
+		t.Fatal("no convergence")
+	}
+	values := eig.Values(nil)
+	var u mat.Dense
+	eig.VectorsTo(&u)
+	first := 0
+	for values[first] <= 1e-12*values[m-1] {
+		first++
+	}
+	q := m - first
+	basis := mat.NewDense(m, q, nil)
+	for i := range m {
+		for j := range q {
+			basis.Set(i, j, u.At(i, first+j)/math.Sqrt(values[first+j]))
+		}
+	}
+	var z, zt mat.Dense
+	z.Mul(gram(k, x, centers), basis)
+	zt.Mul(gram(k, at, centers), basis)
+	v := mat.NewVecDense(q, nil)
+	for iteration := 0; ; iteration++ {
+		f, g := mat.NewVecDense(n, nil), mat.NewVecDense(q, nil)
+		f.MulVec(&z, v)
+		g.ScaleVec(lambda, v)
+		h := mat.NewSymDense(q, nil)
+		for i := range q {
+			h.SetSym(i, i, lambda)
+		}
+		for i := range n {
+			p := 1 / (1 + math.Exp(y[i]*f.AtVec(i)))
+			g.AddScaledVec(g, -s[i]*y[i]*p/float64(n), z.RowView(i))
+			h.SymRankOne(h, s[i]*p*(1-p)/float64(n), z.RowView(i))
+		}
+		if norm := mat.Norm(g, 2); norm < 1e-13 || iteration == 60 {
+			if norm > 1e-10 {
+				t.Fatalf("the oracle's gradient is %g", norm)
+			}
+			break
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(h) {
+			t.Fatal("the oracle's Hessian is not positive definite")
+		}
+		var step mat.VecDense
+		if err := chol.SolveVecTo(&step, g); err != nil {
+			t.Fatal(err)
+		}
+		v.AddScaledVec(v, -1, &step)
+	}
+	var out mat.VecDense
+	out.MulVec(&zt, v)
+	return out.RawVector().Data
+}
+
+// With a small tolerance, the function is that of the exact minimiser, over the
+// same centres and over all.
+func TestLogisticIsExact(t *testing.T) {
+	for seed := range uint64(2) {
+		rng := seeded(t, seed)
+		train, test := classes(rng, 160, 2, 1), normalPoints(rng, 40, 2)
+		k := gaussian(1)
+		ones := slices.Repeat([]float64{1}, 160)
+		weights := make([]float64, 160)
+		for i := range weights {
+			weights[i] = rng.ExpFloat64()
+		}
+		for _, c := range []struct {
+			m      int
+			lambda float64
+			s      []float64
+		}{{25, 1e-3, nil}, {25, 1e-6, nil}, {160, 1e-4, nil}, {25, 1e-3, weights}} {
+			p := LogisticParams{Kernel: k, Lambda: c.lambda, Centers: c.m, RowWeights: c.s, Tolerance: 1e-9, Iterations: 60, Steps: 200}
+			m := must(p.Fit(background, train, learners.Options{Seed: seed}))
+			centers := must(learners.ChooseCenters(background, k, train, nil, 0, c.m, seed))
+			s := c.s
+			if s == nil {
+				s = ones
+			}
+			want := exactLogistic(t, k, train.Rows(), centers.Points, train.Targets(), s, c.lambda, test)
+			requireNear(t, "logistic", predict(t, m, test), want, 1e-6)
+		}
+	}
+}
+
+// The reported residual is the norm of the gradient: at the end of a fit with the
+// default tolerance it is small, and the objective is that of the definition.
+func TestLogisticObjective(t *testing.T) {
+	rng := seeded(t, 3)
+	train := classes(rng, 400, 3, 2)
+	k := gaussian(1)
+	var last learners.Progress
+	p := LogisticParams{Kernel: k, Lambda: 1e-5, Centers: 50}
+	m := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
+		last = p
+		return nil
+	}})).(*learners.Expansion)
+	if !(last.Residual <= 1e-5) {
+		t.Errorf("the gradient is %g after %d of %d steps", last.Residual, last.Iteration, last.Iterations)
+	}
+	f, want := predict(t, m, train.Rows()), 0.0
+	for i, y := range train.Targets() {
+		want += math.Log1p(math.Exp(-y*f[i])) / 400
+	}
+	a := mat.NewDense(m.Centers().Len(), 2, m.Coefficients())
+	var ka, aka mat.Dense
+	ka.Mul(gram(k, m.Centers(), m.Centers()), a)
+	aka.Mul(a.T(), &ka)
+	want += 1e-5 / 2 * mat.Trace(&aka)
+	requireNear(t, "objective", []float64{last.Objective}, []float64{want}, 1e-9)
+	if m.Link() != learners.Logistic {
+		t.Errorf("the link is %q", m.Link())
+	}
+	if prob := m.Link().Probabilities(f, 2); math.Abs(prob[0]+prob[1]-1) > 1e-12 {
+		t.Errorf("probabilities %v", prob[:2])
+	}
+}
+
+// The loss of a logistic fit is below that of the squared loss, whose outputs are
+// no logits, on other rows, and near that of the true probabilities.
+func TestLogisticProbabilities(t *testing.T) {
+	rng := seeded(t, 4)
+	k := gaussian(2)
+	train, test := classes(rng, 3000, 2, 1), classes(rng, 2000, 2, 1)
+	m := must(LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 100}.Fit(background, train, learners.Options{})).(*learners.Expansion)
+	got := learners.LogLossOf(m.Link())(predict(t, m, test.Rows()), test.Targets(), 1)
+	truth := make([]float64, 2000)
+	for i := range truth {
+		row := test.Rows().(*kernel.Points[float64]).Row(i)
+		truth[i] = 4*math.Sin(row[0]) + row[1]
+	}
+	best := learners.LogLoss(truth, test.Targets(), 1)
+	if !(got < best+0.03) {
+		t.Errorf("log loss %.4f, of the true probabilities %.4f", got, best)
+	}
+}
+
+// Targets that are no classes are refused with the row, in memory and streamed.
+func TestLogisticRefusesOtherTargets(t *testing.T) {
+	rng := seeded(t, 5)
+	train := classes(rng, 600, 2, 1)
+	train.Targets()[431] = 0.5
+	for _, src := range []dataset.Source{train, stream{train}} {
+		_, err := LogisticParams{Kernel: gaussian(1), Centers: 10}.Fit(background, src, learners.Options{})
+		var bad *learners.DataError
+		if !errors.As(err, &bad) || bad.Reason != "the target of row 432 is 0.5; the logistic loss is for classes, coded −1 and +1" {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// Separable classes: the minimiser is finite for λ > 0, and Newton's steps reach it.
+func TestLogisticSeparable(t *testing.T) {
+	rng := seeded(t, 6)
+	x := normalPoints(rng, 100, 2)
+	y := make([]float64, 100)
+	for i := range y {
+		y[i] = math.Copysign(1, x.Row(i)[0])
+	}
+	train := must(dataset.NewMemory(x, y, 1))
+	k := gaussian(1)
+	p := LogisticParams{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100, Steps: 300}
+	m := must(p.Fit(background, train, learners.Options{}))
+	ones := slices.Repeat([]float64{1}, 100)
+	// The oracle needs a start within the reach of plain Newton steps: it has it here.
+	want := exactLogistic(t, k, x, x, y, ones, 1e-7, x)
+	requireNear(t, "separable", predict(t, m, x), want, 1e-5)
+	if e := learners.ClassError(predict(t, m, x), y, 1); e != 0 {
+		t.Errorf("class error %g on separable rows", e)
+	}
+}
+
+// The sum of losses is exact in its unit, whatever the order.
+func TestLossSum(t *testing.T) {
+	rng := seeded(t, 7)
+	var forward, backward lossSum
+	v := make([]float64, 1000)
+	want := 0.0
+	for i := range v {
+		v[i] = math.Exp(10 * rng.NormFloat64())
+		want += min(v[i], lossMost)
+	}
+	parts := make([]lossSum, 3)
+	for i := range v {
+		forward.add(v[i])
+		parts[i%3].add(v[len(v)-1-i])
+	}
+	for i := range parts {
+		backward.merge(&parts[i])
+	}
+	if forward.value() != backward.value() || math.Abs(forward.value()-want) > 1e-12*want {
+		t.Errorf("sums %v and %v, want %v", forward.value(), backward.value(), want)
+	}
+}
