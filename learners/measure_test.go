@@ -1,0 +1,141 @@
+package learners_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bkbtuner/bkb/learners"
+)
+
+func TestMeasuresByHand(t *testing.T) {
+	f, y := []float64{1, 2, 3, 5}, []float64{1, 1, 5, 4}
+	for name, want := range map[string]float64{
+		"mse": 1.5, "rmse": math.Sqrt(1.5), "mae": 1,
+		"relative-error":   math.Sqrt((0 + 1 + 4.0/25 + 1.0/16) / 4),
+		"normalised-error": math.Sqrt(6 / 12.75), "1-r2": 6 / 12.75,
+	} {
+		if got := learners.MeasureNamed(name)(f, y, 1); math.Abs(got-want) > 1e-14 {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	// The mean of each output is its own: columns (1, 3) and (2, 5), means 3 and 2.5.
+	if got, want := learners.NormalisedError(f, y, 2), math.Sqrt(6/(4+4+2.25+2.25)); math.Abs(got-want) > 1e-14 {
+		t.Errorf("normalised error of two outputs %v, want %v", got, want)
+	}
+	if v := learners.R2([]float64{2, 2}, []float64{2, 2}, 1); v != 1 {
+		t.Errorf("R² of constant targets that are met: %v", v)
+	}
+	if v := learners.NormalisedError([]float64{2, 1}, []float64{2, 2}, 1); !math.IsInf(v, 1) {
+		t.Errorf("normalised error of constant targets that are missed: %v", v)
+	}
+	if learners.MeasureNamed("no such") != nil {
+		t.Error("a measure without a name")
+	}
+	for _, name := range learners.MeasureNames() {
+		if learners.MeasureNamed(name) == nil {
+			t.Errorf("%s is listed but not known", name)
+		}
+	}
+}
+
+func TestClassError(t *testing.T) {
+	if got := learners.ClassError([]float64{0.1, -0.2, 0, 3}, []float64{1, 1, -1, -1}, 1); got != 0.5 {
+		t.Errorf("two classes: %v", got)
+	}
+	f := []float64{1, 0, 0, 0.2, 0.1, 0.2, -1, -2, -3}
+	y := []float64{1, -1, -1, -1, -1, 1, -1, 1, -1}
+	if got := learners.ClassError(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
+		t.Errorf("three classes: %v, want 2/3: of equal outputs the first counts", got)
+	}
+}
+
+// TestAUC counts all pairs.
+func TestAUC(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	for round := range 200 {
+		n := 2 + rng.IntN(40)
+		f, y := make([]float64, n), make([]float64, n)
+		for i := range f {
+			f[i] = math.Round(rng.NormFloat64() * float64(1+round%5)) // ties
+			y[i] = float64(2*rng.IntN(2) - 1)
+		}
+		wins, count := 0.0, 0.0
+		for i := range n {
+			for j := range n {
+				if y[i] > 0 && y[j] < 0 {
+					count++
+					switch {
+					case f[i] > f[j]:
+						wins++
+					case f[i] == f[j]:
+						wins += 0.5
+					}
+				}
+			}
+		}
+		got := learners.AUC(f, y, 1)
+		if count == 0 {
+			if !math.IsNaN(got) {
+				t.Fatalf("round %d: one class only: %v", round, got)
+			}
+		} else if math.Abs(got-wins/count) > 1e-13 {
+			t.Fatalf("round %d: %v, want %v", round, got, wins/count)
+		}
+	}
+	// One against all: the mean of 1, 1 and 0.
+	f, y := []float64{1, 0, 1, 0, 1, 0}, []float64{1, -1, -1, -1, 1, 1}
+	if got := learners.AUC(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
+		t.Errorf("three outputs: %v", got)
+	}
+}
+
+// TestLogLoss computes it by probabilities, and where these are rounded to 1.
+func TestLogLoss(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	for _, c := range []int{1, 3} {
+		const n = 30
+		f, y := normals(n*c, rng), make([]float64, n*c)
+		for i := range y {
+			y[i] = -1
+			if c == 1 && rng.IntN(2) == 0 || i%c == rng.IntN(c) && c > 1 {
+				y[i] = 1
+			}
+		}
+		for _, link := range []learners.Link{learners.Expected, learners.Logistic} {
+			p := link.Probabilities(f, c)
+			loss, brier, classes := 0.0, 0.0, max(c, 2)
+			for i := range n {
+				k := 0
+				if c == 1 {
+					k = int(y[i]+1) / 2
+				}
+				for j := range c {
+					if c > 1 && y[i*c+j] > y[i*c+k] {
+						k = j
+					}
+				}
+				loss -= math.Log(max(p[i*classes+k], 1e-15)) / n
+				for j := range classes {
+					e := p[i*classes+j]
+					if j == k {
+						e--
+					}
+					brier += e * e / n
+				}
+			}
+			if got := learners.LogLossOf(link)(f, y, c); math.Abs(got-loss) > 1e-12*(1+loss) {
+				t.Errorf("c = %d, link %q: %v, want %v", c, link, got, loss)
+			}
+			if got := learners.Brier(f, y, c); link == learners.Logistic && math.Abs(got-brier) > 1e-12 {
+				t.Errorf("c = %d: Brier %v, want %v", c, got, brier)
+			}
+		}
+	}
+	if got, want := learners.LogLoss([]float64{40}, []float64{1}, 1), math.Exp(-40); math.Abs(got-want) > 1e-3*want {
+		t.Errorf("log(1 + exp(−40)) = %v", got)
+	}
+	if got, want := learners.LogLoss([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
+		t.Errorf("a sure mistake costs %v, want %v", got, want)
+	}
+}
