@@ -92,10 +92,10 @@ func (b *base) count(arm, pulls int) {
 }
 
 // dimension returns Σ σ̃²/λ of the pulls of arms.
-func (b *base) dimension(variance []float64) float64 {
+func (b *base) dimension(variance func(arm int) float64) float64 {
 	sum := 0.0
 	for _, a := range b.pulled {
-		sum += float64(b.pulls[a]) * variance[a]
+		sum += float64(b.pulls[a]) * variance(a)
 	}
 	return sum / b.cfg.NoiseVariance
 }

@@ -53,13 +53,14 @@ func (p *BKB) Next() (Decision, error) {
 	b := p.cfg.Beta.Beta(s)
 	arm := p.cfg.first(p.arms.Len())
 	if p.Steps() > 0 {
-		arm = argmaxUCB(p.post.ArmMeans(), p.post.ArmVariances(), b)
+		arm = p.post.MaxUCB(b)
 	}
 	return p.decide(s, arm, b), nil
 }
 
 func (p *BKB) decide(s State, arm int, b float64) Decision {
-	return p.decision(s, arm, p.post.Rank(), b, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
+	mean, variance := p.post.Arm(arm)
+	return p.decision(s, arm, p.post.Rank(), b, mean, variance, 0)
 }
 
 // Best implements Policy.
@@ -98,7 +99,8 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance, before := p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], p.guessing(p.stateNow)
+		mean, variance := p.post.Arm(arm)
+		before := p.guessing(p.stateNow)
 		steps := p.Steps()
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err

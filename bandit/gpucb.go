@@ -58,7 +58,9 @@ func (p *GPUCB) stateNow() State {
 }
 
 // exactDimension is d_eff of the pulls. Pulls of former arms are left out.
-func (p *GPUCB) exactDimension() float64 { return p.dimension(p.post.variance) }
+func (p *GPUCB) exactDimension() float64 {
+	return p.dimension(func(arm int) float64 { return p.post.variance[arm] })
+}
 
 // Pull implements Policy. Cost O(tA).
 func (p *GPUCB) Pull(arm int) error {

@@ -108,7 +108,10 @@ func (p *sparse) Posterior() *gp.Sparse { return p.post }
 // currentDimension returns Σ σ̃²/λ of all pulls.
 func (p *sparse) currentDimension() float64 {
 	if !p.alien {
-		return p.dimension(p.post.ArmVariances())
+		return p.dimension(func(arm int) float64 {
+			_, variance := p.post.Arm(arm)
+			return variance
+		})
 	}
 	sum := 0.0
 	counts, pending := p.post.Counts(), p.post.PendingCounts()

@@ -24,11 +24,13 @@ type arms struct {
 	variance []float64
 	point    []int // the arm's point, −1 while it has none
 	lazy     bool
+	lambda   float64
+	deferred deferred
 }
 
 func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
 	n := rows.Len()
-	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n)}
+	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), lambda: opts.NoiseVariance}
 	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
 		*v = make([]float64, n)
 	}
@@ -43,9 +45,10 @@ func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) 
 	for i := range n {
 		a.point[i] = -1
 		a.base[i] = varianceFloor * a.prior[i]
-		if opts.Approximation != SoR {
-			a.base[i] = max(a.res[i], a.base[i])
+		if opts.Approximation == SoR {
+			a.res[i] = 0
 		}
+		a.base[i] = max(a.res[i], a.base[i])
 	}
 	return a, nil
 }
@@ -75,17 +78,23 @@ func (a *arms) update(h []float64, e, shrink float64, opts SparseOptions) {
 		defer s.Release(mark)
 		g := s.Floats(i1 - i0)
 		panelProducts(g, a.h, a.panels(i0, i1))
-		mean, variance, base := a.mean[i0:i1], a.variance[i0:i1], a.base[i0:i1]
-		for i, v := range g[:len(mean)] {
-			mean[i] += e * v
-			next := variance[i] - shrink*v*v
-			if next < base[i] {
-				next = base[i]
-			}
-			variance[i] = next
-		}
+		a.add(g, i0, e, shrink)
 		return nil
 	})
+}
+
+// add applies μ += e·g and σ̃² −= shrink·g² to the arms from i0 on.
+func (a *arms) add(g []float64, i0 int, e, shrink float64) {
+	n := len(g)
+	mean, variance, base := a.mean[i0:i0+n], a.variance[i0:i0+n], a.base[i0:i0+n]
+	for i, v := range g {
+		mean[i] += e * v
+		next := variance[i] - shrink*v*v
+		if next < base[i] {
+			next = base[i]
+		}
+		variance[i] = next
+	}
 }
 
 // refreshMeans computes the means afresh. Cost O(Am).
@@ -158,11 +167,46 @@ func (s *Sparse) Arms() kernel.Rows {
 }
 
 // ArmMeans returns μ̃ of every arm, as a view that the next change overwrites.
-func (s *Sparse) ArmMeans() []float64 { return s.needArms().mean }
+// Cost O(Am) for each observation since the last time that it, ArmVariances or
+// anything else wanted all arms.
+func (s *Sparse) ArmMeans() []float64 { return s.settledArms().mean }
 
 // ArmVariances returns σ̃² of every arm, as a view that the next change
-// overwrites. Of lazy arms they are upper bounds while pulls are pending.
-func (s *Sparse) ArmVariances() []float64 { return s.needArms().variance }
+// overwrites. Of lazy arms they are upper bounds while pulls are pending. Cost
+// as ArmMeans.
+func (s *Sparse) ArmVariances() []float64 { return s.settledArms().variance }
+
+// Arm returns μ̃ and σ̃² of arm i: the numbers of ArmMeans and ArmVariances, at
+// the cost of O(m) for each observation since it was looked at. It panics on an
+// index out of range.
+func (s *Sparse) Arm(i int) (mean, variance float64) {
+	a := s.needArms()
+	if len(a.deferred.list) > 0 {
+		a.deferred.mu.Lock()
+		defer a.deferred.mu.Unlock()
+		a.settle(i / lanes)
+	}
+	return a.mean[i], a.variance[i]
+}
+
+// MaxUCB returns the arm with the largest μ̃ + b·σ̃, b ≥ 0, the lowest of equals.
+// It brings those arms up to date only that may be it: a bound on how far means
+// have moved since an arm was looked at tells the others. Where few arms compete,
+// as after a while in a bandit, that costs A/8 comparisons and O(m) for each of
+// those; at worst O(Am) for each observation. It panics without arms.
+func (s *Sparse) MaxUCB(b float64) int {
+	a := s.needArms()
+	if len(a.mean) == 0 {
+		panic("gp: precondition: there are arms")
+	}
+	return a.maxUCB(b)
+}
+
+func (s *Sparse) settledArms() *arms {
+	a := s.needArms()
+	a.settleAll(s.opts.Workers)
+	return a
+}
 
 func (s *Sparse) needArms() *arms {
 	if s.arms == nil {
@@ -174,7 +218,7 @@ func (s *Sparse) needArms() *arms {
 // RefreshArms computes the variances of some arms afresh, with pending pulls.
 // Cost O(m²) each. It panics on an index out of range.
 func (s *Sparse) RefreshArms(idx []int) {
-	a := s.needArms()
+	a := s.settledArms()
 	for _, i := range idx {
 		t := s.buf[0]
 		a.column(t, i)

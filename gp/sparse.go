@@ -230,6 +230,9 @@ func (s *Sparse) anchor() {
 		resid[i] = s.obs.mean[i] - s.m0[i]
 	}
 	s.sys = solveSystem(s.z, resid, func(i int) float64 { return s.weight(i, 0) }, s.order, m, s.opts.NoiseVariance)
+	if s.arms != nil {
+		s.arms.deferred.forget()
+	}
 	s.anchorPending()
 	if s.arms != nil {
 		s.arms.refreshMeans(s)
@@ -252,6 +255,7 @@ func (s *Sparse) anchorPending() {
 	}
 	s.updates = 0
 	if s.arms != nil {
+		s.arms.settleAll(s.opts.Workers)
 		s.arms.refreshVariances(s)
 	}
 }
@@ -471,7 +475,12 @@ func (s *Sparse) updateMean(i int, delta, beta float64, variances bool) {
 	shrink := 0.0
 	if variances {
 		shrink = s.opts.NoiseVariance * delta / den
+		if !s.arms.lazy {
+			s.arms.later(h, e, shrink, math.Sqrt(q))
+			return
+		}
 	}
+	s.arms.settleAll(s.opts.Workers)
 	s.arms.update(h, e, shrink, s.opts)
 }
 
@@ -484,6 +493,7 @@ func (s *Sparse) updateVariance(i int, delta float64) {
 	}
 	if s.arms != nil && !s.arms.lazy {
 		q := s.direction(s.varL, z, h)
+		s.arms.settleAll(s.opts.Workers)
 		s.arms.update(h, 0, s.opts.NoiseVariance*delta/(1+delta*q), s.opts)
 	}
 	s.rankOne(s.varL, z, delta)

@@ -1,0 +1,151 @@
+package gp
+
+import (
+	"math"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// deferred are rank-one updates that panels of arms have not seen yet. Where
+// only the arm with the largest UCB is asked for, most panels never need to see
+// them: update k, with h = V⁻¹z_k, moves an arm's mean by at most
+//
+//	|e zᵀh| ≤ |e|·√(z_kᵀV⁻¹z_k)·√(zᵀV⁻¹z),
+//
+// by Cauchy and Schwarz, and zᵀV⁻¹z = (σ̃² − res)/λ only shrinks, as σ̃² does. So
+// with D = Σ|e|√(z_kᵀV⁻¹z_k) over the updates that a panel lacks
+//
+//	UCB ≤ max μ̃ + b·max σ̃ + D·max √((σ̃² − res)/λ)
+//
+// with the numbers it has. When a panel is looked at, the updates are made in
+// their order by the operations that would have made them at once: no bit
+// depends on when that is.
+type deferred struct {
+	mu     sync.Mutex // for readers, who bring panels up to date
+	list   []rankOne
+	drift  []float64 // D of the first k updates
+	seen   []int     // of every panel, the number of updates made
+	top    []panelTop
+	winner int // the arm found last
+}
+
+// rankOne is an update: μ̃ += e·g, σ̃² −= shrink·g², with g = zᵀh.
+type rankOne struct {
+	h         []float64 // padded
+	e, shrink float64
+}
+
+// panelTop has the largest numbers of a panel, as they are in it.
+type panelTop struct{ mean, sd, known float64 }
+
+// forget is for arms that are computed afresh.
+func (d *deferred) forget() { d.list = d.list[:0] }
+
+// later takes note of an update. length is √(z_kᵀV⁻¹z_k).
+func (a *arms) later(h []float64, e, shrink, length float64) {
+	d := &a.deferred
+	if len(d.list) == 0 {
+		panels := (len(a.mean) + lanes - 1) / lanes
+		d.drift = append(d.drift[:0], 0)
+		d.seen, d.top = make([]int, panels), make([]panelTop, panels)
+		for p := range d.top {
+			a.remember(p)
+		}
+	}
+	u := rankOne{make([]float64, a.padded), e, shrink}
+	copy(u.h, h)
+	d.list = append(d.list, u)
+	d.drift = append(d.drift, d.drift[len(d.drift)-1]+math.Abs(e)*length)
+}
+
+// remember takes note of the largest numbers of a panel.
+func (a *arms) remember(p int) {
+	t := panelTop{mean: math.Inf(-1)}
+	for i := p * lanes; i < min((p+1)*lanes, len(a.mean)); i++ {
+		v := a.variance[i]
+		t.mean, t.sd, t.known = max(t.mean, a.mean[i]), max(t.sd, v), max(t.known, v-a.res[i]+knownSlack*a.prior[i])
+	}
+	t.sd, t.known = math.Sqrt(t.sd), math.Sqrt(t.known/a.lambda)
+	a.deferred.top[p] = t
+}
+
+// settle makes the updates that a panel lacks.
+func (a *arms) settle(p int) {
+	d := &a.deferred
+	from := d.seen[p]
+	if from == len(d.list) {
+		return
+	}
+	i0, i1 := p*lanes, min((p+1)*lanes, len(a.mean))
+	var g [lanes]float64
+	for _, u := range d.list[from:] {
+		panelProducts(g[:i1-i0], u.h, a.panels(i0, i1))
+		a.add(g[:i1-i0], i0, u.e, u.shrink)
+	}
+	d.seen[p] = len(d.list)
+	a.remember(p)
+}
+
+// settleAll makes all updates, for all arms.
+func (a *arms) settleAll(workers int) {
+	d := &a.deferred
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.list) == 0 {
+		return
+	}
+	_ = forBlocks(len(d.seen), armBlock/lanes, workers, func(p0, p1 int, _ *kernel.Scratch) error {
+		for p := p0; p < p1; p++ {
+			a.settle(p)
+		}
+		return nil
+	})
+	d.forget()
+}
+
+// boundSlack and knownSlack are for rounding: of bounds, and of σ̃² in units of
+// the prior variance.
+const (
+	boundSlack = 1e-9
+	knownSlack = 1e-12
+)
+
+// maxUCB returns the arm with the largest μ̃ + b·σ̃, the lowest of equals.
+func (a *arms) maxUCB(b float64) int {
+	d := &a.deferred
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	arm, best := 0, math.Inf(-1)
+	look := func(p int) {
+		for i := p * lanes; i < min((p+1)*lanes, len(a.mean)); i++ {
+			m, v := a.mean[i], a.variance[i]
+			if d := best - m; d >= 0 && b*b*v < d*d*(1-1e-12) {
+				continue // without taking the root
+			}
+			if u := m + b*math.Sqrt(v); u > best || u == best && i < arm {
+				arm, best = i, u
+			}
+		}
+	}
+	first := d.winner / lanes
+	if len(d.list) == 0 {
+		for p := range (len(a.mean) + lanes - 1) / lanes {
+			look(p)
+		}
+		d.winner = arm
+		return arm
+	}
+	a.settle(first)
+	look(first)
+	now := d.drift[len(d.list)]
+	for p, t := range d.top {
+		spread := b*t.sd + (now-d.drift[d.seen[p]])*t.known
+		if t.mean+spread+boundSlack*(math.Abs(t.mean)+spread) >= best {
+			a.settle(p)
+			look(p)
+		}
+	}
+	d.winner = arm
+	return arm
+}
