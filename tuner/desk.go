@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -125,6 +126,9 @@ func (d *desk) load() error {
 // reload folds the log anew into a fresh state. It is called by the committer's
 // goroutine only.
 func (d *desk) reload() error {
+	if planted.Is(planted.StaleAfterRefusal) && d.s != nil {
+		return nil
+	}
 	s, ls := new(study.Study), make(leases)
 	for r, err := range d.t.store.Read(d.t.ctx, d.id, 0) {
 		if err != nil {
@@ -196,6 +200,11 @@ func (d *desk) decide(cmd study.Command) (study.Reply, error) {
 		d.queue = append(d.queue, &batch{done: make(chan struct{})})
 	}
 	last := d.last()
+	if planted.Is(planted.TwoCommitTell) && len(events) > 1 {
+		last.events = append(last.events, events[0])
+		last, events = &batch{done: make(chan struct{})}, events[1:]
+		d.queue = append(d.queue, last)
+	}
 	last.events, last.bytes = append(last.events, events...), last.bytes+size
 	return reply, nil
 }
@@ -234,7 +243,7 @@ func (d *desk) barrier() *batch {
 // wait waits until a batch is stored. If ctx ends first, the outcome is unknown
 // to the caller.
 func (d *desk) wait(ctx context.Context, b *batch) error {
-	if b == nil {
+	if b == nil || planted.Is(planted.AckBeforeCommit) {
 		return nil
 	}
 	select {
@@ -325,5 +334,8 @@ func (d *desk) read(ctx context.Context, f func(s *study.Study)) error {
 	f(d.s)
 	b := d.barrier()
 	d.mu.Unlock()
+	if planted.Is(planted.ReadUncommitted) {
+		return nil
+	}
 	return d.wait(ctx, b)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -23,8 +24,11 @@ func (l leases) observe(e study.Event, now time.Time) {
 	case study.Started:
 		l.hold(b.Trial, b.Epoch, b.Deadline, b.Deadline.Sub(e.Time), now)
 	case study.Extended:
+		if planted.Is(planted.HeartbeatLost) {
+			return
+		}
 		length := b.Deadline.Sub(e.Time)
-		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) {
+		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) && !planted.Is(planted.ClockBack) {
 			// The stored deadline was the later one. How far off it is says nothing: the
 			// wall clock may have gone back.
 			length = held.length
@@ -81,7 +85,7 @@ func (d *desk) settle() {
 		return
 	}
 	var due []study.Expire
-	if now := time.Now(); d.t.options.LongLived {
+	if now := time.Now(); d.t.options.LongLived && !planted.Is(planted.LeaseByWallClock) {
 		if pause := now.Sub(d.looked); pause > maxPause && !d.looked.IsZero() {
 			d.leases.shift(pause)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -218,7 +219,7 @@ func (d *desk) handedOut(r study.Reply, worker string) []study.Trial {
 		if !ok {
 			continue
 		}
-		if t.Epoch != r.Epochs[i] {
+		if t.Epoch != r.Epochs[i] && !planted.Is(planted.EpochOfNext) {
 			t.Epoch, t.Worker = r.Epochs[i], worker
 		}
 		trials = append(trials, t)

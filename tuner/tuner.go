@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
@@ -315,7 +316,7 @@ func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 func (t *Tuner) forgetName(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d := t.desks[name]; d != nil {
+	if d := t.desks[name]; d != nil && !planted.Is(planted.StaleDesk) {
 		t.drop(d)
 	}
 }

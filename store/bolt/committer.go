@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -69,6 +70,13 @@ func (c *committer) run() {
 	for first := range c.queue {
 		batch := c.collect(first)
 		c.last = len(batch)
+		if planted.Is(planted.AnswerEarly) {
+			for _, w := range batch {
+				close(w.done)
+			}
+			c.settle(batch)
+			continue
+		}
 		c.settle(batch)
 		for _, w := range batch {
 			close(w.done)
@@ -185,6 +193,9 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	if errors.Is(err, ErrDamaged) {
 		_ = guarded(tx.Rollback)
 		return s.fail(fmt.Errorf("committing: %w", err))
+	}
+	if planted.Is(planted.SyncErrorFull) {
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if noRoom(err) && s.visible() == before {
 		return fmt.Errorf("%w: %w", store.ErrFull, err)

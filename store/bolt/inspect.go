@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 )
 
@@ -64,6 +65,9 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 
 // inspectTree reads every page that is in use and returns the first flaw.
 func inspectTree(ctx context.Context, path string, r pageReader) error {
+	if planted.Is(planted.NoFilePreflight) {
+		return nil
+	}
 	_, err := walk(ctx, r, func(flaw) bool { return false })
 	if f, ok := err.(flaw); ok {
 		return damagedBy(path, f)

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"go.etcd.io/bbolt"
 )
 
@@ -133,7 +134,7 @@ func (o Options) forBbolt() *bbolt.Options {
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: int(o.MapSize),
 		MaxSize:         int(max(o.MaxSize, 0)),
-		NoSync:          o.UnsafeNoSync,
+		NoSync:          o.UnsafeNoSync || planted.Is(planted.NoSync),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -82,6 +83,8 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 	f := a.tokens.get()
 	t, ok := f.find(text)
 	switch {
+	case !ok && planted.Is(planted.TokenLogged):
+		return identity{}, &refusal{"unknown " + text, "the token is not valid"}
 	case !ok:
 		return identity{}, &refusal{"unknown", "the token is not valid: it was never made, or was revoked"}
 	case t.Expired(a.now()):

@@ -11,6 +11,7 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	reflectionalphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -79,6 +80,8 @@ func checkComplete(services map[string]grpc.ServiceInfo, table map[string]need) 
 // permits tells whether a scope fulfils a need in a request.
 func (s Scope) permits(n need, request any) bool {
 	switch {
+	case planted.Is(planted.PermissionForgotten) && n == needAdmin && s.Role == RoleRead:
+		return true
 	case n == needNothing, n == needAny, s.Role == RoleAdmin:
 		return n != 0
 	case n == needRead && s.Role == RoleRead, n == needReadAll && s.Role == RoleRead:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 // Apply folds the next event into the study. It refuses, and leaves the study
@@ -282,7 +284,7 @@ func (s *Study) put(t Trial) {
 // release takes a running trial from its worker.
 func (s *Study) release(t Trial) {
 	delete(s.running, t.Number)
-	if t.Worker == "" {
+	if t.Worker == "" || planted.Is(planted.WorkerIndexStale) {
 		return
 	}
 	held := s.byWorker[t.Worker]
@@ -295,6 +297,9 @@ func (s *Study) release(t Trial) {
 }
 
 func (s *Study) dequeue(n int) {
+	if planted.Is(planted.QueueNotPopped) {
+		return
+	}
 	if len(s.queue) > 0 && s.queue[0] == n { // the common case, without a copy
 		s.queue = s.queue[1:]
 		return

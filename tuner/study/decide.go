@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 func (c Create) decide(s *Study, _ time.Time) (Reply, []Body, error) {
@@ -161,7 +163,7 @@ func (c Ask) check(s *Study, now time.Time) (time.Time, error) {
 	if err := s.open(now); err != nil {
 		return time.Time{}, err
 	}
-	if s.paused {
+	if s.paused && !planted.Is(planted.PauseIgnored) {
 		return time.Time{}, ErrPaused
 	}
 	if c.Count < 1 || c.Count > MaxCount {
@@ -259,7 +261,11 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return reply, nil, nil
 	}
 	// Nobody would come for it once the study hands out nothing more.
-	requeued := t.Expiries < s.spec.MaxRetries && s.finished == nil && !s.TimeOver(now)
+	retries := s.spec.MaxRetries
+	if planted.Is(planted.RetryTooOften) {
+		retries++
+	}
+	requeued := t.Expiries < retries && s.finished == nil && !s.TimeOver(now)
 	bodies := []Body{Expired{c.Trial, c.Epoch, requeued}}
 	if !requeued {
 		bodies = s.thenFinish(bodies, now, t, 0)
@@ -322,7 +328,7 @@ func (s *Study) held(n, epoch int) (*Trial, error) {
 	if err := checkEpoch(t, epoch); err != nil {
 		return nil, err
 	}
-	if epoch != 0 && epoch != t.Epoch {
+	if epoch != 0 && epoch != t.Epoch && !planted.Is(planted.ReportUnchecked) {
 		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
 	}
 	if t.State == Queued && t.Epoch > 0 {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -129,7 +130,7 @@ func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 			}
 		}
 	}
-	if nan && (o.State == Completed || o.State == Pruned) {
+	if nan && !planted.Is(planted.NaNStored) && (o.State == Completed || o.State == Pruned) {
 		o.State, o.Reason = Failed, FailedNaN
 	}
 	return o, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -92,7 +93,7 @@ func forgettable(b Body) bool {
 
 // recall returns what the request with an id did; known is false if nothing.
 func (s *Study) recall(id string) (r requestRecord, known bool) {
-	if id == "" {
+	if id == "" || planted.Is(planted.RequestIgnored) {
 		return requestRecord{}, false
 	}
 	r, known = s.requests[keyOf(id)]
