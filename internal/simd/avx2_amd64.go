@@ -69,6 +69,11 @@ func expScaledF32(x *float32, n int, par *float32)
 //go:noescape
 func decay2F32(x *float32, n int, par *float32)
 
+// 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, in place on n > 0 tiles
+//
+//go:noescape
+func fall2F32(x *float32, n int, par *float32)
+
 // e^−a, a = √(par0·x), in place on n > 0 tiles
 //
 //go:noescape
@@ -188,6 +193,11 @@ func expScaledF64(x *float64, n int, par *float64)
 //
 //go:noescape
 func decay2F64(x *float64, n int, par *float64)
+
+// 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, in place on n > 0 tiles
+//
+//go:noescape
+func fall2F64(x *float64, n int, par *float64)
 
 // e^−a, a = √(par0·x), in place on n > 0 tiles
 //

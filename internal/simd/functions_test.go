@@ -192,6 +192,10 @@ func testUlp[T Float](t *testing.T, k *Kernels[T]) {
 	}
 	checkUlp(t, "expScaled", func(x []T) { k.Apply(ExpScaled, x, &Params[T]{1}) }, negative, wantExp, bound(1.1, 1.1))
 	checkUlp(t, "decay2", apply(Decay2), negative, wantExp2, bound(1.2, 1.1))
+	for i, v := range negative {
+		negative[i] = -v
+	}
+	checkUlp(t, "fall2", func(x []T) { k.Apply(Fall2, x, &Params[T]{1}) }, negative, func(x T) (*big.Float, float64) { return wantExp2(-x) }, bound(1.2, 1.1))
 }
 
 // nearZeros are the numbers next to zeros of the cosine.
@@ -232,6 +236,7 @@ func testSpecial[T Float](t *testing.T, k *Kernels[T]) {
 		{"exp2", fullExp2, Params[T]{}, pairs{{zero, 1}, {-inf, 0}, {inf, inf}, {subnormal, 1}, {10, 1024}, {-3, 0.125}, {math.Log2(tiny), tiny}, {math.Log2(tiny) - 1, tiny / 2}, {math.Log2(subnormal), subnormal}}},
 		{"expScaled", ExpScaled, Params[T]{-1}, pairs{{zero, 1}, {inf, 0}, {-inf, 1}, {-5, 1}, {subnormal, 1}, {huge, 0}}},
 		{"decay2", Decay2, Params[T]{}, pairs{{zero, 1}, {-inf, 0}, {inf, 1}, {5, 1}, {-1, 0.5}, {-huge, 0}, {-subnormal, 1}}},
+		{"fall2", Fall2, Params[T]{2}, pairs{{zero, 1}, {-zero, 1}, {inf, 0}, {0.5, 0.5}, {5, 1. / 1024}, {huge, 0}, {subnormal, 1}}},
 		{"matern12", Matern12, Params[T]{1}, pairs{{zero, 1}, {inf, 0}, {-1, 1}, {huge, 0}}},
 		{"matern32", Matern32, Params[T]{3}, pairs{{zero, 1}, {inf, 0}, {-1, 1}, {huge, 0}}},
 		{"matern52", Matern52, Params[T]{5}, pairs{{zero, 1}, {inf, 0}, {-1, 1}, {huge, 0}}},
@@ -278,6 +283,7 @@ func testCovariances[T Float](t *testing.T, k *Kernels[T]) {
 		most float64
 	}{
 		{"gaussian", ExpScaled, Params[T]{-0.5}, func(s float64) float64 { return math.Exp(-s / 2) }, 2},
+		{"gaussian, base 2", Fall2, Params[T]{T(math.Log2E / 2)}, func(s float64) float64 { return math.Exp(-s / 2) }, 2},
 		{"matern12", Matern12, Params[T]{1}, func(s float64) float64 { return math.Exp(-math.Sqrt(s)) }, 3},
 		{"matern32", Matern32, Params[T]{3}, func(s float64) float64 { a := math.Sqrt(3 * s); return (1 + a) * math.Exp(-a) }, 4},
 		{"matern52", Matern52, Params[T]{5}, func(s float64) float64 { a := math.Sqrt(5 * s); return (1 + a + a*a/3) * math.Exp(-a) }, 4},

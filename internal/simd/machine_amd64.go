@@ -22,7 +22,7 @@ func avx2x32() *Kernels[float32] {
 			dotF32, squaredF32, manhattanF32, mismatchesF32,
 		},
 		Func: [functions]func(*float32, int, *float32){
-			affineF32, expScaledF32, decay2F32, matern12F32, matern32F32, matern52F32,
+			affineF32, expScaledF32, decay2F32, fall2F32, matern12F32, matern32F32, matern52F32,
 			rationalQuadraticF32, powerF32, arcCosineF32, cosTurnsF32, expF32, exp2F32, cosF32,
 		},
 		Multiply:  multiplyF32,
@@ -43,7 +43,7 @@ func avx2x64() *Kernels[float64] {
 			dotF64, squaredF64, manhattanF64, mismatchesF64,
 		},
 		Func: [functions]func(*float64, int, *float64){
-			affineF64, expScaledF64, decay2F64, matern12F64, matern32F64, matern52F64,
+			affineF64, expScaledF64, decay2F64, fall2F64, matern12F64, matern32F64, matern52F64,
 			rationalQuadraticF64, powerF64, arcCosineF64, cosTurnsF64, expF64, exp2F64, cosF64,
 		},
 		Multiply:  multiplyF64,

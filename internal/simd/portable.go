@@ -290,6 +290,11 @@ var scalars = [functions]scalar{
 		n := math.RoundToEven(x)
 		return onePlus(x-n, coef.F64.Exp2) * power2(n)
 	},
+	Fall2: func(x, p0, _ float64, _ int) float64 {
+		x = min(p0*x, 1023)
+		n := math.RoundToEven(x)
+		return onePlus(n-x, coef.F64.Exp2) * power2(-n)
+	},
 	Matern12: func(x, p0, _ float64, _ int) float64 { return decay(-root(p0 * x)) },
 	Matern32: func(x, p0, _ float64, _ int) float64 {
 		a := root(p0 * x)

@@ -58,6 +58,9 @@ const (
 	ExpScaled
 	// Decay2 is 2^min(x, 0), and 0 below the normal numbers: 1.2 ulp.
 	Decay2
+	// Fall2 is 2^(−p0·x) for p0·x ≥ 0, and 0 below the normal numbers: 1.2 ulp
+	// beside the rounding of p0·x. For p0·x < 0 it is unspecified.
+	Fall2
 	// Matern12 is e^−a, a = √max(p0·x, 0).
 	Matern12
 	// Matern32 is (1 + a)·e^−a with the same a.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/internal/simd/coef"
 )
@@ -87,7 +88,20 @@ func decay2(g *program, x value) value {
 	return g.mul(g.onePlus(f, g.coef().Exp2), g.shl(bits, g.fraction()))
 }
 
-// expScaled is e^min(par0·x, 0): Gaussian, Laplace, Hamming.
+// fall2 is 2^(−par0·x) for par0·x ≥ 0, like decay: Gaussian, Laplace, Hamming.
+func fall2(g *program, x value) value {
+	x = g.min(g.mul(x, g.param(0)), g.constant(g.bias()))
+	m := g.constant(g.magic() + g.bias())
+	bits := g.sub(m, x)
+	f := g.add(x, g.sub(bits, m)) // x less the nearest integer
+	c := slices.Clone(g.coef().Exp2)
+	for i := 0; i < len(c); i += 2 {
+		c[i] = -c[i]
+	}
+	return g.mul(g.onePlus(f, c), g.shl(bits, g.fraction()))
+}
+
+// expScaled is e^min(par0·x, 0).
 func expScaled(g *program, x value) value {
 	return g.decay(g.min(g.mul(x, g.param(0)), g.constant(0)))
 }
@@ -209,6 +223,7 @@ var functions = []struct {
 	{"affine", "par0·x + par1", affine},
 	{"expScaled", "e^min(par0·x, 0), 0 below the normal numbers", expScaled},
 	{"decay2", "2^min(x, 0), 0 below the normal numbers", decay2},
+	{"fall2", "2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers", fall2},
 	{"matern12", "e^−a, a = √(par0·x)", matern12},
 	{"matern32", "(1 + a) e^−a, a = √(par0·x)", matern32},
 	{"matern52", "(1 + a + a²/3) e^−a, a = √(par0·x)", matern52},

@@ -71,6 +71,8 @@ func (f *Function) plan(d int, small bool) plan {
 			panic("panel: precondition: Expand is for e^(−c·Σ(x−y)²)")
 		}
 		p.statistic, p.fn, p.half = simd.Dot, simd.Decay2, true
+	} else if f.falls() {
+		p.fn = simd.Fall2
 	}
 	p.scales(f, d)
 	return p
@@ -99,8 +101,16 @@ func (p *plan) scales(f *Function, d int) {
 	p.scaleY = p.scaleX
 }
 
+// falls tells whether f is e^(P0·s) with s ≥ 0 ≥ P0, which is cheaper in base 2.
+func (f *Function) falls() bool {
+	return f.Func == simd.ExpScaled && f.Statistic != simd.Dot && f.P0 <= 0
+}
+
 func parameters[T Float](f *Function) *simd.Params[T] {
 	p := &simd.Params[T]{T(f.P0), T(f.P1)}
+	if f.falls() {
+		p[0] = T(-f.P0 * math.Log2E)
+	}
 	if f.Func == simd.Power {
 		p.SetPower(f.Power)
 	}
