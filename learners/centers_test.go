@@ -1,0 +1,105 @@
+package learners_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/sketch"
+	"github.com/bkbtuner/bkb/sketch/sketchtest"
+)
+
+func TestChooseCenters(t *testing.T) {
+	ctx := context.Background()
+	rows, _ := sketchtest.SUSY(600, rand.New(rand.NewPCG(8, 1)))
+	src, k := kernel.FromRows(rows), gaussian(t, 4)
+	for name, c := range map[string]struct {
+		sampler   sketch.Sampler
+		lambda    float64
+		most      int
+		low, high int
+	}{
+		"uniform":             {nil, 0, 50, 50, 50},
+		"uniform, all rows":   {nil, 0, 1000, 600, 600},
+		"uniform, thinned":    {sketch.Uniform{Points: 80}, 1e-2, 30, 30, 30},
+		"BLESS":               {sketch.BLESS{}, 1e-2, 0, 20, 400},
+		"BLESS, level":        {sketch.BLESS{}, 1e-3, 100, 1, 100},
+		"BLESS, tiny":         {sketch.BLESS{}, 1e-2, 1, 1, 1},
+		"exact RLS, thinned":  {sketch.ExactRLS{}, 1e-2, 40, 40, 40},
+		"recursive, no limit": {sketch.RecursiveRLS{}, 1e-2, 0, 20, 600},
+	} {
+		got, err := learners.ChooseCenters(ctx, k, src, c.sampler, c.lambda, c.most, 3)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m := got.Len()
+		if m < c.low || m > c.high || got.Points.Len() != m || len(got.Weights) != m {
+			t.Errorf("%s: %d indices, %d points, %d weights, want %d to %d", name, m, got.Points.Len(), len(got.Weights), c.low, c.high)
+		}
+		if !slices.IsSorted(got.Indices) || len(slices.Compact(slices.Clone(got.Indices))) != m {
+			t.Errorf("%s: indices %v do not increase strictly", name, got.Indices)
+		}
+		for i, row := range got.Points.(*kernel.Points[float64]).Data() {
+			if row != rows.Data()[got.Indices[i/18]*18+i%18] {
+				t.Fatalf("%s: point %d is not row %d", name, i/18, got.Indices[i/18])
+			}
+		}
+		sum := 0.0
+		for _, w := range got.Weights {
+			if !(w > 0) {
+				t.Fatalf("%s: weight %v", name, w)
+			}
+			sum += w
+		}
+		// Σ w estimates n; one point of one level is no estimate.
+		if m > 20 && (sum < 300 || sum > 1200) {
+			t.Errorf("%s: weights sum to %v, want about n = 600", name, sum)
+		}
+		again, err := learners.ChooseCenters(ctx, k, src, c.sampler, c.lambda, c.most, 3)
+		if err != nil || !slices.Equal(again.Indices, got.Indices) {
+			t.Errorf("%s: chosen again they are others (%v)", name, err)
+		}
+	}
+}
+
+// TestThinnedWeights: thinning keeps the mean of Σ w_j k_j k_jᵀ, here of Σ w_j.
+func TestThinnedWeights(t *testing.T) {
+	rows, _ := sketchtest.SUSY(300, rand.New(rand.NewPCG(9, 1)))
+	src, k := kernel.FromRows(rows), gaussian(t, 4)
+	mean := 0.0
+	const rounds = 200
+	for seed := range uint64(rounds) {
+		c, err := learners.ChooseCenters(context.Background(), k, src, sketch.Uniform{Points: 90}, 1, 25, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, w := range c.Weights {
+			if c.Indices[j] < 100 {
+				mean += w / rounds
+			}
+		}
+	}
+	// Rows 0 to 99 weigh 100 in the mean; the standard error is about
+	// 300·√(2/9/25/200) = 2.
+	if mean < 90 || mean > 110 {
+		t.Errorf("the weights of 100 of 300 rows sum to %v in the mean", mean)
+	}
+}
+
+func TestChooseCentersErrors(t *testing.T) {
+	ctx := context.Background()
+	rows, _ := sketchtest.SUSY(30, rand.New(rand.NewPCG(10, 1)))
+	k := gaussian(t, 4)
+	var empty *sketch.EmptyError
+	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows.Slice(0, 0)), nil, 1, 3, 1); !errors.As(err, &empty) {
+		t.Errorf("no row: %v", err)
+	}
+	var parameter *sketch.ParameterError
+	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows), sketch.BLESS{}, -1, 3, 1); !errors.As(err, &parameter) {
+		t.Errorf("λ = −1: %v", err)
+	}
+}
