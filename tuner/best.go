@@ -3,16 +3,61 @@ package tuner
 import (
 	"context"
 
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // Best implements [Service].
 func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
-	view, err := t.snapshot(ctx, name)
+	var view *study.View
+	var recommended []int
+	err := t.with(ctx, name, func(d *desk) (err error) {
+		view, recommended, err = d.recommend(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return best(view), nil
+	if len(recommended) == 0 {
+		return best(view), nil
+	}
+	trials := make([]study.Trial, len(recommended))
+	for i, n := range recommended {
+		trials[i], _ = view.Trial(n)
+	}
+	return trials, nil
+}
+
+// recommend returns the study as it stands and the trials that its proposer
+// recommends: none if it has no opinion.
+func (d *desk) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
+	d.mu.Lock()
+	g := d.suggester
+	d.mu.Unlock()
+	r, ok := g.proposer.(propose.Recommender)
+	if ok { // in turn with suggestions, so that the proposer sees one history
+		select {
+		case g.busy <- struct{}{}:
+			defer func() { <-g.busy }()
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	if err := d.read(ctx, func(s *study.Study) { view = s.Snapshot() }); err != nil || !ok {
+		return view, nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d.t.options.Logger.Error("the proposer panicked", "study", d.name, "panic", p)
+			trials, err = nil, nil
+		}
+	}()
+	trials, err = r.Recommend(ctx, view)
+	if err != nil && ctx.Err() == nil {
+		d.t.options.Logger.Warn("the proposer gave no recommendation", "study", d.name, "error", err)
+		trials, err = nil, nil
+	}
+	return view, trials, err
 }
 
 // best returns the completed trials that no other one dominates: with one

@@ -114,15 +114,24 @@ func (t *Tuner) SetAttributes(ctx context.Context, name string, c study.SetAttri
 
 // Ask implements [Service].
 func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error) {
-	if c.Count == 0 || c.Count == AutoCount {
-		c.Count = 1 // no proposer of today can say how many are useful
+	if c.Count == 0 {
+		c.Count = 1
 	}
+	auto := c.Count == AutoCount
 	var asked Asked
 	err := t.with(ctx, name, func(d *desk) error {
 		var a answer
 		var b *batch
 		var askErr error
-		if err := d.inTurn(ctx, func() { a, b, askErr = d.ask(ctx, c) }); err != nil {
+		if err := d.inTurn(ctx, func() {
+			c := c
+			if auto {
+				if c.Count, askErr = d.autoCount(ctx, c); askErr != nil {
+					return
+				}
+			}
+			a, b, askErr = d.ask(ctx, c)
+		}); err != nil {
 			return err
 		}
 		if err := d.wait(ctx, b); err != nil {

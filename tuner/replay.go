@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,10 @@ type ReplayReport struct {
 	Events      int
 	Suggestions int // recomputed
 	Fallbacks   int // not recomputed: the proposer had been too late
+	Models      int // model events, recomputed
 	Differences []Difference
+	// ModelDifferences are the positions of model events that came out otherwise.
+	ModelDifferences []study.Position
 }
 
 // Difference is a suggestion that came out otherwise.
@@ -27,7 +31,7 @@ type Difference struct {
 }
 
 // Replay folds the named study's log anew and has its proposer make every
-// suggestion once more, from what it had seen then. Without differences the log
+// suggestion and every model once more, from what it had seen then. Without differences the log
 // explains the whole search. progress, if not nil, is called after every event.
 func (t *Tuner) Replay(ctx context.Context, name string, progress func(study.Position)) (ReplayReport, error) {
 	info, err := t.store.Lookup(ctx, name)
@@ -47,10 +51,16 @@ func (t *Tuner) Replay(ctx context.Context, name string, progress func(study.Pos
 			return r.report, &store.CorruptError{Study: info.ID, Position: record.Position, Reason: err.Error()}
 		}
 		r.report.Events++
-		if b, ok := record.Event.Body.(study.Started); ok && b.Suggestion != nil {
-			if err := r.repeat(ctx, s.Spec(), b); err != nil {
-				return r.report, err
+		switch b := record.Event.Body.(type) {
+		case study.Started:
+			if b.Suggestion != nil {
+				err = r.repeat(ctx, s.Spec(), b)
 			}
+		case study.Anchored:
+			err = r.remake(ctx, s.Spec(), record.Position, b)
+		}
+		if err != nil {
+			return r.report, err
 		}
 		if progress != nil {
 			progress(record.Position)
@@ -73,22 +83,8 @@ func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started)
 		r.report.Fallbacks++
 		return nil
 	}
-	if r.proposer == nil {
-		var err error
-		if r.proposer, err = propose.New(spec.Proposer, spec); err != nil {
-			return err
-		}
-	}
-	for r.lag.Position() < b.Suggestion.Seen {
-		record, err, ok := r.next()
-		if !ok {
-			return &store.CorruptError{Study: r.id, Position: r.lag.Position(), Reason: "a suggestion was made from events beyond the log"}
-		} else if err != nil {
-			return err
-		}
-		if err := r.lag.Apply(record.Event); err != nil {
-			return &store.CorruptError{Study: r.id, Position: record.Position, Reason: err.Error()}
-		}
+	if err := r.advance(spec, b.Suggestion.Seen); err != nil {
+		return err
 	}
 	view := r.lag.Snapshot()
 	place := b.Trial - view.Trials() // within the suggestions made together
@@ -106,5 +102,47 @@ func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started)
 	if got := p.Suggestions[place].Config; !got.Equal(b.Suggestion.Config) {
 		r.report.Differences = append(r.report.Differences, Difference{b.Trial, b.Suggestion.Config, got})
 	}
+	return nil
+}
+
+// advance sees to it that there is a proposer, and that the lagging study is at
+// position p, if it is not further.
+func (r *replayer) advance(spec study.Spec, p study.Position) error {
+	if r.proposer == nil {
+		var err error
+		if r.proposer, err = propose.New(spec.Proposer, spec); err != nil {
+			return err
+		}
+	}
+	for r.lag.Position() < p {
+		record, err, ok := r.next()
+		if !ok {
+			return &store.CorruptError{Study: r.id, Position: r.lag.Position(), Reason: "a suggestion was made from events beyond the log"}
+		} else if err != nil {
+			return err
+		}
+		if err := r.lag.Apply(record.Event); err != nil {
+			return &store.CorruptError{Study: r.id, Position: record.Position, Reason: err.Error()}
+		}
+	}
+	return nil
+}
+
+// remake makes the model of an event once more.
+func (r *replayer) remake(ctx context.Context, spec study.Spec, p study.Position, b study.Anchored) error {
+	if err := r.advance(spec, p-1); err != nil {
+		return err
+	}
+	r.report.Models++
+	if anchorer, ok := r.proposer.(propose.Anchorer); ok {
+		model, err := anchorer.Remake(ctx, r.lag.Snapshot(), b)
+		if err == nil && bytes.Equal(model, b.Model) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	r.report.ModelDifferences = append(r.report.ModelDifferences, p)
 	return nil
 }

@@ -53,8 +53,9 @@ type Service interface {
 	// Trials returns the trials that match the filter, in order of number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
 	// Best recommends: of one objective the completed trial with the best mean
-	// of its replicates (of equal ones the first), of several the Pareto front
-	// of the means, in order of number. Empty if no trial completed.
+	// (of equal ones the first), of several the Pareto front of the means, in
+	// order of number. The means are those of the proposer's model if it has one,
+	// else of each trial's replicates. Empty if no trial completed.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
 	// Watch yields what happens in a study after a position of its log, without
 	// end while ctx lives and the study exists. An error is yielded last.

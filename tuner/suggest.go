@@ -37,10 +37,32 @@ func newSuggester(spec study.Spec, o Options) (*suggester, error) {
 	return &suggester{proposer, fallback, o, make(chan struct{}, 1)}, nil
 }
 
+// anchor returns the model event that is due, if one is.
+func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, due bool, err error) {
+	anchorer, ok := g.proposer.(propose.Anchorer)
+	if !ok {
+		return a, false, nil
+	}
+	type event struct {
+		a   study.Anchor
+		due bool
+	}
+	e, err := work(ctx, g, func(ctx context.Context) (event, error) {
+		a, due, err := anchorer.Anchor(ctx, v)
+		return event{a, due}, err
+	})
+	return e.a, e.due, err
+}
+
 // suggest proposes 1 to n configurations for the trials from v.Trials() on. The
-// only errors are propose.ErrExhausted and that of ctx.
-func (g *suggester) suggest(ctx context.Context, v *study.View, n int) (propose.Proposal, error) {
-	p, err := g.ask(ctx, v, n)
+// only errors are propose.ErrExhausted and that of ctx. Without a model, which
+// is how modelErr came about, it falls back at once.
+func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr error) (propose.Proposal, error) {
+	var p propose.Proposal
+	err := modelErr
+	if err == nil {
+		p, err = work(ctx, g, func(ctx context.Context) (propose.Proposal, error) { return g.proposer.Propose(ctx, v, n) })
+	}
 	if err == nil {
 		err = check(p, v, n)
 	}
@@ -61,18 +83,18 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int) (propose.
 	return p, check(p, v, n)
 }
 
-// ask calls the proposer with a deadline that it need not heed.
-func (g *suggester) ask(ctx context.Context, v *study.View, n int) (propose.Proposal, error) {
+// work has the proposer do something, with a deadline that it need not heed.
+func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, error)) (result T, err error) {
 	type answer struct {
-		p   propose.Proposal
-		err error
+		result T
+		err    error
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.options.ProposeTimeout)
 	defer cancel()
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done():
-		return propose.Proposal{}, fmt.Errorf("it was still at work on an earlier ask after %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("it was still at work on something earlier after %s", g.options.ProposeTimeout)
 	}
 	answers := make(chan answer, 1)
 	go func() {
@@ -81,16 +103,16 @@ func (g *suggester) ask(ctx context.Context, v *study.View, n int) (propose.Prop
 			if r := recover(); r != nil {
 				a.err = fmt.Errorf("it panicked: %v", r)
 			}
-			<-g.busy // before the answer, so that the next ask finds it free
+			<-g.busy // before the answer, so that the next one finds it free
 			answers <- a
 		}()
-		a.p, a.err = g.proposer.Propose(ctx, v, n)
+		a.result, a.err = f(ctx)
 	}()
 	select {
 	case a := <-answers:
-		return a.p, a.err
+		return a.result, a.err
 	case <-ctx.Done():
-		return propose.Proposal{}, fmt.Errorf("it took longer than %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("it took longer than %s", g.options.ProposeTimeout)
 	}
 }
 
@@ -170,13 +192,12 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 	}
 	a.reply = reply
 	for missing := reply.Missing; missing > 0; {
-		s, g := d.s, d.suggester
-		view := s.Snapshot()
-		d.mu.Unlock()
-		p, err := g.suggest(ctx, view, missing)
-		d.mu.Lock()
-		if d.s != s {
-			return answer{}, nil, errDiscarded
+		p, err := d.propose(ctx, missing)
+		if errors.Is(err, errDiscarded) {
+			return answer{}, nil, err
+		}
+		if err == nil && p.Converged && len(a.reply.Trials) == 0 {
+			return a, d.barrier(), d.converged(p.Gap)
 		}
 		if errors.Is(err, propose.ErrExhausted) {
 			err = d.exhausted(a.reply)
@@ -200,6 +221,71 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 		missing -= len(p.Suggestions)
 	}
 	return a, d.barrier(), nil
+}
+
+// propose has n suggestions made, after the model event that is due, if one is.
+// d.mu is held, but not meanwhile; errDiscarded says that the study is another.
+func (d *desk) propose(ctx context.Context, n int) (propose.Proposal, error) {
+	s, g := d.s, d.suggester
+	view := s.Snapshot()
+	d.mu.Unlock()
+	anchor, due, modelErr := g.anchor(ctx, view)
+	d.mu.Lock()
+	if d.s != s {
+		return propose.Proposal{}, errDiscarded
+	}
+	if modelErr == nil && due {
+		anchor.Effective = s.Position() + 1
+		if _, err := d.decide(anchor); err != nil {
+			return propose.Proposal{}, err
+		}
+		view = s.Snapshot()
+	}
+	d.mu.Unlock()
+	p, err := g.suggest(ctx, view, n, modelErr)
+	d.mu.Lock()
+	if d.s != s {
+		return propose.Proposal{}, errDiscarded
+	}
+	return p, err
+}
+
+// converged ends the study because nothing can be better by more than what it
+// was told to stop at; d.mu is held.
+func (d *desk) converged(gap float64) error {
+	detail := fmt.Sprintf("no configuration is expected to be better by more than %.3g", gap)
+	if _, err := d.decide(study.Finish{Reason: study.FinishedGap, Detail: detail}); err != nil {
+		return err
+	}
+	_, how := d.s.Status()
+	return &study.FinishedError{Reason: how.Reason, Detail: how.Detail}
+}
+
+// maxAuto is the most trials that an ask gets which leaves the number to the
+// proposer.
+const maxAuto = 64
+
+// autoCount is how many more trials are useful now, at least one; of a request
+// that was answered before, how many it was answered with.
+func (d *desk) autoCount(ctx context.Context, c study.Ask) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n, ok := d.s.Answered(c.RequestID); ok {
+		return n, nil
+	}
+	if d.broken != nil {
+		return 0, d.broken
+	}
+	if status, _ := d.s.Status(); status != study.StatusActive {
+		return 1, nil // the ask will say why not
+	}
+	p, err := d.propose(ctx, 1)
+	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
+		return 1, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return min(max(p.UsefulWorkers-d.s.Count(study.Running), 1), maxAuto), nil
 }
 
 // answer is what an ask is given.

@@ -47,6 +47,9 @@ const (
 	DefaultIdleTimeout    = 10 * time.Minute
 )
 
+// DefaultProposer is that of studies which name none when they are created.
+const DefaultProposer = propose.BKB
+
 // Tuner is the [Service] in the process, over a store.
 type Tuner struct {
 	store   store.Store
@@ -233,6 +236,9 @@ func (t *Tuner) keepTime() {
 func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (Created, error) {
 	if err := store.CheckName(name); err != nil {
 		return Created{}, err
+	}
+	if c.Spec.Proposer.Name == "" {
+		c.Spec.Proposer.Name = DefaultProposer // "" in a log is from before there was a model
 	}
 	if c.Spec.Space != nil {
 		if _, err := propose.New(c.Spec.Proposer, c.Spec); err != nil {

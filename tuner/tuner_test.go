@@ -58,7 +58,7 @@ func testSpec(t testing.TB, change func(*study.Spec)) study.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 7, MaxRetries: 1}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 7, MaxRetries: 1, Proposer: study.Component{Name: propose.Sobol}}
 	if change != nil {
 		change(&spec)
 	}
@@ -221,8 +221,15 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 	if testing.Short() {
 		trials = 60
 	}
-	for _, proposer := range []study.Component{{Name: propose.Sobol}, {Name: propose.Random}, {Name: propose.Grid, Options: `{"points": 12}`}} {
+	for _, proposer := range []study.Component{
+		{Name: propose.Sobol}, {Name: propose.Random}, {Name: propose.Grid, Options: `{"points": 12}`},
+		{Name: propose.BKB, Options: `{"cap": 32}`},
+	} {
 		t.Run(proposer.Name, func(t *testing.T) {
+			trials := trials
+			if proposer.Name == propose.BKB {
+				trials = 45 // of one to three; beyond 32 inducing points are drawn
+			}
 			search := func(restart bool) []string {
 				st := newFaulty()
 				tn := open(t, st, Options{}, func(c *study.Spec) { c.Proposer = proposer })

@@ -20,7 +20,7 @@ func newReplay(g *globals) *cobra.Command {
 		Use:   "replay [STUDY]",
 		Short: "Recompute a study from its log and compare",
 		Long: `Replay folds the log of a study anew and has its proposer make every suggestion once
-more, from what it had seen then. It prints OK with counts if all come out the same,
+more, and every model, from what it had seen then. It prints OK with counts if all come out the same,
 else each that does not, with exit status 7. It works on a file.`,
 		Example: "  tuner replay digits",
 		Args:    between(0, 1),
@@ -62,9 +62,21 @@ func printReplay(cmd *cobra.Command, name string, r tuner.ReplayReport) error {
 			return err
 		}
 	}
+	for _, at := range r.ModelDifferences {
+		if _, err := fmt.Fprintf(out, "event %d: the model comes out otherwise\n", at); err != nil {
+			return err
+		}
+	}
+	if n := len(r.Differences); n == 0 && len(r.ModelDifferences) > 0 {
+		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d models come out otherwise; another version or machine may round differently", name, len(r.ModelDifferences), r.Models)}
+	}
 	if n := len(r.Differences); n > 0 {
 		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d suggestions come out otherwise; another version or machine may round differently", name, n, r.Suggestions)}
 	}
-	_, err := fmt.Fprintf(out, "OK: %d events, %d suggestions recomputed, %d fallbacks not\n", r.Events, r.Suggestions, r.Fallbacks)
+	models := ""
+	if r.Models > 0 {
+		models = fmt.Sprintf("%d models and ", r.Models)
+	}
+	_, err := fmt.Fprintf(out, "OK: %d events, %s%d suggestions recomputed, %d fallbacks not\n", r.Events, models, r.Suggestions, r.Fallbacks)
 	return err
 }

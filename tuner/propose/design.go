@@ -86,7 +86,9 @@ type sobolSource struct {
 	next     uint64
 }
 
-func newSobol(spec study.Spec) Proposer {
+func newSobol(spec study.Spec) Proposer { return newSobolDesign(spec) }
+
+func newSobolDesign(spec study.Spec) *design {
 	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)})
 }
 

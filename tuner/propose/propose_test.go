@@ -389,7 +389,7 @@ func FuzzNew(f *testing.F) {
 func TestFaultyComponents(t *testing.T) {
 	spec := specOf(parse(t, spaces["mixed"]), 1)
 	for _, test := range []struct{ name, options, want string }{
-		{"bkb2", ``, `proposer.name = "bkb2": there is no such proposer; use sobol, random or grid`},
+		{"bkb2", ``, `proposer.name = "bkb2": there is no such proposer; use bkb, sobol, random or grid`},
 		{"sobol", `[]`, `proposer.options = []: must be a JSON object; write it as {"name": value}`},
 		{"", `{`, `proposer.options = {: must be a JSON object; write it as {"name": value}`},
 		{"random", `{"points": 3}`, `proposer.options.points = 3: there is no such option; random has no options`},

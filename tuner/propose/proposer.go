@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -25,6 +26,58 @@ type Proposal struct {
 	// UsefulWorkers is how many trials are worth running at the same time; 0 means
 	// that no limit is known, as for designs that do not look at results.
 	UsefulWorkers int
+	// Gap is how much better than the best the model thinks a configuration could
+	// be at most, in the units of the one objective; 0 if it cannot say.
+	Gap float64
+	// Converged says that by the proposer's own rule there is nothing more worth
+	// trying.
+	Converged bool
+}
+
+// Anchorer is a Proposer whose model changes at events of the log only.
+type Anchorer interface {
+	Proposer
+	// Anchor returns the model event that is due at v, if one is. It must be in
+	// the log before the proposer sees more of it; its Effective is the position
+	// it gets there. It is a function of v, and of nothing else.
+	Anchor(ctx context.Context, v View) (a study.Anchor, due bool, err error)
+	// Remake returns what the model of event a should be, where v is the study as
+	// it was just before a.
+	Remake(ctx context.Context, v View, a study.Anchored) (model []byte, err error)
+}
+
+// Recommender is a Proposer that can tell which trial is best.
+type Recommender interface {
+	// Recommend returns the trials to prefer: with one objective one, with several
+	// those that no other dominates. None if there is no model yet.
+	Recommend(ctx context.Context, v View) ([]int, error)
+}
+
+// Predictor is a Proposer with a model to ask.
+type Predictor interface {
+	// Predict returns mean and standard deviation of every objective at every
+	// configuration, in the objective's units; ok is false if there is no model.
+	Predict(ctx context.Context, v View, configs []space.Config) (p []Prediction, ok bool, err error)
+}
+
+// Prediction is of one configuration, for every objective.
+type Prediction struct{ Mean, StdDev []float64 }
+
+// Diagnoser is a Proposer that can say how its model stands.
+type Diagnoser interface {
+	Diagnose(ctx context.Context, v View) (Diagnosis, error)
+}
+
+// Diagnosis is how a model stands. Without a model all is 0.
+type Diagnosis struct {
+	Results            int     // that the model has heard of
+	InducingPoints     int     // m
+	Capped             bool    // there would be more but for the option cap
+	EffectiveDimension float64 // d_eff, when inducing points were last chosen
+	InformationGain    float64 // log det V
+	Noise              float64 // standard deviation, in units of the objective's
+	Beta, TheoryBeta   float64 // width of the confidence bounds used, and by theory
+	Gap                float64 // see Proposal
 }
 
 // View is what a Proposer may see of a study. *[study.View] and *[study.Study]
@@ -42,6 +95,9 @@ type View interface {
 	Trial(n int) (t study.Trial, ok bool)
 	// All yields the trials from number first on, in order.
 	All(first int) iter.Seq[study.Trial]
+	// Anchor returns the model event in effect at a position up to that of the
+	// View; ok is false if there is none.
+	Anchor(p study.Position) (a study.Anchored, ok bool)
 }
 
 var (
@@ -60,6 +116,7 @@ const (
 	Sobol  = "sobol"
 	Random = "random"
 	Grid   = "grid"
+	BKB    = "bkb"
 )
 
 // New returns the proposer that c names, with c's options, for a study with the
@@ -83,10 +140,16 @@ func New(c study.Component, spec study.Spec) (Proposer, error) {
 			return nil, err
 		}
 		return newGrid(spec, o)
+	case BKB:
+		o, err := parseBKBOptions(c.Options, spec)
+		if err != nil {
+			return nil, err
+		}
+		return newBKB(spec, o), nil
 	default:
 		return nil, &study.InvalidError{
 			Field: "proposer.name", Value: fmt.Sprintf("%.60q", c.Name),
-			Rule: "there is no such proposer", Remedy: "use sobol, random or grid",
+			Rule: "there is no such proposer", Remedy: "use bkb, sobol, random or grid",
 		}
 	}
 }

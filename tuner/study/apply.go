@@ -171,6 +171,7 @@ func (s *Study) applyExpired(e Event, b Expired) error {
 		s.queue = append(s.queue, b.Trial)
 	} else {
 		t.State, t.Outcome, t.Ended = Failed, Outcome{State: Failed, Reason: FailedExpired}, e.Time
+		t.ended = s.position + 1
 	}
 	s.put(t)
 	return nil
@@ -194,6 +195,7 @@ func (s *Study) applyTold(e Event, b Told) error {
 		s.dequeue(b.Trial)
 	}
 	t.State, t.Outcome, t.ToldEpoch, t.Ended = b.Outcome.State, b.Outcome, b.Epoch, e.Time
+	t.ended = s.position + 1
 	t.Attributes = merge(t.Attributes, b.Outcome.Attributes)
 	s.put(t)
 	s.cost += b.Outcome.Cost
@@ -223,7 +225,7 @@ func (s *Study) applyAdded(e Event, b Added) error {
 	}
 	s.put(Trial{
 		Number: b.Trial, State: b.Outcome.State, Config: b.Config, Origin: OriginAdded,
-		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1,
+		Reports: b.Reports, Outcome: b.Outcome, Attributes: b.Attributes, Created: e.Time, Ended: e.Time, lastStep: -1, ended: s.position + 1,
 	})
 	return nil
 }

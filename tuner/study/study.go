@@ -258,6 +258,16 @@ func (s *Study) NextExpiry() time.Time {
 	return next
 }
 
+// Answered returns how many trials an ask of this request id was answered with;
+// ok is false if there was none.
+func (s *Study) Answered(requestID string) (n int, ok bool) {
+	if requestID == "" {
+		return 0, false
+	}
+	r, known := s.recall(requestID)
+	return int(r.answer), known && r.answer > 0
+}
+
 // trialBudget is how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n

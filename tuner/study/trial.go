@@ -67,8 +67,13 @@ type Trial struct {
 
 	Created, Started, Ended time.Time
 
-	lastStep int64 // the highest step reported in the last epoch; −1 if none
+	lastStep int64    // the highest step reported in the last epoch; −1 if none
+	ended    Position // of the event that gave the trial its outcome; 0 if it has none
 }
+
+// EndPosition is that of the event that gave the trial the outcome it has; 0 if
+// it has none. A late tell that replaces failed(expired) moves it.
+func (t *Trial) EndPosition() Position { return t.ended }
 
 // Origin tells where a trial's configuration came from.
 type Origin uint8

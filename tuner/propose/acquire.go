@@ -1,0 +1,320 @@
+package propose
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// acquisition chooses the next configurations under one model, one after
+// another, each with those before as pending.
+type acquisition struct {
+	b        *bkb
+	e        *engine
+	surfaces []*posterior // with pending trials
+	own      bool         // they are not the engine's
+	beta     []float64
+	added    map[uint64]struct{} // chosen here
+	chosen   [][]float64
+	best     float64 // the largest UCB found, of one objective
+	tried    bool    // best is there
+}
+
+func (b *bkb) newAcquisition(e *engine) *acquisition {
+	a := &acquisition{b: b, e: e, surfaces: e.surfaces, added: make(map[uint64]struct{})}
+	for _, p := range b.results.pending {
+		a.pull(p.x)
+	}
+	return a
+}
+
+// pull makes x pending.
+func (a *acquisition) pull(x []float64) {
+	if !a.own {
+		a.surfaces = slices.Clone(a.surfaces)
+		for j, p := range a.surfaces {
+			a.surfaces[j] = p.clone()
+		}
+		a.own = true
+	}
+	for _, p := range a.surfaces {
+		p.pull(x)
+	}
+}
+
+func (a *acquisition) counted(x []float64) { a.chosen = append(a.chosen, x) }
+
+// wish is what one suggestion looks for.
+type wish struct {
+	exploit bool
+	weights []float64 // of several objectives
+	ideal   []float64
+	feature bool // feasibility is modelled
+}
+
+// next makes the suggestion for a trial.
+func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []float64, error) {
+	seed := a.b.trialSeed(trial)
+	rng := stream.New(seed)
+	a.beta = a.beta[:0]
+	for j := range a.e.surfaces {
+		a.beta = append(a.beta, a.b.beta(a.e, j, len(a.chosen)))
+	}
+	w := a.wish(trial, rng)
+	pool := newPool(a, w)
+	pool.add(a.candidates(seed, rng))
+	if a.b.enumerated() == nil {
+		for _, scale := range []float64{0.1, 0.02, 0.004} {
+			pool.add(a.around(pool.top(4), 32, scale, rng))
+		}
+		if len(a.surfaces) == 1 {
+			pool.climb()
+		}
+	}
+	c, x, err := pool.choose(rng)
+	if err != nil {
+		return study.Suggestion{}, nil, err
+	}
+	a.added[fingerprint(c)] = struct{}{}
+	s := study.Suggestion{Config: c, Seed: seed, Seen: seen, Phase: PhaseModel}
+	if w.exploit {
+		s.Phase = PhaseExploit
+	}
+	s.Mean, s.StdDev = a.explain(x)
+	return s, x, nil
+}
+
+// wish is the next suggestion's.
+func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
+	every := a.b.options.ExploitEvery
+	w := wish{exploit: every > 0 && trial%every == every-1, feature: len(a.surfaces) > a.b.feasibility()}
+	if k := len(a.b.spec.Objectives); k > 1 {
+		sum := 0.0
+		for range k {
+			v := rng.ExpFloat64()
+			w.weights = append(w.weights, v)
+			sum += v
+		}
+		for j := range w.weights {
+			w.weights[j] /= sum
+		}
+		w.ideal = slices.Repeat([]float64{math.Inf(-1)}, k)
+		for _, i := range a.e.elite.members {
+			for j, m := range a.b.results.list[i].y {
+				w.ideal[j] = max(w.ideal[j], a.e.model.Surfaces[j].Target.of(m.value))
+			}
+		}
+	}
+	return w
+}
+
+// chebyshev is the augmented Chebyshev scalarisation (Knowles 2006), larger
+// being better.
+func (w *wish) chebyshev(u []float64) float64 {
+	worst, sum := math.Inf(1), 0.0
+	for j, v := range u {
+		d := w.weights[j] * (v - w.ideal[j])
+		worst = min(worst, d)
+		sum += d
+	}
+	return worst + 0.05*sum
+}
+
+// pool is candidates with their scores.
+type pool struct {
+	a      *acquisition
+	w      wish
+	xs     [][]float64
+	scores []float64
+}
+
+func newPool(a *acquisition, w wish) *pool { return &pool{a: a, w: w} }
+
+// add scores the rows of x.
+func (p *pool) add(x *kernel.Points[float64]) {
+	if x.Len() == 0 {
+		return
+	}
+	p.scores = append(p.scores, p.a.score(p.w, x)...)
+	for i := range x.Len() {
+		p.xs = append(p.xs, x.Row(i))
+	}
+}
+
+// score is the acquisition function.
+func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
+	k := len(a.b.spec.Objectives)
+	bounds := make([][]float64, k)
+	for j := range k {
+		mean, variance := a.surfaces[j].predict(x)
+		if !w.exploit {
+			for i := range mean {
+				mean[i] += a.beta[j] * math.Sqrt(variance[i])
+				if k == 1 && (!a.tried || mean[i] > a.best) {
+					a.best, a.tried = mean[i], true
+				}
+			}
+		}
+		bounds[j] = mean
+	}
+	out := bounds[0]
+	if k > 1 {
+		out = make([]float64, x.Len())
+		u := make([]float64, k)
+		for i := range out {
+			for j := range u {
+				u[j] = bounds[j][i]
+			}
+			out[i] = w.chebyshev(u)
+		}
+	}
+	if w.feature {
+		mean, variance := a.surfaces[k].predict(x)
+		for i := range out {
+			out[i] += math.Log(max(feasible(mean[i], variance[i]), 1e-6))
+		}
+	}
+	return out
+}
+
+// feasible is the probability that a label of ±1 with this prediction is
+// positive.
+func feasible(mean, variance float64) float64 {
+	return 0.5 * math.Erfc(-mean/math.Sqrt(2*(variance+0.05)))
+}
+
+// top returns the n best candidates.
+func (p *pool) top(n int) [][]float64 {
+	var out [][]float64
+	for _, i := range p.order(n) {
+		out = append(out, p.xs[i])
+	}
+	return out
+}
+
+// order returns the candidates by score, best first; the first n at least.
+func (p *pool) order(n int) []int {
+	order := make([]int, len(p.scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, k int) int {
+		return cmp.Or(cmp.Compare(p.scores[k], p.scores[i]), i-k)
+	})
+	return order[:min(n, len(order))]
+}
+
+// choose returns the best candidate that the study does not have, or the best
+// one where it has them all.
+func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
+	b := p.a.b
+	order := p.order(len(p.scores))
+	for _, i := range order {
+		x := slices.Clone(p.xs[i])
+		c, err := b.decode(x)
+		if err != nil {
+			return c, nil, err
+		}
+		if b.options.Replicate || !p.a.has(c) {
+			return c, x, nil
+		}
+	}
+	// Nothing new among the candidates: anything new will do, if there is.
+	for range maxPassed {
+		x := make([]float64, b.spec.Space.Dim())
+		for c := range x {
+			x[c] = rng.Float64()
+		}
+		c, err := b.decode(x)
+		if err != nil {
+			return c, nil, err
+		}
+		if !p.a.has(c) {
+			return c, x, nil
+		}
+	}
+	x := slices.Clone(p.xs[order[0]])
+	c, err := b.decode(x)
+	return c, x, err
+}
+
+// has tells whether the study has a configuration already.
+func (a *acquisition) has(c space.Config) bool {
+	f := fingerprint(c)
+	_, before := a.b.results.seen[f]
+	_, now := a.added[f]
+	return before || now
+}
+
+// explain returns the prediction at x in the objectives' units.
+func (a *acquisition) explain(x []float64) (mean, sd []float64) {
+	row := kernel.NewPoints(1, len(x), x)
+	for j, o := range a.b.spec.Objectives {
+		m, v := a.surfaces[j].predict(row)
+		t := a.e.model.Surfaces[j].Target
+		y := t.value(m[0])
+		if o.Direction == study.Minimize {
+			y = -y
+		}
+		mean, sd = append(mean, y), append(sd, t.deviation(m[0], math.Sqrt(v[0])))
+	}
+	return mean, sd
+}
+
+// usefulWorkers is how many trials may run at once by the rule of BBKB: 1 +
+// Σ σ²/ξ² ≤ 2, with the variances without pending trials; at least one.
+func (a *acquisition) usefulWorkers() int {
+	rows := make([][]float64, 0, len(a.b.results.pending)+len(a.chosen))
+	for _, p := range a.b.results.pending {
+		rows = append(rows, p.x)
+	}
+	rows = append(rows, a.chosen...)
+	if len(rows) == 0 {
+		return 1
+	}
+	x := kernel.NewPoints[float64](len(rows), len(rows[0]), nil)
+	for i, r := range rows {
+		copy(x.Row(i), r)
+	}
+	p := a.e.surfaces[0]
+	_, variance := p.predict(x)
+	sum := 0.0
+	for i, v := range variance {
+		if sum += v / p.noise; sum > 1 {
+			return max(i, 1)
+		}
+	}
+	last := variance[len(variance)-1] / p.noise
+	return min(len(rows)+int((1-sum)/max(last, 1e-3)), 1000)
+}
+
+// gap is the largest upper confidence bound found less the lower one of the best
+// result, in the objective's units; ok is false if it is not known.
+func (a *acquisition) gap() (gap float64, ok bool) {
+	if !a.tried || len(a.b.spec.Objectives) > 1 || len(a.e.elite.members) == 0 {
+		return 0, false
+	}
+	x := a.elitePoints()
+	mean, variance := a.e.surfaces[0].predict(x)
+	lower := math.Inf(-1)
+	for i, m := range mean {
+		lower = max(lower, m-a.beta[0]*math.Sqrt(variance[i]))
+	}
+	t := a.e.model.Surfaces[0].Target
+	return max(t.value(a.best)-t.value(lower), 0), true
+}
+
+func (a *acquisition) elitePoints() *kernel.Points[float64] {
+	members := a.e.elite.members
+	x := kernel.NewPoints[float64](len(members), a.b.spec.Space.Dim(), nil)
+	for i, m := range members {
+		copy(x.Row(i), a.b.results.list[m].x)
+	}
+	return x
+}

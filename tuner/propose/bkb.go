@@ -1,0 +1,286 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// BKBOptions are the options of the proposer "bkb", in JSON under the names in
+// parentheses.
+type BKBOptions struct {
+	// Start ("start", 1 to 10000) is the number of results before there is a
+	// model; enqueued and added trials count. The default is [DefaultStart].
+	Start int
+	// Cap ("cap", 16 to 2048, default 256) is the most inducing points.
+	Cap int
+	// Theory ("beta": "practical", the default, or "theory") takes the width of
+	// the confidence bounds from thesis Theorem 21, with norm 1 and probability
+	// 0.9, in place of √(0.15·d·log(2t+1)).
+	Theory bool
+	// ExploitEvery ("exploit_every", 0 to 1000, default 4): every so many trials
+	// one is where the posterior mean is best; 0 for never.
+	ExploitEvery int
+	// Replicate ("on_duplicate": "resample", the default, or "replicate") lets a
+	// configuration be suggested again. Otherwise it happens only when all
+	// configurations have been.
+	Replicate bool
+	// StopGap ("stop_gap", default 0: never), with one objective: the study ends
+	// when no configuration can be better than the best by more than this, in the
+	// objective's units and as far as the confidence bounds hold.
+	StopGap float64
+	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
+	// the variance of the results.
+	MinNoise float64
+	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
+	// confidence bound in place of the mean.
+	Lower bool
+}
+
+// DefaultStart is how many results a space of d coordinates gets before there is
+// a model of it.
+func DefaultStart(d int) int { return min(max(d+2, 4), 16) }
+
+func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
+	o := study.ReadOptions("proposer.options", text)
+	b := BKBOptions{
+		Start:        int(o.Whole("start", int64(DefaultStart(spec.Space.Dim())), 1, 10_000)),
+		Cap:          int(o.Whole("cap", 256, 16, 2048)),
+		Theory:       o.Choice("beta", "practical", "theory") == "theory",
+		ExploitEvery: int(o.Whole("exploit_every", 4, 0, 1000)),
+		Replicate:    o.Choice("on_duplicate", "resample", "replicate") == "replicate",
+		StopGap:      o.Number("stop_gap", 0),
+		MinNoise:     o.Number("min_noise", 1e-6),
+		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
+	}
+	if !(b.StopGap >= 0) {
+		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "must be ≥ 0", "")
+	}
+	if b.StopGap > 0 && len(spec.Objectives) != 1 {
+		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "is for studies with one objective", "leave it out")
+	}
+	if !(b.MinNoise >= 1e-10 && b.MinNoise <= 1) {
+		o.Fail("proposer.options.min_noise", fmt.Sprint(b.MinNoise), "must be 1e-10 to 1", "")
+	}
+	return b, o.Finish(BKB)
+}
+
+// The phases of suggestions that a model makes.
+const (
+	PhaseModel   = "model"   // upper confidence bound
+	PhaseExploit = "exploit" // posterior mean
+)
+
+// bkb is the proposer "bkb".
+type bkb struct {
+	spec    study.Spec
+	options BKBOptions
+	results *results
+	design  *design
+	engine  *engine
+	made    made
+	finite  *enumeration
+}
+
+func newBKB(spec study.Spec, o BKBOptions) Proposer {
+	return &bkb{spec: spec, options: o, results: newResults(spec), design: newSobolDesign(spec)}
+}
+
+// engine is the model that is in effect, with the results since.
+type engine struct {
+	event     study.Position // Seen of the model event
+	effective study.Position
+	model     anchored
+	surfaces  []*posterior
+	told      int // results that the surfaces have heard of
+	elite     elite
+}
+
+// current returns the engine for the view that results were read from; nil if
+// there is no model.
+func (b *bkb) current(v View) (*engine, error) {
+	a, ok := v.Anchor(v.Position())
+	if !ok || b.spec.Space.Dim() == 0 {
+		b.engine = nil
+		return nil, nil
+	}
+	e := b.engine
+	if e == nil || e.event != a.Seen || e.effective != a.Effective || e.told > len(b.results.list) {
+		m, err := decodeModel(a.Model)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = b.newEngine(m, b.results.upTo(a.Seen)); err != nil {
+			return nil, err
+		}
+		e.event, e.effective = a.Seen, a.Effective
+		b.engine = e
+	}
+	for ; e.told < len(b.results.list); e.told++ {
+		r := &b.results.list[e.told]
+		for j, p := range e.surfaces {
+			if o, ok := b.sampleOf(r, j, &e.model.Surfaces[j]); ok {
+				p.observe(o)
+			}
+		}
+		e.elite.add(b, e, e.told)
+	}
+	return e, nil
+}
+
+func (b *bkb) newEngine(m anchored, n int) (*engine, error) {
+	e := &engine{model: m, told: n}
+	list := b.results.list[:n]
+	for j := range m.Surfaces {
+		s := &m.Surfaces[j]
+		k, err := b.kernelOf(s)
+		if err != nil {
+			return nil, fmt.Errorf("a model event: %w", err)
+		}
+		samples := make([]sample, 0, n)
+		for i := range list {
+			if o, ok := b.sampleOf(&list[i], j, s); ok {
+				samples = append(samples, o)
+			}
+		}
+		e.surfaces = append(e.surfaces, rebuilt(k, s.Noise, s.Mean, b.options.Cap, s.Capped, inputs(list, s.Dictionary), samples))
+	}
+	for i := range list {
+		e.elite.add(b, e, i)
+	}
+	return e, nil
+}
+
+// Propose implements [Proposer].
+func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
+	if err := b.results.follow(v); err != nil {
+		return Proposal{}, err
+	}
+	e, err := b.current(v)
+	if err != nil {
+		return Proposal{}, err
+	}
+	if e == nil {
+		p, err := b.design.Propose(ctx, v, n)
+		p.UsefulWorkers = max(b.options.Start-len(b.results.list), 1)
+		if b.spec.Space.Dim() == 0 {
+			p.UsefulWorkers = 0
+		}
+		return p, err
+	}
+	a := b.newAcquisition(e)
+	var p Proposal
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return Proposal{}, err
+		}
+		s, x, err := a.next(v.Trials()+i, v.Position())
+		if err != nil {
+			return Proposal{}, err
+		}
+		p.Suggestions = append(p.Suggestions, s)
+		if i+1 < n {
+			a.pull(x)
+		}
+		a.counted(x)
+	}
+	p.UsefulWorkers = a.usefulWorkers()
+	if gap, ok := a.gap(); ok {
+		p.Gap = gap
+		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.pending) == 0
+	}
+	return p, nil
+}
+
+// beta is the width b of the confidence bounds for a surface, with so many
+// suggestions beyond those that the results know of.
+func (b *bkb) beta(e *engine, j, beyond int) float64 {
+	if b.options.Theory {
+		return theoryBeta(e.surfaces[j])
+	}
+	t := float64(len(b.results.list) + len(b.results.pending) + beyond)
+	return math.Sqrt(0.15 * max(e.model.Active, 1) * math.Log(2*t+1))
+}
+
+// theoryBeta is b of thesis Theorem 21 for F = 1, δ = 0.1, with the information
+// gain itself: F + √(log det V + 2 log(1/δ)).
+func theoryBeta(p *posterior) float64 {
+	return 1 + math.Sqrt(max(p.gain(), 0)+2*math.Log(10))
+}
+
+// elite is what candidates are near to: of one objective the results with the
+// best targets, of several the front.
+type elite struct {
+	members []int // of results.list
+	scores  []float64
+}
+
+const eliteSize = 32
+
+func (l *elite) add(b *bkb, e *engine, i int) {
+	r := &b.results.list[i]
+	if r.y == nil {
+		return
+	}
+	if len(b.spec.Objectives) > 1 {
+		l.addFront(b, i)
+		return
+	}
+	score := r.y[0].value
+	at, _ := slices.BinarySearchFunc(l.scores, score, func(have, s float64) int {
+		if have >= s {
+			return -1
+		}
+		return 1
+	})
+	if at >= eliteSize {
+		return
+	}
+	l.members, l.scores = slices.Insert(l.members, at, i), slices.Insert(l.scores, at, score)
+	if len(l.members) > eliteSize {
+		l.members, l.scores = l.members[:eliteSize], l.scores[:eliteSize]
+	}
+}
+
+// addFront keeps the results that no other dominates, the latest ones if there
+// are many.
+func (l *elite) addFront(b *bkb, i int) {
+	dominates := func(p, q []measure) bool {
+		for j := range p {
+			if p[j].value < q[j].value {
+				return false
+			}
+		}
+		return true
+	}
+	y := b.results.list[i].y
+	for _, m := range l.members {
+		if dominates(b.results.list[m].y, y) {
+			return
+		}
+	}
+	l.members = slices.DeleteFunc(l.members, func(m int) bool { return dominates(y, b.results.list[m].y) })
+	l.members = append(l.members, i)
+	if len(l.members) > 2*eliteSize {
+		l.members = slices.Delete(l.members, 0, 1)
+	}
+}
+
+// trialSeed is the seed of what is random about a trial's suggestion.
+func (b *bkb) trialSeed(trial int) uint64 {
+	return stream.Derive(b.spec.Seed, "bkb", uint64(trial))
+}
+
+// decode makes a configuration of a point and moves the point onto it.
+func (b *bkb) decode(x []float64) (space.Config, error) {
+	c, err := b.spec.Space.Decode(x)
+	if err == nil {
+		err = b.spec.Space.Encode(c, x)
+	}
+	return c, err
+}

@@ -1,0 +1,207 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// task is something to minimise on a space.
+type task struct {
+	name  string
+	space *space.Space
+	value func(c space.Config) float64
+	best  float64
+}
+
+// boxTask is one of internal/problems.
+func boxTask(t fataler, f problems.Objective) task {
+	lo, hi := f.Bounds()
+	var fields []string
+	for i := range lo {
+		fields = append(fields, fmt.Sprintf(`"x%02d": {"type": "float", "low": %v, "high": %v}`, i, lo[i], hi[i]))
+	}
+	_, best, _ := f.Optimum()
+	return task{f.Name(), parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
+		x := make([]float64, len(lo))
+		for i := range x {
+			v, _ := c.Get(fmt.Sprintf("x%02d", i))
+			x[i], _ = v.AsFloat()
+		}
+		return -f.Value(x)
+	}, -best}
+}
+
+// rotated is a badly conditioned quadratic or another of BBOB's kind.
+type rotated struct {
+	name string
+	d    int
+	f    func(x []float64) float64
+}
+
+func (r rotated) Name() string { return r.name }
+func (r rotated) Bounds() (lo, hi []float64) {
+	return slices.Repeat([]float64{-5}, r.d), slices.Repeat([]float64{5}, r.d)
+}
+func (r rotated) Value(x []float64) float64           { return -r.f(x) }
+func (r rotated) Optimum() ([]float64, float64, bool) { return nil, 0, true }
+
+func shifted(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v - 3*math.Sin(float64(i)*1.7+0.4)
+	}
+	return y
+}
+
+func tasks(t fataler) []task {
+	mixed := parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
+		"opt": {"type": "categorical", "values": ["sgd", "adam", "rms"]}, "momentum": {"type": "float", "low": 0, "high": 0.99, "when": {"opt": "sgd"}},
+		"beta": {"type": "float", "low": 0.5, "high": 0.999, "when": {"opt": ["adam", "rms"]}}, "width": {"type": "int", "low": 8, "high": 512, "scale": "log"},
+		"drop": {"type": "float", "low": 0, "high": 0.8, "step": 0.1}}`)
+	num := func(c space.Config, name string) float64 {
+		v, ok := c.Get(name)
+		if !ok {
+			return math.NaN()
+		}
+		if n, ok := v.AsInt(); ok {
+			return float64(n)
+		}
+		x, _ := v.AsFloat()
+		return x
+	}
+	out := []task{
+		boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{}), boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3}),
+		{"mixed", mixed, func(c space.Config) float64 {
+			o, _ := c.Get("opt")
+			name, _ := o.AsString()
+			lr, v := math.Log10(num(c, "lr")), 0.0
+			switch name {
+			case "sgd":
+				v = 0.3 + 0.1*math.Pow(lr+1.2, 2) + 2*math.Pow(num(c, "momentum")-0.9, 2)
+			case "adam":
+				v = 0.2 + 0.15*math.Pow(lr+3, 2) + 3*math.Pow(num(c, "beta")-0.93, 2)
+			default:
+				v = 0.28 + 0.2*math.Pow(lr+3.3, 2) + math.Pow(num(c, "beta")-0.8, 2)
+			}
+			l, w := num(c, "layers"), math.Log2(num(c, "width"))
+			return v + 0.05*math.Pow(l-3, 2) + 0.03*math.Pow(w-7+0.5*(l-3), 2) + 0.5*math.Pow(num(c, "drop")-0.3, 2)
+		}, 0.2},
+		boxTask(t, rotated{"rosenbrock5", 5, func(x []float64) float64 {
+			y, s := shifted(x), 0.0
+			for i := range y {
+				y[i] = y[i]/2 + 1
+			}
+			for i := 0; i+1 < len(y); i++ {
+				s += 100*math.Pow(y[i]*y[i]-y[i+1], 2) + math.Pow(y[i]-1, 2)
+			}
+			return s
+		}}),
+		boxTask(t, rotated{"ellipsoid10", 10, func(x []float64) float64 {
+			y, s := shifted(x), 0.0
+			for i, v := range y {
+				s += math.Pow(10, 4*float64(i)/float64(len(y)-1)) * v * v
+			}
+			return s
+		}}),
+		boxTask(t, rotated{"rastrigin4", 4, func(x []float64) float64 {
+			s := 0.0
+			for _, v := range shifted(x) {
+				s += 10*(1-math.Cos(2*math.Pi*v*0.6)) + v*v
+			}
+			return s
+		}}),
+		boxTask(t, rotated{"levy8", 8, func(x []float64) float64 {
+			w := shifted(x)
+			for i := range w {
+				w[i] = 1 + w[i]/4
+			}
+			n := len(w) - 1
+			s := math.Pow(math.Sin(math.Pi*w[0]), 2) + math.Pow(w[n]-1, 2)*(1+math.Pow(math.Sin(2*math.Pi*w[n]), 2))
+			for i := 0; i < n; i++ {
+				s += math.Pow(w[i]-1, 2) * (1 + 10*math.Pow(math.Sin(math.Pi*w[i]+1), 2))
+			}
+			return s
+		}}),
+	}
+	return out
+}
+
+// step asks and starts one trial, with the model events that are due.
+func (l *lab) step(p Proposer) int {
+	l.t.Helper()
+	if a, ok := p.(Anchorer); ok {
+		if anchor, due, err := a.Anchor(context.Background(), l.s); err != nil {
+			l.t.Fatalf("anchor: %v", err)
+		} else if due {
+			l.do(anchor)
+		}
+	}
+	n := l.s.Trials()
+	l.ask(p, 1)
+	return n
+}
+
+// search minimises a task and returns the best value after each of the budgets.
+func search(t fataler, k task, c study.Component, seed uint64, budgets []int) []float64 {
+	spec := specOf(k.space, seed)
+	l, p := newLab(t, spec), must(t, c, spec)
+	best, at := math.Inf(1), []float64(nil)
+	for len(at) < len(budgets) {
+		n := l.step(p)
+		trial, _ := l.s.Trial(n)
+		y := k.value(trial.Config)
+		best = min(best, y)
+		l.do(study.Tell{Trial: n, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}})
+		if n+1 == budgets[len(at)] {
+			at = append(at, best-k.best)
+		}
+	}
+	return at
+}
+
+// TestExperiment compares proposers: BKB_EXPERIMENT=seeds runs it.
+func TestExperiment(t *testing.T) {
+	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
+	if err != nil {
+		t.Skip("BKB_EXPERIMENT is not a number of seeds")
+	}
+	proposers := []study.Component{{Name: BKB}, {Name: Random}, {Name: Sobol}}
+	if text := os.Getenv("BKB_EXPERIMENT_OPTIONS"); text != "" {
+		proposers = nil
+		for o := range strings.SplitSeq(text, ";") {
+			proposers = append(proposers, study.Component{Name: BKB, Options: o})
+		}
+	}
+	budgets := []int{50, 100, 200}
+	for _, k := range tasks(t) {
+		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !strings.Contains(only, k.name) {
+			continue
+		}
+		for _, c := range proposers {
+			start := time.Now()
+			regrets := make([][]float64, len(budgets))
+			for seed := range seeds {
+				for i, v := range search(t, k, c, uint64(seed+1), budgets) {
+					regrets[i] = append(regrets[i], v)
+				}
+			}
+			line := fmt.Sprintf("%-12s %-8s %-24s", k.name, c.Name, c.Options)
+			for _, v := range regrets {
+				slices.Sort(v)
+				line += fmt.Sprintf("  %9.3g [%8.2g]", v[len(v)/2], v[len(v)-1])
+			}
+			t.Logf("%s  %.1fs", line, time.Since(start).Seconds()/float64(seeds))
+		}
+	}
+}

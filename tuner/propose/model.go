@@ -1,0 +1,517 @@
+package propose
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// modelVersion is that of the encoding of model events.
+const modelVersion = 1
+
+// anchored is the content of a model event: all that does not follow from the
+// study's results alone.
+type anchored struct {
+	Version int `json:"version"`
+	Results int `json:"results"` // the model was made from so many
+	Fitted  int `json:"fitted"`  // and its hyper-parameters from so many
+	// Active is the mean number of active coordinates.
+	Active float64 `json:"active"`
+	// Surfaces are one for each objective, then that of feasibility if there
+	// have been infeasible trials.
+	Surfaces []surface `json:"surfaces"`
+}
+
+// surface is the model of one quantity.
+type surface struct {
+	Target     target    `json:"target"`
+	Theta      []float64 `json:"theta"` // of the kernel
+	Noise      float64   `json:"noise"`
+	Mean       float64   `json:"mean"`
+	Dictionary []int     `json:"dictionary"` // inducing points, by trial
+	Capped     bool      `json:"capped,omitempty"`
+	Dimension  float64   `json:"dimension"` // effective
+	Gain       float64   `json:"gain"`      // log det V
+}
+
+// Schedule of model events, in results.
+const (
+	maxStep  = 512 // what a restart replays at most
+	fitRatio = 1.2 // growth between fits
+)
+
+// step is how many results after a model event the next one is due.
+func step(results int) int { return min(max(results/5, 2), maxStep) }
+
+// lag is how many results more there may be before it must be there.
+func lag(results int) int {
+	if results < 128 {
+		return 0
+	}
+	return min(results/64, 16)
+}
+
+// milestone is the number of results that the model event due at n results is
+// made from; 0 if none is due. last is that of the event before, 0 for none.
+func (b *bkb) milestone(last, n int) int {
+	c := 0
+	if last == 0 {
+		if c = b.first(); c == 0 {
+			return 0
+		}
+	} else if c = last + step(last); c+lag(c) > n {
+		return 0
+	}
+	for c+step(c)+lag(c+step(c)) <= n {
+		c += step(c)
+	}
+	return c
+}
+
+// first is the number of results from which the first model is made: the start
+// design's, of which two are measured; 0 if there are not so many.
+func (b *bkb) first() int {
+	measured := 0
+	for i, r := range b.results.list {
+		if r.y != nil {
+			measured++
+		}
+		if i+1 >= b.options.Start && measured >= 2 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Anchor implements [Anchorer].
+func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
+	if b.spec.Space.Dim() == 0 {
+		return study.Anchor{}, false, nil
+	}
+	if err := b.results.follow(v); err != nil {
+		return study.Anchor{}, false, err
+	}
+	var before anchored
+	if a, ok := v.Anchor(v.Position()); ok {
+		var err error
+		if before, err = decodeModel(a.Model); err != nil {
+			return study.Anchor{}, false, err
+		}
+	}
+	c := b.milestone(before.Results, len(b.results.list))
+	if c == 0 {
+		return study.Anchor{}, false, nil
+	}
+	if b.made.results != c || b.made.before != before.Results {
+		text, err := b.remake(context.WithoutCancel(ctx), before, c)
+		if err != nil {
+			return study.Anchor{}, false, err
+		}
+		b.made = made{before.Results, c, text}
+	}
+	return study.Anchor{Seen: b.results.list[c-1].end, Effective: v.Position() + 1, Model: b.made.model}, true, nil
+}
+
+// remake makes and encodes the model of the first c results.
+func (b *bkb) remake(ctx context.Context, before anchored, c int) ([]byte, error) {
+	m, err := b.newModel(ctx, before, c)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a model: %w", err)
+	}
+	return text, nil
+}
+
+// made is the last model that was computed.
+type made struct {
+	before, results int
+	model           []byte
+}
+
+func decodeModel(text []byte) (anchored, error) {
+	var m anchored
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("a model event: %w", err)
+	}
+	if m.Version != modelVersion {
+		return m, fmt.Errorf("a model event of version %d, this program knows %d", m.Version, modelVersion)
+	}
+	return m, nil
+}
+
+// newModel makes the model of the first c results.
+func (b *bkb) newModel(ctx context.Context, before anchored, c int) (anchored, error) {
+	list := b.results.list[:c]
+	m := anchored{Version: modelVersion, Results: c, Fitted: before.Fitted, Active: b.activeMean(list)}
+	refit := before.Fitted == 0 || float64(c) >= fitRatio*float64(before.Fitted)
+	infeasible := slices.ContainsFunc(list, func(r result) bool { return !r.feasible })
+	quantities := len(b.spec.Objectives)
+	if infeasible {
+		quantities++
+	}
+	if refit = refit || len(before.Surfaces) != quantities; refit {
+		m.Fitted = c
+	}
+	for j := range quantities {
+		var old *surface
+		if j < len(before.Surfaces) {
+			old = &before.Surfaces[j]
+		}
+		s, err := b.newSurface(ctx, list, j, old, refit)
+		if err != nil {
+			return m, err
+		}
+		m.Surfaces = append(m.Surfaces, s)
+	}
+	return m, nil
+}
+
+// feasibility is the number of the surface of feasibility.
+func (b *bkb) feasibility() int { return len(b.spec.Objectives) }
+
+// newSurface makes the model of quantity j, from the one before if there is one.
+func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface, refit bool) (surface, error) {
+	s := surface{Target: target{Spread: 1, Scale: 1}, Noise: 0.01}
+	if j < b.feasibility() {
+		var values []float64
+		for _, r := range list {
+			if r.y != nil {
+				values = append(values, r.y[j].value)
+			}
+		}
+		s.Target = newTarget(values)
+	}
+	k := priorCovariance(b.spec.Space)
+	if old != nil {
+		s.Noise = old.Noise
+		var err error
+		if k, err = newCovariance(k.ordered, k.nominal, old.Theta); err != nil {
+			return s, err
+		}
+	}
+	s.Theta, s.Mean = k.theta(), 0
+	if refit {
+		if err := b.fit(ctx, list, j, &s, k); err != nil {
+			return s, err
+		}
+	} else if old != nil {
+		s.Mean = old.Mean
+	}
+	return s, b.chooseDictionary(list, j, &s, old)
+}
+
+// sampleOf is what a result tells surface s of quantity j; ok is false if
+// nothing.
+func (b *bkb) sampleOf(r *result, j int, s *surface) (out sample, ok bool) {
+	if j == b.feasibility() {
+		if r.feasible {
+			return sample{x: r.x, y: 1}, true
+		}
+		return sample{x: r.x, y: -1}, true
+	}
+	if r.y == nil {
+		return sample{}, false
+	}
+	m := r.y[j]
+	out = sample{x: r.x, y: s.Target.of(m.value)}
+	if !math.IsNaN(m.stdErr) {
+		se := min(m.stdErr*s.Target.slope(m.value), 1e3)
+		out.extra = se * se
+	} else if m.count > 1 {
+		out.extra = s.Noise/float64(m.count) - s.Noise
+	}
+	return out, true
+}
+
+// Sizes of fits.
+const (
+	fitPoints      = 160
+	replicatesSeen = 4
+	fitIterations  = 40
+)
+
+// fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
+// gp.DimensionScaled), on at most fitPoints results: the best third and others
+// drawn from the study's seed.
+func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *covariance) error {
+	type item struct {
+		sample
+		m measure
+	}
+	var items []item
+	for i := range list {
+		if o, ok := b.sampleOf(&list[i], j, s); ok {
+			it := item{sample: o}
+			if list[i].y != nil && j < b.feasibility() {
+				it.m = list[i].y[j]
+			}
+			items = append(items, it)
+		}
+	}
+	if len(items) > fitPoints {
+		slices.SortStableFunc(items, func(a, c item) int { return cmp.Compare(c.y, a.y) })
+		rng := stream.New(stream.Derive(b.spec.Seed, "bkb fit", uint64(len(list))))
+		rest := items[fitPoints/3:]
+		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
+		items = items[:fitPoints]
+	}
+	var x, y, noise []float64
+	for _, it := range items {
+		spread := 0.0
+		if it.m.count > 1 && math.IsNaN(it.m.stdErr) {
+			spread = math.Sqrt(it.m.within/float64(it.m.count-1)) * s.Target.slope(it.m.value)
+		}
+		for _, e := range replicates(it.m.count, min(spread, 1e3)) {
+			x, y, noise = append(x, it.x...), append(y, it.y+e), append(noise, max(it.extra, 0))
+		}
+	}
+	d := b.spec.Space.Dim()
+	opts := gp.DimensionScaled(d)
+	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, b.options.MinNoise
+	if d > manyCoordinates {
+		opts.MaxIterations = 15
+	}
+	if j == b.feasibility() {
+		opts.MinNoise = 1e-2
+	}
+	fitted, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), d, x), Y: y, Noise: noise}, opts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return nil //nolint:nilerr // no start has a density: the old hyper-parameters stay
+	}
+	s.Theta = fitted.Kernel.(*covariance).theta()
+	s.Theta[0] *= fitted.Scale * fitted.Scale
+	s.Noise = fitted.NoiseVariance * fitted.Scale * fitted.Scale
+	s.Mean = fitted.Shift
+	return nil
+}
+
+// replicates are a few deviations with mean 0 and the given standard deviation,
+// for a mean of n values.
+func replicates(n int, spread float64) []float64 {
+	n = min(max(n, 1), replicatesSeen)
+	out, square := make([]float64, n), 0.0
+	if n == 1 {
+		return out
+	}
+	for i := range out {
+		out[i] = float64(i) - float64(n-1)/2
+		square += out[i] * out[i]
+	}
+	for i := range out {
+		out[i] *= spread * math.Sqrt(float64(n-1)/square)
+	}
+	return out
+}
+
+// activeMean is the mean number of active coordinates.
+func (b *bkb) activeMean(list []result) float64 {
+	axes := b.spec.Space.Axes()
+	sum := 0.0
+	always, conditional := 0, []int(nil)
+	for c, a := range axes {
+		if a.Conditional {
+			conditional = append(conditional, c)
+		} else {
+			always++
+		}
+	}
+	if len(conditional) == 0 {
+		return float64(always)
+	}
+	active := make([]bool, len(axes))
+	recent := list[max(0, len(list)-256):]
+	for _, r := range recent {
+		if b.spec.Space.ActiveAt(r.x, active) != nil {
+			continue
+		}
+		for _, c := range conditional {
+			if active[c] {
+				sum++
+			}
+		}
+	}
+	return float64(always) + sum/float64(len(recent))
+}
+
+// Sampling of dictionaries.
+const (
+	oversampling = 4.0 // q̄ of thesis Algorithm 5
+	bestAlways   = 24  // best results that are always inducing points
+)
+
+// chooseDictionary takes all different configurations while there is room, and
+// then draws them by ridge leverage scores (thesis Algorithm 5): p = q̄·σ²/ξ²
+// under the posterior on the dictionary before. A quarter of the room is left to
+// results to come.
+func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) error {
+	k, err := b.kernelOf(s)
+	if err != nil {
+		return err
+	}
+	var members []int // of list
+	var samples []sample
+	different := make(map[string]struct{})
+	for i := range list {
+		o, ok := b.sampleOf(&list[i], j, s)
+		if !ok {
+			continue
+		}
+		samples = append(samples, o)
+		if key := pointKey(o.x); len(different) <= b.options.Cap {
+			different[key] = struct{}{}
+		}
+		members = append(members, i)
+	}
+	if len(different) <= b.options.Cap {
+		s.Dictionary = b.distinct(list, members, nil)
+		p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, s.Dictionary), samples)
+		s.Dimension, s.Gain = dimension(p, samples), p.gain()
+		return nil
+	}
+	// Probabilities under the old dictionary.
+	var base []int
+	if old != nil {
+		base = old.Dictionary
+	} else {
+		rng := stream.New(stream.Derive(b.spec.Seed, "bkb uniform", uint64(len(list))))
+		for range b.options.Cap {
+			base = append(base, list[members[rng.IntN(len(members))]].trial)
+		}
+	}
+	p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, base), samples)
+	scores := leverage(p, samples)
+	for _, v := range scores {
+		s.Dimension += v
+	}
+	s.Gain = p.gain()
+	// Order sampling: key = uniform/p; all with a key below 1, smallest first.
+	type drawn struct {
+		i   int
+		key float64
+	}
+	var in []drawn
+	seed := stream.Derive(b.spec.Seed, "bkb dictionary", uint64(len(list)))
+	for i, v := range scores {
+		u := float64(stream.Mix(seed^stream.Mix(uint64(list[members[i]].trial)))>>11) / (1 << 53)
+		if key := u / min(1, oversampling*v); key < 1 {
+			in = append(in, drawn{members[i], key})
+		}
+	}
+	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(cmp.Compare(a.key, c.key), a.i-c.i) })
+	var chosen []int
+	for _, i := range b.bestOf(list, members, j, s) {
+		chosen = append(chosen, i)
+	}
+	room := b.options.Cap * 3 / 4
+	for _, d := range in {
+		chosen = append(chosen, d.i)
+	}
+	s.Dictionary = b.distinct(list, chosen, func(n int) bool { return n < room })
+	s.Capped = len(s.Dictionary) >= room
+	return nil
+}
+
+// bestOf returns the members with the largest targets.
+func (b *bkb) bestOf(list []result, members []int, j int, s *surface) []int {
+	if j == b.feasibility() {
+		return nil
+	}
+	sorted := slices.Clone(members)
+	slices.SortStableFunc(sorted, func(a, c int) int {
+		return cmp.Compare(list[c].y[j].value, list[a].y[j].value)
+	})
+	return sorted[:min(bestAlways, len(sorted))]
+}
+
+// distinct returns the trials of the chosen results with different
+// configurations, while more returns true for their number.
+func (b *bkb) distinct(list []result, chosen []int, more func(n int) bool) []int {
+	seen := make(map[string]struct{}, len(chosen))
+	var out []int
+	for _, i := range chosen {
+		key := pointKey(list[i].x)
+		if _, ok := seen[key]; ok {
+			continue
+		}
+		if more != nil && !more(len(out)) {
+			break
+		}
+		seen[key] = struct{}{}
+		out = append(out, list[i].trial)
+	}
+	return out
+}
+
+// inputs are the encoded configurations of trials.
+func inputs(list []result, trials []int) [][]float64 {
+	at := make(map[int]int, len(trials))
+	for i, t := range trials {
+		at[t] = i
+	}
+	out := make([][]float64, len(trials))
+	for i := range list {
+		if n, ok := at[list[i].trial]; ok {
+			out[n] = list[i].x
+		}
+	}
+	return slices.DeleteFunc(out, func(x []float64) bool { return x == nil })
+}
+
+func (b *bkb) kernelOf(s *surface) (*covariance, error) {
+	ordered, nominal := layout(b.spec.Space)
+	return newCovariance(ordered, nominal, s.Theta)
+}
+
+// leverage returns σ²ω of every sample, at most 1.
+func leverage(p *posterior, samples []sample) []float64 {
+	out := make([]float64, 0, len(samples))
+	for from := 0; from < len(samples); from += chunk {
+		part := samples[from:min(from+chunk, len(samples))]
+		_, variance := p.predict(pointsOf(part, p.dim))
+		for i, v := range variance {
+			out = append(out, min(v*p.precision(part[i].extra, 0), 1))
+		}
+	}
+	return out
+}
+
+// dimension is the effective one: the sum of the leverage scores.
+func dimension(p *posterior, samples []sample) float64 {
+	sum := 0.0
+	for _, v := range leverage(p, samples) {
+		sum += v
+	}
+	return sum
+}
+
+func pointsOf(samples []sample, dim int) *kernel.Points[float64] {
+	x := kernel.NewPoints[float64](len(samples), dim, nil)
+	for i, o := range samples {
+		copy(x.Row(i), o.x)
+	}
+	return x
+}
+
+// pointKey identifies an encoded configuration.
+func pointKey(x []float64) string {
+	key := make([]byte, 0, 8*len(x))
+	for _, v := range x {
+		w := math.Float64bits(v)
+		key = append(key, byte(w), byte(w>>8), byte(w>>16), byte(w>>24), byte(w>>32), byte(w>>40), byte(w>>48), byte(w>>56))
+	}
+	return string(key)
+}

@@ -1,0 +1,374 @@
+package propose
+
+import (
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"gonum.org/v1/gonum/floats"
+)
+
+// posterior is a sparse posterior (thesis (7.1), as in gp.Sparse) that can be
+// given further inducing points one by one. With Ω the precisions of the
+// observations, 1/(ξ² + own variance), and residuals counted in where fitc:
+//
+//	z(u) = L_D⁻¹k_D(u),  V = Σ ω_i z_i z_iᵀ + I = L_V L_Vᵀ,  w = V⁻¹ Σ ω_i r_i z_i
+//	μ(u) = m + z(u)ᵀw,   σ²(u) = k(u, u) − ‖z(u)‖² + ‖L_V⁻¹z(u)‖²
+//
+// A new inducing point borders L_D and L_V, which are else as they were. For
+// that the embeddings of observations are kept in a window; of those older than
+// it nothing is kept but their part of V, and what they would tell about a new
+// inducing point is given up. While all observations are in the window and all
+// points are inducing, it is the exact posterior.
+//
+// All is a function, to the bit, of the sequence of calls.
+type posterior struct {
+	k     *covariance
+	noise float64 // ξ²
+	mean  float64 // m
+	limit int     // m at most
+	fitc  bool
+
+	dim    int
+	points []float64 // inducing, m×dim
+	prep   kernel.Prepared
+	ld, lv []float64 // limit×limit, lower
+	b, w   []float64 // length m
+	fresh  bool      // w is V⁻¹b
+	frozen bool      // pulls without outcome: b and w stay
+
+	xs    []float64 // inputs of the window, dim a row
+	z     []float64 // their embeddings, limit a row
+	omega []float64
+	resid []float64
+}
+
+// maxWindow is how many observations' embeddings are kept at a rebuild.
+const maxWindow = 1024
+
+// Tolerances of new inducing points: the conditional variance in units of the
+// prior variance, and in units of the noise. Below, a point is as good as a
+// combination of the others.
+const (
+	dependent     = 1e-10
+	insignificant = 1e-3
+)
+
+// sample is one observation.
+type sample struct {
+	x     []float64
+	y     float64
+	extra float64 // own variance
+}
+
+func newPosterior(k *covariance, noise, mean float64, limit int, fitc bool) *posterior {
+	return &posterior{
+		k: k, noise: noise, mean: mean, limit: limit, fitc: fitc, dim: len(k.inverse),
+		ld: make([]float64, limit*limit), lv: make([]float64, limit*limit),
+	}
+}
+
+// rank is m.
+func (p *posterior) rank() int { return len(p.b) }
+
+func (p *posterior) lower(l []float64) blocked.Matrix[float64] {
+	m := p.rank()
+	return blocked.Matrix[float64]{Rows: m, Cols: m, Stride: p.limit, Data: l}
+}
+
+func (p *posterior) rows() *kernel.Points[float64] {
+	return kernel.NewPoints(p.rank(), p.dim, p.points)
+}
+
+// solveL replaces x by L⁻¹x.
+func (p *posterior) solveL(l, x []float64) {
+	for i := range x {
+		row := l[i*p.limit:]
+		x[i] = (x[i] - floats.Dot(row[:i], x[:i])) / row[i]
+	}
+}
+
+// solveLT replaces x by L⁻ᵀx.
+func (p *posterior) solveLT(l, x []float64) {
+	for i := len(x) - 1; i >= 0; i-- {
+		row := l[i*p.limit:]
+		x[i] /= row[i]
+		floats.AddScaled(x[:i], -x[i], row[:i])
+	}
+}
+
+// embed returns z(u) and the residual k − ‖z‖² ≥ 0.
+func (p *posterior) embed(u []float64) (z []float64, res float64) {
+	z = make([]float64, p.rank(), p.rank()+1)
+	for j := range z {
+		z[j] = p.k.factor * p.k.nearness(u, p.points[j*p.dim:][:p.dim])
+	}
+	p.solveL(p.ld, z)
+	return z, max(p.k.factor-floats.Dot(z, z), 0)
+}
+
+// precision is ω of an observation.
+func (p *posterior) precision(extra, res float64) float64 {
+	v := p.noise + extra
+	if p.fitc {
+		v += res
+	}
+	return 1 / v
+}
+
+// grow makes u an inducing point if there is room and it is not a combination of
+// the others; z and res are its embedding, and the new one is returned.
+func (p *posterior) grow(u, z []float64, res float64) ([]float64, float64) {
+	m := p.rank()
+	if m >= p.limit || res <= dependent*p.k.factor || res <= insignificant*p.noise {
+		return z, res
+	}
+	root := math.Sqrt(res)
+	row := p.ld[m*p.limit:]
+	copy(row, z)
+	row[m] = root
+	// The window's embeddings get a coordinate, and V a row.
+	border, corner, sum := make([]float64, m), 1.0, 0.0
+	for i, w := range p.omega {
+		at := p.z[i*p.limit:]
+		v := (p.k.factor*p.k.nearness(u, p.xs[i*p.dim:][:p.dim]) - floats.Dot(at[:m], z)) / root
+		at[m] = v
+		floats.AddScaled(border, w*v, at[:m])
+		corner += w * v * v
+		sum += w * v * p.resid[i]
+	}
+	p.points = append(p.points, u...)
+	p.prep = nil
+	p.solveL(p.lv, border)
+	last := p.lv[m*p.limit:]
+	copy(last, border)
+	last[m] = math.Sqrt(max(corner-floats.Dot(border, border), 1))
+	p.b = append(p.b, sum)
+	p.w = append(p.w, 0)
+	p.fresh = false
+	return append(z, root), 0
+}
+
+// observe adds an observation, as an inducing point where there is room.
+func (p *posterior) observe(s sample) {
+	z, res := p.embed(s.x)
+	z, res = p.grow(s.x, z, res)
+	omega, r := p.precision(s.extra, res), s.y-p.mean
+	p.remember(s.x, z, omega, r)
+	p.rankOne(z, omega)
+	floats.AddScaled(p.b, omega*r, z)
+	p.fresh = false
+}
+
+// remember puts an observation into the window.
+func (p *posterior) remember(x, z []float64, omega, r float64) {
+	p.xs = append(p.xs, x...)
+	at := len(p.z)
+	p.z = slices.Grow(p.z, p.limit)[:at+p.limit]
+	clear(p.z[at:])
+	copy(p.z[at:], z)
+	p.omega, p.resid = append(p.omega, omega), append(p.resid, r)
+}
+
+// pull adds a trial whose outcome is not known: variances shrink as by an
+// observation, means stay. No outcome can be added afterwards.
+func (p *posterior) pull(x []float64) {
+	p.settle()
+	p.frozen = true
+	z, res := p.embed(x)
+	z, res = p.grow(x, z, res)
+	omega := p.precision(0, res)
+	p.remember(x, z, omega, 0)
+	p.rankOne(z, omega)
+}
+
+// rankOne replaces L_V by the factor of V + ω z zᵀ, by Givens rotations.
+func (p *posterior) rankOne(z []float64, omega float64) {
+	m := len(z)
+	c, s := make([]float64, m), make([]float64, m)
+	root := math.Sqrt(omega)
+	for i := range m {
+		row := p.lv[i*p.limit:][:i+1]
+		t := root * z[i]
+		for k, l := range row[:i] {
+			row[k] = c[k]*l + s[k]*t
+			t = c[k]*t - s[k]*l
+		}
+		r := math.Sqrt(row[i]*row[i] + t*t)
+		c[i], s[i] = row[i]/r, t/r
+		row[i] = r
+	}
+}
+
+// settle computes w.
+func (p *posterior) settle() {
+	if p.fresh || p.frozen {
+		return
+	}
+	copy(p.w, p.b)
+	p.solveL(p.lv, p.w)
+	p.solveLT(p.lv, p.w)
+	p.fresh = true
+}
+
+// clone returns a copy that shares nothing that changes.
+func (p *posterior) clone() *posterior {
+	q := *p
+	q.points, q.b, q.w = slices.Clone(p.points), slices.Clone(p.b), slices.Clone(p.w)
+	q.xs, q.omega, q.resid = slices.Clone(p.xs), slices.Clone(p.omega), slices.Clone(p.resid)
+	q.z = slices.Clone(p.z)
+	used := p.rank() * p.limit
+	q.ld, q.lv = make([]float64, len(p.ld)), make([]float64, len(p.lv))
+	copy(q.ld, p.ld[:used])
+	copy(q.lv, p.lv[:used])
+	return &q
+}
+
+// chunk is how many rows are embedded at a time.
+const chunk = 512
+
+// embedRows returns z of every row, m a row, and the residuals.
+func (p *posterior) embedRows(x *kernel.Points[float64], s *kernel.Scratch) (z []float64, res []float64) {
+	n, m := x.Len(), p.rank()
+	z, res = make([]float64, n*m), make([]float64, n)
+	for i := range res {
+		res[i] = p.k.factor
+	}
+	if m == 0 {
+		return z, res
+	}
+	if p.prep == nil {
+		p.prep = p.k.Prepare(p.rows())
+	}
+	p.prep.Fill(z, m, x, 0, n, s)
+	blocked.SolveLowerRight(runtime.GOMAXPROCS(0), true, p.lower(p.ld), blocked.New(n, m, z))
+	for i := range res {
+		row := z[i*m:][:m]
+		res[i] = max(res[i]-floats.Dot(row, row), 0)
+	}
+	return z, res
+}
+
+// predict returns μ and σ² of every row of x.
+func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64) {
+	p.settle()
+	n, m := x.Len(), p.rank()
+	mean, variance = make([]float64, n), make([]float64, n)
+	var s kernel.Scratch
+	for from := 0; from < n; from += chunk {
+		to := min(from+chunk, n)
+		part := x.Slice(from, to).(*kernel.Points[float64])
+		z, res := p.embedRows(part, &s)
+		for i := range res {
+			mean[from+i] = p.mean
+			if m > 0 {
+				mean[from+i] += floats.Dot(z[i*m:][:m], p.w)
+			}
+		}
+		if m > 0 {
+			blocked.SolveLowerRight(runtime.GOMAXPROCS(0), true, p.lower(p.lv), blocked.New(to-from, m, z))
+		}
+		for i, r := range res {
+			row := z[i*m:][:m]
+			if m > 0 {
+				r += floats.Dot(row, row)
+			}
+			variance[from+i] = max(r, 1e-12*p.k.factor)
+		}
+	}
+	return mean, variance
+}
+
+// slope is a prediction at one point with its gradient in ordered coordinates.
+type slope struct {
+	mean, sd   float64
+	dMean, dSD []float64
+}
+
+// slope costs O(m² + m·dim). With α = L_D⁻ᵀw and q = L_D⁻ᵀ(z − V⁻¹z),
+// ∇μ = Jᵀα and ∇σ = −Jᵀq/σ for J = ∂k_D/∂u.
+func (p *posterior) slope(u []float64, alpha []float64) slope {
+	p.settle()
+	z, res := p.embed(u)
+	h := slices.Clone(z)
+	p.solveL(p.lv, h)
+	variance := max(res+floats.Dot(h, h), 1e-12*p.k.factor)
+	s := slope{mean: p.mean + floats.Dot(z, p.w), sd: math.Sqrt(variance), dMean: make([]float64, p.dim), dSD: make([]float64, p.dim)}
+	p.solveLT(p.lv, h)
+	for i := range h {
+		h[i] = z[i] - h[i]
+	}
+	p.solveLT(p.ld, h)
+	for j := range h {
+		v := p.points[j*p.dim:][:p.dim]
+		p.k.addGradient(s.dMean, alpha[j], u, v)
+		p.k.addGradient(s.dSD, -h[j]/s.sd, u, v)
+	}
+	return s
+}
+
+// alpha is L_D⁻ᵀw.
+func (p *posterior) alpha() []float64 {
+	p.settle()
+	a := slices.Clone(p.w)
+	p.solveLT(p.ld, a)
+	return a
+}
+
+// gain is log det V, the information that the observations have of the process.
+func (p *posterior) gain() float64 {
+	sum := 0.0
+	for i := range p.b {
+		sum += 2 * math.Log(p.lv[i*p.limit+i])
+	}
+	return sum
+}
+
+// rebuilt returns the posterior on the given inducing points after the samples:
+// what observing them one by one would give if no inducing points came with
+// them, up to rounding. Cost O(m³ + n m²).
+func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing [][]float64, samples []sample) *posterior {
+	p := newPosterior(k, noise, mean, limit, fitc)
+	for _, u := range inducing {
+		z, res := p.embed(u)
+		p.grow(u, z, res)
+	}
+	m := p.rank()
+	if m == 0 {
+		return p
+	}
+	window := max(0, len(samples)-maxWindow)
+	if len(samples) > 2*maxWindow {
+		window = len(samples) // too few of them to matter
+	}
+	v := make([]float64, m*m)
+	for i := range m {
+		v[i*m+i] = 1
+	}
+	var s kernel.Scratch
+	for from := 0; from < len(samples); from += chunk {
+		part := samples[from:min(from+chunk, len(samples))]
+		x := kernel.NewPoints[float64](len(part), p.dim, nil)
+		for i, o := range part {
+			copy(x.Row(i), o.x)
+		}
+		z, res := p.embedRows(x, &s)
+		for i, o := range part {
+			row, omega, r := z[i*m:][:m], p.precision(o.extra, res[i]), o.y-mean
+			if from+i >= window {
+				p.remember(o.x, row, omega, r)
+			}
+			floats.AddScaled(p.b, omega*r, row)
+			floats.Scale(math.Sqrt(omega), row)
+		}
+		blocked.Syrk(runtime.GOMAXPROCS(0), true, blocked.New(len(part), m, z), 1, 1, blocked.New(m, m, v))
+	}
+	blocked.Cholesky(runtime.GOMAXPROCS(0), blocked.New(m, m, v))
+	for i := range m {
+		copy(p.lv[i*limit:][:i+1], v[i*m:][:i+1])
+	}
+	p.fresh = false
+	return p
+}

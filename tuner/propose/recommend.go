@@ -1,0 +1,156 @@
+package propose
+
+import (
+	"context"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+var (
+	_ Anchorer    = (*bkb)(nil)
+	_ Recommender = (*bkb)(nil)
+	_ Predictor   = (*bkb)(nil)
+	_ Diagnoser   = (*bkb)(nil)
+)
+
+// ready digests v; the engine is nil if there is no model.
+func (b *bkb) ready(v View) (*engine, error) {
+	if err := b.results.follow(v); err != nil {
+		return nil, err
+	}
+	return b.current(v)
+}
+
+// Remake implements [Anchorer].
+func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
+	if err := b.results.follow(v); err != nil {
+		return nil, err
+	}
+	m, err := decodeModel(a.Model)
+	if err != nil {
+		return nil, err
+	}
+	var before anchored
+	if old, ok := v.Anchor(v.Position()); ok {
+		if before, err = decodeModel(old.Model); err != nil {
+			return nil, err
+		}
+	}
+	return b.remake(ctx, before, min(m.Results, b.results.upTo(a.Seen)))
+}
+
+// Recommend implements [Recommender]: of one objective the completed trial with
+// the best posterior mean (or lower bound, by the option recommend), which a
+// lucky draw does not deceive; of equal ones the first. Of several objectives
+// the trials whose means no other's dominate.
+func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
+	e, err := b.ready(v)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	var trials []int
+	var x []float64
+	for i := range b.results.list {
+		if r := &b.results.list[i]; r.y != nil {
+			if t, ok := v.Trial(r.trial); ok && t.State == study.Completed {
+				trials, x = append(trials, r.trial), append(x, r.x...)
+			}
+		}
+	}
+	if len(trials) == 0 {
+		return nil, nil
+	}
+	points := kernel.NewPoints(len(trials), b.spec.Space.Dim(), x)
+	k := len(b.spec.Objectives)
+	values := make([][]float64, k)
+	for j := range k {
+		mean, variance := e.surfaces[j].predict(points)
+		if b.options.Lower {
+			for i := range mean {
+				mean[i] -= b.beta(e, j, 0) * math.Sqrt(variance[i])
+			}
+		}
+		values[j] = mean
+	}
+	if k == 1 {
+		best := 0
+		for i, m := range values[0] {
+			if m > values[0][best] || m == values[0][best] && trials[i] < trials[best] {
+				best = i
+			}
+		}
+		return trials[best : best+1], nil
+	}
+	return front(trials, values), nil
+}
+
+// front returns the trials that no other dominates, ascending.
+func front(trials []int, values [][]float64) []int {
+	better := func(i, k int) bool {
+		strictly := false
+		for _, v := range values {
+			if v[i] < v[k] {
+				return false
+			}
+			strictly = strictly || v[i] > v[k]
+		}
+		return strictly
+	}
+	var members []int
+	for i := range trials {
+		dominated, keep := false, 0
+		for _, m := range members {
+			if better(m, i) {
+				dominated = true
+			}
+			if dominated || !better(i, m) {
+				members[keep] = m
+				keep++
+			}
+		}
+		if members = members[:keep]; !dominated {
+			members = append(members, i)
+		}
+	}
+	out := make([]int, 0, len(members))
+	for _, m := range members {
+		out = append(out, trials[m])
+	}
+	return out
+}
+
+// Predict implements [Predictor].
+func (b *bkb) Predict(_ context.Context, v View, configs []space.Config) ([]Prediction, bool, error) {
+	e, err := b.ready(v)
+	if e == nil || err != nil {
+		return nil, false, err
+	}
+	a := &acquisition{b: b, e: e, surfaces: e.surfaces}
+	out := make([]Prediction, len(configs))
+	for i, c := range configs {
+		x, err := b.results.encode(c)
+		if err != nil {
+			return nil, false, err
+		}
+		out[i].Mean, out[i].StdDev = a.explain(x)
+	}
+	return out, true, nil
+}
+
+// Diagnose implements [Diagnoser], for the first objective.
+func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
+	e, err := b.ready(v)
+	if e == nil || err != nil {
+		return Diagnosis{}, err
+	}
+	p, s := e.surfaces[0], &e.model.Surfaces[0]
+	return Diagnosis{
+		Results: len(b.results.list), InducingPoints: p.rank(), Capped: s.Capped || p.rank() >= p.limit,
+		EffectiveDimension: s.Dimension, InformationGain: p.gain(),
+		Noise: s.Target.deviation(s.Mean, math.Sqrt(p.noise)),
+		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p),
+	}, nil
+}

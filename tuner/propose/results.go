@@ -1,0 +1,185 @@
+package propose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// result is what one finished trial tells a model.
+type result struct {
+	trial    int
+	end      study.Position
+	x        []float64 // encoded configuration
+	feasible bool
+	y        []measure // of each objective; nil where there is none
+}
+
+// measure is a measured objective, larger being better: ±Inf and the largest
+// floats included, NaN never.
+type measure struct {
+	value  float64
+	stdErr float64 // told; NaN if not
+	count  int     // replicates
+	within float64 // Σ (value − mean)² of the replicates
+}
+
+// results is the digest of a View that a model needs: what finished in the order
+// in which it did, what is pending, and which configurations the study has.
+type results struct {
+	spec     study.Spec
+	position study.Position // digested
+	trials   int            // digested
+	open     []int          // trials that may still come to something, ascending
+	list     []result       // by end
+	pending  []pending      // by trial
+	seen     map[uint64]struct{}
+	start    uint64 // number of the next point of the start design
+}
+
+// pending is a trial that runs or waits to run.
+type pending struct {
+	trial int
+	x     []float64
+}
+
+func newResults(spec study.Spec) *results {
+	return &results{spec: spec, seen: make(map[uint64]struct{})}
+}
+
+// follow digests what is new in v.
+func (r *results) follow(v View) error {
+	if v.Trials() < r.trials || v.Position() < r.position { // not the history we know; see Proposer
+		*r = *newResults(r.spec)
+	}
+	var fresh []result
+	var open []int
+	r.pending = r.pending[:0]
+	look := func(t *study.Trial) error {
+		done := t.State.Terminal()
+		if done && !(t.State == study.Failed && t.Outcome.Reason == study.FailedExpired) {
+			res, tells, err := r.read(t)
+			if tells {
+				fresh = append(fresh, res)
+			}
+			return err
+		}
+		open = append(open, t.Number)
+		if done {
+			return nil // a late tell may come
+		}
+		x, err := r.encode(t.Config)
+		r.pending = append(r.pending, pending{t.Number, x})
+		return err
+	}
+	for _, n := range r.open {
+		if t, ok := v.Trial(n); ok {
+			if err := look(&t); err != nil {
+				return err
+			}
+		}
+	}
+	for t := range v.All(r.trials) {
+		r.seen[fingerprint(t.Config)] = struct{}{}
+		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseStart {
+			r.start = t.Suggestion.Seed + 1
+		}
+		if err := look(&t); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(fresh, func(a, b result) int { return int(a.end) - int(b.end) })
+	r.list = append(r.list, fresh...)
+	r.open, r.trials, r.position = open, v.Trials(), v.Position()
+	return nil
+}
+
+func (r *results) encode(c space.Config) ([]float64, error) {
+	x := make([]float64, r.spec.Space.Dim())
+	return x, r.spec.Space.Encode(c, x)
+}
+
+// upTo is the number of results that are in the log up to a position.
+func (r *results) upTo(p study.Position) int {
+	n, _ := slices.BinarySearchFunc(r.list, p, func(a result, p study.Position) int {
+		if a.end <= p {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// read tells what a finished trial says. Crashed, expired and cancelled trials
+// say nothing; infeasible ones and those with NaN that they are not feasible; a
+// pruned one has the objectives it was told with, or else those it reported
+// last.
+func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
+	out = result{trial: t.Number, end: t.EndPosition(), feasible: true}
+	switch {
+	case t.State == study.Infeasible, t.State == study.Failed && t.Outcome.Reason == study.FailedNaN:
+		out.feasible = false
+	case t.State == study.Completed:
+		out.y = r.measures(func(name string) (measure, bool) { return measured(t.Outcome, name) })
+	case t.State == study.Pruned:
+		out.y = r.measures(func(name string) (measure, bool) {
+			if m, ok := measured(t.Outcome, name); ok {
+				return m, true
+			}
+			return lastReported(t, name)
+		})
+		if out.y == nil {
+			return out, false, nil
+		}
+	default:
+		return out, false, nil
+	}
+	out.x, err = r.encode(t.Config)
+	return out, true, err
+}
+
+// measures collects all objectives; nil if one is missing.
+func (r *results) measures(of func(name string) (measure, bool)) []measure {
+	var out []measure
+	for _, o := range r.spec.Objectives {
+		m, ok := of(o.Name)
+		if !ok || math.IsNaN(m.value) {
+			return nil
+		}
+		if o.Direction == study.Minimize {
+			m.value = -m.value
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func measured(o study.Outcome, name string) (measure, bool) {
+	m, ok := o.Metric(name)
+	if !ok {
+		return measure{}, false
+	}
+	out := measure{value: m.Mean(), stdErr: math.NaN(), count: len(m.Values)}
+	if m.HasStdErr {
+		out.stdErr = m.StdErr
+	}
+	if out.count > 1 {
+		for _, v := range m.Values {
+			out.within += (v - out.value) * (v - out.value)
+		}
+	}
+	return out, true
+}
+
+func lastReported(t *study.Trial, name string) (measure, bool) {
+	for _, r := range slices.Backward(t.CurrentReports()) {
+		for _, v := range r.Values {
+			if v.Name == name {
+				return measure{value: v.Value, stdErr: math.NaN(), count: 1}, true
+			}
+		}
+	}
+	return measure{}, false
+}

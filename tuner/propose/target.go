@@ -1,0 +1,141 @@
+package propose
+
+import (
+	"math"
+	"slices"
+)
+
+// target is how measured values, larger being better, become targets of a model:
+// g standardised, where
+//
+//	t = (y − Center)/Spread,  g(t) = t  unless Compressed
+//
+// and where Compressed, g is t for t ≥ −1, −1 − log(−t) from there to −Floor,
+// and constant below; on the good side it is t to Ceiling and Ceiling +
+// log(t/Ceiling)·… beyond. All numbers are finite.
+type target struct {
+	Center     float64 `json:"center"`
+	Spread     float64 `json:"spread"`
+	Compressed bool    `json:"compressed,omitempty"`
+	Shift      float64 `json:"shift"` // of g, for mean 0
+	Scale      float64 `json:"scale"` // and variance 1
+}
+
+// Where the compression begins and ends.
+const (
+	goodKnee  = 20.0
+	badFloor  = 5.0  // g ≥ −badFloor
+	tailAt    = 6.0  // robust standard deviations at which a value is in the tail
+	typical   = 1.48 // standard deviations in a median absolute deviation, 1.4826
+	spareRoom = 1e-12
+)
+
+// newTarget fits the transformation to values. It is the tail test, too: values
+// are compressed if the worst one is more than tailAt robust standard deviations
+// (1.48 median absolute deviations) below the median, or the best one goodKnee
+// above. Infinities fail it.
+func newTarget(values []float64) target {
+	sorted := slices.Clone(values)
+	for i, v := range sorted {
+		sorted[i] = clampFinite(v)
+	}
+	slices.Sort(sorted)
+	t := target{Center: quantile(sorted, 0.5), Spread: 1, Scale: 1}
+	away := make([]float64, len(sorted))
+	for i, v := range sorted {
+		away[i] = math.Abs(v/2 - t.Center/2)
+	}
+	slices.Sort(away)
+	spread := 2 * typical * quantile(away, 0.5)
+	if !(spread > spareRoom*math.Abs(t.Center)) || spread < 1e-300 {
+		spread = 2 * away[len(away)-1] // more than half are equal
+	}
+	if spread > spareRoom*math.Abs(t.Center) && spread >= 1e-300 {
+		t.Spread = min(spread, math.MaxFloat64)
+	}
+	low, high := t.ratio(sorted[0]), t.ratio(sorted[len(sorted)-1])
+	t.Compressed = low < -tailAt || high > goodKnee
+	sum, square := 0.0, 0.0
+	for _, v := range values {
+		sum += t.shape(v)
+	}
+	t.Shift = sum / float64(len(values))
+	for _, v := range values {
+		d := t.shape(v) - t.Shift
+		square += d * d
+	}
+	if sd := math.Sqrt(square / float64(len(values))); sd > 1e-9 {
+		t.Scale = sd
+	}
+	return t
+}
+
+func clampFinite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
+
+// ratio is t, without overflow and finite.
+func (t target) ratio(y float64) float64 {
+	return clampFinite(2 * ((clampFinite(y)/2 - t.Center/2) / t.Spread))
+}
+
+// shape is g.
+func (t target) shape(y float64) float64 {
+	r := t.ratio(y)
+	switch {
+	case !t.Compressed:
+		return r
+	case r < -1:
+		return max(-1-math.Log(-r), -badFloor)
+	case r > goodKnee:
+		return goodKnee * (1 + math.Log(r/goodKnee))
+	default:
+		return r
+	}
+}
+
+// of is the target of a value.
+func (t target) of(y float64) float64 { return (t.shape(y) - t.Shift) / t.Scale }
+
+// slope is the derivative of of, for standard errors; where it is 0 that of the
+// end of the curve.
+func (t target) slope(y float64) float64 {
+	r, s := t.ratio(y), 1.0
+	if t.Compressed {
+		switch {
+		case r < -1:
+			s = 1 / min(-r, math.Exp(badFloor-1))
+		case r > goodKnee:
+			s = goodKnee / r
+		}
+	}
+	return s / t.Spread / t.Scale
+}
+
+// value is the inverse of of, and deviation that of a standard deviation there.
+func (t target) value(z float64) (y float64) {
+	g := z*t.Scale + t.Shift
+	r := g
+	if t.Compressed {
+		switch {
+		case g < -1:
+			r = -math.Exp(min(-1-g, badFloor-1))
+		case g > goodKnee:
+			r = goodKnee * math.Exp(min(g/goodKnee-1, 700))
+		}
+	}
+	return clampFinite(t.Center + clampFinite(r*t.Spread))
+}
+
+func (t target) deviation(z, sd float64) float64 {
+	return min(max(sd/t.slope(t.value(z)), 0), math.MaxFloat64)
+}
+
+// quantile of sorted values.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[i]
+	}
+	f := at - float64(i)
+	return sorted[i]*(1-f) + sorted[i+1]*f
+}
