@@ -1,0 +1,25 @@
+// Package landweber is gradient descent in the kernel's space with early stopping,
+// also called L²-boosting: the number of iterations takes the place of λ.
+//
+// From c_0 = 0, with a step γ,
+//
+//	c_t = c_{t−1} − (γ/n)(K c_{t−1} − y),   f_t(x) = Σ_i k(x, x_i) c_{t,i},
+//
+// descends along the gradient of (1/2n)Σ(f(x_i) − y_i)² in the space of the
+// kernel. After t iterations each eigenvalue s of K/n has been filtered by
+//
+//	c_t = (1/n) g_t(K/n) y,   g_t(s) = Σ_{i<t} γ(1 − γs)^i = (1 − (1 − γs)^t)/s,
+//
+// as if λ were about 1/(γt) (thesis §2.4). It converges for 0 < γ < 2n/‖K‖, and
+// then the error on the training rows never grows; that on others falls and
+// rises again, so that Options.Validation and Patience choose t.
+//
+// The thesis has two iterations under one name: (2.35), the gradient with respect
+// to c, has K² in place of K, and (2.37) to (2.39) pass silently to the one here;
+// in (2.36) the sum ends at t − 1, not t. TestFilter shows it.
+//
+// # Costs
+//
+// An iteration evaluates K once, n² kernel values, in O(n) memory beside the data;
+// the validation rows cost n more each. The default step takes 20 products with K.
+package landweber

@@ -1,0 +1,171 @@
+package landweber
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+const algorithm = "landweber"
+
+// DefaultIterations is what Iterations = 0 stands for.
+const DefaultIterations = 200
+
+const (
+	powerSteps = 20
+	// safety is what an estimate of ‖K‖ from below may lack.
+	safety = 1.1
+)
+
+// Params are the hyper-parameters.
+type Params struct {
+	Kernel kernel.Kernel
+	// StepSize is γ, below 2n/‖K‖; 0 stands for n/(1.1‖K‖) with ‖K‖ by power
+	// iteration.
+	StepSize float64
+	// Iterations is the largest t; 0 stands for DefaultIterations.
+	Iterations int
+	// Precision of the kernel values.
+	Precision kernel.Precision
+}
+
+var _ learners.Estimator = Params{}
+
+// Validate returns a *learners.ParameterError for the first hyper-parameter out
+// of range.
+func (p Params) Validate() error {
+	if p.Kernel == nil {
+		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "must be given"}
+	}
+	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
+		return err
+	}
+	return learners.AtLeast(algorithm, "iterations", p.Iterations, 0)
+}
+
+// Fit reads train into memory and iterates. The objective is (1/n)‖Kc − y‖², the
+// mean squared error on the training rows, summed over outputs; the residual is
+// ‖Kc − y‖/‖y‖. A step that is too large is a *learners.DivergenceError.
+func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p.Iterations == 0 {
+		p.Iterations = DefaultIterations
+	}
+	m, err := learners.NewMonitor(ctx, algorithm, p.Iterations, train, o)
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.start(ctx, train, o)
+	if err != nil {
+		return nil, err
+	}
+	defer d.k.Close()
+	for t := 1; t <= p.Iterations; t++ {
+		if err := d.step(ctx, t); err != nil {
+			return m.Finish(err)
+		}
+		stop, err := m.Step(ctx, learners.Iterate{
+			Iteration: t, Passes: float64(t), Rows: int64(t) * int64(d.n),
+			Objective: d.objective(), Residual: d.relative(), Model: d.model(p.Kernel),
+		})
+		if stop || err != nil {
+			return m.Finish(err)
+		}
+	}
+	return m.Finish(nil)
+}
+
+// descent is the state of the iteration.
+type descent struct {
+	k        *kernel.Operator // K(X, X)
+	x        kernel.Rows
+	y        []float64
+	n, c     int
+	step0    float64   // γ/n
+	coef     []float64 // c_t
+	next     []float64 // c_{t+1} while it is made
+	residual []float64 // K c_t − y
+	size     float64   // ‖y‖²
+
+	residualSize float64 // ‖residual‖²
+}
+
+func (p Params) start(ctx context.Context, train dataset.Source, o learners.Options) (*descent, error) {
+	if _, err := learners.Targets(ctx, train); err != nil {
+		return nil, err
+	}
+	data, err := dataset.Load(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	k, err := kernel.NewOperator(p.Kernel, data, data.Rows(), kernel.Options{Workers: o.Workers, Precision: p.Precision})
+	if err != nil {
+		return nil, err
+	}
+	n, c := data.Len(), data.Outputs()
+	d := &descent{
+		k: k, x: data.Rows(), y: data.Targets(), n: n, c: c, step0: p.StepSize / float64(n),
+		coef: make([]float64, n*c), next: make([]float64, n*c), residual: make([]float64, n*c),
+	}
+	for i, v := range d.y {
+		d.residual[i] = -v
+		d.size += v * v
+	}
+	if p.StepSize == 0 {
+		norm, err := learners.LargestEigenvalue(ctx, n, powerSteps, o.Seed, k.Apply)
+		if err != nil {
+			k.Close()
+			return nil, err
+		}
+		d.step0 = 1 / (safety * norm)
+		if norm == 0 { // K = 0: nothing can be learnt, with any step
+			d.step0 = 1
+		}
+	}
+	return d, nil
+}
+
+// step makes iterate t; if it fails, the one before is unchanged.
+func (d *descent) step(ctx context.Context, t int) error {
+	for i, r := range d.residual {
+		d.next[i] = d.coef[i] - d.step0*r
+	}
+	residual, size := make([]float64, len(d.y)), 0.0
+	if err := d.k.Apply(ctx, residual, d.next); err != nil {
+		return err
+	}
+	for i, v := range d.y {
+		residual[i] -= v
+		size += residual[i] * residual[i]
+	}
+	if !(size <= 4*d.size) { // it never grows, unless γ is too large
+		return &learners.DivergenceError{Algorithm: algorithm, Iteration: t, Remedy: "a smaller step size"}
+	}
+	d.residual, d.residualSize = residual, size
+	d.coef, d.next = d.next, d.coef
+	return nil
+}
+
+// objective is the mean squared error on the training rows.
+func (d *descent) objective() float64 { return d.residualSize / float64(d.n) }
+
+func (d *descent) relative() float64 {
+	if d.size == 0 {
+		return 0
+	}
+	return math.Sqrt(d.residualSize / d.size)
+}
+
+// model returns what makes the model of the present iterate; it is asked for
+// before the next one is there, or not at all.
+func (d *descent) model(k kernel.Kernel) func() (learners.Model, error) {
+	return func() (learners.Model, error) {
+		return learners.NewExpansion(k, d.x, slices.Clone(d.coef), d.c)
+	}
+}
