@@ -36,9 +36,12 @@ const (
 // Plan says how the rows of a pass are dealt.
 type Plan struct {
 	Sampling Sampling
-	// BatchSize is b ≥ 1. The last mini-batch of a chunk, not with Replacement,
-	// may have fewer rows.
+	// BatchSize is b ≥ 1. The last mini-batch of a chunk may have fewer rows, with
+	// Replacement if Exact is set.
 	BatchSize int
+	// Exact says that a pass with Replacement draws n rows, not ⌈n/b⌉·b: for
+	// mini-batches that are only a way to read, of methods that step row by row.
+	Exact bool
 	// Chunk is the number of rows of a chunk, rounded up to a multiple of b; 0:
 	// 2²⁶/d, at least 2¹⁶.
 	Chunk int
@@ -137,7 +140,7 @@ func (p Plan) Deal(ctx context.Context, n int, rng *rand.Rand, visit func(idx []
 			return err
 		}
 		end := at + p.BatchSize
-		if p.Sampling != Replacement {
+		if p.Sampling != Replacement || p.Exact {
 			end = min(end, n)
 		}
 		idx = idx[:0]

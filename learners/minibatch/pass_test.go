@@ -84,6 +84,9 @@ func TestReplacement(t *testing.T) {
 			count[int(v)]++
 		}
 	}
+	if rows, _ := deal(t, Plan{Sampling: Replacement, BatchSize: 6, Exact: true}, train, 1); len(rows) != 20 {
+		t.Errorf("exactly n rows are %d", len(rows))
+	}
 	chi := 0.0
 	for _, c := range count {
 		chi += (c - 240) * (c - 240) / 240

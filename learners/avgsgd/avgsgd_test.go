@@ -1,0 +1,333 @@
+package avgsgd
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+var background = context.Background()
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func requireClose(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
+			t.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
+		}
+	}
+}
+
+func normals(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
+}
+
+// The mean of stored iterates, of weights and of coefficients, c = 1 and 3, dense
+// and sparse.
+func TestAverageIsTheMeanOfIterates(t *testing.T) {
+	rng := seeded(t, 1)
+	const n, m, steps = 12, 5, 300
+	for _, c := range []int{1, 3} {
+		x, y := normals(rng, n*m), normals(rng, n*c)
+		for i := range x {
+			if i%3 == 0 {
+				x[i] = 0
+			}
+		}
+		dense := kernel.NewPoints(n, m, x)
+		for name, rows := range map[string]kernel.Rows{"dense": dense, "sparse": kernel.Sparse(dense)} {
+			p := newPrimal(m, c, 0.05)
+			mean, got := make([]float64, m*c), make([]float64, m*c)
+			w := make([]float64, m*c) // by the formula of the paper
+			for range steps {
+				i := rng.IntN(n)
+				if _, err := p.rows(rows.Slice(i, i+1), y[i*c:][:c]); err != nil {
+					t.Fatal(err)
+				}
+				for o := range c {
+					e := y[i*c+o]
+					for j := range m {
+						e -= w[j*c+o] * x[i*m+j]
+					}
+					for j := range m {
+						w[j*c+o] += 0.05 * e * x[i*m+j]
+					}
+				}
+				for j, v := range w {
+					mean[j] += v / steps
+				}
+			}
+			requireClose(t, name+" weights", p.w, w, 1e-11)
+			average(got, p.w, p.u, p.t, false)
+			requireClose(t, name+" average", got, mean, 1e-11)
+		}
+
+		gram := make([]float64, n*n)
+		mat.NewDense(n, n, gram).Mul(mat.NewDense(n, m, x), mat.NewDense(n, m, x).T())
+		d := newDual(n, c, 0.02)
+		mean, got := make([]float64, n*c), make([]float64, n*c)
+		for range steps {
+			i := rng.IntN(n)
+			d.visit(i, gram[i*n:][:n], y[i*c:][:c])
+			for j, v := range d.a {
+				mean[j] += v / steps
+			}
+		}
+		average(got, d.a, d.u, d.t, false)
+		requireClose(t, "coefficients", got, mean, 1e-11)
+	}
+}
+
+// The recursion in coefficients is that in weights, on truncated Fourier features.
+func TestDualIsPrimal(t *testing.T) {
+	rng := seeded(t, 2)
+	const n, steps = 30, 500
+	b := newBasis(dataset.Spline{Alpha: 2.5, R: 0.2, Sigma: 1, Terms: 40, Seed: 5}, n, 0)
+	gram := b.gram()
+	step := defaultStep(gram[0])
+	d, p := newDual(n, 1, step), newPrimal(b.m, 1, step)
+	z := kernel.NewPoints(n, b.m, b.z)
+	for range steps {
+		i := rng.IntN(n)
+		a := d.visit(i, gram[i*n:][:n], b.y[i:i+1])
+		l, err := p.rows(z.Slice(i, i+1), b.y[i:i+1])
+		if err != nil || math.Abs(a-l) > 1e-10*(1+a) {
+			t.Fatalf("losses %g and %g, %v", a, l, err)
+		}
+	}
+	a, w := make([]float64, n), make([]float64, b.m)
+	average(a, d.a, d.u, d.t, false)
+	average(w, p.w, p.u, p.t, false)
+	var za mat.VecDense
+	za.MulVec(mat.NewDense(n, b.m, b.z).T(), mat.NewVecDense(n, a))
+	requireClose(t, "Zᵀa", za.RawVector().Data, w, 1e-11)
+}
+
+// The excess risk and the Gram matrix of the basis against package problems and
+// the spline kernel.
+func TestBasis(t *testing.T) {
+	rng := seeded(t, 3)
+	const n, terms = 20, 60
+	p := dataset.Spline{Alpha: 1.7, R: 0.4, Sigma: 0.3, Terms: terms, Seed: 6}
+	src := must(dataset.Generate[float64](p, 100, n))
+	data := must(dataset.Load(background, src))
+	b := newBasis(p, n, 100)
+	requireClose(t, "y", b.y, data.Targets(), 0)
+	k := must(kernel.NewSpline(1.7, terms))
+	requireClose(t, "K", b.gram(), must(kernel.Gramian(k, data.Rows())), 1e-11)
+	a := normals(rng, n)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = data.Rows().(*kernel.Points[float64]).Row(i)[0]
+	}
+	requireClose(t, "risk", []float64{b.risk(a)}, []float64{p.ExcessRisk(x, a)}, 1e-10)
+}
+
+// Small steps in turn, not averaged, are gradient descent: n steps of γ are one
+// of nγ, up to O(γ²).
+func TestSmallStepsAreGradientDescent(t *testing.T) {
+	rng := seeded(t, 4)
+	const n, m, gamma, passes = 25, 6, 1e-4, 40
+	x, y := normals(rng, n*m), normals(rng, n)
+	train := must(dataset.NewMemory(kernel.NewPoints(n, m, x), y, 1))
+	p := Params{StepSize: gamma, Passes: passes, Averaging: None, Sampling: minibatch.Reshuffle}
+	got := must(p.Fit(background, train, learners.Options{})).(*learners.Linear).Weights()
+	w := mat.NewVecDense(m, nil)
+	X, Y := mat.NewDense(n, m, x), mat.NewVecDense(n, y)
+	for range passes {
+		var r, g mat.VecDense
+		r.MulVec(X, w)
+		r.SubVec(&r, Y)
+		g.MulVec(X.T(), &r)
+		w.AddScaledVec(w, -gamma, &g)
+	}
+	requireClose(t, "w", got, w.RawVector().Data, 20*gamma*m)
+}
+
+// Enough passes give least squares: of the averages too where the fit is exact,
+// and then for all three forms, one after the other, as in the three are one.
+func TestInterpolates(t *testing.T) {
+	rng := seeded(t, 5)
+	const n = 8
+	k := must(kernel.NewGaussian(0.4))
+	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, normals(rng, 2*n)), normals(rng, n), 1))
+	for _, p := range []Params{
+		{Kernel: k, Passes: 3000, Averaging: None, StepSize: 0.9},
+		{Kernel: k, Features: 200, Passes: 3000, Averaging: None, StepSize: 0.9},
+	} {
+		m := must(p.Fit(background, train, learners.Options{}))
+		out := make([]float64, n)
+		if err := m.Predict(background, out, train); err != nil {
+			t.Fatal(err)
+		}
+		requireClose(t, "f", out, train.Targets(), 1e-6)
+	}
+}
+
+// Beyond gramRows columns of K are computed as they are needed: the same numbers.
+func TestWithoutGram(t *testing.T) {
+	rng := seeded(t, 6)
+	const n = 150
+	p := Params{Kernel: must(kernel.NewMatern32(1)), Passes: 1}
+	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, normals(rng, 2*n)), normals(rng, 2*n), 2))
+	var all [2][]float64
+	for i := range all {
+		m := must(p.newKernelised(background, train))
+		if i == 1 {
+			m.gram = nil
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		if _, _, err := m.pass(background, r); err != nil {
+			t.Fatal(err)
+		}
+		m.keep(false)
+		all[i] = m.kept
+	}
+	requireClose(t, "a", all[1], all[0], 1e-12)
+}
+
+// γ = 1/(4R²) with R² the largest norm there is.
+func TestDefaultStep(t *testing.T) {
+	rng := seeded(t, 7)
+	x := kernel.NewPoints(50, 3, normals(rng, 150))
+	largest := 0.0
+	for i := range 50 {
+		s := 0.0
+		for _, v := range x.Row(i) {
+			s += v * v
+		}
+		largest = max(largest, s)
+	}
+	train := must(dataset.NewMemory(x, make([]float64, 50), 1))
+	m := must(Params{}.newMachine(background, train, learners.Options{})).(*explicit)
+	requireClose(t, "γ", []float64{m.weights.step}, []float64{0.25 / largest}, 1e-14)
+	linear := must(kernel.NewLinear(1))
+	d := must(Params{Kernel: linear}.newMachine(background, train, learners.Options{})).(*kernelised)
+	requireClose(t, "γ of the dual", []float64{d.dual.step}, []float64{0.25 / largest}, 1e-14)
+	g := must(Params{Kernel: must(kernel.NewGaussian(1)), Features: 10}.newMachine(background, train, learners.Options{})).(*explicit)
+	if g.weights.step != 0.25 {
+		t.Errorf("γ of Fourier features is %g", g.weights.step)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	k := must(kernel.NewGaussian(1.5))
+	for name, p := range map[string]Params{
+		"linear":     {Passes: 15},
+		"features":   {Kernel: k, Features: 100, Passes: 15, Sampling: minibatch.Reshuffle, Chunk: 30},
+		"kernelised": {Kernel: k, Passes: 15, Sampling: minibatch.Cycle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			learnerstest.Run(t, learnerstest.Case{
+				New:   func() learners.Estimator { return p },
+				Signs: name == "linear", // the best linear function leaves 0.81 of the rest
+				Invalid: []learners.Estimator{
+					Params{Passes: -1},
+					Params{StepSize: math.Inf(1)},
+					Params{Sampling: "random"},
+					Params{Averaging: "tail"},
+					Params{Features: 10},
+					Params{Kernel: k, Features: 9},
+					Params{Kernel: k, Family: sketch.Fourier},
+					Params{Chunk: -1},
+				},
+			})
+		})
+	}
+}
+
+func TestDivergence(t *testing.T) {
+	rng := seeded(t, 8)
+	train := must(dataset.NewMemory(kernel.NewPoints(60, 3, normals(rng, 180)), normals(rng, 60), 1))
+	for _, p := range []Params{{StepSize: 5, Passes: 200}, {Kernel: must(kernel.NewGaussian(1)), StepSize: 5, Passes: 200}} {
+		var d *learners.DivergenceError
+		if _, err := p.Fit(background, train, learners.Options{}); !errors.As(err, &d) || d.Remedy == "" {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestStudyRefuses(t *testing.T) {
+	good := dataset.Spline{Alpha: 2, R: 0.25, Sigma: 1, Terms: 20}
+	for name, s := range map[string]Study{
+		"sizes":       {Problem: good, Sizes: []int{100}},
+		"sizes ":      {Problem: good, Sizes: []int{100, 50}},
+		"repetitions": {Problem: good, Sizes: []int{50, 100}, Repetitions: -1},
+		"passes":      {Problem: good, Sizes: []int{50, 100}, Passes: -1},
+		"sampling":    {Problem: good, Sizes: []int{50, 100}, Sampling: "x"},
+	} {
+		var e *learners.ParameterError
+		if _, err := s.Run(background); !errors.As(err, &e) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := (Study{Sizes: []int{5, 10}}).Run(background); err == nil {
+		t.Error("a problem without Alpha")
+	}
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if _, err := (Study{Problem: good, Sizes: []int{5, 10}}).Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The minimum of a parabola in log t, exactly, and the edge.
+func TestMinimum(t *testing.T) {
+	var grid []int
+	var risk []float64
+	for g := 100.0; g < 1e5; g *= 1.1 {
+		grid = append(grid, int(g))
+		l := math.Log(float64(int(g)) / 3333)
+		risk = append(risk, math.Exp(0.7+0.3*l*l))
+	}
+	steps, least, inside := minimum(grid, risk)
+	requireClose(t, "t*", []float64{steps, least}, []float64{3333, math.Exp(0.7)}, 1e-9)
+	if !inside {
+		t.Error("at the edge")
+	}
+	slices.Reverse(risk)
+	falling := make([]float64, len(grid))
+	for j := range falling {
+		falling[j] = 1 / float64(j+1)
+	}
+	if _, _, inside := minimum(grid, falling); inside {
+		t.Error("not at the edge")
+	}
+	if s := slope([]int{10, 100, 1000}, []float64{5, 50, 500}); math.Abs(s-1) > 1e-14 {
+		t.Errorf("slope %g", s)
+	}
+}
