@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -31,13 +32,16 @@ func TestKill(t *testing.T) {
 	n := often(t, "KILLS", 12)
 	seed := seed(t)
 	folder := evidence(t, seed)
-	k := &killing{folder: folder, random: rand.New(rand.NewPCG(seed, 1))}
+	k := &killing{folder: folder, random: rand.New(rand.NewPCG(seed, 1)), last: n - 1}
 	begun := time.Now()
 	for cycle := range n {
 		if cycle%cyclesPerFile == 0 {
 			k.fresh(t, cycle)
 		}
 		k.cycle(t, cycle)
+		for _, f := range k.faults {
+			t.Error(f)
+		}
 		if t.Failed() {
 			k.keep(t)
 			return
@@ -54,6 +58,7 @@ func TestKill(t *testing.T) {
 // killing is a series of kills.
 type killing struct {
 	folder  string
+	last    int // cycle
 	random  *rand.Rand
 	db      string
 	crowd   *crowd
@@ -61,8 +66,13 @@ type killing struct {
 	rates   []float64 // tells a second
 	readies []time.Duration
 
+	faults                   []string
 	acked, doubtful, retried int
 	idle                     int // runs with too little load to count
+}
+
+func (k *killing) fail(format string, args ...any) {
+	k.faults = append(k.faults, fmt.Sprintf(format, args...))
 }
 
 func (k *killing) fresh(t *testing.T, cycle int) {
@@ -85,7 +95,7 @@ func (k *killing) life() time.Duration {
 func (k *killing) cycle(t *testing.T, cycle int) {
 	s, err := serve(t, k.db, k.log, nil)
 	if err != nil {
-		t.Errorf("cycle %d: %v", cycle, err)
+		k.fail("cycle %d: %v", cycle, err)
 		return
 	}
 	k.readies = append(k.readies, s.ready.Sub(s.started))
@@ -118,19 +128,19 @@ func (k *killing) cycle(t *testing.T, cycle int) {
 // validate holds the file against what the clients were told.
 func (k *killing) validate(t *testing.T, cycle int) {
 	if err := checkFile(t, k.db); err != nil {
-		t.Errorf("cycle %d: %v", cycle, err)
+		k.fail("cycle %d: %v", cycle, err)
 		return
 	}
 	h, err := readFile(k.db)
 	if err != nil {
-		t.Errorf("cycle %d: %v", cycle, err)
+		k.fail("cycle %d: %v", cycle, err)
 		return
 	}
 	verdict := judge(h, k.crowd.journal.Calls)
 	for _, f := range verdict.faults {
-		t.Errorf("cycle %d: %s", cycle, f)
+		k.fail("cycle %d: %s", cycle, f)
 	}
-	if cycle%cyclesPerFile == cyclesPerFile-1 || t.Failed() {
+	if cycle%cyclesPerFile == cyclesPerFile-1 || cycle == k.last {
 		k.acked, k.doubtful = k.acked+verdict.acked, k.doubtful+verdict.doubtful
 	}
 }
@@ -184,4 +194,38 @@ func TestAgain(t *testing.T) {
 		t.Error(f)
 	}
 	t.Logf("%d calls, %d acknowledged, %d studies", len(j.Calls), verdict.acked, len(h))
+}
+
+// TestKillCreation kills servers while they create their file: whatever is left,
+// the next one begins.
+func TestKillCreation(t *testing.T) {
+	n := often(t, "CREATIONS", 15)
+	seed := seed(t)
+	folder, random := evidence(t, seed), rand.New(rand.NewPCG(seed, 4))
+	made := 0
+	for i := range n {
+		db := filepath.Join(folder, fmt.Sprintf("new-%d.db", i))
+		cmd := exec.Command(tunerBinary(t), "serve", "--db", db, "--listen", "unix:"+db+".s")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(15 * time.Millisecond))))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if _, err := os.Stat(db); err == nil {
+			made++
+			if err := checkFile(t, db); err != nil {
+				t.Errorf("creation %d: %v", i, err)
+			}
+		}
+		s, err := bolt.Open(db, bolt.Options{})
+		if err != nil {
+			t.Fatalf("creation %d: %v", i, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = os.Remove(db)
+	}
+	figures(t, "%d kills while a file was created, in %d of them it was there; each time the next program could begin", n, made)
 }

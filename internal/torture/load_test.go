@@ -81,8 +81,12 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 		return
 	}
 	name := w.studies[i%len(w.studies)]
-	if i < len(w.studies) && !w.do(ctx, s, w.newCall(i, "create", name)) {
-		return
+	for made := i >= len(w.studies); !made && ctx.Err() == nil; {
+		c := w.newCall(i, "create", name)
+		if !w.do(ctx, s, c) {
+			return
+		}
+		made = c.Ending == acked
 	}
 	var held []given
 	for ctx.Err() == nil {
@@ -93,9 +97,10 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 		switch {
 		case c.Code == tuner.NotFound: // the study is still to be made
 			time.Sleep(time.Millisecond)
-		case c.Kind == "ask" && c.Ending == acked:
+		case c.Ending != acked:
+		case c.Kind == "ask":
 			held = append(held, c.Given...)
-		case c.Kind == "tell" && c.Ending == acked:
+		case c.Kind == "tell":
 			held = held[1:]
 		}
 	}
@@ -146,7 +151,10 @@ func (w *crowd) do(ctx context.Context, s tuner.Service, c *call) bool {
 	}
 	c.end(w.send(ctx, s, c))
 	switch {
-	case c.Ending == unknown, c.Code == tuner.Unavailable, c.Code == tuner.Internal, c.Code == tuner.Exhausted:
+	case c.Code == tuner.Exhausted: // there may be room later
+		time.Sleep(5 * time.Millisecond)
+		return true
+	case c.Ending == unknown, c.Code == tuner.Unavailable, c.Code == tuner.Internal:
 		w.mu.Lock()
 		w.pending[c.Client] = c
 		w.mu.Unlock()

@@ -26,8 +26,11 @@ func TestPower(t *testing.T) {
 	seed := seed(t)
 	p := &power{random: rand.New(rand.NewPCG(seed, 2)), folder: evidence(t, seed)}
 	begun := time.Now()
-	for p.cuts < n && !t.Failed() {
+	for p.cuts < n && len(p.faults) == 0 {
 		p.run(t, min(cutsPerRun, n-p.cuts))
+	}
+	for _, f := range p.faults {
+		t.Error(f)
 	}
 	figures(t, "%d power cuts in %s of %d recorded writes and syncs, with %d writes not yet synced, %d of them in the creation of the file; %d acknowledged calls looked for, 0 lost, 0 doubled",
 		p.cuts, time.Since(begun).Round(time.Second), p.operations, p.unsynced, p.early, p.acked)
@@ -40,7 +43,12 @@ func TestPower(t *testing.T) {
 type power struct {
 	random                                   *rand.Rand
 	folder                                   string
+	faults                                   []string
 	cuts, early, operations, unsynced, acked int
+}
+
+func (p *power) fail(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
 // run records one server's life and cuts its power n times.
@@ -63,7 +71,7 @@ func (p *power) run(t *testing.T, n int) {
 			d.do(completed(ops[next], ops[moment]))
 		}
 		p.cut(t, d, db, crowd, ops[moment].at)
-		if t.Failed() {
+		if len(p.faults) > 0 {
 			return
 		}
 	}
@@ -125,14 +133,14 @@ func (p *power) cut(t *testing.T, d *disk, db string, crowd *crowd, at int64) {
 	}
 	verdict, err := p.judge(image, there, known)
 	if err != nil {
-		t.Errorf("cut %d: %v", p.cuts, err)
+		p.fail("cut %d: %v", p.cuts, err)
 	} else {
 		p.acked += verdict.acked
 		for _, f := range verdict.faults {
-			t.Errorf("cut %d: %s", p.cuts, f)
+			p.fail("cut %d: %s", p.cuts, f)
 		}
 	}
-	if t.Failed() {
+	if len(p.faults) > 0 {
 		_ = writeJSON(filepath.Join(p.folder, "journal.json"), &journal{Calls: known})
 		_ = os.WriteFile(filepath.Join(p.folder, "failed.db"), content, 0o600)
 	}

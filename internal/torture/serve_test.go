@@ -28,9 +28,15 @@ type serving struct {
 
 // serve starts `tuner serve` on a file, perhaps beneath another program, and
 // waits until it listens.
-func serve(t testing.TB, db string, log io.Writer, under []string, flags ...string) (*serving, error) {
+func serve(t testing.TB, db string, log io.Writer, under []string) (*serving, error) {
 	t.Helper()
-	s := &serving{address: "unix:" + filepath.Join(filepath.Dir(db), "s"), drained: make(chan struct{})}
+	return serveAt(t, db, "unix:"+filepath.Join(filepath.Dir(db), "s"), log, under)
+}
+
+// serveAt is serve at an address of one's own.
+func serveAt(t testing.TB, db, address string, log io.Writer, under []string, flags ...string) (*serving, error) {
+	t.Helper()
+	s := &serving{address: address, drained: make(chan struct{})}
 	_ = os.Remove(strings.TrimPrefix(s.address, "unix:"))
 	args := append(append([]string{}, under...), tunerBinary(t), "serve", "--db", db, "--listen", s.address, "--rate", "-1")
 	args = append(args, flags...)

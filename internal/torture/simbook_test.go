@@ -257,6 +257,10 @@ func (b *book) acknowledge(c *simCall) {
 	case "report", "attributes":
 		if len(b.effects[c.id]) != 1 {
 			b.s.broken("%s %s was acknowledged and is lost", c.kind, c.id)
+			return
+		}
+		if r, ok := b.effects[c.id][0].body.(study.Reported); ok && c.epoch > 0 && r.Epoch != c.epoch {
+			b.s.broken("report %s under epoch %d of trial %d was stored under epoch %d", c.id, c.epoch, c.trial, r.Epoch)
 		}
 	case "study":
 		b.read(st, c, c.answer.study.Position)

@@ -243,11 +243,13 @@ func (s *simulation) giveUp() {
 func (s *simulation) settle() {
 	s.book.quietSince = time.Now()
 	touched := new(simLife)
+	lookers := []*simWorker{{index: 8}, {index: 9}}
+	s.workers = append(s.workers, lookers...)
 	for range 400 {
 		if touched != s.life { // whose leases somebody must look at
 			touched = s.life
 			for i, name := range []string{"a", "b"} {
-				if w := s.workers[i]; w.call == nil && s.book.exists(name) {
+				if w := lookers[i]; w.call == nil && s.book.exists(name) {
 					s.send(w, &simCall{worker: w, kind: "study", id: "settle", study: name})
 					synctest.Wait()
 				}
