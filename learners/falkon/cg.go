@@ -77,6 +77,9 @@ func (g *conjugate) done() bool { return len(g.left) == 0 }
 // positive definite to rounding, or residuals grow twice in a row: another
 // preconditioner is needed then.
 func (g *conjugate) iterate(ctx context.Context) (bool, error) {
+	if g.done() {
+		return true, nil
+	}
 	g.step++
 	refresh := g.step%refreshEvery == 0
 	width := len(g.left)

@@ -90,7 +90,7 @@ func (s *isometry) rows(dst []float64, i0, i1 int) int {
 	if s.diagonal == nil {
 		lower := blocked.New[float64](q, q, nil) // without what is above the diagonal
 		lowerRows(lower.Data, s.l, 0, q, q)
-		blocked.Gemm(s.workers, false, part, true, lower, 1, 0, blocked.New(i1-i0, q, dst))
+		blocked.Gemm(s.workers, false, part, false, lower, 1, 0, blocked.New(i1-i0, q, dst))
 		return q
 	}
 	for i := range i1 - i0 {
