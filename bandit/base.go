@@ -16,7 +16,6 @@ type base struct {
 	bound  float64 // κ²
 	pulls  []int   // of every arm, pending ones included
 	pulled []int   // arms with pulls, in the order of the first
-	alien  bool    // there are pulls of what is no arm now
 	norm   float64 // F, if it is doubled
 }
 
@@ -34,7 +33,6 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 
 // with returns the base with other arms.
 func (b base) with(arms kernel.Rows) (base, error) {
-	b.alien = b.alien || len(b.pulled) > 0
 	b.arms, b.pulls, b.pulled = arms, make([]int, arms.Len()), nil
 	b.bound = b.cfg.Kernel.Bound()
 	if !math.IsInf(b.bound, 1) {

@@ -132,7 +132,6 @@ func (p *BKB) Learn(x kernel.Rows, y []float64) error {
 	if err := p.post.Observe(gp.Data{X: x, Y: y}); err != nil {
 		return err
 	}
-	p.alien = true
 	p.refresh()
 	return nil
 }

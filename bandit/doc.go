@@ -96,13 +96,12 @@
 // A arms, u different inputs pulled, m inducing points, t steps.
 //
 //	GPUCB       step O(tA); memory tA
-//	BKB         step O(Am + m²), O(Am² + um²) at some d_eff·log t of the steps;
-//	            memory (A + u)m
+//	BKB         step O(Am + m²) at most, A/8 comparisons and O(m) for each arm that
+//	            may be the best as a rule; O(Am² + um²) at some d_eff·log t of the
+//	            steps; memory (A + u)m
 //	BBKB        O(m² + log A) for each refreshed arm, O((A + u)m²) a batch
 //	MiniGPOpt   O(u³ + Au²) a batch
 //	Thompson    BKB, and O(qm² + q³) for q candidates
-//
-// Where pulls were learnt of inputs that are no arms, BKB's d_eff costs O(um²).
 //
 // # Measured
 //

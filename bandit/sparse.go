@@ -105,13 +105,11 @@ func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
 // only, until the next change.
 func (p *sparse) Posterior() *gp.Sparse { return p.post }
 
-// currentDimension returns Σ σ̃²/λ of all pulls.
+// currentDimension returns Σ σ̃²/λ of all pulls. Cost O(u), and with FITC
+// O(um²).
 func (p *sparse) currentDimension() float64 {
-	if !p.alien {
-		return p.dimension(func(arm int) float64 {
-			_, variance := p.post.Arm(arm)
-			return variance
-		})
+	if p.sparsity.Approximation == gp.DTC {
+		return p.post.EffectiveDimension()
 	}
 	sum := 0.0
 	counts, pending := p.post.Counts(), p.post.PendingCounts()
@@ -194,7 +192,6 @@ func (p *sparse) setArms(arms kernel.Rows, lazy bool) error {
 	if err != nil {
 		return err
 	}
-	b.alien = p.Steps() > 0
 	if err := p.post.SetArms(arms, lazy); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ type sparseSurface struct {
 
 func newSparseSurface(cfg BKBConfig, b base) (*sparseSurface, error) {
 	s := sparse{base: b, sparsity: cfg.Sparsity.withDefaults()}
-	s.alien = true // every pull is one of what is no arm
 	var err error
 	s.post, err = gp.NewSparse(cfg.Kernel, b.arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
 		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: cfg.Approximation, Workers: cfg.Workers,

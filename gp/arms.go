@@ -172,8 +172,8 @@ func (s *Sparse) Arms() kernel.Rows {
 func (s *Sparse) ArmMeans() []float64 { return s.settledArms().mean }
 
 // ArmVariances returns σ̃² of every arm, as a view that the next change
-// overwrites. Of lazy arms they are upper bounds while pulls are pending. Cost
-// as ArmMeans.
+// overwrites. Of lazy arms they are upper bounds once a pull was pending. Cost as
+// ArmMeans.
 func (s *Sparse) ArmVariances() []float64 { return s.settledArms().variance }
 
 // Arm returns μ̃ and σ̃² of arm i: the numbers of ArmMeans and ArmVariances, at
@@ -199,7 +199,7 @@ func (s *Sparse) MaxUCB(b float64) int {
 	if len(a.mean) == 0 {
 		panic("gp: precondition: there are arms")
 	}
-	return a.maxUCB(b)
+	return a.maxUCB(b, s.sys.w)
 }
 
 func (s *Sparse) settledArms() *arms {

@@ -180,6 +180,13 @@ func (c *Cholesky) Inverse() []float64 {
 	return inv.Data
 }
 
+// inverseTrace returns tr A⁻¹ = ‖L⁻¹‖². Cost n³/3 multiplications.
+func (c *Cholesky) inverseTrace() float64 {
+	root := blocked.New[float64](c.n, c.n, nil)
+	blocked.Inverse(1, c.matrix(), root)
+	return square(root.Data)
+}
+
 // mirror copies the lower triangle to the upper one.
 func mirror(a []float64, n int) {
 	for i := range n {

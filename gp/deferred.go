@@ -2,6 +2,7 @@ package gp
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -9,25 +10,26 @@ import (
 
 // deferred are rank-one updates that panels of arms have not seen yet. Where
 // only the arm with the largest UCB is asked for, most panels never need to see
-// them: update k, with h = V⁻¹z_k, moves an arm's mean by at most
+// them. Let V and w be those of when the list began, w' those of now. An arm's
+// mean has moved by zᵀ(w' − w), so that by Cauchy and Schwarz
 //
-//	|e zᵀh| ≤ |e|·√(z_kᵀV⁻¹z_k)·√(zᵀV⁻¹z),
+//	UCB ≤ max μ̃ + b·max σ̃ + D·max √(zᵀV⁻¹z),  D = ‖w' − w‖_V,
 //
-// by Cauchy and Schwarz, and zᵀV⁻¹z = (σ̃² − res)/λ only shrinks, as σ̃² does. So
-// with D = Σ|e|√(z_kᵀV⁻¹z_k) over the updates that a panel lacks
-//
-//	UCB ≤ max μ̃ + b·max σ̃ + D·max √((σ̃² − res)/λ)
-//
-// with the numbers it has. When a panel is looked at, the updates are made in
-// their order by the operations that would have made them at once: no bit
-// depends on when that is.
+// with the panel's numbers of then: zᵀV⁻¹z = (σ̃² − res)/λ, and σ̃² only shrinks.
+// For a panel looked at since, the same holds with its later numbers and D the
+// sum of |e|√(z_kᵀV⁻¹z_k) over the updates k that it lacks. When a panel is
+// looked at, the updates are made in their order by the operations that would
+// have made them at once: no bit depends on when that is.
 type deferred struct {
 	mu     sync.Mutex // for readers, who bring panels up to date
 	list   []rankOne
-	drift  []float64 // D of the first k updates
-	seen   []int     // of every panel, the number of updates made
-	top    []panelTop
-	winner int // the arm found last
+	drift  []float64  // D of the first k updates
+	seen   []int      // of every panel, the number of updates made
+	top    []panelTop // as they are
+	first  []panelTop // as they were when the list began
+	began  system     // L_V and w of then
+	moved  []float64  // scratch
+	winner int        // the arm found last
 }
 
 // rankOne is an update: μ̃ += e·g, σ̃² −= shrink·g², with g = zᵀh.
@@ -42,21 +44,39 @@ type panelTop struct{ mean, sd, known float64 }
 // forget is for arms that are computed afresh.
 func (d *deferred) forget() { d.list = d.list[:0] }
 
+// begin prepares for updates of a system that the arms are up to date with.
+func (a *arms) begin(sys system) {
+	d := &a.deferred
+	if len(d.list) > 0 {
+		return
+	}
+	panels := (len(a.mean) + lanes - 1) / lanes
+	d.drift = append(d.drift[:0], 0)
+	d.seen, d.top = make([]int, panels), make([]panelTop, panels)
+	for p := range d.top {
+		a.remember(p)
+	}
+	d.first = slices.Clone(d.top)
+	d.began = system{sys.l.clone(), slices.Clone(sys.w)}
+	d.moved = make([]float64, len(sys.w))
+}
+
 // later takes note of an update. length is √(z_kᵀV⁻¹z_k).
 func (a *arms) later(h []float64, e, shrink, length float64) {
 	d := &a.deferred
-	if len(d.list) == 0 {
-		panels := (len(a.mean) + lanes - 1) / lanes
-		d.drift = append(d.drift[:0], 0)
-		d.seen, d.top = make([]int, panels), make([]panelTop, panels)
-		for p := range d.top {
-			a.remember(p)
-		}
-	}
 	u := rankOne{make([]float64, a.padded), e, shrink}
 	copy(u.h, h)
 	d.list = append(d.list, u)
 	d.drift = append(d.drift, d.drift[len(d.drift)-1]+math.Abs(e)*length)
+}
+
+// distance returns ‖w − w of then‖_V = ‖L_Vᵀ(w − w of then)‖.
+func (d *deferred) distance(w []float64) float64 {
+	clear(d.moved)
+	for i, v := range d.began.w {
+		axpy(w[i]-v, d.began.l.row(i), d.moved[:i+1])
+	}
+	return norm(d.moved)
 }
 
 // remember takes note of the largest numbers of a panel.
@@ -112,7 +132,7 @@ const (
 )
 
 // maxUCB returns the arm with the largest μ̃ + b·σ̃, the lowest of equals.
-func (a *arms) maxUCB(b float64) int {
+func (a *arms) maxUCB(b float64, w []float64) int {
 	d := &a.deferred
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +148,6 @@ func (a *arms) maxUCB(b float64) int {
 			}
 		}
 	}
-	first := d.winner / lanes
 	if len(d.list) == 0 {
 		for p := range (len(a.mean) + lanes - 1) / lanes {
 			look(p)
@@ -136,16 +155,25 @@ func (a *arms) maxUCB(b float64) int {
 		d.winner = arm
 		return arm
 	}
-	a.settle(first)
-	look(first)
-	now := d.drift[len(d.list)]
-	for p, t := range d.top {
-		spread := b*t.sd + (now-d.drift[d.seen[p]])*t.known
-		if t.mean+spread+boundSlack*(math.Abs(t.mean)+spread) >= best {
+	a.settle(d.winner / lanes)
+	look(d.winner / lanes)
+	distance, drift := d.distance(w), d.drift[len(d.list)]
+	for p, t := range d.first {
+		if t.bound(b, distance) < best {
+			continue
+		}
+		if d.top[p].bound(b, drift-d.drift[d.seen[p]]) >= best {
 			a.settle(p)
 			look(p)
 		}
 	}
 	d.winner = arm
 	return arm
+}
+
+// bound returns the largest UCB that an arm of the panel can have after means
+// have moved by d times its known standard deviation.
+func (t panelTop) bound(b, d float64) float64 {
+	spread := b*t.sd + d*t.known
+	return t.mean + spread + boundSlack*(math.Abs(t.mean)+spread)
 }

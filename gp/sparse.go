@@ -106,6 +106,8 @@ type Sparse struct {
 	sys  system
 	varL *Cholesky // of V with pending pulls; sys.l itself when there are none
 
+	trace, varTrace float64 // tr V⁻¹ of both
+
 	updates  int     // since the last anchor
 	leverage float64 // Σ σ̃²/λ of pulls since the last Resparsify
 	gain     float64
@@ -230,6 +232,7 @@ func (s *Sparse) anchor() {
 		resid[i] = s.obs.mean[i] - s.m0[i]
 	}
 	s.sys = solveSystem(s.z, resid, func(i int) float64 { return s.weight(i, 0) }, s.order, m, s.opts.NoiseVariance)
+	s.trace = s.sys.l.inverseTrace()
 	if s.arms != nil {
 		s.arms.deferred.forget()
 	}
@@ -242,7 +245,7 @@ func (s *Sparse) anchor() {
 // anchorPending computes V with the pending pulls, and the arms' variances.
 func (s *Sparse) anchorPending() {
 	m := s.emb.len()
-	s.varL = s.sys.l
+	s.varL, s.varTrace = s.sys.l, s.trace
 	if s.held > 0 {
 		order := slices.Clone(s.order)
 		for i, n := range s.obs.count {
@@ -252,6 +255,7 @@ func (s *Sparse) anchorPending() {
 		}
 		s.varL = solveSystem(s.z, nil, func(i int) float64 { return s.weight(i, s.pend[i]) },
 			order, m, s.opts.NoiseVariance).l
+		s.varTrace = s.varL.inverseTrace()
 	}
 	s.updates = 0
 	if s.arms != nil {
@@ -406,8 +410,9 @@ func (s *Sparse) observe(i int, y float64) {
 	s.updateMean(i, w1-w0, w1*(s.obs.mean[i]-s.m0[i])-b0, shared)
 	switch {
 	case shared:
+		s.varTrace = s.trace
 	case s.held == 0: // V with pending pulls is V again, up to rounding
-		s.varL = s.sys.l
+		s.varL, s.varTrace = s.sys.l, s.trace
 	case !resolves:
 		s.updateVariance(i, s.weight(i, s.pend[i])-pulls)
 	}
@@ -464,10 +469,15 @@ func (s *Sparse) updateMean(i int, delta, beta float64, variances bool) {
 	if m == 0 {
 		return
 	}
+	wait := variances && s.arms != nil && !s.arms.lazy
+	if wait {
+		s.arms.begin(s.sys)
+	}
 	q := s.direction(s.sys.l, z, h)
 	den := 1 + delta*q
 	e := (beta - delta*dot(z, s.sys.w)) / den
 	axpy(e, h, s.sys.w)
+	s.trace -= delta * square(h) / den
 	s.rankOne(s.sys.l, z, delta)
 	if s.arms == nil {
 		return
@@ -475,10 +485,10 @@ func (s *Sparse) updateMean(i int, delta, beta float64, variances bool) {
 	shrink := 0.0
 	if variances {
 		shrink = s.opts.NoiseVariance * delta / den
-		if !s.arms.lazy {
-			s.arms.later(h, e, shrink, math.Sqrt(q))
-			return
-		}
+	}
+	if wait {
+		s.arms.later(h, e, shrink, math.Sqrt(q))
+		return
 	}
 	s.arms.settleAll(s.opts.Workers)
 	s.arms.update(h, e, shrink, s.opts)
@@ -491,8 +501,9 @@ func (s *Sparse) updateVariance(i int, delta float64) {
 	if m == 0 {
 		return
 	}
+	q := s.direction(s.varL, z, h)
+	s.varTrace -= delta * square(h) / (1 + delta*q)
 	if s.arms != nil && !s.arms.lazy {
-		q := s.direction(s.varL, z, h)
 		s.arms.settleAll(s.opts.Workers)
 		s.arms.update(h, 0, s.opts.NoiseVariance*delta/(1+delta*q), s.opts)
 	}
@@ -584,6 +595,24 @@ func (s *Sparse) Leverage() float64 { return s.leverage }
 // across changes of inducing points: log det(I + K/λ) if variances were exact
 // ([Exact.LogDet]), the quantity inside β of thesis (7.5). Pending pulls count.
 func (s *Sparse) InformationGain() float64 { return s.gain }
+
+// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones
+// included (thesis (7.3)); at points with own noise, their share of Σ W σ̃²/λ. As
+// V = Σ W zzᵀ + λI, it is
+//
+//	Σ_i W_i res_i/λ + m − λ tr V⁻¹,
+//
+// and tr V⁻¹ is kept up to date. Cost O(u).
+func (s *Sparse) EffectiveDimension() float64 {
+	sum := float64(s.emb.len()) - s.opts.NoiseVariance*s.varTrace
+	if s.opts.Approximation == SoR {
+		return sum
+	}
+	for i, r := range s.res {
+		sum += s.weight(i, s.pend[i]) * r / s.opts.NoiseVariance
+	}
+	return sum
+}
 
 // LogDet returns log det(V/λ) of the present inducing points, without pending
 // pulls: for DTC log det(I + Q/λ).

@@ -1,0 +1,170 @@
+package gp_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bkbtuner/bkb/gp"
+)
+
+// MaxUCB is the arm that a look at all arms finds, and looking at it, at single
+// arms or at all of them in between changes no bit.
+func TestMaxUCBIsFullArgmax(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := randOf(t)
+		approx := rapid.SampledFrom([]gp.Approximation{gp.DTC, gp.FITC, gp.SoR}).Draw(t, "approximation")
+		noise := math.Exp(rapid.Float64Range(-9, 1).Draw(t, "log noise"))
+		arms := uniform(rng, rapid.IntRange(1, 90).Draw(t, "arms"), 2)
+		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
+		dict := arms.Select(rng.Perm(arms.Len())[:rng.IntN(min(12, arms.Len())+1)])
+		make := func() *gp.Sparse {
+			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, AnchorEvery: 37, Mean: gp.ConstantMean(0.3)}))
+			if err := s.SetArms(arms, false); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s, quiet := make(), make()
+		b := rapid.Float64Range(0, 4).Draw(t, "b")
+		pending := []int{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			arm := s.MaxUCB(b)
+			if rng.IntN(3) == 0 {
+				arm = rng.IntN(arms.Len())
+			}
+			var errs [2]error
+			y := 1 + rng.NormFloat64()
+			for i, p := range []*gp.Sparse{s, quiet} {
+				switch {
+				case y < -0.8 && len(pending) > 0:
+					errs[i] = p.ObserveArm(pending[0], y)
+				case y > 2.2:
+					errs[i] = p.PullArm(arm)
+				default:
+					errs[i] = p.ObserveArm(arm, y)
+				}
+			}
+			switch {
+			case y < -0.8 && len(pending) > 0:
+				pending = pending[1:]
+			case y > 2.2:
+				pending = append(pending, arm)
+			}
+			if errs[0] != nil || errs[1] != nil {
+				t.Fatal(errs)
+			}
+			switch rng.IntN(8) {
+			case 0:
+				s.Arm(rng.IntN(arms.Len()))
+			case 1:
+				checkMaxUCB(t, s, b)
+			}
+		}
+		checkMaxUCB(t, s, b)
+		near(t, "means", quiet.ArmMeans(), s.ArmMeans(), 0)
+		near(t, "variances", quiet.ArmVariances(), s.ArmVariances(), 0)
+		dimension := 0.0
+		for i, v := range s.PointVariances() {
+			dimension += (s.Counts()[i] + float64(s.PendingCounts()[i])) * v / noise
+		}
+		if approx == gp.DTC {
+			near1(t, "effective dimension", s.EffectiveDimension(), dimension, 1e-7)
+		}
+	})
+}
+
+func checkMaxUCB(t *rapid.T, s *gp.Sparse, b float64) {
+	t.Helper()
+	arm := s.MaxUCB(b)
+	mean, variance := s.Arm(arm)
+	top := mean + b*math.Sqrt(variance)
+	for i, m := range s.ArmMeans() {
+		if u := m + b*math.Sqrt(s.ArmVariances()[i]); u > top || u == top && i < arm {
+			t.Fatalf("arm %d has UCB %v, arm %d that was found %v", i, u, arm, top)
+		}
+	}
+	if again := s.MaxUCB(b); again != arm {
+		t.Fatalf("arm %d, then %d", arm, again)
+	}
+}
+
+// One more inducing point by Extend is what Resparsify makes of the longer
+// dictionary, arms, points, pending pulls and all.
+func TestExtendIsResparsify(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := randOf(t)
+		approx := rapid.SampledFrom([]gp.Approximation{gp.DTC, gp.FITC, gp.SoR}).Draw(t, "approximation")
+		noise := math.Exp(rapid.Float64Range(-6, 1).Draw(t, "log noise"))
+		arms := uniform(rng, rapid.IntRange(8, 60).Draw(t, "arms"), 2)
+		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
+		perm := rng.Perm(arms.Len())
+		start := rng.IntN(4)
+		s := must(gp.NewSparse(k, arms.Select(perm[:start]), gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: gp.ConstantMean(-0.2)}))
+		if err := s.SetArms(arms, rapid.Bool().Draw(t, "lazy")); err != nil {
+			t.Fatal(err)
+		}
+		play(t, s, rng, arms.Len())
+		for m := start; m < start+3 && m < len(perm); m++ {
+			added, err := s.Extend(arms.Slice(perm[m], perm[m]+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !added && approx != gp.SoR && s.Rank() == m { // dependent on those there are
+				return
+			}
+			play(t, s, rng, arms.Len())
+		}
+		if again, err := s.Extend(arms.Slice(perm[start], perm[start]+1)); err != nil || again {
+			t.Fatalf("an inducing point was taken twice: %v, %v", again, err)
+		}
+		type sight struct{ mean, variance, points, predicted []float64 }
+		look := func() sight {
+			mean, _, err := s.Predict(arms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sight{clone(s.ArmMeans()), clone(s.ArmVariances()), s.PointVariances(), mean}
+		}
+		all := make([]int, arms.Len())
+		for i := range all {
+			all[i] = i
+		}
+		s.RefreshArms(all) // lazy arms have bounds
+		got, dimension := look(), s.EffectiveDimension()
+		rank, gain := s.Rank(), s.InformationGain()
+		if err := s.Resparsify(arms.Select(perm[:start+3])); err != nil {
+			t.Fatal(err)
+		}
+		want := look()
+		if s.Rank() != rank || s.InformationGain() != gain {
+			t.Fatalf("rank %d, gain %v; want %d, %v", rank, gain, s.Rank(), s.InformationGain())
+		}
+		tol := 1e-9 * (1 + 1/noise)
+		near(t, "means", got.mean, want.mean, tol)
+		near(t, "variances", got.variance, want.variance, tol)
+		near(t, "variances of points", got.points, want.points, tol)
+		near(t, "predictions", got.predicted, want.predicted, tol)
+		if approx == gp.DTC {
+			near1(t, "effective dimension", dimension, s.EffectiveDimension(), tol)
+		}
+	})
+}
+
+func clone(x []float64) []float64 { return append([]float64(nil), x...) }
+
+// play observes and pulls some arms.
+func play(t *rapid.T, s *gp.Sparse, rng *rand.Rand, arms int) {
+	for range rng.IntN(12) {
+		if err := s.ObserveArm(rng.IntN(arms), rng.NormFloat64()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rng.IntN(2) == 0 {
+		if err := s.PullArm(rng.IntN(arms)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
