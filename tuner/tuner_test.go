@@ -222,7 +222,9 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 		trials = 60
 	}
 	for _, proposer := range []study.Component{
-		{Name: propose.Sobol}, {Name: propose.Random}, {Name: propose.Grid, Options: `{"points": 12}`},
+		{Name: propose.Sobol},
+		{Name: propose.Random},
+		{Name: propose.Grid, Options: `{"points": 12}`},
 		{Name: propose.BKB, Options: `{"cap": 32}`},
 	} {
 		t.Run(proposer.Name, func(t *testing.T) {

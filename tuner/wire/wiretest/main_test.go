@@ -85,7 +85,7 @@ func plane(t testing.TB) *space.Space {
 }
 
 func spec(t testing.TB) study.Spec {
-	return study.Spec{Space: plane(t), Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1}
+	return study.Spec{Space: plane(t), Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1, Proposer: study.Component{Name: "sobol"}}
 }
 
 func completed(loss float64) study.Outcome {

@@ -36,7 +36,7 @@ func whole(t testing.TB, clients int, change func(*study.Spec)) []tuner.Service 
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1, Proposer: study.Component{Name: "sobol"}}
 	if change != nil {
 		change(&spec)
 	}
