@@ -27,7 +27,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	if err != nil {
 		return nil, err
 	}
-	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, f.SamplerLambda, f.Centers, o.Seed)
+	centers, err := f.choose(ctx, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,15 @@ func bound(ctx context.Context, k kernel.Kernel, src dataset.Source) (float64, e
 		return 1, nil
 	}
 	return largest, nil
+}
+
+// choose returns the centres.
+func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error) {
+	lambda := f.SamplerLambda
+	if f.Sampler == nil {
+		lambda = 0 // without effect
+	}
+	return learners.ChooseCenters(ctx, f.Kernel, f.train, f.Sampler, lambda, f.Centers, seed)
 }
 
 // start is a function to start from.

@@ -118,7 +118,7 @@ func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learner
 	if err != nil {
 		return nil, err
 	}
-	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, f.SamplerLambda, f.Centers, o.Seed)
+	centers, err := f.choose(ctx, o.Seed)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (p PathParams) Path(ctx context.Context, train dataset.Source, o learners.O
 		return nil, err
 	}
 	defer f.close()
-	finest, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, f.SamplerLambda, f.Centers, o.Seed)
+	finest, err := f.choose(ctx, o.Seed)
 	if err != nil {
 		return nil, err
 	}
