@@ -219,7 +219,7 @@ func TestConformance(t *testing.T) {
 	k := gaussian(1.5)
 	for name, p := range map[string]Params{
 		"constant": {Kernel: k, StepSize: 0.25, Passes: 4},
-		"decaying": {Kernel: k, Features: 32, StepSize: 0.9, StepDecay: 0.3, Lambda: 1e-4, Passes: 3, Sampling: minibatch.Replacement, Chunk: 30},
+		"decaying": {Kernel: k, Features: 32, StepSize: 1, StepDecay: 0.75, Lambda: 1e-4, Passes: 5, Sampling: minibatch.Replacement, Chunk: 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learnerstest.Run(t, learnerstest.Case{
