@@ -120,8 +120,8 @@ func (p *sparse) currentDimension() float64 {
 }
 
 // resparsify draws the inducing points among the pulled inputs and computes
-// the posterior anew; unless always is set, not where the draw yields the
-// inducing points that there are. Draw n has a stream of its own.
+// the posterior anew; unless always is set, only as far as the draw yields other
+// inducing points than there are. Draw n has a stream of its own.
 func (p *sparse) resparsify(always bool) {
 	idx, err := p.draw()
 	if err == nil && !always && p.chosen != nil && slices.Equal(idx, p.chosen) {
@@ -133,11 +133,43 @@ func (p *sparse) resparsify(always bool) {
 		if points := p.post.Points(); points != nil {
 			dictionary = points.Select(idx)
 		}
-		if err = p.post.Resparsify(dictionary); err == nil {
-			p.chosen, p.settled = idx, 0
+		if added, few := p.news(idx); few && !always {
+			err = p.extend(added)
+		} else if err = p.post.Resparsify(dictionary); err == nil {
+			p.settled = 0
+		}
+		if err == nil {
+			p.chosen = idx
 		}
 	}
 	p.fault = err
+}
+
+// news returns what a draw has in addition to the points chosen so far; few says
+// that it has all of those, and little more, so that the arms are extended at
+// less cost than computed afresh.
+func (p *sparse) news(idx []int) (added []int, few bool) {
+	rest := p.chosen
+	for _, i := range idx {
+		if len(rest) > 0 && rest[0] == i {
+			rest = rest[1:]
+			continue
+		}
+		added = append(added, i)
+	}
+	return added, p.chosen != nil && len(rest) == 0 && 8*len(added) <= max(8, len(p.chosen))
+}
+
+// extend adds points to the inducing points.
+func (p *sparse) extend(added []int) error {
+	points := p.post.Points()
+	for _, i := range added {
+		if _, err := p.post.Extend(points.Slice(i, i+1)); err != nil {
+			return err
+		}
+	}
+	p.settled = p.post.Leverage()
+	return nil
 }
 
 // draw is lines 6 to 10 of thesis Algorithm 5, with counts in place of
