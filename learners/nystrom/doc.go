@@ -1,0 +1,47 @@
+// Package nystrom is kernel ridge regression on M centres, solved without FALKON's
+// preconditioner: directly, and by the iterations that figure 4.1 of the thesis
+// compares FALKON with.
+//
+// With M centres x̃_j out of the n rows, f(x) = Σ_j k(x, x̃_j) c_j minimises
+// (1/n)Σ(f(x_i) − y_i)² + λ‖f‖², that is (thesis (4.4), (4.5))
+//
+//	Hc = z,   H = K_nMᵀK_nM + λn K_MM,   z = K_nMᵀy.
+//
+// # Solvers
+//
+// The condition number of H is that of K squared, and beyond any bound where
+// centres are repeated. So the solvers work in coordinates w with c = Pw:
+//
+//	Whitened   K_MM = LLᵀ by Cholesky with complete pivoting, P = L⁻ᵀ on the
+//	           pivots; centres in the span of the pivots are left out.
+//	           Z = K_nM P, problem (ZᵀZ + λnI)w = Zᵀy
+//	Plain      P = I, problem (4.5) as it stands: what figure 4.1 has beside
+//	           FALKON. Hopeless in comparison, which is its point.
+//
+//	Direct     forms ZᵀZ in blocks of rows and factors it; Whitened only
+//	Gradient   w_t = w_{t−1} − (γ/n)(Zᵀ(Zw_{t−1} − y) + λn w_{t−1}): with λ = 0,
+//	           NYTRO (Camoriano, Angles, Rudi and Rosasco, 2016), where the
+//	           number of iterations takes the place of λ, about 1/(γt)
+//	SGD        the same on mini-batches of b rows: one iteration is one pass
+//	CG         conjugate gradients
+//
+// H is never factored, nor formed. ZᵀZ is factored by Cholesky with pivoting too,
+// so that λ = 0 and fewer rows than centres are problems like others.
+//
+// # Invariants
+//
+//   - Order and repetition of centres change no prediction, up to rounding.
+//   - With M = n different centres the direct solution is that of package krr.
+//   - No bit depends on the number of workers, nor on whether rows are in memory.
+//
+// # Costs
+//
+// c outputs. Memory is O(M² + nc) but for the block, of 512 rows by M; Plain keeps
+// K_MM, and Gradient and CG the targets. n is not bounded by memory otherwise.
+//
+//	            kernel evaluations          operations
+//	Direct      nM                          2nM² + 2M³/3, one pass
+//	Gradient    nM an iteration             O(nMc + M²c), one pass each
+//	SGD         nM a pass                   O(nMc + (n/b)M²c)
+//	CG          nM an iteration             O(nMc + M²c), one pass each
+package nystrom

@@ -1,0 +1,439 @@
+package nystrom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/krr"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+func gaussian(tb testing.TB, scale float64) kernel.Kernel {
+	tb.Helper()
+	k, err := kernel.NewGaussian(scale)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+func TestConformance(t *testing.T) {
+	k := gaussian(t, 1.5)
+	invalid := []learners.Estimator{
+		Params{},
+		Params{Kernel: k, Lambda: -1},
+		Params{Kernel: k, Lambda: math.NaN()},
+		Params{Kernel: k, Centers: -1},
+		Params{Kernel: k, SamplerLambda: math.Inf(1)},
+		Params{Kernel: k, Solver: "lu"},
+		Params{Kernel: k, Coordinates: "polar"},
+		Params{Kernel: k, Coordinates: Plain},
+		Params{Kernel: k, Solver: Gradient, StepSize: -1},
+		Params{Kernel: k, Solver: SGD, BatchSize: -1},
+		Params{Kernel: k, Solver: CG, Tolerance: -1},
+		Params{Kernel: k, Solver: CG, Iterations: -1},
+	}
+	for name, c := range map[string]struct {
+		p         Params
+		tolerance float64
+	}{
+		"direct":            {Params{Lambda: 1e-4, Centers: 30}, 0},
+		"direct, BLESS":     {Params{Lambda: 1e-4, Sampler: sketch.BLESS{}}, 0},
+		"direct, λ = 0":     {Params{Centers: 15}, 0},
+		"gradient":          {Params{Centers: 30, Solver: Gradient, Iterations: 40}, 0},
+		"gradient, plain":   {Params{Lambda: 1e-4, Centers: 30, Solver: Gradient, Coordinates: Plain, Iterations: 200}, 0},
+		"sgd":               {Params{Lambda: 1e-5, Centers: 30, Solver: SGD, Iterations: 20}, 0},
+		"sgd, plain":        {Params{Centers: 30, Solver: SGD, Coordinates: Plain, Iterations: 20}, 0},
+		"cg":                {Params{Lambda: 1e-4, Centers: 30, Solver: CG, Iterations: 25}, 0},
+		"cg, plain":         {Params{Lambda: 1e-2, Centers: 10, Solver: CG, Coordinates: Plain, Iterations: 25}, 1e-4},
+		"cg, ExactRLS, M ≤": {Params{Lambda: 1e-3, Centers: 20, Sampler: sketch.ExactRLS{}, Solver: CG, Iterations: 15}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.p.Kernel = k
+			learnerstest.Run(t, learnerstest.Case{
+				New: func() learners.Estimator { return c.p }, Invalid: invalid,
+				Once: c.p.Solver == Direct, AloneTolerance: c.tolerance,
+			})
+		})
+	}
+}
+
+// fixed is a sampler of given rows, repeated ones too.
+type fixed []int
+
+func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
+	rows, err := kernel.Select(ctx, src, f)
+	if err != nil {
+		return nil, err
+	}
+	weights := make([]float64, len(f))
+	for i := range weights {
+		weights[i] = 1
+	}
+	return &sketch.Dictionary{N: src.Len(), Level: sketch.Level{Lambda: lambda, Indices: f, Weights: weights, Points: rows}}, nil
+}
+
+func fit(t *testing.T, e learners.Estimator, data dataset.Source) learners.Model {
+	t.Helper()
+	m, err := e.Fit(context.Background(), data, learners.Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func predict(t *testing.T, m learners.Model, x kernel.Source) []float64 {
+	t.Helper()
+	out := make([]float64, x.Len()*m.Outputs())
+	if err := m.Predict(context.Background(), out, x); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// distance is ‖a − b‖/‖b‖.
+func distance(a, b []float64) float64 {
+	num, den := 0.0, 0.0
+	for i := range a {
+		num += (a[i] - b[i]) * (a[i] - b[i])
+		den += b[i] * b[i]
+	}
+	return math.Sqrt(num / den)
+}
+
+// least returns the predictions for x of the solution of least squares of
+// [K_nM; √(λn) K_MM^½] c = [y; 0] by singular values, as independent of this
+// package as can be.
+func least(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x kernel.Rows, lambda float64) []float64 {
+	t.Helper()
+	n, m, c := data.Len(), centers.Len(), data.Outputs()
+	a := mat.NewDense(n+m, m, nil)
+	for i := range n {
+		for j := range m {
+			a.Set(i, j, k.Eval(data.Rows(), i, centers, j))
+		}
+	}
+	gram := mat.NewSymDense(m, nil)
+	for i := range m {
+		for j := range i + 1 {
+			gram.SetSym(i, j, k.Eval(centers, i, centers, j))
+		}
+	}
+	var eig mat.EigenSym
+	eig.Factorize(gram, true)
+	var q mat.Dense
+	eig.VectorsTo(&q)
+	for i, s := range eig.Values(nil) {
+		for j := range m {
+			a.Set(n+i, j, math.Sqrt(max(s, 0)*lambda*float64(n))*q.At(j, i))
+		}
+	}
+	b := mat.NewDense(n+m, c, nil)
+	b.Slice(0, n, 0, c).(*mat.Dense).Copy(mat.NewDense(n, c, data.Targets()))
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDThin) {
+		t.Fatal("no singular values")
+	}
+	var coef mat.Dense
+	svd.SolveTo(&coef, b, svd.Rank(1e-12))
+	out := make([]float64, x.Len()*c)
+	for i := range x.Len() {
+		for j := range m {
+			for o := range c {
+				out[i*c+o] += k.Eval(x, i, centers, j) * coef.At(j, o)
+			}
+		}
+	}
+	return out
+}
+
+// TestDirect holds the direct solution against least squares by singular values,
+// from well to badly conditioned K_MM.
+func TestDirect(t *testing.T) {
+	for seed := range uint64(3) {
+		data, test := learnerstest.Data(t, 90, 2, seed, false), learnerstest.Data(t, 40, 2, seed+100, false)
+		centers := fixed{}
+		for i := 0; i < 90; i += 3 {
+			centers = append(centers, i)
+		}
+		for _, scale := range []float64{0.5, 1.5, 4} {
+			for _, lambda := range []float64{1e-1, 1e-4, 1e-7} {
+				k := gaussian(t, scale)
+				got := predict(t, fit(t, Params{Kernel: k, Lambda: lambda, Sampler: centers}, data), test)
+				want := least(t, k, data, data.Rows().Select(centers), test.Rows(), lambda)
+				if d := distance(got, want); !(d < 1e-7) {
+					t.Errorf("seed %d, ℓ = %v, λ = %g: off by %g", seed, scale, lambda, d)
+				}
+			}
+		}
+	}
+}
+
+// TestExact: with all rows as centres the solution is that of package krr.
+func TestExact(t *testing.T) {
+	data, test := learnerstest.Data(t, 80, 2, 4, false), learnerstest.Data(t, 40, 2, 5, false)
+	for _, lambda := range []float64{1e-2, 1e-5, 1e-8} {
+		k := gaussian(t, 1.5)
+		want := predict(t, fit(t, krr.Params{Kernel: k, Lambda: lambda}, data), test)
+		for _, p := range []Params{
+			{Kernel: k, Lambda: lambda, Centers: 80},
+			{Kernel: k, Lambda: lambda, Centers: 80, Solver: CG, Iterations: 3000, Tolerance: 1e-12},
+		} {
+			if d := distance(predict(t, fit(t, p, data), test), want); !(d < 1e-6) {
+				t.Errorf("λ = %g, solver %q: off by %g", lambda, p.Solver, d)
+			}
+		}
+	}
+}
+
+// TestCenters: their order and repetition change nothing.
+func TestCenters(t *testing.T) {
+	data, test := learnerstest.Data(t, 70, 1, 6, false), learnerstest.Data(t, 40, 1, 7, false)
+	k := gaussian(t, 1.5)
+	for _, p := range []Params{
+		{Lambda: 1e-6},
+		{Lambda: 1e-3, Solver: CG, Iterations: 500},
+		{Lambda: 1e-3, Solver: Gradient, Iterations: 30, StepSize: 1},
+	} {
+		p.Kernel = k
+		var want []float64
+		for name, centers := range map[string]fixed{
+			"once":     {1, 5, 9, 20, 33, 34, 50, 60, 61},
+			"reversed": {61, 60, 50, 34, 33, 20, 9, 5, 1},
+			"repeated": {1, 1, 5, 9, 5, 20, 20, 20, 33, 34, 50, 60, 61, 61},
+		} {
+			p.Sampler = centers
+			m := fit(t, p, data)
+			got := predict(t, m, test)
+			if want == nil {
+				want = got
+			} else if d := distance(got, want); !(d < 1e-9) {
+				t.Errorf("solver %q, centres %s: off by %g", p.Solver, name, d)
+			}
+			if r := m.(*learners.Expansion).Centers().Len(); r != 9 {
+				t.Errorf("solver %q, centres %s: %d of 9 are left", p.Solver, name, r)
+			}
+		}
+	}
+}
+
+// TestLimits: λ = 0 with as many different centres as rows interpolates; repeated
+// rows with different targets get their mean; more centres than rows, and inputs
+// that the kernel sees nothing in, are no mistake.
+func TestLimits(t *testing.T) {
+	k := gaussian(t, 0.6)
+	data := learnerstest.Data(t, 40, 1, 8, false)
+	if d := distance(predict(t, fit(t, Params{Kernel: k, Centers: 1000}, data), data), data.Targets()); !(d < 1e-8) {
+		t.Errorf("λ = 0: off by %g", d)
+	}
+	idx, y, mean := []int{}, []float64{}, []float64{}
+	for i, v := range data.Targets() {
+		idx, y, mean = append(idx, i, i), append(y, v-1, v+1), append(mean, v, v)
+	}
+	twice := learnerstest.Memory(t, data.Rows().Select(idx), y, 1)
+	if d := distance(predict(t, fit(t, Params{Kernel: k, Centers: 80}, twice), twice), mean); !(d < 1e-7) {
+		t.Errorf("λ = 0, every row twice: off by %g", d)
+	}
+	linear, err := kernel.NewLinear(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := learnerstest.Memory(t, kernel.NewPoints[float64](5, 3, nil), []float64{1, 2, 3, 4, 5}, 1)
+	for _, p := range []Params{{}, {Solver: Gradient}, {Solver: CG}, {Solver: SGD}, {Lambda: 1}} {
+		p.Kernel = linear
+		for _, v := range predict(t, fit(t, p, zero), data) {
+			if v != 0 {
+				t.Errorf("solver %q: f = %v where the kernel is 0", p.Solver, v)
+			}
+		}
+	}
+}
+
+// TestNYTRO: gradient descent in whitened coordinates is the spectral filter of
+// its number of steps, in the eigenvectors of K_nM K_MM⁺ K_Mn/n.
+func TestNYTRO(t *testing.T) {
+	const n = 60
+	data, test := learnerstest.Data(t, n, 2, 9, false), learnerstest.Data(t, 30, 2, 10, false)
+	centers := fixed{0, 4, 8, 15, 16, 23, 42, 55}
+	k := gaussian(t, 1)
+	points := data.Rows().Select(centers)
+	for _, lambda := range []float64{0, 1e-2} {
+		for _, iterations := range []int{1, 2, 10, 200} {
+			const gamma = 0.9
+			got := predict(t, fit(t, Params{
+				Kernel: k, Lambda: lambda, Sampler: centers, Solver: Gradient, StepSize: gamma, Iterations: iterations,
+			}, data), test)
+			want := filtered(t, k, data, points, test.Rows(), func(s float64) float64 {
+				s += lambda
+				return -math.Expm1(float64(iterations)*math.Log1p(-gamma*s)) / s
+			})
+			if d := distance(got, want); !(d < 1e-10) {
+				t.Errorf("λ = %g, t = %d: off by %g", lambda, iterations, d)
+			}
+		}
+	}
+}
+
+// filtered returns Z_x g(ZᵀZ/n) Zᵀy/n with Z = K_nM K_MM^−½, all by eigenvectors.
+func filtered(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x kernel.Rows, g func(float64) float64) []float64 {
+	t.Helper()
+	n, m, c := data.Len(), centers.Len(), data.Outputs()
+	dense := func(a, b kernel.Rows) *mat.Dense {
+		v, err := kernel.Matrix(k, a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mat.NewDense(a.Len(), b.Len(), v)
+	}
+	function := func(a *mat.Dense, f func(float64) float64) *mat.Dense {
+		var eig mat.EigenSym
+		eig.Factorize(mat.NewSymDense(m, a.RawMatrix().Data), true)
+		var q, out mat.Dense
+		eig.VectorsTo(&q)
+		d := mat.NewDiagDense(m, nil)
+		for i, s := range eig.Values(nil) {
+			d.SetDiag(i, f(s))
+		}
+		out.Product(&q, d, q.T())
+		return &out
+	}
+	root := function(dense(centers, centers), func(s float64) float64 { return 1 / math.Sqrt(s) })
+	var z, zx, a, rhs, out mat.Dense
+	z.Mul(dense(data.Rows(), centers), root)
+	zx.Mul(dense(x, centers), root)
+	a.Mul(z.T(), &z)
+	a.Scale(1/float64(n), &a)
+	rhs.Mul(z.T(), mat.NewDense(n, c, data.Targets()))
+	rhs.Scale(1/float64(n), &rhs)
+	out.Product(&zx, function(&a, g), &rhs)
+	return out.RawMatrix().Data
+}
+
+// TestSolversAgree: all iterations end where the direct solution is.
+func TestSolversAgree(t *testing.T) {
+	const lambda = 0.05
+	data, test := learnerstest.Data(t, 60, 2, 11, false), learnerstest.Data(t, 40, 2, 12, false)
+	k := gaussian(t, 1)
+	direct := Params{Kernel: k, Lambda: lambda, Centers: 10}
+	want := predict(t, fit(t, direct, data), test)
+	for _, c := range []struct {
+		p         Params
+		tolerance float64
+	}{
+		{Params{Solver: Gradient, Iterations: 800}, 1e-8},
+		{Params{Solver: Gradient, Coordinates: Plain, Iterations: 8000}, 1e-2},
+		{Params{Solver: CG, Iterations: 50}, 1e-8},
+		{Params{Solver: CG, Coordinates: Plain, Iterations: 200, Tolerance: 1e-14}, 1e-6},
+		{Params{Solver: SGD, BatchSize: 60, Iterations: 800}, 1e-8},
+		{Params{Solver: SGD, BatchSize: 4, StepSize: 0.01, Iterations: 1500}, 5e-2},
+	} {
+		p := c.p
+		p.Kernel, p.Lambda, p.Centers = k, lambda, 10
+		if d := distance(predict(t, fit(t, p, data), test), want); !(d < c.tolerance) {
+			t.Errorf("%s %s, b = %d: off by %g", p.Solver, p.Coordinates, p.BatchSize, d)
+		}
+	}
+}
+
+// TestObjective computes it from the model's predictions.
+func TestObjective(t *testing.T) {
+	const lambda = 1e-3
+	data := learnerstest.Data(t, 60, 2, 13, false)
+	k := gaussian(t, 1)
+	for _, p := range []Params{
+		{},
+		{Solver: Gradient, Iterations: 5},
+		{Solver: Gradient, Coordinates: Plain, Iterations: 5},
+		{Solver: CG, Iterations: 5},
+		{Solver: CG, Coordinates: Plain, Iterations: 5},
+	} {
+		p.Kernel, p.Lambda, p.Centers = k, lambda, 12
+		last := math.Inf(1)
+		_, err := p.Fit(context.Background(), data, learners.Options{Progress: func(pr learners.Progress) error {
+			m, err := pr.Snapshot()
+			if err != nil {
+				return err
+			}
+			e := m.(*learners.Expansion)
+			gram, err := kernel.Gramian(k, e.Centers())
+			if err != nil {
+				return err
+			}
+			r := e.Centers().Len()
+			coef := mat.NewDense(r, 2, e.Coefficients())
+			var kc, norm mat.Dense
+			kc.Mul(mat.NewDense(r, r, gram), coef)
+			norm.Mul(coef.T(), &kc)
+			want := 2*learners.MSE(predict(t, m, data), data.Targets(), 2) + lambda*mat.Trace(&norm)
+			if !(math.Abs(pr.Objective-want) < 1e-9*(1+want)) {
+				return fmt.Errorf("objective %v, want %v", pr.Objective, want)
+			}
+			if pr.Objective > last*(1+1e-9) {
+				return fmt.Errorf("objective grows from %v to %v", last, pr.Objective)
+			}
+			last = pr.Objective
+			return nil
+		}})
+		if err != nil {
+			t.Errorf("%q %q: %v", p.Solver, p.Coordinates, err)
+		}
+	}
+}
+
+// TestDivergence: steps that are too large are reported; the default steps are
+// within a factor of 4 of the largest that converges.
+func TestDivergence(t *testing.T) {
+	data := learnerstest.Data(t, 60, 1, 14, false)
+	k := gaussian(t, 1)
+	for _, p := range []Params{
+		{Solver: Gradient, Iterations: 400},
+		{Solver: Gradient, Coordinates: Plain, Iterations: 400},
+		{Solver: SGD, BatchSize: 8, Iterations: 100},
+		{Solver: SGD, Coordinates: Plain, BatchSize: 8, Iterations: 100},
+	} {
+		p.Kernel, p.Centers = k, 20
+		fit(t, p, data)
+		f := &run{Params: p.withDefaults(60), ctx: context.Background(), train: data, n: 60, c: 1}
+		b, err := newBasis(k, data.Rows().Slice(0, 20), p.Coordinates, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.basis = b
+		s, beta, err := f.curvature()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.StepSize = 4 / s
+		if p.Solver == SGD {
+			p.StepSize = 4 * 8 / (beta + 7*s)
+		}
+		var divergence *learners.DivergenceError
+		if m, err := p.Fit(context.Background(), data, learners.Options{Seed: 3}); !errors.As(err, &divergence) {
+			t.Errorf("%s %s with step %v: %v, %v", p.Solver, p.Coordinates, p.StepSize, m, err)
+		}
+	}
+}
+
+// TestNotes: what is left out is said.
+func TestNotes(t *testing.T) {
+	data := learnerstest.Data(t, 30, 1, 15, false)
+	var notes []string
+	_, err := Params{Kernel: gaussian(t, 1), Lambda: 1e-3, Sampler: fixed{1, 1, 2, 3}, Solver: CG, Iterations: 3}.Fit(
+		context.Background(), data, learners.Options{Progress: func(p learners.Progress) error {
+			notes = append(notes, p.Notes...)
+			return nil
+		}})
+	if err != nil || len(notes) != 1 {
+		t.Errorf("notes %q, %v", notes, err)
+	}
+}

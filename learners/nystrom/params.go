@@ -1,0 +1,222 @@
+package nystrom
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+const algorithm = "nystrom"
+
+// Solver names what solves for the coefficients.
+type Solver string
+
+// The solvers; see the package's documentation.
+const (
+	Direct   Solver = ""
+	Gradient Solver = "gradient"
+	SGD      Solver = "sgd"
+	CG       Solver = "cg"
+)
+
+// Coordinates names the unknowns of the iterative solvers.
+type Coordinates string
+
+// The coordinates.
+const (
+	Whitened Coordinates = ""
+	Plain    Coordinates = "plain"
+)
+
+const (
+	defaultIterations = 100 // of Gradient and CG
+	defaultPasses     = 10  // of SGD
+	defaultTolerance  = 1e-10
+	samplerRatio      = 100
+)
+
+// Params are the hyper-parameters.
+type Params struct {
+	Kernel kernel.Kernel
+	// Lambda is λ ≥ 0 per sample, K_nMᵀK_nM + λnK_MM. 0 is no regularisation:
+	// least squares, or early stopping.
+	Lambda float64
+	// Centers is M: the number of uniform centres, and the most that a Sampler
+	// may return. More than n stands for n; 0 stands for ⌈10√n⌉, and for no limit
+	// if there is a Sampler.
+	Centers int
+	// Sampler chooses the centres; nil stands for sketch.Uniform. Its weights
+	// play no part here.
+	Sampler sketch.Sampler
+	// SamplerLambda is the λ of the Sampler; 0 stands for 100λ, for κ²/√n if λ is
+	// 0 too.
+	SamplerLambda float64
+	Solver        Solver
+	// Coordinates of the iterative solvers.
+	Coordinates Coordinates
+	// StepSize is γ of Gradient and SGD. 0 stands for 1/(1.1 s), s the largest
+	// eigenvalue of ZᵀZ/n + λI, for Gradient, and for b/(β + (b−1)s) with β the
+	// largest ‖z(x)‖² for SGD, both estimated from 4000 rows at most.
+	StepSize float64
+	// BatchSize is b of SGD; 0 stands for ⌈√n⌉.
+	BatchSize int
+	// Iterations is the most that are made: passes for SGD. 0 stands for 100, for
+	// 10 of SGD.
+	Iterations int
+	// Tolerance is the relative residual of the system at which CG ends; 0 stands
+	// for 1e-10.
+	Tolerance float64
+	// Precision of the kernel values in Gradient and CG.
+	Precision kernel.Precision
+}
+
+var _ learners.Estimator = Params{}
+
+// Validate returns a *learners.ParameterError for the first hyper-parameter out
+// of range.
+func (p Params) Validate() error {
+	bad := func(name string, value any, rule string) error {
+		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	}
+	switch p.Solver {
+	case Direct, Gradient, SGD, CG:
+	default:
+		return bad("solver", p.Solver, `must be "" (direct), gradient, sgd or cg`)
+	}
+	switch {
+	case p.Kernel == nil:
+		return bad("kernel", nil, "must be given")
+	case p.Coordinates != Whitened && p.Coordinates != Plain:
+		return bad("coordinates", p.Coordinates, `must be "" (whitened) or plain`)
+	case p.Coordinates == Plain && p.Solver == Direct:
+		return bad("coordinates", p.Coordinates, "is for the iterative solvers only")
+	}
+	for _, err := range []error{
+		learners.NotNegative(algorithm, "lambda", p.Lambda),
+		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
+		learners.NotNegative(algorithm, "step size", p.StepSize),
+		learners.NotNegative(algorithm, "tolerance", p.Tolerance),
+		learners.AtLeast(algorithm, "centers", p.Centers, 0),
+		learners.AtLeast(algorithm, "batch size", p.BatchSize, 0),
+		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withDefaults replaces zeros by what they stand for with n rows.
+func (p Params) withDefaults(n int) Params {
+	root := math.Sqrt(float64(n))
+	if p.Centers == 0 && p.Sampler == nil {
+		p.Centers = int(math.Ceil(10 * root))
+	}
+	p.Centers = min(p.Centers, n)
+	if p.SamplerLambda == 0 {
+		p.SamplerLambda = samplerRatio * p.Lambda
+	}
+	if p.SamplerLambda == 0 {
+		bound := p.Kernel.Bound()
+		if !(bound > 0 && bound <= math.MaxFloat64) {
+			bound = 1
+		}
+		p.SamplerLambda = bound / root
+	}
+	if p.BatchSize == 0 {
+		p.BatchSize = int(math.Ceil(root))
+	}
+	p.BatchSize = min(p.BatchSize, n)
+	switch {
+	case p.Solver == Direct:
+		p.Iterations = 1
+	case p.Iterations > 0:
+	case p.Solver == SGD:
+		p.Iterations = defaultPasses
+	default:
+		p.Iterations = defaultIterations
+	}
+	if p.Tolerance == 0 {
+		p.Tolerance = defaultTolerance
+	}
+	return p
+}
+
+// Fit chooses the centres and solves for all outputs at once. The objective is
+// (1/n)‖f(X) − y‖² + λ‖f‖², summed over outputs, but for SGD, whose objective is
+// the mean squared error on its mini-batches, each before the step. The residual
+// is that of the system, the largest of the outputs. Errors: those of the sampler
+// and of kernel.Operator, *learners.DivergenceError for a step that is too large.
+func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := learners.Check(train, o); err != nil {
+		return nil, err
+	}
+	p = p.withDefaults(train.Len())
+	m, err := learners.NewMonitor(ctx, algorithm, p.Iterations, train, o)
+	if err != nil {
+		return nil, err
+	}
+	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, p.SamplerLambda, p.Centers, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBasis(p.Kernel, centers.Points, p.Coordinates, learners.Workers(o.Workers))
+	if err != nil {
+		return nil, err
+	}
+	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs()}
+	f.notes = b.notes()
+	switch p.Solver {
+	case Gradient:
+		err = f.gradient(m)
+	case SGD:
+		err = f.sgd(m)
+	case CG:
+		err = f.cg(m)
+	default:
+		err = f.direct(m)
+	}
+	return m.Finish(err)
+}
+
+// run is one call of Fit.
+type run struct {
+	Params
+	ctx   context.Context
+	train dataset.Source
+	o     learners.Options
+	basis *basis
+	n, c  int
+	notes []string
+}
+
+// model returns what makes the model of the coordinates w, which it copies when
+// it is called.
+func (f *run) model(w *[]float64) func() (learners.Model, error) {
+	return func() (learners.Model, error) {
+		return learners.NewExpansion(f.Kernel, f.basis.points, f.basis.coefficients(*w, f.c), f.c)
+	}
+}
+
+// takeNotes returns the notes, once.
+func (f *run) takeNotes() []string {
+	notes := f.notes
+	f.notes = nil
+	return notes
+}
+
+func (b *basis) notes() []string {
+	if b.given == b.points.Len() {
+		return nil
+	}
+	return []string{fmt.Sprintf("of %d centres, %d are up to rounding in the span of the others and are left out", b.given, b.given-b.points.Len())}
+}

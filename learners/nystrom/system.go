@@ -1,0 +1,171 @@
+package nystrom
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+)
+
+const (
+	powerSteps = 20
+	// safety is what an estimate of an eigenvalue from below may lack.
+	safety = 1.1
+	// stepRows is how many rows an estimate of the step size looks at.
+	stepRows = 4000
+)
+
+// system is Aw = b, A = Pᵀ(K_nMᵀK_nM + λnK_MM)P, b = PᵀK_nMᵀy, as products.
+type system struct {
+	f   *run
+	k   *kernel.Operator
+	rhs []float64 // b, m×c
+	// size is ‖y‖².
+	size float64
+}
+
+func (f *run) newSystem() (*system, error) {
+	y, err := learners.Targets(f.ctx, f.train)
+	if err != nil {
+		return nil, err
+	}
+	k, err := kernel.NewOperator(f.Kernel, f.train, f.basis.points, kernel.Options{Workers: f.o.Workers, Precision: f.Precision})
+	if err != nil {
+		return nil, err
+	}
+	s := &system{f: f, k: k, rhs: make([]float64, f.basis.m*f.c)}
+	if err := k.ApplyT(f.ctx, s.rhs, y); err != nil {
+		k.Close()
+		return nil, err
+	}
+	f.basis.pull(s.rhs, f.c)
+	for _, v := range y {
+		s.size += v * v
+	}
+	return s, nil
+}
+
+// apply returns Aw.
+func (s *system) apply(ctx context.Context, w []float64) ([]float64, error) {
+	b, c := s.f.basis, s.f.c
+	out := b.coefficients(w, c)
+	if err := s.k.Gram(ctx, out, out, nil); err != nil {
+		return nil, err
+	}
+	b.pull(out, c)
+	b.addPenalty(out, w, s.f.Lambda*float64(s.f.n), c)
+	return out, nil
+}
+
+// objective returns (1/n)‖f(X) − y‖² + λ‖f‖² of w with the residual b − Aw.
+func (s *system) objective(w, residual []float64) float64 {
+	v := s.size
+	for i, x := range w {
+		v -= x * (s.rhs[i] + residual[i])
+	}
+	return max(v, 0) / float64(s.f.n)
+}
+
+// relative returns the largest relative residual of the outputs.
+func (s *system) relative(residual []float64) float64 {
+	c := s.f.c
+	num, den := make([]float64, c), make([]float64, c)
+	for i, v := range residual {
+		num[i%c] += v * v
+		den[i%c] += s.rhs[i] * s.rhs[i]
+	}
+	return relative(num, den)
+}
+
+// curvature estimates, from a uniform sample of the rows, the largest eigenvalue s
+// of PᵀK_nMᵀK_nM P/n + λPᵀK_MM P and β, the largest ‖Pᵀk_M(x)‖².
+func (f *run) curvature() (s, beta float64, err error) {
+	x, err := f.sample()
+	if err != nil {
+		return 0, 0, err
+	}
+	k, err := kernel.NewOperator(f.Kernel, kernel.FromRows(x), f.basis.points, kernel.Options{Workers: f.o.Workers})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer k.Close()
+	b, share := f.basis, 1/float64(x.Len())
+	s, err = learners.LargestEigenvalue(f.ctx, b.m, powerSteps, f.o.Seed, func(ctx context.Context, dst, v []float64) error {
+		c := b.coefficients(v, 1)
+		if err := k.Gram(ctx, dst, c, nil); err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] *= share
+		}
+		b.pull(dst, 1)
+		b.addPenalty(dst, v, f.Lambda, 1)
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	beta, err = f.largestFeature(x)
+	return s, beta, err
+}
+
+// largestFeature returns the largest ‖Pᵀk_M(x)‖² of some rows: at most k(x, x) in
+// whitened coordinates.
+func (f *run) largestFeature(x kernel.Rows) (float64, error) {
+	if f.basis.l != nil {
+		d, err := kernel.Diagonal(f.Kernel, x)
+		if err != nil {
+			return 0, err
+		}
+		largest := 0.0
+		for _, v := range d {
+			largest = max(largest, v)
+		}
+		return largest, nil
+	}
+	largest, m := 0.0, f.basis.m
+	for i0 := 0; i0 < x.Len(); i0 += blockRows {
+		a, err := kernel.Matrix(f.Kernel, x.Slice(i0, min(i0+blockRows, x.Len())), f.basis.points)
+		if err != nil {
+			return 0, err
+		}
+		for i := 0; i+m <= len(a); i += m {
+			sum := 0.0
+			for _, v := range a[i : i+m] {
+				sum += v * v
+			}
+			largest = max(largest, sum)
+		}
+	}
+	return largest, nil
+}
+
+// sample returns stepRows different rows, or all.
+func (f *run) sample() (kernel.Rows, error) {
+	idx := make([]int, min(f.n, stepRows))
+	order := stream.NewPermutation(stream.Derive(f.o.Seed, "nystrom step", 0), uint64(f.n))
+	for i := range idx {
+		idx[i] = int(order.At(uint64(i)))
+	}
+	x, err := kernel.Select(f.ctx, f.train, idx)
+	if err != nil {
+		return nil, err
+	}
+	err = kernel.CheckFinite("x", x)
+	var bad *kernel.NonFiniteError
+	if errors.As(err, &bad) {
+		bad.Row = idx[bad.Row]
+	}
+	return x, err
+}
+
+// reciprocal is 1/v, and 1 for 0: a problem in which every step is as good.
+func reciprocal(v float64) float64 {
+	if v == 0 || math.IsNaN(v) {
+		return 1
+	}
+	return 1 / v
+}
