@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench bench-compare
+.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-compare
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,21 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME (30s)
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
+
+# Python's side goes into a folder of its own, outside the project. The CPU build of
+# PyTorch is tried first, as PyPI's brings the CUDA libraries along.
+PEERS ?= $(HOME)/.cache/bkb-peers/venv
+$(PEERS)/ready:
+	python3 -m venv $(PEERS)
+	-$(PEERS)/bin/pip install -q numpy scipy scikit-learn
+	-$(PEERS)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(PEERS)/bin/pip install -q --no-cache-dir torch
+	touch $@
+
+bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (10 minutes)
+	go run ./internal/bench/products -python $(PEERS)/bin/python
+
+bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)
+	go run ./internal/bench/products -python $(PEERS)/bin/python falkon
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each

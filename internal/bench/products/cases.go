@@ -1,0 +1,228 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
+
+// wanted is a ratio peer/ours that the project set itself.
+type wanted struct {
+	peer  string
+	ratio float64
+}
+
+// task is a case, by name: what, the precision, the sizes. It is compared with
+// the peers that are wanted and with no others. share is the wanted part of the
+// FMA peak, 0 for none.
+type task struct {
+	name   string
+	share  float64
+	wanted []wanted
+	pair   bool // also with two threads
+}
+
+func products(name string, share, torch, numpy, sklearn float64) task {
+	return task{name, share, []wanted{{"torch", torch}, {"numpy", numpy}, {"sklearn", sklearn}}, true}
+}
+
+// tasks and what is wanted of them: performance.md's gates, and the aims where they
+// say more.
+var tasks = []task{
+	products("gram 32 20000 2000 18", 0.55, 2.5, 4, 9),
+	products("gram 32 20000 2000 90", 0.72, 1.6, 1.9, 4.5),
+	products("gram 64 20000 2000 18", 0.43, 2.5, 4, 6),
+	products("gram 64 20000 2000 90", 0.69, 1.6, 2.2, 3),
+	products("expanded 32 20000 2000 18", 0.55, 2.5, 4, 9),
+	products("expanded 32 20000 2000 90", 0.72, 1.6, 1.9, 4.5),
+	products("expanded 64 20000 2000 18", 0.43, 2.5, 4, 6),
+	products("expanded 64 20000 2000 90", 0.69, 1.6, 2.2, 3),
+	{"features 32 20000 2000 18", 0, []wanted{{"torch", 3}, {"numpy", 3.5}}, true},
+	{"features 32 20000 2000 90", 0, []wanted{{"torch", 2}, {"numpy", 2}}, true},
+	{"features 64 20000 2000 18", 0, []wanted{{"torch", 3}, {"numpy", 10}}, true},
+	{"features 64 20000 2000 90", 0, []wanted{{"torch", 2}, {"numpy", 5}}, true},
+	{"matern52 32 20000 2000 18", 0, []wanted{{"numpy", 0}}, false},
+	{"matern52 64 20000 2000 18", 0, []wanted{{"numpy", 0}}, false},
+	{"columns 64 20000 2000 18", 0, []wanted{{"numpy", 0}}, false},
+	{"gemm 64 1000 2000 18", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 64 1024 1024 64", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 64 4096 2048 90", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 64 2048 2048 2048", 0, []wanted{{"numpy", 1}}, false},
+	{"gemm 32 1000 2000 18", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 32 1024 1024 64", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 32 4096 2048 90", 0, []wanted{{"numpy", 1.1}}, false},
+	{"gemm 32 2048 2048 2048", 0, []wanted{{"numpy", 1}}, false},
+	{"cholesky 64 200", 0, []wanted{{"numpy", 0}, {"gonum", 0}}, false},
+	{"cholesky 64 500", 0, []wanted{{"numpy", 0.9}, {"gonum", 7}}, false},
+	{"cholesky 64 2000", 0, []wanted{{"numpy", 0.9}, {"gonum", 7}}, false},
+	{"cholesky 32 500", 0, []wanted{{"numpy", 0}}, false},
+	{"cholesky 32 2000", 0, []wanted{{"numpy", 0}}, false},
+	{"trsm 64 200 20000", 0, []wanted{{"numpy", 0.9}, {"gonum", 7}}, false},
+	{"trsm 64 500 2000", 0, []wanted{{"numpy", 0.9}, {"gonum", 7}}, false},
+	{"trsm 64 2000 2000", 0, []wanted{{"numpy", 0.9}, {"gonum", 7}}, false},
+	{"exp 64 4800", 0, []wanted{{"numpy", 0}}, false},
+	{"exp 32 4800", 0, []wanted{{"numpy", 0}}, false},
+	{"cos 64 4800", 0, []wanted{{"numpy", 0}}, false},
+	{"cos 32 4800", 0, []wanted{{"numpy", 0}}, false},
+}
+
+// comparison is a case ready to run. flops may be 0, and gonum nil.
+type comparison struct {
+	flops       float64
+	ours, gonum func()
+}
+
+func build(name string, workers int) comparison {
+	var kind string
+	var bits int
+	var s [3]int
+	// Fewer sizes than three leave zeros, and an error that says so.
+	if n, err := fmt.Sscan(name, &kind, &bits, &s[0], &s[1], &s[2]); n < 3 {
+		log.Fatal(name, ": ", err)
+	}
+	if bits == 32 {
+		return buildFor[float32](kind, s, workers)
+	}
+	return buildFor[float64](kind, s, workers)
+}
+
+func buildFor[T simd.Float](kind string, s [3]int, workers int) comparison {
+	switch kind {
+	case "gemm":
+		return gemm[T](s[0], s[1], s[2])
+	case "cholesky":
+		return cholesky[T](s[0])
+	case "trsm":
+		return trsm[T](s[0], s[1])
+	case "gram", "columns", "expanded":
+		f := panel.Function{Statistic: simd.Squared, Func: simd.ExpScaled, P0: -1 / (2 * float64(s[2])), Expand: kind == "expanded"}
+		columns := 1
+		if kind == "columns" {
+			columns = rightHandSides
+		}
+		return gram[T](f, s[0], s[1], s[2], columns, workers)
+	case "matern52":
+		return gram[T](panel.Function{Statistic: simd.Squared, Func: simd.Matern52, P0: 5 / float64(s[2])}, s[0], s[1], s[2], 1, workers)
+	case "features":
+		return gram[T](panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: normals[float64](s[1])}, s[0], s[1], s[2], 1, workers)
+	case "exp":
+		return elementwise(s[0], simd.Exp[T])
+	case "cos":
+		return elementwise(s[0], simd.Cos[T])
+	}
+	log.Fatal("no case ", kind)
+	return comparison{}
+}
+
+func normals[T simd.Float](n int) []T {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(rng.NormFloat64())
+	}
+	return x
+}
+
+func gemm[T simd.Float](m, n, k int) comparison {
+	a, b, c := blocked.New(m, k, normals[T](m*k)), blocked.New(k, n, normals[T](k*n)), blocked.New[T](m, n, nil)
+	out := comparison{
+		flops: 2 * float64(m) * float64(n) * float64(k),
+		ours:  func() { blocked.Gemm(1, false, a, false, b, 1, 0, c) },
+	}
+	if a, ok := any(a).(blocked.Matrix[float64]); ok {
+		b, c := any(b).(blocked.Matrix[float64]), any(c).(blocked.Matrix[float64])
+		out.gonum = func() { blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, general(a), general(b), 0, general(c)) }
+	}
+	return out
+}
+
+func general(m blocked.Matrix[float64]) blas64.General {
+	return blas64.General{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}
+}
+
+func cholesky[T simd.Float](n int) comparison {
+	g := blocked.New(n, n+10, normals[T](n*(n+10)))
+	a, w := blocked.New[T](n, n, nil), blocked.New[T](n, n, nil)
+	blocked.Syrk(1, false, g, 1, 0, a)
+	out := comparison{flops: math.Pow(float64(n), 3) / 3, ours: func() {
+		copy(w.Data, a.Data)
+		if blocked.Cholesky(1, w) != n {
+			log.Fatal("not positive definite")
+		}
+	}}
+	if a, ok := any(a).(blocked.Matrix[float64]); ok {
+		sym := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i + 1 {
+				sym.SetSym(i, j, a.Data[i*n+j])
+			}
+		}
+		var chol mat.Cholesky
+		out.gonum = func() { chol.Factorize(sym) }
+	}
+	return out
+}
+
+func trsm[T simd.Float](n, m int) comparison {
+	l, b, w := blocked.New(n, n, normals[T](n*n)), blocked.New(n, m, normals[T](n*m)), blocked.New[T](n, m, nil)
+	for i := range n {
+		for j := range i {
+			l.Data[i*n+j] /= T(math.Sqrt(float64(n)))
+		}
+		l.Data[i*n+i] = 2
+	}
+	out := comparison{flops: float64(n) * float64(n) * float64(m), ours: func() {
+		copy(w.Data, b.Data)
+		blocked.SolveLower(1, false, l, w)
+	}}
+	if l, ok := any(l).(blocked.Matrix[float64]); ok {
+		b, w := any(b).(blocked.Matrix[float64]), any(w).(blocked.Matrix[float64])
+		out.gonum = func() {
+			copy(w.Data, b.Data)
+			t := blas64.Triangular{N: n, Stride: n, Data: l.Data, Uplo: blas.Lower, Diag: blas.NonUnit}
+			blas64.Trsm(blas.Left, blas.NoTrans, 1, t, general(w))
+		}
+	}
+	return out
+}
+
+// rightHandSides is how many there are in the case columns: ten classes.
+const rightHandSides = 10
+
+// gram is Kᵀ(Kv), x being packed anew each time. Flops are those of the inner
+// products and of the two products with K; functions count for nothing.
+func gram[T simd.Float](f panel.Function, n, m, d, columns, workers int) comparison {
+	x := panel.Rows[T]{Data: normals[T](n * d), N: n, D: d, Stride: d}
+	y := panel.Rows[T]{Data: normals[T](m * d), N: m, D: d, Stride: d}
+	p := panel.NewProduct(panel.Pack[T](f, y), workers)
+	v, w := normals[float64](m*columns), make([]float64, m*columns)
+	return comparison{
+		flops: float64(n) * float64(m) * float64(2*d+4*columns),
+		ours:  func() { panel.Gram(p, w, x, v, columns, nil) },
+	}
+}
+
+// elementwise applies f a thousand times to data in cache, on both sides.
+func elementwise[T simd.Float](n int, f func([]T)) comparison {
+	x, y := normals[T](n), make([]T, n)
+	for i := range x {
+		x[i] = -8 * max(x[i]-T(int(x[i])), T(int(x[i]))-x[i])
+	}
+	return comparison{ours: func() {
+		for range 1000 {
+			copy(y, x)
+			f(y)
+		}
+	}}
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+// Products compares the numeric ground with NumPy, SciPy, scikit-learn, PyTorch
+// and gonum, case by case in one run, and says which of the ratios that the
+// project set itself hold.
+//
+//	make bench-products
+//	go run ./internal/bench/products [-python file] [-rounds 7] [-match regexp] [-threads 1,2] [-gonum]
+//
+// Each round takes every case once on each side, one after the other, so that a
+// change of the machine's speed meets all sides alike. On one thread times are
+// CPU times, of the thread for Go and of the process for the others; on two they
+// are wall times. Figures are medians over the rounds with the quartiles, and a
+// ratio is the median of the ratios of the rounds.
+//
+// What Python does not have, or without Python, is left out.
+//
+//	go run ./internal/bench/products falkon
+//
+// compares FALKON end to end with the same algorithm in PyTorch; see falkon.go.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	binary := flag.String("python", "/usr/bin/python3", "Python with numpy, scipy, scikit-learn and torch, as far as there; empty for none")
+	rounds := flag.Int("rounds", 7, "how often each case is taken")
+	match := flag.String("match", "", "only the cases that match")
+	threads := flag.String("threads", "1,2", "numbers of threads")
+	withGonum := flag.Bool("gonum", true, "time gonum too (slow)")
+	dir := flag.String("dir", "internal/bench/products", "where the Python scripts are")
+	flag.Parse()
+	log.SetFlags(0)
+	pattern, err := regexp.Compile(*match)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if flag.Arg(0) == "falkon" {
+		compareFalkon(*binary, *dir, flag.Args()[1:])
+		return
+	}
+	machine(os.Stdout)
+	for _, s := range strings.Split(*threads, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			log.Fatalf("-threads is %q, want numbers ≥ 1 separated by commas", *threads)
+		}
+		r := run{threads: n, gonum: *withGonum && n == 1}
+		if *binary != "" {
+			if r.python, err = startPython(*binary, filepath.Join(*dir, "peer.py"), n); err != nil {
+				log.Print("no Python: ", err)
+			}
+		}
+		for _, t := range tasks {
+			if pattern.MatchString(t.name) && (n == 1 || t.pair) {
+				r.cases = append(r.cases, &measured{task: t, c: build(t.name, n), ratios: map[string][]float64{}, peers: map[string][]float64{}})
+			}
+		}
+		runtime.LockOSThread()
+		r.measure(*rounds)
+		r.report(os.Stdout)
+	}
+}
+
+// machine describes where this runs.
+func machine(w *os.File) {
+	model := "unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for _, line := range strings.Split(string(info), "\n") {
+			if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+				model = strings.TrimSpace(v)
+				break
+			}
+		}
+	}
+	fmt.Fprintf(w, "%s, %d processors, %s %s/%s\n", model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

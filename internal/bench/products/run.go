@@ -1,0 +1,179 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+)
+
+// run is all cases with one number of threads.
+type run struct {
+	threads        int
+	gonum          bool
+	python         *python
+	cases          []*measured
+	peak32, peak64 float64
+}
+
+// measured is one case with its times in seconds, of the rounds.
+type measured struct {
+	task
+	c             comparison
+	ours          []float64
+	peers, ratios map[string][]float64
+}
+
+// measure takes all cases, after a round to warm up.
+func (r *run) measure(rounds int) {
+	var p32, p64 []float64
+	for round := range rounds + 1 {
+		a, b := peaks()
+		p32, p64 = append(p32, a), append(p64, b)
+		for _, m := range r.cases {
+			r.take(m, round == 0)
+		}
+	}
+	_, r.peak32, _ = quartiles(p32)
+	_, r.peak64, _ = quartiles(p64)
+}
+
+// short is the time below which a case is run once untimed before, on every side,
+// so that it starts with warm caches.
+const short = 5e-3
+
+func (r *run) take(m *measured, warm bool) {
+	runtime.GC()
+	which := uintptr(thread)
+	if r.threads > 1 {
+		which = wall
+	}
+	if len(m.ours) == 0 || m.ours[0] < short {
+		m.c.ours()
+	}
+	start := clock(which)
+	m.c.ours()
+	t := clock(which) - start
+	if !warm {
+		m.ours = append(m.ours, t)
+	}
+	for _, w := range m.wanted {
+		p, ok := r.other(m, w.peer)
+		if ok && !warm {
+			m.peers[w.peer], m.ratios[w.peer] = append(m.peers[w.peer], p), append(m.ratios[w.peer], p/t)
+		}
+	}
+}
+
+// other times a peer. gonum, which is slow, is taken three times at most.
+func (r *run) other(m *measured, peer string) (seconds float64, ok bool) {
+	if peer != "gonum" {
+		elapsed, cpu, ok := r.python.time(peer, m.name)
+		if r.threads > 1 {
+			return elapsed, ok
+		}
+		return cpu, ok
+	}
+	if !r.gonum || m.c.gonum == nil || len(m.peers[peer]) == 3 {
+		return 0, false
+	}
+	start := clock(processor)
+	m.c.gonum()
+	return clock(processor) - start, true
+}
+
+// peaks measures what multiply-adds alone reach, in flops a second; 0 without
+// assembly.
+func peaks() (p32, p64 float64) {
+	const n = 200000
+	for range 3 {
+		start := clock(thread)
+		simd.Peak[float32](n)
+		middle := clock(thread)
+		simd.Peak[float64](n)
+		end := clock(thread)
+		p32, p64 = max(p32, n*12*16/(middle-start)), max(p64, n*12*8/(end-middle))
+	}
+	return p32, p64
+}
+
+// quartiles returns the lower quartile, the median and the upper quartile of at
+// least one number.
+func quartiles(x []float64) (low, mid, high float64) {
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	return x[n/4], x[n/2], x[3*n/4]
+}
+
+func (r *run) report(w io.Writer) {
+	fmt.Fprintf(w, "\n%d thread(s); path %s; FMA peak of a core in this run: float32 %.1f, float64 %.1f Gflop/s\n", r.threads, simd.For[float64]().Path, r.peak32/1e9, r.peak64/1e9)
+	if r.python != nil {
+		fmt.Fprintln(w, r.python.versions)
+	}
+	fmt.Fprint(w, "\n| case | ms [quartiles] | Gflop/s | of peak | wanted | peer | its ms | peer / ours [quartiles] | wanted |\n|---|---|---|---|---|---|---|---|---|\n")
+	held, all := 0, 0
+	verdict := func(value, bound float64) string {
+		if bound == 0 {
+			return ""
+		}
+		all++
+		if value < bound {
+			return " **missed**"
+		}
+		held++
+		return " holds"
+	}
+	for _, m := range r.cases {
+		low, mid, high := quartiles(m.ours)
+		fmt.Fprintf(w, "| %s | %.3g [%.3g %.3g] |", m.name, 1e3*mid, 1e3*low, 1e3*high)
+		switch peak := r.peak(m.name); {
+		case m.c.flops > 0 && peak > 0:
+			rate := m.c.flops / mid
+			fmt.Fprintf(w, " %.1f | %.0f %% |", rate/1e9, 100*rate/peak)
+			if m.share > 0 && r.threads == 1 {
+				fmt.Fprintf(w, " %.0f %%%s |", 100*m.share, verdict(rate/peak, m.share))
+			} else {
+				fmt.Fprint(w, " |")
+			}
+		default:
+			fmt.Fprint(w, " | | |")
+		}
+		empty := true
+		for _, want := range m.wanted {
+			times, ratios := m.peers[want.peer], m.ratios[want.peer]
+			if len(times) == 0 {
+				continue
+			}
+			if !empty {
+				fmt.Fprint(w, "\n| | | | | |")
+			}
+			empty = false
+			_, t, _ := quartiles(times)
+			low, ratio, high := quartiles(ratios)
+			fmt.Fprintf(w, " %s | %.3g | %.2f [%.2f %.2f] |", want.peer, 1e3*t, ratio, low, high)
+			if want.ratio > 0 {
+				fmt.Fprintf(w, " %.3g%s |", want.ratio, verdict(ratio, want.ratio))
+			} else {
+				fmt.Fprint(w, " |")
+			}
+		}
+		if empty {
+			fmt.Fprint(w, " | | | |")
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "\n%d of %d hold.\n", held, all)
+}
+
+// peak is that of all threads, for the precision in the name.
+func (r *run) peak(name string) float64 {
+	if strings.Fields(name)[1] == "32" {
+		return r.peak32 * float64(r.threads)
+	}
+	return r.peak64 * float64(r.threads)
+}
