@@ -17,6 +17,7 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2
 	exitNotFound    = 3
+	exitInvalid     = 4
 	exitDamaged     = 7
 	exitStop        = runner.ExitStop
 	exitUnavailable = 20
@@ -38,7 +39,7 @@ func exits() []exit {
 		{exitFailure, []tuner.Code{tuner.Internal}, "failure"},
 		{exitUsage, nil, "a mistake in the command line"},
 		{exitNotFound, []tuner.Code{tuner.NotFound}, "no such file, study or trial, or no best trial yet"},
-		{4, []tuner.Code{tuner.Invalid}, "the request breaks a rule; the message says which"},
+		{exitInvalid, []tuner.Code{tuner.Invalid}, "the request or the data break a rule; the message says which"},
 		{5, []tuner.Code{tuner.AlreadyExists}, "a study of this name exists"},
 		{6, []tuner.Code{tuner.Denied}, "no or not enough permission"},
 		{exitDamaged, []tuner.Code{tuner.Damaged}, "stored data are not what was written, or do not recompute"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -23,12 +24,35 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup:         setup,
+		Condition:     condition,
 		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status},
 	})
 }
 
-// setup gives a script the examples.
+// condition tells whether there are real data: [!data] skip.
+func condition(name string) (bool, error) {
+	if name != "data" {
+		return false, errors.New("the only condition is data")
+	}
+	return realData() != "", nil
+}
+
+// realData is the folder of real data, empty if there is none.
+func realData() string {
+	folder := os.Getenv("BKB_DATA")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path, err := filepath.Abs(folder)
+	if err != nil || !isDir(path) {
+		return ""
+	}
+	return path
+}
+
+// setup gives a script the examples, and the folder of real data as $BKB_DATA.
 func setup(env *testscript.Env) error {
+	env.Setenv("BKB_DATA", realData())
 	for _, name := range []string{"sgd.yaml", "train.yaml", "train.sh"} {
 		text, err := os.ReadFile("../../examples/" + name)
 		if err != nil {

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/spf13/cobra"
+)
+
+// dataFlags say which files hold data and how to read them.
+type dataFlags struct {
+	paths     []string
+	options   dataset.Options
+	format    string
+	delimiter string
+	header    string
+}
+
+// dataHelp is the section on data in the help of commands that read them.
+const dataHelp = `DATA
+  CSV and the like, libsvm, .npy, .npz, Parquet and IDX, each perhaps gzipped; - is
+  stdin. Format, delimiter, header and target are detected, and said on stderr; flags
+  overrule. A column is named by its name or its position (1, -1 is the last).`
+
+func (d *dataFlags) add(cmd *cobra.Command) {
+	f, o := cmd.Flags(), &d.options
+	f.StringArrayVar(&d.paths, "data", nil, "the `file` of the data; again for more of the same columns")
+	f.StringVar(&d.format, "data-format", "", "csv, libsvm, npy, npz, parquet, idx or chunks (default: detected)")
+	f.StringVar(&d.delimiter, "delimiter", "", "what separates the columns of text: a character, tab or space (default: detected)")
+	f.StringVar(&d.header, "header", "", "whether the first line of text has names: yes or no (default: detected)")
+	f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to forget")
+	f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` that are categories although they look like numbers")
+	f.StringSliceVar(&o.Missing, "missing", nil, "`texts` that stand for a missing value (default: empty, ?, NA, N/A, NaN, null)")
+	f.BoolVar(&o.Float32, "float32", false, "hold the data in single precision: half the memory")
+	f.StringVar(&o.ChunkFile, "chunk-file", "", "put the data into this `file` and read them from there: for more than memory holds")
+	f.StringVar(&o.Array, "array", "", "the array of inputs of an .npz file")
+	f.BoolVar(&o.ZeroBased, "zero-based", false, "features of libsvm files count from 0")
+	f.IntVar(&o.Features, "num-features", 0, "the number of features of libsvm files (0: the largest there is)")
+}
+
+func (d *dataFlags) addTarget(cmd *cobra.Command) {
+	f, o := cmd.Flags(), &d.options
+	f.StringSliceVar(&o.Target, "target", nil, "the `columns` to predict (default: detected)")
+	f.StringVar(&o.TargetPath, "target-file", "", "the `file` that holds the targets alone, row by row")
+	f.StringVar(&o.TargetArray, "target-array", "", "the array of targets of an .npz file")
+}
+
+// open reads the table.
+func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
+	if len(d.paths) == 0 {
+		return nil, usagef("name the file of the data with --data")
+	}
+	o := &d.options
+	o.Format, o.Header = dataset.Format(d.format), dataset.Header(d.header)
+	switch d.delimiter {
+	case "":
+	case "tab", `\t`:
+		o.Delimiter = '\t'
+	case "space":
+		o.Delimiter = dataset.Whitespace
+	default:
+		r, size := utf8.DecodeRuneInString(d.delimiter)
+		if size != len(d.delimiter) || r >= utf8.RuneSelf {
+			return nil, usagef("--delimiter %q: must be one ASCII character, tab or space", d.delimiter)
+		}
+		o.Delimiter = r
+	}
+	t, err := dataset.Open(ctx, *o, d.paths...)
+	return t, dataError(err)
+}
+
+// dataError gives errors of data the exit status of a broken rule.
+func dataError(err error) error {
+	var (
+		cell    *dataset.CellError
+		columns *dataset.ColumnsError
+		unknown *dataset.UnknownColumnError
+		data    *learners.DataError
+		value   *learners.ParameterError
+		text    *training.ValueError
+		scale   *kernel.ParameterError
+		finite  *kernel.NonFiniteError
+	)
+	switch {
+	case errors.As(err, &cell), errors.As(err, &columns), errors.As(err, &unknown), errors.As(err, &data), errors.As(err, &value),
+		errors.As(err, &text), errors.As(err, &scale), errors.As(err, &finite):
+		return &statusError{exitInvalid, err}
+	}
+	return err
+}
+
+// refused gives errors of preparing data, which are all about the data but for
+// those of files and Ctrl-C, the exit status of a broken rule.
+func refused(err error) error {
+	var path *fs.PathError
+	if err == nil || errors.As(err, &path) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &statusError{exitInvalid, err}
+}
+
+// encodingFlags say how a table becomes numbers.
+type encodingFlags struct {
+	task, impute, unknown string
+	options               dataset.EncodingOptions
+}
+
+var imputes = map[string]dataset.Missing{
+	"": dataset.MissingError, "error": dataset.MissingError,
+	"mean": dataset.FillMean, "median": dataset.FillMedian, "most-frequent": dataset.FillMostFrequent,
+}
+
+func (e *encodingFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&e.task, "task", "", "regression or classification (default: by the target)")
+	f.StringVar(&e.impute, "impute", "error", "what becomes of missing inputs: error, mean, median or most-frequent")
+	f.StringVar(&e.unknown, "unknown", "zero", "what becomes of categories that training lacked: zero (none is set) or error")
+	f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "leave inputs in their own units (default: z-scores)")
+	f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "leave numeric targets in their own units while fitting (default: z-scores)")
+	f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "let data to predict have columns that training lacked")
+}
+
+func (e *encodingFlags) encoding() (dataset.EncodingOptions, error) {
+	o := e.options
+	switch t := dataset.Task(e.task); t {
+	case "", dataset.Regression, dataset.Classification:
+		o.Task = t
+	default:
+		return o, usagef("--task %s: must be regression or classification", e.task)
+	}
+	m, ok := imputes[e.impute]
+	if !ok {
+		return o, usagef("--impute %s: must be error, mean, median or most-frequent", e.impute)
+	}
+	o.Missing = m
+	switch e.unknown {
+	case "zero":
+		o.Unknown = dataset.UnknownZero
+	case "error":
+		o.Unknown = dataset.UnknownError
+	default:
+		return o, usagef("--unknown %s: must be zero or error", e.unknown)
+	}
+	return o, nil
+}
+
+// noteTable says what was detected.
+func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *dataset.Encoding) {
+	r := t.Report()
+	if g.verbose > 0 {
+		for line := range strings.Lines(r.String()) {
+			g.note(cmd, "%s", strings.TrimSuffix(line, "\n"))
+		}
+	} else {
+		g.note(cmd, "%d rows, %d inputs, target %s (%s)", r.Rows, r.Inputs, joinOr(r.Target, "none"), strings.ReplaceAll(r.TargetWhy, "see Options.Target", "--target overrules"))
+	}
+	if e != nil {
+		for _, n := range e.Notes {
+			g.note(cmd, "%s", n)
+		}
+	}
+}
+
+func joinOr(words []string, none string) string {
+	if len(words) == 0 {
+		return none
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// statusLine is a line on a terminal that says how something goes, and nothing
+// elsewhere.
+type statusLine struct {
+	terminal *os.File // nil if there is none
+	drawn    time.Time
+}
+
+func newStatusLine(g *globals, cmd *cobra.Command) *statusLine {
+	s := &statusLine{}
+	if !g.quiet {
+		s.terminal = terminalOf(cmd.ErrOrStderr())
+	}
+	return s
+}
+
+// draw replaces the line, ten times a second at most unless it matters.
+func (s *statusLine) draw(matters bool, text func() string) {
+	if s.terminal == nil || !matters && time.Since(s.drawn) < 100*time.Millisecond {
+		return
+	}
+	s.drawn = time.Now()
+	width, _, err := term.GetSize(int(s.terminal.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	fmt.Fprintf(s.terminal, "\r\x1b[K%s", short(clean(text()), width-1))
+}
+
+// end takes the line away.
+func (s *statusLine) end() {
+	if s.terminal != nil {
+		fmt.Fprint(s.terminal, "\r\x1b[K")
+	}
+}
+
+// fitProgress follows a fit.
+type fitProgress struct {
+	*statusLine
+	name, measure string
+	began         time.Time
+	last          learners.Progress
+	best          float64 // validation error
+	bestAt        int
+}
+
+func newFitProgress(s *statusLine, name, measure string) *fitProgress {
+	p := &fitProgress{statusLine: s, name: name, measure: measure, began: time.Now(), best: math.NaN()}
+	p.draw(true, func() string { return name + ": starting" })
+	return p
+}
+
+func (p *fitProgress) report(at learners.Progress) error {
+	p.last = at
+	if at.Best || math.IsNaN(at.ValidationError) {
+		p.best, p.bestAt = at.ValidationError, at.Iteration
+	}
+	p.draw(at.Iteration == at.Iterations, func() string { return p.line(time.Since(p.began)) })
+	return nil
+}
+
+// line is the text of the line after so much time.
+func (p *fitProgress) line(elapsed time.Duration) string {
+	var b strings.Builder
+	at := p.last
+	fmt.Fprintf(&b, "%s  %d/%d", p.name, at.Iteration, at.Iterations)
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{{"objective", at.Objective}, {"residual", at.Residual}, {p.measure, at.ValidationError}} {
+		if !math.IsNaN(v.value) {
+			fmt.Fprintf(&b, "  %s %.4g", v.name, v.value)
+		}
+	}
+	if !math.IsNaN(p.best) {
+		fmt.Fprintf(&b, " (best %.4g)", p.best)
+	}
+	if s := elapsed.Seconds(); s > 0 && at.Rows > 0 {
+		fmt.Fprintf(&b, "  %.3g rows/s", float64(at.Rows)/s)
+	}
+	b.WriteString("  " + elapsed.Round(time.Second).String())
+	if left := at.Iterations - at.Iteration; at.Iteration > 0 && left > 0 {
+		each := elapsed / time.Duration(at.Iteration)
+		b.WriteString(", about " + (each * time.Duration(left)).Round(time.Second).String() + " left")
+	}
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/spf13/cobra"
+)
+
+func newPredict(g *globals) *cobra.Command {
+	var data dataFlags
+	var model string
+	cmd := &cobra.Command{
+		Use:   "predict --model MODEL --data FILE",
+		Short: "Predict with a trained model",
+		Long: `Predict writes, for each row of the data, what a model says of it: the targets in
+their own units; for classes the name of the class, and its probability if the model
+knows it (log-falkon), else its score.
+
+The data must have the columns that the model was trained on; that of the target may
+be absent.
+
+` + dataHelp,
+		Example: `  tuner predict --model price.model --data new.csv > predicted.csv
+  tuner predict --model digits.model --data new.csv -f jsonl`,
+		Args: noArgs,
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
+	data.add(cmd)
+	form := formatFlag(cmd, "csv", "jsonl")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
+		if err != nil {
+			return err
+		}
+		defer closeTable()
+		out := make([]float64, src.Len()*file.Model.Outputs())
+		if err := file.Model.Predict(cmd.Context(), out, src); err != nil {
+			return dataError(err)
+		}
+		p := newPredictions(file, out)
+		if form.value == "jsonl" {
+			return p.writeJSON(cmd.OutOrStdout())
+		}
+		return p.writeCSV(cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// applyModel reads a model and encodes data for it.
+func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model string, data *dataFlags) (*learners.File, dataset.Source, func(), error) {
+	file, err := loadModel(model)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	table, err := data.open(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if g.verbose > 0 {
+		g.noteTable(cmd, table, nil)
+	}
+	src, err := file.Encoding.Apply(ctx, table)
+	if err != nil {
+		table.Close()
+		return nil, nil, nil, refused(err)
+	}
+	return file, src, func() { table.Close() }, nil
+}
+
+// predictions are outputs by name.
+type predictions struct {
+	names  []string
+	e      *dataset.Encoding
+	c      int
+	out    []float64 // n×c
+	values []float64 // n×columns: targets, probabilities or scores
+}
+
+func newPredictions(f *learners.File, out []float64) *predictions {
+	p := &predictions{e: f.Encoding, c: f.Model.Outputs(), out: out}
+	if p.e.Task != dataset.Classification {
+		p.e.Decode(out)
+		p.names, p.values = p.e.OutputNames(), out
+		return p
+	}
+	if link := learners.LinkOf(f.Model); link == learners.Logistic {
+		for _, class := range p.e.Classes {
+			p.names = append(p.names, "probability "+class)
+		}
+		p.values = link.Probabilities(out, p.c)
+		return p
+	}
+	p.values = out
+	for _, class := range p.e.Classes[len(p.e.Classes)-p.c:] {
+		p.names = append(p.names, "score "+class)
+	}
+	return p
+}
+
+// classes says whether there is a class to name.
+func (p *predictions) classes() bool { return p.e.Task == dataset.Classification }
+
+// class is that of row i.
+func (p *predictions) class(i int) string { return p.e.Classes[p.e.Class(p.out[i*p.c:][:p.c])] }
+
+// row is the numbers of row i.
+func (p *predictions) row(i int) []float64 { return p.values[i*len(p.names):][:len(p.names)] }
+
+func (p *predictions) writeCSV(out io.Writer) error {
+	w := csv.NewWriter(out)
+	var cells []string
+	if p.classes() {
+		cells = append(cells, "class")
+	}
+	if err := w.Write(append(cells, p.names...)); err != nil {
+		return err
+	}
+	for i := range len(p.out) / p.c {
+		cells = cells[:0]
+		if p.classes() {
+			cells = append(cells, p.class(i))
+		}
+		for _, v := range p.row(i) {
+			cells = append(cells, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func (p *predictions) writeJSON(out io.Writer) error {
+	for i := range len(p.out) / p.c {
+		row := map[string]any{}
+		if p.classes() {
+			row["class"] = p.class(i)
+		}
+		for j, v := range p.row(i) {
+			row[p.names[j]] = v
+		}
+		if err := writeJSON(out, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newEvaluate(g *globals) *cobra.Command {
+	var data dataFlags
+	var model string
+	cmd := &cobra.Command{
+		Use:   "evaluate --model MODEL --data FILE",
+		Short: "Measure a trained model on data with targets",
+		Long: `Evaluate compares what a model says with the targets of the data: root mean square
+and mean absolute error in the units of the target, and R², for numbers; class error,
+area under the ROC curve and, where the model knows probabilities, logarithmic loss,
+for classes.
+
+` + dataHelp,
+		Example: `  tuner evaluate --model price.model --data test.csv
+  tuner evaluate --model digits.model --data test.csv -f json`,
+		Args: noArgs,
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
+	data.add(cmd)
+	data.addTarget(cmd)
+	form := formatFlag(cmd, "table", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
+		if err != nil {
+			return err
+		}
+		defer closeTable()
+		scores, err := training.Evaluate(cmd.Context(), file.Model, file.Encoding, src)
+		if err != nil {
+			return dataError(err)
+		}
+		if form.value == "json" {
+			record := map[string]any{"model": model, "rows": src.Len()}
+			for _, s := range scores {
+				record[s.Name] = s.Value
+			}
+			return writeJSON(cmd.OutOrStdout(), record)
+		}
+		w := newTable(cmd.OutOrStdout(), "MEASURE", "VALUE")
+		for _, s := range scores {
+			w.row(s.Name, fmt.Sprintf("%.6g", s.Value))
+		}
+		return w.end()
+	}
+	return cmd
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/spf13/cobra"
+)
+
+func newTrain(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Train a kernel learner on a file of data",
+		Long: `Train fits one of the bundled learners to a file of data and writes the model to a
+file, for predict and evaluate.
+
+` + trainList(),
+		Example: `  tuner train falkon --data housing.csv --target price --out housing.model
+  tuner train falkon --data digits.csv --centers 2000 --test 0.2 --out digits.model
+  tuner train sgdrf --help`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, a := range training.Algorithms() {
+		cmd.AddCommand(newTrainAlgorithm(g, a))
+	}
+	return cmd
+}
+
+// trainList is the section of the help on the algorithms.
+func trainList() string {
+	var b strings.Builder
+	b.WriteString("ALGORITHMS")
+	for _, a := range training.Algorithms() {
+		fmt.Fprintf(&b, "\n  %-13s %s", a.Name, a.Summary)
+	}
+	return b.String()
+}
+
+// trainer is a training with its flags.
+type trainer struct {
+	algorithm training.Algorithm
+	data      dataFlags
+	encoding  encodingFlags
+	split     training.Split
+	options   learners.Options
+	measure   string
+	out       string
+	format    *format
+}
+
+func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
+	t := trainer{algorithm: a}
+	cmd := &cobra.Command{
+		Use:   a.Name + " --data FILE --out MODEL",
+		Short: a.Summary,
+		Long: a.About + `
+
+Rows are dealt to training, validation and test by --seed; classes in equal shares.
+Whatever is fitted to data sees training rows only. An algorithm that goes step by
+step keeps the step with the least validation error.
+
+Ctrl-C ends the fit and keeps the best model so far, if there is one.
+
+` + dataHelp,
+		Example: fmt.Sprintf(`  tuner train %[1]s --data train.csv --target price --out price.model
+  tuner train %[1]s --data train.csv.gz --test 0.2 --out it.model -f json`, a.Name),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	for _, p := range a.Parameters {
+		addParameter(cmd, p)
+	}
+	f.StringVarP(&t.out, "out", "o", "", "the `file` to write the model to")
+	t.data.add(cmd)
+	t.data.addTarget(cmd)
+	t.encoding.add(cmd)
+	f.Float64Var(&t.split.Validation, "validation", 0.1, "the `share` of rows to validate with")
+	f.Float64Var(&t.split.Test, "test", 0, "the `share` of rows to measure the model on at the end")
+	f.Uint64Var(&t.split.Seed, "seed", 1, "what random numbers are derived from")
+	f.StringVar(&t.measure, "measure", "", "the error to validate by: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
+	f.IntVar(&t.options.Patience, "patience", 0, "stop after so many steps without a smaller validation error (0: never)")
+	f.IntVar(&t.options.Workers, "workers", 0, "how many goroutines compute (0: one per processor)")
+	t.format = formatFlag(cmd, "table", "json")
+	return cmd
+}
+
+// addParameter adds the flag of a hyper-parameter. All are texts to the flag
+// package: the algorithm reads them.
+func addParameter(cmd *cobra.Command, p training.Parameter) {
+	usage, kind := p.Doc, map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name"}[p.Kind]
+	if len(p.Choices) > 0 {
+		usage += ": " + strings.Join(p.Choices, ", ")
+	}
+	if p.Auto != "" {
+		usage += " (auto: " + p.Auto + ")"
+	}
+	cmd.Flags().Var(&parameterValue{p.Default, kind}, p.Name, usage)
+	cmd.Flag(p.Name).DefValue = p.Default
+}
+
+// parameterValue is the text of a hyper-parameter.
+type parameterValue struct{ text, kind string }
+
+func (v *parameterValue) String() string     { return v.text }
+func (v *parameterValue) Type() string       { return v.kind }
+func (v *parameterValue) Set(s string) error { v.text = s; return nil }
+
+// values are the hyper-parameters of the command line.
+func (t *trainer) values(cmd *cobra.Command) training.Values {
+	v := training.Values{}
+	for _, p := range t.algorithm.Parameters {
+		if f := cmd.Flag(p.Name); f.Changed {
+			v[p.Name] = f.Value.String()
+		}
+	}
+	return v
+}
+
+func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
+	if t.out == "" {
+		return usagef("name the file for the model with --out")
+	}
+	if folder := filepath.Dir(t.out); !isDir(folder) {
+		return &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the model %s; make it first", folder, filepath.Base(t.out))}
+	}
+	if err := t.algorithm.Check(t.values(cmd)); err != nil {
+		return dataError(err)
+	}
+	o, err := t.encoding.encoding()
+	if err != nil {
+		return err
+	}
+	table, err := t.data.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	data, err := training.Prepare(ctx, table, t.split, o)
+	if err != nil {
+		return refused(err)
+	}
+	g.noteTable(cmd, table, data.Encoding)
+	return t.fit(ctx, g, cmd, data)
+}
+
+// fit fits, writes and measures the model.
+func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data *training.Data) error {
+	values := t.values(cmd)
+	problem, err := training.NewProblem(ctx, data, t.split.Seed)
+	if err != nil {
+		return dataError(err)
+	}
+	estimator, err := t.algorithm.Estimator(values, problem)
+	if err != nil {
+		return dataError(err)
+	}
+	o := t.options
+	o.Seed, o.Validation = t.split.Seed, data.Validation
+	name, measure, err := training.MeasureNamed(t.measure, data.Encoding)
+	if err != nil {
+		return usagef("--measure: %w", err)
+	}
+	o.Measure = measure
+	progress := newFitProgress(newStatusLine(g, cmd), t.algorithm.Name, name)
+	o.Progress = progress.report
+	model, fitErr := estimator.Fit(ctx, data.Train, o)
+	progress.end()
+	if model == nil {
+		return dataError(fitErr)
+	}
+	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
+	if fitErr != nil && !interrupted {
+		return dataError(fitErr)
+	}
+	r := trained{
+		Algorithm: t.algorithm.Name, Model: t.out, Rows: data.Train.Len(), Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
+		Iterations: progress.last.Iteration, Best: progress.bestAt, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
+	}
+	if err := t.save(model, data, values, r, name, progress.best); err != nil {
+		return err
+	}
+	if interrupted {
+		return errors.Join(t.write(cmd, r), &statusError{exitInterrupted, fmt.Errorf("interrupted; the best model so far is in %s", t.out)})
+	}
+	if err := t.measureOn(ctx, &r, model, data); err != nil {
+		return err
+	}
+	return t.write(cmd, r)
+}
+
+// save writes the model with what is needed to use it.
+func (t *trainer) save(model learners.Model, data *training.Data, values training.Values, r trained, measure string, best float64) error {
+	params, err := json.Marshal(t.algorithm.Resolve(values))
+	if err != nil {
+		return err
+	}
+	report := &learners.Report{Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted}
+	if data.Validation != nil {
+		report.ValidationRows, report.Measure = data.Validation.Len(), measure
+		if !math.IsNaN(best) {
+			report.ValidationError = &best
+		}
+	}
+	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: data.Encoding, Report: report, Model: model}
+	return f.Save(t.out)
+}
+
+// measureOn measures the model on what was held out.
+func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data) (err error) {
+	if data.Validation != nil {
+		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation); err != nil {
+			return err
+		}
+	}
+	if data.Test != nil {
+		r.Test, err = training.Evaluate(ctx, model, data.Encoding, data.Test)
+	}
+	return err
+}
+
+// trained is what came of a training.
+type trained struct {
+	Algorithm   string           `json:"algorithm"`
+	Model       string           `json:"model"`
+	Rows        int              `json:"rows"`
+	Inputs      int              `json:"inputs"`
+	Outputs     int              `json:"outputs"`
+	Iterations  int              `json:"iterations,omitempty"`
+	Best        int              `json:"best,omitempty"`
+	Seconds     float64          `json:"seconds"`
+	Interrupted bool             `json:"interrupted,omitempty"`
+	Validation  []training.Score `json:"validation,omitempty"`
+	Test        []training.Score `json:"test,omitempty"`
+}
+
+func (t *trainer) write(cmd *cobra.Command, r trained) error {
+	out := cmd.OutOrStdout()
+	if t.format.value == "json" {
+		return writeJSON(out, r)
+	}
+	w := newTable(out, "ROWS", "MEASURE", "VALUE")
+	for _, part := range []struct {
+		name   string
+		scores []training.Score
+	}{{"validation", r.Validation}, {"test", r.Test}} {
+		for _, s := range part.scores {
+			w.row(part.name, s.Name, fmt.Sprintf("%.6g", s.Value))
+		}
+	}
+	if r.Validation == nil && r.Test == nil {
+		w.row("training", "rows", fmt.Sprint(r.Rows))
+	}
+	return w.end()
+}
+
+// loadModel reads a model file.
+func loadModel(path string) (*learners.File, error) {
+	if path == "" {
+		return nil, usagef("name the file of the model with --model")
+	}
+	f, err := learners.Load(path, nil)
+	var format *learners.FormatError
+	var version *learners.VersionError
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, &statusError{exitNotFound, fmt.Errorf("there is no model %s; make one first (tuner train)", path)}
+	case errors.As(err, &format), errors.As(err, &version):
+		return nil, &statusError{exitDamaged, err}
+	case err != nil:
+		return nil, err
+	case f.Encoding == nil:
+		return nil, &statusError{exitDamaged, fmt.Errorf("%s: the model does not say how to read data", path)}
+	}
+	return f, nil
+}

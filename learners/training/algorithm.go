@@ -1,0 +1,72 @@
+package training
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// Algorithm is a learner by name.
+type Algorithm struct {
+	// Name of the algorithm, Summary what it is, in a line.
+	Name, Summary string
+	// About says more: what it costs, when to use it, where it is from.
+	About      string
+	Parameters []Parameter
+	// build makes an estimator of checked values.
+	build func(r reader, p Problem) (learners.Estimator, error)
+}
+
+// Algorithms returns all algorithms, the most useful first.
+func Algorithms() []Algorithm {
+	return []Algorithm{falkonAlgorithm, logFalkon, sgdRF, ridgeRegression, nystromAlgorithm, landweberAlgorithm, averagedSGD, doublyOnline}
+}
+
+// Find returns the algorithm of a name.
+func Find(name string) (Algorithm, error) {
+	var names []string
+	for _, a := range Algorithms() {
+		if a.Name == name {
+			return a, nil
+		}
+		names = append(names, a.Name)
+	}
+	return Algorithm{}, fmt.Errorf("there is no algorithm %q; there is %s", name, strings.Join(names, ", "))
+}
+
+// Estimator returns the estimator with some hyper-parameters, the others by
+// default, for a problem. Errors: *ValueError for a name or text, what the
+// estimator's Validate says for a value out of range.
+func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
+	if err := a.Check(v); err != nil {
+		return nil, err
+	}
+	e, err := a.build(reader{a, v}, p)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.Validate()
+}
+
+// Resolve returns all hyper-parameters: those of v and the defaults of others.
+func (a *Algorithm) Resolve(v Values) Values {
+	all := Values{}
+	for _, p := range a.Parameters {
+		all[p.Name] = p.Default
+	}
+	maps.Copy(all, v)
+	return all
+}
+
+// withKernel returns parameters after those of the kernel, which most algorithms have.
+func withKernel(parameters ...Parameter) []Parameter {
+	return slices.Concat([]Parameter{
+		{Name: "kernel", Kind: Choice, Choices: kernels, Default: "gaussian", Doc: "the kernel"},
+		{Name: "length-scale", Kind: Real, Default: Auto, Auto: "the median distance of 1000 rows", Doc: "the length scale σ of the kernel, in units of the encoded inputs"},
+		{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
+		{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
+	}, parameters)
+}

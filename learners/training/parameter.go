@@ -1,0 +1,165 @@
+package training
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Kind is what the values of a hyper-parameter are.
+type Kind string
+
+// The kinds of hyper-parameters.
+const (
+	Real   Kind = "real"
+	Count  Kind = "count" // a non-negative integer
+	Choice Kind = "choice"
+)
+
+// Auto is the value of a hyper-parameter that the data decide.
+const Auto = "auto"
+
+// Parameter is a hyper-parameter of an algorithm.
+type Parameter struct {
+	// Name in the field's terms, with hyphens: "length-scale".
+	Name string
+	Kind Kind
+	// Doc says what it is, in a phrase; Auto what the value Auto stands for,
+	// empty if it is no value.
+	Doc, Auto string
+	Choices   []string
+	// Default is the value where none is given.
+	Default string
+}
+
+// Values are hyper-parameters by name, as text. A name that is absent has its
+// default.
+type Values map[string]string
+
+// ValueError is a value that a hyper-parameter cannot have, or a name that is no
+// hyper-parameter.
+type ValueError struct {
+	Algorithm, Name, Value, Rule string
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s: %s = %q %s", e.Algorithm, e.Name, e.Value, e.Rule)
+}
+
+// Problem is what defaults depend on.
+type Problem struct {
+	// Rows, Dim and Outputs are n, d and c of the training data.
+	Rows, Dim, Outputs int
+	Task               dataset.Task
+	// MedianDistance between training rows; see the function of this name.
+	MedianDistance float64
+}
+
+// NewProblem describes training data.
+func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
+	median, err := MedianDistance(ctx, d.Train, seed)
+	return Problem{
+		Rows: d.Train.Len(), Dim: d.Train.Dim(), Outputs: d.Train.Outputs(),
+		Task: d.Encoding.Task, MedianDistance: median,
+	}, err
+}
+
+// Check refuses names that a does not have and texts that it cannot read:
+// *ValueError. Ranges are checked by Estimator.
+func (a *Algorithm) Check(v Values) error {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		i := slices.IndexFunc(a.Parameters, func(p Parameter) bool { return p.Name == name })
+		if i < 0 {
+			return &ValueError{a.Name, name, v[name], "is no hyper-parameter of it; it has " + strings.Join(a.names(), ", ")}
+		}
+		if rule := a.Parameters[i].refuse(v[name]); rule != "" {
+			return &ValueError{a.Name, name, v[name], rule}
+		}
+	}
+	return nil
+}
+
+func (a *Algorithm) names() []string {
+	names := make([]string, len(a.Parameters))
+	for i, p := range a.Parameters {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// refuse says why text is no value of p; empty if it is one. Ranges are the
+// estimator's to check.
+func (p *Parameter) refuse(text string) string {
+	if text == Auto && p.Auto != "" {
+		return ""
+	}
+	or := ""
+	if p.Auto != "" {
+		or = " or " + Auto
+	}
+	switch p.Kind {
+	case Real:
+		if x, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+			return "must be a number" + or
+		}
+	case Count:
+		if x, err := strconv.ParseInt(text, 10, 64); err != nil || x < 0 || x > math.MaxInt32 {
+			return "must be a whole number from 0 to 2147483647" + or
+		}
+	case Choice:
+		if !slices.Contains(p.Choices, text) {
+			return "must be one of " + strings.Join(p.Choices, ", ") + or
+		}
+	}
+	return ""
+}
+
+// reader reads checked values of an algorithm.
+type reader struct {
+	a *Algorithm
+	v Values
+}
+
+// text returns a value or its default.
+func (r reader) text(name string) string {
+	if text, ok := r.v[name]; ok {
+		return text
+	}
+	i := slices.IndexFunc(r.a.Parameters, func(p Parameter) bool { return p.Name == name })
+	if i < 0 {
+		panic("training: " + r.a.Name + " has no hyper-parameter " + name)
+	}
+	return r.a.Parameters[i].Default
+}
+
+// real returns a number, auto for Auto.
+func (r reader) real(name string, auto float64) float64 {
+	text := r.text(name)
+	if text == Auto {
+		return auto
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("training: unchecked " + name)
+	}
+	return x
+}
+
+// count returns a whole number, auto for Auto.
+func (r reader) count(name string, auto int) int {
+	text := r.text(name)
+	if text == Auto {
+		return auto
+	}
+	x, err := strconv.Atoi(text)
+	if err != nil {
+		panic("training: unchecked " + name)
+	}
+	return x
+}

@@ -1,0 +1,127 @@
+package training
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Split says how the rows of a table are dealt.
+type Split struct {
+	// Validation and Test are shares of the rows in [0, 1); the rest trains.
+	Validation, Test float64
+	Seed             uint64
+}
+
+// Data is a table that is split and encoded.
+type Data struct {
+	Encoding *dataset.Encoding
+	// Train is never nil; Validation and Test are if their share is 0.
+	Train, Validation, Test dataset.Source
+}
+
+// Prepare deals the rows of a table, with classes in equal shares, fits an
+// encoding to the training rows, and applies it to all.
+func Prepare(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOptions) (*Data, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	if s.Validation == 0 && s.Test == 0 {
+		e, err := dataset.FitEncoding(ctx, t, nil, o)
+		if err != nil {
+			return nil, err
+		}
+		all, err := e.Apply(ctx, t)
+		return &Data{Encoding: e, Train: all}, err
+	}
+	train, validation, test, err := deal(ctx, t, s, o)
+	if err != nil {
+		return nil, err
+	}
+	e, err := dataset.FitEncoding(ctx, t, train, o)
+	if err != nil {
+		return nil, err
+	}
+	all, err := e.Apply(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Encoding: e}
+	for _, part := range []struct {
+		to   *dataset.Source
+		rows []int
+	}{{&d.Train, train}, {&d.Validation, validation}, {&d.Test, test}} {
+		if len(part.rows) == 0 {
+			continue
+		}
+		if *part.to, err = dataset.Subset(all, part.rows); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (s Split) validate() error {
+	switch {
+	case !(s.Validation >= 0 && s.Validation < 1):
+		return fmt.Errorf("the share of validation rows is %v, must be in [0, 1)", s.Validation)
+	case !(s.Test >= 0 && s.Test < 1):
+		return fmt.Errorf("the share of test rows is %v, must be in [0, 1)", s.Test)
+	case !(s.Validation+s.Test < 1):
+		return fmt.Errorf("the shares of validation and test rows, %v and %v, leave none for training", s.Validation, s.Test)
+	}
+	return nil
+}
+
+// deal returns the rows of the parts.
+func deal(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOptions) (train, validation, test []int, err error) {
+	shares := []float64{1 - s.Validation - s.Test}
+	for _, share := range []float64{s.Validation, s.Test} {
+		if share > 0 {
+			shares = append(shares, share)
+		}
+	}
+	classes, err := classesOf(ctx, t, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var parts [][]int
+	if classes != nil {
+		parts, err = dataset.StratifiedSplit(classes, s.Seed, shares...)
+	} else {
+		parts, err = dataset.Split(t.Len(), s.Seed, shares...)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	train, parts = parts[0], parts[1:]
+	if s.Validation > 0 {
+		validation, parts = parts[0], parts[1:]
+	}
+	if s.Test > 0 {
+		test = parts[0]
+	}
+	return train, validation, test, nil
+}
+
+// classesOf returns the class of each row, nil if the targets are no classes.
+// The encoding it fits to all rows only tells classes from numbers.
+func classesOf(ctx context.Context, t *dataset.Table, o dataset.EncodingOptions) ([]int, error) {
+	e, err := dataset.FitEncoding(ctx, t, nil, o)
+	if err != nil {
+		return nil, err
+	}
+	if e.Task != dataset.Classification {
+		return nil, nil
+	}
+	all, err := e.Apply(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	y, err := dataset.Targets(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Classes(y, e.Outputs()), nil
+}

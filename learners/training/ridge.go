@@ -1,0 +1,209 @@
+package training
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/falkon"
+	"github.com/bkbtuner/bkb/learners/krr"
+	"github.com/bkbtuner/bkb/learners/nystrom"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// Parameters that several algorithms have.
+var (
+	lambdaParameter = Parameter{
+		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n",
+		Doc: "the ridge λ, per sample",
+	}
+	centersParameter = Parameter{
+		Name: "centers", Kind: Count, Default: Auto, Auto: "about 10√n, as by Theorem 7",
+		Doc: "the number of centres M",
+	}
+	samplerParameter = Parameter{
+		Name: "sampler", Kind: Choice, Choices: samplerNames(), Default: "uniform",
+		Doc: "how centres are chosen",
+	}
+	samplerLambdaParameter = Parameter{
+		Name: "sampler-lambda", Kind: Real, Default: Auto, Auto: "100λ",
+		Doc: "the λ of the leverage scores that a sampler goes by",
+	}
+	precisionParameter = Parameter{
+		Name: "precision", Kind: Choice, Choices: []string{"float64", "float32"}, Default: "float64",
+		Doc: "the precision of kernel values while fitting",
+	}
+)
+
+// samplers are those of centres by name, uniform aside.
+var samplers = []struct {
+	name    string
+	sampler sketch.Sampler
+}{
+	{"uniform", nil},
+	{"bless", sketch.BLESS{}},
+	{"bless-r", sketch.BLESSR{}},
+	{"squeak", sketch.SQUEAK{}},
+	{"recursive", sketch.RecursiveRLS{}},
+	{"two-pass", sketch.TwoPass{}},
+	{"exact", sketch.ExactRLS{}},
+}
+
+func samplerNames() []string {
+	names := make([]string, len(samplers))
+	for i, s := range samplers {
+		names[i] = s.name
+	}
+	return names
+}
+
+// SamplerNamed returns the sampler of a name; nil, true for uniform.
+func SamplerNamed(name string) (s sketch.Sampler, ok bool) {
+	for _, s := range samplers {
+		if s.name == name {
+			return s.sampler, true
+		}
+	}
+	return nil, false
+}
+
+func (r reader) sampler() sketch.Sampler {
+	s, _ := SamplerNamed(r.text("sampler"))
+	return s
+}
+
+func (r reader) precision() kernel.Precision {
+	if r.text("precision") == "float32" {
+		return kernel.Float32
+	}
+	return kernel.Float64
+}
+
+var ridgeRegression = Algorithm{
+	Name:    "krr",
+	Summary: "kernel ridge regression, exact",
+	About: `Kernel ridge regression solves (K + λnI)c = y exactly: n² numbers of memory and n³/3
+operations, for up to some ten thousand rows.`,
+	Parameters: withKernel(lambdaParameter),
+	build: func(r reader, p Problem) (learners.Estimator, error) {
+		k, err := r.kernel(p)
+		if err != nil {
+			return nil, err
+		}
+		return krr.Params{Kernel: k, Lambda: r.real("lambda", kappaSqOf(k)/float64(p.Rows))}, nil
+	},
+}
+
+// kappaSqOf is κ² where the kernel has one, else 1.
+func kappaSqOf(k kernel.Kernel) float64 {
+	if b := k.Bound(); b > 0 && !math.IsInf(b, 1) {
+		return b
+	}
+	return 1
+}
+
+var falkonAlgorithm = Algorithm{
+	Name:    "falkon",
+	Summary: "kernel ridge regression on M centres by preconditioned conjugate gradients",
+	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration:
+O(nMt + M³) time, O(M²) memory, so that millions of rows are in reach (thesis,
+chapter 4). With --sampler bless the centres are those with large leverage scores
+(§5.3): fewer of them, or fewer iterations, for the same error.`,
+	Parameters: withKernel(
+		lambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		Parameter{Name: "iterations", Kind: Count, Default: "20", Doc: "the most iterations t"},
+		Parameter{Name: "tolerance", Kind: Real, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
+		factorizationParameter, precisionParameter,
+	),
+	build: func(r reader, p Problem) (learners.Estimator, error) {
+		k, err := r.kernel(p)
+		return falkon.Params{
+			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
+			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
+			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
+			Factorization: r.factorization(), Precision: r.precision(),
+		}, err
+	},
+}
+
+var factorizationParameter = Parameter{
+	Name: "factorization", Kind: Choice, Default: pivoted, Choices: []string{pivoted, "cholesky", "qr", "eigen"},
+	Doc: "how K_MM is factored",
+}
+
+const pivoted = "pivoted"
+
+func (r reader) factorization() falkon.Factorization {
+	if f := r.text("factorization"); f != pivoted {
+		return falkon.Factorization(f)
+	}
+	return falkon.FactorPivoted
+}
+
+var logFalkon = Algorithm{
+	Name:    "log-falkon",
+	Summary: "kernel logistic regression on M centres, for classes with probabilities",
+	About: `Logistic FALKON fits the logistic loss by Newton's method with a falling λ, each step
+by FALKON's preconditioned iteration (Marteau-Ferey, Bach and Rudi, 2019): FALKON for
+classes, with probabilities.`,
+	Parameters: withKernel(
+		lambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		Parameter{Name: "iterations", Kind: Count, Default: Auto, Auto: "those that λ takes to fall, and 10", Doc: "the most Newton steps"},
+		Parameter{Name: "steps", Kind: Count, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
+		Parameter{Name: "tolerance", Kind: Real, Default: "1e-5", Doc: "the norm of the gradient that ends the fit"},
+		factorizationParameter, precisionParameter,
+	),
+	build: func(r reader, p Problem) (learners.Estimator, error) {
+		if p.Task != dataset.Classification {
+			return nil, &ValueError{"log-falkon", "target", string(p.Task), "must be classes; for numbers use falkon"}
+		}
+		k, err := r.kernel(p)
+		return falkon.LogisticParams{
+			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
+			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
+			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Tolerance: r.real("tolerance", 0),
+			Factorization: r.factorization(), Precision: r.precision(),
+		}, err
+	},
+}
+
+const direct = "direct"
+
+var nystromAlgorithm = Algorithm{
+	Name:    "nystrom",
+	Summary: "kernel ridge regression on M centres, direct or by plain iterations",
+	About: `Nyström kernel ridge regression on M centres without FALKON's preconditioner: directly,
+O(nM² + M³) time (thesis, §4.1), or by what figure 4.1 compares FALKON with: gradient
+descent (with λ = 0 NYTRO: early stopping takes its place), SGD, conjugate gradients.`,
+	Parameters: withKernel(
+		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n; 0 for gradient and sgd", Doc: lambdaParameter.Doc},
+		Parameter{Name: "centers", Kind: Count, Default: Auto, Auto: "10√n", Doc: centersParameter.Doc},
+		samplerParameter, samplerLambdaParameter,
+		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "what solves for the coefficients"},
+		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "the largest stable one, nearly", Doc: "the step size γ of gradient and sgd"},
+		Parameter{Name: "batch-size", Kind: Count, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},
+		Parameter{Name: "iterations", Kind: Count, Default: Auto, Auto: "100; 10 passes of sgd", Doc: "the most iterations t"},
+		Parameter{Name: "tolerance", Kind: Real, Default: "1e-10", Doc: "the relative residual that ends cg"},
+		precisionParameter,
+	),
+	build: func(r reader, p Problem) (learners.Estimator, error) {
+		k, err := r.kernel(p)
+		if err != nil {
+			return nil, err
+		}
+		solver, lambda := nystrom.Solver(r.text("solver")), 0.0
+		if solver == direct {
+			solver = nystrom.Direct
+		}
+		if solver == nystrom.Direct || solver == nystrom.CG {
+			lambda = kappaSqOf(k) / float64(p.Rows)
+		}
+		return nystrom.Params{
+			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),
+			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
+			Solver: solver, StepSize: r.real("step-size", 0), BatchSize: r.count("batch-size", 0),
+			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0), Precision: r.precision(),
+		}, nil
+	},
+}

@@ -1,0 +1,56 @@
+package training
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// scaleRows is how many rows the median of distances is taken of: 1000 are
+// 499,500 distances, whose median is within a few per cent of that of all.
+const scaleRows = 1000
+
+// MedianDistance returns the median Euclidean distance between two different
+// ones of up to 1000 rows of src, drawn by seed: the usual length scale to start
+// from. It is 1 where at least half of the pairs are equal, or n = 1.
+func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float64, error) {
+	n := src.Len()
+	order := stream.NewPermutation(seed, uint64(n))
+	idx := make([]int, min(n, scaleRows))
+	for i := range idx {
+		idx[i] = int(order.At(uint64(i)))
+	}
+	slices.Sort(idx)
+	rows, err := kernel.Select(ctx, src, idx)
+	if err != nil {
+		return 0, err
+	}
+	inner, err := kernel.NewLinear(1)
+	if err != nil {
+		return 0, err
+	}
+	g, err := kernel.Gramian(inner, rows)
+	if err != nil {
+		return 0, err
+	}
+	m := len(idx)
+	squares := make([]float64, 0, m*(m-1)/2)
+	for i := range m {
+		for j := range i {
+			squares = append(squares, max(g[i*m+i]+g[j*m+j]-2*g[i*m+j], 0))
+		}
+	}
+	slices.Sort(squares)
+	if len(squares) == 0 {
+		return 1, nil
+	}
+	median := math.Sqrt(squares[len(squares)/2])
+	// What is left of equal rows is rounding, not a scale.
+	if largest := math.Sqrt(squares[len(squares)-1]); median <= 1e-6*largest || median == 0 {
+		return 1, nil
+	}
+	return median, nil
+}
