@@ -86,38 +86,94 @@ func TestVarianceRatioLemma(t *testing.T) {
 	}
 }
 
-// BBKB's rule: variances that decisions within a batch are made by are not
-// below 1/C̃ of those at its start.
+// BBKB's rules: variances that decisions within a batch are made by are not
+// below 1/C̃ of those at its start, by the global rule nor by GlobalLocal, which
+// makes batches longer.
 func TestBatchRuleBoundsRatio(t *testing.T) {
-	w := newWorld(20, 300, 2, 0.1)
-	c := bkbConfig(basic(matern(0.3), 0.01))
-	p := must(bandit.NewBBKB(c, w.arms))
-	var start []float64
-	longest := 0
-	for range 300 {
-		d := must(p.Next())
-		n, _ := p.Batch()
-		longest = max(longest, n+1)
-		_, variance, err := p.Posterior().Predict(w.arms)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			start = variance
-		}
-		for a, v := range variance {
-			if start[a]/v > 2*(1+1e-9) {
-				t.Fatalf("step %d, pull %d of the batch: ratio %v at arm %d", p.Steps(), n, start[a]/v, a)
+	for _, local := range []bool{false, true} {
+		w := newWorld(20, 300, 2, 0.1)
+		c := bkbConfig(basic(matern(0.3), 0.01))
+		c.Local = local
+		p := must(bandit.NewBBKB(c, w.arms))
+		var start []float64
+		longest, beyond, worst := 0, 0, 0.0
+		for range 300 {
+			d := must(p.Next())
+			n, used := p.Batch()
+			longest = max(longest, n+1)
+			if 1+used > 2 {
+				beyond++
+			}
+			_, variance, err := p.Posterior().Predict(w.arms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				start = variance
+			}
+			for a, v := range variance {
+				worst = max(worst, start[a]/v)
+				if start[a]/v > 2*(1+1e-9) {
+					t.Fatalf("step %d, pull %d of the batch: ratio %v at arm %d", p.Steps(), n, start[a]/v, a)
+				}
+			}
+			if err := p.Observe(d.Arm, w.reward(d.Arm, p.Steps())); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if err := p.Observe(d.Arm, w.reward(d.Arm, p.Steps())); err != nil {
+		if longest < 10 {
+			t.Errorf("longest batch %d: batches should grow like T/d_eff", longest)
+		}
+		if local != (beyond > 0) {
+			t.Errorf("local %v: %d pulls beyond the global rule", local, beyond)
+		}
+		t.Logf("local %v: 300 steps, %d batches, the longest of %d pulls, %d beyond the global rule; a variance shrank %.3g times",
+			local, p.Switches(), longest, beyond, worst)
+	}
+}
+
+// The inequality of GlobalLocal: pulls x_s shrink the variance at x by no more
+// than 1 + Σ_s cov²(x, x_s)/(λσ̃²(x)), covariances at the start, which is at most
+// the 1 + Σ_s σ̃²(x_s)/λ of the global rule; for sparse posteriors too.
+func TestLocalRatioLemma(t *testing.T) {
+	tightest := 0.0
+	rapid.Check(t, func(t *rapid.T) {
+		arms := uniform(rapid.Uint64().Draw(t, "seed"), 25, 2)
+		noise := math.Pow(10, rapid.Float64Range(-2, 0.5).Draw(t, "log λ"))
+		approx := rapid.SampledFrom([]gp.Approximation{gp.DTC, gp.FITC}).Draw(t, "approximation")
+		s := must(gp.NewSparse(matern(0.5), arms.Slice(0, rapid.IntRange(1, 25).Draw(t, "m")), gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx}))
+		if err := s.SetArms(arms, false); err != nil {
 			t.Fatal(err)
 		}
+		arm := rapid.IntRange(0, 24)
+		for range rapid.IntRange(0, 10).Draw(t, "before") {
+			if err := s.ObserveArm(arm.Draw(t, "arm"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start := append([]float64(nil), s.ArmVariances()...)
+		local, global, cov := make([]float64, 25), 1.0, make([]float64, 25)
+		for range rapid.IntRange(1, 10).Draw(t, "batch") {
+			x := arm.Draw(t, "arm")
+			if err := errors.Join(s.ArmCovariances(cov, x), s.PullArm(x)); err != nil {
+				t.Fatal(err)
+			}
+			global += start[x] / noise
+			for a, c := range cov {
+				local[a] += c * c / (noise * start[a])
+			}
+		}
+		for a, v := range s.ArmVariances() {
+			bound := 1 + local[a]
+			tightest = max(tightest, start[a]/v/bound)
+			if start[a]/v > bound*(1+1e-8) || bound > global*(1+1e-8) {
+				t.Fatalf("arm %d: shrank %v times, local bound %v, global %v", a, start[a]/v, bound, global)
+			}
+		}
+	})
+	if tightest < 0.99 {
+		t.Errorf("the inequality is tight, but the largest ratio seen is %v of it", tightest)
 	}
-	if longest < 10 {
-		t.Errorf("longest batch %d: batches should grow like T/d_eff", longest)
-	}
-	t.Logf("300 steps, %d batches, the longest of %d pulls", p.Switches(), longest)
 }
 
 // BBKB waits for the rewards of a full batch, and takes them in any order.

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -24,6 +25,11 @@ type batched struct {
 	owing    int         // their number
 	lazy     lazyMax
 	switches int
+
+	batch  []int     // the arms pulled in the batch
+	shrink []float64 // Σ cov²/(λσ̃²_start) of every arm, over the first seen pulls
+	seen   int
+	most   float64 // the largest of them
 
 	unique bool // the first arm of a batch is the only one: MiniGPOpt
 	stick  int  // that arm
@@ -52,6 +58,7 @@ func (p *batched) begin() {
 	p.opened = p.state(p.Steps(), p.currentDimension(), p.information(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
 	p.limit, p.held = 0, p.held[:0]
+	p.batch, p.seen, p.most = p.batch[:0], 0, 0
 	key := p.lazy.key
 	if len(key) != len(p.start) {
 		key = make([]float64, len(p.start))
@@ -74,7 +81,37 @@ func (p *batched) information() float64 {
 
 // full says that the batch takes no more pulls.
 func (p *batched) full() bool {
-	return p.size > 0 && (1+p.used > p.cfg.Ratio || p.limit > 0 && p.size >= p.limit)
+	return p.size > 0 && (1+p.used > p.cfg.Ratio && p.shrunk() || p.limit > 0 && p.size >= p.limit)
+}
+
+// shrunk is the local rule, for batches that the global one has had enough of:
+// it says that some arm's variance may have shrunk by more than C̃. For u with
+// ‖u‖² = σ̃²/λ at the start and M the pulls in the same coordinates,
+//
+//	σ̃²_start/σ̃² = ‖u‖²/uᵀ(I + M)⁻¹u ≤ uᵀ(I + M)u/‖u‖² = 1 + Σ cov²(x, x_s)/(λσ̃²_start)
+//
+// by Cauchy and Schwarz, once more by which that is at most the global sum. The
+// inducing points see only part of the covariance; that of an arm with itself is
+// counted in full, so that a pull of what they do not see ends the batch. Cost
+// O(Am) for each pull, of which those before are looked at once.
+func (p *batched) shrunk() bool {
+	if !p.cfg.Local || p.unique {
+		return true
+	}
+	if p.seen == 0 {
+		p.shrink = append(p.shrink[:0], make([]float64, len(p.start))...)
+	}
+	cov := make([]float64, len(p.start))
+	for ; p.seen < len(p.batch) && 1+p.most <= p.cfg.Ratio; p.seen++ {
+		arm := p.batch[p.seen]
+		_ = p.post.ArmCovariances(cov, arm) // an arm that was pulled is one
+		cov[arm] = p.start[arm]
+		for a, c := range cov {
+			p.shrink[a] += c * c / (p.cfg.NoiseVariance * p.start[a])
+			p.most = max(p.most, p.shrink[a])
+		}
+	}
+	return 1+p.most > p.cfg.Ratio
 }
 
 // repeats returns B of MiniGPOpt.
@@ -131,6 +168,7 @@ func (p *batched) Pull(arm int) error {
 	p.count(arm, 1)
 	p.used += p.start[arm] / p.cfg.NoiseVariance
 	p.size++
+	p.batch = append(p.batch, arm)
 	p.open[arm]++
 	p.owing++
 	p.lazy.stale()
@@ -244,6 +282,8 @@ func (p *batched) Cancel(arm int) error {
 	p.settle(arm)
 	p.used -= p.start[arm] / p.cfg.NoiseVariance
 	p.size--
+	p.batch = slices.Delete(p.batch, slices.Index(p.batch, arm), slices.Index(p.batch, arm)+1)
+	p.seen, p.most = 0, 0
 	switch {
 	case p.full() && p.owing == 0:
 		p.close()

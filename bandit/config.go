@@ -30,6 +30,10 @@ type Config struct {
 	// of BBKB and MiniGPOpt: the most that a standard deviation squared may
 	// shrink before the model hears of the rewards. 0 stands for 2.
 	Ratio float64
+	// Local lets a batch of BBKB go on, after its rule has had enough, until some
+	// arm's own variance may have shrunk by more than C̃ (the GlobalLocal rule):
+	// batches are longer, and a pull then costs O(Am) in place of O(m²).
+	Local bool
 	// Seed is what all randomness is derived from: equal seeds and equal events
 	// give equal decisions.
 	Seed uint64

@@ -18,7 +18,7 @@ import (
 func TestAnyEvents(t *testing.T) {
 	arms := uniform(60, 40, 2)
 	rapid.Check(t, func(rt *rapid.T) {
-		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "mini", "Thompson", "QFF"}).Draw(rt, "policy")
+		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "local", "mini", "Thompson", "QFF"}).Draw(rt, "policy")
 		p := policies(t, arms)[name]
 		open, steps := map[int]int{}, 0
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {

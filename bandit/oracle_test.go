@@ -287,11 +287,14 @@ func policies(t testing.TB, arms kernel.Rows) map[string]bandit.Policy {
 	c := basic(k, 0.01)
 	scratch := bkbConfig(c)
 	scratch.FromScratch = true
+	local := bkbConfig(c)
+	local.Local = true
 	return map[string]bandit.Policy{
 		"GP-UCB":   must(bandit.NewGPUCB(c, arms)),
 		"BKB":      must(bandit.NewBKB(bkbConfig(c), arms)),
 		"Alg. 5":   must(bandit.NewBKB(scratch, arms)),
 		"BBKB":     must(bandit.NewBBKB(bkbConfig(c), arms)),
+		"local":    must(bandit.NewBBKB(local, arms)),
 		"mini":     must(bandit.NewMiniGPOpt(c, arms)),
 		"Thompson": must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(c), Candidates: 60}, arms)),
 		"SoR":      must(bandit.NewSubset(c, arms, 20)),

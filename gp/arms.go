@@ -227,6 +227,29 @@ func (s *Sparse) RefreshArms(idx []int) {
 	}
 }
 
+// ArmCovariances sets dst, of length A, to the posterior covariances of all arms
+// with arm i as far as the inducing points see them, without pending pulls:
+// λz(x)ᵀV⁻¹z(x_i). A pull of arm i shrinks the variance σ̃²(x) at most by the
+// factor 1 + cov²/(λσ̃²(x)). Cost O(Am + m²). Errors: *[kernel.IndexError],
+// [*ShapeError].
+func (s *Sparse) ArmCovariances(dst []float64, i int) error {
+	a := s.needArms()
+	if err := a.checkIndex(i); err != nil {
+		return err
+	}
+	if len(dst) != len(a.mean) {
+		return &ShapeError{What: "dst", Got: len(dst), Want: len(a.mean)}
+	}
+	z, h := s.buf[0], s.buf[1]
+	a.column(z, i)
+	s.direction(s.sys.l, z, h)
+	for j := range h {
+		h[j] *= s.opts.NoiseVariance
+	}
+	a.products(dst, h, s.opts.Workers)
+	return nil
+}
+
 // ObserveArm adds an observation of arm a, without own noise; it resolves a
 // pending pull of the arm's input, if there is one. Cost O(Am + m²). Errors:
 // *[kernel.IndexError], *[ValueError] for y.
