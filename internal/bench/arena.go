@@ -82,29 +82,20 @@ func (a *arena) play(ctx context.Context, p bandit.Policy, steps int) (played, e
 }
 
 // fitted returns the kernel and the noise variance that maximise the posterior of
-// the hyper-parameters given one reward of each of some arms: Matérn-5/2 with a
-// length scale for each coordinate and an amplitude. Noise is what the kernel does
-// not explain; the part of it that is measurement error is less.
+// the hyper-parameters given one reward of each of some arms: Matérn-5/2 of unit
+// amplitude, as rewards are standardised, with one length scale. Noise is what the
+// kernel does not explain; measurement error is a part of it.
 func fitted(ctx context.Context, x kernel.Rows, y []float64, workers int) (kernel.Kernel, float64, error) {
 	d := x.Dim()
-	scales := make([]float64, d)
-	for i := range scales {
-		scales[i] = 0.3 * math.Sqrt(float64(d))
-	}
-	base, err := kernel.NewMatern52(scales...)
-	if err != nil {
-		return nil, 0, err
-	}
-	scaled, err := kernel.NewScaled(1, base)
+	k, err := kernel.NewMatern52(0.3 * math.Sqrt(float64(d)))
 	if err != nil {
 		return nil, 0, err
 	}
 	o := gp.DimensionScaled(d)
 	o.Workers = workers
-	r, err := gp.Fit(ctx, scaled, gp.Data{X: x, Y: y}, o)
+	r, err := gp.Fit(ctx, k, gp.Data{X: x, Y: y}, o)
 	if err != nil {
 		return nil, 0, err
 	}
-	k, noise, _, err := r.Original()
-	return k, noise, err
+	return r.Kernel, r.NoiseVariance, nil
 }
