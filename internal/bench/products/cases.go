@@ -77,10 +77,11 @@ var tasks = []task{
 	{"cos 32 4800", 0, []wanted{{"numpy", 0}}, false},
 }
 
-// comparison is a case ready to run. flops may be 0, and gonum nil.
+// comparison is a case ready to run. flops may be 0, and gonum nil. prepare, if
+// there is one, comes before each and is not timed.
 type comparison struct {
-	flops       float64
-	ours, gonum func()
+	flops                float64
+	prepare, ours, gonum func()
 }
 
 func build(name string, workers int) comparison {
@@ -155,12 +156,15 @@ func cholesky[T simd.Float](n int) comparison {
 	g := blocked.New(n, n+10, normals[T](n*(n+10)))
 	a, w := blocked.New[T](n, n, nil), blocked.New[T](n, n, nil)
 	blocked.Syrk(1, false, g, 1, 0, a)
-	out := comparison{flops: math.Pow(float64(n), 3) / 3, ours: func() {
-		copy(w.Data, a.Data)
-		if blocked.Cholesky(1, w) != n {
-			log.Fatal("not positive definite")
-		}
-	}}
+	out := comparison{
+		flops:   math.Pow(float64(n), 3) / 3,
+		prepare: func() { copy(w.Data, a.Data) },
+		ours: func() {
+			if blocked.Cholesky(1, w) != n {
+				log.Fatal("not positive definite")
+			}
+		},
+	}
 	if a, ok := any(a).(blocked.Matrix[float64]); ok {
 		sym := mat.NewSymDense(n, nil)
 		for i := range n {
@@ -182,14 +186,14 @@ func trsm[T simd.Float](n, m int) comparison {
 		}
 		l.Data[i*n+i] = 2
 	}
-	out := comparison{flops: float64(n) * float64(n) * float64(m), ours: func() {
-		copy(w.Data, b.Data)
-		blocked.SolveLower(1, false, l, w)
-	}}
+	out := comparison{
+		flops:   float64(n) * float64(n) * float64(m),
+		prepare: func() { copy(w.Data, b.Data) },
+		ours:    func() { blocked.SolveLower(1, false, l, w) },
+	}
 	if l, ok := any(l).(blocked.Matrix[float64]); ok {
-		b, w := any(b).(blocked.Matrix[float64]), any(w).(blocked.Matrix[float64])
+		w := any(w).(blocked.Matrix[float64])
 		out.gonum = func() {
-			copy(w.Data, b.Data)
 			t := blas64.Triangular{N: n, Stride: n, Data: l.Data, Uplo: blas.Lower, Diag: blas.NonUnit}
 			blas64.Trsm(blas.Left, blas.NoTrans, 1, t, general(w))
 		}

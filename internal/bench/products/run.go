@@ -54,11 +54,9 @@ func (r *run) take(m *measured, warm bool) {
 		which = wall
 	}
 	if len(m.ours) == 0 || m.ours[0] < short {
-		m.c.ours()
+		m.time(which, m.c.ours)
 	}
-	start := clock(which)
-	m.c.ours()
-	t := clock(which) - start
+	t := m.time(which, m.c.ours)
 	if !warm {
 		m.ours = append(m.ours, t)
 	}
@@ -68,6 +66,16 @@ func (r *run) take(m *measured, warm bool) {
 			m.peers[w.peer], m.ratios[w.peer] = append(m.peers[w.peer], p), append(m.ratios[w.peer], p/t)
 		}
 	}
+}
+
+// time runs f once.
+func (m *measured) time(which uintptr, f func()) (seconds float64) {
+	if m.c.prepare != nil {
+		m.c.prepare()
+	}
+	start := clock(which)
+	f()
+	return clock(which) - start
 }
 
 // other times a peer. gonum, which is slow, is taken three times at most.
@@ -82,9 +90,7 @@ func (r *run) other(m *measured, peer string) (seconds float64, ok bool) {
 	if !r.gonum || m.c.gonum == nil || len(m.peers[peer]) == 3 {
 		return 0, false
 	}
-	start := clock(processor)
-	m.c.gonum()
-	return clock(processor) - start, true
+	return m.time(processor, m.c.gonum), true
 }
 
 // peaks measures what multiply-adds alone reach, in flops a second; 0 without
