@@ -19,9 +19,9 @@ func newReplay(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay [STUDY]",
 		Short: "Recompute a study from its log and compare",
-		Long: `Replay folds the log of a study anew and has its proposer make every suggestion once
-more, and every model, from what it had seen then. It prints OK with counts if all come out the same,
-else each that does not, with exit status 7. It works on a file.`,
+		Long: `Replay folds the log of a study anew and has its proposer make every suggestion and
+every model once more, from what it had seen then. It prints OK with counts if all
+come out the same, else each that does not, with exit status 7. It works on a file.`,
 		Example: "  tuner replay digits",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,7 +32,8 @@ type BKBOptions struct {
 	Replicate bool
 	// StopGap ("stop_gap", default 0: never), with one objective: the study ends
 	// when no configuration can be better than the best by more than this, in the
-	// objective's units and as far as the confidence bounds hold.
+	// objective's units and as far as the confidence bounds hold. It does not end
+	// before there are twice as many results as Start.
 	StopGap float64
 	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
 	// the variance of the results.
@@ -192,7 +193,7 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	p.UsefulWorkers = a.usefulWorkers()
 	if gap, ok := a.gap(); ok {
 		p.Gap = gap
-		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.pending) == 0
+		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.pending) == 0 && len(b.results.list) >= 2*b.options.Start
 	}
 	return p, nil
 }

@@ -1,0 +1,397 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// completed is an outcome with the values of the first objectives.
+func completed(spec study.Spec, values ...float64) study.Outcome {
+	o := study.Outcome{State: study.Completed}
+	for i, v := range values {
+		o.Metrics = append(o.Metrics, study.Metric{Name: spec.Objectives[i].Name, Values: []float64{v}})
+	}
+	slices.SortFunc(o.Metrics, func(a, b study.Metric) int { return map[bool]int{true: -1, false: 1}[a.Name < b.Name] })
+	return o
+}
+
+// anchor puts the model event that is due into the log, and checks that it can
+// be remade.
+func (l *lab) anchor(p Proposer) bool {
+	l.t.Helper()
+	a, due, err := p.(Anchorer).Anchor(context.Background(), l.s)
+	if err != nil {
+		l.t.Fatalf("anchor: %v", err)
+	}
+	if !due {
+		return false
+	}
+	view := l.s.Snapshot()
+	l.do(a)
+	again, err := newBKB(l.s.Spec(), p.(*bkb).options).(*bkb).Remake(context.Background(), view, study.Anchored(a))
+	if err != nil || string(again) != string(a.Model) {
+		l.t.Fatalf("a model came out otherwise (%v):\n%s\n%s", err, a.Model, again)
+	}
+	return true
+}
+
+func (l *lab) propose(p Proposer, n int) Proposal {
+	l.t.Helper()
+	l.anchor(p)
+	proposal, err := p.Propose(context.Background(), l.s, n)
+	if err != nil {
+		l.t.Fatalf("propose: %v", err)
+	}
+	for _, g := range proposal.Suggestions {
+		if err := l.s.Spec().Space.Validate(g.Config); err != nil {
+			l.t.Fatalf("a suggestion: %v", err)
+		}
+		for _, v := range slices.Concat(g.Mean, g.StdDev) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				l.t.Fatalf("a suggestion predicts %v ± %v", g.Mean, g.StdDev)
+			}
+		}
+	}
+	return proposal
+}
+
+func (l *lab) start(p Proposal) {
+	for _, g := range p.Suggestions {
+		l.do(study.Start{Ask: study.Ask{Count: 1}, Trial: l.s.Trials(), Suggestion: g})
+	}
+}
+
+// bowl is a value for any configuration: smooth in numbers, a step for each
+// category.
+func bowl(sp *space.Space, c space.Config) float64 {
+	u := make([]float64, sp.Dim())
+	if err := sp.Encode(c, u); err != nil {
+		panic(err)
+	}
+	sum := 0.0
+	for i, v := range u {
+		d := v - 0.3 - 0.1*float64(i%3)
+		sum += d * d
+	}
+	return sum
+}
+
+// TestBKBSurvivesRestarts works on a study whose trials are told in another
+// order than they were asked in, some never, and starts anew after every event:
+// all suggestions come out the same, with what was thought of them, and so they
+// do in batches.
+func TestBKBSurvivesRestarts(t *testing.T) {
+	for name, text := range spaces {
+		if name == "constant" || name == "empty" || name == "tiny" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			c := study.Component{Name: BKB, Options: `{"cap": 16}`}
+			spec := specOf(parse(t, text), 5)
+			run := func(restart bool) []string {
+				l, p := newLab(t, spec), must(t, c, spec)
+				rng := rand.New(rand.NewPCG(3, 4))
+				var out []string
+				for i := range 22 {
+					proposal := l.propose(p, 1+i%3)
+					for k, g := range proposal.Suggestions {
+						out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Seen))
+						if k == 0 { // one at a time is the same
+							alone, err := must(t, c, spec).Propose(context.Background(), l.s, 1)
+							if err != nil || !alone.Suggestions[0].Config.Equal(g.Config) || fmt.Sprint(alone.Suggestions[0].Mean) != fmt.Sprint(g.Mean) {
+								t.Fatalf("alone it is %v, %v, in a batch %v", alone.Suggestions, err, g)
+							}
+						}
+					}
+					l.start(proposal)
+					for n := range l.s.Trials() {
+						trial, _ := l.s.Trial(l.s.Trials() - 1 - n)
+						if trial.State != study.Running || rng.IntN(4) == 0 {
+							continue
+						}
+						o := completed(spec, bowl(spec.Space, trial.Config))
+						switch rng.IntN(12) {
+						case 0:
+							o = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
+						case 1:
+							o = study.Outcome{State: study.Infeasible}
+						case 2:
+							l.do(study.Expire{Trial: trial.Number, Epoch: trial.Epoch}) // and again in the queue
+							continue
+						}
+						l.do(study.Tell{Trial: trial.Number, Outcome: o})
+					}
+					if restart {
+						p = l.restart(c, spec)
+					}
+				}
+				return out
+			}
+			straight, restarted := run(false), run(true)
+			if !slices.Equal(straight, restarted) {
+				for i := range straight {
+					if straight[i] != restarted[i] {
+						t.Fatalf("suggestion %d was\n%s and is\n%s", i, straight[i], restarted[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestBKBFindsOptima: it does far better than chance with 40 trials.
+func TestBKBFindsOptima(t *testing.T) {
+	for _, k := range tasks(t) {
+		if k.name != "branin" && k.name != "mixed" {
+			continue
+		}
+		limit := map[string]float64{"branin": 0.05, "mixed": 0.08}[k.name]
+		if got := search(t, k, study.Component{Name: BKB}, 1, []int{40})[0]; got > limit {
+			t.Errorf("%s: %v above the optimum after 40 trials, want ≤ %v", k.name, got, limit)
+		}
+	}
+}
+
+// TestHostileHistories (reliability.md, L4): whatever was told, the next
+// suggestion is valid, its prediction finite, and there in time.
+func TestHostileHistories(t *testing.T) {
+	big := math.MaxFloat64
+	histories := map[string]func(i int) study.Outcome{
+		"constant": func(int) study.Outcome { return completed(lossSpec, 3) },
+		"zero":     func(int) study.Outcome { return completed(lossSpec, 0) },
+		"huge":     func(i int) study.Outcome { return completed(lossSpec, []float64{big, -big, 1e300, -1e300}[i%4]) },
+		"tiny":     func(i int) study.Outcome { return completed(lossSpec, 5e-324*float64(i%3)) },
+		"wide":     func(i int) study.Outcome { return completed(lossSpec, math.Pow(10, float64(i%600)-300)) },
+		"outlier": func(i int) study.Outcome {
+			return completed(lossSpec, map[bool]float64{true: 1e300, false: float64(i % 5)}[i == 3])
+		},
+		"lucky": func(i int) study.Outcome {
+			return completed(lossSpec, map[bool]float64{true: -1e300, false: float64(i % 5)}[i == 3])
+		},
+		"infinite": func(i int) study.Outcome { return completed(lossSpec, math.Inf(1)) },
+		"some inf": func(i int) study.Outcome {
+			return completed(lossSpec, map[bool]float64{true: math.Inf(1), false: 1}[i%2 == 0])
+		},
+		"nan": func(i int) study.Outcome { return completed(lossSpec, math.NaN()) },
+		"some nan": func(i int) study.Outcome {
+			return completed(lossSpec, map[bool]float64{true: math.NaN(), false: float64(i)}[i%2 == 0])
+		},
+		"failed": func(i int) study.Outcome { return study.Outcome{State: study.Failed, Reason: study.FailedCrash} },
+		"no way": func(i int) study.Outcome { return study.Outcome{State: study.Infeasible} },
+		"standard": func(i int) study.Outcome {
+			o := completed(lossSpec, float64(i%3))
+			o.Metrics[0].HasStdErr, o.Metrics[0].StdErr = true, big
+			return o
+		},
+		"certain": func(i int) study.Outcome {
+			o := completed(lossSpec, float64(i%3))
+			o.Metrics[0].HasStdErr = true
+			return o
+		},
+		"replicate": func(i int) study.Outcome {
+			o := completed(lossSpec, 0)
+			o.Metrics[0].Values = []float64{big, -big, float64(i)}
+			return o
+		},
+	}
+	for name, outcome := range histories {
+		for _, place := range []string{"spread", "same"} {
+			t.Run(name+"/"+place, func(t *testing.T) {
+				sp := parse(t, spaces["mixed"])
+				spec := specOf(sp, 3)
+				l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cap": 16}`}, spec)
+				points := must(t, study.Component{Name: Random}, spec)
+				same, err := sp.Decode(slices.Repeat([]float64{0.5}, sp.Dim()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range 24 {
+					q, _ := points.Propose(context.Background(), l.s, 1)
+					c := q.Suggestions[0].Config
+					if place == "same" {
+						c = same
+					}
+					l.do(study.Add{Config: c, Outcome: outcome(i)})
+					if i%8 == 7 {
+						begin := time.Now()
+						l.start(l.propose(p, 2))
+						if took := time.Since(begin); took > 5*time.Second {
+							t.Errorf("it took %v", took)
+						}
+					}
+				}
+				if _, err := p.(Recommender).Recommend(context.Background(), l.s); err != nil {
+					t.Error(err)
+				}
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || math.IsNaN(d.Gap+d.Noise+d.InformationGain) {
+					t.Errorf("%+v, %v", d, err)
+				}
+			})
+		}
+	}
+}
+
+var lossSpec = study.Spec{Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
+
+// TestFeasibilityIsLearnt: half of the space is infeasible; the model soon
+// leaves it alone.
+func TestFeasibilityIsLearnt(t *testing.T) {
+	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
+	late := 0
+	for i := range 50 {
+		l.start(l.propose(p, 1))
+		trial, _ := l.s.Trial(i)
+		v, _ := trial.Config.Get("x")
+		x, _ := v.AsFloat()
+		o := completed(spec, math.Pow(x-0.65, 2)+bowl(sp, trial.Config)) // better and better towards the edge
+		if x > 0.5 {
+			o = study.Outcome{State: study.Infeasible}
+			if i >= 30 {
+				late++
+			}
+		}
+		l.do(study.Tell{Trial: i, Outcome: o})
+	}
+	if late > 8 {
+		t.Errorf("%d of the last 20 trials were infeasible", late)
+	}
+	best, err := p.(Recommender).Recommend(context.Background(), l.s)
+	if err != nil || len(best) != 1 {
+		t.Fatalf("%v, %v", best, err)
+	}
+	if trial, _ := l.s.Trial(best[0]); trial.State != study.Completed {
+		t.Errorf("it recommends a trial that is %v", trial.State)
+	}
+}
+
+// TestSeveralObjectives: the front of two bowls lies between their middles.
+func TestSeveralObjectives(t *testing.T) {
+	sp := parse(t, spaces["continuous"])
+	spec := specOf(sp, 2)
+	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Maximize}}
+	volume := func(c study.Component) float64 {
+		l, p := newLab(t, spec), must(t, c, spec)
+		var front [][2]float64
+		for i := range 40 {
+			if c.Name == BKB {
+				l.anchor(p)
+			}
+			proposal, err := p.Propose(context.Background(), l.s, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.start(proposal)
+			trial, _ := l.s.Trial(i)
+			u := make([]float64, 2)
+			if err := sp.Encode(trial.Config, u); err != nil {
+				t.Fatal(err)
+			}
+			a := math.Pow(u[0]-0.2, 2) + math.Pow(u[1]-0.5, 2)
+			b := math.Pow(u[0]-0.8, 2) + math.Pow(u[1]-0.5, 2)
+			l.do(study.Tell{Trial: i, Outcome: completed(spec, a, -b)})
+			front = append(front, [2]float64{a, b})
+		}
+		if c.Name == BKB {
+			trials, err := p.(Recommender).Recommend(context.Background(), l.s)
+			if err != nil || len(trials) < 4 || !slices.IsSorted(trials) {
+				t.Errorf("recommended: %v, %v", trials, err)
+			}
+		}
+		// Area dominated within [0, 0.5]².
+		slices.SortFunc(front, func(p, q [2]float64) int { return map[bool]int{true: -1, false: 1}[p[0] < q[0]] })
+		area, height := 0.0, 0.5
+		for _, f := range front {
+			if f[0] < 0.5 && f[1] < height {
+				area += (0.5 - f[0]) * (height - f[1])
+				height = f[1]
+			}
+		}
+		return area
+	}
+	ours, chance := volume(study.Component{Name: BKB}), volume(study.Component{Name: Random})
+	if ours < chance {
+		t.Errorf("dominated area %v, by chance %v", ours, chance)
+	}
+}
+
+// TestNoAccidentalRepetition: on a finite space every configuration comes once
+// before any comes twice, also those that are pending.
+func TestNoAccidentalRepetition(t *testing.T) {
+	sp := parse(t, `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v", "w"]}}`)
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
+	seen := make(map[string]bool)
+	for i := range 15 {
+		l.start(l.propose(p, 1))
+		trial, _ := l.s.Trial(i)
+		if seen[trial.Config.String()] {
+			t.Fatalf("trial %d repeats %v", i, trial.Config)
+		}
+		seen[trial.Config.String()] = true
+		if i%3 != 1 {
+			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+		}
+	}
+	l.start(l.propose(p, 1)) // nothing new is left
+}
+
+// TestUsefulWorkers: certain models have use for many, uncertain ones for one.
+func TestUsefulWorkers(t *testing.T) {
+	sp := parse(t, spaces["continuous"])
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6}`}, spec)
+	if got := l.propose(p, 1).UsefulWorkers; got != 6 {
+		t.Errorf("%d useful workers at the start, want 6", got)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	last := 0
+	for range 80 {
+		proposal := l.propose(p, 1)
+		l.start(proposal)
+		trial, _ := l.s.Trial(l.s.Trials() - 1)
+		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, bowl(sp, trial.Config)+rng.NormFloat64())})
+		last = proposal.UsefulWorkers
+	}
+	if last < 2 {
+		t.Errorf("%d useful workers under a model of noise", last)
+	}
+}
+
+// TestGapStops: the gap falls, and says so when it is below the option.
+func TestGapStops(t *testing.T) {
+	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}}`)
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"stop_gap": 0.01}`}, spec)
+	for i := range 60 {
+		proposal := l.propose(p, 1)
+		if proposal.Converged {
+			if i < 8 || proposal.Gap > 0.01 {
+				t.Errorf("stopped after %d trials at a gap of %v", i, proposal.Gap)
+			}
+			return
+		}
+		l.start(proposal)
+		trial, _ := l.s.Trial(i)
+		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+	}
+	t.Error("never stopped")
+}
+
+func TestBKBOptions(t *testing.T) {
+	spec := specOf(parse(t, spaces["continuous"]), 1)
+	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "reuse"}`, `{"x": 1}`} {
+		if _, err := New(study.Component{Name: BKB, Options: text}, spec); err == nil {
+			t.Errorf("%s was taken", text)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// BenchmarkAsk measures an ask of a study with so many results in 8 dimensions,
+// each after a tell: the model is up to date before, and what is due to be
+// rebuilt is reported apart; a random suggestion is the alternative.
+func BenchmarkAsk(b *testing.B) {
+	var fields []string
+	for i := range 8 {
+		fields = append(fields, fmt.Sprintf(`"x%d": {"type": "float", "low": 0, "high": 1}`, i))
+	}
+	sp := parse(b, "{"+strings.Join(fields, ",")+"}")
+	spec := specOf(sp, 1)
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l, rng := newLab(b, spec), rand.New(rand.NewPCG(1, uint64(n)))
+			value := func(c space.Config) float64 {
+				u := make([]float64, 8)
+				if err := sp.Encode(c, u); err != nil {
+					b.Fatal(err)
+				}
+				s := 0.0
+				for i, v := range u {
+					s += math.Pow(v-0.4, 2) * float64(1+i%3)
+				}
+				return s - math.Exp(-20*s) + 0.01*rng.NormFloat64()
+			}
+			for i := range n {
+				u := make([]float64, 8)
+				for j := range u { // ever nearer to the best, as in a search
+					u[j] = min(max(0.4+rng.NormFloat64()*0.6/math.Sqrt(1+float64(i)/float64(n)*8), 0), 1)
+				}
+				c, err := sp.Decode(u)
+				if err != nil {
+					b.Fatal(err)
+				}
+				l.do(study.Add{Config: c, Outcome: completed(spec, value(c))})
+			}
+			l.log = nil
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			p := must(b, study.Component{Name: BKB}, spec)
+			start := time.Now()
+			var asks, anchors []time.Duration
+			l.timedAnchor(p, &anchors)
+			anchor := time.Since(start)
+			start = time.Now()
+			l.start(l.once(p))
+			rebuild := time.Since(start)
+			anchors = nil
+			for b.Loop() {
+				trial, _ := l.s.Trial(l.s.Trials() - 1)
+				l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, value(trial.Config))})
+				if l.timedAnchor(p, &anchors) {
+					begin := time.Now()
+					if _, err := p.(*bkb).ready(l.s); err != nil {
+						b.Fatal(err)
+					}
+					anchors[len(anchors)-1] += time.Since(begin)
+				}
+				begin := time.Now()
+				proposal := l.once(p)
+				asks = append(asks, time.Since(begin))
+				l.start(proposal)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			d, err := p.(Diagnoser).Diagnose(context.Background(), l.s)
+			if err != nil {
+				b.Fatal(err)
+			}
+			slices.Sort(asks)
+			random := must(b, study.Component{Name: Random}, spec)
+			begin := time.Now()
+			for range 100 {
+				if _, err := random.Propose(context.Background(), l.s, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			p50 := asks[len(asks)/2].Seconds()
+			b.ReportMetric(p50*1e3, "p50-ms")
+			b.ReportMetric(asks[len(asks)*99/100].Seconds()*1e3, "p99-ms")
+			b.ReportMetric(p50/(time.Since(begin).Seconds()/100), "random-x")
+			b.ReportMetric(anchor.Seconds()*1e3, "first-model-ms")
+			b.ReportMetric(rebuild.Seconds()*1e3, "restart-ms")
+			b.ReportMetric(float64(d.InducingPoints), "m")
+			b.ReportMetric(float64(after.HeapAlloc-min(before.HeapAlloc, after.HeapAlloc))/(1<<20), "heap-MB")
+			if len(anchors) > 0 {
+				b.ReportMetric(slices.Max(anchors).Seconds()*1e3, "rebuild-ms")
+			}
+		})
+	}
+}
+
+func (l *lab) timedAnchor(p Proposer, times *[]time.Duration) bool {
+	begin := time.Now()
+	a, due, err := p.(Anchorer).Anchor(context.Background(), l.s)
+	if err != nil {
+		l.t.Fatalf("anchor: %v", err)
+	}
+	if due {
+		*times = append(*times, time.Since(begin))
+		l.do(a)
+	}
+	return due
+}
+
+func (l *lab) once(p Proposer) Proposal {
+	proposal, err := p.Propose(context.Background(), l.s, 1)
+	if err != nil {
+		l.t.Fatalf("propose: %v", err)
+	}
+	return proposal
+}
