@@ -7,7 +7,16 @@
 //	         Progress: objective, validation error, rows read; may stop the fit
 //
 // The algorithms are in packages of their own, each a Params that is an
-// Estimator: krr, landweber, nystrom, sgdrf, avgsgd, doublyonline, falkon.
+// Estimator:
+//
+//	krr            exact, n² memory: what the others approximate
+//	landweber      gradient descent in the kernel's space, stopped early
+//	nystrom        M centres: directly, by gradients, by conjugate gradients
+//	falkon         M centres with FALKON's preconditioner: large n
+//	sgdrf          mini-batches on random features
+//	avgsgd         averaged stochastic gradients over several passes
+//	doublyonline   a new random feature with every step
+//
 // Package learners/dataset brings data; whatever λ is, it is per sample
 // (K + λnI), as in package sketch.
 //
@@ -18,6 +27,18 @@
 //	Expansion   f(x) = Σ_j k(x, c_j) a_j      centres C, M×d, and coefficients, M×c
 //	Linear      f(x) = φ(x)ᵀw                 a feature map, or x itself, and w, M×c
 //
+// A feature map is kept as its seed, so that a Linear model is a few numbers and
+// w. For classifiers the Link says what outputs mean, and how they become
+// probabilities. A File is a model with the dataset.Encoding that makes its inputs
+// of raw tables, with parameters and a report of the fit, on disk.
+//
+// # Fits
+//
+// For those who write an estimator: Monitor measures validation errors, keeps the
+// best iterate, and decides when to stop; ChooseCenters lets any sketch.Sampler
+// choose centres; EachBlock reads inputs, package minibatch pairs. Package
+// learnerstest has the tests that every estimator must pass.
+//
 // # Invariants
 //
 //   - Equal data, parameters and seed give equal models to the bit, for any number
@@ -25,4 +46,14 @@
 //   - A fit that is stopped or cancelled still gives the best model so far, if
 //     there is one.
 //   - A hyper-parameter out of range is a *ParameterError before anything is read.
+//   - A loaded model predicts what the saved one did, to the bit. A file that is
+//     damaged, cut or newer is refused (*FormatError, *VersionError), and takes no
+//     memory for what its header merely claims.
+//   - Saving replaces a file as a whole or not at all.
+//
+// # Costs
+//
+// Predicting n rows takes n·M kernel evaluations, or features; memory for one
+// block per processor. A file has 8 bytes per coefficient and the centres in their
+// own precision.
 package learners

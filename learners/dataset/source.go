@@ -115,7 +115,7 @@ func Load(ctx context.Context, src Source) (*Memory, error) {
 	var x kernel.Rows
 	var y []float64
 	rows := 0
-	err := each(ctx, src, func(b *Block) (err error) {
+	err := each(ctx, src, false, func(b *Block) (err error) {
 		parts = append(parts, b.X)
 		y = append(y, b.Y...)
 		if rows += b.X.Len(); rows == src.Len() { // while the blocks are valid: before Close
@@ -136,26 +136,28 @@ func Targets(ctx context.Context, src Source) ([]float64, error) {
 		return m.y, nil
 	}
 	y := make([]float64, 0, src.Len()*src.Outputs())
-	err := each(ctx, src, func(b *Block) error {
+	err := each(ctx, src, true, func(b *Block) error {
 		y = append(y, b.Y...)
 		return nil
 	})
 	return y, err
 }
 
-// each calls visit for every block of a pass, without reusing them.
-func each(ctx context.Context, src Source, visit func(*Block) error) error {
+// each calls visit for every block of a pass. With reuse a block is valid during
+// the call only, otherwise to the end of the pass.
+func each(ctx context.Context, src Source, reuse bool, visit func(*Block) error) error {
 	cursor, err := src.OpenPairs(ctx)
 	if err != nil {
 		return err
 	}
 	defer cursor.Close()
 	rows := 0
+	var old *Block
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := cursor.Next(ctx, scanBlock, nil)
+		b, err := cursor.Next(ctx, scanBlock, old)
 		if err == io.EOF {
 			break
 		} else if err != nil {
@@ -164,6 +166,9 @@ func each(ctx context.Context, src Source, visit func(*Block) error) error {
 		rows += b.X.Len()
 		if err := visit(b); err != nil {
 			return err
+		}
+		if reuse {
+			old = b
 		}
 	}
 	if rows != src.Len() || rows == 0 {

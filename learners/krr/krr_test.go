@@ -44,8 +44,8 @@ func TestConformance(t *testing.T) {
 func TestNoRegularisation(t *testing.T) {
 	k := gaussian(t, 0.5)
 	learnerstest.Run(t, learnerstest.Case{
-		New:  func() learners.Estimator { return Params{Kernel: k} },
-		Once: true,
+		New:            func() learners.Estimator { return Params{Kernel: k} },
+		Once:           true,
 		AloneTolerance: 1e-6,
 	})
 }
@@ -333,18 +333,5 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 2, 1); !errors.As(err, &shape) {
 		t.Errorf("Decompose with too few targets: %v", err)
-	}
-}
-
-// BenchmarkSolve reports how many times faster Solve is than gonum's Cholesky
-// factorisation alone, and than a Decomposition.
-func BenchmarkSolve(b *testing.B) {
-	const n = 1000
-	data := learnerstest.Data(b, n, 1, 1, false)
-	k := gaussian(b, 1.5)
-	for b.Loop() {
-		if _, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 1, 1e-6, 0); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -1,0 +1,62 @@
+package krr
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
+)
+
+// BenchmarkSolve reports how many times as long gonum takes for the same system,
+// the kernel matrix included, and how many times a Decomposition takes.
+func BenchmarkSolve(b *testing.B) {
+	for _, n := range []int{500, 2000} {
+		b.Run(map[int]string{500: "n=500", 2000: "n=2000"}[n], func(b *testing.B) {
+			ctx := context.Background()
+			data := learnerstest.Data(b, n, 1, 1, false)
+			k := gaussian(b, 1.5)
+			var ours, theirs, decomposition time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), 1, 1e-6, 0); err != nil {
+					b.Fatal(err)
+				}
+				ours += time.Since(start)
+
+				start = time.Now()
+				gram, err := kernel.Gramian(k, data.Rows())
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range n {
+					gram[i*n+i] += 1e-6 * float64(n)
+				}
+				var chol mat.Cholesky
+				var c mat.VecDense
+				if !chol.Factorize(mat.NewSymDense(n, gram)) {
+					b.Fatal("not positive definite")
+				}
+				if err := chol.SolveVecTo(&c, mat.NewVecDense(n, data.Targets())); err != nil {
+					b.Fatal(err)
+				}
+				theirs += time.Since(start)
+				if n > 500 {
+					continue
+				}
+				start = time.Now()
+				if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 1, 0); err != nil {
+					b.Fatal(err)
+				}
+				decomposition += time.Since(start)
+			}
+			b.ReportMetric(float64(theirs)/float64(ours), "gonum/ours")
+			if n == 500 {
+				b.ReportMetric(float64(decomposition)/float64(ours), "decomposition/ours")
+			}
+		})
+	}
+}

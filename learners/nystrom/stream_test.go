@@ -1,0 +1,119 @@
+package nystrom
+
+import (
+	"context"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// counting is a source that counts the rows that are out at once: given, and
+// neither handed back nor closed.
+type counting struct {
+	dataset.Source
+	out, most, passes int
+}
+
+func (s *counting) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+	c, err := s.Source.OpenPairs(ctx)
+	s.passes++
+	return &countingCursor{PairCursor: c, s: s, blocks: map[kernel.Rows]int{}}, err
+}
+
+func (s *counting) Open(ctx context.Context) (kernel.Cursor, error) {
+	c, err := s.Source.Open(ctx)
+	s.passes++
+	return &countingInputs{Cursor: c, s: s}, err
+}
+
+func (s *counting) give(rows int) {
+	s.out += rows
+	s.most = max(s.most, s.out)
+}
+
+type countingCursor struct {
+	dataset.PairCursor
+	s      *counting
+	blocks map[kernel.Rows]int
+}
+
+func (c *countingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+	if reuse != nil {
+		c.s.out -= c.blocks[reuse.X]
+		delete(c.blocks, reuse.X)
+	}
+	b, err := c.PairCursor.Next(ctx, most, reuse)
+	if err == nil {
+		c.blocks[b.X] = b.X.Len()
+		c.s.give(b.X.Len())
+	}
+	return b, err
+}
+
+func (c *countingCursor) Close() error {
+	for _, rows := range c.blocks {
+		c.s.out -= rows
+	}
+	return c.PairCursor.Close()
+}
+
+// countingInputs counts as if blocks were handed back as soon as the next is
+// asked for, one for each goroutine of an Operator being out in truth.
+type countingInputs struct {
+	kernel.Cursor
+	s    *counting
+	last int
+}
+
+func (c *countingInputs) Next(ctx context.Context, most int, reuse kernel.Rows) (kernel.Rows, error) {
+	c.s.out -= c.last
+	c.last = 0
+	x, err := c.Cursor.Next(ctx, most, reuse)
+	if err == nil {
+		c.last = x.Len()
+		c.s.give(c.last)
+	}
+	return x, err
+}
+
+func (c *countingInputs) Close() error {
+	c.s.out -= c.last
+	return c.Cursor.Close()
+}
+
+// TestMemory: of data that are not in memory, no solver but SGD, whose chunks are
+// larger, holds more than a few thousand rows, however large n is.
+func TestMemory(t *testing.T) {
+	for _, n := range []int{3000, 12000} {
+		src, err := dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []Params{
+			{Lambda: 1e-3, Centers: 20},
+			{Lambda: 1e-3, Centers: 20, Solver: CG, Iterations: 2},
+			{Centers: 20, Solver: Gradient, Iterations: 12, StepSize: 1},
+			{Lambda: 1e-3, Centers: 20, Sampler: sketch.BLESS{}, SamplerLambda: 0.02},
+		} {
+			p.Kernel = gaussian(t, 4)
+			count := &counting{Source: src}
+			m, err := p.Fit(context.Background(), count, learners.Options{Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, err := dataset.Targets(context.Background(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := learners.ClassError(predict(t, m, src), y, 1); e > 0.35 {
+				t.Errorf("n = %d, solver %q: class error %v", n, p.Solver, e)
+			}
+			if count.most > 2048 || count.out != 0 {
+				t.Errorf("n = %d, solver %q: %d rows out at once, %d for ever, in %d passes", n, p.Solver, count.most, count.out, count.passes)
+			}
+		}
+	}
+}
