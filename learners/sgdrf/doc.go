@@ -44,7 +44,7 @@
 // # Costs
 //
 // A pass is O(nM(d + c)) operations, memory O(M·b) for b up to 32 tiles of
-// 512 KiB, and no more however large b is: O(M) per tile and weights, plus a
+// 256 KiB, and no more however large b is: O(M) per tile and weights, plus a
 // chunk if the source is not in memory. Estimating γ* costs less than a pass of
 // 4000 rows and 32 MiB.
 package sgdrf

@@ -76,7 +76,7 @@ func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int
 	}
 	b := min(p.BatchSize, n)
 	if b == 0 {
-		b = int(math.Ceil(math.Sqrt(float64(n))))
+		b = recommended(n).BatchSize
 	}
 	phi, err := p.newFeatures(train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
 	if err != nil {

@@ -58,9 +58,18 @@ var _ learners.Estimator = Params{}
 // DefaultFeatures returns M = 4√n, at least 256 and at most 16384, rounded up to
 // an even number.
 func DefaultFeatures(n int) int {
-	m := int(math.Ceil(theory.FeaturesPerRate * math.Sqrt(float64(n))))
+	m := recommended(n).Features
 	m += m % 2
 	return min(max(m, MinFeatures), MaxFeatures)
+}
+
+// recommended is Corollary 5, (c1.3), for n ≥ 1.
+func recommended(n int) theory.SGD {
+	s, err := theory.MiniBatches.Settings(max(n, 1), theory.WorstCase())
+	if err != nil {
+		panic(err) // n ≥ 1 and the worst case are in range
+	}
+	return s
 }
 
 // DefaultStepScale returns c for mini-batches of b of n rows: see Params.

@@ -312,6 +312,35 @@ func TestCurvature(t *testing.T) {
 	}
 }
 
+// b = ⌈√n⌉, M = 4√n between 256 and 16384 and even, c = 0.1 up to 10 rows and 1
+// from √n on.
+func TestDefaults(t *testing.T) {
+	for n, want := range map[int]int{1: 256, 4096: 256, 10000: 400, 10005: 402, 1000000: 4000, 1 << 40: 16384} {
+		if m := DefaultFeatures(n); m != want {
+			t.Errorf("n = %d: M = %d, want %d", n, m, want)
+		}
+	}
+	for n, want := range map[int]int{1: 1, 2: 2, 100: 10, 101: 11, 1000000: 1000} {
+		if b := recommended(n).BatchSize; b != want {
+			t.Errorf("n = %d: b = %d, want %d", n, b, want)
+		}
+	}
+	last := 0.0
+	for _, c := range []struct {
+		b    int
+		want float64
+	}{{1, 0.1}, {10, 0.1}, {100, 0.55}, {1000, 1}, {5000, 1}} {
+		got := DefaultStepScale(c.b, 1000000)
+		if math.Abs(got-c.want) > 1e-12 || got < last {
+			t.Errorf("b = %d: c = %g, want %g", c.b, got, c.want)
+		}
+		last = got
+	}
+	if c := DefaultStepScale(3, 9); c != 1 {
+		t.Errorf("b = √n = 3: c = %g", c)
+	}
+}
+
 // Averages against stored iterates.
 func TestAverages(t *testing.T) {
 	for _, kind := range []Averaging{None, Tail, All} {

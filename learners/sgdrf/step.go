@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// tileElements is the size of a tile of features, 512 KiB: they are used
+	// tileElements is the size of a tile of features, 256 KiB: they are used
 	// twice, and should be in the cache the second time.
-	tileElements = 1 << 16
+	tileElements = 1 << 15
 	// waveTiles is how many tiles are under way before their gradients are
 	// added up. It bounds memory when b is large.
 	waveTiles = 32
