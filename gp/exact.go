@@ -34,6 +34,9 @@ type Options struct {
 // with Λ the noise: ξ²I, in general diag(ξ²/n_i + own noise). Below, n is the
 // number of points: of different inputs with Options.Merge, else of observations.
 //
+// A point can also be pending: pulled, its target not known yet. Pending pulls
+// shrink σ as observations do and leave μ alone.
+//
 // Reading is safe from several goroutines at once, while nobody appends.
 type Exact struct {
 	k    kernel.Kernel
@@ -48,6 +51,9 @@ type Exact struct {
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
 	arms *exactArms
+
+	open   []kernel.Rows // pending pulls, each one row
+	shadow *Exact        // the posterior with them, for variances; nil without any
 }
 
 // NewExact returns the posterior of a process with kernel k given data, which
@@ -113,6 +119,14 @@ func (g *Exact) Append(data Data) error {
 		if next.arms, err = g.arms.grown(&next, before); err != nil {
 			return err
 		}
+	}
+	for i := range data.Y {
+		if data.Noise == nil || data.Noise[i] == 0 {
+			next.open, _ = without(next.open, data.X, i)
+		}
+	}
+	if next.shadow, err = next.withPending(next.open); err != nil {
+		return err
 	}
 	*g = next
 	return nil
@@ -214,18 +228,19 @@ func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 		return nil, nil, err
 	}
 	mean, variance = g.mean.at(x), make([]float64, x.Len())
-	n := g.obs.len()
+	a, known := g.ahead(), g.obs.len()
+	n := a.obs.len() // the first known of them are those of g
 	err = forBlocks(x.Len(), predictBlock, g.opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
 		mark := s.Mark()
 		defer s.Release(mark)
 		v := s.Floats((i1 - i0) * n)
-		if err := g.cross(v, x, i0, i1, s); err != nil {
+		if err := a.cross(v, x, i0, i1, s); err != nil {
 			return err
 		}
-		for i := i0; i < i1 && n > 0; i++ {
-			mean[i] += dot(v[(i-i0)*n:(i-i0+1)*n], g.alpha)
+		for i := i0; i < i1 && known > 0; i++ {
+			mean[i] += dot(v[(i-i0)*n:(i-i0)*n+known], g.alpha)
 		}
-		g.chol.solveRowsL(v, i1-i0)
+		a.chol.solveRowsL(v, i1-i0)
 		for i := i0; i < i1; i++ {
 			prior := g.k.Diag(x, i)
 			r := norm(v[(i-i0)*n : (i-i0+1)*n])
@@ -281,15 +296,16 @@ func (g *Exact) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 		return nil, nil, err
 	}
 	mean = g.mean.at(x)
-	q, n := x.Len(), g.obs.len()
+	a, known := g.ahead(), g.obs.len()
+	q, n := x.Len(), a.obs.len()
 	v := make([]float64, q*n)
-	if err := g.cross(v, x, 0, q, new(kernel.Scratch)); err != nil {
+	if err := a.cross(v, x, 0, q, new(kernel.Scratch)); err != nil {
 		return nil, nil, err
 	}
-	for i := 0; i < q && n > 0; i++ {
-		mean[i] += dot(v[i*n:(i+1)*n], g.alpha)
+	for i := 0; i < q && known > 0; i++ {
+		mean[i] += dot(v[i*n:i*n+known], g.alpha)
 	}
-	g.chol.solveRowsL(v, q)
+	a.chol.solveRowsL(v, q)
 	return mean, cov, subtractGram(cov, v, q, n)
 }
 

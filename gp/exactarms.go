@@ -30,6 +30,9 @@ type exactArms struct {
 func (g *Exact) SetArms(rows kernel.Rows) error {
 	if rows == nil {
 		g.arms = nil
+		if g.shadow != nil {
+			g.shadow.arms = nil
+		}
 		return nil
 	}
 	if err := g.checkQuery(rows); err != nil {
@@ -39,10 +42,15 @@ func (g *Exact) SetArms(rows kernel.Rows) error {
 	if err != nil {
 		return err
 	}
+	next := *g
 	a := &exactArms{rows: rows, prior: prior}
-	if g.arms, err = a.grown(g, 0); err != nil {
+	if next.arms, err = a.grown(g, 0); err != nil {
 		return err
 	}
+	if next.shadow, err = next.withPending(g.open); err != nil {
+		return err
+	}
+	*g = next
 	return nil
 }
 
@@ -58,7 +66,7 @@ func (g *Exact) Arms() kernel.Rows {
 func (g *Exact) ArmMeans() []float64 { return g.needArms().mean }
 
 // ArmVariances returns σ² of every arm, as a view that must not be changed.
-func (g *Exact) ArmVariances() []float64 { return g.needArms().variance }
+func (g *Exact) ArmVariances() []float64 { return g.ahead().needArms().variance }
 
 func (g *Exact) needArms() *exactArms {
 	if g.arms == nil {

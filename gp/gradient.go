@@ -26,24 +26,25 @@ func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	if err != nil {
 		return Slope{}, err
 	}
-	n := g.obs.len()
+	a, known := g.ahead(), g.obs.len()
+	n := a.obs.len()
 	kx := make([]float64, n)
-	if err := g.cross(kx, one, 0, 1, new(kernel.Scratch)); err != nil {
+	if err := a.cross(kx, one, 0, 1, new(kernel.Scratch)); err != nil {
 		return Slope{}, err
 	}
-	mean := g.mean.at(one)[0]
-	if n > 0 {
-		mean += dot(kx, g.alpha)
+	mean, alpha := g.mean.at(one)[0], make([]float64, n)
+	copy(alpha, g.alpha)
+	if known > 0 {
+		mean += dot(kx[:known], g.alpha)
 	}
-	v := append([]float64(nil), kx...)
-	g.chol.SolveL(v)
+	a.chol.SolveL(kx)
 	prior := g.k.Diag(one, 0)
-	variance, err := clampVariance("posterior variance", i, prior-norm(v)*norm(v), prior)
+	variance, err := clampVariance("posterior variance", i, prior-square(kx), prior)
 	if err != nil {
 		return Slope{}, err
 	}
-	g.chol.SolveLT(v)
-	return slope(dk, one, g.obs.x, g.mean, mean, variance, prior, 1, g.alpha, v), nil
+	a.chol.SolveLT(kx)
+	return slope(dk, one, a.obs.x, g.mean, mean, variance, prior, 1, alpha, kx), nil
 }
 
 // slopeQuery verifies the arguments of PredictSlope.

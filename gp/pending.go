@@ -1,0 +1,118 @@
+package gp
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// ObserveVariance adds a pending pull at every row of x: variances shrink as by
+// observations, means stay. An observation of an equal input resolves it, unless
+// it has noise of its own, and so does [Exact.Cancel]. Evidence, leave-one-out
+// and LogDet know nothing of pending pulls. Cost as [Exact.Append], and O(n²)
+// more while there are any. Errors: as [Exact.Predict].
+func (g *Exact) ObserveVariance(x kernel.Rows) error {
+	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
+		return err
+	}
+	if err := g.opts.Mean.check(x); err != nil {
+		return err
+	}
+	open := slices.Clone(g.open)
+	for i := range x.Len() {
+		open = append(open, x.Slice(i, i+1))
+	}
+	return g.reopen(open)
+}
+
+// Cancel takes back one pending pull at every row of x. Cost as
+// ObserveVariance. It returns an error if one is not pending, or not as often.
+func (g *Exact) Cancel(x kernel.Rows) error {
+	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
+		return err
+	}
+	open := g.open
+	for i := range x.Len() {
+		var found bool
+		if open, found = without(open, x, i); !found {
+			return fmt.Errorf("gp: row %d of x: %w", i, ErrNotPending)
+		}
+	}
+	return g.reopen(open)
+}
+
+// Pending returns the number of pending pulls.
+func (g *Exact) Pending() int { return len(g.open) }
+
+// AllPoints returns [Exact.Points], then those that are pending only.
+func (g *Exact) AllPoints() kernel.Rows { return g.ahead().obs.x }
+
+// InformationGain returns log det(I + Λ^−½KΛ^−½) with the pending pulls: thesis
+// (7.5)'s, computed as [Sparse.InformationGain] is.
+func (g *Exact) InformationGain() float64 { return g.ahead().LogDet() }
+
+// EffectiveDimension returns Σ σ²(x_s)/ξ² of all pulls, pending ones included
+// (thesis (7.3)): with A = K + Λ it is Σ_i n_i(Λ_i − Λ_i²(A⁻¹)_ii)/ξ². Cost O(n³).
+func (g *Exact) EffectiveDimension() float64 {
+	a := g.ahead()
+	n, sum := a.obs.len(), 0.0
+	inv := a.chol.Inverse()
+	for i := range n {
+		noise := a.obs.noise(i, a.opts.NoiseVariance)
+		sum += a.obs.count[i] * (noise - noise*noise*inv[i*n+i])
+	}
+	return sum / g.opts.NoiseVariance
+}
+
+// without returns the pulls without the oldest that is equal to row i of x.
+func without(open []kernel.Rows, x kernel.Rows, i int) (rest []kernel.Rows, found bool) {
+	key, known := rowKey(x, i)
+	for j, r := range open {
+		if k, _ := rowKey(r, 0); known && k == key {
+			return slices.Delete(slices.Clone(open), j, j+1), true
+		}
+	}
+	return open, false
+}
+
+// ahead is the posterior that has the variances.
+func (g *Exact) ahead() *Exact {
+	if g.shadow != nil {
+		return g.shadow
+	}
+	return g
+}
+
+// reopen makes the pending pulls those given.
+func (g *Exact) reopen(open []kernel.Rows) error {
+	shadow, err := g.withPending(open)
+	if err == nil {
+		g.open, g.shadow = open, shadow
+	}
+	return err
+}
+
+// withPending returns the posterior with made-up targets for the pulls: its
+// points are those of g, then the new ones. nil stands for g itself.
+func (g *Exact) withPending(open []kernel.Rows) (*Exact, error) {
+	if len(open) == 0 {
+		return nil, nil
+	}
+	s := *g
+	s.open, s.shadow, s.chol = nil, nil, g.chol.clone()
+	if g.arms != nil {
+		a := *g.arms
+		a.v = slices.Clone(a.v)
+		s.arms = &a
+	}
+	x := open[0].Slice(0, 0)
+	x, err := x.Concat(open...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Append(Data{X: x, Y: make([]float64, x.Len())}); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
