@@ -24,7 +24,7 @@ func packPanel[T Float](kern *simd.Kernels[T], dst []T, o operand[T], h, k, widt
 			}
 		}
 	case o.rs == 1:
-		copyPanel(dst, o.data, k, width, o.cs)
+		copyPanel(kern, dst, o.data, k, width, o.cs)
 	default:
 		n := k / 4
 		for r := 0; n > 0 && r < width; r += 4 {
@@ -40,19 +40,13 @@ func packPanel[T Float](kern *simd.Kernels[T], dst []T, o operand[T], h, k, widt
 }
 
 // copyPanel copies k runs of width elements that are step apart.
-func copyPanel[T Float](dst, src []T, k, width, step int) {
-	switch width {
-	case 6:
-		for l := range k {
-			*(*[6]T)(dst[l*6:]) = [6]T(src[l*step:])
-		}
-	case 8:
-		for l := range k {
-			*(*[8]T)(dst[l*8:]) = [8]T(src[l*step:])
-		}
-	case 16:
-		for l := range k {
-			*(*[16]T)(dst[l*16:]) = [16]T(src[l*step:])
-		}
+func copyPanel[T Float](kern *simd.Kernels[T], dst, src []T, k, width, step int) {
+	if width == simd.Columns[T]() {
+		_ = src[(k-1)*step+width-1]
+		kern.Pieces(&dst[0], width, &src[0], step, k)
+		return
+	}
+	for l := range k {
+		*(*[6]T)(dst[l*6:]) = [6]T(src[l*step:])
 	}
 }

@@ -126,7 +126,17 @@ func (s solver[T]) base(l, b Matrix[T]) {
 	for j0 := 0; j0 < columns; j0 += most * nr {
 		m := min(most*nr, columns-j0)
 		panels := sized(&s.buf.b, (m+nr-1)/nr*nr*np)
-		for j := 0; j < m; j += nr {
+		full := 0 // what goes row by row, which memory likes better
+		if !s.right {
+			full = m / nr
+			for j := range full {
+				clear(panels[(j*np+n)*nr : (j+1)*np*nr])
+			}
+			for l := 0; l < n && full > 0; l++ {
+				s.kern.Pieces(&panels[l*nr], np*nr, &b.row(s.index(l, n))[j0], nr, full)
+			}
+		}
+		for j := full * nr; j < m; j += nr {
 			s.packColumns(panels[j*np:][:nr*np], b, n, j0+j, min(nr, m-j))
 		}
 		for p := 0; p < np; p += rows {
@@ -135,7 +145,10 @@ func (s solver[T]) base(l, b Matrix[T]) {
 				s.kern.Trsm(p, a, &panels[j*np], &panels[j*np+p*nr])
 			}
 		}
-		for j := 0; j < m; j += nr {
+		for l := 0; l < n && full > 0; l++ {
+			s.kern.Pieces(&b.row(s.index(l, n))[j0], nr, &panels[l*nr], np*nr, full)
+		}
+		for j := full * nr; j < m; j += nr {
 			s.unpackColumns(panels[j*np:][:nr*np], b, n, j0+j, min(nr, m-j))
 		}
 	}
@@ -199,8 +212,6 @@ func (s solver[T]) packColumns(y []T, b Matrix[T], n, j, w int) {
 				y[l*nr+c] = v
 			}
 		}
-	case !s.trans && w == nr:
-		copyPanel(y, b.Data[j:], n, nr, b.Stride)
 	default:
 		for l := range n {
 			row := y[l*nr:][:nr]
@@ -214,12 +225,7 @@ func (s solver[T]) unpackColumns(y []T, b Matrix[T], n, j, w int) {
 	nr := simd.Columns[T]()
 	if !s.right {
 		for l := range n {
-			to := b.row(s.index(l, n))[j:]
-			if w == 8 {
-				*(*[8]T)(to) = [8]T(y[l*nr:])
-			} else {
-				copy(to, y[l*nr:][:w])
-			}
+			copy(b.row(s.index(l, n))[j:], y[l*nr:][:w])
 		}
 		return
 	}

@@ -49,6 +49,11 @@ func multiplyTF32(k *float32, u *float32, w *float32, n int)
 //go:noescape
 func transposeF32(dst *float32, step int, src *float32, ld int, n int)
 
+// copies n > 0 pieces of 64 bytes; the next is step elements further
+//
+//go:noescape
+func piecesF32(dst *float32, dstStep int, src *float32, srcStep int, n int)
+
 // Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle; what is below is overwritten. Returns in ok how many pivots were positive
 //
 //go:noescape
@@ -173,6 +178,11 @@ func multiplyTF64(k *float64, u *float64, w *float64, n int)
 //
 //go:noescape
 func transposeF64(dst *float64, step int, src *float64, ld int, n int)
+
+// copies n > 0 pieces of 64 bytes; the next is step elements further
+//
+//go:noescape
+func piecesF64(dst *float64, dstStep int, src *float64, srcStep int, n int)
 
 // Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle; what is below is overwritten. Returns in ok how many pivots were positive
 //

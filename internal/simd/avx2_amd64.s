@@ -1882,6 +1882,27 @@ loop:
 	VZEROUPPER 
 	RET 
 
+// func piecesF32(dst *float32, dstStep int, src *float32, srcStep int, n int)
+TEXT ·piecesF32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStep+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ srcStep+24(FP), R9
+	MOVQ n+32(FP), CX
+	IMULQ $4, R8
+	IMULQ $4, R9
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ R9, SI
+	ADDQ R8, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
 // func choleskyF32(u *float32, ok *int)
 TEXT ·choleskyF32(SB), NOSPLIT, $0-16
 	MOVQ u+0(FP), DI
@@ -4891,6 +4912,27 @@ loop:
 	ADDQ R8, DI
 	ADDQ $32, SI
 	ADDQ $32, DX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func piecesF64(dst *float64, dstStep int, src *float64, srcStep int, n int)
+TEXT ·piecesF64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ dstStep+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ srcStep+24(FP), R9
+	MOVQ n+32(FP), CX
+	IMULQ $8, R8
+	IMULQ $8, R9
+loop:
+	VMOVUPD 0(SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD Y0, 0(DI)
+	VMOVUPD Y1, 32(DI)
+	ADDQ R9, SI
+	ADDQ R8, DI
 	DECQ CX
 	JNZ loop
 	VZEROUPPER 

@@ -110,6 +110,13 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				k.Transpose(dst.p(), step, src.p(), ld, n)
 				want.Transpose(ref.p(), step, src.p(), ld, n)
 				same(t, "transpose "+name, dst.all, ref.all, 0, 0)
+
+				from, to := nr+depth%3, nr+depth%5
+				src, dst = operand(n*from), operand(n*to)
+				ref = dst.clone()
+				k.Pieces(dst.p(), to, src.p(), from, n)
+				want.Pieces(ref.p(), to, src.p(), from, n)
+				same(t, "pieces "+name, dst.all, ref.all, 0, 0)
 			}
 		}
 	}

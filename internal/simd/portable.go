@@ -18,6 +18,7 @@ func portable[T Float]() *Kernels[T] {
 		Gemm:      gemm[T],
 		Trsm:      trsm[T],
 		Transpose: transpose[T],
+		Pieces:    pieces[T],
 		Cholesky:  cholesky[T],
 		Drain:     drain[T],
 		peak:      func(int) {},
@@ -246,6 +247,14 @@ func cholesky[T Float](u *T, ok *int) {
 		}
 	}
 	*ok = Leaf
+}
+
+func pieces[T Float](dst *T, dstStep int, src *T, srcStep, n int) {
+	nr := Columns[T]()
+	to, from := unsafe.Slice(dst, (n-1)*dstStep+nr), unsafe.Slice(src, (n-1)*srcStep+nr)
+	for i := range n {
+		copy(to[i*dstStep:][:nr], from[i*srcStep:])
+	}
 }
 
 func drain[T Float](w *float64, x *T, n int) {

@@ -138,6 +138,9 @@ type Kernels[T Float] struct {
 	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
 	// columns l.
 	Transpose func(dst *T, step int, src *T, ld, n int)
+	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep
+	// elements further.
+	Pieces func(dst *T, dstStep int, src *T, srcStep, n int)
 	// Cholesky factors the Leaf×Leaf matrix u = UᵀU in its upper triangle,
 	// overwriting what is below, and sets ok to the number of pivots that
 	// were positive; it stops at the first that is not.

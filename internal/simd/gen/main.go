@@ -39,6 +39,7 @@ func run(dir string) error {
 		multiply(f, p)
 		multiplyT(f, p)
 		transpose(f, p)
+		pieces(f, p)
 		cholesky(f, p)
 		for _, fn := range functions {
 			f.vectorFunction(p, fn.name, fn.doc+", in place on n > 0 tiles", fn.body)

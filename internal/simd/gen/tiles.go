@@ -343,6 +343,29 @@ func transpose(f *file, p precision) {
 	fn.end()
 }
 
+// pieces emits copies of the width of a tile.
+func pieces(f *file, p precision) {
+	fn := f.begin(p, "pieces", "copies n > 0 pieces of 64 bytes; the next is step elements further",
+		param{"dst", "*T"}, param{"dstStep", "int"}, param{"src", "*T"}, param{"srcStep", "int"}, param{"n", "int"})
+	for _, l := range [][2]string{{"dst", "DI"}, {"dstStep", "R8"}, {"src", "SI"}, {"srcStep", "R9"}, {"n", "CX"}} {
+		fn.load(l[0], l[1])
+	}
+	fn.i("IMULQ", p.size, "R8")
+	fn.i("IMULQ", p.size, "R9")
+	fn.label("loop")
+	for h := range 2 {
+		fn.move(mem("SI", 32*h), y(h))
+	}
+	for h := range 2 {
+		fn.move(y(h), mem("DI", 32*h))
+	}
+	fn.i("ADDQ", "R9", "SI")
+	fn.i("ADDQ", "R8", "DI")
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "loop")
+	fn.end()
+}
+
 // leaf is the order of the largest Cholesky factor made without blocking.
 const leaf = 32
 
