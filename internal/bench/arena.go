@@ -22,7 +22,6 @@ type arena struct {
 	// measured, if not nil, are for every arm the rewards that were once
 	// measured, of which a pull draws one; otherwise noise is normal.
 	measured [][]float64
-	note     string // where kernel and noise come from
 }
 
 // reward returns the reward of an arm at a step, which policies have in common.

@@ -135,11 +135,6 @@ func unitColumn(entries []kernelEntry, key string) []float64 {
 	return out
 }
 
-// rows returns the configurations.
-func (t *kernelTable) rows() *kernel.Points[float64] {
-	return kernel.NewPoints(len(t.speed), len(t.names), t.x)
-}
-
 // arena makes a bandit problem of the table: rewards are −log time, standardised
 // over the configurations, and a pull draws one of the timings. The seed decides
 // on the draws and on the order of the arms.
