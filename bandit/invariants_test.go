@@ -78,22 +78,27 @@ func TestPermutedArms(t *testing.T) {
 // A refused call says why, and changes nothing.
 func TestRefusedChangesNothing(t *testing.T) {
 	w := newWorld(11, 80, 2, 0.1)
-	bad := map[string]func(p bandit.Policy) error{
-		"NaN":            func(p bandit.Policy) error { return p.Observe(0, math.NaN()) },
-		"Inf in second":  func(p bandit.Policy) error { return p.Observe(0, 1, math.Inf(1)) },
-		"huge":           func(p bandit.Policy) error { return p.Observe(0, 1e200) },
-		"no reward":      func(p bandit.Policy) error { return p.Observe(0) },
-		"arm −1":         func(p bandit.Policy) error { return p.Observe(-1, 1) },
-		"arm 80":         func(p bandit.Policy) error { return p.Pull(80) },
-		"cancel":         func(p bandit.Policy) error { return p.Cancel(0) },
-		"cancel arm 99":  func(p bandit.Policy) error { return p.Cancel(99) },
-		"no arms":        func(p bandit.Policy) error { return p.SetArms(nil) },
-		"empty arms":     func(p bandit.Policy) error { return p.SetArms(w.arms.Slice(0, 0)) },
-		"duplicate arms": func(p bandit.Policy) error { return p.SetArms(w.arms.Select([]int{0, 1, 0})) },
-		"wrong dim":      func(p bandit.Policy) error { return p.SetArms(uniform(1, 5, 3)) },
-		"NaN in arms": func(p bandit.Policy) error {
+	notPending := func(err error) bool { return errors.Is(err, bandit.ErrNotPending) }
+	bad := map[string]struct {
+		call func(p bandit.Policy) error
+		is   func(error) bool
+	}{
+		"NaN":            {func(p bandit.Policy) error { return p.Observe(0, math.NaN()) }, is[*bandit.ValueError]},
+		"Inf in second":  {func(p bandit.Policy) error { return p.Observe(0, 1, math.Inf(1)) }, is[*bandit.ValueError]},
+		"huge":           {func(p bandit.Policy) error { return p.Observe(0, 1e200) }, is[*bandit.ValueError]},
+		"no reward":      {func(p bandit.Policy) error { return p.Observe(0) }, is[*bandit.EmptyError]},
+		"arm −1":         {func(p bandit.Policy) error { return p.Observe(-1, 1) }, is[*bandit.ArmError]},
+		"arm 80":         {func(p bandit.Policy) error { return p.Pull(80) }, is[*bandit.ArmError]},
+		"cancel":         {func(p bandit.Policy) error { return p.Cancel(0) }, notPending},
+		"cancel arm 99":  {func(p bandit.Policy) error { return p.Cancel(99) }, is[*bandit.ArmError]},
+		"no arms":        {func(p bandit.Policy) error { return p.SetArms(nil) }, is[*bandit.EmptyError]},
+		"empty arms":     {func(p bandit.Policy) error { return p.SetArms(w.arms.Slice(0, 0)) }, is[*bandit.EmptyError]},
+		"duplicate arms": {func(p bandit.Policy) error { return p.SetArms(w.arms.Select([]int{0, 1, 0})) }, is[*bandit.DuplicateArmError]},
+		"wrong dim":      {func(p bandit.Policy) error { return p.SetArms(uniform(1, 5, 3)) }, is[*kernel.DimensionError]},
+		"wrong type":     {func(p bandit.Policy) error { return p.SetArms(kernel.List[string]{"a"}) }, is[*kernel.TypeError]},
+		"NaN in arms": {func(p bandit.Policy) error {
 			return p.SetArms(kernel.NewPoints(2, 2, []float64{0, 0, 1, math.NaN()}))
-		},
+		}, is[*kernel.NonFiniteError]},
 	}
 	twins := policies(t, w.arms)
 	for name, p := range policies(t, w.arms) {
@@ -101,8 +106,8 @@ func TestRefusedChangesNothing(t *testing.T) {
 		w.play(t, p, 20)
 		w.play(t, twin, 20)
 		for what, f := range bad {
-			if f(p) == nil {
-				t.Errorf("%s: %s accepted", name, what)
+			if err := f.call(p); err == nil || !f.is(err) {
+				t.Errorf("%s: %s: %v (%T)", name, what, err, err)
 			}
 		}
 		if !reflect.DeepEqual(must(p.Next()), must(twin.Next())) || p.Steps() != twin.Steps() {

@@ -1,0 +1,130 @@
+package bandit_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// constructors make a policy of each kind from common settings; change may spoil
+// those. Policies without the settings named by sparse do not look at them.
+func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+	type maker = func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error)
+	wrap := func(p bandit.Policy, err error) (bandit.Policy, error) { return p, err }
+	return map[string]maker{
+		"GP-UCB": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewGPUCB(c.Config, arms)
+			return wrap(p, err)
+		},
+		"BKB": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewBKB(c, arms)
+			return wrap(p, err)
+		},
+		"BBKB": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewBBKB(c, arms)
+			return wrap(p, err)
+		},
+		"mini": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewMiniGPOpt(c.Config, arms)
+			return wrap(p, err)
+		},
+		"Thompson": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: c}, arms)
+			return wrap(p, err)
+		},
+		"SoR": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewSubset(c.Config, arms, 5)
+			return wrap(p, err)
+		},
+		"RFF": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
+			p, err := bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 30, 1)))
+			return wrap(p, err)
+		},
+		"box": func(c bandit.BKBConfig, _ kernel.Rows) (bandit.Policy, error) {
+			_, err := bandit.NewContinuous(bandit.ContinuousConfig{BKBConfig: c, Lo: []float64{0, 0}, Hi: []float64{1, 1}})
+			return nil, err
+		},
+		"exact box": func(c bandit.BKBConfig, _ kernel.Rows) (bandit.Policy, error) {
+			_, err := bandit.NewContinuous(bandit.ContinuousConfig{BKBConfig: c, Lo: []float64{0, 0}, Hi: []float64{1, 1}, Exact: true})
+			return nil, err
+		},
+	}
+}
+
+// is says whether the error, or one joined in it, is of type E.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// Every constructor refuses what none can work with, by an error whose type says
+// what is wrong and whose text says where.
+func TestConstructorsRefuse(t *testing.T) {
+	arms := uniform(70, 20, 2)
+	nan := func(row, col int) kernel.Rows {
+		x := uniform(71, 20, 2)
+		x.Row(row)[col] = math.NaN()
+		return x
+	}
+	type badKernel = kernel.Pairwise[[]float64]
+	for name, c := range map[string]struct {
+		change func(c *bandit.BKBConfig)
+		arms   kernel.Rows
+		is     func(error) bool
+		text   string
+		sparse bool // only where there are inducing points to be drawn
+		finite bool // only where there are arms
+	}{
+		"no kernel":       {change: func(c *bandit.BKBConfig) { c.Kernel = nil }, is: is[*bandit.EmptyError], text: "no kernel"},
+		"λ = 0":           {change: func(c *bandit.BKBConfig) { c.NoiseVariance = 0 }, is: is[*bandit.ValueError], text: "NoiseVariance is 0"},
+		"λ < 0":           {change: func(c *bandit.BKBConfig) { c.NoiseVariance = -1 }, is: is[*bandit.ValueError], text: "NoiseVariance is -1"},
+		"λ = NaN":         {change: func(c *bandit.BKBConfig) { c.NoiseVariance = math.NaN() }, is: is[*bandit.ValueError], text: "NoiseVariance is NaN"},
+		"λ = ∞":           {change: func(c *bandit.BKBConfig) { c.NoiseVariance = math.Inf(1) }, is: is[*bandit.ValueError], text: "NoiseVariance is +Inf"},
+		"q̄ < 1":          {change: func(c *bandit.BKBConfig) { c.Oversampling = 0.9 }, is: is[*bandit.ValueError], text: "Oversampling is 0.9", sparse: true},
+		"q̄ = NaN":        {change: func(c *bandit.BKBConfig) { c.Oversampling = math.NaN() }, is: is[*bandit.ValueError], text: "Oversampling is NaN", sparse: true},
+		"C < 0":           {change: func(c *bandit.BKBConfig) { c.Threshold = -1 }, is: is[*bandit.ValueError], text: "Threshold is -1", sparse: true},
+		"SoR":             {change: func(c *bandit.BKBConfig) { c.Approximation = gp.SoR }, is: is[*bandit.ValueError], text: "Approximation is 1", sparse: true},
+		"C̃ < 1":          {change: func(c *bandit.BKBConfig) { c.Ratio = 0.5 }, is: is[*bandit.ValueError], text: "Ratio is 0.5"},
+		"workers":         {change: func(c *bandit.BKBConfig) { c.Workers = -1 }, is: is[*bandit.ValueError], text: "Workers is -1"},
+		"β":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Constant(math.NaN()) }, is: is[*bandit.ValueError], text: "Constant is NaN"},
+		"δ":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Theory{Norm: 1, Delta: 1} }, is: is[*bandit.ValueError], text: "Theory.Delta is 1"},
+		"reported β":      {change: func(c *bandit.BKBConfig) { c.Report.Epsilon = 2 }, is: is[*bandit.ValueError], text: "Theory.Epsilon is 2"},
+		"nil arms":        {arms: nil, is: is[*bandit.EmptyError], text: "no arms", finite: true},
+		"no arms":         {arms: arms.Slice(0, 0), is: is[*bandit.EmptyError], text: "no arms", finite: true},
+		"NaN arm":         {arms: nan(3, 1), is: is[*kernel.NonFiniteError], text: "row 3, column 1", finite: true},
+		"duplicate arms":  {arms: arms.Select([]int{0, 1, 2, 1}), is: is[*bandit.DuplicateArmError], text: "arm 3 is the same input as arm 1", finite: true},
+		"kernel and arms": {arms: kernel.List[string]{"a", "b"}, is: is[*kernel.TypeError], text: "cannot read", finite: true},
+		"kernel not PSD": {change: func(c *bandit.BKBConfig) {
+			c.Kernel = &badKernel{Name: "minus", Func: func(x, y []float64) float64 { return -x[0] * y[0] }}
+		}, is: is[*kernel.NotPSDError], text: "not positive semi-definite"},
+		"kernel not symmetric": {change: func(c *bandit.BKBConfig) {
+			c.Kernel = &badKernel{Name: "crooked", Func: func(x, y []float64) float64 { return 1 + 0.1*(x[0]-y[1]) }}
+		}, is: is[*kernel.AsymmetryError], text: "symmetric"},
+		"kernel of NaN": {change: func(c *bandit.BKBConfig) {
+			c.Kernel = &badKernel{Name: "nan", Func: func(x, y []float64) float64 { return math.NaN() }}
+		}, is: is[*kernel.NonFiniteError], text: "NaN"},
+	} {
+		for kind, make := range constructors() {
+			box := strings.Contains(kind, "box")
+			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "mini" || kind == "SoR" || kind == "RFF") {
+				continue
+			}
+			config, x := bkbConfig(basic(must(kernel.NewGaussian(0.3)), 0.01)), kernel.Rows(arms)
+			if c.change != nil {
+				c.change(&config)
+			} else {
+				x = c.arms
+			}
+			_, err := make(config, x)
+			if err == nil || !c.is(err) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s, %s: %v (%T)", kind, name, err, err)
+			}
+		}
+	}
+}
