@@ -108,7 +108,6 @@ func tunerBinary(t testing.TB) string {
 		program.path = filepath.Join(program.folder, "tuner")
 		args := append([]string{"build", "-o", program.path}, buildTags...)
 		cmd := exec.Command("go", append(args, "github.com/bkbtuner/bkb/cmd/tuner")...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			program.err = fmt.Errorf("building the program: %w\n%s", err, out)
 		}

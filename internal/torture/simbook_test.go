@@ -49,13 +49,13 @@ func (b *book) exists(name string) bool {
 	return b.studies[name] != nil
 }
 
-func (b *book) position(name string) study.Position {
+func (b *book) position(name string) (store.StudyID, study.Position) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if st := b.studies[name]; st != nil {
-		return st.twin.Position()
+		return st.id, st.twin.Position()
 	}
-	return 0
+	return 0, 0
 }
 
 // idle tells whether no call is under way, idleOn whether none on a study is,
@@ -67,7 +67,7 @@ func (b *book) idle() bool {
 func (b *book) idleOn(name string) bool {
 	return !slices.ContainsFunc(b.s.workers, func(w *simWorker) bool {
 		on := func(c *simCall) bool { return c.study == name }
-		return w.call != nil && on(w.call) || slices.ContainsFunc(w.again, on) || slices.ContainsFunc(w.past, on)
+		return w.call != nil && on(w.call) || slices.ContainsFunc(w.again, on)
 	})
 }
 
@@ -85,6 +85,7 @@ func (b *book) deleted(name string) {
 	delete(b.studies, name)
 	for _, w := range b.s.workers {
 		w.held = slices.DeleteFunc(w.held, func(g given) bool { return g.Config == name })
+		w.past = slices.DeleteFunc(w.past, func(c *simCall) bool { return c.study == name })
 	}
 }
 
@@ -233,8 +234,11 @@ func (b *book) acknowledge(c *simCall) {
 		}
 		return
 	}
-	if st == nil {
+	switch {
+	case st == nil && c.incarnation == 0:
 		b.s.broken("%s %s on study %s, which is not there, was acknowledged", c.kind, c.id, c.study)
+		return
+	case c.incarnation != 0 && (st == nil || st.id != c.incarnation): // deleted meanwhile
 		return
 	}
 	switch c.kind {
@@ -279,7 +283,10 @@ func (b *book) acknowledge(c *simCall) {
 // read: a reader sees what was acknowledged before, and nothing that could
 // still be lost.
 func (b *book) read(st *simStudy, c *simCall, position study.Position) {
-	if position < c.durable && st.id == c.answer.study.ID {
+	if st.id != c.answer.study.ID {
+		b.s.broken("study %d was read, the name is that of %d", c.answer.study.ID, st.id)
+	}
+	if position < c.durable {
 		b.s.broken("position %d was read after %d was on the disk", position, c.durable)
 	}
 	if position > st.twin.Position() {

@@ -34,8 +34,16 @@ func (s *simulation) act(w *simWorker) {
 func (s *simulation) invent(w *simWorker) *simCall {
 	s.serial++
 	c := &simCall{worker: w, id: fmt.Sprint("r", s.serial), study: "a"}
-	if s.random.IntN(10) == 0 {
+	if s.random.IntN(5) == 0 {
 		c.study = "b"
+	}
+	if c.study == "b" && s.book.exists("b") && s.book.idleOn("b") && s.random.IntN(6) == 0 {
+		c.kind = "delete"
+		return c
+	}
+	if !s.book.exists(c.study) && s.random.IntN(4) == 0 {
+		c.kind = "study"
+		return c
 	}
 	if !s.book.exists(c.study) || s.random.IntN(60) == 0 {
 		c.kind, c.command = "create", study.Create{RequestID: c.id, Spec: s.spec}
@@ -73,8 +81,6 @@ func (s *simulation) invent(w *simWorker) *simCall {
 		c.kind, c.command = "resume", study.Resume{RequestID: c.id}
 	case n < 39 && s.random.IntN(6) == 0:
 		c.kind, c.command = "finish", study.Finish{RequestID: c.id}
-	case n < 39 && c.study == "b" && s.random.IntN(3) == 0 && s.book.idleOn("b"):
-		c.kind = "delete"
 	default:
 		c.kind = []string{"study", "trial"}[s.random.IntN(2)]
 	}
@@ -97,7 +103,8 @@ func (s *simulation) outcome() study.Outcome {
 func (s *simulation) send(w *simWorker, c *simCall) {
 	s.counts.calls++
 	ctx, cancel := context.WithCancel(context.Background())
-	c.life, c.cancel, c.sent, c.durable, c.answer = s.life, cancel, time.Now(), s.book.position(c.study), simAnswer{}
+	c.life, c.cancel, c.sent, c.answer = s.life, cancel, time.Now(), simAnswer{}
+	c.incarnation, c.durable = s.book.position(c.study)
 	w.call = c
 	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
 	service := s.service

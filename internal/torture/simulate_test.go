@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -315,14 +316,16 @@ type simCall struct {
 	trial   int
 	epoch   int
 
-	life     *simLife
-	cancel   context.CancelFunc
-	sent     time.Time
-	durable  study.Position // of the study when it was sent
-	doubt    bool           // an earlier send may have had its effect
-	acked    bool
-	answer   simAnswer // of the send under way
-	accepted simAnswer // that the client took
+	life    *simLife
+	cancel  context.CancelFunc
+	sent    time.Time
+	durable study.Position // of the study when it was sent
+	// incarnation is the study when it was sent; 0 if there was none.
+	incarnation store.StudyID
+	doubt       bool // an earlier send may have had its effect
+	acked       bool
+	answer      simAnswer // of the send under way
+	accepted    simAnswer // that the client took
 }
 
 // simAnswer is what came back.

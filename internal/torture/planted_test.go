@@ -1,0 +1,155 @@
+//go:build planted
+
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+)
+
+// buildTags are those that the real binary is built with.
+var buildTags = []string{"-tags", "planted"}
+
+// A hunt looks for a planted bug: it returns after how many runs a promise was
+// broken, and which.
+type hunt func(t *testing.T, most int) (runs int, found string)
+
+// hunts are the planted bugs, each with the harness that must find it.
+var hunts = []struct {
+	bug  planted.Bug
+	with string
+	hunt hunt
+}{
+	{planted.AckBeforeCommit, "simulation", bySimulation},
+	{planted.ReadUncommitted, "simulation", bySimulation},
+	{planted.StaleAfterRefusal, "simulation", bySimulation},
+	{planted.TwoCommitTell, "simulation", bySimulation},
+	{planted.LeaseByWallClock, "simulation", bySimulation},
+	{planted.HeartbeatLost, "simulation", bySimulation},
+	{planted.ClockBack, "simulation", bySimulation},
+	{planted.StaleDesk, "simulation", bySimulation},
+	{planted.EpochOfNext, "simulation", bySimulation},
+	{planted.RequestIgnored, "simulation", bySimulation},
+	{planted.EpochUnchecked, "simulation", bySimulation},
+	{planted.ReportUnchecked, "simulation", bySimulation},
+	{planted.NaNStored, "simulation", bySimulation},
+	{planted.QueueNotPopped, "simulation", bySimulation},
+	{planted.WorkerIndexStale, "simulation", bySimulation},
+	{planted.RetryTooOften, "simulation", bySimulation},
+	{planted.BudgetTooLarge, "simulation", bySimulation},
+	{planted.SecondTellEaten, "simulation", bySimulation},
+	{planted.PauseIgnored, "simulation", bySimulation},
+	{planted.AnswerEarly, "kills", byKills},
+	{planted.NoSync, "power cuts", byPower},
+	{planted.CreateNoSync, "power cuts", byPower},
+	{planted.SyncErrorFull, "faults", byFaults},
+	{planted.ChecksumSkipped, "bit flips", byTest("./store", "TestEverySingleBitFlipIsRefused")},
+	{planted.NoFilePreflight, "truncations", byTest("./store/bolt", "TestStructuralDamageNamesTheStudy|TestTruncation$")},
+	{planted.PermissionForgotten, "permission table", byTest("./tuner/server", "TestPermissions$")},
+	{planted.TokenLogged, "canary", byTest("./tuner/server", "TestCanary")},
+}
+
+// mostRuns is within how many runs a bug must be found.
+const mostRuns = 200
+
+// TestPlanted plants each bug and expects the harness to notice.
+func TestPlanted(t *testing.T) {
+	only := os.Getenv("BKB_TORTURE_BUG")
+	for _, h := range hunts {
+		if only != "" && only != string(h.bug) {
+			continue
+		}
+		t.Run(string(h.bug), func(t *testing.T) {
+			planted.Set(h.bug)
+			t.Setenv("BKB_PLANTED", string(h.bug)) // for the processes that are started
+			defer planted.Set("")
+			runs, found := h.hunt(t, mostRuns)
+			if found == "" {
+				t.Fatalf("nobody noticed in %d runs", runs)
+			}
+			if len(found) > 160 {
+				found = found[:160] + "…"
+			}
+			figures(t, "found by %s in run %d: %s", h.with, runs, found)
+		})
+	}
+}
+
+// TestNothingPlanted: the harnesses find no bug where there is none.
+func TestNothingPlanted(t *testing.T) {
+	if runs, found := bySimulation(t, 50); found != "" {
+		t.Errorf("run %d: %s", runs, found)
+	}
+}
+
+func bySimulation(t *testing.T, most int) (int, string) {
+	first := seed(t)
+	for i := range most {
+		if s := simulate(t, first+uint64(i)); s.fault != "" {
+			return i + 1, s.fault
+		}
+	}
+	return most, ""
+}
+
+func byKills(t *testing.T, most int) (int, string) {
+	k := &killing{folder: t.TempDir(), random: rand.New(rand.NewPCG(seed(t), 1))}
+	for i := range most {
+		if i%cyclesPerFile == 0 {
+			k.fresh(t, i)
+		}
+		if k.cycle(t, i); len(k.faults) > 0 {
+			return i + 1, k.faults[0]
+		}
+	}
+	return most, ""
+}
+
+func byPower(t *testing.T, most int) (int, string) {
+	p := &power{random: rand.New(rand.NewPCG(seed(t), 2)), folder: t.TempDir()}
+	for p.cuts < most {
+		if p.run(t, cutsPerRun); len(p.faults) > 0 {
+			return p.cuts, p.faults[0]
+		}
+	}
+	return most, ""
+}
+
+func byFaults(t *testing.T, most int) (int, string) {
+	f := &faulting{folder: t.TempDir(), random: rand.New(rand.NewPCG(seed(t), 5))}
+	for f.runs < most {
+		if f.run(t, faults[0], 1+f.runs%12); len(f.faults) > 0 {
+			return f.runs, f.faults[0]
+		}
+	}
+	return most, ""
+}
+
+// byTest runs tests of another package, which must fail, and not by a fault of
+// the build.
+func byTest(pkg, tests string) hunt {
+	return func(t *testing.T, _ int) (int, string) {
+		root, err := filepath.Abs("../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		build := exec.CommandContext(context.Background(), "go", "test", "-tags", "planted", "-c", "-o", filepath.Join(t.TempDir(), "p.test"), pkg)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		cmd := exec.CommandContext(context.Background(), build.Args[6], "-test.run", tests, "-test.timeout", "60s")
+		cmd.Dir = filepath.Join(root, pkg)
+		if err := cmd.Run(); err == nil {
+			return 1, ""
+		}
+		return 1, fmt.Sprintf("%s fails in %s", tests, pkg)
+	}
+}
