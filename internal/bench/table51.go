@@ -41,8 +41,8 @@ func (k counted) Eval(x kernel.Rows, i int, y kernel.Rows, j int) float64 {
 	return k.Kernel.Eval(x, i, y, j)
 }
 
-// theory is the exponents of table 5.1 for evaluations: n^a λ^−b d_eff^c.
-type theory struct{ n, lambda, dimension float64 }
+// exponents are those of table 5.1 for evaluations: n^a λ^−b d_eff^c.
+type exponents struct{ n, lambda, dimension float64 }
 
 func costsOfSamplers(ctx context.Context, env *Env) (*Result, error) {
 	r := &Result{}
@@ -55,15 +55,15 @@ func costsOfSamplers(ctx context.Context, env *Env) (*Result, error) {
 	}
 	samplers := []struct {
 		namedSampler
-		theory
+		exponents
 		exactly string
 	}{
-		{namedSampler{"exact RLS", sketch.ExactRLS{}}, theory{2, 0, 0}, "n²"},
-		{namedSampler{"Two-Pass", sketch.TwoPass{Workers: env.Workers}}, theory{1, 1, 0}, "n/λ"},
-		{namedSampler{"Recursive-RLS", sketch.RecursiveRLS{Base: 64, Workers: env.Workers}}, theory{1, 0, 1}, "n·d_eff"},
-		{namedSampler{"SQUEAK", sketch.SQUEAK{Block: 64}}, theory{1, 0, 1}, "n·d_eff"},
-		{namedSampler{"BLESS", sketch.BLESS{Workers: env.Workers}}, theory{0, 1, 1}, "d_eff/λ"},
-		{namedSampler{"BLESS-R", sketch.BLESSR{Workers: env.Workers}}, theory{0, 1, 1}, "d_eff/λ"},
+		{namedSampler{"exact RLS", sketch.ExactRLS{}}, exponents{2, 0, 0}, "n²"},
+		{namedSampler{"Two-Pass", sketch.TwoPass{Workers: env.Workers}}, exponents{1, 1, 0}, "n/λ"},
+		{namedSampler{"Recursive-RLS", sketch.RecursiveRLS{Base: 64, Workers: env.Workers}}, exponents{1, 0, 1}, "n·d_eff"},
+		{namedSampler{"SQUEAK", sketch.SQUEAK{Block: 64}}, exponents{1, 0, 1}, "n·d_eff"},
+		{namedSampler{"BLESS", sketch.BLESS{Workers: env.Workers}}, exponents{0, 1, 1}, "d_eff/λ"},
+		{namedSampler{"BLESS-R", sketch.BLESSR{Workers: env.Workers}}, exponents{0, 1, 1}, "d_eff/λ"},
 	}
 	count := &counter{env: env, rows: data.Rows(), known: map[string][2]float64{}, of: len(samplers)*(len(sizes)+len(lambdas)) + len(lambdas)}
 	t := r.Table("counts", fmt.Sprintf("Evaluations of the kernel, means of %d", env.Repeats),
