@@ -21,8 +21,10 @@ type BKBOptions struct {
 	Cap int
 	// Theory ("beta": "practical", the default, or "theory") takes the width of
 	// the confidence bounds from thesis Theorem 21, with norm 1 and probability
-	// 0.9, in place of √(0.15·d·log(2t+1)).
+	// 0.9, in place of √(c·d·log(2t+1)).
 	Theory bool
+	// Width ("width", default 0.05) is c of the practical √(c·d·log(2t+1)).
+	Width float64
 	// ExploitEvery ("exploit_every", 0 to 1000, default 4): every so many trials
 	// one is where the posterior mean is best; 0 for never.
 	ExploitEvery int
@@ -53,6 +55,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Start:        int(o.Whole("start", int64(DefaultStart(spec.Space.Dim())), 1, 10_000)),
 		Cap:          int(o.Whole("cap", 256, 16, 2048)),
 		Theory:       o.Choice("beta", "practical", "theory") == "theory",
+		Width:        o.Number("width", 0.05),
 		ExploitEvery: int(o.Whole("exploit_every", 4, 0, 1000)),
 		Replicate:    o.Choice("on_duplicate", "resample", "replicate") == "replicate",
 		StopGap:      o.Number("stop_gap", 0),
@@ -64,6 +67,9 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	}
 	if b.StopGap > 0 && len(spec.Objectives) != 1 {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "is for studies with one objective", "leave it out")
+	}
+	if !(b.Width > 0 && b.Width <= 100) {
+		o.Fail("proposer.options.width", fmt.Sprint(b.Width), "must be > 0 and at most 100", "")
 	}
 	if !(b.MinNoise >= 1e-10 && b.MinNoise <= 1) {
 		o.Fail("proposer.options.min_noise", fmt.Sprint(b.MinNoise), "must be 1e-10 to 1", "")
@@ -205,7 +211,7 @@ func (b *bkb) beta(e *engine, j, beyond int) float64 {
 		return theoryBeta(e.surfaces[j])
 	}
 	t := float64(len(b.results.list) + len(b.results.pending) + beyond)
-	return math.Sqrt(0.15 * max(e.model.Active, 1) * math.Log(2*t+1))
+	return math.Sqrt(b.options.Width * max(e.model.Active, 1) * math.Log(2*t+1))
 }
 
 // theoryBeta is b of thesis Theorem 21 for F = 1, δ = 0.1, with the information
