@@ -130,9 +130,9 @@ func TestTimesOfSamplers(t *testing.T) {
 	r := quick(t, "fig5.2", Env{Seed: 1, Repeats: 1})
 	times := table(t, r, "times")
 	for _, name := range []string{"BLESS", "BLESS-R", "SQUEAK", "Recursive-RLS"} {
-		if at := times.Where("sampler", name); len(at.Rows) != 3 {
+		if at := times.Where("sampler", name); len(at.Rows) < 2 { // the third may be foreseen to take too long
 			t.Errorf("%s: %d rows", name, len(at.Rows))
-		} else if m := at.Float("M"); m[2] > 3*m[0] {
+		} else if m := at.Float("M"); m[len(m)-1] > 3*m[0] {
 			t.Errorf("%s: dictionaries of %v", name, m)
 		}
 	}
