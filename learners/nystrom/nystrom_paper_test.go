@@ -1,0 +1,123 @@
+package nystrom
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/krr"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// The thesis compares FALKON with iterations that share its centres but not its
+// preconditioner, and says that they suffer from the conditioning of (4.5), which
+// can be arbitrarily bad even where K_MM is invertible. In coordinates that
+// whiten K_MM, those of NYTRO, it is (κ² + λ)/λ at most; conjugate gradients need
+// about the root of the number of iterations that gradient descent does.
+//
+// Reference: section 4.4 and figure 4.1.
+func TestConditioning(t *testing.T) {
+	const iterations, lambda = 20, 1e-5
+	train, err := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, 1500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := gaussian(t, 4)
+	run := func(s Solver, c Coordinates) float64 {
+		objective := 0.0
+		p := Params{Kernel: k, Lambda: lambda, Centers: 150, Solver: s, Coordinates: c, Iterations: iterations}
+		if _, err := p.Fit(context.Background(), train, learners.Options{Seed: 1, Progress: func(p learners.Progress) error {
+			objective = p.Objective
+			return nil
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		return objective
+	}
+	least := run(Direct, Whitened)
+	excess := func(s Solver, c Coordinates) float64 { return run(s, c) - least }
+	cg, plainCG := excess(CG, Whitened), excess(CG, Plain)
+	gradient, plainGradient := excess(Gradient, Whitened), excess(Gradient, Plain)
+	t.Logf("after %d iterations above the least objective %.4f: CG %.2g, plain %.2g; gradient %.2g, plain %.2g",
+		iterations, least, cg, plainCG, gradient, plainGradient)
+	if !(cg < gradient && plainCG < plainGradient && gradient < plainGradient && cg < plainCG) {
+		t.Error("not in the order of their condition numbers")
+	}
+	if cg < -1e-9 || plainCG < -1e-9 {
+		t.Error("the direct solution is not the least")
+	}
+}
+
+// The estimator on M ≪ n centres is about as good as that on all rows, and tends
+// to it as M grows (thesis §4.1; Rudi, Camoriano and Rosasco, Less is more, 2015):
+// on real data, the compressive strength of concrete.
+func TestCentersOnConcrete(t *testing.T) {
+	dir := os.Getenv("BKB_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(dir, "uci", "concrete.data.csv.gz")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no real data: %v; set BKB_DATA", err)
+	}
+	ctx := context.Background()
+	table, err := dataset.Open(ctx, dataset.Options{Target: []string{"9"}}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	parts, err := dataset.Split(table.Len(), 1, 0.8, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dataset.FitEncoding(ctx, table, parts[0], dataset.EncodingOptions{Task: dataset.Regression})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := e.Apply(ctx, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, err := dataset.Subset(all, parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, err := dataset.Subset(all, parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := kernel.NewMatern52(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := dataset.Targets(ctx, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rmse := func(p learners.Estimator) float64 {
+		m, err := p.Fit(ctx, train, learners.Options{Seed: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return learners.RMSE(predict(t, m, test), y, 1)
+	}
+	const lambda = 1e-5
+	exact := rmse(krr.Params{Kernel: k, Lambda: lambda})
+	few, many, full := rmse(Params{Kernel: k, Lambda: lambda, Centers: 40}), rmse(Params{Kernel: k, Lambda: lambda, Centers: 400}),
+		rmse(Params{Kernel: k, Lambda: lambda, Centers: train.Len()})
+	bless := rmse(Params{Kernel: k, Lambda: lambda, Sampler: sketch.BLESS{}, SamplerLambda: 1e-3})
+	t.Logf("RMSE in standard deviations: exact %.4f; M = 40 %.4f, 400 %.4f, %d %.4f; BLESS %.4f", exact, few, many, train.Len(), full, bless)
+	if exact > 0.4 {
+		t.Errorf("exact ridge regression has RMSE %v; Gaussian processes have about 0.3", exact)
+	}
+	if d := full/exact - 1; d > 1e-6 || d < -1e-6 {
+		t.Errorf("with all rows as centres the RMSE is %v, that of exact ridge regression %v", full, exact)
+	}
+	if few < many || many > 1.15*exact || bless > 1.25*exact {
+		t.Errorf("RMSE %v with 40 centres, %v with 400, %v of BLESS, %v exactly", few, many, bless, exact)
+	}
+}
