@@ -47,20 +47,20 @@ type LogisticParams struct {
 	// and 10 more.
 	Iterations int
 	// Steps is the most iterations of conjugate gradients in a Newton step; 0
-	// stands for 20. They end sooner at a residual of a tenth of the gradient's
-	// norm, or at that norm if it is less.
+	// stands for 20. They end sooner at a relative residual of a tenth, or of
+	// √‖R⁻ᵀ∇‖ if that is less.
 	Steps int
 	// Decay is the factor between the μ, above 1; 0 stands for 100.
 	Decay float64
 	// Tolerance ends the fit at a gradient of norm ‖R⁻ᵀ∇‖ as small, about the root
-	// of twice what is left of the objective; 0 stands for 1e-5.
+	// of twice what is left of the objective; 0 stands for 1e-3.
 	Tolerance float64
 }
 
 const (
 	defaultDecay       = 100
 	defaultSteps       = 20
-	defaultLogisticTol = 1e-5
+	defaultLogisticTol = 1e-3
 	newtonStart        = 1e-2 // first μ, in units of κ²
 	newtonMore         = 10   // steps at μ = λ
 	forcing            = 0.1  // residual of a Newton step, relative
@@ -205,7 +205,7 @@ func (w *newton) step(ctx context.Context) (decrement float64, err error) {
 	if size == 0 {
 		return 0, nil
 	}
-	g := newConjugate(nil, right, make([]float64, len(right)), append([]float64(nil), right...), s.c, min(forcing, size), roundingLimit)
+	g := newConjugate(nil, right, make([]float64, len(right)), append([]float64(nil), right...), s.c, min(forcing, math.Sqrt(size)), roundingLimit)
 	g.apply = func(ctx context.Context, dst, u []float64, c int) error {
 		return w.hessian(ctx, dst, u, c, g.left)
 	}

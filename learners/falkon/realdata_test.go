@@ -1,0 +1,157 @@
+package falkon
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// realData returns the folder of real data: BKB_DATA, or shared/data beside the
+// module. It skips the test where there is none.
+func realData(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("BKB_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "MANIFEST.md")); err != nil {
+		t.Skipf("no real data: %v; set BKB_DATA", err)
+	}
+	return dir
+}
+
+// encoded opens two files of the same columns, with z-scores by the first.
+func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target string) (dataset.Source, dataset.Source) {
+	t.Helper()
+	open := func(path, targets string) *dataset.Table {
+		o := dataset.Options{}
+		if targets != "" {
+			o.TargetPath = filepath.Join(dir, targets)
+		} else {
+			o.Target = []string{target}
+		}
+		return must(dataset.Open(background, o, filepath.Join(dir, path)))
+	}
+	first := open(train, trainTargets)
+	e := must(dataset.FitEncoding(background, first, nil, dataset.EncodingOptions{Task: dataset.Classification}))
+	return must(e.Apply(background, first)), must(e.Apply(background, open(test, testTargets)))
+}
+
+func higgs(t testing.TB) (train, test dataset.Source) {
+	return encoded(t, realData(t), "higgs_h2o15k/higgs_train_10k.csv.gz", "higgs_h2o15k/higgs_test_5k.csv.gz", "", "", "1")
+}
+
+func susy(t testing.TB) (train, test dataset.Source) {
+	return encoded(t, realData(t), "susy_10k/susy_10Kn_train.csv.gz", "susy_10k/susy_10Kn_test.csv.gz",
+		"susy_10k/susy_10Kn_train_label.csv.gz", "susy_10k/susy_10Kn_test_label.csv.gz", "")
+}
+
+func susyLike(t testing.TB) (train, test dataset.Source) {
+	t.Helper()
+	p := dataset.SUSYLike{Seed: 9}
+	return must(dataset.Load(background, must(dataset.Generate[float64](p, 0, 10_000)))),
+		must(dataset.Load(background, must(dataset.Generate[float64](p, 1<<40, 3_000))))
+}
+
+// trace are AUC and residual on test data after each iteration.
+type trace struct{ auc, objective, residual []float64 }
+
+func traceOf(t testing.TB, e learners.Estimator, train, test dataset.Source, seed uint64) (trace, learners.Model) {
+	t.Helper()
+	var out trace
+	m, err := e.Fit(background, train, learners.Options{
+		Seed: seed, Validation: test,
+		Measure: func(f, y []float64, c int) float64 {
+			out.auc = append(out.auc, learners.AUC(f, y, c))
+			return -float64(len(out.auc)) // the last iterate is the model
+		},
+		Progress: func(p learners.Progress) error {
+			out.objective = append(out.objective, p.Objective)
+			out.residual = append(out.residual, p.Residual)
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, m
+}
+
+// meanAUC returns the mean AUC of FALKON-BLESS after 5 iterations and of FALKON with
+// as many uniform centres after 8, and the centres of the last seed.
+func meanAUC(t testing.TB, train, test dataset.Source, k kernel.Kernel, blessLambda, lambda float64, seeds uint64) (bless, uniform float64, centers int) {
+	t.Helper()
+	for seed := range seeds {
+		b, m := traceOf(t, Params{Kernel: k, Lambda: lambda, SamplerLambda: blessLambda, Sampler: sketch.BLESS{}, Iterations: 5}, train, test, seed)
+		centers = m.(*learners.Expansion).Centers().Len()
+		u, _ := traceOf(t, Params{Kernel: k, Lambda: lambda, Centers: centers, Iterations: 8}, train, test, seed)
+		bless += b.auc[4] / float64(seeds)
+		uniform += u.auc[7] / float64(seeds)
+	}
+	return bless, uniform, centers
+}
+
+// Figures 5.4 and 5.5 in small: FALKON-BLESS after 5 iterations is at least as good
+// as FALKON with as many uniform centres after 8, on HIGGS and on data like SUSY.
+// It is where λ is small, 10⁻³ of BLESS's λ or less; near BLESS's λ both are done
+// by then.
+func TestBLESSSavesIterations(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		data                 func(testing.TB) (train, test dataset.Source)
+		width, bless, lambda float64
+	}{
+		{"like SUSY", susyLike, 4, 2e-4, 1e-8},
+		{"HIGGS", higgs, 10, 1e-3, 1e-6},
+		{"SUSY", susy, 3, 2e-4, 1e-7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			train, test := c.data(t)
+			bless, uniform, m := meanAUC(t, train, test, gaussian(c.width), c.bless, c.lambda, 1)
+			t.Logf("AUC %.4f after 5 iterations with BLESS, %.4f after 8 with uniform centres (M = %d)", bless, uniform, m)
+			if bless < uniform {
+				t.Error("BLESS saves no iterations")
+			}
+		})
+	}
+}
+
+// FALKON and logistic FALKON learn SUSY and HIGGS: errors as the manifest of the
+// data has them, or better.
+func TestRealClasses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		data  func(testing.TB) (train, test dataset.Source)
+		width float64
+		error float64
+	}{
+		{"SUSY", susy, 3, 0.22},
+		{"HIGGS", higgs, 7, 0.345},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			train, test := c.data(t)
+			k := gaussian(c.width)
+			y := must(learners.Targets(background, test))
+			for name, e := range map[string]learners.Estimator{
+				"squared":  Params{Kernel: k, Lambda: 1e-4, Centers: 400},
+				"logistic": LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 400},
+			} {
+				m := must(e.Fit(background, train, learners.Options{}))
+				f := make([]float64, len(y))
+				if err := m.Predict(background, f, test); err != nil {
+					t.Fatal(err)
+				}
+				err := learners.ClassError(f, y, 1)
+				t.Logf("%s loss: class error %.4f, AUC %.4f, log loss %.4f", name, err, learners.AUC(f, y, 1), learners.LogLossOf(learners.LinkOf(m))(f, y, 1))
+				if err > c.error {
+					t.Errorf("%s loss: class error %.4f", name, err)
+				}
+			}
+		})
+	}
+}
