@@ -128,3 +128,47 @@ func TestConstructorsRefuse(t *testing.T) {
 		}
 	}
 }
+
+// A kernel that is found not to be positive semi-definite in the middle of a run
+// is refused then, by Next or by the call that met it, and never panics.
+func TestKernelFoundOutLater(t *testing.T) {
+	arms := make(kernel.List[int], 200)
+	for i := range arms {
+		arms[i] = i
+	}
+	// Fine on the arms that a constructor looks at; of 3, 5 and 7 any two are fine.
+	sly := &kernel.Pairwise[int]{Name: "sly", Sup: 1, Func: func(x, y int) float64 {
+		odd := func(i int) bool { return i == 3 || i == 5 || i == 7 }
+		switch {
+		case x == y:
+			return 1
+		case odd(x) && odd(y):
+			return -0.9
+		}
+		return 0
+	}}
+	config := bkbConfig(basic(sly, 0.01))
+	for kind, make := range constructors() {
+		if kind == "RFF" || strings.Contains(kind, "box") {
+			continue
+		}
+		for _, local := range []bool{false, true} {
+			config.Local = local
+			p := must(make(config, arms))
+			var met error
+			for i := range 30 {
+				_, err := p.Next()
+				met = errors.Join(met, err)
+				_, err = p.Best()
+				met = errors.Join(met, err, p.Pull([]int{3, 5, 7}[i%3]))
+				met = errors.Join(met, p.Observe([]int{3, 5, 7}[i%3], 1))
+				if f, ok := p.(flusher); ok {
+					met = errors.Join(met, f.Flush())
+				}
+			}
+			if kind != "SoR" && !is[*gp.NotPSDError](met) {
+				t.Errorf("%s: %v", kind, met)
+			}
+		}
+	}
+}

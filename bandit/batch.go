@@ -236,19 +236,36 @@ func (p *batched) Flush() error {
 func (p *batched) close() {
 	p.switches++
 	away := keyed(p.arms)
+	before, _ := p.post.Inducing()
 	if away { // arms are computed once, at the end
-		_ = p.post.SetArms(nil, true)
+		p.post.PauseArms()
 	}
 	p.fault = p.tell(away)
 	if p.fault == nil {
-		p.resparsify(true)
+		p.rechoose()
 	}
 	if away {
-		if err := p.post.SetArms(p.arms, true); p.fault == nil {
-			p.fault = err
-		}
+		p.resume(before)
 	}
 	p.begin()
+}
+
+// resume brings the arms back, if need be with the inducing points of before: a
+// kernel may be found not positive semi-definite only now.
+func (p *batched) resume(before kernel.Rows) {
+	err := p.post.ResumeArms()
+	for _, d := range []kernel.Rows{before, p.arms.Slice(0, 0)} {
+		if err == nil {
+			return
+		}
+		if p.fault == nil {
+			p.fault = err
+		}
+		p.chosen = nil
+		if err = p.post.Resparsify(d); err == nil {
+			err = p.post.ResumeArms()
+		}
+	}
 }
 
 func (p *batched) tell(away bool) error {

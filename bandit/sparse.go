@@ -129,13 +129,9 @@ func (p *sparse) resparsify(always bool) {
 		return
 	}
 	if err == nil {
-		dictionary := p.arms.Slice(0, 0)
-		if points := p.post.Points(); points != nil {
-			dictionary = points.Select(idx)
-		}
 		if added, few := p.news(idx); few && !always {
 			err = p.extend(added)
-		} else if err = p.post.Resparsify(dictionary); err == nil {
+		} else if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
 			p.settled = 0
 		}
 		if err == nil {
@@ -143,6 +139,30 @@ func (p *sparse) resparsify(always bool) {
 		}
 	}
 	p.fault = err
+}
+
+// rechoose is resparsify at the end of a batch. Where the draw yields what there
+// is, inputs need not be embedded anew; all else is.
+func (p *sparse) rechoose() {
+	idx, err := p.draw()
+	switch {
+	case err != nil:
+	case p.chosen != nil && slices.Equal(idx, p.chosen):
+		p.post.Anchor()
+	default:
+		if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
+			p.chosen, p.settled = idx, 0
+		}
+	}
+	p.fault = err
+}
+
+// dictionary returns points that were pulled.
+func (p *sparse) dictionary(idx []int) kernel.Rows {
+	if points := p.post.Points(); points != nil {
+		return points.Select(idx)
+	}
+	return p.arms.Slice(0, 0)
 }
 
 // news returns what a draw has in addition to the points chosen so far; few says

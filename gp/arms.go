@@ -25,12 +25,13 @@ type arms struct {
 	point    []int // the arm's point, −1 while it has none
 	lazy     bool
 	lambda   float64
+	emb      *embedding
 	deferred deferred
 }
 
 func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
 	n := rows.Len()
-	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), lambda: opts.NoiseVariance}
+	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), lambda: opts.NoiseVariance, emb: e}
 	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
 		*v = make([]float64, n)
 	}
@@ -138,7 +139,7 @@ func (a *arms) column(dst []float64, i int) {
 // [Sparse.Predict].
 func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	if rows == nil {
-		s.arms = nil
+		s.arms, s.paused = nil, nil
 		return nil
 	}
 	if err := checkRows("arms", s.k, rows, s.emb.rows); err != nil {
@@ -154,7 +155,39 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	a.lazy = lazy
 	a.refreshMeans(s)
 	a.refreshVariances(s)
-	s.arms = a
+	s.arms, s.paused = a, nil
+	return nil
+}
+
+// PauseArms puts the arms aside, as if there were none, until ResumeArms or
+// SetArms: for a number of changes after which they are computed once. Arms that
+// no equality is known of lose track of their observations.
+func (s *Sparse) PauseArms() {
+	if s.arms != nil {
+		s.paused, s.arms = s.arms, nil
+	}
+}
+
+// ResumeArms brings the arms back. Cost O(Am²), and A·m kernel evaluations only
+// where inducing points, kernel or settings have changed. Errors: as SetArms; the
+// arms stay aside then.
+func (s *Sparse) ResumeArms() error {
+	a := s.paused
+	if a == nil {
+		return nil
+	}
+	if a.emb != s.emb {
+		next, err := newArms(s.emb, a.rows, s.opts)
+		if err != nil {
+			return err
+		}
+		next.point, next.lazy = a.point, a.lazy
+		a = next
+	}
+	a.deferred.forget()
+	a.refreshMeans(s)
+	a.refreshVariances(s)
+	s.arms, s.paused = a, nil
 	return nil
 }
 

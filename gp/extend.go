@@ -131,6 +131,7 @@ func (s *Sparse) extend(rows kernel.Rows, e extension, points, arms []float64) {
 	if s.arms = kept; kept == nil {
 		return
 	}
+	kept.emb = s.emb
 	kept.refreshMeans(s)
 	if kept.lazy { // they may have been bounds
 		kept.refreshVariances(s)

@@ -112,8 +112,9 @@ type Sparse struct {
 	leverage float64 // Σ σ̃²/λ of pulls since the last Resparsify
 	gain     float64
 
-	arms *arms
-	buf  [5][]float64 // scratch of length m
+	arms   *arms
+	paused *arms
+	buf    [5][]float64 // scratch of length m
 }
 
 // NewSparse returns the posterior on the inducing points of dictionary given
