@@ -37,7 +37,7 @@ func Run(t *testing.T, c Case) {
 		"outputs": c.outputs, "learns": c.learns, "save and load": c.saveAndLoad, "predict shapes": c.predictShapes,
 		"not finite": c.notFinite, "odd data": c.odd, "wrong data": c.wrong, "progress": c.progress,
 		"stop": c.stop, "cancel": c.cancel, "failing progress": c.failingProgress, "validation": c.validation,
-		"other rows": c.otherRows,
+		"other rows": c.otherRows, "scaled targets": c.scaled,
 	} {
 		t.Run(name, test)
 	}
@@ -488,4 +488,23 @@ func (c Case) otherRows(t *testing.T) {
 			}
 		}
 	}
+}
+
+// scaled fits 4y, which makes the function of least squares 4 times as large: to
+// the bit, as nothing is rounded.
+func (c Case) scaled(t *testing.T) {
+	if c.Signs {
+		t.Skip("targets are ±1")
+	}
+	train, test := c.data(t)
+	y := append([]float64(nil), train.Targets()...)
+	for i := range y {
+		y[i] *= 4
+	}
+	want := predict(t, fit(t, c.New(), train, learners.Options{Seed: 5}), test)
+	got := predict(t, fit(t, c.New(), Memory(t, train.Rows(), y, 1), learners.Options{Seed: 5}), test)
+	for i := range want {
+		want[i] *= 4
+	}
+	same(t, "4y", got, want)
 }
