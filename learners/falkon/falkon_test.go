@@ -118,3 +118,38 @@ func TestSinglePrecision(t *testing.T) {
 		t.Error("other bits with 3 workers")
 	}
 }
+
+// What is 0 gets the values that theory recommends.
+func TestDefaults(t *testing.T) {
+	p := must(Params{Kernel: gaussian(1)}.settled(10_000, 4))
+	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 20 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
+		t.Errorf("defaults %+v", p)
+	}
+	if root := float64(p.Centers) / 100; root < 5 || root > 20 {
+		t.Errorf("%d centres for n = 10⁴, want about 10√n", p.Centers)
+	}
+	if p := must(Params{Kernel: gaussian(1)}.settled(5, 1)); p.Centers != 5 || p.SamplerLambda != 1 {
+		t.Errorf("defaults for n = 5: %+v", p)
+	}
+}
+
+// Fits end early by patience with the best iterate, and by residual.
+func TestStopping(t *testing.T) {
+	rng := seeded(t, 6)
+	train, valid := regression(rng, 120, 2, 1), regression(rng, 200, 2, 1)
+	p := Params{Kernel: gaussian(0.3), Lambda: 1e-9, Centers: 120, Iterations: 200}
+	iterations := func(o learners.Options) (n int) {
+		o.Progress = func(learners.Progress) error { n++; return nil }
+		must(p.Fit(background, train, o))
+		return n
+	}
+	p.Tolerance = 1e-300
+	p.Centers = 60
+	all := iterations(learners.Options{})
+	patient := iterations(learners.Options{Validation: valid, Patience: 3})
+	p.Tolerance = 1e-2
+	loose := iterations(learners.Options{})
+	if patient >= all || loose >= all {
+		t.Errorf("%d iterations in all, %d with patience, %d with a loose tolerance", all, patient, loose)
+	}
+}

@@ -64,24 +64,21 @@ func (p *preconditioner) solve(trans bool, v []float64, c int) {
 
 // invert overwrites coordinates v by β = Rv: the inverse of up.
 func (p *preconditioner) invert(v []float64, c int) {
-	q := p.rank()
-	t := make([]float64, c)
-	for i := range q { // (Gᵀv)_i = Σ_{j≥i} G_ji v_j needs what is below i only
-		clear(t)
-		for j := i; j < q; j++ {
-			g := p.g.Data[j*q+i]
-			for k := range t {
-				t[k] += g * v[j*c+k]
+	out := make([]float64, len(v))
+	for j := range p.rank() { // by rows of Rᵀ
+		for i, g := range p.g.Data[j*p.g.Stride:][:j+1] {
+			for k := range c {
+				out[i*c+k] += g * v[j*c+k]
 			}
 		}
-		copy(v[i*c:], t)
 	}
+	copy(v, out)
 }
 
 // raise overwrites r by Rᵀr: the inverse of down.
 func (p *preconditioner) raise(r []float64, c int) {
 	t := make([]float64, c)
-	for i := p.rank() - 1; i >= 0; i-- {
+	for i := p.rank() - 1; i >= 0; i-- { // above i nothing has changed yet
 		clear(t)
 		for j, g := range p.g.Data[i*p.g.Stride:][:i+1] {
 			for k := range t {

@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -154,4 +156,55 @@ func TestRealClasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On the same rows, split and tuned alike over a path of λ, FALKON's test error is
+// within 2 % of that of exact kernel ridge regression, with centres half as many
+// as rows, and fewer. M is in the log.
+func TestAsGoodAsExactRidge(t *testing.T) {
+	dir := realData(t)
+	lambdas := []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
+	for _, c := range []struct {
+		name    string
+		centers int
+	}{{"concrete", 400}, {"airfoil", 600}, {"energy", 350}} {
+		t.Run(c.name, func(t *testing.T) {
+			table := must(dataset.Open(background, dataset.Options{}, filepath.Join(dir, "uci", c.name+".data.csv.gz")))
+			parts := must(dataset.Split(table.Len(), 1, 0.7, 0.15, 0.15))
+			e := must(dataset.FitEncoding(background, table, parts[0], dataset.EncodingOptions{Task: dataset.Regression}))
+			all := must(e.Apply(background, table))
+			var part [3]dataset.Source
+			for i := range part {
+				part[i] = must(dataset.Subset(all, parts[i]))
+			}
+			k := gaussian(float64(all.Dim()) / 3)
+			path := PathParams{Params: Params{Kernel: k, Centers: c.centers, Iterations: 50}, Lambdas: lambdas}
+			falkon := must(path.Fit(background, part[0], learners.Options{Validation: part[1]}))
+
+			var exact learners.Model
+			least := math.Inf(1)
+			for _, lambda := range lambdas {
+				m := must(krr.Params{Kernel: k, Lambda: lambda}.Fit(background, part[0], learners.Options{}))
+				if v := errorOf(t, m, part[1]); v < least {
+					exact, least = m, v
+				}
+			}
+			f, r := errorOf(t, falkon, part[2]), errorOf(t, exact, part[2])
+			t.Logf("n = %d, M = %d: RMSE %.4f of FALKON, %.4f of exact ridge regression (%+.1f %%)", part[0].Len(), c.centers, f, r, 100*(f/r-1))
+			if f > 1.02*r {
+				t.Error("FALKON is more than 2 % behind")
+			}
+		})
+	}
+}
+
+// errorOf is the RMSE of m on src.
+func errorOf(t testing.TB, m learners.Model, src dataset.Source) float64 {
+	t.Helper()
+	y := must(learners.Targets(background, src))
+	f := make([]float64, len(y))
+	if err := m.Predict(background, f, src); err != nil {
+		t.Fatal(err)
+	}
+	return learners.RMSE(f, y, src.Outputs())
 }

@@ -1,0 +1,57 @@
+package falkon_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/falkon"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+func Example() {
+	ctx := context.Background()
+	train, _ := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, 3000)
+	test, _ := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 3000, 1000)
+	k, _ := kernel.NewGaussian(4)
+
+	// FALKON-BLESS, stopped by the validation error.
+	p := falkon.Params{Kernel: k, Lambda: 1e-5, SamplerLambda: 2e-3, Sampler: sketch.BLESS{}}
+	m, err := p.Fit(ctx, train, learners.Options{Validation: test, Measure: learners.ClassError, Patience: 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	outputs := make([]float64, test.Len())
+	if err := m.Predict(ctx, outputs, test); err != nil {
+		fmt.Println(err)
+		return
+	}
+	y, _ := learners.Targets(ctx, test)
+	fmt.Println("class error below 0.2:", learners.ClassError(outputs, y, 1) < 0.2)
+	// Output: class error below 0.2: true
+}
+
+func ExamplePathParams() {
+	ctx := context.Background()
+	train, _ := dataset.Generate[float64](dataset.Friedman{Kind: 1, Seed: 1, Noise: 1}, 0, 1000)
+	test, _ := dataset.Generate[float64](dataset.Friedman{Kind: 1, Seed: 1, Noise: 1}, 1000, 500)
+	k, _ := kernel.NewGaussian(1)
+
+	p := falkon.PathParams{Params: falkon.Params{Kernel: k, Centers: 200}, Lambdas: []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6}}
+	solutions, err := p.Path(ctx, train, learners.Options{Validation: test})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	best := solutions[0]
+	for _, s := range solutions[1:] {
+		if s.ValidationError < best.ValidationError {
+			best = s
+		}
+	}
+	fmt.Println("best λ:", best.Lambda)
+	// Output: best λ: 1e-05
+}
