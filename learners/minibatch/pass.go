@@ -42,24 +42,23 @@ type Plan struct {
 	// Exact says that a pass with Replacement draws n rows, not ⌈n/b⌉·b: for
 	// mini-batches that are only a way to read, of methods that step row by row.
 	Exact bool
-	// Chunk is the number of rows of a chunk, rounded up to a multiple of b; 0:
-	// 2²⁶/d, at least 2¹⁶.
+	// Chunk is the number of rows of a chunk at most, but b at least; 0: 2²⁶/d, at
+	// least 2¹⁶. Chunks are of equal size, to one row.
 	Chunk int
 }
 
-// chunkSize depends on nothing but n, d and the plan.
-func (p Plan) chunkSize(n, d int) int {
-	c := p.Chunk
-	if c == 0 {
-		c = max(chunkRows, chunkElements/max(d, 1))
+// chunks is their number. It depends on nothing but n, d and the plan.
+func (p Plan) chunks(n, d int) int {
+	size := p.Chunk
+	if size == 0 {
+		size = max(chunkRows, chunkElements/max(d, 1))
 	}
-	return min(p.roundUp(c), p.roundUp(n))
+	size = max(size, p.BatchSize)
+	return (n + size - 1) / size
 }
 
-func (p Plan) roundUp(n int) int { return (n + p.BatchSize - 1) / p.BatchSize * p.BatchSize }
-
-// Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them. x
-// and y are valid during the call only. Errors: *kernel.SourceError,
+// Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them for
+// one chunk. x and y are valid during the call only. Errors: *kernel.SourceError,
 // *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err(), those of visit.
 func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
 	cursor, err := src.OpenPairs(ctx)
@@ -68,11 +67,12 @@ func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visi
 	}
 	defer cursor.Close()
 	n, c := src.Len(), src.Outputs()
-	size := p.chunkSize(n, src.Dim())
+	chunks := p.chunks(n, src.Dim())
 	y := make([]float64, p.BatchSize*c)
 	var chunk *dataset.Block
-	for at := 0; at < n; at += chunk.X.Len() {
-		if chunk, err = next(ctx, src, cursor, at, min(size, n-at), chunk); err != nil {
+	for k := range chunks {
+		at, end := share(n, k, chunks), share(n, k+1, chunks)
+		if chunk, err = next(ctx, src, cursor, at, end-at, chunk); err != nil {
 			return err
 		}
 		if err := p.Deal(ctx, chunk.X.Len(), rng, func(idx []int) error {
@@ -86,6 +86,9 @@ func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visi
 	}
 	return nil
 }
+
+// share returns where part k of n rows begins.
+func share(n, k, parts int) int { return k*(n/parts) + min(k, n%parts) }
 
 func next(ctx context.Context, src dataset.Source, cursor dataset.PairCursor, at, want int, reuse *dataset.Block) (*dataset.Block, error) {
 	chunk, err := cursor.Next(ctx, want, reuse)

@@ -46,13 +46,13 @@ func TestReshuffle(t *testing.T) {
 	p := Plan{Sampling: Reshuffle, BatchSize: 10, Chunk: 40}
 	one, sizes := deal(t, p, train, 1)
 	two, _ := deal(t, p, train, 2)
-	if want := []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 3}; !slices.Equal(sizes, want) {
+	if want := []int{10, 10, 10, 5, 10, 10, 10, 4, 10, 10, 10, 4}; !slices.Equal(sizes, want) {
 		t.Errorf("mini-batches of %v rows", sizes)
 	}
 	if slices.IsSorted(one) || slices.Equal(one, two) {
 		t.Error("not shuffled anew")
 	}
-	if slices.Max(one[:40]) >= 40 || slices.Min(one[40:80]) < 40 {
+	if slices.Max(one[:35]) >= 35 || slices.Min(one[35:69]) < 35 || slices.Max(one[35:69]) >= 69 {
 		t.Error("a row of another chunk")
 	}
 	if slices.Sort(one); !slices.Equal(one, train.Targets()) {
@@ -108,18 +108,30 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// The size of a chunk is a multiple of b, by default 2²⁶ numbers.
-func TestChunkSize(t *testing.T) {
+// Chunks have 2²⁶ numbers by default, a mini-batch at least, and equal sizes, so
+// that none has a few rows only.
+func TestChunks(t *testing.T) {
 	for _, c := range []struct{ n, d, b, chunk, want int }{
-		{1 << 30, 1 << 10, 1000, 0, 66000},
-		{1 << 30, 16, 1 << 10, 0, 1 << 22},
-		{1 << 30, 0, 1, 0, 1 << 26},
-		{100, 10, 7, 0, 105},
-		{100, 10, 7, 20, 21},
+		{1 << 30, 1 << 11, 1000, 0, 1 << 14},
+		{1 << 30, 16, 1 << 10, 0, 1 << 8},
+		{1 << 27, 0, 1, 0, 2},
+		{1<<16 + 1, 1 << 20, 7, 0, 2},
+		{100, 10, 7, 0, 1},
+		{100, 10, 7, 20, 5},
+		{100, 10, 70, 20, 2},
 	} {
 		p := Plan{BatchSize: c.b, Chunk: c.chunk}
-		if got := p.chunkSize(c.n, c.d); got != c.want {
-			t.Errorf("%+v: %d", c, got)
+		k := p.chunks(c.n, c.d)
+		if k != c.want {
+			t.Errorf("%+v: %d", c, k)
+		}
+		least, most := c.n, 0
+		for i := range k {
+			size := share(c.n, i+1, k) - share(c.n, i, k)
+			least, most = min(least, size), max(most, size)
+		}
+		if most-least > 1 || share(c.n, k, k) != c.n {
+			t.Errorf("%+v: chunks of %d to %d rows", c, least, most)
 		}
 	}
 }
@@ -129,7 +141,7 @@ func TestShortSource(t *testing.T) {
 	err := Plan{Sampling: Cycle, BatchSize: 5, Chunk: 10}.Pass(context.Background(), longer{numbered(t, 20)}, nil,
 		func(kernel.Rows, []float64) error { return nil })
 	var e *kernel.SourceError
-	if !errors.As(err, &e) || e.Row != 20 {
+	if !errors.As(err, &e) || e.Row != 16 { // the third chunk of 8, 8 and 7 rows breaks off
 		t.Errorf("%v", err)
 	}
 }

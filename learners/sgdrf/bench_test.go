@@ -114,7 +114,8 @@ func TestNaiveLearns(t *testing.T) {
 }
 
 // Memory is O(M·b): the peak of the heap while n grows tenfold, with the data
-// made on the way, does not grow.
+// made on the way, hardly grows. Features of the rows more would be 70 MiB. (What
+// is allocated between a collection and its measurement is noise, about 1 MiB.)
 func TestMemoryDoesNotGrow(t *testing.T) {
 	peak := func(n int) float64 {
 		src := must(dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n))
@@ -124,7 +125,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	peak(4000)
 	small, large := peak(4000), peak(40000)
 	t.Logf("peak heap: %.2f MiB for n = 4000, %.2f MiB for 40000", small/(1<<20), large/(1<<20))
-	if large > small+1<<20 {
+	if large > small+4<<20 {
 		t.Errorf("the heap grows from %g to %g bytes", small, large)
 	}
 }

@@ -132,14 +132,17 @@ func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand
 	return total / float64(rows), nil
 }
 
-// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y) for b rows.
-func (s *descent) update(b int) {
+// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y). Should the last
+// mini-batch have n < b rows, its step is smaller in proportion: γ_t would be too
+// large for it.
+func (s *descent) update(n int) {
 	s.t++
 	step := s.step
 	if s.p.StepDecay > 0 {
 		step *= math.Pow(float64(s.t), -s.p.StepDecay)
 	}
-	keep, move := 1-step*s.p.Lambda, step/float64(b)
+	share := float64(n) / float64(s.b)
+	keep, move := 1-step*share*s.p.Lambda, step/float64(s.b)
 	for j, g := range s.grad.sum {
 		s.w[j] = keep*s.w[j] - move*g
 	}

@@ -421,6 +421,31 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// A last mini-batch of one row does no harm, although the step is right for many:
+// rows and chunks that do not come out even.
+func TestOddRow(t *testing.T) {
+	rng := seeded(t, 13)
+	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
+		for _, chunk := range []int{0, 100} {
+			train := sines(rng, 101, 4, 1, 0.1) // b = 50: 50 + 50 + 1
+			p := Params{Kernel: gaussian(1), Features: 64, BatchSize: 50, StepScale: 1, Passes: 30, Sampling: sampling, Chunk: chunk, Averaging: None}
+			s := must(p.newDescent(background, train, 1, learners.Options{}))
+			if s.step < 5 {
+				t.Fatalf("γ = %g is no step that one row could not take", s.step)
+			}
+			last := math.NaN()
+			p.StepSize, p.StepScale = s.step, 0
+			fit(t, p, train, learners.Options{Progress: func(q learners.Progress) error {
+				last = q.Objective
+				return nil
+			}})
+			if !(last < 0.6) { // targets have mean square 1/2; 0.3 without the odd row
+				t.Errorf("%s, chunks of %d: objective %g", sampling, chunk, last)
+			}
+		}
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	k := gaussian(1)
 	for name, p := range map[string]Params{
