@@ -133,30 +133,35 @@ func TestProducts(t *testing.T) {
 func testProducts[T, S Float](t *testing.T, tol float64) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][4]int{{1, 1, 1, 1}, {5, 0, 3, 1}, {0, 5, 3, 1}, {7, 9, 0, 1}, {13, 37, 2, 2}, {30, 500, 5, 1}, {301, 70, 18, 3}, {40, 300, 90, 1}} {
-		n, m, d, cols := s[0], s[1], s[2], s[3]
-		x, y := dense[S](rng, n, d), dense[S](rng, m, d)
-		if n > 3 && m > 3 && d > 0 {
-			copy(x.row(1), y.row(2)) // equal inputs
-			clear(x.row(2))
-		}
-		v, u := normals[float64](rng, m*cols), normals[float64](rng, n*cols)
-		for _, e := range examples(rng, d, m) {
-			name := fmt.Sprint(e.name, " ", s)
-			k := make([]float64, n*m)
-			scale := 1.0
-			for i := range n {
-				for j := range m {
-					k[i*m+j] = e.want(wideRow(x, i), wideRow(y, j), j)
-					scale = max(scale, math.Abs(k[i*m+j]))
-				}
+		checkShape[T, S](t, rng, s, tol)
+	}
+}
+
+// checkShape compares all examples of n, M, d and a number of columns.
+func checkShape[T, S Float](t *testing.T, rng *rand.Rand, s [4]int, tol float64) {
+	n, m, d, cols := s[0], s[1], s[2], s[3]
+	x, y := dense[S](rng, n, d), dense[S](rng, m, d)
+	if n > 3 && m > 3 && d > 0 {
+		copy(x.row(1), y.row(2)) // equal inputs
+		clear(x.row(2))
+	}
+	v, u := normals[float64](rng, m*cols), normals[float64](rng, n*cols)
+	for _, e := range examples(rng, d, m) {
+		name := fmt.Sprint(e.name, " ", s)
+		k := make([]float64, n*m)
+		scale := 1.0
+		for i := range n {
+			for j := range m {
+				k[i*m+j] = e.want(wideRow(x, i), wideRow(y, j), j)
+				scale = max(scale, math.Abs(k[i*m+j]))
 			}
-			if e.f.Func == simd.CosTurns {
-				scale *= 2 * math.Pi * float64(d+1) // of the rounding of the argument
-			}
-			c := Pack[T](e.f, y)
-			checkBlock(t, name, c, x, k, v, cols, tol*scale)
-			checkGram(t, name, c, x, k, v, u, cols, tol*scale)
 		}
+		if e.f.Func == simd.CosTurns {
+			scale *= 2 * math.Pi * float64(d+1) // of the rounding of the argument
+		}
+		c := Pack[T](e.f, y)
+		checkBlock(t, name, c, x, k, v, cols, tol*scale)
+		checkGram(t, name, c, x, k, v, u, cols, tol*scale)
 	}
 }
 
