@@ -22,7 +22,8 @@ var exactness = Experiment{
 scale and λ are those with the least leave-one-out error of exact regression on 2000
 rows; FALKON has M uniform centres. Test rows are the tenth
 that the first mask of the data set names. Wanted: FALKON within 2 % of exact on
-concrete, airfoil, energy and protein; on kin40k the error against M, and at M = n that of exact.`,
+concrete, airfoil, energy and protein; on kin40k the error against M, and at M = n that
+of exact.`,
 	Parts:   []string{"concrete", "airfoil", "energy", "protein", "kin40k"},
 	Measure: errorsOfCenters,
 }
