@@ -158,7 +158,11 @@ func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, erro
 			told.Late = reply.Late
 			told.Trial, _ = d.s.Trial(c.Trial)
 		}
-		return d.release(ctx, err)
+		if err := d.release(ctx, err); err != nil {
+			return err
+		}
+		d.prepare()
+		return nil
 	})
 	return told, err
 }

@@ -60,6 +60,7 @@ type desk struct {
 	looked    time.Time // when settle last looked at the clock
 	suggester *suggester
 	pruner    prune.Pruner // nil for none
+	preparing atomic.Bool  // a suggestion, in the background
 }
 
 // batch is a run of events on their way to the store.

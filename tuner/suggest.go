@@ -20,6 +20,7 @@ type suggester struct {
 	fallback propose.Proposer
 	options  Options
 	busy     chan struct{} // holds a token while the proposer is at work
+	ready    atomic.Pointer[prepared]
 }
 
 // phaseFallback marks suggestions that the study's proposer did not make.
@@ -34,7 +35,7 @@ func newSuggester(spec study.Spec, o Options) (*suggester, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suggester{proposer, fallback, o, make(chan struct{}, 1)}, nil
+	return &suggester{proposer: proposer, fallback: fallback, options: o, busy: make(chan struct{}, 1)}, nil
 }
 
 // anchor returns the model event that is due, if one is.
@@ -61,7 +62,12 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	var p propose.Proposal
 	err := modelErr
 	if err == nil {
-		p, err = work(ctx, g, func(ctx context.Context) (propose.Proposal, error) { return g.proposer.Propose(ctx, v, n) })
+		p, err = work(ctx, g, func(ctx context.Context) (propose.Proposal, error) {
+			if p, ok := g.takePrepared(v, n); ok {
+				return p, nil
+			}
+			return g.proposer.Propose(ctx, v, n)
+		})
 	}
 	if err == nil {
 		err = check(p, v, n)

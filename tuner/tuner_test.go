@@ -271,6 +271,89 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 	}
 }
 
+// TestPreparedSuggestions: what was prepared in the background after a tell is
+// what would have been suggested, and what a short-lived service suggests.
+func TestPreparedSuggestions(t *testing.T) {
+	search := func(longLived bool) (configs []string, served int) {
+		tn := open(t, memory.New(), Options{LongLived: longLived}, func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} })
+		d, release, err := tn.desk(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		for i := range 25 {
+			if made := d.suggester.ready.Load(); made != nil && made.trial == i {
+				served++
+			}
+			trial := ask(t, tn, study.Ask{})[0]
+			configs = append(configs, fmt.Sprint(trial.Config, trial.Suggestion.Seen, trial.Suggestion.Mean))
+			x, _ := trial.Config.Get("x")
+			v, _ := x.AsFloat()
+			tell(t, tn, trial.Number, loss(v*v))
+			for d.preparing.Load() {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		report, err := tn.Replay(t.Context(), "s", nil)
+		if err != nil || len(report.Differences)+len(report.ModelDifferences) > 0 || report.Models == 0 || report.Suggestions != 25 {
+			t.Errorf("replay: %+v, %v", report, err)
+		}
+		return configs, served
+	}
+	short, none := search(false)
+	long, served := search(true)
+	if none != 0 || served < 20 {
+		t.Errorf("%d and %d suggestions were prepared", none, served)
+	}
+	for i := range short {
+		if short[i] != long[i] {
+			t.Fatalf("suggestion %d is %s, prepared %s", i, short[i], long[i])
+		}
+	}
+}
+
+// TestAutoCount: an ask that leaves the number to the proposer gets what is
+// useful now, and the same again when it is repeated.
+func TestAutoCount(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
+		c.Proposer = study.Component{Name: propose.BKB, Options: `{"start": 5}`}
+	})
+	first, err := tn.Ask(t.Context(), "s", study.Ask{Count: AutoCount, RequestID: "r"})
+	if err != nil || len(first.Trials) != 5 {
+		t.Fatalf("%d trials, %v, want 5", len(first.Trials), err)
+	}
+	again, err := tn.Ask(t.Context(), "s", study.Ask{Count: AutoCount, RequestID: "r"})
+	if err != nil || len(again.Trials) != 5 || again.Trials[4].Number != first.Trials[4].Number {
+		t.Errorf("repeated: %+v, %v", again, err)
+	}
+	more, err := tn.Ask(t.Context(), "s", study.Ask{Count: AutoCount})
+	if err != nil || len(more.Trials) != 1 {
+		t.Errorf("%d trials more, %v, want 1", len(more.Trials), err)
+	}
+}
+
+// TestGapEndsTheStudy: the option stop_gap.
+func TestGapEndsTheStudy(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
+		c.Proposer = study.Component{Name: propose.BKB, Options: `{"stop_gap": 0.2}`}
+	})
+	for range 80 {
+		asked, err := tn.Ask(t.Context(), "s", study.Ask{})
+		if CodeOf(err) == Finished {
+			if s, _ := tn.Study(t.Context(), "s"); s.Finished.Reason != study.FinishedGap || s.Finished.Detail == "" {
+				t.Errorf("finished: %+v", s.Finished)
+			}
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		x, _ := asked.Trials[0].Config.Get("x")
+		v, _ := x.AsFloat()
+		tell(t, tn, asked.Trials[0].Number, loss(v))
+	}
+	t.Error("the study went on for 80 trials")
+}
+
 // count counts the trials of an origin that were started.
 func count(t *testing.T, tn *Tuner, o study.Origin) int {
 	t.Helper()

@@ -127,12 +127,14 @@ type askedTrial struct {
 	Worker   string       `json:"worker,omitempty"`
 	Deadline time.Time    `json:"deadline"`
 	Phase    string       `json:"phase,omitempty"`
+	Mean     []float64    `json:"mean,omitempty"`   // what the model expects, for each objective
+	StdDev   []float64    `json:"stddev,omitempty"` // and how sure it is
 }
 
 func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error {
 	var trials []askedTrial
 	for _, t := range asked.Trials {
-		trials = append(trials, askedTrial{t.Number, t.Epoch, t.Config, t.Worker, t.Deadline, t.Suggestion.Phase})
+		trials = append(trials, askedTrial{t.Number, t.Epoch, t.Config, t.Worker, t.Deadline, t.Suggestion.Phase, t.Suggestion.Mean, t.Suggestion.StdDev})
 	}
 	var v any = trials
 	if !a.list {

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -100,12 +101,11 @@ func newBKB(spec study.Spec, o BKBOptions) Proposer {
 
 // engine is the model that is in effect, with the results since.
 type engine struct {
-	event     study.Position // Seen of the model event
-	effective study.Position
-	model     anchored
-	surfaces  []*posterior
-	told      int // results that the surfaces have heard of
-	elite     elite
+	event    []byte // the model event
+	model    anchored
+	surfaces []*posterior
+	told     int // results that the surfaces have heard of
+	elite    elite
 }
 
 // current returns the engine for the view that results were read from; nil if
@@ -117,7 +117,7 @@ func (b *bkb) current(v View) (*engine, error) {
 		return nil, nil
 	}
 	e := b.engine
-	if e == nil || e.event != a.Seen || e.effective != a.Effective || e.told > len(b.results.list) {
+	if e == nil || !bytes.Equal(e.event, a.Model) || e.told > len(b.results.list) {
 		m, err := decodeModel(a.Model)
 		if err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func (b *bkb) current(v View) (*engine, error) {
 		if e, err = b.newEngine(m, b.results.upTo(a.Seen)); err != nil {
 			return nil, err
 		}
-		e.event, e.effective = a.Seen, a.Effective
+		e.event = a.Model
 		b.engine = e
 	}
 	for ; e.told < len(b.results.list); e.told++ {

@@ -46,6 +46,23 @@ type Anchorer interface {
 	Remake(ctx context.Context, v View, a study.Anchored) (model []byte, err error)
 }
 
+// WithAnchor returns v as it will be with one more event, a.
+func WithAnchor(v View, a study.Anchor) View { return anchoredView{v, study.Anchored(a)} }
+
+type anchoredView struct {
+	View
+	a study.Anchored
+}
+
+func (v anchoredView) Position() study.Position { return v.View.Position() + 1 }
+
+func (v anchoredView) Anchor(p study.Position) (study.Anchored, bool) {
+	if p >= v.a.Effective {
+		return v.a, true
+	}
+	return v.View.Anchor(p)
+}
+
 // Recommender is a Proposer that can tell which trial is best.
 type Recommender interface {
 	// Recommend returns the trials to prefer: with one objective one, with several

@@ -51,7 +51,8 @@ func newResults(spec study.Spec) *results {
 
 // follow digests what is new in v.
 func (r *results) follow(v View) error {
-	if v.Trials() < r.trials || v.Position() < r.position { // not the history we know; see Proposer
+	// A View may have been one model event ahead; see WithAnchor.
+	if v.Trials() < r.trials || v.Position()+1 < r.position { // not the history we know; see Proposer
 		*r = *newResults(r.spec)
 	}
 	var fresh []result
