@@ -206,3 +206,69 @@ func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 		t.Errorf("corrected the risk is %g, printed %g", c, b)
 	}
 }
+
+// Corollaries 5 and 6 from Theorem 2: with N(λ) = λ^−α each of the four terms of
+// (3.13), constants and logarithms left out, is at most n^{−2r/(2r+α)} at the
+// settings of every schedule; and M is not larger than it must be but for its
+// constant: with a hundredth of it one term is larger, if the term falls with M.
+func TestPaperCorollary6FromTheorem2(t *testing.T) {
+	for _, g := range regularities {
+		rate := must[float64](t)(g.Rate())
+		for _, s := range []Schedule{SmallSteps, SinglePoints, MiniBatches, FullBatch} {
+			for _, n := range []int{100, 10000, 1 << 30} {
+				c := must[SGD](t)(s.Settings(n, g))
+				N, M := float64(n), float64(c.Features)
+				gt := c.StepSize * float64(c.Iterations) // γt
+				dim := math.Pow(gt, g.Alpha)             // N(1/γt)
+				bound := 2.5 * math.Pow(N, -rate)        // roundings up, and the sum γt/M + 1
+				for i, term := range [4]float64{
+					c.StepSize / float64(c.BatchSize),
+					(gt/M + 1) * dim / N,
+					math.Pow(dim/gt, 2*g.R-1) / M,
+					math.Pow(gt, -2*g.R),
+				} {
+					if term > bound {
+						t.Errorf("%s, %+v, n = %d: term %d of (3.13) is %g, the rate %g", s, g, n, i+1, term, math.Pow(N, -rate))
+					}
+				}
+				if few := math.Pow(dim/gt, 2*g.R-1) / (M / 100); g.R > 0.5 && few < bound && c.Features < n {
+					t.Errorf("%s, %+v, n = %d: M = %d is more than needed", s, g, n, c.Features)
+				}
+			}
+		}
+	}
+}
+
+// Theorem 1 of seed 004, first case: at t steps of γ = 1/4 the bias (γt)^−2r and
+// the variance (γt)^{1/α}/n are equal up to a constant, at the rate; and one pass
+// leaves a bias that is larger for hard problems.
+func TestPaperMultipassBalances(t *testing.T) {
+	for _, p := range []Multipass{{Alpha: 2.5, R: 0.2}, {Alpha: 3, R: 1.0 / 6}, {Alpha: 4, R: 0.3}} {
+		const n = 1 << 30
+		s := must[Averaged](t)(p.Settings(n))
+		bias := math.Pow(float64(s.Steps), -2*p.R)
+		variance := math.Pow(float64(s.Steps), 1/p.Alpha) / n
+		rate := math.Pow(n, -s.Rate)
+		if math.Abs(math.Log(bias/rate)) > 1e-3 || math.Abs(math.Log(variance/rate)) > 1e-3 {
+			t.Errorf("%+v: bias %g, variance %g, rate %g", p, bias, variance, rate)
+		}
+		if !p.Hard() || math.Pow(n, -2*p.R) < 1.5*rate {
+			t.Errorf("%+v: one pass is enough", p)
+		}
+	}
+}
+
+// The conclusion of seed 004 says that μ > 2r attains optimality; by its §4.2 it
+// is μ ≤ 2r: for μ > 2r the rate of Theorem 1 is below the lower bound of [FS17],
+// μα/(μα+1).
+func TestPaperOptimalForSmallMu(t *testing.T) {
+	for mu := 0.3; mu <= 1; mu += 0.1 {
+		p := Multipass{Alpha: 4, R: 0.2, Mu: mu}
+		s := must[Averaged](t)(p.Settings(1000))
+		best := max(mu, 2*p.R) * p.Alpha
+		best /= best + 1
+		if attains := s.Rate >= best-1e-12; attains != s.Optimal || attains != (mu <= 0.4+1e-12) {
+			t.Errorf("μ = %.1f, 2r = 0.4: rate %g of %g, Optimal is %v", mu, s.Rate, best, s.Optimal)
+		}
+	}
+}

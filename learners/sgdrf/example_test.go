@@ -1,0 +1,49 @@
+package sgdrf_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/sgdrf"
+)
+
+// Two classes, 20,000 rows that are made as they are read: nothing but a chunk
+// and a mini-batch of features is in memory.
+func Example() {
+	ctx := context.Background()
+	problem := dataset.SUSYLike{Seed: 1}
+	train, err := dataset.Generate[float32](problem, 0, 20000)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	test, err := dataset.Generate[float32](problem, 1<<20, 5000)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	k, err := kernel.NewGaussian(4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = sgdrf.Params{Kernel: k, Passes: 3}.Fit(ctx, train, learners.Options{
+		Seed:       1,
+		Validation: test,
+		Measure:    learners.ClassError,
+		Progress: func(p learners.Progress) error {
+			fmt.Printf("pass %d of %d: below 0.17 is %v\n", p.Iteration, p.Iterations, p.ValidationError < 0.17)
+			return nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// pass 1 of 3: below 0.17 is true
+	// pass 2 of 3: below 0.17 is true
+	// pass 3 of 3: below 0.17 is true
+}

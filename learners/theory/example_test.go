@@ -1,0 +1,48 @@
+package theory_test
+
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/learners/theory"
+)
+
+// What the theory of SGD with random features says for a million rows.
+func ExampleSchedule_Settings() {
+	for _, g := range []theory.Regularity{theory.WorstCase(), {R: 0.75, Alpha: 0.5}} {
+		s, err := theory.MiniBatches.Settings(1_000_000, g)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("b = %d, γ = %g/κ², %d steps, %.1f passes, M = %d\n", s.BatchSize, s.StepSize, s.Iterations, s.Passes, s.Features)
+	}
+	// Output:
+	// b = 1000, γ = 1/κ², 1000 steps, 1.0 passes, M = 4000
+	// b = 31623, γ = 1/κ², 1000 steps, 31.6 passes, M = 22494
+}
+
+// The four problems of figure 2 of Pillaud-Vivien et al.: the number of passes
+// that is best grows with n if the problem is hard.
+func ExampleMultipass_Slope() {
+	for _, alpha := range []float64{1.5, 2, 2.5, 3} {
+		p := theory.Multipass{Alpha: alpha, R: 1 / (2 * alpha)}
+		s, err := p.Slope()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("α = %g: t* ∝ n^%.2f, hard: %v\n", alpha, s, p.Hard())
+	}
+	// Output:
+	// α = 1.5: t* ∝ n^1.00, hard: false
+	// α = 2: t* ∝ n^1.00, hard: false
+	// α = 2.5: t* ∝ n^1.25, hard: true
+	// α = 3: t* ∝ n^1.50, hard: true
+}
+
+func ExampleLambda() {
+	_, err := theory.Lambda(1000, theory.Regularity{R: 2, Alpha: 0.5})
+	fmt.Println(err)
+	// Output:
+	// theory: r = 2 must lie in [1/2, 1]: Assumption 5; use 1/2 if nothing is known
+}
