@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 )
@@ -151,5 +153,36 @@ func TestStopping(t *testing.T) {
 	loose := iterations(learners.Options{})
 	if patient >= all || loose >= all {
 		t.Errorf("%d iterations in all, %d with patience, %d with a loose tolerance", all, patient, loose)
+	}
+}
+
+// The reported objective, which costs no pass, is that of the definition, at every
+// iterate.
+func TestObjective(t *testing.T) {
+	rng := seeded(t, 7)
+	train := regression(rng, 150, 2, 2)
+	w := make([]float64, 150)
+	for i := range w {
+		w[i] = rng.ExpFloat64()
+	}
+	k, lambda := must(kernel.NewMatern32(1)), 1e-3
+	for _, f := range factorizations {
+		for _, solver := range []Solver{ConjugateGradient, Gradient} {
+			p := Params{Kernel: k, Lambda: lambda, Centers: 30, Factorization: f, Solver: solver, RowWeights: w, Iterations: 12}
+			must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
+				m := must(p.Snapshot()).(*learners.Expansion)
+				want, values := 0.0, predict(t, m, train.Rows())
+				for i, y := range train.Targets() {
+					want += w[i/2] * (values[i] - y) * (values[i] - y) / 150
+				}
+				a := mat.NewDense(m.Centers().Len(), 2, m.Coefficients())
+				var ka, aka mat.Dense
+				ka.Mul(gram(k, m.Centers(), m.Centers()), a)
+				aka.Mul(a.T(), &ka)
+				want += lambda * mat.Trace(&aka)
+				requireNear(t, fmt.Sprintf("factor %q, solver %q, iteration %d", f, solver, p.Iteration), []float64{p.Objective}, []float64{want}, 1e-8)
+				return nil
+			}}))
+		}
 	}
 }

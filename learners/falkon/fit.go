@@ -31,10 +31,10 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	if err != nil {
 		return nil, err
 	}
+	defer f.close()
 	if err := f.center(ctx, centers); err != nil {
 		return nil, err
 	}
-	defer f.close()
 	if p.Start != nil {
 		if err := f.warm(ctx, p.Start); err != nil {
 			return nil, err

@@ -123,10 +123,10 @@ func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learner
 		return nil, err
 	}
 	f.Lambda = w.mu
+	defer f.close()
 	if err := f.center(ctx, centers); err != nil {
 		return nil, err
 	}
-	defer f.close()
 	return monitor.Finish(w.run(ctx, monitor))
 }
 

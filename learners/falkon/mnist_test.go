@@ -1,0 +1,50 @@
+package falkon
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// MNIST with ten outputs at once, M = $BKB_MNIST centres: about 15 s of
+// computing per thousand, beside reading.
+func TestMNIST(t *testing.T) {
+	m, err := strconv.Atoi(os.Getenv("BKB_MNIST"))
+	if err != nil {
+		t.Skip("takes minutes; set BKB_MNIST to the number of centres")
+	}
+	dir := realData(t)
+	open := func(images, labels string) *dataset.Table {
+		o := dataset.Options{Float32: true, TargetPath: filepath.Join(dir, "mnist", labels)}
+		return must(dataset.Open(background, o, filepath.Join(dir, "mnist", images)))
+	}
+	table := open("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
+	e := must(dataset.FitEncoding(background, table, nil, dataset.EncodingOptions{KeepInputs: true}))
+	train := must(e.Apply(background, table))
+	test := must(e.Apply(background, open("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")))
+	start := cpuSeconds()
+	p := Params{Kernel: gaussian(5 * 255), Lambda: 1e-7, Centers: m, Iterations: 10, Precision: kernel.Float32}
+	model := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
+		t.Logf("iteration %d: residual %.2g, %.0f s", p.Iteration, p.Residual, cpuSeconds()-start)
+		return nil
+	}}))
+	seconds := cpuSeconds() - start
+	y := must(learners.Targets(background, test))
+	f := make([]float64, len(y))
+	if err := model.Predict(background, f, test); err != nil {
+		t.Fatal(err)
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	wrong := learners.ClassError(f, y, test.Outputs())
+	t.Logf("M = %d: class error %.4f, %.0f CPU seconds, %.2f GB from the system", m, wrong, seconds, float64(mem.Sys)/1e9)
+	if wrong > 0.05 {
+		t.Errorf("class error %.4f", wrong)
+	}
+}
