@@ -30,5 +30,5 @@
 //
 // Solve: n²/2 kernel evaluations, n³/3 operations, n² numbers of memory: 0.8 GB
 // for n = 10,000. Params refuses more than MaxRows rows. A Decomposition takes
-// about 50 times as long and 3n² numbers.
+// 20 to 50 times as long and 3n² numbers.
 package krr

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -50,6 +53,67 @@ func TestConditioning(t *testing.T) {
 	if cg < -1e-9 || plainCG < -1e-9 {
 		t.Error("the direct solution is not the least")
 	}
+}
+
+// Direct methods for (4.5) form H and factor it; its condition number is that of K
+// squared, so that with a smooth kernel no factor exists, or no digit is left,
+// where the whitened problem still has five. The oracle has 77 digits.
+//
+// Reference: section 4.1.1, "Direct methods for solving (4.5)".
+func TestNormalEquations(t *testing.T) {
+	const n, m = 60, 24
+	data, test := learnerstest.Data(t, n, 1, 3, false), learnerstest.Data(t, 20, 1, 4, false)
+	x := data.Rows().(*kernel.Points[float64])
+	idx := fixed{}
+	for i := range m {
+		idx = append(idx, 2*i)
+	}
+	centers := x.Select(idx).(*kernel.Points[float64])
+	for _, c := range []struct{ scale, lambda, tolerance float64 }{
+		{2, 1e-4, 1e-10}, {2, 1e-10, 1e-9}, {10, 1e-6, 1e-6}, {10, 1e-10, 1e-4},
+	} {
+		k := gaussian(t, c.scale)
+		want := exactPrediction(x, centers, test.Rows().(*kernel.Points[float64]), data.Targets(), c.scale, c.lambda)
+		p := Params{Kernel: k, Lambda: c.lambda, Sampler: idx}
+		whitened := distance(predict(t, fit(t, p, data), test), want)
+		if !(whitened < c.tolerance) {
+			t.Errorf("ℓ = %v, λ = %g: off by %g", c.scale, c.lambda, whitened)
+		}
+		h, ok := normalEquations(t, k, data, centers, test, c.lambda)
+		t.Logf("ℓ = %v, λ = %g: whitened off by %.1e; H has a factor: %v, off by %.1e", c.scale, c.lambda, whitened, ok, distance(h, want))
+		if ok && c.scale > 2 && distance(h, want) < 10*whitened {
+			t.Errorf("ℓ = %v, λ = %g: H itself does as well", c.scale, c.lambda)
+		}
+	}
+}
+
+// normalEquations returns the predictions of Cholesky's factor of H, if it has
+// one.
+func normalEquations(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers kernel.Rows, test kernel.Source, lambda float64) ([]float64, bool) {
+	t.Helper()
+	n, m := data.Len(), centers.Len()
+	knm, err := kernel.Matrix(k, data.Rows(), centers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kmm, err := kernel.Gramian(k, centers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, h := mat.NewDense(n, m, knm), mat.NewSymDense(m, kmm)
+	h.ScaleSym(lambda*float64(n), h)
+	h.SymRankK(h, 1, a.T())
+	var chol mat.Cholesky
+	var z, c mat.VecDense
+	z.MulVec(a.T(), mat.NewVecDense(n, data.Targets()))
+	if !chol.Factorize(h) || chol.SolveVecTo(&c, &z) != nil && c.IsEmpty() {
+		return make([]float64, test.Len()), false
+	}
+	e, err := learners.NewExpansion(k, centers, c.RawVector().Data, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return predict(t, e, test), true
 }
 
 // The estimator on M ≪ n centres is about as good as that on all rows, and tends
