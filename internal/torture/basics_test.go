@@ -37,7 +37,10 @@ func TestMain(m *testing.M) {
 func often(t testing.TB, what string, n int) int {
 	t.Helper()
 	s := os.Getenv("BKB_TORTURE_" + what)
-	if s == "" {
+	switch {
+	case s == "" && testing.Short():
+		return (n + 3) / 4
+	case s == "":
 		return n
 	}
 	n, err := strconv.Atoi(s)
@@ -45,6 +48,14 @@ func often(t testing.TB, what string, n int) int {
 		t.Fatalf("BKB_TORTURE_%s: %v", what, err)
 	}
 	return n
+}
+
+// heavy skips what starts processes where tests should be short.
+func heavy(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes: not in short tests")
+	}
 }
 
 // seed is what a run's randomness begins with: the environment's, or a new one.

@@ -40,7 +40,8 @@ var faults = []fault{
 // under load. Whatever it answered is true afterwards; after an error that
 // leaves it in doubt it ends, with a failure.
 func TestFaults(t *testing.T) {
-	n := often(t, "FAULTS", len(faults))
+	heavy(t)
+	n := often(t, "FAULTS", 5)
 	seed := seed(t)
 	f := &faulting{folder: evidence(t, seed), random: rand.New(rand.NewPCG(seed, 5))}
 	begun := time.Now()
@@ -132,6 +133,7 @@ func (f *faulting) judge(db string, crowd *crowd, name string) {
 // TestFullDisk fills the disk of a server: it refuses to write, reads on, and
 // heals without a restart; nothing acknowledged is lost.
 func TestFullDisk(t *testing.T) {
+	heavy(t)
 	seed := seed(t)
 	folder := filepath.Join(evidence(t, seed), "disk")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -210,6 +212,7 @@ func fillDisk(path string) error {
 
 // TestTwoServers: a file has one owner; the second one is told who.
 func TestTwoServers(t *testing.T) {
+	heavy(t)
 	seed := seed(t)
 	db := filepath.Join(evidence(t, seed), "tuner.db")
 	first, err := serve(t, db, io.Discard, nil)
@@ -255,6 +258,7 @@ func TestTwoServers(t *testing.T) {
 // back to a trial that somebody else has: its outcome is kept as a late result,
 // and the other's counts. A frozen server ends nobody's lease.
 func TestFrozenWorker(t *testing.T) {
+	heavy(t)
 	seed := seed(t)
 	db := filepath.Join(evidence(t, seed), "tuner.db")
 	server, err := serve(t, db, io.Discard, nil)

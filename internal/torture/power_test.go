@@ -22,6 +22,7 @@ const cutsPerRun = 50
 // TestPower records what the server under load writes, and cuts the power at
 // random moments: what was synced is on the disk, and a random part of the rest.
 func TestPower(t *testing.T) {
+	heavy(t)
 	n := often(t, "CUTS", 12)
 	seed := seed(t)
 	p := &power{random: rand.New(rand.NewPCG(seed, 2)), folder: evidence(t, seed)}

@@ -22,7 +22,7 @@ import (
 // TestSimulate runs the service of package tuner against clients, a disk and
 // clocks that misbehave, from many seeds.
 func TestSimulate(t *testing.T) {
-	n := often(t, "SEEDS", 300)
+	n := often(t, "SEEDS", 200)
 	first := seed(t)
 	var total counts
 	begun := time.Now()

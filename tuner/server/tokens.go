@@ -186,6 +186,9 @@ func readTokens(path string) (tokenFile, error) {
 	if err := d.Decode(&f); err != nil {
 		return tokenFile{}, fmt.Errorf("%s is no token file: %w", path, err)
 	}
+	if d.More() {
+		return tokenFile{}, fmt.Errorf("%s is no token file: something follows after its end", path)
+	}
 	return f, f.check(path)
 }
 

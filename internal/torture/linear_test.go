@@ -1,0 +1,347 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// checkLimit is how long the search for an order may take.
+const checkLimit = 2 * time.Minute
+
+// made is the state of what makes trials: numbers are given in order, and what
+// was enqueued is handed out before anything new.
+type made struct {
+	next  int
+	queue []int
+}
+
+// makes is what an ask or an enqueue was answered with; the input is the call.
+var makes = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		return split(history, func(c *call) string { return c.Study })
+	},
+	Init: func() any { return made{} },
+	Step: func(state, input, _ any) (bool, any) {
+		m, c := state.(made), input.(*call)
+		if c.Kind == "enqueue" {
+			ok := c.Ending != acked || c.Trial == m.next
+			return ok, made{m.next + 1, append(slices.Clip(m.queue), m.next)}
+		}
+		var trials []int
+		after := m
+		for len(trials) < c.Count {
+			if len(after.queue) > 0 {
+				trials, after.queue = append(trials, after.queue[0]), after.queue[1:]
+				continue
+			}
+			trials, after.next = append(trials, after.next), after.next+1
+		}
+		ok := c.Ending != acked || slices.EqualFunc(c.Given, trials, func(g given, n int) bool { return g.Trial == n })
+		return ok, after
+	},
+	Equal: func(a, b any) bool {
+		return a.(made).next == b.(made).next && slices.Equal(a.(made).queue, b.(made).queue)
+	},
+	DescribeOperation: func(input, _ any) string { return describe(input.(*call)) },
+}
+
+// owned is the state of one trial: in whose hands, and whether it is over.
+type owned struct {
+	epoch int
+	told  bool
+	bits  uint64
+}
+
+// owns is what asks, tells and reads say of single trials.
+var owns = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		return split(history, func(c *call) string { return fmt.Sprint(c.Study, " ", c.Trial) })
+	},
+	Init: func() any { return owned{} },
+	Step: func(state, input, _ any) (bool, any) {
+		o, c := state.(owned), input.(*call)
+		switch {
+		case c.Kind == "ask":
+			if c.Epoch != o.epoch+1 || o.told {
+				return false, o
+			}
+			return true, owned{epoch: c.Epoch}
+		case c.Kind == "tell" && c.Code == tuner.AlreadyTold:
+			return o.told && o.bits != c.Bits, o
+		case c.Kind == "tell" && c.Ending == acked:
+			return o.epoch == c.Epoch && (!o.told || o.bits == c.Bits), owned{o.epoch, true, c.Bits}
+		case c.Kind == "tell": // it may have happened, if it could
+			if o.told || o.epoch != c.Epoch {
+				return true, o
+			}
+			return true, owned{o.epoch, true, c.Bits}
+		default: // a read
+			return c.Late == o.told && (!o.told || c.Bits == o.bits), o
+		}
+	},
+	DescribeOperation: func(input, _ any) string { return describe(input.(*call)) },
+}
+
+func describe(c *call) string {
+	return fmt.Sprintf("%s %s trial %d epoch %d %g → %s %v", c.Kind, c.Request, c.Trial, c.Epoch, c.value(), c.Ending, c.Given)
+}
+
+// split groups a history.
+func split(history []porcupine.Operation, key func(*call) string) [][]porcupine.Operation {
+	groups := make(map[string][]porcupine.Operation)
+	for _, op := range history {
+		k := key(op.Input.(*call))
+		groups[k] = append(groups[k], op)
+	}
+	var out [][]porcupine.Operation
+	for _, g := range groups {
+		out = append(out, g)
+	}
+	return out
+}
+
+// operations turns calls into a history: one whose outcome is unknown may take
+// effect at any later time.
+func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
+	var history []porcupine.Operation
+	for _, c := range calls {
+		if c.Ending == refused && c.Code != tuner.AlreadyTold {
+			continue
+		}
+		for _, part := range pick(c) {
+			end := c.End
+			if c.Ending == unknown {
+				end = math.MaxInt64
+			}
+			history = append(history, porcupine.Operation{ClientId: c.Client, Input: part, Call: c.Start, Output: part, Return: end})
+		}
+	}
+	return history
+}
+
+func making(c *call) []*call {
+	if c.Kind == "ask" || c.Kind == "enqueue" {
+		return []*call{c}
+	}
+	return nil
+}
+
+// owning cuts an ask into the trials that it gave.
+func owning(c *call) []*call {
+	switch c.Kind {
+	case "tell", "read":
+		return []*call{c}
+	case "ask":
+		var parts []*call
+		for _, g := range c.Given {
+			part := *c
+			part.Trial, part.Epoch = g.Trial, g.Epoch
+			parts = append(parts, &part)
+		}
+		return parts
+	default:
+		return nil
+	}
+}
+
+// linearizable holds a history against both models. It returns how many
+// operations it looked at, and leaves a drawing of what is wrong in the folder.
+func linearizable(t testing.TB, folder string, calls []*call) int {
+	t.Helper()
+	n := 0
+	for name, m := range map[string]struct {
+		model porcupine.Model
+		pick  func(*call) []*call
+	}{"numbers and the queue": {makes, making}, "trials and their owners": {owns, owning}} {
+		history := operations(calls, m.pick)
+		n += len(history)
+		result, info := porcupine.CheckOperationsVerbose(m.model, history, checkLimit)
+		if result == porcupine.Ok {
+			continue
+		}
+		path := filepath.Join(folder, "history.html")
+		t.Errorf("%s: %d operations are %s; see %s (%v)", name, len(history), result, path, porcupine.VisualizePath(m.model, info, path))
+	}
+	return n
+}
+
+// TestLinearizable has many clients work on a service that loses answers, and
+// finds an order in which all of it could have happened one at a time.
+func TestLinearizable(t *testing.T) {
+	n := often(t, "OPS", 4000)
+	seed := seed(t)
+	folder := evidence(t, seed)
+	st, err := bolt.Open(filepath.Join(folder, "tuner.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := tuner.Open(st, tuner.Options{LongLived: true})
+	defer service.Close()
+	h := &historian{service: service, journal: new(journal), most: n}
+	for i := range 4 {
+		if _, err := service.CreateStudy(context.Background(), fmt.Sprint("s", i), study.Create{Spec: spec(t)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var work sync.WaitGroup
+	for i := range clients {
+		work.Go(func() { h.work(i, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+	work.Wait()
+	begun := time.Now()
+	checked := linearizable(t, folder, h.journal.Calls)
+	took := time.Since(begun)
+	if t.Failed() {
+		_ = writeJSON(filepath.Join(folder, "journal.json"), h.journal)
+		return
+	}
+	unknowns := 0
+	for _, c := range h.journal.Calls {
+		if c.Ending == unknown {
+			unknowns++
+		}
+	}
+	figures(t, "%d calls of %d clients, %d of unknown outcome and %d answers lost and asked for again: %d operations checked in %s", len(h.journal.Calls), clients, unknowns, h.lost, checked, took.Round(time.Millisecond))
+	if unknowns == 0 || h.lost == 0 {
+		t.Error("no answer was lost: this was no test")
+	}
+	notLinearizable(t, h.journal.Calls)
+}
+
+// notLinearizable: with two numbers exchanged the history is not one.
+func notLinearizable(t *testing.T, calls []*call) {
+	t.Helper()
+	var asks []int
+	for i, c := range calls {
+		if c.Kind == "ask" && c.Ending == acked && c.Study == "s0" && len(c.Given) == 1 {
+			asks = append(asks, i)
+		}
+	}
+	first, last := asks[0], asks[len(asks)-1]
+	forged := slices.Clone(calls)
+	a, b := *calls[first], *calls[last]
+	a.Given, b.Given = b.Given, a.Given
+	forged[first], forged[last] = &a, &b
+	if result := porcupine.CheckOperationsTimeout(makes, operations(forged, making), checkLimit); result != porcupine.Illegal {
+		t.Errorf("with two numbers exchanged the history is %s", result)
+	}
+}
+
+// historian has clients of a service whose answers are lost now and then.
+type historian struct {
+	service tuner.Service
+	journal *journal
+	most    int
+
+	mu   sync.Mutex
+	made int
+	lost int
+}
+
+// more tells whether another call is to be made.
+func (h *historian) more() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made++
+	return h.made <= h.most
+}
+
+func (h *historian) work(i int, random *rand.Rand) {
+	name := fmt.Sprint("s", i%4)
+	ctx := context.Background()
+	var held []given
+	for serial := 0; h.more(); serial++ {
+		c := &call{Client: i, Study: name, Request: fmt.Sprintf("%d-%d", i, serial), Start: time.Now().UnixNano()}
+		switch n := random.IntN(10); {
+		case len(held) == 0 || n == 0:
+			c.Kind, c.Count = "ask", 1+random.IntN(2)
+			h.ask(ctx, c, random)
+			held = append(held, c.Given...)
+		case n == 1:
+			c.Kind, c.Bits = "enqueue", math.Float64bits(random.Float64())
+			h.enqueue(ctx, c, random)
+		case n < 5:
+			c.Kind, c.Trial = "read", held[0].Trial
+			trial, err := h.service.Trial(ctx, name, c.Trial)
+			c.end(err)
+			if c.Late = trial.State.Terminal(); c.Late { // stands for: it is over
+				c.Bits = math.Float64bits(trial.Outcome.Metrics[0].Values[0])
+			}
+		default:
+			c.Kind, c.Trial, c.Epoch, c.Bits = "tell", held[0].Trial, held[0].Epoch, math.Float64bits(random.Float64())
+			_, err := h.service.Tell(ctx, name, study.Tell{RequestID: c.Request, Trial: c.Trial, Epoch: c.Epoch, Outcome: c.outcome()})
+			c.end(err)
+			if random.IntN(20) == 0 {
+				c.Ending, c.Code = unknown, tuner.Unknown // the answer is lost, and nobody asks again
+			}
+			if random.IntN(4) > 0 {
+				held = held[1:]
+			}
+		}
+		h.journal.add(c)
+	}
+}
+
+// lose tells whether an answer is lost.
+func (h *historian) lose(random *rand.Rand) bool {
+	if random.IntN(20) > 0 {
+		return false
+	}
+	h.mu.Lock()
+	h.lost++
+	h.mu.Unlock()
+	return true
+}
+
+func (h *historian) ask(ctx context.Context, c *call, random *rand.Rand) {
+	for {
+		asked, err := h.service.Ask(ctx, c.Study, study.Ask{RequestID: c.Request, Count: c.Count})
+		if h.lose(random) {
+			continue
+		}
+		for _, trial := range asked.Trials {
+			c.Given = append(c.Given, given{trial.Number, trial.Epoch, ""})
+		}
+		c.end(err)
+		return
+	}
+}
+
+func (h *historian) enqueue(ctx context.Context, c *call, random *rand.Rand) {
+	for {
+		trial, err := h.service.Enqueue(ctx, c.Study, study.Enqueue{RequestID: c.Request, Config: config(c.value(), 7)})
+		if h.lose(random) {
+			continue
+		}
+		c.Trial = trial.Number
+		c.end(err)
+		return
+	}
+}
+
+// TestHistoryAgain checks the history that a failed run left.
+func TestHistoryAgain(t *testing.T) {
+	folder := os.Getenv("BKB_TORTURE_HISTORY")
+	if folder == "" {
+		t.Skip("BKB_TORTURE_HISTORY names no folder that a failed run left")
+	}
+	var j journal
+	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d operations", linearizable(t, folder, j.Calls))
+}

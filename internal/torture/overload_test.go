@@ -1,0 +1,221 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// TestOverload has four times as many clients as the server can serve at once:
+// it does at least 80 % of what it does at its best, in bounded memory.
+func TestOverload(t *testing.T) {
+	rounds := often(t, "OVERLOAD", 0)
+	if rounds == 0 {
+		t.Skip("BKB_TORTURE_OVERLOAD says how many rounds; it takes 8 s each")
+	}
+	seed := seed(t)
+	folder := evidence(t, seed)
+	s, err := serve(t, filepath.Join(folder, "tuner.db"), io.Discard, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.kill()
+	var shares, peaks []float64
+	anonymous := 0.0
+	for round := range rounds {
+		rate := func(crowds int) float64 {
+			ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+			defer cancel()
+			told := make([]int, crowds)
+			var work sync.WaitGroup
+			for i := range crowds {
+				work.Go(func() {
+					w := newCrowd(t)
+					w.run(ctx, seed+uint64(i), fmt.Sprintf("o%d-%d-%d", round, crowds, i), func() tuner.Service { return patient{s.dial(t)} })
+					told[i] = w.journal.count("tell", acked, 0)
+				})
+			}
+			time.Sleep(3 * time.Second)
+			anonymous = max(anonymous, memoryMB(t, s.cmd.Process.Pid))
+			work.Wait()
+			sum := 0
+			for _, n := range told {
+				sum += n
+			}
+			return float64(sum) / 4
+		}
+		peak := rate(4) // 64 clients are what it is built for
+		peaks = append(peaks, peak)
+		shares = append(shares, rate(16)/peak)
+	}
+	figures(t, "256 clients: %.0f %% of the tells that 64 do (median of %d rounds; %.0f a second), %.0f MB of memory", 100*median(shares), rounds, median(peaks), anonymous)
+	if median(shares) < 0.8 {
+		t.Errorf("goodput falls to %.0f %%", 100*median(shares))
+	}
+	if anonymous > 400 {
+		t.Errorf("the server has %.0f MB", anonymous)
+	}
+}
+
+// memoryMB is the memory of a process without mapped files.
+func memoryMB(t testing.TB, pid int) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		lacking(t, "no figures of processes on this system: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb / 1024
+		}
+	}
+	t.Fatal("no RssAnon in the status of the process")
+	return 0
+}
+
+// descriptors is how many files a process has open.
+func descriptors(t testing.TB, pid int) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		lacking(t, "no figures of processes on this system: %v", err)
+	}
+	return len(entries)
+}
+
+// sample is what a soaking server needs at a moment.
+type sample struct {
+	at                time.Duration
+	heap              float64 // bytes in use after a collection, about
+	goroutines, files float64
+	fileMB, trials    float64
+}
+
+// TestSoak runs a server under load for BKB_TORTURE_SOAK, a duration: what it
+// needs grows with its data and with nothing else.
+func TestSoak(t *testing.T) {
+	text := os.Getenv("BKB_TORTURE_SOAK")
+	if text == "" {
+		t.Skip("BKB_TORTURE_SOAK says for how long")
+	}
+	life, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := seed(t)
+	db := filepath.Join(evidence(t, seed), "tuner.db")
+	var log syncBuffer
+	s, err := serveAt(t, db, "unix:"+filepath.Join(filepath.Dir(db), "s"), &log, nil, "--metrics", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.kill()
+	_, rest, _ := strings.Cut(log.String(), `msg="serving metrics" address=`)
+	for limit := time.Now().Add(5 * time.Second); rest == "" && time.Now().Before(limit); {
+		time.Sleep(20 * time.Millisecond)
+		_, rest, _ = strings.Cut(log.String(), `msg="serving metrics" address=`)
+	}
+	address, _, _ := strings.Cut(rest, "\n")
+	samples := soak(t, s, db, address, seed, life)
+	if len(samples) < 6 {
+		t.Fatalf("only %d samples in %s", len(samples), life)
+	}
+	samples = samples[len(samples)/4:] // when it is warm
+	first, last := samples[0], samples[len(samples)-1]
+	hours := (last.at - first.at).Hours()
+	heap := slope(samples, func(s sample) float64 { return s.heap / (1 << 20) })
+	figures(t, "%s under load: heap %+.2f MB/h (%.0f MB at the end), goroutines %.0f → %.0f, open files %.0f → %.0f, %.0f bytes of file for each trial",
+		life, heap, last.heap/(1<<20), first.goroutines, last.goroutines, first.files, last.files, (last.fileMB-first.fileMB)*(1<<20)/max(last.trials-first.trials, 1))
+	if last.goroutines > first.goroutines+25 || last.files > first.files+10 {
+		t.Error("goroutines or files leak")
+	}
+	if hours >= 0.3 && heap > 16 {
+		t.Errorf("the heap grows by %.1f MB an hour", heap)
+	}
+}
+
+// soak has crowds come and go, each with studies of its own that it deletes in
+// the end, so that what stays is little.
+func soak(t *testing.T, s *serving, db, metrics string, seed uint64, life time.Duration) (samples []sample) {
+	begun := time.Now()
+	trials := 0.0
+	for round := 0; time.Since(begun) < life; round++ {
+		w := newCrowd(t)
+		ctx, cancel := context.WithTimeout(context.Background(), min(10*time.Second, life/20+time.Second))
+		w.run(ctx, seed+uint64(round), fmt.Sprint("soak", round), func() tuner.Service { return patient{s.dial(t)} })
+		cancel()
+		c := s.dial(t)
+		for _, name := range w.studies {
+			if v, err := c.Study(context.Background(), name); err == nil {
+				trials += float64(v.Trials)
+			}
+			if err := c.DeleteStudy(context.Background(), name); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(200 * time.Millisecond) // connections close
+		samples = append(samples, measure(t, s, db, metrics, time.Since(begun), trials))
+	}
+	return samples
+}
+
+func measure(t *testing.T, s *serving, db, metrics string, at time.Duration, trials float64) sample {
+	t.Helper()
+	answer, err := http.Get("http://" + metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sample{
+		at: at, heap: metric(text, "go_memstats_heap_alloc_bytes"), goroutines: metric(text, "go_goroutines"),
+		files: float64(descriptors(t, s.cmd.Process.Pid)), fileMB: float64(info.Size()) / (1 << 20), trials: trials,
+	}
+}
+
+// metric reads a number of Prometheus' text.
+func metric(text []byte, name string) float64 {
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name+" ")); ok {
+			v, _ := strconv.ParseFloat(string(bytes.TrimSpace(rest)), 64)
+			return v
+		}
+	}
+	return 0
+}
+
+// slope is by how much a figure grows in an hour: least squares.
+func slope(samples []sample, of func(sample) float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for _, s := range samples {
+		x, y := s.at.Hours(), of(s)
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
