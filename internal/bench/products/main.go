@@ -17,7 +17,8 @@
 //
 //	go run ./internal/bench/products falkon
 //
-// compares FALKON end to end with the same algorithm in PyTorch; see falkon.go.
+// compares FALKON end to end with the same algorithm in PyTorch; accuracy in its
+// place tells what products in float32 do to it, and mnist what it reaches there.
 package main
 
 import (
@@ -45,9 +46,19 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if flag.Arg(0) == "falkon" {
+	switch flag.Arg(0) {
+	case "":
+	case "falkon":
 		compareFalkon(*binary, *dir, flag.Args()[1:])
 		return
+	case "accuracy":
+		accuracy(flag.Args()[1:])
+		return
+	case "mnist":
+		mnist(flag.Args()[1:])
+		return
+	default:
+		log.Fatalf("there is no comparison %q: falkon, accuracy, mnist, or none for products", flag.Arg(0))
 	}
 	machine(os.Stdout)
 	for _, s := range strings.Split(*threads, ",") {

@@ -1,0 +1,129 @@
+//go:build linux
+
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/falkon"
+)
+
+// mnist fits all 60,000 digits, one output for each class, and counts the errors
+// on the 10,000 others.
+func mnist(args []string) {
+	flags := flag.NewFlagSet("mnist", flag.ExitOnError)
+	m := flags.Int("m", 8000, "centres")
+	t := flags.Int("t", 20, "iterations")
+	lambda := flags.Float64("lambda", 1e-7, "λ per sample")
+	scale := flags.Float64("scale", 6, "length scale, of pixels from 0 to 1")
+	workers := flags.Int("threads", 0, "threads, 0 for all")
+	dir := flags.String("data", dataDir(), "folder of the four files")
+	_ = flags.Parse(args) // exits on an error
+	x, labels, err := digits(*dir, "train")
+	if err != nil {
+		log.Fatal(err)
+	}
+	test, want, err := digits(*dir, "t10k")
+	if err != nil {
+		log.Fatal(err)
+	}
+	y := make([]float64, 10*len(labels))
+	for i := range y {
+		y[i] = -1
+	}
+	for i, c := range labels {
+		y[10*i+int(c)] = 1
+	}
+	train, err := dataset.NewMemory(x, y, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	k, err := kernel.NewGaussian(*scale)
+	if err != nil {
+		log.Fatal(err)
+	}
+	before, err := resetPeak()
+	if err != nil {
+		log.Fatal(err)
+	}
+	begin, cpu := clock(wall), clock(processor)
+	params := falkon.Params{Kernel: k, Lambda: *lambda, Centers: *m, Iterations: *t, Precision: kernel.Float32}
+	model, err := params.Fit(context.Background(), train, learners.Options{Seed: 1, Workers: *workers})
+	if err != nil {
+		log.Fatal(err)
+	}
+	seconds, cpu := clock(wall)-begin, clock(processor)-cpu
+	peak, err := memory("VmHWM")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out := make([]float64, 10*test.Len())
+	if err := model.Predict(context.Background(), out, kernel.FromRows(test)); err != nil {
+		log.Fatal(err)
+	}
+	wrong := 0
+	for i, c := range dataset.Classes(out, 10) {
+		if c != int(want[i]) {
+			wrong++
+		}
+	}
+	machine(os.Stdout)
+	fmt.Printf("MNIST, n = %d, M = %d, %d iterations, λ = %g, ℓ = %g: %.2f %% errors on %d; %.1f s, %.1f s of processors, %d MiB above the data\n",
+		x.Len(), *m, *t, *lambda, *scale, 100*float64(wrong)/float64(test.Len()), test.Len(), seconds, cpu, (peak-before)>>10)
+}
+
+// dataDir is where the data sets are: BKB_DATA, or ../shared/data.
+func dataDir() string {
+	root := os.Getenv("BKB_DATA")
+	if root == "" {
+		root = filepath.Join("..", "shared", "data")
+	}
+	return filepath.Join(root, "mnist")
+}
+
+// digits reads images, of pixels from 0 to 1, and labels.
+func digits(dir, part string) (*kernel.Points[float32], []byte, error) {
+	pixels, err1 := idx(filepath.Join(dir, part+"-images-idx3-ubyte.gz"), 16)
+	labels, err2 := idx(filepath.Join(dir, part+"-labels-idx1-ubyte.gz"), 8)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, nil, err
+	}
+	x := kernel.NewPoints[float32](len(labels), len(pixels)/max(1, len(labels)), nil)
+	for i, v := range pixels {
+		x.Data()[i] = float32(v) / 255
+	}
+	return x, labels, nil
+}
+
+// idx reads the bytes after a header, which says how many items there are.
+func idx(file string, header int) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	all, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(all) < header || int(binary.BigEndian.Uint32(all[4:])) == 0 {
+		return nil, fmt.Errorf("%s: not an IDX file with items", file)
+	}
+	return all[header:], nil
+}
