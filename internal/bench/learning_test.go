@@ -89,3 +89,17 @@ func TestPassesOnMNIST(t *testing.T) {
 		}
 	}
 }
+
+// Every learner learns with the settings of theory.
+func TestTimesOfLearners(t *testing.T) {
+	r := quick(t, "table4.1", Env{Seed: 1})
+	rows := table(t, r, "slopes").Rows
+	if len(rows) != len(scaledLearners()) {
+		t.Errorf("%d learners", len(rows))
+	}
+	for _, row := range rows {
+		if wrong := row[4].(float64); wrong > 0.3 {
+			t.Errorf("%v: class error %v", row[0], wrong)
+		}
+	}
+}

@@ -8,7 +8,7 @@ import (
 // All returns the experiments, in the order of the papers.
 func All() []Experiment {
 	return []Experiment{
-		fig31, fig32, fig41, fig51, fig52, table51, fig53, fig54, fig71,
+		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, fig71,
 		averaged, averagedMNIST, online, exactness, regret, steps,
 	}
 }
