@@ -62,7 +62,7 @@ func accuracy(args []string) {
 }
 
 // draw makes rows, uniform in the unit cube for d = 6 and normal otherwise, with
-// y = Σ_c sin(3x_c + c)/√d + noise of deviation 0.05; those of the test are
+// y = Σ_c sin(x_c + c)/√d + noise of deviation 0.05; those of the test are
 // without noise.
 func draw(n, tests, d int) (train *dataset.Memory, test *kernel.Points[float32], want []float64) {
 	rng := rand.New(rand.NewPCG(7, uint64(d)))
@@ -76,7 +76,7 @@ func draw(n, tests, d int) (train *dataset.Memory, test *kernel.Points[float32],
 				v = rng.Float64()
 			}
 			row[c] = float32(v)
-			y[i] += math.Sin(3*v+float64(c)) / math.Sqrt(float64(d))
+			y[i] += math.Sin(v+float64(c)) / math.Sqrt(float64(d))
 		}
 		if i < n {
 			y[i] += 0.05 * rng.NormFloat64()
