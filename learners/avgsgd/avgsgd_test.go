@@ -238,6 +238,21 @@ func TestDefaultStep(t *testing.T) {
 	linear := must(kernel.NewLinear(1))
 	d := must(Params{Kernel: linear}.newMachine(background, train, learners.Options{})).(*kernelised)
 	requireClose(t, "γ of the dual", []float64{d.dual.step}, []float64{0.25 / largest}, 1e-14)
+	// Features without a bound: R² is measured on them.
+	r := must(Params{Kernel: must(kernel.NewArcCosine(1)), Family: sketch.ReLU, Features: 12}.newMachine(background, train, learners.Options{Workers: 2})).(*explicit)
+	phi := make([]float64, 50*12)
+	if err := r.phi.Apply(phi, x); err != nil {
+		t.Fatal(err)
+	}
+	largest = 0
+	for i := range 50 {
+		s := 0.0
+		for _, v := range phi[i*12:][:12] {
+			s += v * v
+		}
+		largest = max(largest, s)
+	}
+	requireClose(t, "γ of ReLU features", []float64{r.weights.step}, []float64{0.25 / largest}, 1e-13)
 	g := must(Params{Kernel: must(kernel.NewGaussian(1)), Features: 10}.newMachine(background, train, learners.Options{})).(*explicit)
 	if g.weights.step != 0.25 {
 		t.Errorf("γ of Fourier features is %g", g.weights.step)

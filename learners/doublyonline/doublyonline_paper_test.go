@@ -14,7 +14,7 @@ import (
 // rules, at least half as fast as their bounds say. tuner bench has more sizes.
 func TestPaperRates(t *testing.T) {
 	for _, rule := range []Rule{Fixed, Decaying, Regularised} {
-		r, err := Study{Rule: rule, Sizes: []int{50, 600}, Noise: 0.3, Repetitions: 6, Seed: 1}.Run(background)
+		r, err := Study{Rule: rule, Sizes: []int{40, 400}, Noise: 0.3, Repetitions: 6, Seed: 1}.Run(background)
 		if err != nil {
 			t.Fatal(err)
 		}

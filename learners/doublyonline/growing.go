@@ -15,7 +15,8 @@ import (
 const (
 	// minScale is where the running scale is folded into the coefficients.
 	minScale = 0x1p-500
-	// firstFeatures is the size of the first map; each next one has twice as many.
+	// firstFeatures is the size of the first map; each next one is larger by a
+	// quarter: features that are computed too early are an eighth of all.
 	firstFeatures = 1 << 10
 	// blockElements bounds the features of a block of rows, 8 MiB or one row.
 	blockElements = 1 << 20
@@ -79,7 +80,7 @@ func (g *growing) features(x kernel.Rows) (m int, err error) {
 	if g.phi == nil || g.phi.Features() < need {
 		size := firstFeatures
 		for size < need {
-			size *= 2
+			size += size / 8 * 2 // even
 		}
 		if g.phi, err = g.p.newFeatures(g.d, size, g.seed); err != nil {
 			return 0, err
