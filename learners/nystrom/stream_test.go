@@ -87,7 +87,7 @@ func (c *countingInputs) Close() error {
 // TestMemory: of data that are not in memory, no solver but SGD, whose chunks are
 // larger, holds more than a few thousand rows, however large n is.
 func TestMemory(t *testing.T) {
-	for _, n := range []int{3000, 12000} {
+	for _, n := range []int{2500, 6000} {
 		src, err := dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n)
 		if err != nil {
 			t.Fatal(err)
