@@ -54,3 +54,37 @@ bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs
 	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q $$old $(REF) && \
 	(cd $$old && go test -run '^$$' -bench . -count 6 $(PKG) >bench.txt) && \
 	go test -run '^$$' -bench . -count 6 $(PKG) >$$old/new.txt && go tool benchstat $$old/bench.txt $$old/new.txt
+
+# What is proved of the service, and how often it was tried: docs/promises.md. A
+# facility that the machine lacks is a failure here.
+torture torture-ci planted: SHELL := /bin/bash
+torture torture-ci planted: .SHELLFLAGS := -o pipefail -c
+TORTURE = go test -count=1 -timeout 120m
+torture: ## kills, power cuts, faults, simulation, planted bugs at full size; prints figures (about 30 min)
+	@figures=$$(mktemp) && trap 'cat '$$figures EXIT && export BKB_TORTURE_FIGURES=$$figures BKB_TORTURE_MUST=1 && \
+	BKB_TORTURE_KILLS=1000 BKB_TORTURE_CREATIONS=200 BKB_TORTURE_CUTS=200 BKB_TORTURE_FAULTS=63 BKB_TORTURE_SEEDS=20000 BKB_TORTURE_OPS=20000 BKB_TORTURE_OVERLOAD=3 \
+	  $(TORTURE) ./internal/torture && \
+	BKB_BOLT_KILLS=100 BKB_BOLT_FLIPS=2000 BKB_BOLT_CUTS=200 BKB_BOLT_SYNC_FAULTS=40 $(TORTURE) -v -run 'Kill|BitFlips|Truncation|SyncFails' ./store/bolt | grep -E '^(---|ok|FAIL)|acknowledged' && \
+	$(MAKE) --no-print-directory planted
+
+torture-ci: ## what CI does of torture: 200 kills, 40 power cuts, 2,000 seeds
+	BKB_TORTURE_KILLS=200 BKB_TORTURE_CUTS=40 BKB_TORTURE_SEEDS=2000 $(TORTURE) -v -run 'Kill|Power|Simulate' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+
+planted: ## plant each bug of internal/planted; each must be found
+	$(TORTURE) -tags planted -v -run 'Planted' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|found by|noticed'
+
+torture-long: ## hours: 20,000 kills, 5,000 cuts, 1,000,000 seeds
+	BKB_TORTURE_KILLS=20000 BKB_TORTURE_CREATIONS=2000 BKB_TORTURE_CUTS=5000 BKB_TORTURE_FAULTS=3000 BKB_TORTURE_SEEDS=1000000 BKB_TORTURE_OPS=100000 BKB_TORTURE_MUST=1 \
+	  go test -count=1 -timeout 24h -v ./internal/torture
+
+SOAK ?= 30m
+soak: ## load for SOAK (30m): heap, goroutines, open files, growth of the file
+	BKB_TORTURE_SOAK=$(SOAK) go test -count=1 -timeout 24h -v -run Soak ./internal/torture
+
+# The database of vulnerabilities and the tool come over the network; where they
+# do not, this says so.
+vulnerabilities: ## known vulnerabilities of what we import, if the database can be had
+	@go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 $${VULNDB:+-db $$VULNDB} ./... >vuln.txt 2>&1; status=$$?; \
+	cat vuln.txt | tail -n 20; \
+	if grep -qE 'no such host|dial tcp|403 Forbidden|i/o timeout|Client.Timeout|module lookup disabled|connection refused' vuln.txt; then echo "skipped: the database or the tool cannot be had here"; rm -f vuln.txt; exit 0; fi; \
+	rm -f vuln.txt; exit $$status
