@@ -148,3 +148,43 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 		total[name] += account.Relative()
 	}
 }
+
+// BenchmarkWhole is a run of 10 000 steps on 20 000 arms: Ackley-5, and in d = 6
+// with about 200 inducing points. s/run is what is wanted; quick/late are the
+// times of the last 1000 steps over those of the second 1000.
+func BenchmarkWhole(b *testing.B) {
+	for _, problem := range []struct {
+		name  string
+		f     problems.Objective
+		scale float64
+	}{{"ackley-5", problems.Ackley{Dim: 5, Shift: 1.3}, 0.3}, {"draw-6", problems.NewDraw(6, 0.8, 1), 0.8}} {
+		env := problems.NewEnvironment(problem.f, 20000, 0.1, 1)
+		arms := kernel.NewPoints(20000, env.Dim, env.Points)
+		c := bkbConfig(bandit.Config{Kernel: matern(problem.scale), NoiseVariance: 0.01, Seed: 0})
+		for name, make := range map[string]func() bandit.Policy{
+			"bkb":  func() bandit.Policy { return must(bandit.NewBKB(c, arms)) },
+			"bbkb": func() bandit.Policy { return must(bandit.NewBBKB(c, arms)) },
+		} {
+			b.Run(problem.name+"/"+name, func(b *testing.B) {
+				var p bandit.Policy
+				var account *problems.Regret
+				var early, late time.Duration
+				for b.Loop() {
+					p, account = make(), env.Account()
+					run(b, p, env, account, 1000)
+					start := time.Now()
+					run(b, p, env, account, 1000)
+					early += time.Since(start)
+					run(b, p, env, account, 7000)
+					start = time.Now()
+					run(b, p, env, account, 1000)
+					late += time.Since(start)
+				}
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/run")
+				b.ReportMetric(late.Seconds()/early.Seconds(), "late/early")
+				b.ReportMetric(float64(must(p.Best()).InducingPoints), "m")
+				b.ReportMetric(account.Relative(), "regret/chance")
+			})
+		}
+	}
+}

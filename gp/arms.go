@@ -232,7 +232,7 @@ func (s *Sparse) MaxUCB(b float64) int {
 	if len(a.mean) == 0 {
 		panic("gp: precondition: there are arms")
 	}
-	return a.maxUCB(b, s.sys.w)
+	return a.maxUCB(b, s.sys.w, s.opts.Workers)
 }
 
 func (s *Sparse) settledArms() *arms {

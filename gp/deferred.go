@@ -16,20 +16,23 @@ import (
 //	UCB ≤ max μ̃ + b·max σ̃ + D·max √(zᵀV⁻¹z),  D = ‖w' − w‖_V,
 //
 // with the panel's numbers of then: zᵀV⁻¹z = (σ̃² − res)/λ, and σ̃² only shrinks.
-// For a panel looked at since, the same holds with its later numbers and D the
-// sum of |e|√(z_kᵀV⁻¹z_k) over the updates k that it lacks. When a panel is
-// looked at, the updates are made in their order by the operations that would
-// have made them at once: no bit depends on when that is.
+// Where that does not do, the means m + zᵀw' of a panel cost one product, however
+// many updates it lacks; they hold until later with D the sum of |e|√(z_kᵀV⁻¹z_k)
+// over the updates k since. Only what may still be best is brought up to date, in
+// the order of the updates and by the operations that would have made them at
+// once: no bit depends on when that is.
 type deferred struct {
 	mu     sync.Mutex // for readers, who bring panels up to date
 	list   []rankOne
 	drift  []float64  // D of the first k updates
 	seen   []int      // of every panel, the number of updates made
-	top    []panelTop // as they are
+	top    []panelTop // later, as of update at
+	at     []int
 	first  []panelTop // as they were when the list began
 	began  system     // L_V and w of then
 	moved  []float64  // scratch
 	winner int        // the arm found last
+	hot    []int      // panels that may have the best arm
 }
 
 // rankOne is an update: μ̃ += e·g, σ̃² −= shrink·g², with g = zᵀh.
@@ -52,7 +55,7 @@ func (a *arms) begin(sys system) {
 	}
 	panels := (len(a.mean) + lanes - 1) / lanes
 	d.drift = append(d.drift[:0], 0)
-	d.seen, d.top = make([]int, panels), make([]panelTop, panels)
+	d.seen, d.at, d.top = make([]int, panels), make([]int, panels), make([]panelTop, panels)
 	for p := range d.top {
 		a.remember(p)
 	}
@@ -103,8 +106,21 @@ func (a *arms) settle(p int) {
 		panelProducts(g[:i1-i0], u.h, a.panels(i0, i1))
 		a.add(g[:i1-i0], i0, u.e, u.shrink)
 	}
-	d.seen[p] = len(d.list)
+	d.seen[p], d.at[p] = len(d.list), len(d.list)
 	a.remember(p)
+}
+
+// look takes note of the means of a panel as they are now, given w, padded.
+func (a *arms) look(p int, w []float64) {
+	d := &a.deferred
+	i0, i1 := p*lanes, min((p+1)*lanes, len(a.mean))
+	var g [lanes]float64
+	panelProducts(g[:i1-i0], w, a.panels(i0, i1))
+	most := math.Inf(-1)
+	for i, v := range g[:i1-i0] {
+		most = max(most, a.m0[i0+i]+v)
+	}
+	d.top[p].mean, d.at[p] = most, len(d.list)
 }
 
 // settleAll makes all updates, for all arms.
@@ -127,12 +143,12 @@ func (a *arms) settleAll(workers int) {
 // boundSlack and knownSlack are for rounding: of bounds, and of σ̃² in units of
 // the prior variance.
 const (
-	boundSlack = 1e-9
+	boundSlack = 1e-7
 	knownSlack = 1e-12
 )
 
 // maxUCB returns the arm with the largest μ̃ + b·σ̃, the lowest of equals.
-func (a *arms) maxUCB(b float64, w []float64) int {
+func (a *arms) maxUCB(b float64, w []float64, workers int) int {
 	d := &a.deferred
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,19 +173,37 @@ func (a *arms) maxUCB(b float64, w []float64) int {
 	}
 	a.settle(d.winner / lanes)
 	look(d.winner / lanes)
+	copy(a.h, w)
 	distance, drift := d.distance(w), d.drift[len(d.list)]
+	hot := d.hot[:0]
 	for p, t := range d.first {
-		if t.bound(b, distance) < best {
-			continue
+		if t.bound(b, distance) >= best && d.top[p].bound(b, drift-d.drift[d.at[p]]) >= best {
+			hot = append(hot, p)
 		}
-		if d.top[p].bound(b, drift-d.drift[d.seen[p]]) >= best {
+	}
+	floor := best
+	_ = forBlocks(len(hot), hotBlock, workers, func(i0, i1 int, _ *kernel.Scratch) error {
+		for _, p := range hot[i0:i1] {
+			if d.seen[p]+1 < len(d.list) {
+				if a.look(p, a.h); d.top[p].bound(b, 0) < floor {
+					continue
+				}
+			}
 			a.settle(p)
+		}
+		return nil
+	})
+	for _, p := range hot {
+		if d.seen[p] == len(d.list) {
 			look(p)
 		}
 	}
-	d.winner = arm
+	d.winner, d.hot = arm, hot
 	return arm
 }
+
+// hotBlock is the number of panels of one task.
+const hotBlock = 64
 
 // bound returns the largest UCB that an arm of the panel can have after means
 // have moved by d times its known standard deviation.
