@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -208,6 +209,12 @@ func TestKillCreation(t *testing.T) {
 	n := often(t, "CREATIONS", 15)
 	seed := seed(t)
 	folder, random := evidence(t, seed), rand.New(rand.NewPCG(seed, 4))
+	probe, err := serve(t, filepath.Join(folder, "probe.db"), io.Discard, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := probe.ready.Sub(probe.started)
+	probe.kill()
 	made := 0
 	for i := range n {
 		db := filepath.Join(folder, fmt.Sprintf("new-%d.db", i))
@@ -215,7 +222,7 @@ func TestKillCreation(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(random.Int64N(int64(15 * time.Millisecond))))
+		time.Sleep(time.Duration(random.Int64N(int64(2 * ready))))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if _, err := os.Stat(db); err == nil {

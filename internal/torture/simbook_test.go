@@ -18,8 +18,8 @@ type book struct {
 
 	mu      sync.Mutex
 	studies map[string]*simStudy
-	effects map[string][]effect // by request id, ever
-	refused map[string]bool     // requests that surely have none
+	effects map[asked][]effect // ever
+	refused map[string]bool    // requests that surely have none
 }
 
 // simStudy is a study on the disk.
@@ -33,14 +33,17 @@ type simStudy struct {
 
 type simLease struct{ trial, epoch int }
 
-// effect is one event on the disk that answers a request.
-type effect struct {
+// asked is a request to a study; ids mean nothing across studies.
+type asked struct {
 	study store.StudyID
-	body  study.Body
+	id    string
 }
 
+// effect is one event on the disk that answers a request.
+type effect struct{ body study.Body }
+
 func newBook(s *simulation) *book {
-	return &book{s: s, quietSince: time.Now(), studies: make(map[string]*simStudy), effects: make(map[string][]effect), refused: make(map[string]bool)}
+	return &book{s: s, quietSince: time.Now(), studies: make(map[string]*simStudy), effects: make(map[asked][]effect), refused: make(map[string]bool)}
 }
 
 func (b *book) exists(name string) bool {
@@ -135,25 +138,26 @@ func (b *book) event(st *simStudy, e study.Event) {
 		if b.refused[id] {
 			b.s.broken("request %s was refused, and then %T", id, e.Body)
 		}
-		b.effects[id] = append(b.effects[id], effect{st.id, e.Body})
-		b.onlyOnce(id)
+		key := asked{st.id, id}
+		b.effects[key] = append(b.effects[key], effect{e.Body})
+		b.onlyOnce(key)
 	}
 }
 
 // onlyOnce: one request has one effect, however often it is sent.
-func (b *book) onlyOnce(id string) {
+func (b *book) onlyOnce(key asked) {
 	seen := make(map[int]int)
 	kinds := 0
-	for _, e := range b.effects[id] {
+	for _, e := range b.effects[key] {
 		switch body := e.body.(type) {
 		case study.Started:
 			if seen[body.Trial]++; seen[body.Trial] > 1 || len(seen) > 2 {
-				b.s.broken("ask %s had its effect twice: %+v", id, b.effects[id])
+				b.s.broken("ask %s had its effect twice: %+v", key.id, b.effects[key])
 			}
 		case study.Extended, study.Finished:
 		default:
 			if kinds++; kinds > 1 {
-				b.s.broken("request %s had its effect twice: %+v", id, b.effects[id])
+				b.s.broken("request %s had its effect twice: %+v", key.id, b.effects[key])
 			}
 		}
 	}
@@ -218,7 +222,7 @@ func (b *book) refuse(c *simCall) {
 		return
 	}
 	b.refused[c.id] = true
-	if len(b.effects[c.id]) > 0 {
+	if len(b.effects[asked{c.incarnation, c.id}]) > 0 {
 		b.s.broken("%s %s was refused (%v), but is on the disk", c.kind, c.id, c.answer.err)
 	}
 }
@@ -243,7 +247,7 @@ func (b *book) acknowledge(c *simCall) {
 	}
 	switch c.kind {
 	case "ask":
-		b.asked(st, c)
+		b.answered(st, c)
 	case "tell":
 		b.told(st, c)
 	case "heartbeat":
@@ -252,18 +256,18 @@ func (b *book) acknowledge(c *simCall) {
 		}
 	case "enqueue", "add":
 		t, ok := st.twin.Trial(c.answer.trial.Number)
-		if !ok || t.Origin == study.OriginSuggested || len(b.effects[c.id]) != 1 {
+		if !ok || t.Origin == study.OriginSuggested || len(b.effects[asked{st.id, c.id}]) != 1 {
 			b.s.broken("%s %s made trial %d, which is lost", c.kind, c.id, c.answer.trial.Number)
 		}
 		if c.acked && c.accepted.trial.Number != c.answer.trial.Number {
 			b.s.broken("%s %s was answered with trial %d and then %d", c.kind, c.id, c.accepted.trial.Number, c.answer.trial.Number)
 		}
 	case "report", "attributes":
-		if len(b.effects[c.id]) != 1 {
+		if len(b.effects[asked{st.id, c.id}]) != 1 {
 			b.s.broken("%s %s was acknowledged and is lost", c.kind, c.id)
 			return
 		}
-		if r, ok := b.effects[c.id][0].body.(study.Reported); ok && c.epoch > 0 && r.Epoch != c.epoch {
+		if r, ok := b.effects[asked{st.id, c.id}][0].body.(study.Reported); ok && c.epoch > 0 && r.Epoch != c.epoch {
 			b.s.broken("report %s under epoch %d of trial %d was stored under epoch %d", c.id, c.epoch, c.trial, r.Epoch)
 		}
 	case "study":
@@ -300,7 +304,7 @@ func (st *simStudy) extend(l simLease, until time.Time) {
 	}
 }
 
-func (b *book) asked(st *simStudy, c *simCall) {
+func (b *book) answered(st *simStudy, c *simCall) {
 	if c.acked && !slices.Equal(c.accepted.given, c.answer.given) {
 		b.s.broken("ask %s was answered with %v and then with %v", c.id, c.accepted.given, c.answer.given)
 	}
@@ -328,7 +332,7 @@ func (b *book) handed(st *simStudy, c *simCall, ask study.Ask, l simLease) {
 		b.s.broken("trial %d, epoch %d, was given to %s and to %s", l.trial, l.epoch, other, holder)
 	}
 	st.holders[l] = holder
-	if !slices.ContainsFunc(b.effects[c.id], func(e effect) bool {
+	if !slices.ContainsFunc(b.effects[asked{st.id, c.id}], func(e effect) bool {
 		switch body := e.body.(type) {
 		case study.Started:
 			return body.Trial == l.trial && body.Epoch == l.epoch
@@ -359,7 +363,7 @@ func (b *book) told(st *simStudy, c *simCall) {
 		return o.State == want.State && len(o.Metrics) == 1 && o.Metrics[0].Values[0] == want.Metrics[0].Values[0]
 	}
 	if !c.answer.late {
-		if !same(t.Outcome) || len(b.effects[c.id]) == 0 {
+		if !same(t.Outcome) || len(b.effects[asked{st.id, c.id}]) == 0 {
 			b.s.broken("tell %s of trial %d said %v, on the disk is %v", c.id, c.trial, want, t.Outcome)
 		}
 		if c.epoch > 0 && t.ToldEpoch != c.epoch {
