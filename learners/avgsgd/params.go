@@ -4,6 +4,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/sgdrf"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -31,7 +32,7 @@ type Params struct {
 	Kernel kernel.Kernel
 	// Features is M of random features of the kernel; 0 for the kernel itself.
 	Features int
-	// Family is the kind of features; empty: sketch.Orthogonal.
+	// Family is the kind of features; empty: sgdrf.FamilyOf the kernel.
 	Family sketch.Family
 	// StepSize is γ; 0: 1/(4R²), R² being the largest ‖Φ(x_i)‖² of the data.
 	StepSize float64
@@ -98,7 +99,7 @@ func someDim(k kernel.Kernel) int {
 func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
 	family := p.Family
 	if family == "" {
-		family = sketch.Orthogonal
+		family = sgdrf.FamilyOf(p.Kernel)
 	}
 	return sketch.NewFeatures(sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }

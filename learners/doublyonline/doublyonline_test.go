@@ -243,6 +243,18 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// The default family suits every kernel that has features.
+func TestDefaultFamily(t *testing.T) {
+	for want, k := range map[sketch.Family]kernel.Kernel{
+		sketch.Fourier: must(kernel.NewLaplace(1)), sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
+	} {
+		p := Params{Kernel: k}
+		if err := p.Validate(); err != nil || p.family() != want {
+			t.Errorf("%s: %s, %v", k.Spec().Name, p.family(), err)
+		}
+	}
+}
+
 func TestDivergence(t *testing.T) {
 	rng := seeded(t, 5)
 	var d *learners.DivergenceError

@@ -6,6 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/sgdrf"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -22,8 +23,8 @@ const (
 type Params struct {
 	// Kernel is what the features converge to.
 	Kernel kernel.Kernel
-	// Family is the kind of features, which must be independent: Fourier, the
-	// default, FourierCosine, ReLU or GaussianSketch.
+	// Family is the kind of features, which must be independent: Fourier,
+	// FourierCosine, ReLU or GaussianSketch; empty: the one that suits the kernel.
 	Family sketch.Family
 	// Features is B, the new features in each step, even for Fourier; 0: 16.
 	Features int
@@ -101,10 +102,13 @@ func someDim(k kernel.Kernel) int {
 }
 
 func (p Params) family() sketch.Family {
-	if p.Family == "" {
-		return sketch.Fourier
+	if p.Family != "" {
+		return p.Family
 	}
-	return p.Family
+	if f := sgdrf.FamilyOf(p.Kernel); f != sketch.Orthogonal {
+		return f
+	}
+	return sketch.Fourier
 }
 
 func (p Params) perStep() int {

@@ -24,8 +24,7 @@ const (
 type Params struct {
 	// Kernel is what the features converge to, of those that the family has.
 	Kernel kernel.Kernel
-	// Family is the kind of features; empty: sketch.Orthogonal, or the one
-	// family that the kernel has.
+	// Family is the kind of features; empty: [FamilyOf] the kernel.
 	Family sketch.Family
 	// Features is M, even for features in pairs; 0: [DefaultFeatures].
 	Features int
@@ -153,11 +152,23 @@ func (p Params) family() sketch.Family {
 	if p.Family != "" {
 		return p.Family
 	}
-	switch p.Kernel.Spec().Name {
-	case "arc-cosine":
+	return FamilyOf(p.Kernel)
+}
+
+// FamilyOf returns the best kind of features that converge to k: orthogonal ones
+// where there are such, whose error is smallest; else those that the kernel has.
+func FamilyOf(k kernel.Kernel) sketch.Family {
+	spec := k.Spec()
+	for spec.Name == "scaled" && len(spec.Parts) == 1 {
+		spec = spec.Parts[0]
+	}
+	switch spec.Name {
+	case "arc_cosine":
 		return sketch.ReLU
 	case "linear":
 		return sketch.GaussianSketch
+	case "laplace": // its frequencies have no uniform direction
+		return sketch.Fourier
 	}
 	return sketch.Orthogonal
 }

@@ -392,6 +392,19 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// The default family suits every kernel that has features.
+func TestFamilyOf(t *testing.T) {
+	for _, k := range []kernel.Kernel{
+		gaussian(1), must(kernel.NewMatern12(1)), must(kernel.NewMatern32(1)), must(kernel.NewMatern52(1)),
+		must(kernel.NewRationalQuadratic(1, 1)), must(kernel.NewLaplace(1)), must(kernel.NewLinear(1)),
+		must(kernel.NewArcCosine(1)), must(kernel.NewScaled(2, must(kernel.NewLaplace(1)))),
+	} {
+		if err := (Params{Kernel: k}).Validate(); err != nil {
+			t.Errorf("%v: %v", k.Spec().Name, err)
+		}
+	}
+}
+
 // Constant targets, constant features, one row twice: no NaN, sensible outputs.
 func TestDegenerate(t *testing.T) {
 	zero := must(dataset.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
