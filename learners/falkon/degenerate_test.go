@@ -276,3 +276,26 @@ func TestErrors(t *testing.T) {
 		t.Errorf("3 length scales for 2 coordinates: %v", err)
 	}
 }
+
+// Every tenth iteration mends a residual that is not b − Wx any more.
+func TestRefresh(t *testing.T) {
+	rng := seeded(t, 11)
+	train := regression(rng, 300, 3, 2)
+	s := prepared(t, Params{Kernel: must(kernel.NewMatern32(1)), Lambda: 1e-6, Centers: 60, Tolerance: 1e-12}, train, nil)
+	it := must(s.begin(background)).(*conjugate)
+	for range refreshEvery - 1 {
+		must(it.iterate(background))
+	}
+	for i := range it.r {
+		it.r[i] += 1e-3 * rng.NormFloat64()
+	}
+	must(it.iterate(background))
+	wx := make([]float64, len(it.x))
+	if err := s.sys.apply(background, wx, it.x, 2); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range wx {
+		wx[i] = it.b[i] - v
+	}
+	requireNear(t, "r and b − Wx", it.r, wx, 1e-8)
+}

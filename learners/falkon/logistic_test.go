@@ -251,3 +251,45 @@ func TestLossSum(t *testing.T) {
 		t.Errorf("sums %v and %v, want %v", forward.value(), backward.value(), want)
 	}
 }
+
+// A step that is too long is halved until the objective is not larger; one that
+// leads nowhere changes nothing.
+func TestLogisticHalving(t *testing.T) {
+	rng := seeded(t, 8)
+	train := classes(rng, 200, 2, 2)
+	f := must(newFit(background, Params{Kernel: gaussian(1), Lambda: 1e-4, Centers: 30}, train, learners.Options{}))
+	defer f.close()
+	f.classes = true
+	if err := f.center(background, must(f.choose(background, 0))); err != nil {
+		t.Fatal(err)
+	}
+	w := &newton{fit: f, mu: 1e-4, lambda: 1e-4}
+	q, u := f.sys.rank()*2, f.points.Len()*2
+	w.v, w.a = make([]float64, q), make([]float64, u)
+	var err error
+	if w.gradient, w.loss, err = w.evaluate(background, w.a); err != nil {
+		t.Fatal(err)
+	}
+	requireNear(t, "loss of 0", []float64{w.loss}, []float64{2 * math.Ln2}, 1e-9)
+	before := w.objective(w.loss, w.v, w.mu)
+	downhill, uphill := make([]float64, q), make([]float64, q)
+	for i, g := range w.gradient {
+		downhill[i], uphill[i] = -1e4*g, 1e4*g
+	}
+	if err := w.move(background, downhill); err != nil {
+		t.Fatal(err)
+	}
+	after := w.objective(w.loss, w.v, w.mu)
+	if !(after < before) {
+		t.Errorf("objective %g after %g", after, before)
+	}
+	for i := range uphill {
+		uphill[i] = 1e4 * (w.gradient[i] + w.mu*w.v[i])
+	}
+	if err := w.move(background, uphill); err != nil {
+		t.Fatal(err)
+	}
+	if last := w.objective(w.loss, w.v, w.mu); last > after+1e-9 {
+		t.Errorf("objective %g after %g, uphill", last, after)
+	}
+}
