@@ -31,31 +31,20 @@ func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
 // recommend returns the study as it stands and the trials that its proposer
 // recommends: none if it has no opinion.
 func (d *desk) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
-	d.mu.Lock()
-	g := d.suggester
-	d.mu.Unlock()
-	r, ok := g.proposer.(propose.Recommender)
-	if ok { // in turn with suggestions, so that the proposer sees one history
-		select {
-		case g.busy <- struct{}{}:
-			defer func() { <-g.busy }()
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+	var opinion error
+	err = d.consult(ctx, func(p propose.Proposer, v *study.View) error {
+		view = v
+		if r, ok := p.(propose.Recommender); ok {
+			trials, opinion = r.Recommend(ctx, v)
 		}
+		return nil
+	})
+	if view != nil && err != nil && ctx.Err() == nil {
+		opinion, err = err, nil // it panicked
 	}
-	if err := d.read(ctx, func(s *study.Study) { view = s.Snapshot() }); err != nil || !ok {
-		return view, nil, err
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			d.t.options.Logger.Error("the proposer panicked", "study", d.name, "panic", p)
-			trials, err = nil, nil
-		}
-	}()
-	trials, err = r.Recommend(ctx, view)
-	if err != nil && ctx.Err() == nil {
-		d.t.options.Logger.Warn("the proposer gave no recommendation", "study", d.name, "error", err)
-		trials, err = nil, nil
+	if opinion != nil && err == nil {
+		d.t.options.Logger.Warn("the proposer gave no recommendation", "study", d.name, "error", opinion)
+		trials = nil
 	}
 	return view, trials, err
 }

@@ -103,9 +103,10 @@ func newBest(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "best [STUDY]",
 		Short: "Show the best trial, or the Pareto front",
-		Long: `Best shows the completed trial with the best objective (the mean of its replicates),
-or with several objectives all that no other beats in every one. If none completed
-yet it is exit status 3.
+		Long: `Best shows the completed trial with the best objective, or with several objectives all
+that no other beats in every one. Trials are compared by what the model of the
+proposer bkb expects of them, which a lucky measurement does not deceive; without a
+model, by the means of their replicates. If none completed yet it is exit status 3.
 
 The forms args and env write only its configuration, for shells.`,
 		Example: "  tuner best digits\n  python train.py $(tuner best digits -f args) --epochs 100",

@@ -53,6 +53,7 @@ func (a *acquisition) counted(x []float64) { a.chosen = append(a.chosen, x) }
 // wish is what one suggestion looks for.
 type wish struct {
 	exploit bool
+	explore bool
 	weights []float64 // of several objectives
 	ideal   []float64
 	feature bool // feasibility is modelled
@@ -62,11 +63,13 @@ type wish struct {
 func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []float64, error) {
 	seed := a.b.trialSeed(trial)
 	rng := stream.New(seed)
-	a.beta = a.beta[:0]
-	for j := range a.e.surfaces {
-		a.beta = append(a.beta, a.b.beta(a.e, j, len(a.chosen)))
-	}
+	a.widths()
 	w := a.wish(trial, rng)
+	if w.explore {
+		for j := range a.beta {
+			a.beta[j] *= 3
+		}
+	}
 	pool := newPool(a, w)
 	pool.add(a.candidates(seed, rng))
 	if a.b.enumerated() == nil {
@@ -83,17 +86,34 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	}
 	a.added[fingerprint(c)] = struct{}{}
 	s := study.Suggestion{Config: c, Seed: seed, Seen: seen, Phase: PhaseModel}
-	if w.exploit {
+	switch {
+	case w.exploit:
 		s.Phase = PhaseExploit
+	case w.explore:
+		s.Phase = PhaseExplore
 	}
 	s.Mean, s.StdDev = a.explain(x)
 	return s, x, nil
 }
 
+// widths sets those of the confidence bounds.
+func (a *acquisition) widths() {
+	a.beta = a.beta[:0]
+	for j := range a.e.surfaces {
+		a.beta = append(a.beta, a.b.beta(a.e, j, len(a.chosen)))
+	}
+}
+
 // wish is the next suggestion's.
 func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	every := a.b.options.ExploitEvery
-	w := wish{exploit: every > 0 && trial%every == every-1, feature: len(a.surfaces) > a.b.feasibility()}
+	w := wish{
+		exploit: every > 0 && trial%every == every-1,
+		feature: len(a.surfaces) > a.b.feasibility(),
+	}
+	if k := a.b.options.ExploreEvery; k > 0 && trial%k == k/2 {
+		w.explore = !w.exploit
+	}
 	if k := len(a.b.spec.Objectives); k > 1 {
 		sum := 0.0
 		for range k {
@@ -156,7 +176,7 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
 		if !w.exploit {
 			for i := range mean {
 				mean[i] += a.beta[j] * math.Sqrt(variance[i])
-				if k == 1 && (!a.tried || mean[i] > a.best) {
+				if k == 1 && !w.explore && (!a.tried || mean[i] > a.best) {
 					a.best, a.tried = mean[i], true
 				}
 			}

@@ -29,6 +29,9 @@ type BKBOptions struct {
 	// ExploitEvery ("exploit_every", 0 to 1000, default 4): every so many trials
 	// one is where the posterior mean is best; 0 for never.
 	ExploitEvery int
+	// ExploreEvery ("explore_every", 0 to 1000, default 0): every so many trials
+	// one has bounds three times as wide; 0 for never.
+	ExploreEvery int
 	// Replicate ("on_duplicate": "resample", the default, or "replicate") lets a
 	// configuration be suggested again. Otherwise it happens only when all
 	// configurations have been.
@@ -58,6 +61,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Theory:       o.Choice("beta", "practical", "theory") == "theory",
 		Width:        o.Number("width", 0.05),
 		ExploitEvery: int(o.Whole("exploit_every", 4, 0, 1000)),
+		ExploreEvery: int(o.Whole("explore_every", 0, 0, 1000)),
 		Replicate:    o.Choice("on_duplicate", "resample", "replicate") == "replicate",
 		StopGap:      o.Number("stop_gap", 0),
 		MinNoise:     o.Number("min_noise", 1e-6),
@@ -82,6 +86,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 const (
 	PhaseModel   = "model"   // upper confidence bound
 	PhaseExploit = "exploit" // posterior mean
+	PhaseExplore = "explore" // wide upper confidence bound
 )
 
 // bkb is the proposer "bkb".

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -147,10 +148,18 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 		return Diagnosis{}, err
 	}
 	p, s := e.surfaces[0], &e.model.Surfaces[0]
+	gap := 0.0
+	if len(b.spec.Objectives) == 1 {
+		a := b.newAcquisition(e)
+		seed := b.trialSeed(v.Trials())
+		a.widths()
+		a.score(wish{}, a.candidates(seed, stream.New(seed)))
+		gap, _ = a.gap()
+	}
 	return Diagnosis{
 		Results: len(b.results.list), InducingPoints: p.rank(), Capped: s.Capped || p.rank() >= p.limit,
 		EffectiveDimension: s.Dimension, InformationGain: p.gain(),
 		Noise: s.Target.deviation(s.Mean, math.Sqrt(p.noise)),
-		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p),
+		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p), Gap: gap,
 	}, nil
 }

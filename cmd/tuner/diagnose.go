@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/spf13/cobra"
+)
+
+// diagnoser is a service that can say how a study's model stands.
+type diagnoser interface {
+	Diagnose(ctx context.Context, name string) (propose.Diagnosis, bool, error)
+}
+
+func newDiagnose(g *globals) *cobra.Command {
+	var form *format
+	cmd := &cobra.Command{
+		Use:   "diagnose [STUDY]",
+		Short: "Show how a study's model stands",
+		Long: `Diagnose shows what the model of the proposer bkb rests on and how sure it is: the
+results it has heard of, its inducing points (and whether there would be more but for
+the option cap), the effective dimension and the information gain of the results, the
+noise, and the width of the confidence bounds, beside the one that the theory asks
+for. It works on a file.`,
+		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
+		Args:    between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := g.offline(cmd); err != nil {
+				return err
+			}
+			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				d, err := diagnose(ctx, svc, name)
+				if err != nil {
+					return err
+				}
+				return printDiagnosis(cmd, form.value, d)
+			})
+		},
+	}
+	form = formatFlag(cmd, "table", "json")
+	return cmd
+}
+
+func diagnose(ctx context.Context, svc tuner.Service, name string) (d propose.Diagnosis, err error) {
+	file, ok := svc.(*shared.Service)
+	if !ok {
+		return d, fmt.Errorf("diagnose on a server: %w", tuner.ErrUnsupported)
+	}
+	err = file.Do(ctx, func(svc tuner.Service) error {
+		m, can := svc.(diagnoser)
+		if !can {
+			return fmt.Errorf("diagnose: %w", tuner.ErrUnsupported)
+		}
+		var ok bool
+		if d, ok, err = m.Diagnose(ctx, name); err == nil && !ok {
+			err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet: too few trials have finished", name)}
+		}
+		return err
+	})
+	return d, err
+}
+
+func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error {
+	if form == "json" {
+		return writeJSON(cmd.OutOrStdout(), struct {
+			Results            int     `json:"results"`
+			InducingPoints     int     `json:"inducing_points"`
+			Capped             bool    `json:"capped"`
+			EffectiveDimension float64 `json:"effective_dimension"`
+			InformationGain    float64 `json:"information_gain"`
+			Noise              float64 `json:"noise"`
+			Beta               float64 `json:"beta"`
+			TheoryBeta         float64 `json:"theory_beta"`
+			Gap                float64 `json:"gap"`
+		}(d))
+	}
+	t := newTable(cmd.OutOrStdout(), "QUANTITY", "VALUE")
+	capped := ""
+	if d.Capped {
+		capped = " (capped)"
+	}
+	t.row("results", fmt.Sprint(d.Results))
+	t.row("inducing points", fmt.Sprint(d.InducingPoints)+capped)
+	t.row("effective dimension", fmt.Sprintf("%.3g", d.EffectiveDimension))
+	t.row("information gain", fmt.Sprintf("%.3g", d.InformationGain))
+	t.row("noise", fmt.Sprintf("%.3g", d.Noise))
+	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta))
+	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta))
+	t.row("gap", fmt.Sprintf("%.3g", d.Gap))
+	return t.end()
+}
