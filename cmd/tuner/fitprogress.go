@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ type fitProgress struct {
 	last          learners.Progress
 	best          float64 // validation error
 	bestAt        int
+	notes         []string
 }
 
 func newFitProgress(s *statusLine, name, measure string) *fitProgress {
@@ -65,6 +67,11 @@ func newFitProgress(s *statusLine, name, measure string) *fitProgress {
 
 func (p *fitProgress) report(at learners.Progress) error {
 	p.last = at
+	for _, n := range at.Notes {
+		if !slices.Contains(p.notes, n) {
+			p.notes = append(p.notes, n)
+		}
+	}
 	if at.Best || math.IsNaN(at.ValidationError) {
 		p.best, p.bestAt = at.ValidationError, at.Iteration
 	}

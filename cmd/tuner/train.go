@@ -177,6 +177,9 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	o.Progress = progress.report
 	model, fitErr := estimator.Fit(ctx, data.Train, o)
 	progress.end()
+	for _, n := range progress.notes {
+		g.note(cmd, "%s: %s", t.algorithm.Name, n)
+	}
 	if model == nil {
 		return dataError(fitErr)
 	}
@@ -188,7 +191,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 		Algorithm: t.algorithm.Name, Model: t.out, Rows: data.Train.Len(), Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
 		Iterations: progress.last.Iteration, Best: progress.bestAt, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
 	}
-	if err := t.save(model, data, values, r, name, progress.best); err != nil {
+	if err := t.save(model, data, values, r, name, progress); err != nil {
 		return err
 	}
 	if interrupted {
@@ -201,16 +204,16 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 }
 
 // save writes the model with what is needed to use it.
-func (t *trainer) save(model learners.Model, data *training.Data, values training.Values, r trained, measure string, best float64) error {
+func (t *trainer) save(model learners.Model, data *training.Data, values training.Values, r trained, measure string, progress *fitProgress) error {
 	params, err := json.Marshal(t.algorithm.Resolve(values))
 	if err != nil {
 		return err
 	}
-	report := &learners.Report{Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted}
+	report := &learners.Report{Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted, Notes: progress.notes}
 	if data.Validation != nil {
 		report.ValidationRows, report.Measure = data.Validation.Len(), measure
-		if !math.IsNaN(best) {
-			report.ValidationError = &best
+		if !math.IsNaN(progress.best) {
+			report.ValidationError = &progress.best
 		}
 	}
 	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: data.Encoding, Report: report, Model: model}
