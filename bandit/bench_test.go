@@ -157,7 +157,7 @@ func BenchmarkWhole(b *testing.B) {
 		name  string
 		f     problems.Objective
 		scale float64
-	}{{"ackley-5", problems.Ackley{Dim: 5, Shift: 1.3}, 0.3}, {"draw-6", problems.NewDraw(6, 0.8, 1), 0.8}} {
+	}{{"ackley-5", problems.Ackley{Dim: 5, Shift: 1.3}, 0.3}, {"draw-6", problems.NewDraw(6, 0.4, 1), 0.4}} {
 		env := problems.NewEnvironment(problem.f, 20000, 0.1, 1)
 		arms := kernel.NewPoints(20000, env.Dim, env.Points)
 		c := bkbConfig(bandit.Config{Kernel: matern(problem.scale), NoiseVariance: 0.01, Seed: 0})

@@ -36,6 +36,7 @@
 //	  FromScratch  … after every reward: Algorithm 5 as it is printed
 //	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃; within, the mean is
 //	               frozen and the arm found lazily, O(m²) for each of few arms
+//	  Local        … and then until it is too much for some arm: GlobalLocal
 //	NewMiniGPOpt   the same arm ⌊(C̃ − 1)λ/σ²⌋ times; few inputs, exact
 //	NewThompson    the best arm of a draw from BKB's posterior
 //	NewContinuous  BKB or exact GP-UCB on a box: candidates, then ascent

@@ -39,10 +39,14 @@
 //
 //	             SetArms(A rows)
 //	                   │
-//	dictionary ──► embedding z ──► V, w ──► ArmMeans, ArmVariances
+//	dictionary ──► embedding z ──► V, w ──► MaxUCB, Arm, ArmMeans, ArmVariances
 //	 Resparsify        ▲            ▲        Predict, Covariance, Sample
-//	                   │            │
+//	 Extend            │            │
 //	              Observe(x, y)  ObserveVariance(x), Cancel(x)
+//
+// Arms see updates when they are looked at. MaxUCB looks only at those that may
+// be the best, by a bound on how far a mean can have moved: in a bandit that
+// knows its way, few. No bit depends on who was looked at when.
 //
 // Let rls = σ̃²/λ. [Sparse.Leverage] is Σ rls of the pulls since D was chosen,
 // [Sparse.InformationGain] is Σ log(1 + rls) of all.
@@ -81,11 +85,16 @@
 // kernel parameters, M features; in operations, with O(1) kernel evaluations counted as d.
 //
 //	Exact     new n³/3; append n² + nA; predict n² a row; Evidence n³ + n²p; LOO n³
-//	          memory n² + nA
-//	Sparse    observe m² + Am; predict m² a row; PredictSlope m² + md
-//	          Resparsify |D|m² + um² + Am²; Evidence um² + ump
+//	          pending pulls n² + nA each; memory n² + nA
+//	Sparse    observe m² + Am at most; predict m² a row; PredictSlope m² + md
+//	          Resparsify |D|m² + um² + Am²; Extend um² + Am; Evidence um² + ump
 //	          Path m² + mM to draw, m² + md + M a row; memory (A + u)m
 //	Fit       one Evidence an evaluation, ≤ 60 iterations from each of 4 starts
+//
+// Products, solutions with many right-hand sides and factors are those of
+// internal/blocked; embedded arms stay in the panels of 8 that its micro-kernels
+// read. V comes from two Cholesky factorisations, or from QR where its condition
+// number is above 1e11.
 //
 // V's factor is updated by Givens rotations, which lose nothing: no inverse is
 // kept. Still all is computed afresh every 512 updates.

@@ -109,6 +109,19 @@ func TestRefusedObservationsChangeNothing(t *testing.T) {
 	refused("dictionary", s.Resparsify(points(3, 1, 2, 3)), "dimension 3, want 2")
 	refused("reset", s.Reset(k, q, gp.SparseOptions{}), "noise variance is 0")
 	refused("arms", s.SetArms(bad, false), "arms is NaN")
+	refused("covariances", s.ArmCovariances(make([]float64, 5), 5), "index 5 out of range [0,5)")
+	refused("covariances", s.ArmCovariances(make([]float64, 4), 0), "dst has length 4, want 5")
+	extend := func(x kernel.Rows) error {
+		_, err := s.Extend(x)
+		return err
+	}
+	refused("extend", extend(bad), "x is NaN at row 0, column 1")
+	refused("extend", extend(q), "x has length 5, want 1")
+	refused("extend", extend(nil), "x: no rows")
+	refused("exact pending NaN", g.ObserveVariance(bad), "x is NaN at row 0, column 1")
+	refused("exact pending", g.ObserveVariance(points(3, 1, 2, 3)), "dimension 3, want 2")
+	refused("exact pending", g.ObserveVariance(nil), "x: no rows")
+	refused("exact cancel", g.Cancel(x.Slice(4, 5)), "row 0 of x: gp: not pending")
 }
 
 func TestRefusedSettings(t *testing.T) {
