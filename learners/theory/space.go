@@ -26,12 +26,14 @@ const (
 type Dimension struct {
 	// Name in the field's terms, with hyphens: "length-scale".
 	Name string
-	// Unit of the numbers, if they are not plain: "γ*", "κ²".
+	// Unit of the numbers, if they are not plain: "γ*" or "κ²".
 	Unit  string
 	Scale Scale
 	// Low ≤ Start ≤ High, whole numbers if Integer.
 	Low, High, Start float64
 	Integer          bool
+	// Step, if not 0, is the distance of values: 2 where they must be even.
+	Step float64
 	// Choices, of Scale Choice, the first being the one to start from.
 	Choices []string
 	// Fidelity says that one training passes through the smaller values: they
@@ -50,10 +52,12 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "sgdrf"}
 //	              kernel has α ≈ 0, and 1/n is about what the tables of the
 //	              thesis have (1e-6 at n = 5·10⁵)
 //	falkon        M from 500 to 10√n
-//	sgdrf         step ∈ [0.05, 1.5]γ*, b ∈ [1, 4√n], from MiniBatches with
-//	              (½, 1); M ∈ [√n/2, 16√n]
+//	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
+//	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel
 //	avgsgd        passes up to 400, sampling
-//	doublyonline  step ∈ [0.01, 10]T^{-½}, features per step
+//	doublyonline  step-size ∈ [0.01, 10]T^−½ for T = n, features per step
+//
+// Names are those of learners/training.
 //
 // Names not known are a *learners.ParameterError. Source: algorithms.md, §9.
 func Space(algorithm string, d Data) ([]Dimension, error) {
@@ -90,10 +94,9 @@ func (d Data) own(algorithm string) []Dimension {
 	case "sgdrf":
 		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
 		return []Dimension{
-			{Name: "features-family", Scale: Choice, Choices: []string{"orthogonal", "fourier", "relu", "fastfood"}},
-			logs("step-size", "γ*", 0.05, 1.5, 1),
+			logs("step-scale", "γ*", 0.05, 1.5, 1),
 			counts("batch-size", 1, 4*root, float64(s.BatchSize), n),
-			counts("features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt),
+			evens(counts("random-features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt-1)),
 			passes(20, 5),
 			{Name: "averaging", Scale: Choice, Choices: []string{"none", "tail"}},
 		}
@@ -104,8 +107,8 @@ func (d Data) own(algorithm string) []Dimension {
 		}
 	default: // doublyonline
 		return []Dimension{
-			logs("step-size", "T^-1/2", 0.01, 10, 1),
-			counts("features-per-step", 1, 64, 16, math.MaxInt),
+			logs("step-size", "", 0.01/root, 10/root, 1/root),
+			evens(counts("step-features", 2, 64, 16, math.MaxInt-1)),
 		}
 	}
 }
@@ -113,6 +116,15 @@ func (d Data) own(algorithm string) []Dimension {
 func (d Data) lambda() Dimension {
 	start, _ := Lambda(d.Rows, Regularity{R: 0.5, Alpha: 0}) // n ≥ 1
 	return logs("lambda", "κ²", 1e-10, 0.1, start)
+}
+
+// evens rounds up to even numbers: features come in pairs.
+func evens(d Dimension) Dimension {
+	for _, v := range []*float64{&d.Low, &d.Start, &d.High} {
+		*v = 2 * math.Ceil(*v/2)
+	}
+	d.Step = 2
+	return d
 }
 
 func passes(high, start float64) Dimension {
