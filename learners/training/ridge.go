@@ -151,7 +151,7 @@ classes, with probabilities.`,
 		lambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "iterations", Kind: Count, Default: Auto, Auto: "those that λ takes to fall, and 10", Doc: "the most Newton steps"},
 		Parameter{Name: "steps", Kind: Count, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
-		Parameter{Name: "tolerance", Kind: Real, Default: "1e-5", Doc: "the norm of the gradient that ends the fit"},
+		Parameter{Name: "tolerance", Kind: Real, Default: "1e-3", Doc: "the norm of the gradient that ends the fit"},
 		factorizationParameter, precisionParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
