@@ -346,3 +346,10 @@ func TestMinimum(t *testing.T) {
 		t.Errorf("slope %g", s)
 	}
 }
+
+func TestNoData(t *testing.T) {
+	var e *learners.DataError
+	if _, err := (Params{}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
+		t.Errorf("%v", err)
+	}
+}

@@ -272,3 +272,10 @@ func TestStudyRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestNoData(t *testing.T) {
+	var e *learners.DataError
+	if _, err := (Params{Kernel: gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
+		t.Errorf("%v", err)
+	}
+}

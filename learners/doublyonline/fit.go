@@ -23,6 +23,9 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := learners.Check(train, o); err != nil {
+		return nil, err
+	}
 	f := &fit{p: p, n: train.Len(), passes: max(p.Passes, 1)}
 	f.steps = f.passes * f.n
 	f.iterations = max(1, min(checkpoints, f.steps))

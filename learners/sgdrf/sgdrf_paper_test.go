@@ -181,3 +181,29 @@ func TestPaperStepHasNoFactorTwo(t *testing.T) {
 	}
 	requireClose(t, "f", out, []float64{3}, 1e-14)
 }
+
+// Assumption 8, |ψ(x, ω)| ≤ κ, fails for ReLU and linear features: at one x the
+// largest of M grows with M, as 2 log M, so that β must be measured.
+func TestPaperAssumption8FailsForUnboundedFeatures(t *testing.T) {
+	x := kernel.NewPoints(1, 2, []float64{0.6, 0.8})
+	for family, k := range map[sketch.Family]kernel.Kernel{
+		sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
+		sketch.FourierCosine: gaussian(1),
+	} {
+		largest := func(m int) float64 {
+			out := make([]float64, m)
+			if err := must(Params{Kernel: k, Family: family}.newFeatures(2, m, 1)).Apply(out, x); err != nil {
+				t.Fatal(err)
+			}
+			v := 0.0
+			for _, a := range out {
+				v = max(v, a*a*float64(m)) // ψ²
+			}
+			return v
+		}
+		few, many := largest(20), largest(20000)
+		if bounded := many <= 2+1e-9; bounded != (family == sketch.FourierCosine) || !bounded && many < 2*few {
+			t.Errorf("%s: the largest ψ² of 20 features is %g, of 20,000 %g", family, few, many)
+		}
+	}
+}

@@ -543,3 +543,10 @@ func (c *counted) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
 	c.f()
 	return c.Source.OpenPairs(ctx)
 }
+
+func TestNoData(t *testing.T) {
+	var e *learners.DataError
+	if _, err := (Params{Kernel: gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
+		t.Errorf("%v", err)
+	}
+}
