@@ -247,6 +247,29 @@ func TestRatiosOfRegret(t *testing.T) {
 	}
 }
 
+// Of an interrupted comparison the seeds are kept that all policies have played.
+func TestRegretKeepsWholeSeeds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	reports := 0
+	env := &Env{Seed: 1, Scale: Quick, Repeats: 4, Only: []string{"branin"}, Progress: func(Progress) {
+		if reports++; reports == 2*len(contestants)+2 { // within the third seed
+			cancel()
+		}
+	}}
+	r, err := regret.Run(ctx, env)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	rows := table(t, r, "regret")
+	if len(rows.Rows) != len(contestants) || slices.Max(rows.Float("seeds")) != 2 || slices.Min(rows.Float("seeds")) != 2 {
+		t.Errorf("rows %v, want 2 seeds of each policy", rows.Rows)
+	}
+	if s := table(t, r, "summary"); len(s.Rows) != 2 {
+		t.Errorf("%d rows of summary", len(s.Rows))
+	}
+}
+
 // A table of kernels: what failed is left out, what never varies dropped.
 func TestKernelTable(t *testing.T) {
 	dir := t.TempDir()

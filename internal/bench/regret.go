@@ -70,8 +70,8 @@ func regrets(ctx context.Context, env *Env) (*Result, error) {
 	r, steps := &Result{}, env.Pick(60, 1000, 1000)
 	var done []*contest
 	defer func() { summariseRegret(env, r, done, steps) }()
-	t := r.Table("regret", fmt.Sprintf("Cumulative regret after T = %d steps, %d paired seeds", steps, env.Repeats),
-		Column{Name: "problem"}, Column{Name: "arms"}, Column{Name: "policy"}, Column{Name: "R_T", Format: "%.1f"}, Column{Name: "±", Format: "%.1f"},
+	t := r.Table("regret", fmt.Sprintf("Cumulative regret after T = %d steps, paired seeds", steps),
+		Column{Name: "problem"}, Column{Name: "arms"}, Column{Name: "seeds"}, Column{Name: "policy"}, Column{Name: "R_T", Format: "%.1f"}, Column{Name: "±", Format: "%.1f"},
 		Column{Name: "R_T/chance", Format: "%.3f"}, Column{Name: "ratio", Format: "%.3f"}, Column{Name: "2.5 %", Format: "%.3f"},
 		Column{Name: "97.5 %", Format: "%.3f"}, Column{Name: "paired", Format: "%.3f"}, Column{Name: "simple", Format: "%.3f"},
 		Column{Name: "m", Format: "%.0f"}, Column{Name: "m/T", Format: "%.3f"}, Column{Name: "d_eff", Format: "%.0f"}, Column{Name: "CPU/step", Unit: "ms", Format: "%.2f"})
@@ -89,10 +89,7 @@ func regrets(ctx context.Context, env *Env) (*Result, error) {
 			return r, err
 		}
 		arms, err := c.run(ctx, env, i, steps)
-		if err != nil {
-			if len(c.played[contestants[0]]) > 0 {
-				r.Note("%s was not finished and is left out.", part)
-			}
+		if c.seeds() == 0 {
 			return r, err
 		}
 		done = append(done, c)
@@ -101,6 +98,9 @@ func regrets(ctx context.Context, env *Env) (*Result, error) {
 			r.Note("%s: %s.", c.name, c.note)
 		}
 		c.plot(r, steps)
+		if err != nil {
+			return r, err
+		}
 	}
 	return r, nil
 }
@@ -136,25 +136,33 @@ func contestOn(ctx context.Context, env *Env, part string) (*contest, error) {
 	return c, nil
 }
 
-// run plays all policies with all seeds, and returns the number of arms.
+// seeds returns the number of seeds with which all policies have played.
+func (c *contest) seeds() int { return len(c.played[contestants[len(contestants)-1]]) }
+
+// run plays all policies with all seeds, and returns the number of arms. On an error
+// it keeps the seeds with which all policies have played.
 func (c *contest) run(ctx context.Context, env *Env, at, steps int) (arms int, err error) {
 	for rep := range env.Repeats {
 		a, err := c.make(env.Derive("regret "+c.name, rep))
 		if err != nil {
-			return 0, err
+			return arms, err
 		}
 		arms = a.arms.Len()
+		var round []played
 		for _, name := range contestants {
 			env.Report(at*env.Repeats+rep, len(regretProblems)*env.Repeats, "%s: %s", c.name, name)
 			p, err := contestant(name, a, a.config(env.Derive("regret policy", rep), env.Workers))
 			if err != nil {
-				return 0, err
+				return arms, err
 			}
 			one, err := a.play(ctx, p, steps)
 			if err != nil {
-				return 0, err
+				return arms, err
 			}
-			c.played[name] = append(c.played[name], one)
+			round = append(round, one)
+		}
+		for i, name := range contestants {
+			c.played[name] = append(c.played[name], round[i])
 		}
 	}
 	return arms, nil
@@ -225,7 +233,7 @@ func (c *contest) rows(env *Env, t *Table, arms, steps int) {
 			paired = math.Exp(mean(logRatios(all, c.finals(contestants[0], total))))
 		}
 		m := mean(c.finals(name, func(p played) float64 { return float64(p.decision.InducingPoints) }))
-		t.Add(c.name, arms, name, mean(all), deviation(all)/math.Sqrt(float64(len(all))),
+		t.Add(c.name, arms, len(all), name, mean(all), deviation(all)/math.Sqrt(float64(len(all))),
 			mean(c.finals(name, func(p played) float64 { return p.chance })), ratio, low, high, paired,
 			mean(c.finals(name, func(p played) float64 { return p.simple })), m, m/float64(steps),
 			mean(c.finals(name, func(p played) float64 { return p.decision.EffectiveDimension })),
