@@ -154,13 +154,13 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 // times of the last 1000 steps over those of the second 1000.
 func BenchmarkWhole(b *testing.B) {
 	for _, problem := range []struct {
-		name  string
-		f     problems.Objective
-		scale float64
-	}{{"ackley-5", problems.Ackley{Dim: 5, Shift: 1.3}, 0.3}, {"draw-6", problems.NewDraw(6, 0.4, 1), 0.4}} {
+		name     string
+		f        problems.Objective
+		scale, c float64
+	}{{"ackley-5", problems.Ackley{Dim: 5, Shift: 1.3}, 0.3, 0.15}, {"draw-6", problems.NewDraw(6, 0.5, 1), 0.5, 0.2}} {
 		env := problems.NewEnvironment(problem.f, 20000, 0.1, 1)
 		arms := kernel.NewPoints(20000, env.Dim, env.Points)
-		c := bkbConfig(bandit.Config{Kernel: matern(problem.scale), NoiseVariance: 0.01, Seed: 0})
+		c := bkbConfig(bandit.Config{Kernel: matern(problem.scale), NoiseVariance: 0.01, Seed: 0, Beta: bandit.Practical{C: problem.c}})
 		for name, make := range map[string]func() bandit.Policy{
 			"bkb":  func() bandit.Policy { return must(bandit.NewBKB(c, arms)) },
 			"bbkb": func() bandit.Policy { return must(bandit.NewBBKB(c, arms)) },

@@ -106,11 +106,17 @@
 //
 // # Measured
 //
-// Ackley-5, A = 20 000, Matérn-5/2 with ℓ = 0.3, ξ = 0.1 (BenchmarkStep), on two
-// busy cores: a step of BKB takes 0.19 ms at t = 1000 (m = 22) and 0.23 ms at
-// 10 000 (m = 28), exact GP-UCB 14 ms at t = 1000, BKB from scratch 49 ms at 100.
-// BBKB, in all, is 11 times as fast as BKB from scratch at 0.997 times its
-// regret (A = 4000, 400 steps, 10 seeds; BenchmarkBBKB).
+// Ackley-5, A = 20 000, Matérn-5/2 with ℓ = 0.3, ξ = 0.1, on two cores shared
+// with other work. A step of BKB at t = 1000 with m = 60 takes 0.10 to 0.16 ms on
+// one goroutine, 3 to 6 times less than the same by NumPy in the same run, and the
+// way there, draws included, 5 to 7 times less, at the same regret
+// (BenchmarkPeer; m = 55 there). 10 000 steps take BKB 3.0 s, of which the last
+// 1000 take half as long as the second 1000, and BBKB 1.2 s (BenchmarkWhole).
+// Exact GP-UCB takes 14 ms a step at t = 1000, BKB from scratch 49 ms at 100
+// (BenchmarkStep). BBKB, in all, is 15 times as fast as BKB from scratch at 0.997
+// times its regret (A = 4000, 400 steps, 10 seeds; BenchmarkBBKB). Where most arms
+// compete, as on draws of a process in d = 6, bounds tell few of them, and a step
+// costs O(Am).
 //
 // Regret over that of exact GP-UCB, 2048 arms, 300 steps, ξ = 0.1, means of 10
 // seeds (BenchmarkRegret), all with the practical b:
