@@ -122,14 +122,19 @@ func (p *BKB) refresh() {
 // Learn takes rewards of inputs that need not be arms, such as those of
 // another study or of former arms. They resolve pending pulls of equal inputs.
 // Errors: those of [gp.Sparse.Observe].
-func (p *BKB) Learn(x kernel.Rows, y []float64) error {
+func (p *BKB) Learn(x kernel.Rows, y []float64) error { return p.LearnNoisy(x, y, nil) }
+
+// LearnNoisy is Learn for rewards that have variances of their own, beside λ:
+// squares of standard errors, for instance. Those with one resolve no pending
+// pull. Errors: as Learn; *[gp.ShapeError], *[gp.ValueError] for the variances.
+func (p *BKB) LearnNoisy(x kernel.Rows, y, variances []float64) error {
 	if err := checkRewards(y); err != nil {
 		return err
 	}
 	if x == nil || x.Len() != len(y) {
 		return &ShapeError{What: "y", Got: len(y), Want: lenOf(x)}
 	}
-	if err := p.post.Observe(gp.Data{X: x, Y: y}); err != nil {
+	if err := p.post.Observe(gp.Data{X: x, Y: y, Noise: variances}); err != nil {
 		return err
 	}
 	p.refresh()

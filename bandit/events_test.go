@@ -201,6 +201,39 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// Rewards with variances of their own count as much as the exact posterior says.
+func TestLearnNoisy(t *testing.T) {
+	w := newWorld(67, 60, 2, 0.1)
+	c := bkbConfig(basic(matern(0.3), 0.01))
+	c.Oversampling = math.Inf(1)
+	p := must(bandit.NewBKB(c, w.arms))
+	x, y, own := w.arms.Slice(0, 30), w.value[:30], make([]float64, 30)
+	for i := range own {
+		own[i] = 0.02 * float64(i)
+	}
+	if err := p.LearnNoisy(x, y, own); err != nil {
+		t.Fatal(err)
+	}
+	g := must(gp.NewExact(matern(0.3), gp.Data{X: x, Y: y, Noise: own}, gp.Options{NoiseVariance: 0.01}))
+	mean, variance, err := g.Predict(w.arms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean", p.Means(), mean, 1e-7)
+	near(t, "variance", p.Variances(), variance, 1e-7)
+	before := must(p.Next())
+	own[3] = -1
+	if err := p.LearnNoisy(x, y, own); !is[*gp.ValueError](err) {
+		t.Error(err)
+	}
+	if err := p.LearnNoisy(x, y, own[:4]); !is[*gp.ShapeError](err) {
+		t.Error(err)
+	}
+	if after := must(p.Next()); after != before || p.Steps() != 30 {
+		t.Errorf("a refused call changed %+v to %+v", before, after)
+	}
+}
+
 // Arms may be single precision or sparse; both are the same arms.
 func TestKindsOfRows(t *testing.T) {
 	w := newWorld(64, 80, 3, 0.1)

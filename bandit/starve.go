@@ -135,13 +135,16 @@ func (p *Static) SetArms(arms kernel.Rows) error {
 }
 
 // Learn takes rewards of inputs that need not be arms.
-func (p *Static) Learn(x kernel.Rows, y []float64) error {
+func (p *Static) Learn(x kernel.Rows, y []float64) error { return p.LearnNoisy(x, y, nil) }
+
+// LearnNoisy takes rewards with variances of their own.
+func (p *Static) LearnNoisy(x kernel.Rows, y, variances []float64) error {
 	if x == nil {
-		return p.BKB.Learn(nil, y)
+		return p.BKB.LearnNoisy(nil, y, variances)
 	}
 	mapped, err := p.remap(x)
 	if err != nil {
 		return err
 	}
-	return p.BKB.Learn(mapped, y)
+	return p.BKB.LearnNoisy(mapped, y, variances)
 }
