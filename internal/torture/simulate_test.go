@@ -113,7 +113,7 @@ func simulate(t *testing.T, seed uint64) *simulation {
 
 func (s *simulation) run(t *testing.T) {
 	s.begun = time.Now()
-	s.lease = []time.Duration{2 * time.Second, 10 * time.Second}[s.random.IntN(2)]
+	s.lease = []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Second, 50 * time.Second}[s.random.IntN(4)]
 	s.spec = spec(t)
 	s.spec.Lease, s.spec.MaxRetries = s.lease, s.random.IntN(3)
 	s.spec.MaxTrials = []int{0, 0, 12, 25}[s.random.IntN(4)]
@@ -246,7 +246,7 @@ func (s *simulation) settle() {
 	touched := new(simLife)
 	lookers := []*simWorker{{index: 8}, {index: 9}}
 	s.workers = append(s.workers, lookers...)
-	for range 400 {
+	for range 800 {
 		if touched != s.life { // whose leases somebody must look at
 			touched = s.life
 			for i, name := range []string{"a", "b"} {
