@@ -61,7 +61,8 @@
 // Trials that run or wait are pending: they shrink σ as if observed and leave μ
 // alone. Trials that are infeasible, or failed with NaN, teach another posterior,
 // of ±1; log of the probability of a positive label is added to the score. A
-// pruned trial counts with what it was told or reported last; other failures do
+// pruned trial counts with what it was told, or else with what its last report
+// foretells by how completed trials went on from there; other failures do
 // not count. With several objectives every suggestion draws weights for an
 // augmented Chebyshev scalarisation of the upper bounds.
 //

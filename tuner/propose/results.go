@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -37,6 +38,7 @@ type results struct {
 	pending  []pending      // by trial
 	seen     map[uint64]struct{}
 	start    uint64 // number of the next point of the start design
+	curves   curves
 }
 
 // pending is a trial that runs or waits to run.
@@ -46,7 +48,7 @@ type pending struct {
 }
 
 func newResults(spec study.Spec) *results {
-	return &results{spec: spec, seen: make(map[uint64]struct{})}
+	return &results{spec: spec, seen: make(map[uint64]struct{}), curves: make(curves)}
 }
 
 // follow digests what is new in v.
@@ -55,17 +57,14 @@ func (r *results) follow(v View) error {
 	if v.Trials() < r.trials || v.Position()+1 < r.position { // not the history we know; see Proposer
 		*r = *newResults(r.spec)
 	}
-	var fresh []result
+	var ended []study.Trial
 	var open []int
 	r.pending = r.pending[:0]
 	look := func(t *study.Trial) error {
 		done := t.State.Terminal()
 		if done && !(t.State == study.Failed && t.Outcome.Reason == study.FailedExpired) {
-			res, tells, err := r.read(t)
-			if tells {
-				fresh = append(fresh, res)
-			}
-			return err
+			ended = append(ended, *t)
+			return nil
 		}
 		open = append(open, t.Number)
 		if done {
@@ -91,8 +90,17 @@ func (r *results) follow(v View) error {
 			return err
 		}
 	}
-	slices.SortFunc(fresh, func(a, b result) int { return int(a.end) - int(b.end) })
-	r.list = append(r.list, fresh...)
+	slices.SortFunc(ended, func(a, b study.Trial) int { return cmp.Compare(a.EndPosition(), b.EndPosition()) })
+	for i := range ended {
+		res, tells, err := r.read(&ended[i])
+		if err != nil {
+			return err
+		}
+		if tells {
+			r.list = append(r.list, res)
+		}
+		r.curves.learn(&ended[i], r.spec.Objectives)
+	}
 	r.open, r.trials, r.position = open, v.Trials(), v.Position()
 	return nil
 }
@@ -115,8 +123,8 @@ func (r *results) upTo(p study.Position) int {
 
 // read tells what a finished trial says. Crashed, expired and cancelled trials
 // say nothing; infeasible ones and those with NaN that they are not feasible; a
-// pruned one has the objectives it was told with, or else those it reported
-// last.
+// pruned one has the objectives it was told with, or else those that its last
+// report foretells.
 func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
 	out = result{trial: t.Number, end: t.EndPosition(), feasible: true}
 	switch {
@@ -129,7 +137,7 @@ func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
 			if m, ok := measured(t.Outcome, name); ok {
 				return m, true
 			}
-			return lastReported(t, name)
+			return r.curves.foresee(t, name)
 		})
 		if out.y == nil {
 			return out, false, nil
@@ -172,15 +180,4 @@ func measured(o study.Outcome, name string) (measure, bool) {
 		}
 	}
 	return out, true
-}
-
-func lastReported(t *study.Trial, name string) (measure, bool) {
-	for _, r := range slices.Backward(t.CurrentReports()) {
-		for _, v := range r.Values {
-			if v.Name == name {
-				return measure{value: v.Value, stdErr: math.NaN(), count: 1}, true
-			}
-		}
-	}
-	return measure{}, false
 }
