@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/internal/problems"
@@ -16,11 +15,11 @@ var steps = Experiment{
 	Title:  "Time of a bandit's steps",
 	Source: "ours; thesis §7.1.2, algorithms.md §3.2",
 	About: `A step is a decision and its reward. The problem is Ackley-5 on 20,000 Sobol'
-points, noise ξ = 0.1, Matérn-5/2 with ℓ = 0.3, q̄ = 4; d6 is Ackley-6 with ℓ = 0.5,
+points, noise ξ = 0.1, Matérn-5/2 with ℓ = 0.3, q̄ = 4; d6 is Ackley-6 with ℓ = 0.17,
 for which m is about 200. "at t" are the last tenth of the steps up to t, at least
 20: the median of a step, and their mean, which has the steps in it at which inducing
 points are drawn anew; "in all" is the mean of all steps up to t, of which batches
-are part. Wall times: other programs on the machine count in.
+are part. All is CPU time of the process, so that other programs hardly count in.
 
 bkb, bbkb   10,000 steps      exact    1000 steps of GP-UCB
 scratch     Algorithm 5 as printed, inducing points drawn at every step; 200 steps
@@ -34,7 +33,7 @@ amortised   BBKB and BKB from scratch: 400 steps on 4000 arms, 10 seeds`,
 type pacer struct {
 	policy bandit.Policy
 	arena  *arena
-	// account and every are the regret and the seconds of each step so far.
+	// account and every are the regret and the CPU seconds of each step so far.
 	account *problems.Regret
 	every   []float64
 	last    bandit.Decision
@@ -49,7 +48,7 @@ func (p *pacer) until(ctx context.Context, t int, say func(int)) error {
 		if len(p.every)%100 == 0 {
 			say(len(p.every))
 		}
-		start := time.Now()
+		watch := StartWatch()
 		d, err := p.policy.Next()
 		if err != nil {
 			return err
@@ -58,7 +57,7 @@ func (p *pacer) until(ctx context.Context, t int, say func(int)) error {
 		if err := p.policy.Observe(d.Arm, y); err != nil {
 			return err
 		}
-		p.every = append(p.every, time.Since(start).Seconds())
+		p.every = append(p.every, watch.CPU())
 		p.account.Pull(d.Arm)
 		p.last = d
 	}
@@ -71,16 +70,16 @@ func timesOfSteps(ctx context.Context, env *Env) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	six, err := functionArena(problems.Ackley{Dim: 6, Shift: 1.3}, 0.5, arms, env.Derive("steps", 6))
+	six, err := functionArena(problems.Ackley{Dim: 6, Shift: 1.3}, 0.17, arms, env.Derive("steps", 6))
 	if err != nil {
 		return nil, err
 	}
-	t := r.Table("steps", fmt.Sprintf("Wall time of a step, %d arms", arms),
+	t := r.Table("steps", fmt.Sprintf("CPU time of a step, %d arms", arms),
 		Column{Name: "policy"}, Column{Name: "d"}, Column{Name: "t"}, Column{Name: "median at t", Unit: "ms", Format: "%.3f"},
 		Column{Name: "mean at t", Unit: "ms", Format: "%.3f"}, Column{Name: "in all", Unit: "ms", Format: "%.3f"},
 		Column{Name: "whole run", Unit: "s", Format: "%.2f"}, Column{Name: "m"}, Column{Name: "d_eff", Format: "%.0f"},
 		Column{Name: "regret/chance", Format: "%.4f"})
-	p := r.Plot("steps", fmt.Sprintf("A step, %d arms", arms), Axis{"t", true}, Axis{"median time at t [ms]", true})
+	p := r.Plot("steps", fmt.Sprintf("A step, %d arms", arms), Axis{"t", true}, Axis{"median CPU time at t [ms]", true})
 	long := [][]int{{100, 200}, {100, 300, 1000, 3000, 10000}, {100, 300, 1000, 3000, 10000}}[env.Scale-Quick]
 	short := [][]int{{100, 200}, {100, 300, 1000}, {100, 300, 1000}}[env.Scale-Quick]
 	few := [][]int{{20, 50}, {50, 100, 200}, {50, 100, 200, 400}}[env.Scale-Quick]
