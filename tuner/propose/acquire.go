@@ -28,11 +28,16 @@ type acquisition struct {
 
 func (b *bkb) newAcquisition(e *engine) *acquisition {
 	a := &acquisition{b: b, e: e, surfaces: e.surfaces, added: make(map[uint64]struct{})}
-	for _, p := range b.results.pending {
+	open := b.results.pending
+	for _, p := range open[max(0, len(open)-maxPending):] {
 		a.pull(p.x)
 	}
 	return a
 }
+
+// maxPending is how many pending trials, the latest, a suggestion takes account
+// of: each costs O(m²).
+const maxPending = 512
 
 // pull makes x pending.
 func (a *acquisition) pull(x []float64) {

@@ -428,3 +428,39 @@ func TestPrunedTrialsAreForeseen(t *testing.T) {
 		t.Errorf("foreseen: %+v, want −7 for sure", last)
 	}
 }
+
+// TestHostileSpaces (reliability.md, L4): many dimensions, many categories,
+// ranges of one value and of nearly all of float64, and many pending trials.
+func TestHostileSpaces(t *testing.T) {
+	wide := ""
+	for i := range 120 {
+		wide += fmt.Sprintf(`"x%d": {"type": "float", "low": 0, "high": 1},`, i)
+	}
+	values := ""
+	for i := range 5000 {
+		values += fmt.Sprintf(`, "v%d"`, i)
+	}
+	for name, text := range map[string]string{
+		"dimensions": "{" + wide + `"last": {"type": "int", "low": 1, "high": 2}}`,
+		"categories": `{"k": {"type": "categorical", "values": ["v"` + values + `]}}`,
+		"single":     `{"x": {"type": "float", "low": 1, "high": 1}, "y": {"type": "int", "low": 3, "high": 3}}`,
+		"decades":    `{"x": {"type": "float", "low": 1e-300, "high": 1e300, "scale": "log"}, "y": {"type": "float", "low": -1.7e308, "high": 1.7e308}}`,
+		"large":      `{"n": {"type": "int", "low": -9007199254740993, "high": 9007199254740993}, "s": {"type": "float", "low": 0, "high": 1, "step": 2}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			sp := parse(t, text)
+			spec := specOf(sp, 3)
+			l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6, "cap": 32}`}, spec)
+			for i := range 14 {
+				begin := time.Now()
+				l.start(l.propose(p, 1+40*(i/13)))
+				if took := time.Since(begin); took > 5*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				trial, _ := l.s.Trial(i)
+				l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+			}
+			l.start(l.propose(p, 1))
+		})
+	}
+}

@@ -1,10 +1,15 @@
 package propose
 
 import (
+	"cmp"
+	"compress/gzip"
 	"context"
+	"encoding/csv"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +142,115 @@ func tasks(t fataler) []task {
 	return out
 }
 
+// tableTasks are tables of measured configurations in BKB_DATA (default
+// ../shared/data): chemistry by categories, and the hyper-parameters of a
+// perceptron. None where they are not there.
+func tableTasks(t *testing.T) []task {
+	dir := os.Getenv("BKB_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	var out []task
+	for _, name := range []string{"buchwald_a", "suzuki_edbo", "perovskites"} {
+		if rows := readTable(t, filepath.Join(dir, "chem_olympus", name+".data.csv.gz")); rows != nil {
+			maximise := -1.0
+			if name == "perovskites" {
+				maximise = 1
+			}
+			out = append(out, tableTask(t, name, rows, func(r []string) ([]string, float64) {
+				v, _ := strconv.ParseFloat(r[len(r)-1], 64)
+				return r[:len(r)-1], maximise * v
+			}, false))
+		}
+	}
+	if rows := readTable(t, filepath.Join(dir, "hpo_simplehpobench", "hpobench_car.csv.gz")); rows != nil {
+		out = append(out, tableTask(t, "car", rows[1:], func(r []string) ([]string, float64) {
+			sum := 0.0
+			for _, text := range r[5:] {
+				v, _ := strconv.ParseFloat(text, 64)
+				sum += v / float64(len(r)-5)
+			}
+			return r[:5], sum
+		}, true))
+	}
+	return out
+}
+
+func readTable(t *testing.T, path string) [][]string {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Logf("left out: %v", err)
+		return nil
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(z).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// tableTask makes a task of rows; split returns a row's configuration and value
+// to minimise. Configurations that are not in the table are as bad as its worst.
+func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) task {
+	values := make(map[string]float64)
+	best, worst := math.Inf(1), math.Inf(-1)
+	var levels []map[string]bool
+	for _, r := range rows {
+		key, v := split(r)
+		if levels == nil {
+			for range key {
+				levels = append(levels, make(map[string]bool))
+			}
+		}
+		for i, text := range key {
+			levels[i][text] = true
+		}
+		values[strings.Join(key, "\n")] = v
+		best, worst = min(best, v), max(worst, v)
+	}
+	var parameters []space.Parameter
+	for i, l := range levels {
+		texts := slices.Sorted(maps.Keys(l))
+		if ordinal {
+			slices.SortFunc(texts, func(a, b string) int {
+				x, _ := strconv.ParseFloat(a, 64)
+				y, _ := strconv.ParseFloat(b, 64)
+				return cmp.Compare(x, y)
+			})
+		}
+		var list []space.Value
+		for _, text := range texts {
+			list = append(list, space.String(text))
+		}
+		p := space.NewCategorical(fmt.Sprintf("p%d", i), list...)
+		if ordinal {
+			p = space.NewOrdinal(fmt.Sprintf("p%d", i), list...)
+		}
+		parameters = append(parameters, p)
+	}
+	sp, err := space.New(parameters...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task{name, sp, func(c space.Config) float64 {
+		var key []string
+		for i := range levels {
+			v, _ := c.Get(fmt.Sprintf("p%d", i))
+			text, _ := v.AsString()
+			key = append(key, text)
+		}
+		if v, ok := values[strings.Join(key, "\n")]; ok {
+			return v
+		}
+		return worst
+	}, best}
+}
+
 // step asks and starts one trial, with the model events that are due.
 func (l *lab) step(p Proposer) int {
 	l.t.Helper()
@@ -184,7 +298,7 @@ func TestExperiment(t *testing.T) {
 		}
 	}
 	budgets := []int{50, 100, 200}
-	for _, k := range tasks(t) {
+	for _, k := range append(tasks(t), tableTasks(t)...) {
 		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !strings.Contains(only, k.name) {
 			continue
 		}

@@ -162,8 +162,11 @@ func (p *posterior) observe(s sample) {
 	p.fresh = false
 }
 
-// remember puts an observation into the window.
+// remember puts an observation into the window, while inducing points may come.
 func (p *posterior) remember(x, z []float64, omega, r float64) {
+	if p.rank() >= p.limit {
+		return
+	}
 	p.xs = append(p.xs, x...)
 	at := len(p.z)
 	p.z = slices.Grow(p.z, p.limit)[:at+p.limit]
