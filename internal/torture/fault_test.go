@@ -281,7 +281,7 @@ func TestFrozenWorker(t *testing.T) {
 	first := asked.Trials[0]
 	var second study.Trial
 	for limit := time.Now().Add(10 * time.Second); ; {
-		asked, err := c.Ask(ctx, "s", study.Ask{Worker: "other"})
+		asked, err := c.Ask(ctx, "s", study.Ask{Worker: "other", Lease: 4 * time.Second})
 		if err == nil {
 			second = asked.Trials[0]
 			break
@@ -304,8 +304,8 @@ func TestFrozenWorker(t *testing.T) {
 	if err != nil || !late.Late {
 		t.Errorf("the frozen worker's tell: %+v, %v", late, err)
 	}
-	// The server stops for three leases: the other keeps its trial.
-	if _, err := c.Heartbeat(ctx, "s", study.Heartbeat{Trial: second.Number, Epoch: second.Epoch, Lease: 3 * time.Second}); err != nil {
+	// The server stops for longer than the other's lease: he keeps his trial.
+	if _, err := c.Heartbeat(ctx, "s", study.Heartbeat{Trial: second.Number, Epoch: second.Epoch, Lease: 4 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(-server.cmd.Process.Pid, syscall.SIGSTOP)
