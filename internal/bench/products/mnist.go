@@ -24,10 +24,10 @@ import (
 // on the 10,000 others.
 func mnist(args []string) {
 	flags := flag.NewFlagSet("mnist", flag.ExitOnError)
-	m := flags.Int("m", 8000, "centres")
+	m := flags.Int("m", 10_000, "centres")
 	t := flags.Int("t", 20, "iterations")
 	lambda := flags.Float64("lambda", 1e-7, "λ per sample")
-	scale := flags.Float64("scale", 6, "length scale, of pixels from 0 to 1")
+	scale := flags.Float64("scale", 5, "length scale, of pixels from 0 to 1")
 	workers := flags.Int("threads", 0, "threads, 0 for all")
 	dir := flags.String("data", dataDir(), "folder of the four files")
 	_ = flags.Parse(args) // exits on an error
