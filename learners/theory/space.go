@@ -3,6 +3,7 @@ package theory
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // Data is what the ranges of hyper-parameters depend on.
@@ -42,7 +43,7 @@ type Dimension struct {
 }
 
 // algorithms are those that Space knows.
-var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "sgdrf"}
+var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber", "log-falkon", "nystrom", "sgdrf"}
 
 // Space returns the hyper-parameters of an algorithm that are worth tuning, with
 // ranges for the data and the values of theory, or of experience, to start from:
@@ -51,10 +52,14 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "sgdrf"}
 //	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n: the Gaussian
 //	              kernel has α ≈ 0, and 1/n is about what the tables of the
 //	              thesis have (1e-6 at n = 5·10⁵)
-//	falkon        M from 500 to 10√n
+//	log-falkon,   as falkon
+//	nystrom
+//	landweber     up to 4√n iterations, at least 100, at most 1000; from Landweber
+//	              with (½, 1): √n
 //	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
 //	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel
-//	avgsgd        passes up to 400, sampling
+//	avgsgd        step-size ∈ [0.01, 1]/κ², from γ = 1/(4κ²); sampling; up to 400
+//	              passes, as many as make 4·10⁹ kernel evaluations
 //	doublyonline  step-size ∈ [0.01, 10]T^−½ for T = n, features per step
 //
 // Names are those of learners/training.
@@ -71,7 +76,7 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 		return nil, invalid("n", d.Rows, "must be at least 1: the number of observations")
 	}
 	if !slices.Contains(algorithms, algorithm) {
-		return nil, invalid("algorithm", algorithm, "must be avgsgd, doublyonline, falkon, krr or sgdrf")
+		return nil, invalid("algorithm", algorithm, "must be one of "+strings.Join(algorithms, ", "))
 	}
 	kernel := []Dimension{
 		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}},
@@ -87,22 +92,23 @@ func (d Data) own(algorithm string) []Dimension {
 	switch algorithm {
 	case "krr":
 		return []Dimension{d.lambda()}
-	case "falkon":
-		m := counts("centers", min(500, 10*root), 10*root, 10*root, n)
-		m.Fidelity = true
-		return []Dimension{d.lambda(), m}
+	case "falkon", "log-falkon", "nystrom":
+		return []Dimension{d.lambda(), counts("centers", min(500, 10*root), 10*root, 10*root, n)}
+	case "landweber":
+		return []Dimension{fidelity("iterations", min(max(4*root, 100), 1000), root)}
 	case "sgdrf":
 		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
 		return []Dimension{
 			logs("step-scale", "γ*", 0.05, 1.5, 1),
 			counts("batch-size", 1, 4*root, float64(s.BatchSize), n),
 			evens(counts("random-features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt-1)),
-			passes(20, 5),
+			fidelity("passes", 20, 5),
 			{Name: "averaging", Scale: Choice, Choices: []string{"none", "tail"}},
 		}
 	case "avgsgd":
 		return []Dimension{
-			passes(400, 5),
+			logs("step-size", "κ⁻²", 0.01, 1, 0.25),
+			fidelity("passes", min(max(4e9/float64(n)/float64(n), 5), 400), 5),
 			{Name: "sampling", Scale: Choice, Choices: []string{"replacement", "reshuffle", "cycle"}},
 		}
 	default: // doublyonline
@@ -127,8 +133,9 @@ func evens(d Dimension) Dimension {
 	return d
 }
 
-func passes(high, start float64) Dimension {
-	p := counts("passes", 1, high, start, math.MaxInt)
+// fidelity is a number of steps of an iteration, whose every step is a model.
+func fidelity(name string, high, start float64) Dimension {
+	p := counts(name, 1, high, start, math.MaxInt)
 	p.Fidelity = true
 	return p
 }

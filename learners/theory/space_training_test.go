@@ -12,7 +12,7 @@ import (
 // Every name of a search space is a hyper-parameter of learners/training, and
 // the values to start from, and both ends, make a valid estimator.
 func TestSpaceIsOfTraining(t *testing.T) {
-	for _, name := range []string{"avgsgd", "doublyonline", "falkon", "krr", "sgdrf"} {
+	for _, name := range []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber", "log-falkon", "nystrom", "sgdrf"} {
 		a, err := training.Find(name)
 		if err != nil {
 			t.Fatal(err)
@@ -39,6 +39,9 @@ func TestSpaceIsOfTraining(t *testing.T) {
 					}
 				}
 				p := training.Problem{Rows: n, Dim: 3, Outputs: 1, Task: dataset.Regression, MedianDistance: 2.5}
+				if name == "log-falkon" {
+					p.Task = dataset.Classification
+				}
 				e, err := a.Estimator(v, p)
 				if err == nil {
 					err = e.Validate()

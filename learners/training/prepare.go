@@ -3,6 +3,7 @@ package training
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
@@ -19,6 +20,19 @@ type Data struct {
 	Encoding *dataset.Encoding
 	// Train is never nil; Validation and Test are if their share is 0.
 	Train, Validation, Test dataset.Source
+
+	all   dataset.Source
+	known []int // rows of all that train and validate
+}
+
+// Known returns the rows of Train and Validation together: what a model is
+// fitted to once its hyper-parameters are chosen. The encoding stays that of the
+// training rows.
+func (d *Data) Known() (dataset.Source, error) {
+	if d.Validation == nil {
+		return d.Train, nil
+	}
+	return dataset.Subset(d.all, d.known)
 }
 
 // Prepare deals the rows of a table, with classes in equal shares, fits an
@@ -47,7 +61,7 @@ func Prepare(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingO
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Encoding: e}
+	d := &Data{Encoding: e, all: all, known: slices.Sorted(slices.Values(slices.Concat(train, validation)))}
 	for _, part := range []struct {
 		to   *dataset.Source
 		rows []int

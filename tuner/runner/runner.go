@@ -30,7 +30,7 @@ type Options struct {
 	// Env is added to the command's environment.
 	Env []string
 	// Func, if not nil, is called in place of the command. What it writes is
-	// read as the command's stdout is; an error is a failure.
+	// read as the command's stdout is; an error is a failure, but for ErrPruned.
 	Func func(ctx context.Context, t study.Trial, stdout io.Writer) error
 	// Parallel is how many trials run at a time; 0 means 1.
 	Parallel int
@@ -114,6 +114,10 @@ type Summary struct {
 // ErrFailures is wrapped by the error of a run that ended because of
 // MaxFailures.
 var ErrFailures = errors.New("too many trials failed in a row")
+
+// ErrPruned, perhaps wrapped, is what an [Options.Func] returns that reported to
+// the service by itself and was told to stop: the trial is pruned.
+var ErrPruned = errors.New("pruned")
 
 // run is a run under way.
 type run struct {

@@ -226,6 +226,21 @@ func TestFunction(t *testing.T) {
 	expect(t, svc, map[string]int{"completed": 11, "failed crash": 1})
 }
 
+// A function that was told to stop says so.
+func TestPrunedFunction(t *testing.T) {
+	svc := newStudy(t, nil)
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Worker: "w", MaxFailures: 1,
+		Func: func(context.Context, study.Trial, io.Writer) error {
+			return fmt.Errorf("%w: too slow", runner.ErrPruned)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, svc, map[string]int{"pruned": 12})
+}
+
 func TestLimitAndFailures(t *testing.T) {
 	svc := newStudy(t, nil)
 	if _, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Parallel: 3, Worker: "w", Limit: 5, Command: shell("echo loss=1")}); err != nil {

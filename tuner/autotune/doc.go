@@ -1,0 +1,48 @@
+// Package autotune tunes the bundled learners through the service that tunes
+// everything else: a [Tuning] makes the study of a learner on a data set, and runs
+// its trials.
+//
+//	training.Data ──New──► Tuning ──Study──► tuner.Service ──ask──► trial
+//	                          │                   ▲                  │
+//	                          │        report, told to stop          │
+//	                          └──Trial──► Fit on training rows ◄─────┘
+//	                          └──Refit──► the model, of training and validation rows
+//
+// Who asks, tells, holds leases and comes back after an interruption is package
+// tuner/runner, with [Tuning.Trial] in place of a command. So a study can be worked
+// on by several processes and machines, which all have the same data: the study
+// remembers a fingerprint, and [Tuning.Check] refuses others.
+//
+// # What is searched
+//
+// The ranges are those of [theory.Space]: they depend on n and on the median
+// distance of inputs, not on d otherwise. Hyper-parameters through whose values one
+// training passes, passes and iterations, are not searched: they stand in the space
+// as a constant, the largest value, every step is measured on the validation rows,
+// and the best one counts. Even counts are an ordinal of up to 33 values in
+// geometric progression. The first trials are theory's settings and the same with
+// half the length scale, the median being large for what the tables of the papers
+// use.
+//
+// # The objective
+//
+// The error on the validation rows, at the best step; smaller is better. It is
+// named validation-rmse and so on. Every trial has the same seed, so equal
+// configurations have equal errors and comparisons are paired. Each step is
+// reported before the next begins, and a trial that the pruner gives up ends there.
+// A fit that diverges, or whose error is not a number, is infeasible: the proposer
+// learns to keep away. Any other error, a panic among them, is a failure of that
+// trial alone.
+//
+// # What trials share
+//
+// Data, split, encoding and median distance are made once; a trial only fits.
+// Kernel matrices are not kept between trials: length scales are hardly ever the
+// same twice.
+//
+// # Determinism
+//
+// With one worker, equal data, options and study seed give the same trials and the
+// same model, to the bit, however often it was interrupted: nothing depends on
+// time, unless the study has a budget of it.
+package autotune

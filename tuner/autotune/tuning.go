@@ -1,0 +1,115 @@
+package autotune
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/theory"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// Options say what to tune. The zero Options are ready to use.
+type Options struct {
+	// Measure is the error to make small, "" for the usual one; see
+	// [training.MeasureNamed].
+	Measure string
+	// Fixed are hyper-parameters that are not searched.
+	Fixed training.Values
+	// Seed is that of every fit.
+	Seed uint64
+	// Workers is the number of goroutines of each fit, 0 for one per processor.
+	Workers int
+}
+
+// Tuning is a learner with the data to tune it on. It is safe for concurrent use.
+type Tuning struct {
+	algorithm training.Algorithm
+	data      *training.Data
+	problem   training.Problem
+	options   Options
+	name      string // of the measure
+	measure   learners.Measure
+
+	space  *space.Space
+	starts []space.Config
+	steps  int // of an iterative learner, 0 if not known
+	print  string
+}
+
+// New returns the tuning of an algorithm on data that have validation rows. Errors:
+// *[training.ValueError] for Fixed, those of the measure's name and of reading data.
+func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
+	if d.Validation == nil || d.Validation.Len() == 0 {
+		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
+	}
+	if err := a.Check(o.Fixed); err != nil {
+		return nil, err
+	}
+	t := &Tuning{algorithm: a, data: d, options: o}
+	var err error
+	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding); err != nil {
+		return nil, err
+	}
+	if t.problem, err = training.NewProblem(ctx, d, o.Seed); err != nil {
+		return nil, err
+	}
+	dims, err := theory.Space(a.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.build(dims); err != nil {
+		return nil, err
+	}
+	t.print, err = t.fingerprint(ctx)
+	return t, err
+}
+
+// Space returns what is searched.
+func (t *Tuning) Space() *space.Space { return t.space }
+
+// Starts returns the configurations to begin with, theory's settings first.
+func (t *Tuning) Starts() []space.Config { return t.starts }
+
+// Objective is the name of the objective: validation-rmse.
+func (t *Tuning) Objective() string { return "validation-" + t.name }
+
+// Measure is the name of the error: rmse.
+func (t *Tuning) Measure() string { return t.name }
+
+// Searched is how many hyper-parameters are searched.
+func (t *Tuning) Searched() int { return t.space.Dim() }
+
+// Values returns a configuration as hyper-parameters.
+func Values(c space.Config) training.Values {
+	v := make(training.Values, c.Len())
+	for name, value := range c.All() {
+		v[name] = value.String()
+	}
+	return v
+}
+
+// fingerprint tells data, split, measure and seed apart: who has another one
+// measures something else. It has the shapes, the targets of the validation rows
+// and the median distance of the training rows.
+func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
+	y, err := learners.Targets(ctx, t.data.Validation)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %d %d %d %d %d", t.algorithm.Name, t.name, t.options.Seed,
+		t.problem.Rows, t.problem.Dim, t.problem.Outputs, t.data.Validation.Len())
+	var b [8]byte
+	for _, v := range append(y, t.problem.MedianDistance) {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+		h.Write(b[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
