@@ -83,7 +83,7 @@ soak: ## load for SOAK (30m): heap, goroutines, open files, growth of the file
 
 # The database of vulnerabilities and the tool come over the network; where they
 # do not, this says so.
-vulnerabilities: ## known vulnerabilities of what we import, if the database can be had
+vulns: ## known vulnerabilities of what we import, if the database can be had
 	@go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 $${VULNDB:+-db $$VULNDB} ./... >vuln.txt 2>&1; status=$$?; \
 	cat vuln.txt | tail -n 20; \
 	if grep -qE 'no such host|dial tcp|403 Forbidden|i/o timeout|Client.Timeout|module lookup disabled|connection refused' vuln.txt; then echo "skipped: the database or the tool cannot be had here"; rm -f vuln.txt; exit 0; fi; \
