@@ -101,7 +101,7 @@ func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
 	if family == "" {
 		family = sgdrf.FamilyOf(p.Kernel)
 	}
-	return sketch.NewFeatures(sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
+	return learners.NewFeatures(algorithm, sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }
 
 // plan deals blocks of rows to step on one by one.

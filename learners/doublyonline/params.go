@@ -119,7 +119,7 @@ func (p Params) perStep() int {
 }
 
 func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
-	return sketch.NewFeatures(sketch.FeatureSpec{Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
+	return learners.NewFeatures(algorithm, sketch.FeatureSpec{Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }
 
 // stepSize returns η for T steps.

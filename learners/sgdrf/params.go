@@ -194,7 +194,7 @@ func (p Params) averaging(passes int) Averaging {
 
 // newFeatures returns the map with M features, 0 for those of p.
 func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
-	return sketch.NewFeatures(sketch.FeatureSpec{
+	return learners.NewFeatures(algorithm, sketch.FeatureSpec{
 		Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed,
 	})
 }
