@@ -52,6 +52,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n: the Gaussian
 //	              kernel has α ≈ 0, and 1/n is about what the tables of the
 //	              thesis have (1e-6 at n = 5·10⁵)
+//	falkon        M from 500 to 10√n, from 10√n to 1000 where n is small
 //	log-falkon,   as falkon
 //	nystrom
 //	landweber     up to 4√n iterations, at least 100, at most 1000; from Landweber
@@ -93,7 +94,8 @@ func (d Data) own(algorithm string) []Dimension {
 	case "krr":
 		return []Dimension{d.lambda()}
 	case "falkon", "log-falkon", "nystrom":
-		return []Dimension{d.lambda(), counts("centers", min(500, 10*root), 10*root, 10*root, n)}
+		high := max(10*root, min(float64(n), 1000)) // few rows can all be centres
+		return []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
 	case "landweber":
 		return []Dimension{fidelity("iterations", min(max(4*root, 100), 1000), root)}
 	case "sgdrf":

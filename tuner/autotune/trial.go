@@ -53,7 +53,7 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	case math.IsInf(f.best, 0):
 		return infeasible(out, errors.New("no step has a finite validation error"))
 	}
-	_, err = fmt.Fprintf(out, "%s=%s %s=%d steps=%d\n", f.objective, strconv.FormatFloat(f.best, 'g', -1, 64), bestStep, f.bestAt, f.last)
+	_, err = fmt.Fprintf(out, "%s=%s %s=%d steps=%d\n", f.objective, strconv.FormatFloat(f.best, 'g', 8, 64), bestStep, f.bestAt, f.last)
 	return err
 }
 

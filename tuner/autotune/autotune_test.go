@@ -1,0 +1,374 @@
+package autotune_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// wave is n rows of y = sin(5x) + z with a little noise, or its sign as classes.
+func wave(t *testing.T, n int, classes bool) *training.Data {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("x,z,y\n")
+	rng := stream.New(5)
+	for range n {
+		x, z := rng.Float64(), rng.Float64()
+		y := math.Sin(5*x) + z + 0.05*rng.NormFloat64()
+		text := strconv.FormatFloat(y, 'g', -1, 64)
+		if classes {
+			text = map[bool]string{true: "up", false: "down"}[y > 0.5]
+		}
+		fmt.Fprintf(&b, "%v,%v,%s\n", x, z, text)
+	}
+	path := filepath.Join(t.TempDir(), "wave.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := dataset.Open(t.Context(), dataset.Options{Target: []string{"y"}}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	d, err := training.Prepare(t.Context(), table, training.Split{Validation: 0.25, Test: 0.25, Seed: 1}, dataset.EncodingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func tuning(t *testing.T, algorithm string, d *training.Data, o autotune.Options) *autotune.Tuning {
+	t.Helper()
+	a, err := training.Find(algorithm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Workers = 1
+	tn, err := autotune.New(t.Context(), a, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tn
+}
+
+// newStudy makes a study "s" of a tuning.
+func newStudy(t *testing.T, tn *autotune.Tuning, trials int, change func(*study.Spec)) tuner.Service {
+	t.Helper()
+	svc := tuner.Open(memory.New(), tuner.Options{})
+	t.Cleanup(func() { svc.Close() })
+	spec := study.Spec{MaxTrials: trials, MaxRetries: 3, Seed: 1}
+	if change != nil {
+		change(&spec)
+	}
+	if _, made, err := tn.Study(t.Context(), svc, "s", spec); err != nil || !made {
+		t.Fatal(made, err)
+	}
+	return svc
+}
+
+// work runs trials of "s" as a worker until there are no more or ctx ends: what
+// package runner does, without its patience.
+func work(ctx context.Context, t *testing.T, tn *autotune.Tuning, svc tuner.Service, worker string) {
+	t.Helper()
+	for ctx.Err() == nil {
+		asked, err := svc.Ask(t.Context(), "s", study.Ask{Count: 1, Worker: worker})
+		switch tuner.CodeOf(err) {
+		case tuner.OK:
+		case tuner.Finished, tuner.NoneLeft:
+			return
+		default:
+			t.Error(err)
+			return
+		}
+		trial := asked.Trials[0]
+		var out bytes.Buffer
+		err = tn.Trial(ctx, svc, "s", trial, &out)
+		if ctx.Err() != nil {
+			return
+		}
+		if _, err := svc.Tell(t.Context(), "s", study.Tell{Trial: trial.Number, Epoch: trial.Epoch, Outcome: outcome(t, out.String(), err)}); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+func outcome(t *testing.T, text string, err error) study.Outcome {
+	t.Helper()
+	stopped := (*autotune.StoppedError)(nil)
+	if errors.As(err, &stopped) {
+		return study.Outcome{State: study.Pruned, Message: stopped.Reason}
+	} else if err != nil {
+		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: err.Error()}
+	}
+	text = strings.TrimSpace(text)
+	if reason, ok := strings.CutPrefix(text, "infeasible="); ok {
+		return study.Outcome{State: study.Infeasible, Message: reason}
+	}
+	o := study.Outcome{State: study.Completed}
+	for word := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(word, "=")
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		o.Metrics = append(o.Metrics, study.Metric{Name: name, Values: []float64{x}})
+	}
+	return o
+}
+
+func trialsOf(t *testing.T, svc tuner.Service) []study.Trial {
+	t.Helper()
+	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trials
+}
+
+func objective(t *testing.T, tn *autotune.Tuning, trial study.Trial) float64 {
+	t.Helper()
+	m, ok := trial.Outcome.Metric(tn.Objective())
+	if !ok {
+		t.Fatalf("trial %d: %s", trial.Number, trial.Outcome)
+	}
+	return m.Mean()
+}
+
+// Every algorithm is tuned, finds at least what theory has, and what it finds
+// holds on rows that it never saw.
+func TestEveryAlgorithm(t *testing.T) {
+	for _, a := range training.Algorithms() {
+		t.Run(a.Name, func(t *testing.T) {
+			tn := tuning(t, a.Name, wave(t, 160, a.Name == "log-falkon"), autotune.Options{Seed: 3})
+			svc := newStudy(t, tn, 5, nil)
+			work(t.Context(), t, tn, svc, "w")
+			first, ok, err := autotune.Default(t.Context(), svc, "s")
+			if err != nil || !ok || first.Number != 0 || !first.Config.Equal(tn.Starts()[0]) {
+				t.Fatal(first, ok, err)
+			}
+			best, err := svc.Best(t.Context(), "s")
+			if err != nil || len(best) != 1 {
+				t.Fatal(best, err)
+			}
+			least := math.Inf(1)
+			for _, trial := range trialsOf(t, svc) {
+				if trial.State == study.Completed {
+					least = min(least, objective(t, tn, trial))
+				}
+			}
+			if x := objective(t, tn, first); least > x {
+				t.Errorf("the least error is %v, theory's %v", least, x)
+			}
+			f, err := tn.Refit(t.Context(), best[0], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.File.Report.Rows != 120 || f.Validation != objective(t, tn, best[0]) || len(f.Test) == 0 {
+				t.Errorf("fitted: %+v, %+v", f, f.File.Report)
+			}
+			// Constant outputs have an error of 1 standard deviation, or of the
+			// share of the rarer class.
+			if x := f.Test[0].Value; !(x < 0.6) {
+				t.Errorf("test %s = %v", f.Test[0].Name, x)
+			}
+			var file bytes.Buffer
+			if err := f.File.Write(&file); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := learners.Read(&file, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A trial that diverges is infeasible, and the next ones run.
+func TestDivergence(t *testing.T) {
+	tn := tuning(t, "nystrom", wave(t, 100, false), autotune.Options{Fixed: training.Values{"solver": "gradient", "step-size": "1e9", "lambda": "0"}})
+	svc := newStudy(t, tn, 3, nil)
+	work(t.Context(), t, tn, svc, "w")
+	for _, trial := range trialsOf(t, svc) {
+		if trial.State != study.Infeasible || !strings.Contains(trial.Outcome.Message, "diverged") {
+			t.Errorf("trial %d: %s", trial.Number, trial.Outcome)
+		}
+	}
+}
+
+// stopper says that every trial should stop at its third report, or panics.
+type stopper struct {
+	tuner.Service
+	panics  bool
+	reports int
+}
+
+func (s *stopper) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
+	if s.panics {
+		panic("no luck")
+	}
+	s.reports++
+	v, err := s.Service.Report(ctx, name, c)
+	if s.reports == 3 {
+		return tuner.Verdict{Stop: true, Reason: "enough"}, err
+	}
+	return v, err
+}
+
+func TestStoppedTrial(t *testing.T) {
+	tn := tuning(t, "landweber", wave(t, 100, false), autotune.Options{})
+	s := &stopper{Service: newStudy(t, tn, 1, nil)}
+	work(t.Context(), t, tn, s, "w")
+	if trial := trialsOf(t, s)[0]; trial.State != study.Pruned || trial.Outcome.Message != "enough" || len(trial.Reports) != 3 || s.reports != 3 {
+		t.Errorf("%s after %d reports", trial.Outcome, len(trial.Reports))
+	}
+}
+
+func TestPanicIsAFailure(t *testing.T) {
+	tn := tuning(t, "krr", wave(t, 40, false), autotune.Options{})
+	s := &stopper{Service: newStudy(t, tn, 1, nil), panics: true}
+	work(t.Context(), t, tn, s, "w")
+	if trial := trialsOf(t, s)[0]; trial.State != study.Failed || !strings.Contains(trial.Outcome.Message, "no luck") {
+		t.Errorf("%s", trial.Outcome)
+	}
+}
+
+// history is what a study came to, but for times.
+func history(t *testing.T, svc tuner.Service) []string {
+	t.Helper()
+	var out []string
+	for _, trial := range trialsOf(t, svc) {
+		o := trial.Outcome
+		o.Attributes = nil
+		out = append(out, fmt.Sprintf("%d %s %s", trial.Number, trial.Config, o))
+	}
+	return out
+}
+
+// interrupter ends a context after so many reports.
+type interrupter struct {
+	tuner.Service
+	after  int
+	cancel context.CancelFunc
+}
+
+func (s *interrupter) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
+	if s.after--; s.after == 0 {
+		s.cancel()
+	}
+	return s.Service.Report(ctx, name, c)
+}
+
+// Equal seeds give equal histories, also if one of them was interrupted again and
+// again, in the middle of trials.
+func TestInterruptionsChangeNothing(t *testing.T) {
+	d := wave(t, 120, false)
+	tn := tuning(t, "sgdrf", d, autotune.Options{Seed: 2, Fixed: training.Values{"random-features": "32", "passes": "6"}})
+	whole := newStudy(t, tn, 12, nil)
+	work(t.Context(), t, tn, whole, "w")
+	want := history(t, whole)
+
+	parts := newStudy(t, tn, 12, nil)
+	runs := 0
+	for ; runs < 100; runs++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &interrupter{Service: parts, after: 8, cancel: cancel}
+		if _, made, err := tn.Study(t.Context(), parts, "s", study.Spec{}); err != nil || made {
+			t.Fatal(made, err)
+		}
+		work(ctx, t, tn, s, "w")
+		cancel()
+		if s.after > 0 {
+			break
+		}
+	}
+	if got := history(t, parts); !slices.Equal(got, want) || len(want) != 12 || runs < 3 {
+		t.Errorf("%d interruptions: got\n%s\nwant\n%s", runs, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestTwoWorkers(t *testing.T) {
+	tn := tuning(t, "falkon", wave(t, 120, true), autotune.Options{})
+	svc := newStudy(t, tn, 10, nil)
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() { work(t.Context(), t, tn, svc, fmt.Sprint("w", i)) })
+	}
+	both.Wait()
+	trials := trialsOf(t, svc)
+	for _, trial := range trials {
+		if !trial.State.Terminal() || trial.State == study.Failed {
+			t.Errorf("trial %d: %s", trial.Number, trial.Outcome)
+		}
+	}
+	if len(trials) != 10 {
+		t.Errorf("%d trials", len(trials))
+	}
+}
+
+// A study of something else is refused, and told apart by what differs.
+func TestStudyOfSomethingElse(t *testing.T) {
+	d := wave(t, 60, false)
+	svc := newStudy(t, tuning(t, "krr", d, autotune.Options{}), 3, nil)
+	for _, c := range []struct {
+		tn   *autotune.Tuning
+		want string
+	}{
+		{tuning(t, "falkon", d, autotune.Options{}), "tunes krr, not falkon"},
+		{tuning(t, "krr", d, autotune.Options{Measure: "mae"}), "another objective than validation-mae"},
+		{tuning(t, "krr", wave(t, 61, false), autotune.Options{}), "other data"},
+		{tuning(t, "krr", d, autotune.Options{Seed: 9}), "other data, or another split, encoding or seed"},
+		{tuning(t, "krr", d, autotune.Options{Fixed: training.Values{"lambda": "0.1"}}), "another search space"},
+	} {
+		_, _, err := c.tn.Study(t.Context(), svc, "s", study.Spec{})
+		mismatch := (*autotune.MismatchError)(nil)
+		if !errors.As(err, &mismatch) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; want %q", err, c.want)
+		}
+	}
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := svc.CreateStudy(t.Context(), "t", study.Create{Spec: study.Spec{Space: sp, Objectives: []study.Objective{{Name: "y", Direction: study.Minimize}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := tuning(t, "krr", d, autotune.Options{}).Study(t.Context(), svc, "t", study.Spec{}); err == nil || !strings.Contains(err.Error(), "not one of tuner auto") {
+		t.Error(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	a, err := training.Find("falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := wave(t, 60, false)
+	for _, o := range []autotune.Options{{Measure: "auc"}, {Measure: "class-error"}, {Fixed: training.Values{"depth": "3"}}, {Fixed: training.Values{"lambda": "small"}}} {
+		if _, err := autotune.New(t.Context(), a, d, o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+	d.Validation = nil
+	if _, err := autotune.New(t.Context(), a, d, autotune.Options{}); err == nil {
+		t.Error("no validation rows were accepted")
+	}
+}
