@@ -194,19 +194,24 @@ func measure(t *testing.T, s *serving, db, metrics string, at time.Duration, tri
 		t.Fatal(err)
 	}
 	return sample{
-		at: at, heap: metric(text, "go_memstats_heap_alloc_bytes"), goroutines: metric(text, "go_goroutines"),
+		at: at, heap: metric(t, text, "go_memstats_heap_alloc_bytes"), goroutines: metric(t, text, "go_goroutines"),
 		files: float64(descriptors(t, s.cmd.Process.Pid)), fileMB: float64(info.Size()) / (1 << 20), trials: trials,
 	}
 }
 
 // metric reads a number of Prometheus' text.
-func metric(text []byte, name string) float64 {
+func metric(t testing.TB, text []byte, name string) float64 {
+	t.Helper()
 	for line := range bytes.Lines(text) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name+" ")); ok {
-			v, _ := strconv.ParseFloat(string(bytes.TrimSpace(rest)), 64)
+			v, err := strconv.ParseFloat(string(bytes.TrimSpace(rest)), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
 			return v
 		}
 	}
+	t.Fatalf("the server has no metric %s", name)
 	return 0
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // DefaultAddress is where a server listens unless told otherwise.
@@ -56,7 +57,8 @@ type Options struct {
 	// and calls (debug). nil: nobody does.
 	Logger *slog.Logger
 	// Registry gets the server's metrics, and is the place for the service's
-	// own. nil: the server makes one; see [Server.Registry].
+	// own. nil: the server makes one, with the process's too; see
+	// [Server.Registry].
 	Registry *prometheus.Registry
 }
 
@@ -98,6 +100,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
+		o.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	return o
 }
