@@ -61,7 +61,7 @@ ENVIRONMENT
   TUNER_STUDY   the study where STUDY is left out
 
 ` + exitHelp(),
-		Example:       "  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",
+		Example:       "  tuner auto --demo\n  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
@@ -79,7 +79,7 @@ ENVIRONMENT
 		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
 		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g),
 		newServe(g), newToken(g), newSpace(), newBench(g),
-		newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion())
+		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion())
 	return root
 }
 

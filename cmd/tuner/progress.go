@@ -197,6 +197,8 @@ func (p *progress) bar(elapsed time.Duration) string {
 	if mine := done - p.already; of > done && mine > 0 {
 		left := time.Duration(float64(elapsed) / float64(mine) * float64(of-done))
 		b.WriteString(", about " + left.Round(time.Second).String() + " left")
+	} else if cost := p.study.Spec.MaxCost; of == 0 && cost > 0 {
+		fmt.Fprintf(&b, ", %.0f%% of the budget", 100*min(p.study.Cost/cost, 1))
 	}
 	return b.String()
 }

@@ -362,10 +362,17 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := wave(t, 60, false)
-	for _, o := range []autotune.Options{{Measure: "auc"}, {Measure: "class-error"}, {Fixed: training.Values{"depth": "3"}}, {Fixed: training.Values{"lambda": "small"}}} {
+	for _, o := range []autotune.Options{{Measure: "auc"}, {Measure: "class-error"}, {Fixed: training.Values{"depth": "3"}}, {Fixed: training.Values{"lambda": "small"}}, {Fixed: training.Values{"lambda": "-1"}}} {
 		if _, err := autotune.New(t.Context(), a, d, o); err == nil {
 			t.Errorf("%+v was accepted", o)
 		}
+	}
+	logistic, err := training.Find("log-falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := autotune.New(t.Context(), logistic, d, autotune.Options{}); err == nil {
+		t.Error("numbers were accepted for classes")
 	}
 	d.Validation = nil
 	if _, err := autotune.New(t.Context(), a, d, autotune.Options{}); err == nil {

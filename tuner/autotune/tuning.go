@@ -44,7 +44,8 @@ type Tuning struct {
 }
 
 // New returns the tuning of an algorithm on data that have validation rows. Errors:
-// *[training.ValueError] for Fixed, those of the measure's name and of reading data.
+// those of [training.Algorithm.Estimator] for Fixed and the kind of target, of the
+// measure's name, and of reading data.
 func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
 	if d.Validation == nil || d.Validation.Len() == 0 {
 		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
@@ -65,6 +66,10 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 		return nil, err
 	}
 	if err := t.build(dims); err != nil {
+		return nil, err
+	}
+	// What no trial could do is refused at once.
+	if _, err := a.Estimator(Values(t.starts[0]), t.problem); err != nil {
 		return nil, err
 	}
 	t.print, err = t.fingerprint(ctx)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/spf13/cobra"
+)
+
+// The demonstration: Friedman's first problem, five inputs that matter and five that
+// do not.
+const (
+	demoRows   = 800
+	demoTrials = 30
+	demoNoise  = 1
+)
+
+// runDemo tunes FALKON on generated data.
+func (a *autoRun) runDemo(g *globals, cmd *cobra.Command, args []string) error {
+	if len(args) > 0 || len(a.data.paths) > 0 {
+		return usagef("--demo brings its own data and algorithm: give neither")
+	}
+	if g.server != "" {
+		return usagef("--demo works on a file, not on a server")
+	}
+	if g.db == "" {
+		dir, err := os.MkdirTemp("", "tuner-demo-")
+		if err != nil {
+			return err
+		}
+		g.db = filepath.Join(dir, "demo.db")
+	}
+	file := g.db + ".csv"
+	if err := writeDemoData(file); err != nil {
+		return err
+	}
+	a.data.paths, a.data.options.Target = []string{file}, []string{"y"}
+	a.study, a.logDir = "demo", g.db+".logs"
+	if a.out == "" {
+		a.out = g.db + ".model"
+	}
+	if !cmd.Flags().Changed("trials") {
+		a.trials = demoTrials
+	}
+	g.note(cmd, "Tuning FALKON on made-up data, %s: %d rows whose noise has standard deviation %d, so no rmse is below it.", file, demoRows, demoNoise)
+	err := a.run(cmd.Context(), g, cmd, "falkon")
+	if errors.Is(err, context.Canceled) {
+		g.note(cmd, "Go on with\n  %s auto --demo --db %s", programName(), shellQuote(g.db))
+	}
+	return err
+}
+
+// writeDemoData writes generated rows, the same each time.
+func writeDemoData(path string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	problem := dataset.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
+	rows, x := problem.Sampler(), make([]float64, problem.Dim())
+	for j := range x {
+		fmt.Fprintf(w, "x%d,", j+1)
+	}
+	fmt.Fprintln(w, "y")
+	for i := range uint64(demoRows) {
+		y := rows.At(i, x)
+		for _, v := range x {
+			fmt.Fprintf(w, "%s,", strconv.FormatFloat(v, 'g', 8, 64))
+		}
+		fmt.Fprintln(w, strconv.FormatFloat(y, 'g', 8, 64))
+	}
+	return w.Flush()
+}
