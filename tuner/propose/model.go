@@ -412,10 +412,7 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 		}
 	}
 	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(cmp.Compare(a.key, c.key), a.i-c.i) })
-	var chosen []int
-	for _, i := range b.bestOf(list, members, j, s) {
-		chosen = append(chosen, i)
-	}
+	chosen := slices.Clone(b.bestOf(list, members, j, s))
 	room := b.options.Cap * 3 / 4
 	for _, d := range in {
 		chosen = append(chosen, d.i)
