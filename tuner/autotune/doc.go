@@ -18,16 +18,19 @@
 // The ranges are those of [theory.Space]: they depend on n and on the median
 // distance of inputs, not on d otherwise. Hyper-parameters through whose values one
 // training passes, passes and iterations, are not searched: they stand in the space
-// as a constant, the largest value, every step is measured on the validation rows,
-// and the best one counts. Even counts are an ordinal of up to 33 values in
+// as a constant, the largest value, and every step is measured. Even counts are an ordinal of up to 33 values in
 // geometric progression. The first trials are theory's settings and the same with
 // half the length scale, the median being large for what the tables of the papers
 // use.
 //
 // # The objective
 //
-// The error on the validation rows, at the best step; smaller is better. It is
-// named validation-rmse and so on. Every trial has the same seed, so equal
+// The error on the validation rows; smaller is better. It is named validation-rmse
+// and so on. Of learners whose steps regularise (gradients, passes) it is that of the
+// best step, and the final fit ends there. Of those that approach one model which λ
+// regularises (FALKON, direct solutions) it is that of the last step: how many steps
+// they take depends on how near M is to n, so the best one says nothing of the final
+// fit, which has more rows. Every trial has the same seed, so equal
 // configurations have equal errors and comparisons are paired. Each step is
 // reported before the next begins, and a trial that the pruner gives up ends there.
 // A fit that diverges, or whose error is not a number, is infeasible: the proposer

@@ -14,7 +14,8 @@ import (
 type Fitted struct {
 	Trial  int             `json:"trial"`
 	Values training.Values `json:"values"`
-	// Step is the step at which the fit ended: the best one of the trial.
+	// Step is the step at which the fit ended, the best one of the trial; 0 if it
+	// went to the end.
 	Step int `json:"step,omitempty"`
 	// Validation is the error of the trial, fitted to training rows only.
 	Validation float64 `json:"validation"`
@@ -26,8 +27,8 @@ type Fitted struct {
 }
 
 // Refit fits the configuration of a completed trial to training and validation rows
-// together, up to the step that was best in the trial, and measures it on the test
-// rows. The encoding stays that of the training rows. If ctx ends, so does Refit,
+// together, up to the step that was best in the trial where steps regularise, and
+// measures it on the test rows. The encoding stays that of the training rows. If ctx ends, so does Refit,
 // with its error.
 func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}

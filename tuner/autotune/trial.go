@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/nystrom"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -39,10 +40,11 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 		return infeasible(out, err)
 	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective(), best: math.Inf(1)}
-	_, err = e.Fit(ctx, t.data.Train, learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers,
-		Validation: t.data.Validation, Measure: t.measure, Patience: t.patience(), Progress: f.step,
-	})
+	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Validation: t.data.Validation, Measure: t.measure, Progress: f.step}
+	if t.stepsRegularise() {
+		o.Patience = max(5, t.steps/5)
+	}
+	_, err = e.Fit(ctx, t.data.Train, o)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -50,15 +52,31 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 		return infeasible(out, err)
 	case err != nil:
 		return err
-	case math.IsInf(f.best, 0):
-		return infeasible(out, errors.New("no step has a finite validation error"))
 	}
-	_, err = fmt.Fprintf(out, "%s=%s %s=%d steps=%d\n", f.objective, strconv.FormatFloat(f.best, 'g', 8, 64), bestStep, f.bestAt, f.last)
+	text, result := "", f.final
+	if t.stepsRegularise() {
+		text, result = fmt.Sprintf(" %s=%d", bestStep, f.bestAt), f.best
+	}
+	if result-result != 0 {
+		return infeasible(out, errors.New("the validation error is not finite"))
+	}
+	_, err = fmt.Fprintf(out, "%s=%s%s steps=%d\n", f.objective, strconv.FormatFloat(result, 'g', 8, 64), text, f.last)
 	return err
 }
 
-// patience is after how many steps without a better one a fit ends.
-func (t *Tuning) patience() int { return max(5, t.steps/5) }
+// stepsRegularise tells whether the steps of the learner are models of growing
+// complexity, of which the best is chosen, and not approximations of one model that
+// λ regularises.
+func (t *Tuning) stepsRegularise() bool {
+	switch t.algorithm.Name {
+	case "krr", "falkon", "log-falkon":
+		return false
+	case "nystrom":
+		solver := t.algorithm.Resolve(t.options.Fixed)["solver"]
+		return solver == string(nystrom.Gradient) || solver == string(nystrom.SGD)
+	}
+	return true
+}
 
 // impossible tells the errors that the hyper-parameters are to blame for.
 func impossible(err error) bool {
@@ -83,12 +101,12 @@ type following struct {
 	objective string
 
 	last, bestAt int
-	best         float64
+	best, final  float64 // validation errors
 }
 
 // step reports a step, and ends the fit if the trial is over.
 func (f *following) step(p learners.Progress) error {
-	f.last = p.Iteration
+	f.last, f.final = p.Iteration, p.ValidationError
 	if p.ValidationError < f.best {
 		f.best, f.bestAt = p.ValidationError, p.Iteration
 	}
