@@ -219,3 +219,56 @@ func TestValuesAreChecked(t *testing.T) {
 		})
 	}
 }
+
+// Known rows are those of training and validation, each once, in the encoding of
+// the training rows.
+func TestKnownRows(t *testing.T) {
+	table := open(t, labelled(), dataset.Options{})
+	for _, validation := range []float64{0, 0.25} {
+		d, err := Prepare(t.Context(), table, Split{Validation: validation, Test: 0.25, Seed: 3}, dataset.EncodingOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := d.Known()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := []dataset.Source{d.Train}
+		if d.Validation != nil {
+			parts = append(parts, d.Validation)
+		}
+		var want []string
+		for _, p := range parts {
+			want = append(want, rowsOf(t, p)...)
+		}
+		got := rowsOf(t, known)
+		slices.Sort(got)
+		slices.Sort(want)
+		if len(got) != 90 || !slices.Equal(got, want) {
+			t.Errorf("validation %v: %d known rows, %d of the parts", validation, len(got), len(want))
+		}
+	}
+}
+
+// rowsOf writes each row with its targets as text.
+func rowsOf(t *testing.T, src dataset.Source) []string {
+	t.Helper()
+	m, err := dataset.Load(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := kernel.NewLinear(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range m.Len() {
+		// ‖x‖² and y tell the rows of this table apart.
+		g, err := kernel.Gramian(inner, m.Rows().Slice(i, i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, num(g[0])+" "+num(m.Targets()[i*m.Outputs()]))
+	}
+	return out
+}
