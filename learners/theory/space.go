@@ -55,8 +55,8 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	falkon        M from 500 to 10√n, from 10√n to 1000 where n is small
 //	log-falkon,   as falkon
 //	nystrom
-//	landweber     up to 4√n iterations, at least 100, at most 1000; from Landweber
-//	              with (½, 1): √n
+//	landweber     up to 4√n iterations, or 3·10⁸ kernel evaluations if they are more,
+//	              from 100 to 1000; from Landweber with (½, 1): √n
 //	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
 //	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel
 //	avgsgd        step-size ∈ [0.01, 1]/κ², from γ = 1/(4κ²); sampling; up to 400
@@ -97,7 +97,8 @@ func (d Data) own(algorithm string) []Dimension {
 		high := max(10*root, min(float64(n), 1000)) // few rows can all be centres
 		return []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
 	case "landweber":
-		return []Dimension{fidelity("iterations", min(max(4*root, 100), 1000), root)}
+		few := max(4*root, 3e8/float64(n)/float64(n)) // a step takes n² kernel values
+		return []Dimension{fidelity("iterations", min(max(few, 100), 1000), root)}
 	case "sgdrf":
 		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
 		return []Dimension{
