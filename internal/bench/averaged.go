@@ -193,8 +193,12 @@ func someRows(m *dataset.Memory, n int, env *Env, rep int) (*dataset.Memory, err
 	if n >= m.Len() {
 		return m, nil
 	}
-	chosen := env.Rand("rows", rep).Perm(m.Len())[:n]
-	c := m.Outputs()
+	return chosenRows(m, env.Rand("rows", rep).Perm(m.Len())[:n])
+}
+
+// chosenRows returns some rows, in the order given.
+func chosenRows(m *dataset.Memory, chosen []int) (*dataset.Memory, error) {
+	n, c := len(chosen), m.Outputs()
 	y := make([]float64, 0, n*c)
 	for _, i := range chosen {
 		y = append(y, m.Targets()[i*c:][:c]...)
