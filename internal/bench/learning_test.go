@@ -56,7 +56,7 @@ func TestExactness(t *testing.T) {
 	if ratio := rows[len(rows)-1][7].(float64); ratio < 0.999 || ratio > 1.001 {
 		t.Errorf("ratio %v at M = n", ratio)
 	}
-	if ratio := rows[0][7].(float64); ratio < 1.05 {
+	if ratio := rows[1][7].(float64); ratio < 1.05 {
 		t.Errorf("ratio %v with few centres", ratio)
 	}
 }
