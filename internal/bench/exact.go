@@ -18,10 +18,11 @@ var exactness = Experiment{
 	Name:   "exact",
 	Title:  "FALKON against exact kernel ridge regression on real data",
 	Source: "ours; thesis, theorem 8",
-	About: `Both learn the same rows, at most 8000, with the Gaussian kernel. Each chooses its length
-scale, of ⅛ to 4 median distances, and λ, of 1e-9 to 1e-2, by its own error on 500 of
-2000 rows, FALKON with centres in proportion: tuned alike. FALKON has M uniform centres
-and 100 iterations. Test rows are the tenth that the first mask of the data set names.
+	About: `Both learn the same rows, at most 8000, with the Gaussian kernel. Each chooses its
+length scale, of ⅛ to 4 median distances, and λ, of 1e-9 to 1e-2, by its own error on
+500 of 2000 rows, FALKON with centres in proportion: tuned alike. FALKON has M uniform
+centres and 100 iterations. Test rows are the tenth that the first mask of the data set
+names.
 Wanted: FALKON within 2 % of exact on concrete, airfoil, energy and protein; on kin40k,
 with the settings of exact regression, the error against M, and at M = n that of exact.`,
 	Parts:   []string{"concrete", "airfoil", "energy", "protein", "kin40k"},
