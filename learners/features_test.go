@@ -1,6 +1,7 @@
 package learners_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -17,15 +18,15 @@ func TestFeaturesBeyondMemory(t *testing.T) {
 	}
 	spec := sketch.FeatureSpec{Family: sketch.Fourier, Kernel: k.Spec(), Dim: 1 << 20, Features: 1 << 9}
 	var e *learners.ParameterError
-	if _, err := learners.NewFeatures("sgdrf", spec); !errors.As(err, &e) || e.Name != "features" {
+	if _, err := learners.NewFeatures(context.Background(), "sgdrf", spec); !errors.As(err, &e) || e.Name != "features" {
 		t.Errorf("4 GiB: %v", err)
 	}
 	spec.Family = sketch.Fastfood
-	if _, err := learners.NewFeatures("sgdrf", spec); err != nil {
+	if _, err := learners.NewFeatures(context.Background(), "sgdrf", spec); err != nil {
 		t.Errorf("fastfood: %v", err)
 	}
 	spec.Family, spec.Dim = sketch.Fourier, 100
-	if _, err := learners.NewFeatures("sgdrf", spec); err != nil {
+	if _, err := learners.NewFeatures(context.Background(), "sgdrf", spec); err != nil {
 		t.Errorf("400 kB: %v", err)
 	}
 }

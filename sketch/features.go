@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -58,6 +59,12 @@ type FeatureSpec struct {
 // NewFeatures builds the map that spec describes. Errors: [*FeatureError],
 // [*ParameterError], those of [kernel.New].
 func NewFeatures(spec FeatureSpec) (FeatureMap, error) {
+	return NewFeaturesContext(context.Background(), spec)
+}
+
+// NewFeaturesContext is NewFeatures, which ctx may end: orthogonal features of
+// many coordinates take seconds and more.
+func NewFeaturesContext(ctx context.Context, spec FeatureSpec) (FeatureMap, error) {
 	k, err := kernel.New(spec.Kernel, nil)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,7 @@ func NewFeatures(spec FeatureSpec) (FeatureMap, error) {
 	case FourierCosine:
 		return NewFourierCosine(k, d, m, seed)
 	case Orthogonal:
-		return NewOrthogonal(k, d, m, seed)
+		return newOrthogonal(ctx, k, d, m, seed)
 	case Fastfood:
 		return NewFastfood(k, d, m, seed)
 	case ReLU:

@@ -1,36 +1,92 @@
 package sketch
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
+// MaxOrthogonal is the most frequencies of [NewOrthogonal] that are orthogonal to
+// one another. More of them cost more to build and gain little: where d is large,
+// independent directions are nearly orthogonal already.
+const MaxOrthogonal = 512
+
 // NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks
-// of d (before the length scales): W = diag(r)Q, Q a random orthogonal matrix
-// and r_j the norms of independent frequencies. Each frequency is distributed as
-// in NewFourier, so that the mean is the same, but the error is smaller: the map
-// to prefer while d is below a few hundred. For the isotropic kernels: Gaussian,
-// Matérn, rational quadratic, also scaled. M must be even. Building costs O(Md²).
+// of min(d, 512) (before the length scales): W = diag(r)Q, Q the rows of a random
+// orthogonal matrix and r_j the norms of independent frequencies. Each frequency
+// is distributed as in NewFourier, so that the mean is the same, but the error is
+// smaller: the map to prefer while d is below a few hundred. For the isotropic
+// kernels: Gaussian, Matérn, rational quadratic, also scaled. M must be even.
+// Building costs O(Md·min(d, 512)), and no more memory than the map.
 //
 // Source: Yu et al., Orthogonal random features, 2016. Errors: as NewFourier.
 func NewOrthogonal(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
+	return newOrthogonal(context.Background(), k, d, m, seed)
+}
+
+// newOrthogonal is NewOrthogonal, ended between blocks by ctx.
+func newOrthogonal(ctx context.Context, k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Orthogonal, k, d, m, seed, isotropic...)
 	if err != nil {
 		return nil, err
 	}
 	f := &dense{target: t, rows: m / 2, wt: make([]float64, d*(m/2))}
-	for j0 := 0; j0 < f.rows; j0 += d {
-		f.setBlock(j0, t.rng(j0/d))
+	size, set := d, f.setSquare
+	if d > MaxOrthogonal {
+		size, set = MaxOrthogonal, f.setThin
+	}
+	for j0 := 0; j0 < f.rows; j0 += size {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		set(j0, t.rng(j0/size))
 	}
 	return f.finish(pairs, t.scale(0.5)), nil
 }
 
-// setBlock draws rows j0 … j0+d−1 of W, of which there may be fewer left.
-func (m *dense) setBlock(j0 int, rng *rand.Rand) {
+// setThin draws the rest of W from row j0 on, at most MaxOrthogonal rows. Row i
+// does not depend on how many come after it.
+func (m *dense) setThin(j0 int, rng *rand.Rand) {
+	d, rows := m.Dim(), min(MaxOrthogonal, m.rows-j0)
+	q := blas64.General{Rows: 0, Cols: d, Stride: d, Data: make([]float64, rows*d)}
+	products, w := make([]float64, rows), make([]float64, d)
+	for i := range rows {
+		radius := m.radius(rng)
+		v := blas64.Vector{N: d, Inc: 1, Data: q.Data[i*d : (i+1)*d]}
+		for c := range v.Data {
+			v.Data[c] = rng.NormFloat64()
+		}
+		q.Rows = i
+		orthogonalise(v, q, products)
+		for c, a := range v.Data {
+			w[c] = radius * a / m.lengthScale(c)
+		}
+		m.setRow(j0+i, w)
+	}
+}
+
+// orthogonalise makes v a unit vector orthogonal to the rows of q, by the method
+// of Gram and Schmidt. Its second round removes what rounding leaves of the first
+// (Giraud et al., 2005).
+func orthogonalise(v blas64.Vector, q blas64.General, products []float64) {
+	if q.Rows > 0 {
+		p := blas64.Vector{N: q.Rows, Inc: 1, Data: products[:q.Rows]}
+		for range 2 {
+			blas64.Gemv(blas.NoTrans, 1, q, v, 0, p)
+			blas64.Gemv(blas.Trans, -1, q, p, 1, v)
+		}
+	}
+	blas64.Scal(1/blas64.Nrm2(v), v)
+}
+
+// setSquare draws rows j0 … j0+d−1 of W, of which there may be fewer left.
+func (m *dense) setSquare(j0 int, rng *rand.Rand) {
 	d := m.Dim()
 	q := haar(d, rng)
 	w := make([]float64, d)

@@ -353,3 +353,13 @@ func TestNoData(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Rows of many coordinates get features that are cheap to draw.
+func TestFamilyOfWideRows(t *testing.T) {
+	for d, want := range map[int]sketch.Family{512: sketch.Orthogonal, 50_000: sketch.Fourier} {
+		phi, err := Params{Kernel: must(kernel.NewGaussian(1)), Features: 4}.newFeatures(background, d, 4, 1)
+		if err != nil || phi.Spec().Family != want {
+			t.Errorf("d = %d: %v, %v, want %s", d, phi, err, want)
+		}
+	}
+}

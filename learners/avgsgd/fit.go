@@ -75,7 +75,7 @@ func (p Params) newMachine(ctx context.Context, train dataset.Source, o learners
 	m := &explicit{p: p, src: train, d: train.Dim(), workers: learners.Workers(o.Workers)}
 	width := m.d
 	if p.Kernel != nil {
-		phi, err := p.newFeatures(m.d, p.Features, stream.Derive(o.Seed, "avgsgd/features", 0))
+		phi, err := p.newFeatures(ctx, m.d, p.Features, stream.Derive(o.Seed, "avgsgd/features", 0))
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package avgsgd
 
 import (
+	"context"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
@@ -32,7 +34,7 @@ type Params struct {
 	Kernel kernel.Kernel
 	// Features is M of random features of the kernel; 0 for the kernel itself.
 	Features int
-	// Family is the kind of features; empty: sgdrf.FamilyOf the kernel.
+	// Family is the kind of features; empty: sgdrf.FamilyOf the kernel and d.
 	Family sketch.Family
 	// StepSize is γ; 0: 1/(4R²), R² being the largest ‖Φ(x_i)‖² of the data.
 	StepSize float64
@@ -81,7 +83,7 @@ func (p Params) Validate() error {
 		}
 		return nil
 	}
-	if _, err := p.newFeatures(someDim(p.Kernel), p.Features, 0); err != nil {
+	if _, err := p.newFeatures(context.Background(), someDim(p.Kernel), p.Features, 0); err != nil {
 		return invalid("features", p.Features, "must suit the family and the kernel: "+err.Error())
 	}
 	return nil
@@ -96,12 +98,12 @@ func someDim(k kernel.Kernel) int {
 	return max(1, len(spec.LengthScales))
 }
 
-func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
+func (p Params) newFeatures(ctx context.Context, d, m int, seed uint64) (sketch.FeatureMap, error) {
 	family := p.Family
 	if family == "" {
-		family = sgdrf.FamilyOf(p.Kernel)
+		family = sgdrf.FamilyOf(p.Kernel, d)
 	}
-	return learners.NewFeatures(algorithm, sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
+	return learners.NewFeatures(ctx, algorithm, sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }
 
 // plan deals blocks of rows to step on one by one.

@@ -1,6 +1,7 @@
 package doublyonline
 
 import (
+	"context"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -105,7 +106,7 @@ func (p Params) family() sketch.Family {
 	if p.Family != "" {
 		return p.Family
 	}
-	if f := sgdrf.FamilyOf(p.Kernel); f != sketch.Orthogonal {
+	if f := sgdrf.FamilyOf(p.Kernel, 1); f != sketch.Orthogonal {
 		return f
 	}
 	return sketch.Fourier
@@ -119,7 +120,7 @@ func (p Params) perStep() int {
 }
 
 func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
-	return learners.NewFeatures(algorithm, sketch.FeatureSpec{Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
+	return learners.NewFeatures(context.Background(), algorithm, sketch.FeatureSpec{Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }
 
 // stepSize returns η for T steps.

@@ -78,7 +78,7 @@ func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int
 	if b == 0 {
 		b = recommended(n).BatchSize
 	}
-	phi, err := p.newFeatures(train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
+	phi, err := p.newFeatures(ctx, train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
 	if err != nil {
 		return nil, err
 	}

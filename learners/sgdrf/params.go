@@ -1,6 +1,7 @@
 package sgdrf
 
 import (
+	"context"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -24,7 +25,7 @@ const (
 type Params struct {
 	// Kernel is what the features converge to, of those that the family has.
 	Kernel kernel.Kernel
-	// Family is the kind of features; empty: [FamilyOf] the kernel.
+	// Family is the kind of features; empty: [FamilyOf] the kernel and d.
 	Family sketch.Family
 	// Features is M, even for features in pairs; 0: [DefaultFeatures].
 	Features int
@@ -101,7 +102,7 @@ func (p Params) Validate() error {
 			return invalid(c.name, c.value, "must be at least 1, or 0 for the default")
 		}
 	}
-	if p.Features%2 != 0 && paired(p.family()) {
+	if p.Features%2 != 0 && paired(p.family(p.someDim())) {
 		return invalid("features", p.Features, "must be even: a cosine and a sine for each frequency")
 	}
 	for _, c := range []struct {
@@ -129,8 +130,8 @@ func (p Params) Validate() error {
 	if !p.plan(1).Sampling.Valid() {
 		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
 	}
-	if _, err := p.newFeatures(p.someDim(), 2, 0); err != nil {
-		return invalid("family", p.family(), "must suit the kernel: "+err.Error())
+	if _, err := p.newFeatures(context.Background(), p.someDim(), 2, 0); err != nil {
+		return invalid("family", p.family(p.someDim()), "must suit the kernel: "+err.Error())
 	}
 	return nil
 }
@@ -148,16 +149,19 @@ func paired(f sketch.Family) bool {
 	return f == sketch.Orthogonal || f == sketch.Fourier || f == sketch.Fastfood
 }
 
-func (p Params) family() sketch.Family {
+func (p Params) family(d int) sketch.Family {
 	if p.Family != "" {
 		return p.Family
 	}
-	return FamilyOf(p.Kernel)
+	return FamilyOf(p.Kernel, d)
 }
 
-// FamilyOf returns the best kind of features that converge to k: orthogonal ones
-// where there are such, whose error is smallest; else those that the kernel has.
-func FamilyOf(k kernel.Kernel) sketch.Family {
+// FamilyOf returns the best kind of features of d coordinates that converge to k:
+// orthogonal ones where there are such, whose error is smallest, up to
+// d = sketch.MaxOrthogonal; independent ones beyond, where these are nearly
+// orthogonal and far cheaper to draw; else those that the kernel has. It does not
+// ask whether rows are sparse, so that equal data give equal models.
+func FamilyOf(k kernel.Kernel, d int) sketch.Family {
 	spec := k.Spec()
 	for spec.Name == "scaled" && len(spec.Parts) == 1 {
 		spec = spec.Parts[0]
@@ -168,6 +172,9 @@ func FamilyOf(k kernel.Kernel) sketch.Family {
 	case "linear":
 		return sketch.GaussianSketch
 	case "laplace": // its frequencies have no uniform direction
+		return sketch.Fourier
+	}
+	if d > sketch.MaxOrthogonal {
 		return sketch.Fourier
 	}
 	return sketch.Orthogonal
@@ -193,8 +200,8 @@ func (p Params) averaging(passes int) Averaging {
 }
 
 // newFeatures returns the map with M features, 0 for those of p.
-func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
-	return learners.NewFeatures(algorithm, sketch.FeatureSpec{
-		Family: p.family(), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed,
+func (p Params) newFeatures(ctx context.Context, d, m int, seed uint64) (sketch.FeatureMap, error) {
+	return learners.NewFeatures(ctx, algorithm, sketch.FeatureSpec{
+		Family: p.family(d), Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed,
 	})
 }

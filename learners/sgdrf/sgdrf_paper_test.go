@@ -192,7 +192,7 @@ func TestPaperAssumption8FailsForUnboundedFeatures(t *testing.T) {
 	} {
 		largest := func(m int) float64 {
 			out := make([]float64, m)
-			if err := must(Params{Kernel: k, Family: family}.newFeatures(2, m, 1)).Apply(out, x); err != nil {
+			if err := must(Params{Kernel: k, Family: family}.newFeatures(background, 2, m, 1)).Apply(out, x); err != nil {
 				t.Fatal(err)
 			}
 			v := 0.0

@@ -190,7 +190,7 @@ func TestMeanOverSamplings(t *testing.T) {
 	train := sines(rng, n, 2, 1, 0.1)
 	p := Params{Kernel: gaussian(1), Features: m, BatchSize: b, StepSize: gamma, Passes: passes, Averaging: None}
 	// The features depend on the seed too: run the passes on one map.
-	phi := must(p.newFeatures(2, m, 77))
+	phi := must(p.newFeatures(background, 2, m, 77))
 	mean, square := make([]float64, m), make([]float64, m)
 	for run := range runs {
 		s := must(p.newDescent(background, train, passes, learners.Options{}))
