@@ -6,11 +6,14 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -378,5 +381,42 @@ func TestParseNumber(t *testing.T) {
 		if v, err := parseNumber([]byte(text)); err == nil {
 			t.Errorf("%q: %v", text, v)
 		}
+	}
+}
+
+// Standard input that says nothing does not keep Open from ending.
+func TestStandardInputIsInterrupted(t *testing.T) {
+	for name, sent := range map[string]string{"at once": "", "in the middle": "a,b\n" + strings.Repeat("1,2\n", 1<<15)} {
+		t.Run(name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := os.Stdin
+			os.Stdin = r
+			defer func() { os.Stdin = old; w.Close(); r.Close() }()
+			ctx, cancel := context.WithCancel(background)
+			go func() {
+				_, _ = w.WriteString(sent)
+				cancel()
+			}()
+			if _, err := Open(ctx, Options{}, "-"); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want %v", err, context.Canceled)
+			}
+		})
+	}
+}
+
+// Bytes come through in pieces of any size, and errors after them.
+func TestInterruptibleReader(t *testing.T) {
+	text := strings.Repeat("0123456789", 30_000)
+	r := newInterruptible(background, iotest.DataErrReader(iotest.HalfReader(strings.NewReader(text))))
+	got, err := io.ReadAll(iotest.OneByteReader(r))
+	if err != nil || string(got) != text {
+		t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
+	}
+	failing := newInterruptible(background, io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(io.ErrNoProgress)))
+	if got, err := io.ReadAll(failing); string(got) != "ab" || !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -49,7 +49,7 @@ func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *bu
 		return err
 	}
 	for _, path := range paths[1:] {
-		more, err := openFile(path)
+		more, err := openFile(ctx, path)
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,18 @@ func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if o.TargetPath != "" && len(paths) > 1 {
 		return nil, errors.New("dataset: a target file goes with one file of inputs")
 	}
-	in, err := openFile(paths[0])
+	if err := checkChunkFile(o.ChunkFile, append(slices.Clone(paths), o.TargetPath)); err != nil {
+		return nil, err
+	}
+	t, err := open(ctx, o, paths)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err() // whatever a reader made of it
+	}
+	return t, err
+}
+
+func open(ctx context.Context, o Options, paths []string) (*Table, error) {
+	in, err := openFile(ctx, paths[0])
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +90,12 @@ type input struct {
 // headBytes are looked at to detect formats and headers.
 const headBytes = 64 << 10
 
-func openFile(path string) (*input, error) {
+func openFile(ctx context.Context, path string) (*input, error) {
 	in := &input{path: path}
-	var raw io.Reader = os.Stdin
-	if path != "-" {
+	var raw io.Reader
+	if path == "-" {
+		raw = newInterruptible(ctx, os.Stdin)
+	} else {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, &FileError{File: path, Reason: "it cannot be opened", Err: errors.Unwrap(err)}
@@ -165,7 +178,7 @@ func (t *Table) readDense(ctx context.Context, o *Options, in *input, paths []st
 	if err != nil {
 		return err
 	}
-	targets, err := openTargets(o)
+	targets, err := openTargets(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -206,7 +219,7 @@ func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader
 
 // readMore appends the rows of a further file.
 func readMore(ctx context.Context, o *Options, b *builder, path string, names []string, width int) error {
-	in, err := openFile(path)
+	in, err := openFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -267,11 +280,11 @@ type targetFile struct {
 	rowReader
 }
 
-func openTargets(o *Options) (*targetFile, error) {
+func openTargets(ctx context.Context, o *Options) (*targetFile, error) {
 	if o.TargetPath == "" {
 		return nil, nil
 	}
-	in, err := openFile(o.TargetPath)
+	in, err := openFile(ctx, o.TargetPath)
 	if err != nil {
 		return nil, err
 	}

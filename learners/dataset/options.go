@@ -63,8 +63,8 @@ type Options struct {
 	Float32 bool
 	// ChunkFile, if not empty, is a file to write the cells to, as float32,
 	// instead of holding them in memory: for dense data larger than memory.
-	// Open reads it again as format Chunks. An existing file is replaced once
-	// all is written.
+	// Open reads it again as format Chunks. An existing chunk file, or an empty
+	// file, is replaced once all is written; any other is a [*FileError].
 	ChunkFile string
 	// ZeroBased says that features in libsvm files count from 0. It is never
 	// guessed: two files of one data set could be guessed differently.

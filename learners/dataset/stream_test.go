@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -308,5 +309,31 @@ func TestOperatorOnSource(t *testing.T) {
 	}
 	if diff := cmp.Diff(results[0], results[1]); diff != "" || results[0][0] == 0 {
 		t.Error(diff, results)
+	}
+}
+
+// A chunk file takes the place of chunk files and empty files only.
+func TestChunkFileReplacesNothingElse(t *testing.T) {
+	csv := file(t, "x.csv", "a,b\n1,2\n3,4\n")
+	link := filepath.Join(t.TempDir(), "link.csv")
+	if err := os.Symlink(csv, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{csv, link, file(t, "notes.txt", "mine"), t.TempDir(), os.DevNull} {
+		before, _ := os.Lstat(path)
+		var wrong *FileError
+		if _, err := Open(background, Options{ChunkFile: path}, csv); !errors.As(err, &wrong) || wrong.File != path {
+			t.Errorf("%s: %v", path, err)
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {
+			t.Errorf("%s was replaced: %v", path, err)
+		}
+	}
+	again := file(t, "empty.chunks", "")
+	for range 2 {
+		opened(t, Options{ChunkFile: again}, csv)
+	}
+	if diff := cmp.Diff([][]float64{{1, 2}, {3, 4}}, cells(t, opened(t, Options{}, again))); diff != "" {
+		t.Error(diff)
 	}
 }
