@@ -58,6 +58,8 @@ type fit struct {
 	points  kernel.Rows // the centres of the model
 	from    *start      // nil for 0
 	passes  int         // by systems before sys
+	notes   []string    // for the next iterate
+	told    float64     // ε as the user knows it
 
 	classes bool  // targets must be ±1
 	strange error // unless they are
@@ -69,7 +71,7 @@ func newFit(ctx context.Context, p Params, train dataset.Source, o learners.Opti
 		return nil, err
 	}
 	p, err = p.settled(train.Len(), kappaSq)
-	return &fit{Params: p, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon}, err
+	return &fit{Params: p, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon}, err
 }
 
 // bound returns κ², for a kernel without bound the largest k(x, x) among the
@@ -120,6 +122,7 @@ const attempts = 9
 // center makes the system for the centres, with λ and with ε as large as it
 // takes.
 func (f *fit) center(ctx context.Context, c *learners.Centers) error {
+	given := c.Len()
 	if f.Factorization == FactorCholesky {
 		var err error
 		if c, err = f.merged(c); err != nil {
@@ -133,7 +136,11 @@ func (f *fit) center(ctx context.Context, c *learners.Centers) error {
 			return err
 		}
 		if ok {
-			return f.assemble(ctx, pre)
+			if err := f.assemble(ctx, pre); err != nil {
+				return err
+			}
+			f.noteRank(given)
+			return nil
 		}
 		f.epsilon *= 10
 	}
@@ -357,10 +364,11 @@ func (f *fit) iterate(t int, it iteration) learners.Iterate {
 	s := f.sys
 	beta, r := it.state()
 	x := append([]float64(nil), beta...)
+	f.noteEnd(t, it)
 	points, passes := f.points, f.passes+s.passes
 	return learners.Iterate{
 		Iteration: t, Passes: float64(passes), Rows: int64(passes) * int64(s.n),
-		Objective: s.objective(x, r), Residual: it.residual(),
+		Objective: s.objective(x, r), Residual: it.residual(), Notes: f.takeNotes(),
 		Model: func() (learners.Model, error) {
 			return f.model(points, s.coefficients(x))
 		},

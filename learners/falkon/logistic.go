@@ -170,10 +170,11 @@ func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 }
 
 func (w *newton) iterate(t int, decrement float64) learners.Iterate {
+	w.noteEnd(t, decrement)
 	s, a, points := w.sys, w.a, w.points
 	return learners.Iterate{
 		Iteration: t, Passes: float64(s.passes), Rows: int64(s.passes) * int64(s.n),
-		Objective: w.objective(w.loss, w.v, w.lambda), Residual: decrement,
+		Objective: w.objective(w.loss, w.v, w.lambda), Residual: decrement, Notes: w.takeNotes(),
 		Model: func() (learners.Model, error) {
 			e, err := learners.NewExpansion(w.Kernel, points, a, s.c)
 			if err != nil {

@@ -1,0 +1,50 @@
+package falkon
+
+import "fmt"
+
+// note has something said with the next iterate.
+func (f *fit) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+// takeNotes returns what has come up since it was last asked.
+func (f *fit) takeNotes() []string {
+	if f.epsilon > f.told {
+		f.note("epsilon was raised from %.3g to %.3g: K_MM of the centres is too ill-conditioned; a larger λ or fewer centres would do without", f.told, f.epsilon)
+		f.told = f.epsilon
+	}
+	notes := f.notes
+	f.notes = nil
+	return notes
+}
+
+// noteRank says how many of the centres given add nothing.
+func (f *fit) noteRank(given int) {
+	if rank := f.sys.rank(); rank < given {
+		f.note("of %d centres, %d are up to rounding in the span of the others and add nothing", given, given-rank)
+	}
+}
+
+// noteEnd says that the last iteration, t, is short of the tolerance.
+func (f *fit) noteEnd(t int, it iteration) {
+	residual := it.residual()
+	switch {
+	case residual <= f.Tolerance:
+	case it.done():
+		f.note("rounding ended the iteration at a relative residual of %.2g, λ being %.3g; the tolerance is %.2g", residual, f.Lambda, f.Tolerance)
+	case t == f.Iterations:
+		f.note("not converged: after %d iterations the relative residual is %.2g, λ being %.3g; the tolerance is %.2g. Allow more iterations, unless the validation error has settled", t, residual, f.Lambda, f.Tolerance)
+	}
+}
+
+// noteEnd says that the last Newton step, t, leaves a gradient above the
+// tolerance, or has not come to λ.
+func (w *newton) noteEnd(t int, decrement float64) {
+	switch {
+	case t < w.Iterations:
+	case w.mu > w.lambda:
+		w.note("not converged: after %d Newton steps μ is %.3g, above λ = %.3g. Allow more iterations, or a larger decay", t, w.mu, w.lambda)
+	case decrement > w.tolerance:
+		w.note("not converged: after %d Newton steps the gradient has norm %.2g; the tolerance is %.2g. Allow more iterations, unless the validation error has settled", t, decrement, w.tolerance)
+	}
+}
