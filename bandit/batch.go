@@ -19,7 +19,7 @@ type batched struct {
 	beta     float64
 	used     float64 // Σ σ̃²_start(x_s)/λ of the pulls in the batch
 	size     int     // their number
-	limit    int     // the most of them; 0 for none but the rule
+	limit    int     // the most of them
 	held     []reward
 	open     map[int]int // pulls without reward, of arms
 	owing    int         // their number
@@ -57,7 +57,7 @@ func (p *batched) begin() {
 	p.size, p.used = 0, 0
 	p.opened = p.state(p.Steps(), p.currentDimension(), p.information(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
-	p.limit, p.held = 0, p.held[:0]
+	p.limit, p.held = p.quarter(), p.held[:0]
 	p.batch, p.seen, p.most = p.batch[:0], 0, 0
 	key := p.lazy.key
 	if len(key) != len(p.start) {
@@ -81,8 +81,17 @@ func (p *batched) information() float64 {
 
 // full says that the batch takes no more pulls.
 func (p *batched) full() bool {
-	return p.size > 0 && (1+p.used > p.cfg.Ratio && p.shrunk() || p.limit > 0 && p.size >= p.limit)
+	if p.limit > 0 && p.size >= p.limit {
+		return true
+	}
+	return p.size > 0 && 1+p.used > p.cfg.Ratio && p.shrunk()
 }
+
+// quarter is the most pulls that a batch begins with: a quarter of those made
+// before. With much noise, λ ≥ κ², the rule alone would spend the first (C̃ − 1)λ/κ²
+// pulls on one arm that nothing is known of. It costs log T/log 1.25 batches at
+// most.
+func (p *batched) quarter() int { return max(1, (p.opened.Step-1)/4) }
 
 // shrunk is the local rule, for batches that the global one has had enough of:
 // it says that some arm's variance may have shrunk by more than C̃. For u with
@@ -107,6 +116,9 @@ func (p *batched) shrunk() bool {
 		_ = p.post.ArmCovariances(cov, arm) // an arm that was pulled is one
 		cov[arm] = p.start[arm]
 		for a, c := range cov {
+			if p.start[a] <= 0 {
+				continue // known for certain: nothing is left to shrink
+			}
 			p.shrink[a] += c * c / (p.cfg.NoiseVariance * p.start[a])
 			p.most = max(p.most, p.shrink[a])
 		}
@@ -114,9 +126,9 @@ func (p *batched) shrunk() bool {
 	return 1+p.most > p.cfg.Ratio
 }
 
-// repeats returns B of MiniGPOpt.
+// repeats returns B of MiniGPOpt, of an arm that is known for certain as well.
 func (p *batched) repeats(arm int) int {
-	return maxBatch(p.cfg.Ratio, 0, p.start[arm]/p.cfg.NoiseVariance)
+	return min(maxBatch(p.cfg.Ratio, 0, p.start[arm]/p.cfg.NoiseVariance), p.quarter())
 }
 
 // top returns the arm with the largest UCB within the batch.
@@ -138,7 +150,7 @@ func (p *batched) report(arm int) Decision {
 	s := p.opened
 	s.Step, s.InformationGain = p.Steps()+1, p.information()
 	d := p.decision(s, arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
-	d.MaxBatch = maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance)
+	d.MaxBatch = min(maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance), max(1, p.limit-p.size))
 	return d
 }
 

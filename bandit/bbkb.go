@@ -11,7 +11,8 @@ import "github.com/bkbtuner/bkb/gp/kernel"
 // over its pulls, with the variances at its start: no variance then shrinks by
 // more than C̃ before the model hears of the rewards and inducing points are
 // drawn. Batches grow with time, like T/d_eff. With C̃ = 1 every batch is one
-// pull, and BBKB is BKB from scratch. With cfg.Local the batch goes on until the
+// pull, and BBKB is BKB from scratch. Besides, a batch has at most a quarter of
+// the pulls before it, which matters only for λ ≥ κ² or so. With cfg.Local the batch goes on until the
 // same is in danger for some single arm: Σ cov²(x, x_s)/(λσ̃²_start(x)) > C̃ − 1;
 // Decision.MaxBatch then says how many pulls are safe without looking at that.
 //

@@ -112,9 +112,15 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 	return nil
 }
 
-// refresh draws the inducing points where it is time.
+// refresh draws the inducing points where it is time: C is exceeded, or there are
+// more pulls by a quarter than at the last draw. With much noise, λ ≥ κ², C alone
+// would leave the first λC/κ² pulls without inducing points, all of them of one arm.
 func (p *BKB) refresh() {
-	if !p.frozen && (p.sparsity.FromScratch || p.post.Leverage()-p.settled > p.sparsity.Threshold) {
+	if p.frozen {
+		return
+	}
+	grown := 4*p.Steps() > 5*p.drawn
+	if p.sparsity.FromScratch || grown || p.post.Leverage()-p.settled > p.sparsity.Threshold {
 		p.resparsify(p.sparsity.FromScratch)
 	}
 }

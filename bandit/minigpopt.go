@@ -14,7 +14,9 @@ import (
 //
 //	B = max(1, ⌊(C̃ − 1)λ/σ²(x)⌋)
 //
-// times before the model hears of it, C̃ being the square of the paper's C. The
+// times before the model hears of it, C̃ being the square of the paper's C; at
+// most, though, a quarter of the pulls before it, so that an arm that is known for
+// certain, σ² = 0, is not pulled for ever. The
 // posterior is exact, on the u different inputs; a change of the model costs
 // O(u³ + Au²), and there are O(γ_T C̃/(C̃ − 1)) of them.
 //

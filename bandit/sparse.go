@@ -20,8 +20,9 @@ type Sparsity struct {
 	// m larger for nothing. See [TheoryOversampling]. +Inf takes all inputs.
 	Oversampling float64
 	// Threshold is C > 0: the inducing points are drawn anew when Σ σ̃²(x_s)/λ
-	// of the pulls since the last time exceeds it. 0 stands for 1; between 1
-	// and 4 is good. BBKB has its own rule and does not look at it.
+	// of the pulls since the last time exceeds it, or when there are more by
+	// a quarter. 0 stands for 1; between 1 and 4 is good. BBKB has its own rule
+	// and does not look at it.
 	Threshold float64
 	// FromScratch draws the inducing points anew after every reward, as
 	// thesis Algorithm 5 is written.
@@ -69,6 +70,7 @@ type sparse struct {
 	frozen   bool    // the inducing points are not drawn
 	chosen   []int   // the points that the dictionary was drawn of
 	settled  float64 // Σ σ̃²/λ of the pulls before the last draw that changed nothing
+	drawn    int     // the number of pulls at the last draw
 	fault    error   // of the last draw, which left the inducing points as they were
 }
 
@@ -123,6 +125,7 @@ func (p *sparse) currentDimension() float64 {
 // the posterior anew; unless always is set, only as far as the draw yields other
 // inducing points than there are. Draw n has a stream of its own.
 func (p *sparse) resparsify(always bool) {
+	p.drawn = p.Steps()
 	idx, err := p.draw()
 	if err == nil && !always && p.chosen != nil && slices.Equal(idx, p.chosen) {
 		p.settled = p.post.Leverage()
