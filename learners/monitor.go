@@ -155,6 +155,19 @@ func (m *Monitor) Finish(err error) (Model, error) {
 	return model, err
 }
 
+// FinishWithin is Finish for an err in the midst of an iteration: if ctx has ended
+// before the first Step, the model is that of now, of the work done so far.
+func (m *Monitor) FinishWithin(ctx context.Context, err error, now func() (Model, error)) (Model, error) {
+	if m.last != nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return m.Finish(err)
+	}
+	model, failed := now()
+	if failed != nil {
+		return nil, err
+	}
+	return model, err
+}
+
 // Best returns the iteration of the model that Finish returns, 0 if none, and
 // its validation error, NaN if there is none.
 func (m *Monitor) Best() (iteration int, validationError float64) {

@@ -43,4 +43,7 @@
 // Equal data, parameters and seed give equal models to the bit, for any number of
 // workers, in memory or streamed. The kernelised form holds all rows; the others
 // a chunk (package minibatch).
+//
+// A fit whose context ends early has the model of the last pass, or of the last
+// step if it ends in the first one.
 package avgsgd

@@ -26,6 +26,8 @@ type machine interface {
 	// keep takes a copy of θ̄, or of θ, which model returns until the next keep.
 	keep(last bool)
 	model() (learners.Model, error)
+	// steps returns t.
+	steps() int
 }
 
 // Fit implements learners.Estimator. An iteration is a pass of n steps; its
@@ -54,7 +56,13 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 			err = &learners.DivergenceError{Algorithm: algorithm, Iteration: pass, Remedy: "a smaller step size"}
 		}
 		if err != nil {
-			return monitor.Finish(err)
+			return monitor.FinishWithin(ctx, err, func() (learners.Model, error) {
+				if m.steps() == 0 {
+					return nil, nil
+				}
+				m.keep(p.Averaging == None)
+				return m.model()
+			})
 		}
 		m.keep(p.Averaging == None)
 		stop, err := monitor.Step(ctx, learners.Iterate{
@@ -197,6 +205,8 @@ func (m *explicit) keep(last bool) {
 	average(m.kept, m.weights.w, m.weights.u, m.weights.t, last)
 }
 
+func (m *explicit) steps() int { return m.weights.t }
+
 func (m *explicit) model() (learners.Model, error) {
 	w := slices.Clone(m.kept)
 	if m.phi == nil {
@@ -272,6 +282,8 @@ func (m *kernelised) pass(ctx context.Context, rng *rand.Rand) (loss, zero float
 }
 
 func (m *kernelised) keep(last bool) { average(m.kept, m.dual.a, m.dual.u, m.dual.t, last) }
+
+func (m *kernelised) steps() int { return m.dual.t }
 
 func (m *kernelised) model() (learners.Model, error) {
 	return learners.NewExpansion(m.p.Kernel, m.x, slices.Clone(m.kept), m.dual.c)

@@ -37,6 +37,9 @@
 // Equal data, parameters and seed give equal models to the bit, for any number of
 // workers, in memory or streamed.
 //
+// A fit whose context ends early has the model of the last iteration, or of the
+// last step if it ends in the first one.
+//
 // # Costs
 //
 // T²B(d + c)/2 operations. The model has TB·c numbers. While it learns or

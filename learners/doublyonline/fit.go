@@ -40,7 +40,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 		if errors.Is(err, errStopped) {
 			return f.monitor.Finish(nil)
 		} else if err != nil {
-			return f.monitor.Finish(err)
+			return f.monitor.FinishWithin(ctx, err, f.now)
 		}
 	}
 	return f.monitor.Finish(nil)
@@ -93,18 +93,32 @@ func (f *fit) finish(ctx context.Context) error {
 	}
 	objective := f.loss / float64(f.g.t-f.since)
 	f.loss, f.zero, f.since = 0, 0, f.g.t
-	t, weights := f.g.t, f.g.weights()
+	t := f.g.t
 	stop, err := f.monitor.Step(ctx, learners.Iterate{
 		Iteration: f.iteration, Passes: float64(t) / float64(f.n), Rows: int64(t),
 		Objective: objective, Residual: math.NaN(),
-		Model: func() (learners.Model, error) {
-			return learners.NewLinear(f.spec(t), f.g.d, weights, f.g.c)
-		},
+		Model: f.model(),
 	})
 	if err == nil && stop {
 		err = errStopped
 	}
 	return err
+}
+
+// model returns what makes the function after the present step.
+func (f *fit) model() func() (learners.Model, error) {
+	t, weights := f.g.t, f.g.weights()
+	return func() (learners.Model, error) {
+		return learners.NewLinear(f.spec(t), f.g.d, weights, f.g.c)
+	}
+}
+
+// now returns the function after the last step, nil before the first.
+func (f *fit) now() (learners.Model, error) {
+	if f.g.t == 0 {
+		return nil, nil
+	}
+	return f.model()()
 }
 
 // spec describes the features after t steps.

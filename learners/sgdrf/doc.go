@@ -39,7 +39,8 @@
 //     multiplied by gonum, with several by internal/blocked: c = 1 twice over
 //     agrees with c = 2 up to rounding only.
 //   - Feature j depends on the seed and j alone.
-//   - The model of a fit that stops early is that of the last whole pass.
+//   - The model of a fit that stops early is that of the last whole pass,
+//     or of the last step if the context ends in the first pass.
 //
 // # Costs
 //

@@ -41,7 +41,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 		rng := stream.New(stream.Derive(o.Seed, "sgdrf/pass", uint64(pass)))
 		objective, err := s.pass(ctx, train, rng)
 		if err != nil {
-			return monitor.Finish(err)
+			return monitor.FinishWithin(ctx, err, s.now)
 		}
 		stop, err := monitor.Step(ctx, learners.Iterate{
 			Iteration: pass, Passes: float64(s.rows) / float64(train.Len()), Rows: s.rows,
@@ -151,6 +151,15 @@ func (s *descent) update(n int) {
 
 func (s *descent) diverged() error {
 	return &learners.DivergenceError{Algorithm: algorithm, Iteration: s.passes, Remedy: "a smaller step size"}
+}
+
+// now returns the function after the last step, nil before the first.
+func (s *descent) now() (learners.Model, error) {
+	if s.t == 0 {
+		return nil, nil
+	}
+	s.mean.of(s.done, s.w)
+	return s.model()
 }
 
 // model returns the function after the last pass that was finished.

@@ -1,0 +1,109 @@
+package avgsgd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/minibatch"
+)
+
+// ending is a source that ends a context when row at is asked for.
+type ending struct {
+	dataset.Source
+	at  int
+	end func()
+}
+
+func (e ending) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+	c, err := e.Source.OpenPairs(ctx)
+	return &endingCursor{PairCursor: c, ending: e}, err
+}
+
+type endingCursor struct {
+	dataset.PairCursor
+	ending
+	read int
+}
+
+func (c *endingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+	if c.read += most; c.read > c.at {
+		c.end()
+	}
+	return c.PairCursor.Next(ctx, most, reuse)
+}
+
+// A fit that is cancelled in its first pass returns the model of the rows so far.
+func TestCancelInFirstPass(t *testing.T) {
+	rng := seeded(t, 22)
+	x, y := make([]float64, 4096*2), make([]float64, 4096)
+	for i := range y {
+		x[2*i], x[2*i+1] = rng.NormFloat64(), rng.NormFloat64()
+		y[i] = x[2*i] + 0.1*rng.NormFloat64()
+	}
+	train := must(dataset.NewMemory(kernel.NewPoints(4096, 2, x), y, 1))
+	rows := make([]int, 2048)
+	for i := range rows {
+		rows[i] = i
+	}
+	for _, averaging := range []Averaging{None, All} {
+		p := Params{StepSize: 0.1, Sampling: minibatch.Cycle, Chunk: 1024, Averaging: averaging, Passes: 3}
+		ctx, cancel := context.WithCancel(background)
+		got, err := p.Fit(ctx, ending{train, 2048, cancel}, learners.Options{Seed: 3})
+		if !errors.Is(err, context.Canceled) || got == nil {
+			t.Fatalf("%s: %v, %v", averaging, got, err)
+		}
+		p.Passes = 1
+		want := must(p.Fit(background, must(dataset.Subset(train, rows)), learners.Options{Seed: 3}))
+		if !slices.Equal(got.(*learners.Linear).Weights(), want.(*learners.Linear).Weights()) {
+			t.Errorf("%s: not the model of the first 2048 rows", averaging)
+		}
+	}
+}
+
+// counting is a context that has ended when its Err is called once too often.
+type counting struct {
+	context.Context
+	left int
+}
+
+func (c *counting) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// The kernelised form gives a model too, from its first step on.
+func TestCancelKernelised(t *testing.T) {
+	rng := seeded(t, 23)
+	x, y := make([]float64, 300), make([]float64, 300)
+	for i := range y {
+		x[i] = rng.NormFloat64()
+		y[i] = x[i]
+	}
+	train := must(dataset.NewMemory(kernel.NewPoints(300, 1, x), y, 1))
+	p := Params{Kernel: must(kernel.NewGaussian(1)), Passes: 1}
+	models := 0
+	for calls := range 100 {
+		m, err := p.Fit(&counting{background, calls}, train, learners.Options{})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d calls: %v", calls, err)
+		}
+		if m != nil {
+			models++
+		} else if models > 0 {
+			t.Errorf("after %d calls: no model, but one after fewer", calls)
+		}
+	}
+	if models < 2 {
+		t.Errorf("%d of the fits that were cancelled had a model", models)
+	}
+}
