@@ -14,6 +14,9 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
+// Magic is how a model file begins.
+const Magic = magic
+
 // File is a model with all that is needed to use it later on raw data.
 type File struct {
 	// Algorithm and Params say how the model came to be: the name and the
@@ -302,8 +305,11 @@ func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
 }
 
 // Save writes the file under path, whole or not at all: beside it first, then
-// renamed.
+// renamed. What is no regular file, a device or a directory, is not replaced.
 func (f *File) Save(path string) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("learners: %s is no regular file; save the model to another", path)
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
 )
@@ -73,7 +75,7 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 		o.Delimiter = r
 	}
 	t, err := dataset.Open(ctx, *o, d.paths...)
-	return t, dataError(err)
+	return t, refused(err)
 }
 
 // dataError gives errors of data the exit status of a broken rule.
@@ -87,10 +89,18 @@ func dataError(err error) error {
 		text    *training.ValueError
 		scale   *kernel.ParameterError
 		finite  *kernel.NonFiniteError
+		file    *dataset.FileError
+		size    *krr.SizeError
+		away    *learners.DivergenceError
+		errno   syscall.Errno
 	)
+	if err == nil || errors.As(err, &errno) {
+		return err
+	}
+	err = reworded(err)
 	switch {
 	case errors.As(err, &cell), errors.As(err, &columns), errors.As(err, &unknown), errors.As(err, &data), errors.As(err, &value),
-		errors.As(err, &text), errors.As(err, &scale), errors.As(err, &finite):
+		errors.As(err, &text), errors.As(err, &scale), errors.As(err, &finite), errors.As(err, &file), errors.As(err, &size), errors.As(err, &away):
 		return &statusError{exitInvalid, err}
 	}
 	return err
@@ -99,11 +109,42 @@ func dataError(err error) error {
 // refused gives errors of preparing data, which are all about the data but for
 // those of files and Ctrl-C, the exit status of a broken rule.
 func refused(err error) error {
-	var path *fs.PathError
-	if err == nil || errors.As(err, &path) || errors.Is(err, context.Canceled) {
+	var (
+		path  *fs.PathError
+		errno syscall.Errno
+	)
+	if err == nil || errors.As(err, &path) || errors.As(err, &errno) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &statusError{exitInvalid, err}
+	return &statusError{exitInvalid, reworded(err)}
+}
+
+// remedies are what errors of Go packages advise, in the words of the command line.
+var remedies = strings.NewReplacer(
+	"fill it in by EncodingOptions.Missing", "fill it in with --impute median",
+	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
+	"name it in Missing", "name it with --missing",
+	"or the column in Categorical", "or the column with --categorical",
+	"name the column in Categorical", "name the column with --categorical",
+	"set ZeroBased", "give --zero-based",
+	"or a larger max rows", "or a larger --max-rows",
+)
+
+// rewordedError is an error whose text speaks of flags.
+type rewordedError struct {
+	error
+	text string
+}
+
+func (e *rewordedError) Error() string { return e.text }
+func (e *rewordedError) Unwrap() error { return e.error }
+
+// reworded returns err with remedies for the command line.
+func reworded(err error) error {
+	if text := remedies.Replace(err.Error()); text != err.Error() {
+		return &rewordedError{err, text}
+	}
+	return err
 }
 
 // encodingFlags say how a table becomes numbers.

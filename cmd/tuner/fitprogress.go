@@ -79,29 +79,39 @@ func (p *fitProgress) report(at learners.Progress) error {
 	return nil
 }
 
-// line is the text of the line after so much time.
+// bestError is the least validation error, nil if there is none, or no finite one.
+func (p *fitProgress) bestError() *float64 {
+	if p.best-p.best != 0 {
+		return nil
+	}
+	return &p.best
+}
+
+// line is the text of the line after so much time. A narrow terminal cuts off
+// its end, so that what matters most comes first.
 func (p *fitProgress) line(elapsed time.Duration) string {
 	var b strings.Builder
 	at := p.last
-	fmt.Fprintf(&b, "%s  %d/%d", p.name, at.Iteration, at.Iterations)
-	for _, v := range []struct {
-		name  string
-		value float64
-	}{{"objective", at.Objective}, {"residual", at.Residual}, {p.measure, at.ValidationError}} {
-		if !math.IsNaN(v.value) {
-			fmt.Fprintf(&b, "  %s %.4g", v.name, v.value)
-		}
-	}
-	if !math.IsNaN(p.best) {
-		fmt.Fprintf(&b, " (best %.4g)", p.best)
-	}
-	if s := elapsed.Seconds(); s > 0 && at.Rows > 0 {
-		fmt.Fprintf(&b, "  %.3g rows/s", float64(at.Rows)/s)
-	}
-	b.WriteString("  " + elapsed.Round(time.Second).String())
+	fmt.Fprintf(&b, "%s  %d/%d  %s", p.name, at.Iteration, at.Iterations, elapsed.Round(time.Second))
 	if left := at.Iterations - at.Iteration; at.Iteration > 0 && left > 0 {
 		each := elapsed / time.Duration(at.Iteration)
 		b.WriteString(", about " + (each * time.Duration(left)).Round(time.Second).String() + " left")
 	}
+	if s := elapsed.Seconds(); s > 0 && at.Rows > 0 {
+		fmt.Fprintf(&b, "  %.3g rows/s", float64(at.Rows)/s)
+	}
+	p.number(&b, p.measure, at.ValidationError)
+	if !math.IsNaN(p.best) {
+		fmt.Fprintf(&b, " (best %.4g)", p.best)
+	}
+	p.number(&b, "residual", at.Residual)
+	p.number(&b, "objective", at.Objective)
 	return b.String()
+}
+
+// number adds a number with its name, if there is one.
+func (p *fitProgress) number(b *strings.Builder, name string, v float64) {
+	if !math.IsNaN(v) {
+		fmt.Fprintf(b, "  %s %.4g", name, v)
+	}
 }

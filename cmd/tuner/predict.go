@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -35,7 +34,7 @@ be absent.
 	f.SortFlags = false
 	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
 	data.add(cmd)
-	form := formatFlag(cmd, "csv", "jsonl")
+	form := formatFlag(cmd, "csv", "jsonl", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
 		if err != nil {
@@ -47,7 +46,7 @@ be absent.
 			return dataError(err)
 		}
 		p := newPredictions(file, out)
-		if form.value == "jsonl" {
+		if form.value != "csv" {
 			return p.writeJSON(cmd.OutOrStdout())
 		}
 		return p.writeCSV(cmd.OutOrStdout())
@@ -177,7 +176,7 @@ for classes.
 	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
 	data.add(cmd)
 	data.addTarget(cmd)
-	form := formatFlag(cmd, "table", "json")
+	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
 		if err != nil {
@@ -188,16 +187,19 @@ for classes.
 		if err != nil {
 			return dataError(err)
 		}
-		if form.value == "json" {
+		if form.value != "table" {
 			record := map[string]any{"model": model, "rows": src.Len()}
 			for _, s := range scores {
-				record[s.Name] = s.Value
+				record[s.Name] = nil // not defined
+				if s.Defined() {
+					record[s.Name] = s.Value
+				}
 			}
 			return writeJSON(cmd.OutOrStdout(), record)
 		}
 		w := newTable(cmd.OutOrStdout(), "MEASURE", "VALUE")
 		for _, s := range scores {
-			w.row(s.Name, fmt.Sprintf("%.6g", s.Value))
+			w.row(s.Name, scoreText(s))
 		}
 		return w.end()
 	}

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +91,7 @@ Ctrl-C ends the fit and keeps the best model so far, if there is one.
 	f.StringVar(&t.measure, "measure", "", "the error to validate by: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
 	f.IntVar(&t.options.Patience, "patience", 0, "stop after so many steps without a smaller validation error (0: never)")
 	f.IntVar(&t.options.Workers, "workers", 0, "how many goroutines compute (0: one per processor)")
-	t.format = formatFlag(cmd, "table", "json")
+	t.format = formatFlag(cmd, "table", "json", "jsonl")
 	return cmd
 }
 
@@ -128,15 +127,29 @@ func (t *trainer) values(cmd *cobra.Command) training.Values {
 	return v
 }
 
+// check refuses flags that need no data to be seen wrong.
+func (t *trainer) check(cmd *cobra.Command) error {
+	switch {
+	case t.options.Workers < 0:
+		return usagef("--workers %d: must be 0, one per processor, or more", t.options.Workers)
+	case t.options.Patience < 0:
+		return usagef("--patience %d: must be 0, never, or more", t.options.Patience)
+	}
+	if err := t.algorithm.CheckMeasure(t.measure); err != nil {
+		return usagef("--measure: %w", err)
+	}
+	return dataError(t.algorithm.Check(t.values(cmd)))
+}
+
 func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
 	if t.out == "" {
 		return usagef("name the file for the model with --out")
 	}
-	if folder := filepath.Dir(t.out); !isDir(folder) {
-		return &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the model %s; make it first", folder, filepath.Base(t.out))}
+	if err := checkModelOut(t.out, append(slices.Clone(t.data.paths), t.data.options.TargetPath)...); err != nil {
+		return err
 	}
-	if err := t.algorithm.Check(t.values(cmd)); err != nil {
-		return dataError(err)
+	if err := t.check(cmd); err != nil {
+		return err
 	}
 	o, err := t.encoding.encoding()
 	if err != nil {
@@ -191,7 +204,17 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 		Algorithm: t.algorithm.Name, Model: t.out, Rows: data.Train.Len(), Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
 		Iterations: progress.last.Iteration, Best: progress.bestAt, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
 	}
-	if err := t.save(model, data, values, r, name, progress); err != nil {
+	if data.Validation != nil {
+		r.Measure, r.ValidationError = name, progress.bestError()
+	}
+	if e, ok := model.(*learners.Expansion); ok {
+		r.Centers = e.Centers().Len()
+	}
+	r.Parameters = t.algorithm.Used(values, problem, model)
+	if g.verbose > 0 {
+		g.note(cmd, "%s: %s", t.algorithm.Name, t.settings(r.Parameters))
+	}
+	if err := t.save(model, data, r, progress); err != nil {
 		return err
 	}
 	if interrupted {
@@ -203,18 +226,27 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	return t.write(cmd, r)
 }
 
+// settings are hyper-parameters for people, in the order of the help.
+func (t *trainer) settings(v training.Values) string {
+	var words []string
+	for _, p := range t.algorithm.Parameters {
+		words = append(words, p.Name+" "+v[p.Name])
+	}
+	return strings.Join(words, ", ")
+}
+
 // save writes the model with what is needed to use it.
-func (t *trainer) save(model learners.Model, data *training.Data, values training.Values, r trained, measure string, progress *fitProgress) error {
-	params, err := json.Marshal(t.algorithm.Resolve(values))
+func (t *trainer) save(model learners.Model, data *training.Data, r trained, progress *fitProgress) error {
+	params, err := json.Marshal(r.Parameters)
 	if err != nil {
 		return err
 	}
-	report := &learners.Report{Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted, Notes: progress.notes}
+	report := &learners.Report{
+		Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted,
+		Measure: r.Measure, ValidationError: r.ValidationError, Notes: progress.notes,
+	}
 	if data.Validation != nil {
-		report.ValidationRows, report.Measure = data.Validation.Len(), measure
-		if !math.IsNaN(progress.best) {
-			report.ValidationError = &progress.best
-		}
+		report.ValidationRows = data.Validation.Len()
 	}
 	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: data.Encoding, Report: report, Model: model}
 	return f.Save(t.out)
@@ -235,22 +267,28 @@ func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Mode
 
 // trained is what came of a training.
 type trained struct {
-	Algorithm   string           `json:"algorithm"`
-	Model       string           `json:"model"`
-	Rows        int              `json:"rows"`
-	Inputs      int              `json:"inputs"`
-	Outputs     int              `json:"outputs"`
-	Iterations  int              `json:"iterations,omitempty"`
-	Best        int              `json:"best,omitempty"`
-	Seconds     float64          `json:"seconds"`
-	Interrupted bool             `json:"interrupted,omitempty"`
-	Validation  []training.Score `json:"validation,omitempty"`
-	Test        []training.Score `json:"test,omitempty"`
+	Algorithm   string          `json:"algorithm"`
+	Model       string          `json:"model"`
+	Rows        int             `json:"rows"`
+	Inputs      int             `json:"inputs"`
+	Outputs     int             `json:"outputs"`
+	Centers     int             `json:"centers,omitempty"` // in the model
+	Iterations  int             `json:"iterations,omitempty"`
+	Best        int             `json:"best,omitempty"`
+	Seconds     float64         `json:"seconds"`
+	Interrupted bool            `json:"interrupted,omitempty"`
+	Parameters  training.Values `json:"parameters"` // as the fit had them
+	// Measure names the validation error of the best step, which is absent if it
+	// is not finite.
+	Measure         string           `json:"measure,omitempty"`
+	ValidationError *float64         `json:"validation_error,omitempty"`
+	Validation      []training.Score `json:"validation,omitempty"`
+	Test            []training.Score `json:"test,omitempty"`
 }
 
 func (t *trainer) write(cmd *cobra.Command, r trained) error {
 	out := cmd.OutOrStdout()
-	if t.format.value == "json" {
+	if t.format.value != "table" {
 		return writeJSON(out, r)
 	}
 	w := newTable(out, "ROWS", "MEASURE", "VALUE")
@@ -259,13 +297,23 @@ func (t *trainer) write(cmd *cobra.Command, r trained) error {
 		scores []training.Score
 	}{{"validation", r.Validation}, {"test", r.Test}} {
 		for _, s := range part.scores {
-			w.row(part.name, s.Name, fmt.Sprintf("%.6g", s.Value))
+			w.row(part.name, s.Name, scoreText(s))
 		}
 	}
-	if r.Validation == nil && r.Test == nil {
+	if r.Interrupted && r.ValidationError != nil {
+		w.row("validation", r.Measure, fmt.Sprintf("%.6g, the best so far, at step %d", *r.ValidationError, r.Best))
+	} else if r.Validation == nil && r.Test == nil {
 		w.row("training", "rows", fmt.Sprint(r.Rows))
 	}
 	return w.end()
+}
+
+// scoreText is a score for people.
+func scoreText(s training.Score) string {
+	if s.Defined() {
+		return fmt.Sprintf("%.6g", s.Value)
+	}
+	return "undefined: " + s.Why()
 }
 
 // loadModel reads a model file.

@@ -2,7 +2,9 @@ package training
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,8 +14,52 @@ import (
 
 // Score is a measure of a model on data.
 type Score struct {
-	Name  string  `json:"name"` // "rmse", "auc"
-	Value float64 `json:"value"`
+	Name  string // "rmse", "auc"; "rmse(u)" of the target u among several
+	Value float64
+}
+
+// Defined says whether the measure has a value on the data: R² of a constant
+// target has none, nor has the area under the ROC curve of one class.
+func (s Score) Defined() bool { return s.Value-s.Value == 0 }
+
+// Why says why a score is not defined, in a phrase.
+func (s Score) Why() string {
+	name, _, _ := strings.Cut(s.Name, "(")
+	switch {
+	case name == "auc":
+		return "the rows are of one class"
+	case name == "r2":
+		return "all rows have the same target"
+	}
+	return "the outputs are too large"
+}
+
+// scoreJSON is the form of a score in JSON, whose numbers are finite.
+type scoreJSON struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"` // null: not defined
+}
+
+// MarshalJSON writes null for a value that is not defined.
+func (s Score) MarshalJSON() ([]byte, error) {
+	j := scoreJSON{Name: s.Name}
+	if s.Defined() {
+		j.Value = &s.Value
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes: null is NaN.
+func (s *Score) UnmarshalJSON(text []byte) error {
+	var j scoreJSON
+	if err := json.Unmarshal(text, &j); err != nil {
+		return err
+	}
+	*s = Score{j.Name, math.NaN()}
+	if j.Value != nil {
+		s.Value = *j.Value
+	}
+	return nil
 }
 
 // MeasureNamed returns the measure of a name, of outputs in the units of the
@@ -45,10 +91,20 @@ func MeasureNamed(name string, e *dataset.Encoding) (string, learners.Measure, e
 	}, nil
 }
 
+// CheckMeasure refuses measures of probabilities for an algorithm whose outputs
+// are none.
+func (a *Algorithm) CheckMeasure(name string) error {
+	if (name == "log-loss" || name == "brier") && a.Name != logFalkon.Name {
+		return fmt.Errorf("measure %q is of probabilities, which %s does not give; %s does", name, a.Name, logFalkon.Name)
+	}
+	return nil
+}
+
 // Evaluate measures a model on data of its encoding: root mean square error,
 // mean absolute error, in the units of the targets, and R² for regression; class
 // error, area under the ROC curve and, where the loss gives probabilities, the
-// logarithmic loss for classification.
+// logarithmic loss for classification. Several targets have scores each as well:
+// "rmse(u)". Errors: *learners.DataError for data without targets.
 func Evaluate(ctx context.Context, m learners.Model, e *dataset.Encoding, src dataset.Source) ([]Score, error) {
 	y, err := learners.Targets(ctx, src)
 	if err != nil {
@@ -56,7 +112,7 @@ func Evaluate(ctx context.Context, m learners.Model, e *dataset.Encoding, src da
 	}
 	c := src.Outputs()
 	if c == 0 {
-		return nil, fmt.Errorf("the data have no target column to compare with")
+		return nil, &learners.DataError{Data: "the data to evaluate", Reason: "there is no target column to compare with"}
 	}
 	f := make([]float64, len(y))
 	if err := m.Predict(ctx, f, src); err != nil {
@@ -73,5 +129,22 @@ func Evaluate(ctx context.Context, m learners.Model, e *dataset.Encoding, src da
 	y = slices.Clone(y)
 	e.Decode(f)
 	e.Decode(y)
-	return []Score{{"rmse", learners.RMSE(f, y, c)}, {"mae", learners.MAE(f, y, c)}, {"r2", r2}}, nil
+	scores := []Score{{"rmse", learners.RMSE(f, y, c)}, {"mae", learners.MAE(f, y, c)}, {"r2", r2}}
+	if c == 1 {
+		return scores, nil
+	}
+	for j, name := range e.OutputNames() {
+		f, y := column(f, j, c), column(y, j, c)
+		scores = append(scores, Score{"rmse(" + name + ")", learners.RMSE(f, y, 1)}, Score{"mae(" + name + ")", learners.MAE(f, y, 1)}, Score{"r2(" + name + ")", learners.R2(f, y, 1)})
+	}
+	return scores, nil
+}
+
+// column is column j of a, n×c row-major.
+func column(a []float64, j, c int) []float64 {
+	out := make([]float64, 0, len(a)/c)
+	for i := j; i < len(a); i += c {
+		out = append(out, a[i])
+	}
+	return out
 }

@@ -41,12 +41,12 @@ computed as they are needed: O(Mb) memory, O(nMd) time for a pass (thesis, chapt
 Step, mini-batch and passes regularise; √n features do.`,
 	Parameters: withKernel(
 		featuresParameter,
-		Parameter{Name: "random-features", Kind: Count, Default: Auto, Auto: "4√n, from 256 to 16384", Doc: "the number of random features M"},
-		Parameter{Name: "batch-size", Kind: Count, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch b"},
-		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "step-scale times the best stable step γ*", Doc: "the step size γ"},
-		Parameter{Name: "step-scale", Kind: Real, Default: Auto, Auto: "1 for mini-batches of √n and more, 0.1 for 10 and less", Doc: "the step size in units of γ*, below 2"},
+		Parameter{Name: "random-features", Kind: Count, Positive: true, Default: Auto, Auto: "4√n, from 256 to 16384", Doc: "the number of random features M"},
+		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch b"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "step-scale times the best stable step γ*", Doc: "the step size γ"},
+		Parameter{Name: "step-scale", Kind: Real, Positive: true, Default: Auto, Auto: "1 for mini-batches of √n and more, 0.1 for 10 and less", Doc: "the step size in units of γ*, below 2"},
 		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in γt^−θ"},
-		Parameter{Name: "passes", Kind: Count, Default: "5", Doc: "how often the data are read"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "how often the data are read"},
 		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "a ridge λ, per sample; early stopping does without"},
 		Parameter{Name: "averaging", Kind: Choice, Default: Auto, Auto: "tail for more than 10 passes", Choices: []string{"none", "tail", "all"}, Doc: "which iterates make the model"},
 		samplingParameter,
@@ -73,8 +73,8 @@ var landweberAlgorithm = Algorithm{
 kernel's space; the number of iterations takes the place of λ (thesis, §2.4). A step
 evaluates all n² kernel values. With --patience it stops when validation says so.`,
 	Parameters: withKernel(
-		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "just below n/‖K‖", Doc: "the step size γ"},
-		Parameter{Name: "iterations", Kind: Count, Default: "200", Doc: "the most iterations t"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "just below n/‖K‖", Doc: "the step size γ"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "200", Doc: "the most iterations t"},
 		precisionParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
@@ -95,8 +95,8 @@ is on M random features; else on the kernel itself, where a step costs n evaluat
 	Parameters: append(slices.Clone(kernelOrNone),
 		Parameter{Name: "random-features", Kind: Count, Default: "0", Doc: "the number of random features M; 0 for the kernel itself"},
 		featuresParameter,
-		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "1/(4R²), R² being the largest ‖Φ(x)‖²", Doc: "the step size γ"},
-		Parameter{Name: "passes", Kind: Count, Default: "5", Doc: "how often the data are read"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "1/(4R²), R² being the largest ‖Φ(x)‖²", Doc: "the step size γ"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "how often the data are read"},
 		Parameter{Name: "averaging", Kind: Choice, Default: string(avgsgd.All), Choices: []string{string(avgsgd.All), string(avgsgd.None)}, Doc: "which iterates make the model"},
 		samplingParameter,
 	),
@@ -105,7 +105,13 @@ is on M random features; else on the kernel itself, where a step costs n evaluat
 			Features: r.count("random-features", 0), Family: r.family(), StepSize: r.real("step-size", 0),
 			Passes: r.count("passes", 0), Averaging: avgsgd.Averaging(r.text("averaging")), Sampling: minibatch.Sampling(r.text("sampling")),
 		}
-		if r.text("kernel") == linearModel {
+		linear := r.text("kernel") == linearModel
+		switch {
+		case linear && e.Features > 0:
+			return nil, &ValueError{r.a.Name, "random-features", r.text("random-features"), "must be 0 for kernel = none; name the kernel of the features"}
+		case e.Features == 0 && e.Family != "":
+			return nil, &ValueError{r.a.Name, "features", r.text("features"), "goes with random-features of 1 and more"}
+		case linear:
 			return e, nil
 		}
 		k, err := r.kernel(p)
@@ -133,11 +139,11 @@ without end. Of a fixed data set sgdrf learns more, in less time.`,
 			Name: "features", Kind: Choice, Default: Auto, Auto: "fourier, or what the kernel has",
 			Choices: []string{"fourier", "fourier-cosine", "relu", "gaussian-sketch"}, Doc: "the kind of random features",
 		},
-		Parameter{Name: "step-features", Kind: Count, Default: "16", Doc: "the new features in each step B"},
-		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "T^−½ for T steps", Doc: "the step size η"},
+		Parameter{Name: "step-features", Kind: Count, Positive: true, Default: "16", Doc: "the new features in each step B"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "T^−½ for T steps", Doc: "the step size η"},
 		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in ηt^−θ"},
 		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "a ridge λ"},
-		Parameter{Name: "passes", Kind: Count, Default: "1", Doc: "how often the data are read"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "1", Doc: "how often the data are read"},
 		Parameter{
 			Name: "sampling", Kind: Choice, Default: string(minibatch.Reshuffle),
 			Choices: samplingParameter.Choices, Doc: samplingParameter.Doc,

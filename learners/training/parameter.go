@@ -34,6 +34,8 @@ type Parameter struct {
 	// empty if it is no value.
 	Doc, Auto string
 	Choices   []string
+	// Positive refuses numbers of 0 and below, which estimators take for Auto.
+	Positive bool
 	// Default is the value where none is given.
 	Default string
 }
@@ -105,12 +107,19 @@ func (p *Parameter) refuse(text string) string {
 	}
 	switch p.Kind {
 	case Real:
-		if x, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+		switch x, err := strconv.ParseFloat(text, 64); {
+		case err != nil || math.IsInf(x, 0) || math.IsNaN(x):
 			return "must be a number" + or
+		case p.Positive && x <= 0:
+			return "must be positive" + or
 		}
 	case Count:
-		if x, err := strconv.ParseInt(text, 10, 64); err != nil || x < 0 || x > math.MaxInt32 {
-			return "must be a whole number from 0 to 2147483647" + or
+		least := int64(0)
+		if p.Positive {
+			least = 1
+		}
+		if x, err := strconv.ParseInt(text, 10, 64); err != nil || x < least || x > math.MaxInt32 {
+			return fmt.Sprintf("must be a whole number from %d to %d", least, math.MaxInt32) + or
 		}
 	case Choice:
 		if !slices.Contains(p.Choices, text) {

@@ -2,6 +2,7 @@ package training
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -19,15 +20,21 @@ var (
 		Doc: "the ridge λ, per sample",
 	}
 	centersParameter = Parameter{
-		Name: "centers", Kind: Count, Default: Auto, Auto: "about 10√n, as by Theorem 7",
+		Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, as by Theorem 7",
 		Doc: "the number of centres M",
 	}
 	samplerParameter = Parameter{
 		Name: "sampler", Kind: Choice, Choices: samplerNames(), Default: "uniform",
 		Doc: "how centres are chosen",
 	}
+	// positiveLambdaParameter is that of learners without a solution for λ = 0.
+	positiveLambdaParameter = func() Parameter {
+		p := lambdaParameter
+		p.Positive = true
+		return p
+	}()
 	samplerLambdaParameter = Parameter{
-		Name: "sampler-lambda", Kind: Real, Default: Auto, Auto: "100λ",
+		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ",
 		Doc: "the λ of the leverage scores that a sampler goes by",
 	}
 	precisionParameter = Parameter{
@@ -85,13 +92,16 @@ var ridgeRegression = Algorithm{
 	Summary: "kernel ridge regression, exact",
 	About: `Kernel ridge regression solves (K + λnI)c = y exactly: n² numbers of memory and n³/3
 operations, for up to some ten thousand rows.`,
-	Parameters: withKernel(lambdaParameter),
+	Parameters: withKernel(
+		lambdaParameter,
+		Parameter{Name: "max-rows", Kind: Count, Positive: true, Default: strconv.Itoa(krr.DefaultMaxRows), Doc: "refuse more rows than that: n take 8n² bytes"},
+	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
 		if err != nil {
 			return nil, err
 		}
-		return krr.Params{Kernel: k, Lambda: r.real("lambda", kappaSqOf(k)/float64(p.Rows))}, nil
+		return krr.Params{Kernel: k, Lambda: r.real("lambda", kappaSqOf(k)/float64(p.Rows)), MaxRows: r.count("max-rows", 0)}, nil
 	},
 }
 
@@ -111,20 +121,35 @@ O(nMt + M³) time, O(M²) memory, so that millions of rows are in reach (thesis,
 chapter 4). With --sampler bless the centres are those with large leverage scores
 (§5.3): fewer of them, or fewer iterations, for the same error.`,
 	Parameters: withKernel(
-		lambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "iterations", Kind: Count, Default: "20", Doc: "the most iterations t"},
-		Parameter{Name: "tolerance", Kind: Real, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
-		factorizationParameter, precisionParameter,
+		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "what solves the system: cg, or gradient, the basic algorithm (4.9)"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the most iterations t"},
+		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
+		factorizationParameter, epsilonParameter, precisionParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
 		return falkon.Params{
 			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
-			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
-			Factorization: r.factorization(), Precision: r.precision(),
+			Solver: r.solver(), Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
+			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(),
 		}, err
 	},
+}
+
+const conjugateGradient = "cg"
+
+func (r reader) solver() falkon.Solver {
+	if s := r.text("solver"); s != conjugateGradient {
+		return falkon.Solver(s)
+	}
+	return falkon.ConjugateGradient
+}
+
+var epsilonParameter = Parameter{
+	Name: "epsilon", Kind: Real, Positive: true, Default: Auto, Auto: "1e-13; 1e-6 in single precision",
+	Doc: "the part of K_MM, relative to its largest element, that counts as 0",
 }
 
 var factorizationParameter = Parameter{
@@ -148,11 +173,12 @@ var logFalkon = Algorithm{
 by FALKON's preconditioned iteration (Marteau-Ferey, Bach and Rudi, 2019): FALKON for
 classes, with probabilities.`,
 	Parameters: withKernel(
-		lambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "iterations", Kind: Count, Default: Auto, Auto: "those that λ takes to fall, and 10", Doc: "the most Newton steps"},
-		Parameter{Name: "steps", Kind: Count, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
-		Parameter{Name: "tolerance", Kind: Real, Default: "1e-3", Doc: "the norm of the gradient that ends the fit"},
-		factorizationParameter, precisionParameter,
+		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "those that λ takes to fall, and 10", Doc: "the most Newton steps"},
+		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
+		Parameter{Name: "decay", Kind: Real, Positive: true, Default: "100", Doc: "the factor by which λ falls from a Newton step to the next, above 1"},
+		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-3", Doc: "the norm of the gradient that ends the fit"},
+		factorizationParameter, epsilonParameter, precisionParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		if p.Task != dataset.Classification {
@@ -162,8 +188,8 @@ classes, with probabilities.`,
 		return falkon.LogisticParams{
 			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
-			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Tolerance: r.real("tolerance", 0),
-			Factorization: r.factorization(), Precision: r.precision(),
+			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Decay: r.real("decay", 0), Tolerance: r.real("tolerance", 0),
+			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(),
 		}, err
 	},
 }
@@ -178,13 +204,13 @@ O(nM² + M³) time (thesis, §4.1), or by what figure 4.1 compares FALKON with: 
 descent (with λ = 0 NYTRO: early stopping takes its place), SGD, conjugate gradients.`,
 	Parameters: withKernel(
 		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n; 0 for gradient and sgd", Doc: lambdaParameter.Doc},
-		Parameter{Name: "centers", Kind: Count, Default: Auto, Auto: "10√n", Doc: centersParameter.Doc},
+		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "10√n", Doc: centersParameter.Doc},
 		samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "what solves for the coefficients"},
-		Parameter{Name: "step-size", Kind: Real, Default: Auto, Auto: "the largest stable one, nearly", Doc: "the step size γ of gradient and sgd"},
-		Parameter{Name: "batch-size", Kind: Count, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},
-		Parameter{Name: "iterations", Kind: Count, Default: Auto, Auto: "100; 10 passes of sgd", Doc: "the most iterations t"},
-		Parameter{Name: "tolerance", Kind: Real, Default: "1e-10", Doc: "the relative residual that ends cg"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "the largest stable one, nearly", Doc: "the step size γ of gradient and sgd"},
+		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "100; 10 passes of sgd", Doc: "the most iterations t"},
+		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-10", Doc: "the relative residual that ends cg"},
 		precisionParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -271,4 +272,55 @@ func rowsOf(t *testing.T, src dataset.Source) []string {
 		out = append(out, num(g[0])+" "+num(m.Targets()[i*m.Outputs()]))
 	}
 	return out
+}
+
+func TestSeveralTargetsHaveScoresEach(t *testing.T) {
+	table := open(t, "x,u,v\n1,10,5\n2,20,5\n4,60,8\n", dataset.Options{Target: []string{"u", "v"}})
+	d, err := Prepare(t.Context(), table, Split{}, dataset.EncodingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := learners.NewLinear(nil, 1, []float64{0, 0}, 2) // the means, 30 and 6
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := Evaluate(t.Context(), m, d.Encoding, d.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Score{
+		{"rmse", math.Sqrt(1406.0 / 6)},
+		{"mae", 64.0 / 6},
+		{"r2", 0},
+		{"rmse(u)", math.Sqrt(1400.0 / 3)},
+		{"mae(u)", 20},
+		{"r2(u)", 0},
+		{"rmse(v)", math.Sqrt(6.0 / 3)},
+		{"mae(v)", 4.0 / 3},
+		{"r2(v)", 0},
+	}
+	if len(scores) != len(want) {
+		t.Fatalf("%+v, want %+v", scores, want)
+	}
+	for i, s := range scores {
+		if s.Name != want[i].Name || math.Abs(s.Value-want[i].Value) > 1e-9 {
+			t.Errorf("%+v, want %+v", s, want[i])
+		}
+	}
+}
+
+func TestScoresWithoutAValueAreNullInJSON(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		want  string
+	}{{0.5, `{"name":"r2","value":0.5}`}, {math.NaN(), `{"name":"r2","value":null}`}, {math.Inf(-1), `{"name":"r2","value":null}`}} {
+		text, err := json.Marshal(Score{"r2", c.value})
+		if err != nil || string(text) != c.want {
+			t.Errorf("%v: %s, %v; want %s", c.value, text, err, c.want)
+		}
+		var back Score
+		if err := json.Unmarshal(text, &back); err != nil || back.Name != "r2" || back.Defined() != (c.value == 0.5) {
+			t.Errorf("%s: %+v, %v", text, back, err)
+		}
+	}
 }
