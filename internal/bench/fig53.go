@@ -3,7 +3,9 @@ package bench
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/sketch"
@@ -50,14 +52,14 @@ func lambdasOn(ctx context.Context, env *Env, r *Result, t *Table, data *classes
 		env.Report(at*10+i, len(classProblems)*10, "%s, λ = %g", data.name, lambda)
 		var b, u, centers []float64
 		for rep := range env.Repeats {
-			p := falkon.Params{Kernel: k, Lambda: lambda, Sampler: sketch.BLESS{Workers: env.Workers}, SamplerLambda: samplerLambda(env), Iterations: 5}
-			m, errs, err := fitErrors(ctx, env, p, data, rep)
+			p := falkon.Params{Kernel: k, Lambda: lambda, SamplerLambda: samplerLambda(env), Iterations: 5}
+			m, errs, err := fitBLESS(ctx, env, p, data, rep)
 			if err != nil {
 				return err
 			}
 			b, centers = append(b, errs[len(errs)-1]), append(centers, float64(m))
-			p.Sampler, p.Centers = nil, m
-			if _, errs, err = fitErrors(ctx, env, p, data, rep); err != nil {
+			p.Centers = m
+			if errs, err = fitErrors(ctx, env, p, data, rep); err != nil {
 				return err
 			}
 			u = append(u, errs[len(errs)-1])
@@ -103,16 +105,33 @@ func goodRange(s, other Series) string {
 	return "λ = " + short(low) + " … " + short(high)
 }
 
-// fitErrors fits and returns M and the class error after every iteration.
-func fitErrors(ctx context.Context, env *Env, e learners.Estimator, data *classesData, rep int) (centers int, errs []float64, err error) {
-	model, err := e.Fit(ctx, data.train, watching(env, env.Derive("falkon "+data.name, rep), data.test, func(_ int, wrong float64) { errs = append(errs, wrong) }))
-	if err != nil {
-		return 0, nil, err
+// fitBLESS is fitErrors with centres by BLESS, and says how many it has chosen. A
+// model may have fewer: those that are not in the span of the others.
+func fitBLESS(ctx context.Context, env *Env, p falkon.Params, data *classesData, rep int) (centers int, errs []float64, err error) {
+	bless := &counting{Sampler: sketch.BLESS{Workers: env.Workers}}
+	p.Sampler = bless
+	errs, err = fitErrors(ctx, env, p, data, rep)
+	return bless.points, errs, err
+}
+
+// counting is a sampler that knows how many points it has chosen last.
+type counting struct {
+	sketch.Sampler
+	points int
+}
+
+func (c *counting) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*sketch.Dictionary, error) {
+	d, err := c.Sampler.Sample(ctx, k, src, lambda, rng)
+	if err == nil {
+		c.points = d.Len()
 	}
-	if x, ok := model.(*learners.Expansion); ok {
-		centers = x.Centers().Len()
-	}
-	return centers, errs, nil
+	return d, err
+}
+
+// fitErrors fits and returns the class error after every iteration.
+func fitErrors(ctx context.Context, env *Env, e learners.Estimator, data *classesData, rep int) (errs []float64, err error) {
+	_, err = e.Fit(ctx, data.train, watching(env, env.Derive("falkon "+data.name, rep), data.test, func(_ int, wrong float64) { errs = append(errs, wrong) }))
+	return errs, err
 }
 
 // fig54 is thesis figures 5.4 and 5.5.
@@ -168,15 +187,15 @@ func centersOn(ctx context.Context, env *Env, r *Result, t *Table, data *classes
 	}
 	for rep := range env.Repeats {
 		env.Report(at*env.Repeats+rep, len(classProblems)*env.Repeats, "%s, repeat %d", data.name, rep+1)
-		q, watch := p, StartWatch()
-		q.Sampler = sketch.BLESS{Workers: env.Workers}
-		m, b, err := fitErrors(ctx, env, q, data, rep)
+		watch := StartWatch()
+		m, b, err := fitBLESS(ctx, env, p, data, rep)
 		if err != nil {
 			return err
 		}
 		cpu[0] += watch.CPU() / float64(env.Repeats)
-		q.Sampler, q.Centers, watch = nil, m, StartWatch()
-		_, u, err := fitErrors(ctx, env, q, data, rep)
+		uniformly := p
+		uniformly.Centers, watch = m, StartWatch()
+		u, err := fitErrors(ctx, env, uniformly, data, rep)
 		if err != nil {
 			return err
 		}
