@@ -127,14 +127,16 @@ func (b *base) learnNorm(s State, mean, variance, y float64) {
 	}
 }
 
-// decision assembles what is told of an arm.
-func (b *base) decision(s State, arm, inducing int, beta, mean, variance, used float64) Decision {
+// decision assembles what is told of an arm. open is Σ log(1 + σ²/λ) of the
+// pending pulls: they may have shrunk a variance by its exponential, and no
+// more, of what C̃ allows.
+func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open float64) Decision {
 	sd := math.Sqrt(variance)
 	return Decision{
 		Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
 		TheoryBeta: b.theory(s), Step: s.Step - 1,
 		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
-		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio, used, variance/b.cfg.NoiseVariance),
+		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio*math.Exp(-open), 0, variance/b.cfg.NoiseVariance),
 	}
 }
 
@@ -147,9 +149,9 @@ func (b *base) theory(s State) float64 {
 }
 
 // best is decision for the arm with the largest mean, with the gap to all.
-func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, used float64) Decision {
+func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, open float64) Decision {
 	arm := argmax(mean)
-	d := b.decision(s, arm, inducing, beta, mean[arm], variance[arm], used)
+	d := b.decision(s, arm, inducing, beta, mean[arm], variance[arm], open)
 	top := argmaxUCB(mean, variance, beta)
 	d.Gap = mean[top] + beta*math.Sqrt(variance[top]) - d.LCB()
 	return d

@@ -142,6 +142,11 @@ func (p *batched) top() int {
 	})
 }
 
+// allowed is how many pulls of an arm the batch still takes.
+func (p *batched) allowed(arm int) int {
+	return min(maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance), max(1, p.limit-p.size))
+}
+
 // report is the decision for an arm.
 func (p *batched) report(arm int) Decision {
 	if p.size > 0 {
@@ -150,7 +155,7 @@ func (p *batched) report(arm int) Decision {
 	s := p.opened
 	s.Step, s.InformationGain = p.Steps()+1, p.information()
 	d := p.decision(s, arm, p.post.Rank(), p.beta, p.post.ArmMeans()[arm], p.post.ArmVariances()[arm], 0)
-	d.MaxBatch = min(maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance), max(1, p.limit-p.size))
+	d.MaxBatch = p.allowed(arm)
 	return d
 }
 
@@ -165,7 +170,9 @@ func (p *batched) Best() (Decision, error) {
 	}
 	s := p.opened
 	s.Step, s.InformationGain = p.Steps()+1, p.information()
-	return p.best(s, p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), p.used), p.fault
+	d := p.best(s, p.post.Rank(), p.beta, p.post.ArmMeans(), p.post.ArmVariances(), 0)
+	d.MaxBatch = p.allowed(d.Arm)
+	return d, p.fault
 }
 
 // Pull implements Policy. Pulls that others decided on are taken even when the

@@ -60,13 +60,13 @@ func (p *BKB) Next() (Decision, error) {
 
 func (p *BKB) decide(s State, arm int, b float64) Decision {
 	mean, variance := p.post.Arm(arm)
-	return p.decision(s, arm, p.post.Rank(), b, mean, variance, 0)
+	return p.decision(s, arm, p.post.Rank(), b, mean, variance, p.post.PendingGain())
 }
 
 // Best implements Policy.
 func (p *BKB) Best() (Decision, error) {
 	s := p.stateNow()
-	return p.best(s, p.post.Rank(), p.cfg.Beta.Beta(s), p.post.ArmMeans(), p.post.ArmVariances(), 0), p.fault
+	return p.best(s, p.post.Rank(), p.cfg.Beta.Beta(s), p.post.ArmMeans(), p.post.ArmVariances(), p.post.PendingGain()), p.fault
 }
 
 func (p *BKB) stateNow() State {

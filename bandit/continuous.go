@@ -82,6 +82,7 @@ type surface interface {
 	pending() int
 	dimension() float64
 	information() float64
+	pendingGain() float64
 	fault() error
 }
 
@@ -194,7 +195,7 @@ func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error
 	if err != nil {
 		return Suggestion{}, err
 	}
-	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], 0)}, nil
+	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], p.model.pendingGain())}, nil
 }
 
 // localScales are the sizes of steps away from a good input, in units of the

@@ -44,13 +44,13 @@ func (p *GPUCB) Next() (Decision, error) {
 	if p.Steps() > 0 {
 		arm = argmaxUCB(p.post.mean, p.post.variance, b)
 	}
-	return p.decision(s, arm, p.Steps(), b, p.post.mean[arm], p.post.variance[arm], 0), nil
+	return p.decision(s, arm, p.Steps(), b, p.post.mean[arm], p.post.variance[arm], p.post.pendingGain()), nil
 }
 
 // Best implements Policy.
 func (p *GPUCB) Best() (Decision, error) {
 	s := p.stateNow()
-	return p.best(s, p.Steps(), p.cfg.Beta.Beta(s), p.post.mean, p.post.variance, 0), nil
+	return p.best(s, p.Steps(), p.cfg.Beta.Beta(s), p.post.mean, p.post.variance, p.post.pendingGain()), nil
 }
 
 func (p *GPUCB) stateNow() State {

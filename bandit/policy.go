@@ -69,7 +69,8 @@ type Decision struct {
 	// that pulling it can cost in comparison with the best arm.
 	Gap float64
 	// MaxBatch is the number of pulls that BBKB's rule, ratio of variances ≤
-	// C̃, allows at the arm now, without feedback in between; at least 1.
+	// C̃, allows at the arm now, without feedback in between; at least 1. Pending
+	// pulls have used up part of it: Π(1 + σ̃²/λ) over them.
 	MaxBatch int
 }
 

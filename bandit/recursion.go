@@ -88,6 +88,15 @@ func (e *recursion) information() float64 {
 	return sum
 }
 
+// pendingGain is the part of the pending rows.
+func (e *recursion) pendingGain() float64 {
+	sum := 0.0
+	for _, g := range e.gain[len(e.r):] {
+		sum += g
+	}
+	return sum
+}
+
 // pull adds a row for an arm, at the end.
 func (e *recursion) pull(arm int) error {
 	n, count := e.len(), e.rows.Len()

@@ -34,6 +34,7 @@ func (m *sparseSurface) steps() int                               { return m.Ste
 func (m *sparseSurface) pending() int                             { return m.post.Pending() }
 func (m *sparseSurface) dimension() float64                       { return m.currentDimension() }
 func (m *sparseSurface) information() float64                     { return m.post.InformationGain() }
+func (m *sparseSurface) pendingGain() float64                     { return m.post.PendingGain() }
 func (m *sparseSurface) fault() error                             { return m.sparse.fault }
 
 func (m *sparseSurface) pull(x kernel.Rows) error {
@@ -77,5 +78,6 @@ func (m exactSurface) inducing() int        { return m.steps() }
 func (m exactSurface) steps() int           { return m.Len() + m.Pending() }
 func (m exactSurface) pending() int         { return m.Pending() }
 func (m exactSurface) information() float64 { return m.InformationGain() }
+func (m exactSurface) pendingGain() float64 { return m.PendingGain() }
 func (m exactSurface) dimension() float64   { return m.EffectiveDimension() }
 func (m exactSurface) fault() error         { return nil }

@@ -52,6 +52,15 @@ func (g *Exact) AllPoints() kernel.Rows { return g.ahead().obs.x }
 // (7.5)'s, computed as [Sparse.InformationGain] is.
 func (g *Exact) InformationGain() float64 { return g.ahead().LogDet() }
 
+// PendingGain returns the part of InformationGain that is of pending pulls: these
+// have shrunk no variance by more than its exponential.
+func (g *Exact) PendingGain() float64 {
+	if g.shadow == nil {
+		return 0
+	}
+	return max(g.shadow.LogDet()-g.LogDet(), 0)
+}
+
 // EffectiveDimension returns Σ σ²(x_s)/ξ² of all pulls, pending ones included
 // (thesis (7.3)): with A = K + Λ it is Σ_i n_i(Λ_i − Λ_i²(A⁻¹)_ii)/ξ². Cost O(n³).
 func (g *Exact) EffectiveDimension() float64 {

@@ -597,6 +597,22 @@ func (s *Sparse) Leverage() float64 { return s.leverage }
 // ([Exact.LogDet]), the quantity inside β of thesis (7.5). Pending pulls count.
 func (s *Sparse) InformationGain() float64 { return s.gain }
 
+// PendingGain returns the part of InformationGain that is of pending pulls: these
+// have shrunk no variance by more than its exponential, as far as σ̃ is exact.
+// Cost O(u), nothing without any.
+func (s *Sparse) PendingGain() float64 {
+	sum := 0.0
+	if s.held == 0 {
+		return sum
+	}
+	for _, gains := range s.gains {
+		for _, g := range gains {
+			sum += g
+		}
+	}
+	return sum
+}
+
 // EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones
 // included (thesis (7.3)); at points with own noise, their share of Σ W σ̃²/λ. As
 // V = Σ W zzᵀ + λI, it is
