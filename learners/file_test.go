@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -332,4 +333,29 @@ func mend(b []byte) []byte {
 	out := bytes.Clone(b)
 	binary.LittleEndian.PutUint32(out[n:], crc32.Checksum(out[:n], crc32.MakeTable(crc32.Castagnoli)))
 	return out
+}
+
+// A socket, as a device, stays what it is.
+func TestSaveReplacesRegularFilesOnly(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // a short path, as sockets have
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	m, err := learners.NewLinear(nil, 1, []float64{2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&learners.File{Model: m}).Save(path); err == nil {
+		t.Error("it was saved")
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
+		t.Errorf("%v, %v", info, err)
+	}
 }

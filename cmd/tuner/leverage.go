@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -79,8 +80,8 @@ type leverages struct {
 }
 
 func (l *leverage) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
-	if !(l.lambda > 0) {
-		return usagef("--lambda %v: must be positive", l.lambda)
+	if !(l.lambda > 0 && l.lambda <= math.MaxFloat64) {
+		return usagef("--lambda %v: must be positive, and finite", l.lambda)
 	}
 	o, err := l.encoding.encoding()
 	if err != nil {

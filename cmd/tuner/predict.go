@@ -146,7 +146,10 @@ func (p *predictions) writeJSON(out io.Writer) error {
 			row["class"] = p.class(i)
 		}
 		for j, v := range p.row(i) {
-			row[p.names[j]] = v
+			row[p.names[j]] = nil // JSON has no infinite numbers
+			if v-v == 0 {
+				row[p.names[j]] = v
+			}
 		}
 		if err := writeJSON(out, row); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -147,6 +148,9 @@ func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error
 	}
 	if err := checkModelOut(t.out, append(slices.Clone(t.data.paths), t.data.options.TargetPath)...); err != nil {
 		return err
+	}
+	if chunks := t.data.options.ChunkFile; chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out) {
+		return usagef("--out %s is the chunk file too; name another file", t.out)
 	}
 	if err := t.check(cmd); err != nil {
 		return err

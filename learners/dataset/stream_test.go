@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -312,6 +313,23 @@ func TestOperatorOnSource(t *testing.T) {
 	}
 }
 
+// socket is the path of something that is no regular file.
+func socket(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s") // a short path, as sockets have
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return path
+}
+
 // A chunk file takes the place of chunk files and empty files only.
 func TestChunkFileReplacesNothingElse(t *testing.T) {
 	csv := file(t, "x.csv", "a,b\n1,2\n3,4\n")
@@ -319,7 +337,7 @@ func TestChunkFileReplacesNothingElse(t *testing.T) {
 	if err := os.Symlink(csv, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{csv, link, file(t, "notes.txt", "mine"), t.TempDir(), os.DevNull} {
+	for _, path := range []string{csv, link, file(t, "notes.txt", "mine"), t.TempDir(), socket(t)} {
 		before, _ := os.Lstat(path)
 		var wrong *FileError
 		if _, err := Open(background, Options{ChunkFile: path}, csv); !errors.As(err, &wrong) || wrong.File != path {
