@@ -31,8 +31,9 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 	return b.with(arms)
 }
 
-// with returns the base with other arms.
+// with returns the base with other arms; κ² does not shrink.
 func (b base) with(arms kernel.Rows) (base, error) {
+	before := b.bound
 	b.arms, b.pulls, b.pulled = arms, make([]int, arms.Len()), nil
 	b.bound = b.cfg.Kernel.Bound()
 	if !math.IsInf(b.bound, 1) {
@@ -42,7 +43,7 @@ func (b base) with(arms kernel.Rows) (base, error) {
 	if err != nil {
 		return b, err
 	}
-	b.bound = prior[argmax(prior)]
+	b.bound = max(before, prior[argmax(prior)])
 	return b, nil
 }
 

@@ -12,7 +12,8 @@ import (
 // a few hundred, or few arms. BKB costs less from t ≈ m on.
 type GPUCB struct {
 	base
-	post *recursion
+	post   *recursion
+	former float64 // d_eff of the pulls of former arms, at most
 }
 
 var _ Policy = (*GPUCB)(nil)
@@ -57,9 +58,10 @@ func (p *GPUCB) stateNow() State {
 	return p.state(p.Steps(), p.exactDimension(), p.post.information(), true)
 }
 
-// exactDimension is d_eff of the pulls. Pulls of former arms are left out.
+// exactDimension is d_eff of the pulls. Those of former arms keep what they had
+// at SetArms, an upper bound.
 func (p *GPUCB) exactDimension() float64 {
-	return p.dimension(func(arm int) float64 { return p.post.variance[arm] })
+	return p.former + p.dimension(func(arm int) float64 { return p.post.variance[arm] })
 }
 
 // Pull implements Policy. Cost O(tA).
@@ -138,6 +140,7 @@ func (p *GPUCB) SetArms(arms kernel.Rows) error {
 	if err != nil {
 		return err
 	}
+	p.former = p.exactDimension()
 	p.base, p.post = b, post
 	return nil
 }

@@ -1,7 +1,9 @@
 package bandit_test
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/bkbtuner/bkb/bandit"
@@ -16,28 +18,40 @@ func zeroArm() (*kernel.Points[float64], kernel.Kernel) {
 	return x, must(kernel.NewLinear(1))
 }
 
-func TestArmOfNoVarianceEndsBatches(t *testing.T) {
-	x, k := zeroArm()
-	c := basic(k, 0.01)
-	c.Local = true
-	p := must(bandit.NewBBKB(bkbConfig(c), x))
-	for range 500 {
-		d := must(p.Next())
-		if err := p.Observe(d.Arm, x.Row(d.Arm)[0]-x.Row(d.Arm)[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if p.Switches() < 5 {
-		t.Errorf("%d batches in 500 pulls", p.Switches())
-	}
-	best, at := 0, math.Inf(-1)
+// TestLocalBatchesWithArmOfNoVariance: the local rule ends batches when it would
+// without the arm.
+func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
+	x, _ := zeroArm()
+	k := &kernel.Pairwise[[]float64]{Name: "linear·gaussian", Func: func(a, b []float64) float64 {
+		u, v := a[0]-b[0], a[1]-b[1]
+		return (a[0]*b[0] + a[1]*b[1]) * math.Exp(-50*(u*u+v*v))
+	}}
+	without := make([]int, 0, x.Len())
 	for a := range x.Len() {
-		if v := x.Row(a)[0] - x.Row(a)[1]; v > at {
-			best, at = a, v
+		if a != 7 {
+			without = append(without, a)
 		}
 	}
-	if got := must(p.Best()).Arm; got != best {
-		t.Errorf("best arm %d, want %d", got, best)
+	with := append(append([]int(nil), without...), 7)
+	c := basic(k, 1e-3)
+	c.Local = true
+	play := func(idx []int) (pulled []int, batches int) {
+		p := must(bandit.NewBBKB(bkbConfig(c), x.Select(idx)))
+		arm := 0
+		for range 500 {
+			z := x.Row(idx[arm])
+			if err := p.Observe(arm, z[0]-z[1]); err != nil {
+				t.Fatal(err)
+			}
+			pulled = append(pulled, arm)
+			arm = must(p.Next()).Arm
+		}
+		return pulled, p.Switches()
+	}
+	want, most := play(without)
+	got, batches := play(with)
+	if !slices.Equal(got, want) || batches != most {
+		t.Errorf("%d batches, want %d; pulls %v, want %v", batches, most, got, want)
 	}
 }
 
@@ -139,6 +153,58 @@ func TestMaxBatchCountsPendingOnBox(t *testing.T) {
 		}
 		if got := must(p.Best()).MaxBatch; got > first.MaxBatch {
 			t.Errorf("exact %v: MaxBatch %d of the best", exact, got)
+		}
+	}
+}
+
+// TestBestIsNotCancelled: what was pending only, and taken back, is no input.
+func TestBestIsNotCancelled(t *testing.T) {
+	for _, exact := range []bool{true, false} {
+		p := must(bandit.NewContinuous(bandit.ContinuousConfig{
+			BKBConfig: bkbConfig(basic(matern(0.1), 0.01)), Lo: []float64{0}, Hi: []float64{1}, Exact: exact,
+		}))
+		if err := errors.Join(p.Pull([]float64{0.9}), p.Cancel([]float64{0.9})); err != nil {
+			t.Fatal(err)
+		}
+		var none *bandit.EmptyError
+		if _, err := p.Best(); !errors.As(err, &none) {
+			t.Errorf("exact %v: %v", exact, err)
+		}
+		if err := errors.Join(p.Observe([]float64{0.1}, -1), p.Observe([]float64{0.3}, -0.5)); err != nil {
+			t.Fatal(err)
+		}
+		if best := must(p.Best()).X[0]; best != 0.3 {
+			t.Errorf("exact %v: best %v", exact, best)
+		}
+		if _, err := p.Next(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSetArmsKeepsDimension: d_eff of pulls of former arms still counts, and κ²
+// never shrinks.
+func TestSetArmsKeepsDimension(t *testing.T) {
+	x, k := uniform(3, 200, 2), must(kernel.NewLinear(1))
+	c := basic(k, 0.01)
+	c.Beta = bandit.Theory{Norm: 1, ByDimension: true}
+	small := kernel.NewPoints(2, 2, []float64{1e-3, 0, 0, 1e-3})
+	for name, p := range map[string]bandit.Policy{
+		"GP-UCB": must(bandit.NewGPUCB(c, x)), "BKB": must(bandit.NewBKB(bkbConfig(c), x)),
+	} {
+		for a := range 60 {
+			if err := p.Observe(a, 0.3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := must(p.Next())
+		for range 2 {
+			if err := p.SetArms(small); err != nil {
+				t.Fatal(err)
+			}
+			after := must(p.Next())
+			near1(t, name+" d_eff", after.EffectiveDimension, before.EffectiveDimension, 1e-6)
+			near1(t, name+" β", after.Beta, before.Beta, 1e-6)
 		}
 	}
 }

@@ -198,13 +198,7 @@ func (p *sparse) extend(added []int) error {
 // draw is lines 6 to 10 of thesis Algorithm 5, with counts in place of
 // repetitions, and p̃ at most 1. It returns the points chosen.
 func (p *sparse) draw() ([]int, error) {
-	points, counts := p.post.Points(), p.multiplicities()
-	keep := make([]int, 0, len(counts))
-	for i, n := range counts {
-		if n > 0 {
-			keep = append(keep, i)
-		}
-	}
+	points, counts, keep := p.post.Points(), p.multiplicities(), p.known()
 	if math.IsInf(p.sparsity.Oversampling, 1) || len(keep) == 0 {
 		return keep, nil
 	}
@@ -226,6 +220,18 @@ func (p *sparse) draw() ([]int, error) {
 		idx[j] = keep[i]
 	}
 	return idx, nil
+}
+
+// known returns the points that have pulls: all but those taken back.
+func (p *sparse) known() []int {
+	counts := p.multiplicities()
+	keep := make([]int, 0, len(counts))
+	for i, n := range counts {
+		if n > 0 {
+			keep = append(keep, i)
+		}
+	}
+	return keep
 }
 
 // multiplicities returns the number of pulls of every point.

@@ -28,7 +28,6 @@ func (m *sparseSurface) PredictSlope(x kernel.Rows, i int) (gp.Slope, error) {
 }
 
 func (m *sparseSurface) observe(x kernel.Rows, y []float64) error { return m.Learn(x, y) }
-func (m *sparseSurface) points() kernel.Rows                      { return m.post.Points() }
 func (m *sparseSurface) inducing() int                            { return m.post.Rank() }
 func (m *sparseSurface) steps() int                               { return m.Steps() }
 func (m *sparseSurface) pending() int                             { return m.post.Pending() }
@@ -36,6 +35,15 @@ func (m *sparseSurface) dimension() float64                       { return m.cur
 func (m *sparseSurface) information() float64                     { return m.post.InformationGain() }
 func (m *sparseSurface) pendingGain() float64                     { return m.post.PendingGain() }
 func (m *sparseSurface) fault() error                             { return m.sparse.fault }
+
+// points leaves out what was pending only, and taken back.
+func (m *sparseSurface) points() kernel.Rows {
+	keep := m.known()
+	if len(keep) == 0 {
+		return nil
+	}
+	return m.post.Points().Select(keep)
+}
 
 func (m *sparseSurface) pull(x kernel.Rows) error {
 	if err := m.post.ObserveVariance(x); err != nil {
