@@ -127,6 +127,8 @@ var remedies = strings.NewReplacer(
 	"or the column in Categorical", "or the column with --categorical",
 	"name the column in Categorical", "name the column with --categorical",
 	"set ZeroBased", "give --zero-based",
+	"Target, TargetPath, Drop and Categorical do not apply", "--target, --target-file, --drop and --categorical do not apply",
+	"see Options.Target", "--target overrules",
 	"or a larger max rows", "or a larger --max-rows",
 )
 
@@ -197,10 +199,10 @@ func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *dataset.Enc
 	r := t.Report()
 	if g.verbose > 0 {
 		for line := range strings.Lines(r.String()) {
-			g.note(cmd, "%s", strings.TrimSuffix(line, "\n"))
+			g.note(cmd, "%s", remedies.Replace(strings.TrimSuffix(line, "\n")))
 		}
 	} else {
-		g.note(cmd, "%d rows, %d inputs, target %s (%s)", r.Rows, r.Inputs, joinOr(r.Target, "none"), strings.ReplaceAll(r.TargetWhy, "see Options.Target", "--target overrules"))
+		g.note(cmd, "%d rows, %d inputs, target %s (%s)", r.Rows, r.Inputs, joinOr(r.Target, "none"), remedies.Replace(r.TargetWhy))
 	}
 	if e != nil {
 		for _, n := range e.Notes {
