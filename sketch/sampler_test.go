@@ -363,3 +363,32 @@ func TestPosteriorVarianceCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestSqueakLastResort: where a block leaves nothing, which at q₂d_eff = ½ is
+// often, one point is drawn. That makes Σ 1/A, n on average without it, larger,
+// but not by much.
+func TestSqueakLastResort(t *testing.T) {
+	const n, draws = 200, 800
+	x := kernel.NewPoints[float64](n, 1, nil)
+	for i := range n {
+		x.Row(i)[0] = float64(i) / n
+	}
+	k, err := kernel.NewGaussian(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for seed := range uint64(draws) {
+		d, err := SQUEAK{Block: 20, Oversampling: 0.5}.Sample(context.Background(), k, kernel.FromRows(x), 1, rand.New(rand.NewPCG(seed, 3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range d.InverseWeights() {
+			total += a / draws
+		}
+	}
+	t.Logf("Σ 1/A is %.3g n on average", total/n)
+	if total < 0.9*n || total > 1.6*n {
+		t.Errorf("Σ 1/A is %.3g on average, want %d and not much more", total, n)
+	}
+}

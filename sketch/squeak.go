@@ -99,6 +99,9 @@ func (l Level) shrink(k kernel.Kernel, ridge, q float64, rng *rand.Rand) (Level,
 		}
 	}
 	if len(at) == 0 {
+		// Without this Σ A⁻¹kkᵀ is right on average, so that it only adds. Times
+		// p_old, to stand for all that the level stood for, it would add more, and
+		// again at each block: 5 times n in place of 1.3 where q₂d_eff is ½.
 		at, weights = drawOne(scores, rng)
 	}
 	return Level{

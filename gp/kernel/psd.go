@@ -9,7 +9,7 @@ import (
 
 // CheckPSD tests on the sample x, of a few hundred rows at most, what no type
 // can promise about a caller's own kernel: that it is symmetric to the bit and
-// that K(X, X) has no eigenvalue below −1e-10·max(trace, 1). It returns nil,
+// that K(X, X) has no eigenvalue below −1e-10·Σ|k(x, x)|. It returns nil,
 // an [*AsymmetryError] or a [*NotPSDError], or an error as [Matrix]. A nil
 // error is no proof: other rows may still fail. Cost: n² evaluations and
 // O(n³).
@@ -34,7 +34,11 @@ func CheckPSD(k Kernel, x Rows) error {
 			gram.SetSym(i, j, ij)
 		}
 	}
-	return smallestEigenvalue(gram, 1e-10*max(mat.Trace(gram), 1))
+	scale := 0.0
+	for i := range n {
+		scale += math.Abs(gram.At(i, i))
+	}
+	return smallestEigenvalue(gram, 1e-10*scale)
 }
 
 func smallestEigenvalue(gram *mat.SymDense, tol float64) error {

@@ -119,6 +119,16 @@ func TestCheckPSD(t *testing.T) {
 	if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "distance", Func: dist}, x); !errors.As(err, &psd) || psd.Eigenvalue >= 0 {
 		t.Errorf("a distance is no kernel: %v", err)
 	}
+	for _, scale := range []float64{1, 1e-12, 1e-40} { // what counts is relative
+		small := func(x, y []float64) float64 { return -scale * (x[0] * y[0]) }
+		if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "negative", Func: small}, x); !errors.As(err, &psd) {
+			t.Errorf("negative definite at %g: %v", scale, err)
+		}
+		product := func(x, y []float64) float64 { return scale * (x[0] * y[0]) }
+		if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "product", Func: product}, x); err != nil {
+			t.Errorf("positive semi-definite at %g: %v", scale, err)
+		}
+	}
 	skew := func(x, y []float64) float64 { return x[0] * (1 + y[1]) }
 	var asym *kernel.AsymmetryError
 	if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "skew", Func: skew}, x); !errors.As(err, &asym) || asym.IJ == asym.JI {
