@@ -16,8 +16,8 @@ type ContinuousConfig struct {
 	BKBConfig
 	// Lo and Hi are the corners of the box, Lo < Hi.
 	Lo, Hi []float64
-	// Exact takes the exact posterior, and GP-UCB: O(t²) a reward, good for t
-	// up to a few hundred. Sparsity is not looked at then.
+	// Exact takes the exact posterior, and GP-UCB: O(t²) a reward and O(t³) a
+	// suggestion, good for t up to a few hundred. Sparsity is not looked at then.
 	Exact bool
 	// Candidates is the number of Sobol' points among which the maximum of the
 	// UCB is looked for; 0 stands for 1024. Powers of 2 are even.
@@ -62,7 +62,7 @@ type Suggestion struct {
 // promise. Randomness is keyed by seed and step as elsewhere.
 //
 // Next costs O((Candidates + Local)(m² + md)), and with Exact O(t²) in place
-// of m².
+// of m², and O(t³) for d_eff.
 type Continuous struct {
 	base  base
 	cfg   ContinuousConfig
