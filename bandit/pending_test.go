@@ -208,3 +208,21 @@ func TestSetArmsKeepsDimension(t *testing.T) {
 		}
 	}
 }
+
+// TestThompsonReportsJitter: close arms under little noise have a covariance that
+// rounding makes indefinite.
+func TestThompsonReportsJitter(t *testing.T) {
+	x := uniform(4, 120, 1)
+	p := must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(basic(must(kernel.NewGaussian(1)), 1e-6))}, x))
+	most := 0.0
+	for range 10 {
+		d := must(p.Next())
+		most = max(most, d.Jitter)
+		if err := p.Observe(d.Arm, math.Sin(6*x.Row(d.Arm)[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !(most > 0 && most <= 1e-6) {
+		t.Errorf("jitter %g", most)
+	}
+}

@@ -72,6 +72,10 @@ type Decision struct {
 	// C̃, allows at the arm now, without feedback in between; at least 1. Pending
 	// pulls have used up part of it: Π(1 + σ̃²/λ) over them.
 	MaxBatch int
+	// Jitter is what Thompson sampling added to the posterior covariance of its
+	// candidates, relative to the mean variance, for it to be factored: 0 unless
+	// rounding called for it, and for other policies.
+	Jitter float64
 }
 
 // LCB returns the lower confidence bound.

@@ -81,7 +81,7 @@ func (p *Thompson) Next() (Decision, error) {
 		return p.decide(s, p.cfg.first(p.arms.Len()), b), nil
 	}
 	idx := p.candidates(b)
-	f, err := p.sample(idx)
+	f, jitter, err := p.sample(idx)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -89,7 +89,9 @@ func (p *Thompson) Next() (Decision, error) {
 		m := p.post.ArmMeans()[a]
 		f[i] = m + p.opts.Scale*(f[i]-m)
 	}
-	return p.decide(s, idx[argmax(f)], b), nil
+	d := p.decide(s, idx[argmax(f)], b)
+	d.Jitter = jitter.Relative
+	return d, nil
 }
 
 // candidates returns the arms to draw for, increasing.
@@ -121,15 +123,15 @@ func (p *Thompson) candidates(b float64) []int {
 }
 
 // sample draws one function at arms.
-func (p *Thompson) sample(idx []int) ([]float64, error) {
+func (p *Thompson) sample(idx []int) ([]float64, gp.Jitter, error) {
 	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit thompson", uint64(p.Steps())))
 	if p.opts.Features == nil {
-		f, _, err := p.post.Sample(p.arms.Select(idx), 1, rng)
-		return f, err
+		return p.post.Sample(p.arms.Select(idx), 1, rng)
 	}
 	path, err := p.post.Path(p.opts.Features, rng)
 	if err != nil {
-		return nil, err
+		return nil, gp.Jitter{}, err
 	}
-	return path.At(p.arms)
+	f, err := path.At(p.arms)
+	return f, gp.Jitter{}, err
 }

@@ -30,6 +30,9 @@ type Generator struct {
 // Errors: [*ParameterError], [*kernel.ShapeError], [*FactorizationError], those
 // of [kernel.Gramian].
 func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda float64, n int) (*Generator, error) {
+	if k == nil {
+		return nil, &EmptyError{What: "kernel"}
+	}
 	if n < 1 {
 		return nil, &ParameterError{What: "Generator", Parameter: "n", Value: float64(n), Want: "≥ 1"}
 	}
@@ -71,6 +74,9 @@ func (g *Generator) Jitter() float64 { return g.jitter }
 // Errors: those of k.Check, [*kernel.NonFiniteError] for rows and scores,
 // [*kernel.SourceError], ctx.Err().
 func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) ([]float64, error) {
+	if src == nil {
+		return nil, &EmptyError{What: "source"}
+	}
 	out := make([]float64, src.Len())
 	err := eachBlock(ctx, g.k, src, blockRows(g.m), workers, func(w *workspace, row int, x kernel.Rows) error {
 		dst := out[row:][:x.Len()]

@@ -46,6 +46,12 @@ const (
 
 // checkSampling refuses what no sampler can work on.
 func checkSampling(what string, k kernel.Kernel, src kernel.Source, lambda float64) error {
+	if k == nil {
+		return &EmptyError{What: "kernel"}
+	}
+	if src == nil {
+		return &EmptyError{What: "source"}
+	}
 	if err := checkLambda(what, lambda, max(src.Len(), 1)); err != nil {
 		return err
 	}

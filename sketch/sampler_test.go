@@ -392,3 +392,26 @@ func TestSqueakLastResort(t *testing.T) {
 		t.Errorf("Σ 1/A is %.3g on average, want %d and not much more", total, n)
 	}
 }
+
+func TestNilKernelAndSource(t *testing.T) {
+	x := kernel.FromRows(normalPoints(seeded(t, 1), 5, 2))
+	for _, s := range everySampler(1) {
+		for _, c := range []struct {
+			k   kernel.Kernel
+			src kernel.Source
+		}{{nil, x}, {gaussian(1), nil}} {
+			var empty *EmptyError
+			if _, err := s.Sample(context.Background(), c.k, c.src, 0.1, seeded(t, 1)); !errors.As(err, &empty) {
+				t.Errorf("%s: %v", s.name, err)
+			}
+		}
+	}
+	var empty *EmptyError
+	if _, err := NewGenerator(nil, nil, nil, 0.1, 1); !errors.As(err, &empty) {
+		t.Error(err)
+	}
+	g := must(NewGenerator(gaussian(1), nil, nil, 0.1, 1))
+	if _, err := g.Scores(context.Background(), nil, 1); !errors.As(err, &empty) {
+		t.Error(err)
+	}
+}
