@@ -28,7 +28,7 @@ var families = map[string]sketch.Family{
 func (r reader) family() sketch.Family { return families[r.text("features")] }
 
 var featuresParameter = Parameter{
-	Name: "features", Kind: Choice, Default: Auto, Auto: "orthogonal, or what the kernel has",
+	Name: "features", Kind: Choice, Default: Auto, Auto: "orthogonal up to 512 inputs, fourier beyond, or what the kernel has",
 	Choices: []string{"orthogonal", "fourier", "fourier-cosine", "fastfood", "relu", "gaussian-sketch"},
 	Doc:     "the kind of random features; relu goes with --kernel arc-cosine, gaussian-sketch with linear",
 }
