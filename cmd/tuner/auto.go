@@ -159,8 +159,11 @@ func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error
 	if a.logDir == "" {
 		a.logDir = a.study + ".logs"
 	}
-	if folder := filepath.Dir(a.out); !isDir(folder) {
-		return nil, &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the model %s; make it first", folder, filepath.Base(a.out))}
+	if err := checkModelOut(a.out, append(slices.Clone(a.data.paths), a.data.options.TargetPath)...); err != nil {
+		return nil, err
+	}
+	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
+		return nil, usagef("--measure: %w", err)
 	}
 	fixed = training.Values{}
 	for _, pair := range a.set {
@@ -403,7 +406,7 @@ func (r tuned) write(cmd *cobra.Command, form string) error {
 	}
 	row("validation "+r.Measure, func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", f.Validation) })
 	for i, s := range r.Best.Test {
-		row("test "+s.Name, func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", f.Test[i].Value) })
+		row("test "+s.Name, func(f *autotune.Fitted) string { return scoreText(f.Test[i]) })
 	}
 	return w.end()
 }
