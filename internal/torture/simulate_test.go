@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +99,7 @@ type simulation struct {
 	disk    *simDisk
 	life    *simLife // of the service that runs now
 	service *tuner.Tuner
-	wall    time.Duration // how far the wall clock is off
+	wall    atomic.Int64 // nanoseconds that the wall clock is off
 	workers []*simWorker
 	serial  int
 	counts  counts
@@ -151,7 +152,7 @@ func (s *simulation) boot() {
 	s.life = &simLife{disk: s.disk}
 	s.service = tuner.Open(s.life, tuner.Options{
 		LongLived: true, IdleTimeout: 30 * time.Second, ProposeTimeout: time.Second,
-		Now:     func() time.Time { return time.Now().Add(s.wall) },
+		Now:     func() time.Time { return time.Now().Add(time.Duration(s.wall.Load())) },
 		OnFatal: func(error) { s.life.fatal.Store(true) },
 	})
 	s.say("boot")
@@ -233,8 +234,9 @@ func (s *simulation) sleep() {
 // jump sets the wall clock, by less than requests are remembered for.
 func (s *simulation) jump() {
 	s.counts.jumps++
-	s.wall = []time.Duration{-3 * time.Hour, -time.Hour, 0, time.Hour, 3 * time.Hour}[s.random.IntN(5)]
-	s.say("the wall clock is %s off", s.wall)
+	off := []time.Duration{-3 * time.Hour, -time.Hour, 0, time.Hour, 3 * time.Hour}[s.random.IntN(5)]
+	s.wall.Store(int64(off))
+	s.say("the wall clock is %s off", off)
 }
 
 // giveUp has a client give up on a call.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -221,11 +220,7 @@ func TestHostileHistories(t *testing.T) {
 					}
 					l.do(study.Add{Config: c, Outcome: outcome(i)})
 					if i%8 == 7 {
-						begin := time.Now()
 						l.start(l.propose(p, 2))
-						if took := time.Since(begin); took > 5*time.Second {
-							t.Errorf("it took %v", took)
-						}
 					}
 				}
 				if _, err := p.(Recommender).Recommend(context.Background(), l.s); err != nil {
@@ -452,11 +447,7 @@ func TestHostileSpaces(t *testing.T) {
 			spec := specOf(sp, 3)
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6, "cap": 32}`}, spec)
 			for i := range 14 {
-				begin := time.Now()
 				l.start(l.propose(p, 1+40*(i/13)))
-				if took := time.Since(begin); took > 5*time.Second {
-					t.Errorf("it took %v", took)
-				}
 				trial, _ := l.s.Trial(i)
 				l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
 			}
