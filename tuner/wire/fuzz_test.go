@@ -66,7 +66,7 @@ func FuzzMessages(f *testing.F) {
 
 // FuzzNames reads resource names: what is taken is written back as it came.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"studies/s", "studies/s/trials/12", "studies/s/trials/-1", "studies//trials/1", "studies/%2e%2e", "studies/s/trials/9999999999999999999"} {
+	for _, s := range []string{"studies/s", "studies/s/trials/12", "studies/s/trials/-1", "studies//trials/1", "studies/%2e%2e", "studies/s/trials/9999999999999999999", "studies/\xce0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, resource string) {

@@ -56,6 +56,7 @@ func ParseTrialName(resource string) (name string, number int, err error) {
 func parseName(resource string) (name string, number int, err error) {
 	parts := strings.Split(resource, "/")
 	switch {
+	case !utf8.ValidString(resource): // which no study's name is
 	case len(parts) == 2 && parts[0] == "studies" && parts[1] != "":
 		return parts[1], study.OfStudy, nil
 	case len(parts) == 4 && parts[0] == "studies" && parts[1] != "" && parts[2] == "trials":
