@@ -134,7 +134,9 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 		}); err != nil {
 			return err
 		}
-		if err := d.wait(ctx, b); err != nil {
+		if err := d.wait(ctx, b); err != nil && a.first.stored() {
+			return fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
+		} else if err != nil {
 			return err
 		}
 		if askErr != nil && len(a.reply.Trials) > 0 { // some were handed out: the caller may ask for them again

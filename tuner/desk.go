@@ -72,6 +72,19 @@ type batch struct {
 	err    error // set before done is closed
 }
 
+// stored tells whether a batch is stored, and this is known.
+func (b *batch) stored() bool {
+	if b == nil {
+		return false
+	}
+	select {
+	case <-b.done:
+		return b.err == nil
+	default:
+		return false
+	}
+}
+
 // newDesk returns a desk that loads its study once its predecessor, if any, has
 // stored all it had to.
 func newDesk(t *Tuner, name string, predecessor *desk) *desk {

@@ -192,14 +192,21 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 	defer d.mu.Unlock()
 	defer func() { a.trials = d.handedOut(a.reply, c.Worker) }()
 	d.settle()
+	before := d.s.Position()
 	reply, err := d.decide(c)
 	if err != nil {
 		return a, d.barrier(), err
 	}
 	a.reply = reply
+	if d.s.Position() > before {
+		a.first = d.last()
+	}
 	for missing := reply.Missing; missing > 0; {
 		p, err := d.propose(ctx, missing)
 		if errors.Is(err, errDiscarded) {
+			if c.RequestID == "" && a.first.stored() { // to ask again would hand out others
+				return answer{}, nil, fmt.Errorf("%w: %w", store.ErrUnknownOutcome, errPart)
+			}
 			return answer{}, nil, err
 		}
 		if err == nil && p.Converged && len(a.reply.Trials) == 0 {
@@ -220,6 +227,9 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 			reply, err := d.decide(study.Start{Ask: c, Trial: d.s.Trials(), Answer: whole, Suggestion: s})
 			if err != nil {
 				return a, d.barrier(), err
+			}
+			if a.first == nil {
+				a.first = d.last()
 			}
 			a.reply.Trials = append(a.reply.Trials, reply.Trials...)
 			a.reply.Epochs = append(a.reply.Epochs, reply.Epochs...)
@@ -299,7 +309,13 @@ type answer struct {
 	reply         study.Reply
 	trials        []study.Trial
 	usefulWorkers int
+	first         *batch // has the first event that the ask made, nil if it made none
 }
+
+// errPart is why an ask that was refused is not one without effect: the lock is
+// given up while the proposer is at work, and what was handed out before may be
+// stored by then.
+var errPart = errors.New("a part of what was asked for has been handed out")
 
 // handedOut returns the trials of an answer as they stand, but under the epochs
 // of the answer: whoever is late to repeat an ask must not speak for the next

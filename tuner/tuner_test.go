@@ -501,6 +501,45 @@ func TestRefusedCommits(t *testing.T) {
 	}
 }
 
+// TestAskStoredInPart: of an ask for two trials the first, from the queue, is
+// stored while the second is proposed, and that is then refused.
+func TestAskStoredInPart(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	x := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(7)}, space.Assignment{Name: "kind", Value: space.String("b")})
+	if _, err := tn.Enqueue(t.Context(), "s", study.Enqueue{Config: x}); err != nil {
+		t.Fatal(err)
+	}
+	d, release, err := tn.desk(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	real := d.suggester.proposer
+	d.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+		d.mu.Lock()
+		b := d.barrier()
+		d.mu.Unlock()
+		if err := d.wait(ctx, b); err != nil {
+			t.Error(err)
+		}
+		return real.Propose(ctx, v, n)
+	})
+	st.on(func(i int) error {
+		if i == 1 {
+			return store.ErrFull
+		}
+		return nil
+	})
+	two := study.Ask{RequestID: "two", Count: 2}
+	_, err = tn.Ask(t.Context(), "s", two)
+	wantCode(t, err, Unknown)
+	asked, err := tn.Ask(t.Context(), "s", two)
+	if err != nil || len(asked.Trials) != 2 || asked.Trials[0].Number != 0 || asked.Trials[1].Number != 1 {
+		t.Errorf("the same again: %v, %v", asked.Trials, err)
+	}
+}
+
 // TestLargeReportsHurtNobody has many large reports and small calls commit
 // together: what one caller sends does not make another's commit too large.
 func TestLargeReportsHurtNobody(t *testing.T) {
