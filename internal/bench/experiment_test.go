@@ -117,7 +117,7 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	q := quantiles([]float64{4, 1, 3, 2, 5}, 0, 0.05, 0.5, 1)
+	q := Quantiles([]float64{4, 1, 3, 2, 5}, 0, 0.05, 0.5, 1)
 	for i, want := range []float64{1, 1.2, 3, 5} {
 		near("quantile", q[i], want, 1e-15)
 	}
@@ -134,7 +134,7 @@ func TestStatistics(t *testing.T) {
 	for i := range v {
 		v[i] = 2 + rng.NormFloat64()
 	}
-	low, high := bootstrap([][]float64{v}, 2000, rng, func(g [][]float64) float64 { return mean(g[0]) })
+	low, high := Bootstrap([][]float64{v}, 2000, rng, func(g [][]float64) float64 { return mean(g[0]) })
 	near("interval", high-low, 2*1.96*deviation(v)/20, 0.02)
 	near("its middle", (low+high)/2, mean(v), 0.01)
 }

@@ -65,7 +65,7 @@ func ratiosOf(approximate, exact []float64) ratios {
 		sum += v[i]
 		worst = max(worst, v[i], 1/v[i])
 	}
-	q := quantiles(v, 0.05, 0.25, 0.5, 0.75, 0.95)
+	q := Quantiles(v, 0.05, 0.25, 0.5, 0.75, 0.95)
 	return ratios{sum / float64(len(v)), q[0], q[1], q[2], q[3], q[4], worst}
 }
 

@@ -81,7 +81,7 @@ func variances(ctx context.Context, env *Env) (*Result, error) {
 		}
 		for _, name := range names {
 			s := sums[name]
-			seen, far := quantiles(s.seen.ratio, 0, 0.5, 1), quantiles(s.far.ratio, 0, 0.5, 1)
+			seen, far := Quantiles(s.seen.ratio, 0, 0.5, 1), Quantiles(s.far.ratio, 0, 0.5, 1)
 			t.Add(n, name, mean(s.points), seen[0], seen[1], seen[2], s.seen.percent(), far[0], far[1], far[2], s.far.percent())
 		}
 	}

@@ -219,7 +219,7 @@ func geometric(env *Env, done []*contest, policy string) (value, low, high float
 		}
 		return math.Exp(s)
 	}
-	low, high = bootstrap(groups, 4000, rng, statistic)
+	low, high = Bootstrap(groups, 4000, rng, statistic)
 	return statistic(groups), low, high
 }
 

@@ -24,8 +24,8 @@ func deviation(v []float64) float64 {
 	return stat.StdDev(v, nil)
 }
 
-// quantiles returns the p-quantiles of v, interpolated linearly; v is not changed.
-func quantiles(v []float64, p ...float64) []float64 {
+// Quantiles returns the p-quantiles of v, interpolated linearly; v is not changed.
+func Quantiles(v []float64, p ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(v))
 	out := make([]float64, len(p))
 	for i, q := range p {
@@ -41,7 +41,7 @@ func quantiles(v []float64, p ...float64) []float64 {
 }
 
 // median returns the median of v.
-func median(v []float64) float64 { return quantiles(v, 0.5)[0] }
+func median(v []float64) float64 { return Quantiles(v, 0.5)[0] }
 
 // slope returns the slope of log y over log x by least squares, NaN for fewer than
 // two points. x and y are positive.
@@ -66,10 +66,10 @@ func logRatios(a, b []float64) []float64 {
 	return out
 }
 
-// bootstrap returns the ends of the two-sided 95 % percentile interval of a
+// Bootstrap returns the ends of the two-sided 95 % percentile interval of a
 // statistic of groups of numbers, each of which is drawn from anew with
 // replacement, draws times.
-func bootstrap(groups [][]float64, draws int, rng *rand.Rand, statistic func([][]float64) float64) (low, high float64) {
+func Bootstrap(groups [][]float64, draws int, rng *rand.Rand, statistic func([][]float64) float64) (low, high float64) {
 	values, again := make([]float64, draws), make([][]float64, len(groups))
 	for g := range groups {
 		again[g] = make([]float64, len(groups[g]))
@@ -82,6 +82,6 @@ func bootstrap(groups [][]float64, draws int, rng *rand.Rand, statistic func([][
 		}
 		values[b] = statistic(again)
 	}
-	q := quantiles(values, 0.025, 0.975)
+	q := Quantiles(values, 0.025, 0.975)
 	return q[0], q[1]
 }

@@ -1,0 +1,126 @@
+package bo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ErrEnded is returned by Ask when there is nothing left to try.
+var ErrEnded = errors.New("there is nothing left to try")
+
+// ours is BKB as it comes, and with one part of it changed at a time.
+var ours = []Contestant{
+	bkb("bkb", Ours, "BKB as it comes", ""),
+	bkb("bkb-no-exploit", Ablation, "no suggestion exploits the posterior mean", `{"exploit_every": 0}`),
+	bkb("bkb-explore", Ablation, "every fourth suggestion has bounds three times as wide", `{"explore_every": 4}`),
+	bkb("bkb-wide", Ablation, "c = 0.15 in the width of the bounds, as the design has it", `{"width": 0.15}`),
+	bkb("bkb-theory", Ablation, "the width of the bounds by theory", `{"beta": "theory"}`),
+	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
+}
+
+var baselines = []Contestant{
+	service("random", Baseline, "uniform in the unit cube", study.Component{Name: propose.Random}),
+	service("sobol", Baseline, "scrambled Sobol' points", study.Component{Name: propose.Sobol}),
+}
+
+func bkb(name string, kind Kind, title, options string) Contestant {
+	return service(name, kind, title, study.Component{Name: propose.BKB, Options: options})
+}
+
+// Variant returns BKB with other options, a JSON object, under a name of its own.
+func Variant(name, options string) Contestant {
+	return bkb(name, Ablation, "BKB with "+options, options)
+}
+
+// service is a proposer of this module behind the service, as users have it.
+func service(name string, kind Kind, title string, c study.Component) Contestant {
+	return Contestant{
+		Name: name, Kind: kind, Title: title,
+		New:     func(ctx context.Context, s Setup) (Optimiser, error) { return newServed(ctx, s, c) },
+		Version: func(context.Context, Setup) (string, error) { return Version(), nil },
+	}
+}
+
+// Version is that of this module, and the commit's where the build knows it.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	if info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// served is a study of a service over a store in memory.
+type served struct {
+	service *tuner.Tuner
+	running *study.Trial // asked for and not told; nil if there is none
+}
+
+const studyName, objective = "bench", "value"
+
+func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, error) {
+	// Time stands still, so that no lease runs out; and nothing falls back to a
+	// random suggestion because the machine is busy.
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return now }})
+	spec := study.Spec{
+		Space: s.Space, Objectives: []study.Objective{{Name: objective, Direction: study.Minimize}},
+		Seed: s.Seed, Proposer: c,
+	}
+	if _, err := t.CreateStudy(ctx, studyName, study.Create{Spec: spec}); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return &served{service: t}, nil
+}
+
+// Ask implements [Optimiser].
+func (o *served) Ask(ctx context.Context) (space.Config, error) {
+	asked, err := o.service.Ask(ctx, studyName, study.Ask{Count: 1, New: true})
+	if tuner.CodeOf(err) == tuner.Finished || tuner.CodeOf(err) == tuner.NoneLeft {
+		return space.Config{}, ErrEnded
+	} else if err != nil {
+		return space.Config{}, err
+	}
+	trial := asked.Trials[0]
+	if trial.Suggestion.Phase == "fallback" {
+		return space.Config{}, fmt.Errorf("trial %d is a fallback: the proposer failed", trial.Number)
+	}
+	o.running = &trial
+	return trial.Config, nil
+}
+
+// Tell implements [Optimiser].
+func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok bool) error {
+	outcome := study.Outcome{State: study.Infeasible}
+	if ok {
+		outcome = study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: objective, Values: []float64{value}}}}
+	}
+	if o.running == nil || !o.running.Config.Equal(c) {
+		_, err := o.service.Add(ctx, studyName, study.Add{Config: c, Outcome: outcome})
+		return err
+	}
+	n := o.running.Number
+	o.running = nil
+	_, err := o.service.Tell(ctx, studyName, study.Tell{Trial: n, Outcome: outcome})
+	return err
+}
+
+// Close implements [Optimiser].
+func (o *served) Close() error { return o.service.Close() }

@@ -1,0 +1,164 @@
+package bo
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"slices"
+)
+
+// results are the runs of a comparison that are there.
+type results struct {
+	plan  *plan
+	suite []*suiteResults
+}
+
+// suiteResults are those of one suite.
+type suiteResults struct {
+	Suite
+	seeds int                      // from 1 on
+	runs  map[cell]map[string]*Run // by the optimiser's name
+}
+
+// cell is what optimisers are paired by.
+type cell struct {
+	problem string
+	seed    uint64
+}
+
+// read reads what is there of the runs that are planned. Errors: [*FileError].
+func (p *plan) read(out string) (*results, error) {
+	r := &results{plan: p}
+	for _, s := range p.suites {
+		have := &suiteResults{s, p.seeds, make(map[cell]map[string]*Run)}
+		for _, l := range s.Problems {
+			for _, k := range p.contestants {
+				for seed := uint64(1); seed <= uint64(p.seedsOf(k)); seed++ {
+					run, err := readRun(out, l.Name, k.Name, seed)
+					if errors.Is(err, fs.ErrNotExist) {
+						continue
+					} else if err != nil {
+						return nil, err
+					}
+					at := cell{l.Name, seed}
+					if have.runs[at] == nil {
+						have.runs[at] = make(map[string]*Run)
+					}
+					have.runs[at][k.Name] = run
+				}
+			}
+		}
+		if len(have.runs) > 0 {
+			r.suite = append(r.suite, have)
+		}
+	}
+	return r, nil
+}
+
+// names returns those of contestants of certain kinds that have runs of the suite,
+// in their order.
+func (s *suiteResults) names(p *plan, kinds ...Kind) []string {
+	var out []string
+	for _, k := range p.contestants {
+		if !slices.Contains(kinds, k.Kind) {
+			continue
+		}
+		for _, runs := range s.runs {
+			if runs[k.Name] != nil {
+				out = append(out, k.Name)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// cells returns the cells in which all the named optimisers have n trials, or came
+// to the end of the space before, ordered by problem and seed.
+func (s *suiteResults) cells(n int, names ...string) []cell {
+	var out []cell
+	for _, l := range s.Problems {
+		for seed := range s.seeds {
+			at := cell{l.Name, uint64(seed + 1)}
+			if !slices.ContainsFunc(names, func(name string) bool { return !s.runs[at][name].has(n) }) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// has tells whether a run, which may be nil, can be looked at after n trials.
+func (r *Run) has(n int) bool {
+	return r != nil && (len(r.Trials) >= n || r.Ended == ErrEnded.Error())
+}
+
+// farRegret is the most that a normalised regret counts: that of an optimiser for
+// which nothing succeeded.
+const farRegret = 10
+
+// nearRegret is the least that a regret counts where logarithms are taken.
+const nearRegret = 1e-8
+
+// regret is the normalised regret of an optimiser in a cell after n trials, at
+// most farRegret.
+func (s *suiteResults) regret(at cell, name string, n int) float64 {
+	return min(s.runs[at][name].Regret(n), farRegret)
+}
+
+// loss is what means are taken of: the regret, or its log10 where the suite says so.
+func (s *suiteResults) loss(at cell, name string, n int) float64 {
+	v := s.regret(at, name, n)
+	if s.Log {
+		return math.Log10(max(v, nearRegret))
+	}
+	return v
+}
+
+// meanRanks returns the mean rank of each of the named by regret after n trials:
+// of the means over each problem's cells the mean, so that problems count alike.
+func (s *suiteResults) meanRanks(cells []cell, names []string, n int) []float64 {
+	perProblem := make(map[string][][]float64)
+	for _, at := range cells {
+		v := make([]float64, len(names))
+		for i, name := range names {
+			v[i] = s.regret(at, name, n)
+		}
+		perProblem[at.problem] = append(perProblem[at.problem], ranks(v))
+	}
+	out := make([]float64, len(names))
+	for _, l := range s.Problems {
+		for _, r := range perProblem[l.Name] {
+			for i := range out {
+				out[i] += r[i] / float64(len(perProblem[l.Name])) / float64(len(perProblem))
+			}
+		}
+	}
+	return out
+}
+
+// differences returns loss(a) − loss(b) after n trials for each problem's cells, in
+// the order of problems, and the names of these.
+func (s *suiteResults) differences(a, b string, n int) (problems []string, d [][]float64) {
+	for _, at := range s.cells(n, a, b) {
+		if len(problems) == 0 || problems[len(problems)-1] != at.problem {
+			problems, d = append(problems, at.problem), append(d, nil)
+		}
+		d[len(d)-1] = append(d[len(d)-1], s.loss(at, a, n)-s.loss(at, b, n))
+	}
+	return problems, d
+}
+
+// means returns the mean of each group.
+func means(groups [][]float64) []float64 {
+	out := make([]float64, len(groups))
+	for i, g := range groups {
+		for _, v := range g {
+			out[i] += v / float64(len(g))
+		}
+	}
+	return out
+}
+
+// grandMean is the mean of the groups' means.
+func grandMean(groups [][]float64) float64 { return means([][]float64{means(groups)})[0] }

@@ -1,0 +1,4 @@
+package bo
+
+// Suites returns the suites, in the order of reports.
+func Suites() []Suite { return []Suite{classic} }
