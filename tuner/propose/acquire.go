@@ -325,21 +325,10 @@ func (a *acquisition) gap() (gap float64, ok bool) {
 	if !a.tried || len(a.b.spec.Objectives) > 1 || len(a.e.elite.members) == 0 {
 		return 0, false
 	}
-	x := a.elitePoints()
-	mean, variance := a.e.surfaces[0].predict(x)
-	lower := math.Inf(-1)
-	for i, m := range mean {
-		lower = max(lower, m-a.beta[0]*math.Sqrt(variance[i]))
+	good, lower := a.e.bounds(a.b), math.Inf(-1)
+	for i, m := range good.mean {
+		lower = max(lower, m-a.beta[0]*math.Sqrt(good.variance[i]))
 	}
 	t := a.e.model.Surfaces[0].Target
 	return max(t.value(a.best)-t.value(lower), 0), true
-}
-
-func (a *acquisition) elitePoints() *kernel.Points[float64] {
-	members := a.e.elite.members
-	x := kernel.NewPoints[float64](len(members), a.b.spec.Space.Dim(), nil)
-	for i, m := range members {
-		copy(x.Row(i), a.b.results.list[m].x)
-	}
-	return x
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -111,6 +112,7 @@ type engine struct {
 	surfaces []*posterior
 	told     int // results that the surfaces have heard of
 	elite    elite
+	good     eliteBounds
 }
 
 // current returns the engine for the view that results were read from; nil if
@@ -257,6 +259,26 @@ func (l *elite) add(b *bkb, e *engine, i int) {
 	if len(l.members) > eliteSize {
 		l.members, l.scores = l.members[:eliteSize], l.scores[:eliteSize]
 	}
+}
+
+// eliteBounds is what surface 0 says of the elite, when told was so many.
+type eliteBounds struct {
+	told           int
+	x              *kernel.Points[float64]
+	mean, variance []float64
+}
+
+// bounds returns it for the results so far, without pending trials.
+func (e *engine) bounds(b *bkb) *eliteBounds {
+	if e.good.x == nil || e.good.told != e.told {
+		x := kernel.NewPoints[float64](len(e.elite.members), b.spec.Space.Dim(), nil)
+		for i, m := range e.elite.members {
+			copy(x.Row(i), b.results.list[m].x)
+		}
+		mean, variance := e.surfaces[0].predict(x)
+		e.good = eliteBounds{e.told, x, mean, variance}
+	}
+	return &e.good
 }
 
 // addFront keeps the results that no other dominates, the latest ones if there

@@ -14,6 +14,7 @@ import (
 const (
 	wideCandidates = 512  // Sobol' points
 	nearCandidates = 192  // mutations of the best results
+	manyInducing   = 200  // inducing points from which on there are fewer
 	enumeratedUpTo = 2048 // configurations of a space that are all looked at
 	parents        = 5    // results that are mutated
 	fineLevels     = 64   // from so many levels on an ordered axis is climbed like a continuous one
@@ -56,12 +57,16 @@ func (a *acquisition) candidates(seed uint64, rng *rand.Rand) *kernel.Points[flo
 		return all.points
 	}
 	d := a.b.spec.Space.Dim()
-	x := kernel.NewPoints[float64](wideCandidates, d, nil)
+	wide, nearby := wideCandidates, nearCandidates
+	if a.surfaces[0].rank() > manyInducing {
+		wide, nearby = wide/2, nearby*2/3
+	}
+	x := kernel.NewPoints[float64](wide, d, nil)
 	sequence := sobol.New(d, seed)
-	for i := range wideCandidates {
+	for i := range wide {
 		sequence.At(uint32(i), x.Row(i))
 	}
-	near := a.around(a.parents(rng), nearCandidates, 0, rng)
+	near := a.around(a.parents(rng), nearby, 0, rng)
 	out := kernel.NewPoints(x.Len()+near.Len(), d, append(x.Data(), near.Data()...))
 	a.snap(out)
 	return out
@@ -70,7 +75,8 @@ func (a *acquisition) candidates(seed uint64, rng *rand.Rand) *kernel.Points[flo
 // parents are the results with the best posterior means among the elite; of
 // several objectives any of the front.
 func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
-	x := a.elitePoints()
+	good := a.e.bounds(a.b)
+	x := good.x
 	var out [][]float64
 	if len(a.b.spec.Objectives) > 1 {
 		for range min(2*parents, x.Len()) {
@@ -81,8 +87,7 @@ func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
 	if x.Len() == 0 {
 		return nil
 	}
-	mean, _ := a.surfaces[0].predict(x)
-	p := pool{scores: mean}
+	p := pool{scores: good.mean}
 	for _, i := range p.order(parents) {
 		out = append(out, x.Row(i))
 	}
@@ -194,7 +199,7 @@ func (p *pool) climb() {
 	m := model.rank()
 	budget := min(max(4_000_000/max(m*m, 1), 16), 120) // evaluations of O(m²)
 	starts := 3
-	alpha := model.alpha()
+	t := newProbe(model)
 	var found [][]float64
 	for _, x := range p.top(starts) {
 		y := slices.Clone(x)
@@ -205,7 +210,7 @@ func (p *pool) climb() {
 		for c := range active {
 			active[c] = active[c] && free[c]
 		}
-		p.ascend(model, alpha, y, active, budget/starts)
+		p.ascend(t, y, active, budget/starts)
 		found = append(found, y)
 	}
 	x := kernel.NewPoints[float64](len(found), a.b.spec.Space.Dim(), nil)
@@ -218,33 +223,39 @@ func (p *pool) climb() {
 
 // ascend moves x uphill within the cube, by projected gradient steps in units of
 // the length scales that grow while they help and shrink while they do not.
-func (p *pool) ascend(model *posterior, alpha, x []float64, free []bool, budget int) {
+func (p *pool) ascend(t *probe, x []float64, free []bool, budget int) {
 	b := p.a.beta[0]
 	if p.w.exploit {
 		b = 0
 	}
-	s := model.slope(x, alpha)
-	value := s.mean + b*s.sd
-	next := make([]float64, len(x))
-	size := 0.1
+	inverse := t.p.k.inverse
+	mean, sd := t.value(x)
+	value := mean + b*sd
+	next, g := make([]float64, len(x)), make([]float64, len(x))
+	size, stale := 0.1, true
+	norm := 0.0
 	for budget--; budget > 0 && size > 1e-7; budget-- {
-		g, norm := make([]float64, len(x)), 0.0
-		for c, ok := range free {
-			if !ok {
-				continue
-			}
-			l := min(1/math.Sqrt(model.k.inverse[c]), 1)
-			g[c] = (s.dMean[c] + b*s.dSD[c]) * l
-			if x[c] <= 0 && g[c] < 0 || x[c] >= 1 && g[c] > 0 {
+		if stale {
+			t.gradient()
+			norm, stale = 0, false
+			for c, ok := range free {
 				g[c] = 0
+				if !ok {
+					continue
+				}
+				l := min(1/math.Sqrt(inverse[c]), 1)
+				v := (t.dMean[c] + b*t.dSD[c]) * l
+				if x[c] <= 0 && v < 0 || x[c] >= 1 && v > 0 {
+					continue
+				}
+				norm += v * v
+				g[c] = v * l
 			}
-			norm += g[c] * g[c]
-			g[c] *= l
+			norm = math.Sqrt(norm)
 		}
 		if norm == 0 {
 			return
 		}
-		norm = math.Sqrt(norm)
 		moved := false
 		for c := range x {
 			next[c] = min(max(x[c]+size*g[c]/norm, 0), 1)
@@ -253,10 +264,10 @@ func (p *pool) ascend(model *posterior, alpha, x []float64, free []bool, budget 
 		if !moved {
 			return
 		}
-		t := model.slope(next, alpha)
-		if v := t.mean + b*t.sd; v > value {
+		mean, sd = t.value(next)
+		if v := mean + b*sd; v > value {
 			copy(x, next)
-			s, value = t, v
+			value, stale = v, true
 			size = min(2*size, 1)
 		} else {
 			size /= 4

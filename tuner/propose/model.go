@@ -44,12 +44,17 @@ type surface struct {
 
 // Schedule of model events, in results.
 const (
-	maxStep  = 512 // what a restart replays at most
-	fitRatio = 1.2 // growth between fits
+	maxStep   = 512 // while there are no more than maxStep·stepShare results
+	stepShare = 64  // later the step is so small a part of the results
+	fitRatio  = 1.2 // growth between fits
 )
 
-// step is how many results after a model event the next one is due.
-func step(results int) int { return min(max(results/5, 2), maxStep) }
+// step is how many results after a model event the next one is due, and what a
+// restart replays at most. It grows with the results in the end, as what a model
+// event costs does.
+func step(results int) int {
+	return min(max(results/5, 2), max(maxStep, results/stepShare))
+}
 
 // lag is how many results more there may be before it must be there.
 func lag(results int) int {
@@ -349,35 +354,36 @@ func (b *bkb) activeMean(list []result) float64 {
 
 // Sampling of dictionaries.
 const (
-	oversampling = 4.0 // q̄ of thesis Algorithm 5
-	bestAlways   = 24  // best results that are always inducing points
+	oversampling = 4.0  // q̄ of thesis Algorithm 5
+	bestAlways   = 24   // best results that are always inducing points
+	scored       = 8192 // results that get leverage scores; of more, a uniform sample
 )
 
 // chooseDictionary takes all different configurations while there is room, and
 // then draws them by ridge leverage scores (thesis Algorithm 5): p = q̄·σ²/ξ²
-// under the posterior on the dictionary before. A quarter of the room is left to
-// results to come.
+// under the posterior on the dictionary before. Of very many results a uniform
+// sample stands for all, each with the weight of those it stands for, as in a
+// step of BLESS (thesis Algorithm 4). A quarter of the room is left to results
+// to come.
 func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) error {
 	k, err := b.kernelOf(s)
 	if err != nil {
 		return err
 	}
 	var members []int // of list
-	var samples []sample
 	different := make(map[string]struct{})
 	for i := range list {
-		o, ok := b.sampleOf(&list[i], j, s)
-		if !ok {
+		if _, ok := b.sampleOf(&list[i], j, s); !ok {
 			continue
 		}
-		samples = append(samples, o)
-		if key := pointKey(o.x); len(different) <= b.options.Cap {
-			different[key] = struct{}{}
+		if len(different) <= b.options.Cap {
+			different[pointKey(list[i].x)] = struct{}{}
 		}
 		members = append(members, i)
 	}
 	if len(different) <= b.options.Cap {
 		s.Dictionary = b.distinct(list, members, nil)
+		samples := b.samplesOf(list, members, j, s, 1)
 		p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, s.Dictionary), samples)
 		s.Dimension, s.Gain = dimension(p, samples), p.gain()
 		return nil
@@ -392,10 +398,13 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 			base = append(base, list[members[rng.IntN(len(members))]].trial)
 		}
 	}
-	p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, base), samples)
-	scores := leverage(p, samples)
+	best := b.bestOf(list, members, j, s)
+	sample := b.uniform(members, len(list))
+	weight := float64(len(members)) / float64(len(sample))
+	p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, base), b.samplesOf(list, sample, j, s, weight))
+	scores := leverage(p, b.samplesOf(list, sample, j, s, 1))
 	for _, v := range scores {
-		s.Dimension += v
+		s.Dimension += v * weight
 	}
 	s.Gain = p.gain()
 	// Order sampling: key = uniform/p; all with a key below 1, smallest first.
@@ -406,13 +415,13 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	var in []drawn
 	seed := stream.Derive(b.spec.Seed, "bkb dictionary", uint64(len(list)))
 	for i, v := range scores {
-		u := float64(stream.Mix(seed^stream.Mix(uint64(list[members[i]].trial)))>>11) / (1 << 53)
-		if key := u / min(1, oversampling*v); key < 1 {
-			in = append(in, drawn{members[i], key})
+		u := float64(stream.Mix(seed^stream.Mix(uint64(list[sample[i]].trial)))>>11) / (1 << 53)
+		if key := u / min(1, oversampling*v*weight); key < 1 {
+			in = append(in, drawn{sample[i], key})
 		}
 	}
 	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(cmp.Compare(a.key, c.key), a.i-c.i) })
-	chosen := slices.Clone(b.bestOf(list, members, j, s))
+	chosen := slices.Clone(best)
 	room := b.options.Cap * 3 / 4
 	for _, d := range in {
 		chosen = append(chosen, d.i)
@@ -420,6 +429,33 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	s.Dictionary = b.distinct(list, chosen, func(n int) bool { return n < room })
 	s.Capped = len(s.Dictionary) >= room
 	return nil
+}
+
+// uniform returns the members, or scored of them, drawn at random, ascending.
+func (b *bkb) uniform(members []int, results int) []int {
+	if len(members) <= scored {
+		return members
+	}
+	rng := stream.New(stream.Derive(b.spec.Seed, "bkb scored", uint64(results)))
+	out := slices.Clone(members)
+	for i := range scored {
+		k := i + rng.IntN(len(out)-i)
+		out[i], out[k] = out[k], out[i]
+	}
+	slices.Sort(out[:scored])
+	return out[:scored]
+}
+
+// samplesOf are what members tell surface s of quantity j, each as if observed
+// so many times.
+func (b *bkb) samplesOf(list []result, members []int, j int, s *surface, times float64) []sample {
+	out := make([]sample, len(members))
+	for i, n := range members {
+		o, _ := b.sampleOf(&list[n], j, s)
+		o.extra = (s.Noise+o.extra)/times - s.Noise
+		out[i] = o
+	}
+	return out
 }
 
 // bestOf returns the members with the largest targets.

@@ -43,6 +43,8 @@ type posterior struct {
 	z     []float64 // their embeddings, limit a row
 	omega []float64
 	resid []float64
+
+	room *embedding // shared by copies: one of them is at work at a time
 }
 
 // maxWindow is how many observations' embeddings are kept at a rebuild.
@@ -66,7 +68,7 @@ type sample struct {
 func newPosterior(k *covariance, noise, mean float64, limit int, fitc bool) *posterior {
 	return &posterior{
 		k: k, noise: noise, mean: mean, limit: limit, fitc: fitc, dim: len(k.inverse),
-		ld: make([]float64, limit*limit), lv: make([]float64, limit*limit),
+		ld: make([]float64, limit*limit), lv: make([]float64, limit*limit), room: new(embedding),
 	}
 }
 
@@ -229,13 +231,25 @@ func (p *posterior) clone() *posterior {
 	return &q
 }
 
-// chunk is how many rows are embedded at a time.
-const chunk = 512
+// chunk is how many rows are embedded at a time, and fewRows how few go one by
+// one.
+const (
+	chunk   = 512
+	fewRows = 4
+)
 
-// embedRows returns z of every row, m a row, and the residuals.
-func (p *posterior) embedRows(x *kernel.Points[float64], s *kernel.Scratch) (z []float64, res []float64) {
-	n, m := x.Len(), p.rank()
-	z, res = make([]float64, n*m), make([]float64, n)
+// embedding is room for what embedRows returns.
+type embedding struct {
+	scratch kernel.Scratch
+	z, res  []float64
+}
+
+// embedRows returns z of every row, m a row, and the residuals, until it is
+// called again.
+func (p *posterior) embedRows(x *kernel.Points[float64]) (z []float64, res []float64) {
+	n, m, s := x.Len(), p.rank(), p.room
+	s.z, s.res = slices.Grow(s.z[:0], n*m)[:n*m], slices.Grow(s.res[:0], n)[:n]
+	z, res = s.z, s.res
 	for i := range res {
 		res[i] = p.k.factor
 	}
@@ -245,7 +259,7 @@ func (p *posterior) embedRows(x *kernel.Points[float64], s *kernel.Scratch) (z [
 	if p.prep == nil {
 		p.prep = p.k.Prepare(p.rows())
 	}
-	p.prep.Fill(z, m, x, 0, n, s)
+	p.prep.Fill(z, m, x, 0, n, &s.scratch)
 	blocked.SolveLowerRight(runtime.GOMAXPROCS(0), true, p.lower(p.ld), blocked.New(n, m, z))
 	for i := range res {
 		row := z[i*m:][:m]
@@ -259,11 +273,18 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 	p.settle()
 	n, m := x.Len(), p.rank()
 	mean, variance = make([]float64, n), make([]float64, n)
-	var s kernel.Scratch
+	if n <= fewRows {
+		t := newProbe(p)
+		for i := range n {
+			m, sd := t.value(x.Row(i))
+			mean[i], variance[i] = m, sd*sd
+		}
+		return mean, variance
+	}
 	for from := 0; from < n; from += chunk {
 		to := min(from+chunk, n)
 		part := x.Slice(from, to).(*kernel.Points[float64])
-		z, res := p.embedRows(part, &s)
+		z, res := p.embedRows(part)
 		for i := range res {
 			mean[from+i] = p.mean
 			if m > 0 {
@@ -282,42 +303,6 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 		}
 	}
 	return mean, variance
-}
-
-// slope is a prediction at one point with its gradient in ordered coordinates.
-type slope struct {
-	mean, sd   float64
-	dMean, dSD []float64
-}
-
-// slope costs O(m² + m·dim). With α = L_D⁻ᵀw and q = L_D⁻ᵀ(z − V⁻¹z),
-// ∇μ = Jᵀα and ∇σ = −Jᵀq/σ for J = ∂k_D/∂u.
-func (p *posterior) slope(u []float64, alpha []float64) slope {
-	p.settle()
-	z, res := p.embed(u)
-	h := slices.Clone(z)
-	p.solveL(p.lv, h)
-	variance := max(res+floats.Dot(h, h), 1e-12*p.k.factor)
-	s := slope{mean: p.mean + floats.Dot(z, p.w), sd: math.Sqrt(variance), dMean: make([]float64, p.dim), dSD: make([]float64, p.dim)}
-	p.solveLT(p.lv, h)
-	for i := range h {
-		h[i] = z[i] - h[i]
-	}
-	p.solveLT(p.ld, h)
-	for j := range h {
-		v := p.points[j*p.dim:][:p.dim]
-		p.k.addGradient(s.dMean, alpha[j], u, v)
-		p.k.addGradient(s.dSD, -h[j]/s.sd, u, v)
-	}
-	return s
-}
-
-// alpha is L_D⁻ᵀw.
-func (p *posterior) alpha() []float64 {
-	p.settle()
-	a := slices.Clone(p.w)
-	p.solveLT(p.ld, a)
-	return a
 }
 
 // gain is log det V, the information that the observations have of the process.
@@ -350,14 +335,9 @@ func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing 
 	for i := range m {
 		v[i*m+i] = 1
 	}
-	var s kernel.Scratch
 	for from := 0; from < len(samples); from += chunk {
 		part := samples[from:min(from+chunk, len(samples))]
-		x := kernel.NewPoints[float64](len(part), p.dim, nil)
-		for i, o := range part {
-			copy(x.Row(i), o.x)
-		}
-		z, res := p.embedRows(x, &s)
+		z, res := p.embedRows(pointsOf(part, p.dim))
 		for i, o := range part {
 			row, omega, r := z[i*m:][:m], p.precision(o.extra, res[i]), o.y-mean
 			if from+i >= window {

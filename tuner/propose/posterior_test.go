@@ -152,7 +152,12 @@ func comparePosteriors(t *testing.T, rng *rand.Rand, p *posterior, predict func(
 			t.Fatalf("point %d: %v ± %v, want %v ± %v", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
 	}
-	s, h := p.slope(x.Row(0), p.alpha()), 1e-6
+	s, h := newProbe(p), 1e-6
+	s.value(x.Row(1))
+	if m, sd := s.value(x.Row(0)); !close2(m, mean[0], 1e-9) || !close2(sd*sd, variance[0], 1e-9) {
+		t.Fatalf("probed %v ± %v, want %v ± %v", m, sd*sd, mean[0], variance[0])
+	}
+	s.gradient()
 	for _, c := range p.k.ordered {
 		up, down := slices.Clone(x.Row(0)), slices.Clone(x.Row(0))
 		up[c], down[c] = up[c]+h, down[c]-h
