@@ -29,12 +29,24 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition tells whether there are real data: [!data] skip.
+// condition tells whether there are real data, [!data] skip, and a Python that can
+// talk to a server, [!python] skip.
 func condition(name string) (bool, error) {
-	if name != "data" {
-		return false, errors.New("the only condition is data")
+	switch name {
+	case "data":
+		return realData() != "", nil
+	case "python":
+		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
 	}
-	return realData() != "", nil
+	return false, errors.New("the only conditions are data and python")
+}
+
+// python is the interpreter that $TUNER_PYTHON names, else python3.
+func python() string {
+	if name := os.Getenv("TUNER_PYTHON"); name != "" {
+		return name
+	}
+	return "python3"
 }
 
 // realData is the folder of real data, empty if there is none.
@@ -50,19 +62,18 @@ func realData() string {
 	return path
 }
 
-// setup gives a script the examples, and the folder of real data as $BKB_DATA.
+// setup gives a script the examples, the folder of real data as $BKB_DATA, the
+// interpreter as $TUNER_PYTHON, and the folder of the wire contract as $PROTO.
 func setup(env *testscript.Env) error {
 	env.Setenv("BKB_DATA", realData())
-	for _, name := range []string{"sgd.yaml", "train.yaml", "train.sh"} {
-		text, err := os.ReadFile("../../examples/" + name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(env.WorkDir+"/"+name, text, 0o700); err != nil {
-			return err
-		}
+	env.Setenv("TUNER_PYTHON", python())
+	env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	proto, err := filepath.Abs("../../proto/tuner/v1")
+	if err != nil {
+		return err
 	}
-	return nil
+	env.Setenv("PROTO", proto)
+	return os.CopyFS(env.WorkDir, os.DirFS("../../examples"))
 }
 
 // status runs a command line that must exit with the given status.

@@ -1,0 +1,37 @@
+#!/bin/sh
+# A worker in shell: it asks a server for trials until the study has finished, runs
+# train.sh for each, reports its losses, ends it when the server says that it is not
+# worth going on, and tells what came of it; see README.md.
+#
+#   worker.sh STUDY
+set -u
+study=$1
+here=$(dirname "$0")
+worker=$(hostname)-$$
+
+while :; do
+  trial=$(tuner ask "$study" --worker "$worker" --wait -f env)
+  status=$?
+  [ $status -eq 10 ] && exit 0 # the study has finished
+  [ $status -eq 0 ] || exit $status
+  eval "$trial"
+  last=$(mktemp)
+  {
+    sh "$here/train.sh" --lr "$TUNER_PARAM_LR" --batch "$TUNER_PARAM_BATCH" --momentum "$TUNER_PARAM_MOMENTUM"
+    echo "exit=$?"
+  } | while read -r step loss; do
+    case $step in
+      exit=0) exit 0 ;;
+      exit=*) exit 1 ;;
+    esac
+    echo "$loss" > "$last"
+    # Exit status 14 says stop. The training ends when nobody reads its output.
+    tuner report "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --step "${step#step=}" "$loss" --exit-code > /dev/null || exit
+  done
+  case $? in
+    0) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" "$(cat "$last")" -q ;;
+    14) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --state pruned -q ;;
+    *) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --state failed --message "see the output of worker.sh" -q ;;
+  esac
+  rm -f "$last"
+done
