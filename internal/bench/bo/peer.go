@@ -1,0 +1,257 @@
+package bo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// peerProgram says how a peer is run.
+type peerProgram struct {
+	name   string // of the peer in script
+	python string // interpreter that has the peer's packages
+	script string // text of a program that speaks the protocol of bench/peers.py
+	// patience is how long one answer may take; 0 means for ever.
+	patience time.Duration
+}
+
+// peerProcess is a peer at work on one problem: a process of its own, which is asked
+// and told in lines of JSON. It is used by one goroutine at a time. After an error it
+// is dead.
+type peerProcess struct {
+	program peerProgram
+	space   *space.Space
+	version string
+	seconds float64 // of the last ask
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.ReadCloser
+	lines  *bufio.Reader
+	stderr tail
+	ended  bool
+}
+
+var _ Timed = (*peerProcess)(nil)
+
+// PeerError is what went wrong in a peer's process or with it.
+type PeerError struct {
+	Peer   string
+	Op     string // start, ask, tell or end
+	Err    error
+	Stderr string // the last of it
+}
+
+func (e *PeerError) Error() string {
+	text := fmt.Sprintf("%s: %s: %v", e.Peer, e.Op, e.Err)
+	if e.Stderr != "" {
+		text += "; it wrote:\n" + e.Stderr
+	}
+	return text
+}
+
+// Unwrap returns what went wrong.
+func (e *PeerError) Unwrap() error { return e.Err }
+
+// errImpatient is in the error of a peer that took longer than patience.
+var errImpatient = errors.New("no answer in time")
+
+// start runs the peer. What it does follows from the seed, as far as the peer keeps
+// to it. When ctx ends before it answers, the process is killed; so it is in Ask and
+// Tell. Errors: *[UnsupportedError], *[MissingError], *[PeerError], that of ctx.
+func (p peerProgram) start(ctx context.Context, s Setup) (*peerProcess, error) {
+	form, err := s.Space.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	q := &peerProcess{program: p, space: s.Space, cmd: exec.Command(p.python, "-c", p.script, p.name)}
+	// Sets of strings have the same order in every run.
+	q.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0")
+	q.cmd.Stderr = &q.stderr
+	q.cmd.WaitDelay = grace
+	if q.in, err = q.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if q.out, err = q.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	q.lines = bufio.NewReader(q.out)
+	if err := q.cmd.Start(); errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		return nil, &MissingError{Contestant: p.name, Reason: err.Error()}
+	} else if err != nil {
+		return nil, &PeerError{Peer: p.name, Op: "start", Err: err}
+	}
+	a, err := q.call(ctx, message{"op": "start", "space": json.RawMessage(form), "seed": s.Seed, "trials": s.Trials})
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Unsupported != "":
+		return nil, errors.Join(&UnsupportedError{Contestant: p.name, Reason: a.Unsupported}, q.Close())
+	case a.Missing != "":
+		return nil, errors.Join(&MissingError{Contestant: p.name, Reason: a.Missing}, q.Close())
+	}
+	q.version = a.Version
+	return q, nil
+}
+
+// AskSeconds implements [Timed].
+func (p *peerProcess) AskSeconds() float64 { return p.seconds }
+
+// Ask implements [Optimiser].
+func (p *peerProcess) Ask(ctx context.Context) (space.Config, error) {
+	a, err := p.call(ctx, message{"op": "ask"})
+	if err != nil {
+		return space.Config{}, err
+	}
+	c, err := p.space.ParseConfig(a.Config)
+	if err != nil {
+		return space.Config{}, errors.Join(&PeerError{Peer: p.program.name, Op: "ask", Err: fmt.Errorf("not in the space: %s: %w", a.Config, err)}, p.Close())
+	}
+	p.seconds = a.Seconds
+	return c, nil
+}
+
+// Tell implements [Optimiser]. What is not finite counts as a failure.
+func (p *peerProcess) Tell(ctx context.Context, c space.Config, value float64, ok bool) error {
+	config, err := c.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	m := message{"op": "tell", "config": json.RawMessage(config), "ok": false}
+	if ok && !math.IsNaN(value) && !math.IsInf(value, 0) {
+		m["ok"], m["value"] = true, value
+	}
+	_, err = p.call(ctx, m)
+	return err
+}
+
+// grace is how long a process may take to end once its stdin has.
+const grace = 5 * time.Second
+
+// Close implements [Optimiser]: it ends the process and waits for it.
+func (p *peerProcess) Close() error {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
+	_ = p.in.Close() // broken if the process is gone, which Wait tells
+	timer := time.AfterFunc(grace, p.kill)
+	defer timer.Stop()
+	if err := p.cmd.Wait(); err != nil {
+		return &PeerError{Peer: p.program.name, Op: "end", Err: err, Stderr: p.stderr.String()}
+	}
+	return nil
+}
+
+// kill ends the process at once, and every read and write that waits for it.
+func (p *peerProcess) kill() {
+	_ = p.cmd.Process.Kill() // has ended if this fails
+	_ = p.in.Close()
+	_ = p.out.Close()
+}
+
+// message is what is sent: op, and what belongs to it.
+type message map[string]any
+
+// answer is what comes back; see bench/peers.py.
+type answer struct {
+	OK          bool            `json:"ok"`
+	Version     string          `json:"version"`
+	Config      json.RawMessage `json:"config"`
+	Seconds     float64         `json:"seconds"`
+	Unsupported string          `json:"unsupported"`
+	Missing     string          `json:"missing"`
+	Error       string          `json:"error"`
+}
+
+// call sends a message and waits for its answer.
+func (p *peerProcess) call(ctx context.Context, m message) (answer, error) {
+	if p.ended {
+		return answer{}, &PeerError{Peer: p.program.name, Op: fmt.Sprint(m["op"]), Err: os.ErrProcessDone}
+	}
+	if p.program.patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, p.program.patience, errImpatient)
+		defer cancel()
+	}
+	stop := context.AfterFunc(ctx, p.kill)
+	a, err := p.exchange(m)
+	if !stop() { // killed, or just about to be
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return answer{}, p.fail(ctx, m, err)
+	}
+	return a, nil
+}
+
+func (p *peerProcess) exchange(m message) (a answer, err error) {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return a, err
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return a, err
+	}
+	if line, err = p.lines.ReadBytes('\n'); err != nil {
+		return a, fmt.Errorf("the process ended without an answer: %w", err)
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("the answer %.200q: %w", line, err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// fail ends the process, so that all of its stderr is there, and makes the error.
+func (p *peerProcess) fail(ctx context.Context, m message, err error) error {
+	p.ended = true
+	_ = p.in.Close()
+	timer := time.AfterFunc(grace, p.kill)
+	defer timer.Stop()
+	status := p.cmd.Wait()
+	if err := ctx.Err(); err != nil && !errors.Is(context.Cause(ctx), errImpatient) {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
+		err = errors.Join(err, status)
+	}
+	return &PeerError{Peer: p.program.name, Op: fmt.Sprint(m["op"]), Err: err, Stderr: p.stderr.String()}
+}
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytes = 4 << 10
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, text...)
+	t.text = t.text[max(0, len(t.text)-tailBytes):]
+	return len(text), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.text))
+}
