@@ -33,6 +33,7 @@ that are not there is left out, and the result says so. All but times follows fr
   tuner bench fig5.1 --quick
   tuner bench fig5.2 --full --csv figures --png figures
   tuner bench regret --only branin --repeats 5 -f json`,
+		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return benchNames(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -50,6 +51,7 @@ that are not there is left out, and the result says so. All but times follows fr
 	fs.StringVar(&b.env.Data, "data", "", "the `folder` of real data (default: $BKB_DATA, else ../shared/data)")
 	fs.StringVar(&b.csv, "csv", "", "write each table as CSV into this `folder`; or, if there is one table, the file *.csv")
 	fs.StringVar(&b.png, "png", "", "draw each plot as PNG into this `folder`")
+	cmd.AddCommand(newBenchBO(g))
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if !b.describe(cmd, cmd.Flags().Args()) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/store/memory"
@@ -37,8 +39,29 @@ func bkb(name string, kind Kind, title, options string) Contestant {
 }
 
 // Variant returns BKB with other options, a JSON object, under a name of its own.
-func Variant(name, options string) Contestant {
-	return bkb(name, Ablation, "BKB with "+options, options)
+// Errors: [*NameError], *[study.InvalidError].
+func Variant(name, options string) (Contestant, error) {
+	if !contestantName.MatchString(name) || slices.Contains(ContestantNames(), name) {
+		return Contestant{}, &NameError{name}
+	}
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		return Contestant{}, err
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: objective, Direction: study.Minimize}}}
+	if _, err := propose.New(study.Component{Name: propose.BKB, Options: options}, spec); err != nil {
+		return Contestant{}, err
+	}
+	return bkb(name, Ablation, "BKB with "+options, options), nil
+}
+
+var contestantName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// NameError reports a name that a contestant cannot have.
+type NameError struct{ Name string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("an optimiser cannot be named %q: want lower-case letters, digits and hyphens, and a name that no other has", e.Name)
 }
 
 // service is a proposer of this module behind the service, as users have it.
@@ -47,6 +70,8 @@ func service(name string, kind Kind, title string, c study.Component) Contestant
 		Name: name, Kind: kind, Title: title,
 		New:     func(ctx context.Context, s Setup) (Optimiser, error) { return newServed(ctx, s, c) },
 		Version: func(context.Context, Setup) (string, error) { return Version(), nil },
+
+		component: &c,
 	}
 }
 
@@ -78,8 +103,7 @@ const studyName, objective = "bench", "value"
 func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, error) {
 	// Time stands still, so that no lease runs out; and nothing falls back to a
 	// random suggestion because the machine is busy.
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return now }})
+	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return stillTime }})
 	spec := study.Spec{
 		Space: s.Space, Objectives: []study.Objective{{Name: objective, Direction: study.Minimize}},
 		Seed: s.Seed, Proposer: c,

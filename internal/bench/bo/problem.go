@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // Problem is something to minimise on a space. Its methods may be called by
@@ -66,6 +67,8 @@ type Contestant struct {
 	// Version is that of what it runs; "" if it is part of this module. It may
 	// start a process to find out. Errors: [*MissingError].
 	Version func(ctx context.Context, s Setup) (string, error)
+
+	component *study.Component // of ours; nil for others
 }
 
 // Setup is what an Optimiser is started with. Nothing in it tells of the problem

@@ -110,7 +110,8 @@ func countProblems(cells []cell) int {
 // significant is the level of the tests.
 const significant = 0.05
 
-// duels adds how the first of ours does against each other one.
+// duels adds how the first of ours does against each other one, and the problems
+// that it lost.
 func (r *results) duels(out *bench.Result) {
 	at := slices.IndexFunc(r.plan.contestants, func(k Contestant) bool { return k.Kind == Ours })
 	if at < 0 || len(r.plan.contestants) < 2 {
@@ -122,14 +123,21 @@ func (r *results) duels(out *bench.Result) {
 		bench.Column{Name: "wins"}, bench.Column{Name: "ties"}, bench.Column{Name: "losses"},
 		bench.Column{Name: "runs better"}, bench.Column{Name: "equal"}, bench.Column{Name: "worse"},
 		bench.Column{Name: "mean difference", Format: "%+.3f"}, bench.Column{Name: "p", Format: "%.3g"})
+	lost := out.Table("losses", fmt.Sprintf("Problems on which %s lost: mean differences of regret (of its log10 where the suite says so)", we),
+		bench.Column{Name: "problem"}, bench.Column{Name: "trials"}, bench.Column{Name: "against"}, bench.Column{Name: "seeds"},
+		bench.Column{Name: "mean difference", Format: "%+.3f"}, bench.Column{Name: "p", Format: "%.3g"})
 	for _, s := range r.suite {
 		for _, n := range r.plan.budgets() {
 			for _, k := range r.plan.contestants {
-				if k.Name == we {
+				problems, d := s.differences(we, k.Name, n)
+				if k.Name == we || len(d) == 0 {
 					continue
 				}
-				if _, d := s.differences(we, k.Name, n); len(d) > 0 {
-					t.Add(append([]any{s.Name, n, k.Name}, duel(d)...)...)
+				t.Add(append([]any{s.Name, n, k.Name}, duel(d)...)...)
+				for i, g := range d {
+					if p, mean := signedRank(g), means(d)[i]; p < significant && mean > 0 {
+						lost.Add(problems[i], n, k.Name, len(g), mean, p)
+					}
 				}
 			}
 		}
