@@ -1,14 +1,11 @@
 package bench
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"os"
 	"slices"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
@@ -24,73 +21,35 @@ type kernelTable struct {
 	failed int         // configurations that did not compile or run
 }
 
-// kernelEntry is a configuration in such a file. Where it failed, its time is a
-// word.
-type kernelEntry struct {
-	params map[string]float64
-	times  []float64
-}
-
-func (e *kernelEntry) UnmarshalJSON(text []byte) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
-	}
-	e.params = map[string]float64{}
-	for name, raw := range all {
-		var v float64
-		if json.Unmarshal(raw, &v) == nil {
-			e.params[name] = v
-		}
-	}
-	if _, ok := e.params["time"]; !ok {
-		return nil
-	}
-	return json.Unmarshal(all["times"], &e.times)
-}
-
 // readKernelTable reads a table of folder gpu_kernel_tuning. Configurations that
 // failed are left out and counted; the others come in the order of their names.
 // Parameters that are the same everywhere are dropped; positive ones that span a
 // factor of 8 or more are taken by their logarithms; all are scaled to [0, 1].
 func readKernelTable(env *Env, name string) (*kernelTable, error) {
-	path, err := env.File("gpu_kernel_tuning/" + name + ".json.gz")
+	file, err := env.KernelCache(name)
 	if err != nil {
 		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var file struct {
-		Keys  []string               `json:"tune_params_keys"`
-		Cache map[string]kernelEntry `json:"cache"`
-	}
-	if err := json.NewDecoder(unzipped).Decode(&file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	t := &kernelTable{}
-	var kept []kernelEntry
-	for _, config := range slices.Sorted(maps.Keys(file.Cache)) {
-		e := file.Cache[config]
-		speed := speeds(e.times)
+	var kept []KernelRun
+	for _, run := range file.Runs {
+		speed := speeds(run.Times)
 		if len(speed) == 0 {
 			t.failed++
 			continue
 		}
-		kept, t.speed = append(kept, e), append(t.speed, speed)
+		kept, t.speed = append(kept, run), append(t.speed, speed)
 	}
 	if len(kept) < 2 {
-		return nil, fmt.Errorf("%s: %d configurations that ran, 2 or more wanted", path, len(kept))
+		return nil, fmt.Errorf("%s: %d configurations that ran, 2 or more wanted", name, len(kept))
 	}
 	var columns [][]float64
-	for _, key := range file.Keys {
-		if column := unitColumn(kept, key); column != nil {
+	for i, key := range file.Parameters {
+		column, err := unitColumn(kept, i)
+		if err != nil {
+			return nil, fmt.Errorf("%s, parameter %s: %w", name, key, err)
+		}
+		if column != nil {
 			t.names, columns = append(t.names, key), append(columns, column)
 		}
 	}
@@ -114,15 +73,18 @@ func speeds(times []float64) []float64 {
 	return out
 }
 
-// unitColumn returns a parameter scaled to [0, 1], nil if it never varies.
-func unitColumn(entries []kernelEntry, key string) []float64 {
-	out := make([]float64, len(entries))
-	for i, e := range entries {
-		out[i] = e.params[key]
+// unitColumn returns parameter p scaled to [0, 1], nil if it never varies.
+func unitColumn(runs []KernelRun, p int) ([]float64, error) {
+	out := make([]float64, len(runs))
+	for i, run := range runs {
+		var err error
+		if out[i], err = strconv.ParseFloat(run.Values[p], 64); err != nil {
+			return nil, err
+		}
 	}
 	low, high := slices.Min(out), slices.Max(out)
 	if low == high {
-		return nil
+		return nil, nil
 	}
 	logarithm := low > 0 && high/low >= 8
 	for i, v := range out {
@@ -132,7 +94,7 @@ func unitColumn(entries []kernelEntry, key string) []float64 {
 			out[i] = (v - low) / (high - low)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // arena makes a bandit problem of the table: rewards are −log time, standardised
