@@ -24,6 +24,21 @@ func manhattanF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *
 //go:noescape
 func mismatchesF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
 
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func dotDecay2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func dotCosTurnsF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func squaredFall2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+
 // c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
 //
 //go:noescape
@@ -153,6 +168,21 @@ func manhattanF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *
 //
 //go:noescape
 func mismatchesF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
+
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func dotDecay2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
+
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func dotCosTurnsF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
+
+// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+//
+//go:noescape
+func squaredFall2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
 
 // c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
 //

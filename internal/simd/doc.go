@@ -17,7 +17,9 @@
 //
 // A tile is 12 registers, held while the sum over coordinates runs. Then one
 // function is applied to the panel of tiles, and the panel is multiplied from
-// the right ([Kernels].Multiply) or from the left (MultiplyT). At most a few
+// the right ([Kernels].Multiply) or from the left (MultiplyT). For Gaussian
+// kernels and random features, function and product from the right come before a
+// tile leaves the registers (Fused), half of it after the other. At most a few
 // hundred tiles are written before they are used, so that they stay in the
 // caches; see package panel, which knows how many.
 //

@@ -145,6 +145,61 @@ func addLanes[T Float](u arena[T]) []T {
 	return out
 }
 
+func TestFused(t *testing.T) {
+	onPaths(t, testFused[float64])
+	onPaths(t, testFused[float32])
+}
+
+// testFused compares with the three steps of the same path, which the other tests
+// compare with the portable one: tiles to the bit, sums in another order.
+func testFused[T Float](t *testing.T, k *Kernels[T]) {
+	rng := rand.New(rand.NewPCG(7, uint64(Size[T]())))
+	nr, found := Columns[T](), 0
+	for s := range k.Fused {
+		for f, fused := range k.Fused[s] {
+			if fused == nil {
+				continue
+			}
+			found++
+			for _, depth := range []int{0, 1, 2, 3, 4, 5, 7, 8, 18, 33, 90, 300} {
+				for _, n := range []int{1, 2, 5} {
+					hostile := rng.IntN(2) == 0
+					operand := func(n int) arena[T] { return newArena[T](rng, n, hostile) }
+					a, b, ha, hb := operand(depth*Rows), operand(n*depth*nr), operand(Rows), operand(n*nr)
+					v, u := operand(n*nr), operand(Rows*nr/2)
+					out := operand(n * Rows * nr)
+					par := &Params[T]{T(rng.Float64() / float64(depth+1)), T(rng.NormFloat64())}
+					refU, refOut := u.clone(), out.clone()
+					fused(depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), n, v.p(), u.p(), &par[0])
+					k.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), refOut.p(), n)
+					k.Func[f](refOut.p(), n, &par[0])
+					k.Multiply(refOut.p(), v.p(), refU.p(), n)
+					name := fmt.Sprintf("statistic %d function %d k=%d n=%d hostile=%v", s, f, depth, n, hostile)
+					same(t, name, out.all, refOut.all, 0, 0)
+					if !hostile {
+						same(t, name+" sums", addLanes(u), addLanes(refU), epsilon[T](), 30*float64(n*nr))
+					} else {
+						sameKind(t, name+" sums", addLanes(u), addLanes(refU))
+					}
+				}
+			}
+		}
+	}
+	if found == 0 && k.Path != "portable" {
+		t.Error("no fused tile")
+	}
+}
+
+// sameKind fails unless NaN is where NaN is.
+func sameKind[T Float](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	for i, w := range want {
+		if (w != w) != (got[i] != got[i]) {
+			t.Fatalf("%s: element %d is %g, want %g", what, i-guard, got[i], w)
+		}
+	}
+}
+
 func TestTrsmKernel(t *testing.T) {
 	onPaths(t, testTrsmKernel[float64])
 	onPaths(t, testTrsmKernel[float32])

@@ -21,6 +21,10 @@ func avx2x32() *Kernels[float32] {
 		Tile: [statistics]func(int, *float32, *float32, *float32, *float32, *float32, int){
 			dotF32, squaredF32, manhattanF32, mismatchesF32,
 		},
+		Fused: [statistics][functions]FusedTile[float32]{
+			Dot:     {Decay2: dotDecay2F32, CosTurns: dotCosTurnsF32},
+			Squared: {Fall2: squaredFall2F32},
+		},
 		Func: [functions]func(*float32, int, *float32){
 			affineF32, expScaledF32, decay2F32, fall2F32, matern12F32, matern32F32, matern52F32,
 			rationalQuadraticF32, powerF32, arcCosineF32, cosTurnsF32, expF32, exp2F32, cosF32,
@@ -42,6 +46,10 @@ func avx2x64() *Kernels[float64] {
 		Path: "avx2",
 		Tile: [statistics]func(int, *float64, *float64, *float64, *float64, *float64, int){
 			dotF64, squaredF64, manhattanF64, mismatchesF64,
+		},
+		Fused: [statistics][functions]FusedTile[float64]{
+			Dot:     {Decay2: dotDecay2F64, CosTurns: dotCosTurnsF64},
+			Squared: {Fall2: squaredFall2F64},
 		},
 		Func: [functions]func(*float64, int, *float64){
 			affineF64, expScaledF64, decay2F64, fall2F64, matern12F64, matern32F64, matern52F64,

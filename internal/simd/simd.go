@@ -110,6 +110,10 @@ func allBits[T Float]() T {
 	return v
 }
 
+// FusedTile sets out to K = φ(statistic), with a, ha, b and hb as for a tile, and
+// adds K·v to u as Multiply does.
+type FusedTile[T Float] func(k int, a, ha, b, hb, out *T, n int, v, u, par *T)
+
 // Kernels are the innermost loops for one element type on one kind of machine.
 // All memory is packed as doc.go shows. Counts n are positive, k is not
 // negative; pointers of panels that are read only may be anything if k is 0.
@@ -122,6 +126,9 @@ type Kernels[T Float] struct {
 	// Tile computes one row panel against n column panels:
 	//	out[t][r][c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
 	Tile [statistics]func(k int, a, ha, b, hb, out *T, n int)
+	// Fused does Tile, Func and Multiply in one, for the pairs where that is
+	// faster; it is nil for others. The tiles are the same to the bit.
+	Fused [statistics][functions]FusedTile[T]
 	// Func applies a function in place to n tiles.
 	Func [functions]func(x *T, n int, par *T)
 	// Multiply adds to u[r][lane], 32 bytes for each row, the product of a row

@@ -84,8 +84,9 @@ func decay2(g *program, x value) value {
 	x = g.max(g.min(x, g.constant(0)), g.constant(-g.bias()))
 	m := g.constant(g.magic() + g.bias())
 	bits := g.add(x, m)
+	scale := g.shl(bits, g.fraction())
 	f := g.sub(x, g.sub(bits, m))
-	return g.mul(g.onePlus(f, g.coef().Exp2), g.shl(bits, g.fraction()))
+	return g.mul(g.onePlus(f, g.coef().Exp2), scale)
 }
 
 // fall2 is 2^(−par0·x) for par0·x ≥ 0, like decay: Gaussian, Laplace, Hamming.
@@ -93,12 +94,13 @@ func fall2(g *program, x value) value {
 	x = g.min(g.mul(x, g.param(0)), g.constant(g.bias()))
 	m := g.constant(g.magic() + g.bias())
 	bits := g.sub(m, x)
+	scale := g.shl(bits, g.fraction())
 	f := g.add(x, g.sub(bits, m)) // x less the nearest integer
 	c := slices.Clone(g.coef().Exp2)
 	for i := 0; i < len(c); i += 2 {
 		c[i] = -c[i]
 	}
-	return g.mul(g.onePlus(f, c), g.shl(bits, g.fraction()))
+	return g.mul(g.onePlus(f, c), scale)
 }
 
 // expScaled is e^min(par0·x, 0).

@@ -4,9 +4,9 @@
 //
 // It writes avx2_amd64.s and the declarations avx2_amd64.go into dir.
 //
-// It has three parts: emit.go prints instructions, tiles.go has the kernels that
-// are written out register by register, and program.go turns the vector
-// functions of functions.go into instructions.
+// It has four parts: emit.go prints instructions, tiles.go has the kernels that
+// are written out register by register, program.go turns the vector functions of
+// functions.go into instructions, and fused.go puts both together.
 package main
 
 import (
@@ -33,6 +33,9 @@ func run(dir string) error {
 	for _, p := range []precision{f32, f64} {
 		for s := range statistics {
 			tile(f, p, s)
+		}
+		for _, pair := range fused {
+			fusedTile(f, p, pair.statistic, pair.function)
 		}
 		gemm(f, p)
 		trsm(f, p)

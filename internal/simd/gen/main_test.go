@@ -60,28 +60,53 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-// TestAllocate checks on a small program that no value is overwritten while it
-// is still needed.
+// TestAllocate checks that no value is overwritten while it is still needed, in
+// registers or in memory.
 func TestAllocate(t *testing.T) {
 	for _, p := range []precision{f32, f64} {
 		for _, f := range functions {
-			g := &program{p: p}
-			result := f.body(g, g.add1(node{op: "x"}))
-			a := g.allocate(result)
-			holder := map[int]int{} // slot → value in it
-			for i, n := range g.nodes {
-				for _, arg := range n.args {
-					if !g.nodes[arg].inMemory() && holder[a.slot[arg]] != int(arg) {
-						t.Fatalf("%s: value %d is gone when %d needs it", f.name, arg, i)
-					}
-				}
-				if a.slot[i] >= 0 {
-					holder[a.slot[i]] = i
-				}
+			g, result := newProgram(p, f.body)
+			checkAllocation(t, f.name, g, result, g.allocate(result, never))
+		}
+		for _, pair := range fused {
+			phi := functions[indexOf(pair.function, len(functions), func(i int) string { return functions[i].name })]
+			g, result := newProgram(p, phi.body)
+			a := g.allocate(result, 2)
+			if a.slots > 2 {
+				t.Errorf("%s: %d slots", phi.name, a.slots)
 			}
-			if holder[a.slot[result]] != int(result) {
-				t.Fatalf("%s: the result is gone", f.name)
+			checkAllocation(t, "fused "+phi.name, g, result, a)
+		}
+	}
+}
+
+func checkAllocation(t *testing.T, name string, g *program, result value, a allocation) {
+	t.Helper()
+	holder := map[int]int{} // slot → value in it
+	parked := -1
+	for i, n := range g.nodes {
+		for v, at := range a.parked {
+			if at != i {
+				continue
+			}
+			if parked >= 0 && a.dies[parked] > i {
+				t.Fatalf("%s: value %d is put where %d is parked", name, v, parked)
+			}
+			if v != i && holder[a.slot[v]] != v {
+				t.Fatalf("%s: value %d is gone when it is to be parked", name, v)
+			}
+			parked = v
+		}
+		for _, arg := range n.args {
+			if !g.nodes[arg].inMemory() && parked != int(arg) && (a.slot[arg] < 0 || holder[a.slot[arg]] != int(arg)) {
+				t.Fatalf("%s: value %d is gone when %d needs it", name, arg, i)
 			}
 		}
+		if a.slot[i] >= 0 {
+			holder[a.slot[i]] = i
+		}
+	}
+	if holder[a.slot[result]] != int(result) {
+		t.Fatalf("%s: the result is gone", name)
 	}
 }

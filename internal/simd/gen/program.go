@@ -109,42 +109,85 @@ func (g *program) poly(x value, c []float64) value {
 func (n node) inMemory() bool { return n.op == "const" || n.op == "param" }
 
 // allocation says in which slot each value lives. A slot is one register for
-// each vector of the batch.
+// each vector of the batch. What finds no slot is parked in memory.
 type allocation struct {
-	slot  []int
-	dies  []int // last node that uses the value
-	slots int
+	slot   []int
+	dies   []int // last node that uses the value
+	parked []int // node before which the value goes to memory, or never
+	slots  int
 }
 
-// allocate is a linear scan. A result may take the slot of an operand that dies
-// with it; a fused multiply-add must, as one of its operands is overwritten.
-func (g *program) allocate(result value) allocation {
-	a := allocation{slot: make([]int, len(g.nodes)), dies: make([]int, len(g.nodes))}
+const (
+	nowhere = -1 // the slot of a constant, or of what nobody needs
+	memory  = -2 // the slot of what goes to memory at once
+	never   = math.MaxInt
+)
+
+// allocate is a linear scan over at most so many slots. A result may take the
+// slot of an operand that dies with it; a fused multiply-add must, as one of its
+// operands is overwritten. Without a free slot the value goes to memory that is
+// needed last (Belady); there is room for one.
+func (g *program) allocate(result value, most int) allocation {
+	a := allocation{slot: make([]int, len(g.nodes)), dies: make([]int, len(g.nodes)), parked: make([]int, len(g.nodes))}
 	for i, n := range g.nodes {
-		a.slot[i] = -1
+		a.slot[i], a.parked[i] = nowhere, never
 		for _, arg := range n.args {
 			a.dies[arg] = i
 		}
 	}
 	a.dies[result] = len(g.nodes)
 	var free []int
+	room := 0 // first node at which the memory is free
 	for i, n := range g.nodes {
 		if n.inMemory() || a.dies[i] == 0 {
 			continue
 		}
 		for k, arg := range n.args {
-			if !g.nodes[arg].inMemory() && a.dies[arg] == i && firstIndex(n.args, arg) == k {
+			if a.slot[arg] >= 0 && a.parked[arg] > i && a.dies[arg] == i && firstIndex(n.args, arg) == k {
 				free = append(free, a.slot[arg])
 			}
 		}
-		if len(free) == 0 {
-			free = append(free, a.slots)
+		switch {
+		case len(free) > 0:
+			a.slot[i] = free[len(free)-1]
+			free = free[:len(free)-1]
+		case a.slots < most:
+			a.slot[i] = a.slots
 			a.slots++
+		default:
+			last := g.neededLast(a, i)
+			if room > i {
+				panic("two values for one place in memory")
+			}
+			room = a.dies[last]
+			a.slot[i], a.parked[last] = a.slot[last], i
+			if int(last) == i {
+				a.slot[i] = memory
+			}
 		}
-		a.slot[i] = free[len(free)-1]
-		free = free[:len(free)-1]
 	}
 	return a
+}
+
+// neededLast returns which value that lives at node i, and is not an operand of
+// it, or is its result, is used the furthest away.
+func (g *program) neededLast(a allocation, i int) value {
+	next := func(v value) int {
+		for j := i + 1; j < len(g.nodes); j++ {
+			if firstIndex(g.nodes[j].args, v) >= 0 {
+				return j
+			}
+		}
+		return len(g.nodes)
+	}
+	best := value(i)
+	for v := range value(i) {
+		lives := a.slot[v] >= 0 && a.parked[v] == never && a.dies[v] > i
+		if lives && firstIndex(g.nodes[i].args, v) < 0 && next(v) > next(best) {
+			best = v
+		}
+	}
+	return best
 }
 
 func firstIndex(s []value, v value) int {
@@ -159,24 +202,33 @@ func firstIndex(s []value, v value) int {
 // emitter applies a program to a batch of vectors.
 type emitter struct {
 	*function
-	g      *program
-	a      allocation
-	batch  int
-	cached []value // which constant each of the last registers holds
-	next   int
+	g       *program
+	a       allocation
+	batch   int
+	par     string             // register that points to the parameters
+	vector  func(k int) string // where vector k comes from and values are parked
+	parked  value              // what is there now
+	cached  []value            // which constant each of the last registers holds
+	next    int
+	scratch int // first register for values that are parked at once
 }
 
 // scratch is the number of registers for constants and copies.
 const scratch = 2
 
+// newProgram returns a function as a program, and the value that is its result.
+func newProgram(p precision, body func(g *program, x value) value) (g *program, result value) {
+	g = &program{p: p}
+	return g, body(g, g.add1(node{op: "x"}))
+}
+
 // vectorFunction emits func(x *T, n int, par *T): the program in place on n > 0
 // tiles of 12 vectors at x.
 func (f *file) vectorFunction(p precision, stem, doc string, body func(g *program, x value) value) {
-	g := &program{p: p}
-	x := g.add1(node{op: "x"})
-	result := body(g, x)
+	g, result := newProgram(p, body)
 	fn := f.begin(p, stem, doc, param{"x", "*T"}, param{"n", "int"}, param{"par", "*T"})
-	e := emitter{function: fn, g: g, a: g.allocate(result)}
+	e := emitter{function: fn, g: g, a: g.allocate(result, never), par: "SI"}
+	e.vector = func(k int) string { return mem("DI", 32*k) }
 	for _, b := range []int{6, 4, 3, 2, 1} {
 		if b*e.a.slots+scratch <= 16 {
 			e.batch = b
@@ -192,14 +244,8 @@ func (f *file) vectorFunction(p precision, stem, doc string, body func(g *progra
 	fn.load("par", "SI")
 	fn.i("IMULQ", 12/e.batch, "CX")
 	fn.label("loop")
-	for i := range e.cached {
-		e.cached[i] = -1
-	}
-	for i, n := range g.nodes {
-		if !n.inMemory() && e.a.slot[i] >= 0 {
-			e.node(value(i), n)
-		}
-	}
+	e.loadVectors()
+	e.apply()
 	for k := range e.batch {
 		fn.move(e.register(result, k), mem("DI", 32*k))
 	}
@@ -209,13 +255,52 @@ func (f *file) vectorFunction(p precision, stem, doc string, body func(g *progra
 	fn.end()
 }
 
-// register holds value v of vector k of the batch.
-func (e *emitter) register(v value, k int) string { return y(e.a.slot[v]*e.batch + k) }
+// loadVectors reads the batch.
+func (e *emitter) loadVectors() {
+	e.parked = nowhere
+	for k := range e.batch {
+		e.move(e.vector(k), e.register(0, k))
+	}
+}
+
+// apply emits all operations, with the batch in the registers of its slot.
+func (e *emitter) apply() {
+	for i := range e.cached {
+		e.cached[i] = -1
+	}
+	e.parked = nowhere
+	for i, n := range e.g.nodes {
+		if n.op == "x" || n.inMemory() || e.a.slot[i] == nowhere {
+			continue
+		}
+		for v, at := range e.a.parked {
+			if at == i && v != i {
+				for k := range e.batch {
+					e.move(e.register(value(v), k), e.vector(k))
+				}
+				e.parked = value(v)
+			}
+		}
+		e.node(value(i), n)
+	}
+}
+
+// register holds value v of vector k of the batch, or is the memory where it is
+// parked.
+func (e *emitter) register(v value, k int) string {
+	switch {
+	case v == e.parked:
+		return e.vector(k)
+	case e.a.slot[v] == memory:
+		return y(e.scratch + k%2)
+	}
+	return y(e.a.slot[v]*e.batch + k)
+}
 
 // source is the memory operand of a constant or parameter.
 func (e *emitter) source(v value) string {
 	if n := e.g.nodes[v]; n.op == "param" {
-		return mem("SI", n.imm*e.p.size)
+		return mem(e.par, n.imm*e.p.size)
 	}
 	return e.constant(e.g.nodes[v].bits)
 }
@@ -240,12 +325,6 @@ func (e *emitter) fetch(v value, not ...int) int {
 
 // node emits one operation for all vectors of the batch.
 func (e *emitter) node(v value, n node) {
-	if n.op == "x" {
-		for k := range e.batch {
-			e.move(mem("DI", 32*k), e.register(v, k))
-		}
-		return
-	}
 	if n.op == "VFMADD" || n.op == "VFNMADD" {
 		e.fused(v, n)
 		return
@@ -284,6 +363,12 @@ func (e *emitter) node(v value, n node) {
 		default:
 			e.v(n.op, arg(1), arg(0), dst)
 		}
+		if e.a.slot[v] == memory {
+			e.move(dst, e.vector(k))
+		}
+	}
+	if e.a.slot[v] == memory {
+		e.parked = v
 	}
 }
 

@@ -76,44 +76,11 @@ func tile(f *file, p precision, s int) {
 	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"ha", "BX"}, {"b", "DI"}, {"hb", "DX"}, {"out", "R8"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	// With a constant to hold, the second half of b stays in memory.
-	var halves [2]func(i int) string
-	b := func(i, h int) string { return mem("DI", 64*i+32*h) }
-	halves[0] = func(int) string { return "Y12" }
-	halves[1] = func(int) string { return "Y13" }
-	x, t := "Y14", "Y15"
 	if st.constant != nil {
-		halves[1] = func(i int) string { return b(i, 1) }
-		x, t = "Y13", "Y14"
 		fn.bcast(fn.constant(st.constant(p)), "Y15")
 	}
 	fn.label("tile")
-	for r := range mr {
-		fn.bcast(mem("BX", r*p.size), x)
-		for h := range 2 {
-			fn.v("VADD", mem("DX", 32*h), x, acc(r, h))
-		}
-	}
-	fn.i("MOVQ", "SI", "R9")
-	fn.kLoop("AX", "R10", func(i int) {
-		fn.move(b(i, 0), "Y12")
-		if st.constant == nil {
-			fn.move(b(i, 1), "Y13")
-		}
-		for r := range mr {
-			row, tmp := x, t
-			if st.name == "dot" && r%2 == 1 {
-				row = t // two rows in flight
-			}
-			fn.bcast(mem("R9", (i*mr+r)*p.size), row)
-			for h := range 2 {
-				st.term(fn, row, tmp, halves[h](i), acc(r, h))
-			}
-		}
-	}, func(by int) {
-		fn.i("ADDQ", by*mr*p.size, "R9")
-		fn.i("ADDQ", by*64, "DI")
-	})
+	fn.statistic(s)
 	for r := range mr {
 		for h := range 2 {
 			fn.move(acc(r, h), mem("R8", 64*r+32*h))
@@ -124,6 +91,49 @@ func tile(f *file, p precision, s int) {
 	fn.i("DECQ", "CX")
 	fn.i("JNZ", "tile")
 	fn.end()
+}
+
+// statistic emits the sums of a tile: AX is k, SI points to the row panel, DI to
+// the column panel, which it leaves behind, BX and DX to ha and hb; R9 and R10
+// are lost.
+func (f *function) statistic(s int) {
+	st, p := statistics[s], f.p
+	// With a constant to hold, the second half of b stays in memory.
+	var halves [2]func(i int) string
+	b := func(i, h int) string { return mem("DI", 64*i+32*h) }
+	halves[0] = func(int) string { return "Y12" }
+	halves[1] = func(int) string { return "Y13" }
+	x, t := "Y14", "Y15"
+	if st.constant != nil {
+		halves[1] = func(i int) string { return b(i, 1) }
+		x, t = "Y13", "Y14"
+	}
+	for r := range mr {
+		f.bcast(mem("BX", r*p.size), x)
+		for h := range 2 {
+			f.v("VADD", mem("DX", 32*h), x, acc(r, h))
+		}
+	}
+	f.i("MOVQ", "SI", "R9")
+	f.kLoop("AX", "R10", func(i int) {
+		f.move(b(i, 0), "Y12")
+		if st.constant == nil {
+			f.move(b(i, 1), "Y13")
+		}
+		for r := range mr {
+			row, tmp := x, t
+			if st.name == "dot" && r%2 == 1 {
+				row = t // two rows in flight
+			}
+			f.bcast(mem("R9", (i*mr+r)*p.size), row)
+			for h := range 2 {
+				st.term(f, row, tmp, halves[h](i), acc(r, h))
+			}
+		}
+	}, func(by int) {
+		f.i("ADDQ", by*mr*p.size, "R9")
+		f.i("ADDQ", by*64, "DI")
+	})
 }
 
 // product adds a·b over k to the accumulators, or subtracts it.

@@ -70,23 +70,38 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 	if v != nil {
 		clear(t[:b.rows*v.n])
 	}
-	nr, tile := simd.Columns[T](), simd.TileSize[T]()
 	for t0 := 0; t0 < c.tiles; t0 += c.chunk {
 		t1 := min(t0+c.chunk, c.tiles)
 		for p := 0; p*simd.Rows < b.rows; p++ {
 			for s0 := t0; s0 < t1; s0 += subchunk {
-				n := min(subchunk, t1-s0)
-				k := &b.k[(p*c.tiles+s0)*tile]
-				b.kern.Tile[c.plan.statistic](c.d, &b.a[p*simd.Rows*c.d], &b.start[p*simd.Rows], &c.b[s0*nr*c.d], &c.start[s0*nr], k, n)
-				b.kern.Func[c.plan.fn](k, n, &c.par[0])
-				if v != nil {
-					b.multiply(p, s0, n, v, t)
-				}
+				b.piece(p, s0, min(subchunk, t1-s0), v, t)
 			}
 		}
 	}
 	if v != nil {
 		b.scaleRows(t, v.n)
+	}
+}
+
+// piece computes n tiles of row panel p from s0 on, and adds their products with v
+// to t, the first in registers where the function is one for that.
+func (b *Block[T]) piece(p, s0, n int, v *Vectors[T], t []float64) {
+	c := b.c
+	nr := simd.Columns[T]()
+	a, ha := &b.a[p*simd.Rows*c.d], &b.start[p*simd.Rows]
+	y, hy := &c.b[s0*nr*c.d], &c.start[s0*nr]
+	k := &b.k[(p*c.tiles+s0)*simd.TileSize[T]()]
+	if fused := b.kern.Fused[c.plan.statistic][c.plan.fn]; fused != nil && v != nil && v.n > 0 {
+		clear(b.lanes)
+		fused(c.d, a, ha, y, hy, k, n, &v.data[s0*nr], &b.lanes[0], &c.par[0])
+		b.addLanes(p, 0, v.n, t)
+		b.multiply(p, s0, n, 1, v, t)
+		return
+	}
+	b.kern.Tile[c.plan.statistic](c.d, a, ha, y, hy, k, n)
+	b.kern.Func[c.plan.fn](k, n, &c.par[0])
+	if v != nil {
+		b.multiply(p, s0, n, 0, v, t)
 	}
 }
 
@@ -124,21 +139,27 @@ func interleave[T Float](kern *simd.Kernels[T], dst, rows []T, d, width int) {
 	}
 }
 
-// multiply adds the product of n tiles from s0 on of row panel p to t.
-func (b *Block[T]) multiply(p, s0, n int, v *Vectors[T], t []float64) {
+// multiply adds the product of n tiles from s0 on of row panel p with the vectors
+// from first on to t.
+func (b *Block[T]) multiply(p, s0, n, first int, v *Vectors[T], t []float64) {
 	c := b.c
 	nr, tile := simd.Columns[T](), simd.TileSize[T]()
-	lanes := nr / 2
-	for q := range v.n {
+	for q := first; q < v.n; q++ {
 		clear(b.lanes)
 		b.kern.Multiply(&b.k[(p*c.tiles+s0)*tile], &v.data[q*c.padded()+s0*nr], &b.lanes[0], n)
-		for r := range min(simd.Rows, b.rows-p*simd.Rows) {
-			s := 0.0
-			for _, e := range b.lanes[r*lanes:][:lanes] {
-				s += float64(e)
-			}
-			t[(p*simd.Rows+r)*v.n+q] += s
+		b.addLanes(p, q, v.n, t)
+	}
+}
+
+// addLanes adds the sums of row panel p over their lanes to column q of t, rows×n.
+func (b *Block[T]) addLanes(p, q, n int, t []float64) {
+	lanes := simd.Columns[T]() / 2
+	for r := range min(simd.Rows, b.rows-p*simd.Rows) {
+		s := 0.0
+		for _, e := range b.lanes[r*lanes:][:lanes] {
+			s += float64(e)
 		}
+		t[(p*simd.Rows+r)*n+q] += s
 	}
 }
 
@@ -158,7 +179,7 @@ func (b *Block[T]) Multiply(v *Vectors[T], t []float64) {
 	clear(t[:b.rows*v.n])
 	for p := 0; p*simd.Rows < b.rows; p++ {
 		for s0 := 0; s0 < b.c.tiles; s0 += subchunk {
-			b.multiply(p, s0, min(subchunk, b.c.tiles-s0), v, t)
+			b.multiply(p, s0, min(subchunk, b.c.tiles-s0), 0, v, t)
 		}
 	}
 	b.scaleRows(t, v.n)
