@@ -37,9 +37,13 @@ type column struct {
 	read func(text string) (space.Value, error)
 }
 
-// maxCodes is the most combinations of levels that a table may have, measured or
-// not: 4 bytes each.
-const maxCodes = 1 << 24
+const (
+	// maxCodes is the most combinations of levels that a table may have, measured or
+	// not: 4 bytes each.
+	maxCodes = 1 << 24
+	// maxLevels is the most levels of a parameter.
+	maxLevels = 1 << 10
+)
 
 // newTable returns an empty table. The first of its columns varies slowest.
 func newTable(name string, columns ...*column) (*table, error) {
@@ -75,8 +79,8 @@ func (c *column) enumerate(p space.Parameter) error {
 		return err
 	}
 	n := alone.Cardinality()
-	if n > maxCodes {
-		return fmt.Errorf("parameter %q has %g values, and a table %d at most", p.Name, n, maxCodes)
+	if n > maxLevels {
+		return fmt.Errorf("parameter %q has %g values, and one of a table %d at most", p.Name, n, maxLevels)
 	}
 	c.parameter, c.levels, c.texts = p, map[space.Value]int{}, map[string]int{}
 	for k := range int(n) {
