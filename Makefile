@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo-peers bench-compare
+.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-compare
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,15 @@ bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner ben
 	    echo '$(START)' | $$env/bin/python bench/peers.py $$(echo $$name | sed s,optuna,optuna-gp,) 2>>$$env/pip.log | tee -a $$env/pip.log | grep '"ok"' >$$env/ready && \
 	    echo "$$name: $$(cat $$env/ready)" || { rm -f $$env/ready; echo "$$name: could not be installed; the end of $$env/pip.log:"; tail -n 3 $$env/pip.log; }; \
 	done
+
+# What is done stays in $(BO_RUNS): interrupted, the same command goes on.
+BO_RUNS ?= $(HOME)/.cache/bkb-peers/bo-runs
+BO = go build -o bin/tuner ./cmd/tuner && bin/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS) --page docs/benchmarks.md
+bench-bo: ## compare BKB with the optimisers that are installed, and write docs/benchmarks.md (hours; goes on where it was)
+	mkdir -p $(BO_PEERS) && $(BO)
+
+bench-bo-full: ## the same with everything there is (days)
+	mkdir -p $(BO_PEERS) && $(BO) --tier full
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each

@@ -58,6 +58,13 @@ func TestWriters(t *testing.T) {
 	}
 	golden(t, "sample.txt", b.Bytes())
 	b.Reset()
+	for _, table := range r.Tables {
+		if err := table.WriteMarkdown(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "sample.md", b.Bytes())
+	b.Reset()
 	if err := r.Tables[0].WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,13 @@ type Comparison struct {
 	Out  string // the folder of the runs: what is there is not run again
 	Data string // the folder of real data; "": none
 	// Python is the interpreter that has the peers; "": none.
-	Python string
-	Tier   Tier // "": Standard
+	Python string // or the folder of environments of make bench-bo-peers
+	Tier   Tier   // "": Standard
 	// Suites, Problems and Optimisers choose by name. Problems may be patterns of
 	// path.Match, of the whole name or of what is after its slash; one that is
 	// named in full is there whatever its tier. Optimisers may be kinds. Without
-	// any there are those of all kinds but ablations.
+	// any there are ours and baselines; peers if there is Python; ablations in the
+	// tier Full.
 	Suites, Problems, Optimisers []string
 	Variants                     []Contestant // more of them, which need not be chosen
 	Seeds, Trials                int
@@ -150,7 +151,7 @@ func (c *Comparison) contestants(tier Tier) ([]Contestant, error) {
 	for i, k := range all {
 		chosen := i >= len(all)-len(c.Variants)
 		if len(c.Optimisers) == 0 {
-			chosen = chosen || k.Kind != Ablation || tier == Full
+			chosen = chosen || k.Kind == Ablation && tier == Full || k.Kind == Peer && c.Python != "" || k.Kind == Ours || k.Kind == Baseline
 		}
 		for _, name := range c.Optimisers {
 			if name == k.Name || name == string(k.Kind) {

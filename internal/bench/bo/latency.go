@@ -53,7 +53,7 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int) (*bench.Result, e
 		bench.Column{Name: "CPU", Unit: "ms", Format: "%.2f"},
 		bench.Column{Name: "new models"}, bench.Column{Name: "longest", Unit: "ms", Format: "%.0f"},
 		bench.Column{Name: "first model", Unit: "ms", Format: "%.0f"}, bench.Column{Name: "after restart", Unit: "ms", Format: "%.0f"},
-		bench.Column{Name: "m"}, bench.Column{Name: "heap", Unit: "MB", Format: "%.0f"}, bench.Column{Name: "RssAnon", Unit: "MB", Format: "%.0f"})
+		bench.Column{Name: "m", Format: "%.0f"}, bench.Column{Name: "heap", Unit: "MB", Format: "%.0f"}, bench.Column{Name: "RssAnon", Unit: "MB", Format: "%.0f"})
 	r.Note("p50, p90, p99: wall time of asks that no new model came before. CPU: their mean CPU time.")
 	r.Note("New models: how many came during the asks, and the longest ask that one came before, with making it.")
 	r.Note("First model: with no model before. After restart: the first ask of a process that has just read the study.")
@@ -244,13 +244,13 @@ func latencyOurs(ctx context.Context, t *bench.Table, k Contestant, n int) error
 	if err != nil {
 		return err
 	}
-	m, firstModel := 0, math.NaN()
+	m, firstModel := math.NaN(), math.NaN()
 	if d, ok := b.proposer.(propose.Diagnoser); ok {
 		diagnosis, err := d.Diagnose(ctx, b.study)
 		if err != nil {
 			return err
 		}
-		m, firstModel = diagnosis.InducingPoints, 1e3*first.wall
+		m, firstModel = float64(diagnosis.InducingPoints), 1e3*first.wall
 	}
 	var mem runtime.MemStats
 	runtime.GC()
@@ -354,6 +354,6 @@ func latencyPeer(ctx context.Context, t *bench.Table, python string, k Contestan
 	if len(cpu) > 0 {
 		seconds = means([][]float64{cpu})[0]
 	}
-	t.Add(k.Name, n, len(wall), 1e3*q[0], 1e3*q[1], 1e3*q[2], 1e3*seconds, 0, math.NaN(), 1e3*first, math.NaN(), 0, math.NaN(), math.NaN())
+	t.Add(k.Name, n, len(wall), 1e3*q[0], 1e3*q[1], 1e3*q[2], 1e3*seconds, 0, math.NaN(), 1e3*first, math.NaN(), math.NaN(), math.NaN(), math.NaN())
 	return nil
 }
