@@ -59,6 +59,7 @@ func TestWriters(t *testing.T) {
 	golden(t, "sample.txt", b.Bytes())
 	b.Reset()
 	for _, table := range r.Tables {
+		b.WriteString("\n")
 		if err := table.WriteMarkdown(&b); err != nil {
 			t.Fatal(err)
 		}
