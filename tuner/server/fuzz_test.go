@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ func FuzzTokenFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"tokens":[{"id":"1","role":"root","sha256":"` + digest + `"}]}`))
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte(`{"version":1}{"version":1}`))
+	f.Add([]byte(`{"version":1,"tokens":[]}]`))
 	path := filepath.Join(f.TempDir(), "tokens")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -26,7 +28,7 @@ func FuzzTokenFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if file.Version != 1 || len(file.Tokens) > MaxTokens {
+		if !json.Valid(data) || file.Version != 1 || len(file.Tokens) > MaxTokens {
 			t.Errorf("taken: %+v", file)
 		}
 		for _, token := range file.Tokens {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -186,7 +187,7 @@ func readTokens(path string) (tokenFile, error) {
 	if err := d.Decode(&f); err != nil {
 		return tokenFile{}, fmt.Errorf("%s is no token file: %w", path, err)
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tokenFile{}, fmt.Errorf("%s is no token file: something follows after its end", path)
 	}
 	return f, f.check(path)
