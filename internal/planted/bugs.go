@@ -44,4 +44,5 @@ const (
 	// tuner/server
 	PermissionForgotten Bug = "permission-forgotten" // whoever reads may delete
 	TokenLogged         Bug = "token-logged"         // a wrong token is in the log
+	TokenStored         Bug = "token-stored"         // the caller's token is stored as the name of a worker
 )

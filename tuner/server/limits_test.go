@@ -7,11 +7,14 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -20,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -328,16 +332,28 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCanary: no token shows in logs, errors or metrics, whatever is done with it.
+// TestCanary: no token and no key shows in logs, errors, metrics, the file or a
+// backup of it, whatever is done with them.
 func TestCanary(t *testing.T) {
 	var seen syncBuffer
 	path := tokenPath(t)
 	admin := addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	worker := addToken(t, path, server.Scope{Role: server.RoleWorker})
 	reader := addToken(t, path, server.Scope{Role: server.RoleRead})
 	wrong := wire.NewToken("bkb_canary-that-never-was")
-	r := start(t, withStudies(t), server.Options{TokenFile: path, Logger: seen.logger(), Reflection: true, Limits: server.Limits{Rate: 50, Burst: 30}})
-	conn := r.connect(t)
-	for _, token := range []wire.Token{admin, reader, wrong} {
+	authority := wiretest.NewAuthority(t)
+	pair := authority.Issue(t, "server", "127.0.0.1")
+	db := filepath.Join(t.TempDir(), "tuner.db")
+	service := onDisk(t, db)
+	r := start(t, service, server.Options{
+		TokenFile: path, CertFile: pair.CertFile, KeyFile: pair.KeyFile, Logger: seen.logger(), Reflection: true, Limits: server.Limits{Rate: 50, Burst: 30},
+	})
+	conn := r.connect(t, trusting(t, authority, nil))
+	for _, token := range []wire.Token{admin, worker, reader, wrong} {
+		// While it is neither paused nor finished.
+		if _, err := pb.NewTunerClient(conn).Ask(as(t.Context(), token), &pb.AskRequest{Parent: "studies/theirs"}); (err == nil) != (token == admin || token == worker) {
+			t.Errorf("asking: %v", err)
+		}
 		for name, try := range methods(conn) {
 			ctx, cancel := context.WithCancel(as(t.Context(), token))
 			if err := try(ctx); err != nil {
@@ -346,17 +362,87 @@ func TestCanary(t *testing.T) {
 			cancel()
 		}
 	}
+	backup := backedUp(t, conn, as(t.Context(), admin))
 	r.stop()
 	io.WriteString(&seen, r.MetricsText())
-	if file := seen.String(); !strings.Contains(file, "msg=call") {
+	if !strings.Contains(seen.String(), "msg=call") {
 		t.Error("nothing was logged: this was no test")
 	}
-	for _, token := range []wire.Token{admin, reader, wrong} {
-		for _, part := range []string{token.Reveal(), token.Reveal()[4:20]} {
-			if strings.Contains(seen.String(), part) {
-				t.Errorf("a token shows: …%s…", part)
+	if !strings.Contains(backup, "a-worker-of-the-canary") {
+		t.Error("the backup does not have what was stored: this was no test")
+	}
+	if err := service.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(pair.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := strings.Fields(string(key))[4:6] // lines of base64 between the armour
+	for _, token := range []wire.Token{admin, worker, reader, wrong} {
+		secrets = append(secrets, token.Reveal(), token.Reveal()[4:20])
+	}
+	for where, text := range map[string]string{"logs, errors or metrics": seen.String(), "the backup": backup, "the file": string(file)} {
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("a secret shows in %s: …%s…", where, secret)
 			}
 		}
+	}
+}
+
+// onDisk is the service over a file, with the studies mine and theirs.
+func onDisk(t testing.TB, path string) *tuner.Tuner {
+	t.Helper()
+	st, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tn := tuner.Open(backuper{st}, tuner.Options{LongLived: true})
+	t.Cleanup(func() { tn.Close() })
+	for _, name := range []string{"mine", "theirs"} {
+		_, c, _, err := wire.DecodeCreate(createRequest(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.CreateStudy(t.Context(), name, c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.Ask(t.Context(), name, study.Ask{Worker: "a-worker-of-the-canary"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tn
+}
+
+// backuper is a file that can be copied, as package tuner wants it.
+type backuper struct{ *bolt.Store }
+
+func (b backuper) Backup(ctx context.Context, w io.Writer) error {
+	_, err := b.Store.Backup(ctx, w)
+	return err
+}
+
+// backedUp is a backup as a caller gets it.
+func backedUp(t testing.TB, conn *grpc.ClientConn, ctx context.Context) string {
+	t.Helper()
+	stream, err := pb.NewTunerClient(conn).Backup(ctx, &pb.BackupRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole bytes.Buffer
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return whole.String()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		whole.Write(m.GetChunk())
 	}
 }
 
