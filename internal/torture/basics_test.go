@@ -54,7 +54,7 @@ func often(t testing.TB, what string, n int) int {
 func heavy(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts processes: not in short tests")
+		t.Skip("starts processes, which -short leaves out; go test ./internal/torture runs it, make torture-ci and make torture more often")
 	}
 }
 

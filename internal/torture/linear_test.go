@@ -337,7 +337,7 @@ func (h *historian) enqueue(ctx context.Context, c *call, random *rand.Rand) {
 func TestHistoryAgain(t *testing.T) {
 	folder := os.Getenv("BKB_TORTURE_HISTORY")
 	if folder == "" {
-		t.Skip("BKB_TORTURE_HISTORY names no folder that a failed run left")
+		t.Skip("checks again the history that a failed run left: for when there is one (BKB_TORTURE_HISTORY names its folder)")
 	}
 	var j journal
 	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {

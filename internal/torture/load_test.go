@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ type crowd struct {
 	mu      sync.Mutex
 	pending map[int]*call // by client: what it will send again
 	serial  int
+	tells   atomic.Int64 // that were acknowledged
 }
 
 func newCrowd(t testing.TB) *crowd {
@@ -101,6 +103,7 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 		case c.Kind == "ask":
 			held = append(held, c.Given...)
 		case c.Kind == "tell":
+			w.tells.Add(1)
 			held = held[1:]
 		}
 	}

@@ -33,6 +33,9 @@ func TestPower(t *testing.T) {
 	for _, f := range p.faults {
 		t.Error(f)
 	}
+	if t.Failed() {
+		return
+	}
 	figures(t, "%d power cuts in %s of %d recorded writes and syncs, with %d writes not yet synced, %d of them in the creation of the file; %d acknowledged calls looked for, 0 lost, 0 doubled",
 		p.cuts, time.Since(begun).Round(time.Second), p.operations, p.unsynced, p.early, p.acked)
 	if p.unsynced == 0 {

@@ -89,9 +89,6 @@ func (d *simDisk) end(l *simLife) {
 	}
 }
 
-// lose is the loss of power: this disk has synced what it said it has.
-func (d *simDisk) lose() {}
-
 // simLife is the disk as one life of the service has it.
 type simLife struct {
 	disk  *simDisk

@@ -172,7 +172,6 @@ func (s *simulation) crash() {
 	s.say("crash")
 	go old.Close()
 	synctest.Wait()
-	s.disk.lose()
 	s.boot()
 }
 

@@ -1,0 +1,53 @@
+package torture
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPromisesPage: the tests that docs/promises.md names are there, and it has a
+// row for each bug that can be planted.
+func TestPromisesPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/promises.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	there := make(map[string]bool)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
+	if err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(source, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(page, -1)
+	for _, name := range named {
+		if !there[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	source, err := os.ReadFile("../planted/bugs.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bugs := regexp.MustCompile(`Bug = "([a-z-]+)"`).FindAllSubmatch(source, -1)
+	for _, m := range bugs {
+		if !strings.Contains(page, "\n| "+string(m[1])+" |") {
+			t.Errorf("the planted bug %s has no row", m[1])
+		}
+	}
+	if len(named) < 30 || len(bugs) < 12 {
+		t.Errorf("%d tests and %d bugs were looked for: this was no test", len(named), len(bugs))
+	}
+}
