@@ -7,9 +7,10 @@
 //	Spline     regression on the circle with known excess risk
 //	Blobs      clusters: many points in one, few in many others
 //
-// And it has functions to optimise, with their known maxima (Branin, Hartmann6,
-// Ackley, Forrester; Draw is a Gaussian process), and an Environment of finite
-// arms on each, which keeps account of regret.
+// And it has functions to optimise, with their known maxima (Branin, Hartmann3 and
+// 6, Ackley, Levy, Rastrigin, Forrester; Draw is a Gaussian process), and an
+// Environment of finite arms on each, which keeps account of regret. Package bbob
+// below has those of BBOB.
 //
 // # Invariants
 //

@@ -106,7 +106,7 @@ func bbobProblem(tier Tier, function, d int, n noise) Listed {
 
 // withNoise is a function on a box with noise.
 type withNoise struct {
-	*boxed
+	*formula
 	noise noise
 }
 

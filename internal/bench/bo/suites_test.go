@@ -108,3 +108,78 @@ func keepsContract(t *testing.T, p Problem) {
 		t.Errorf("%d of %d are below the median", below, worked)
 	}
 }
+
+// A space that is no box has its least value where the formula says, and what its
+// neighbours have is not less.
+func TestOptimaOfMixedProblems(t *testing.T) {
+	for name, best := range map[string]string{
+		"classic/mixed": `{"lr": 0.001, "layers": 3, "opt": "adam", "beta": 0.93, "width": 128, "drop": 0.3}`,
+		// A hair's breadth inside both constraints.
+		"classic/pressure-vessel": `{"shell": 0.8125, "head": 0.4375, "radius": 42.0984455, "length": 176.6366}`,
+	} {
+		p := problem(t, name)
+		c, err := p.Space().ParseConfig([]byte(best))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := p.True(c); v < p.Best()*(1-1e-12) || v > p.Best()*(1+1e-6) {
+			t.Errorf("%s: %v at the optimum, want %v", name, v, p.Best())
+		}
+		u := make([]float64, p.Space().Dim())
+		if err := p.Space().Encode(c, u); err != nil {
+			t.Fatal(err)
+		}
+		rng, near := stream.New(4), make([]float64, len(u))
+		for range 3000 {
+			size := math.Pow(10, -4*rng.Float64())
+			for i, v := range u {
+				near[i] = v + size*(2*rng.Float64()-1)
+			}
+			at, err := p.Space().Decode(near)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := p.True(at); v < p.Best()*(1-1e-9) {
+				t.Fatalf("%s: %v at %v, best %v", name, v, at, p.Best())
+			}
+		}
+	}
+	if p := problem(t, "classic/pressure-vessel"); math.Abs(p.Best()-6059.714335) > 1e-6 {
+		t.Errorf("the vessel costs %v", p.Best())
+	}
+}
+
+// Noise is around the noiseless value: as many measurements above as below where it
+// multiplies, the mean where it is added; with the spread that the suite says.
+func TestNoiseOfBBOB(t *testing.T) {
+	for _, name := range []string{"f08-d05-i1", "f21-d02-i1"} {
+		quiet := problem(t, "bbob/"+name)
+		gauss, add := problem(t, "bbob-noisy/"+name+"-gauss"), problem(t, "bbob-noisy/"+name+"-add")
+		rng, n := stream.New(9), 4000
+		c := random(t, quiet.Space(), rng.Float64)
+		v, f0 := quiet.True(c), quiet.Best()
+		if gauss.True(c) != v || add.True(c) != v || gauss.Best() != f0 || add.Best() != f0 {
+			t.Fatalf("%s: noise changes the truth", name)
+		}
+		above, logs, sum, square := 0.0, 0.0, 0.0, 0.0
+		for range n {
+			y, _ := gauss.Evaluate(c, rng)
+			if y > v {
+				above++
+			}
+			l := math.Log((y - f0) / (v - f0))
+			logs += l * l / float64(n)
+			z, _ := add.Evaluate(c, rng)
+			e := (z - v) / (0.05 * (add.Median() - add.Best()))
+			sum, square = sum+e/float64(n), square+e*e/float64(n)
+		}
+		// Five standard deviations each.
+		spread := 5 / math.Sqrt(float64(n))
+		if math.Abs(above/float64(n)-0.5) > spread/2 || math.Abs(logs-1) > spread*math.Sqrt2 {
+			t.Errorf("%s: %v of measurements are above, mean squared logarithm %v", name, above/float64(n), logs)
+		}
+		if math.Abs(sum) > spread || math.Abs(square-1) > spread*math.Sqrt2 {
+			t.Errorf("%s: added noise has mean %v and mean square %v", name, sum, square)
+		}
+	}
+}
