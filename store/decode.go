@@ -172,6 +172,7 @@ func (dec *payloadDecoder) suggestion(m *recordpb.Suggestion) *study.Suggestion 
 	return &study.Suggestion{
 		Config: dec.config(m.Config), Seed: m.Seed, Seen: study.Position(m.Seen), Phase: dec.names.intern(m.Phase),
 		Mean: canonicals(some(m.Mean)), StdDev: canonicals(some(m.StdDev)),
+		Bound: canonicals(some(m.Bound)), Beta: canonicals(some(m.Beta)),
 	}
 }
 

@@ -160,6 +160,7 @@ func (enc *payloadEncoder) suggestion(s *study.Suggestion) *recordpb.Suggestion 
 	return &recordpb.Suggestion{
 		Config: enc.config(s.Config), Seed: s.Seed, Seen: uint64(s.Seen), Phase: s.Phase,
 		Mean: canonicals(s.Mean), StdDev: canonicals(s.StdDev),
+		Bound: canonicals(s.Bound), Beta: canonicals(s.Beta),
 	}
 }
 

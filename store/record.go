@@ -11,9 +11,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Format is the version of the records that this program writes. It reads this
-// one and all earlier ones.
-const Format = 1
+// Format is the version of the records that this program writes where an earlier
+// one does not do. It reads this one and all earlier ones.
+const Format = 2
+
+// formatOf is the least format that has all fields of a message.
+func formatOf(m *recordpb.Event) byte {
+	if g := m.GetStarted().GetSuggestion(); len(g.GetBound())+len(g.GetBeta()) > 0 {
+		return 2
+	}
+	return 1
+}
 
 // The parts of a record beside its payload.
 const (
@@ -69,7 +77,7 @@ func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]
 	if dst == nil {
 		dst = make([]byte, 0, size)
 	}
-	dst = append(dst, Format)
+	dst = append(dst, formatOf(m))
 	dst, err = proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(dst, m)
 	if err != nil {
 		return dst[:from], fmt.Errorf("%w: event %d of study %d: %w", ErrInvalid, pos, id, err)
@@ -118,6 +126,9 @@ func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error)
 	e, err := d.decodePayload(body[versionBytes:])
 	if err != nil {
 		return study.Event{}, d.corrupt(pos, err.Error())
+	}
+	if least := formatOf(&d.message); least != body[0] {
+		return study.Event{}, d.corrupt(pos, fmt.Sprintf("what belongs into format %d", least))
 	}
 	return e, nil
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Diagnose says how the model of the named study's proposer stands; ok is false
-// if it has none. The error wraps ErrUnsupported for proposers without models.
-func (t *Tuner) Diagnose(ctx context.Context, name string) (diagnosis propose.Diagnosis, ok bool, err error) {
+// Diagnose implements [Service].
+func (t *Tuner) Diagnose(ctx context.Context, name string) (diagnosis propose.Diagnosis, err error) {
 	err = t.with(ctx, name, func(d *desk) error {
 		return d.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
 			m, can := p.(propose.Diagnoser)
@@ -21,7 +20,7 @@ func (t *Tuner) Diagnose(ctx context.Context, name string) (diagnosis propose.Di
 			return err
 		})
 	})
-	return diagnosis, diagnosis.Results > 0, err
+	return diagnosis, err
 }
 
 // consult calls f with the proposer and the study as it stands, stored, in turn

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -57,6 +58,9 @@ type Service interface {
 	// order of number. The means are those of the proposer's model if it has one,
 	// else of each trial's replicates. Empty if no trial completed.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
+	// Diagnose says how the model of a study's proposer stands; without one all is
+	// 0. The error wraps ErrUnsupported for proposers that never have one.
+	Diagnose(ctx context.Context, name string) (propose.Diagnosis, error)
 	// Watch yields what happens in a study after a position of its log, without
 	// end while ctx lives and the study exists. An error is yielded last.
 	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error]

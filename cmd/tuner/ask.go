@@ -129,12 +129,14 @@ type askedTrial struct {
 	Phase    string       `json:"phase,omitempty"`
 	Mean     []float64    `json:"mean,omitempty"`   // what the model expects, for each objective
 	StdDev   []float64    `json:"stddev,omitempty"` // and how sure it is
+	Bound    []float64    `json:"bound,omitempty"`  // the optimistic confidence bound
+	Beta     []float64    `json:"beta,omitempty"`   // and its width, in standard deviations
 }
 
 func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error {
 	var trials []askedTrial
 	for _, t := range asked.Trials {
-		trials = append(trials, askedTrial{t.Number, t.Epoch, t.Config, t.Worker, t.Deadline, t.Suggestion.Phase, t.Suggestion.Mean, t.Suggestion.StdDev})
+		trials = append(trials, askedTrial{t.Number, t.Epoch, t.Config, t.Worker, t.Deadline, t.Suggestion.Phase, t.Suggestion.Mean, t.Suggestion.StdDev, t.Suggestion.Bound, t.Suggestion.Beta})
 	}
 	var v any = trials
 	if !a.list {

@@ -4,16 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/spf13/cobra"
 )
-
-// diagnoser is a service that can say how a study's model stands.
-type diagnoser interface {
-	Diagnose(ctx context.Context, name string) (propose.Diagnosis, bool, error)
-}
 
 func newDiagnose(g *globals) *cobra.Command {
 	var form *format
@@ -24,15 +18,15 @@ func newDiagnose(g *globals) *cobra.Command {
 results it has heard of, its inducing points (and whether there would be more but for
 the option cap), the effective dimension and the information gain of the results, the
 noise, and the width of the confidence bounds, beside the one that the theory asks
-for. It works on a file.`,
+for.`,
 		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.offline(cmd); err != nil {
-				return err
-			}
 			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-				d, err := diagnose(ctx, svc, name)
+				d, err := svc.Diagnose(ctx, name)
+				if err == nil && d.Results == 0 {
+					err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet: too few trials have finished", name)}
+				}
 				if err != nil {
 					return err
 				}
@@ -42,25 +36,6 @@ for. It works on a file.`,
 	}
 	form = formatFlag(cmd, "table", "json")
 	return cmd
-}
-
-func diagnose(ctx context.Context, svc tuner.Service, name string) (d propose.Diagnosis, err error) {
-	file, ok := svc.(*shared.Service)
-	if !ok {
-		return d, fmt.Errorf("diagnose on a server: %w", tuner.ErrUnsupported)
-	}
-	err = file.Do(ctx, func(svc tuner.Service) error {
-		m, can := svc.(diagnoser)
-		if !can {
-			return fmt.Errorf("diagnose: %w", tuner.ErrUnsupported)
-		}
-		var ok bool
-		if d, ok, err = m.Diagnose(ctx, name); err == nil && !ok {
-			err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet: too few trials have finished", name)}
-		}
-		return err
-	})
-	return d, err
 }
 
 func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error {

@@ -99,6 +99,8 @@ func anySuggestion(t *rapid.T) *study.Suggestion {
 		Phase:  text(t),
 		Mean:   anyFloats(t),
 		StdDev: anyFloats(t),
+		Bound:  anyFloats(t),
+		Beta:   anyFloats(t),
 	}
 }
 

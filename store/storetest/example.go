@@ -28,6 +28,7 @@ func Examples() []study.Event {
 		study.Added{Trial: 3, Config: exampleConfig(), Reports: exampleReports(), Outcome: exampleOutcome(), Attributes: study.Attributes{"from": "elsewhere"}},
 		study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"owner": "räuber", "gone": ""}},
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
+		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {
@@ -72,6 +73,13 @@ func exampleSuggestion() *study.Suggestion {
 		Config: exampleConfig(), Seed: 0x9e3779b97f4a7c15, Seen: 600, Phase: "model",
 		Mean: []float64{0.25, 0.9}, StdDev: []float64{0.0625, 0.01},
 	}
+}
+
+// boundedSuggestion needs format 2.
+func boundedSuggestion() *study.Suggestion {
+	s := exampleSuggestion()
+	s.Bound, s.Beta = []float64{0.125, 0.92}, []float64{2, 2.5}
+	return s
 }
 
 func exampleReports() []study.Report {

@@ -5,6 +5,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -194,6 +195,15 @@ func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]stu
 		return page[study.Trial]{list, m.GetNextPageToken() != ""}, err
 	})
 	return p.list, p.more, err
+}
+
+// Diagnose implements [tuner.Service].
+func (c *Client) Diagnose(ctx context.Context, name string) (propose.Diagnosis, error) {
+	parent, err := wire.StudyName(name)
+	if err != nil {
+		return propose.Diagnosis{}, err
+	}
+	return call(ctx, c, reads, c.stub.GetDiagnosis, &pb.GetDiagnosisRequest{Parent: parent}, wire.DecodeDiagnosis)
 }
 
 // Best implements [tuner.Service].

@@ -98,6 +98,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 		s.Phase = PhaseExplore
 	}
 	s.Mean, s.StdDev = a.explain(x)
+	s.Bound, s.Beta = a.bounds(x)
 	return s, x, nil
 }
 
@@ -290,6 +291,21 @@ func (a *acquisition) explain(x []float64) (mean, sd []float64) {
 		mean, sd = append(mean, y), append(sd, t.deviation(m[0], math.Sqrt(v[0])))
 	}
 	return mean, sd
+}
+
+// bounds returns the optimistic confidence bounds at x, in the objectives' units,
+// and their widths.
+func (a *acquisition) bounds(x []float64) (bound, beta []float64) {
+	row := kernel.NewPoints(1, len(x), x)
+	for j, o := range a.b.spec.Objectives {
+		m, v := a.surfaces[j].predict(row)
+		y := a.e.model.Surfaces[j].Target.value(m[0] + a.beta[j]*math.Sqrt(v[0]))
+		if o.Direction == study.Minimize {
+			y = -y
+		}
+		bound, beta = append(bound, y), append(beta, a.beta[j])
+	}
+	return bound, beta
 }
 
 // usefulWorkers is how many trials may run at once by the rule of BBKB: 1 +

@@ -283,6 +283,18 @@ func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBe
 	return &pb.GetBestResponse{Trials: trials}, err
 }
 
+func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) (*pb.Diagnosis, error) {
+	name, err := wire.ParseStudyName(m.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.service.Diagnose(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeDiagnosis(d), nil
+}
+
 // enter counts a stream of some kind in, or refuses it.
 func enter(now *atomic.Int64, most int, what string) (leave func(), err error) {
 	if n := now.Add(1); most >= 0 && n > int64(most) {

@@ -50,6 +50,7 @@ func permissions() map[string]need {
 		pb.Tuner_GetTrial_FullMethodName:      needRead,
 		pb.Tuner_ListTrials_FullMethodName:    needRead,
 		pb.Tuner_GetBest_FullMethodName:       needRead,
+		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,
 		pb.Tuner_Backup_FullMethodName:        needAdmin,
 

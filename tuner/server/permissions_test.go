@@ -61,6 +61,9 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"GetTrial":   func(ctx context.Context) error { return of(c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial})) },
 		"ListTrials": func(ctx context.Context) error { return of(c.ListTrials(ctx, &pb.ListTrialsRequest{Parent: parent})) },
 		"GetBest":    func(ctx context.Context) error { return of(c.GetBest(ctx, &pb.GetBestRequest{Parent: parent})) },
+		"GetDiagnosis": func(ctx context.Context) error {
+			return of(c.GetDiagnosis(ctx, &pb.GetDiagnosisRequest{Parent: parent}))
+		},
 		"Watch": func(ctx context.Context) error {
 			s, err := c.Watch(ctx, &pb.WatchRequest{Parent: parent})
 			return first(func() error { return of(s.Recv()) }, err)
@@ -122,7 +125,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "GetBest", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "GetBest", "GetDiagnosis", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}

@@ -309,7 +309,7 @@ func (s *Study) checkSuggestion(g Suggestion) error {
 	if err := checkText("suggestion.phase", g.Phase, MaxTextBytes); err != nil {
 		return err
 	}
-	for field, xs := range map[string][]float64{"mean": g.Mean, "stddev": g.StdDev} {
+	for field, xs := range map[string][]float64{"mean": g.Mean, "stddev": g.StdDev, "bound": g.Bound, "beta": g.Beta} {
 		if len(xs) != 0 && len(xs) != len(s.spec.Objectives) {
 			return invalid("suggestion."+field, len(xs), "must have a value for each objective, or none", "")
 		}

@@ -108,6 +108,10 @@ type Suggestion struct {
 	// Mean and StdDev are the model's prediction for each objective; empty
 	// where the proposer has no model.
 	Mean, StdDev []float64
+	// Bound is the optimistic confidence bound of each objective, in its unit, and
+	// Beta how many standard deviations of the model it is from the mean: what an
+	// upper confidence bound maximises. Empty where the proposer has no model.
+	Bound, Beta []float64
 }
 
 // Report holds intermediate values of a running trial at one step. Epoch is

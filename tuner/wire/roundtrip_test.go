@@ -78,7 +78,7 @@ var (
 	suggestions = rapid.Custom(func(t *rapid.T) study.Suggestion {
 		return study.Suggestion{
 			Seed: rapid.Uint64().Draw(t, "seed"), Seen: study.Position(rapid.Uint64().Draw(t, "seen")), Phase: texts.Draw(t, "phase"),
-			Mean: list(t, reals), StdDev: list(t, reals),
+			Mean: list(t, reals), StdDev: list(t, reals), Bound: list(t, reals), Beta: list(t, reals),
 		}
 	})
 	trials = rapid.Custom(func(t *rapid.T) study.Trial {

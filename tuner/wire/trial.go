@@ -54,7 +54,7 @@ func encodeSuggestion(t study.Trial) *pb.Suggestion {
 		return nil
 	}
 	g := t.Suggestion
-	return &pb.Suggestion{Phase: g.Phase, Seed: g.Seed, Seen: uint64(g.Seen), Mean: g.Mean, StdDev: g.StdDev}
+	return &pb.Suggestion{Phase: g.Phase, Seed: g.Seed, Seen: uint64(g.Seen), Mean: g.Mean, StdDev: g.StdDev, Bound: g.Bound, Beta: g.Beta}
 }
 
 // DecodeTrial reads a trial.
@@ -85,7 +85,7 @@ func (d *decoder) trial(m *pb.Trial) study.Trial {
 	if g := m.GetSuggestion(); g != nil {
 		t.Suggestion = study.Suggestion{
 			Config: t.Config, Seed: g.GetSeed(), Seen: study.Position(g.GetSeen()),
-			Phase: g.GetPhase(), Mean: g.GetMean(), StdDev: g.GetStdDev(),
+			Phase: g.GetPhase(), Mean: g.GetMean(), StdDev: g.GetStdDev(), Bound: g.GetBound(), Beta: g.GetBeta(),
 		}
 	}
 	for _, l := range m.GetLateResults() {

@@ -1194,8 +1194,12 @@ type Suggestion struct {
 	// How much of the study's log the proposer had seen.
 	Seen uint64 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	// The model's prediction for each objective, in order; empty without a model.
-	Mean          []float64 `protobuf:"fixed64,4,rep,packed,name=mean,proto3" json:"mean,omitempty"`
-	StdDev        []float64 `protobuf:"fixed64,5,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	Mean   []float64 `protobuf:"fixed64,4,rep,packed,name=mean,proto3" json:"mean,omitempty"`
+	StdDev []float64 `protobuf:"fixed64,5,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	// The optimistic confidence bound of each objective, in its unit, and how many
+	// of the model's standard deviations it is from the mean; empty without a model.
+	Bound         []float64 `protobuf:"fixed64,6,rep,packed,name=bound,proto3" json:"bound,omitempty"`
+	Beta          []float64 `protobuf:"fixed64,7,rep,packed,name=beta,proto3" json:"beta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1261,6 +1265,20 @@ func (x *Suggestion) GetMean() []float64 {
 func (x *Suggestion) GetStdDev() []float64 {
 	if x != nil {
 		return x.StdDev
+	}
+	return nil
+}
+
+func (x *Suggestion) GetBound() []float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return nil
+}
+
+func (x *Suggestion) GetBeta() []float64 {
+	if x != nil {
+		return x.Beta
 	}
 	return nil
 }
@@ -3041,6 +3059,166 @@ func (x *GetBestResponse) GetTrials() []*Trial {
 	return nil
 }
 
+type GetDiagnosisRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDiagnosisRequest) Reset() {
+	*x = GetDiagnosisRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDiagnosisRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDiagnosisRequest) ProtoMessage() {}
+
+func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
+func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetDiagnosisRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+// Diagnosis is how a model stands, for the first objective. Without a model all
+// is 0.
+type Diagnosis struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Finished trials that the model has heard of.
+	Results        int64 `protobuf:"varint,1,opt,name=results,proto3" json:"results,omitempty"`
+	InducingPoints int64 `protobuf:"varint,2,opt,name=inducing_points,json=inducingPoints,proto3" json:"inducing_points,omitempty"`
+	// There would be more inducing points but for the option cap.
+	Capped bool `protobuf:"varint,3,opt,name=capped,proto3" json:"capped,omitempty"`
+	// When inducing points were last chosen.
+	EffectiveDimension float64 `protobuf:"fixed64,4,opt,name=effective_dimension,json=effectiveDimension,proto3" json:"effective_dimension,omitempty"`
+	InformationGain    float64 `protobuf:"fixed64,5,opt,name=information_gain,json=informationGain,proto3" json:"information_gain,omitempty"`
+	// A standard deviation, in the objective's unit.
+	Noise float64 `protobuf:"fixed64,6,opt,name=noise,proto3" json:"noise,omitempty"`
+	// Widths of the confidence bounds: those used, and those that theory asks for.
+	Beta       float64 `protobuf:"fixed64,7,opt,name=beta,proto3" json:"beta,omitempty"`
+	TheoryBeta float64 `protobuf:"fixed64,8,opt,name=theory_beta,json=theoryBeta,proto3" json:"theory_beta,omitempty"`
+	// How much better than the best a configuration could be at most.
+	Gap           float64 `protobuf:"fixed64,9,opt,name=gap,proto3" json:"gap,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Diagnosis) Reset() {
+	*x = Diagnosis{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Diagnosis) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Diagnosis) ProtoMessage() {}
+
+func (x *Diagnosis) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
+func (*Diagnosis) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Diagnosis) GetResults() int64 {
+	if x != nil {
+		return x.Results
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetInducingPoints() int64 {
+	if x != nil {
+		return x.InducingPoints
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetCapped() bool {
+	if x != nil {
+		return x.Capped
+	}
+	return false
+}
+
+func (x *Diagnosis) GetEffectiveDimension() float64 {
+	if x != nil {
+		return x.EffectiveDimension
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetInformationGain() float64 {
+	if x != nil {
+		return x.InformationGain
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetNoise() float64 {
+	if x != nil {
+		return x.Noise
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetBeta() float64 {
+	if x != nil {
+		return x.Beta
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetTheoryBeta() float64 {
+	if x != nil {
+		return x.TheoryBeta
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetGap() float64 {
+	if x != nil {
+		return x.Gap
+	}
+	return 0
+}
+
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -3052,7 +3230,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3242,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3255,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -3109,7 +3287,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3121,7 +3299,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3134,7 +3312,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -3180,7 +3358,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3370,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3383,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
 }
 
 type BackupResponse struct {
@@ -3218,7 +3396,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3408,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3421,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -3358,14 +3536,16 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"w\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa1\x01\n" +
 	"\n" +
 	"Suggestion\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x06R\x04seed\x12\x12\n" +
 	"\x04seen\x18\x03 \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04mean\x18\x04 \x03(\x01R\x04mean\x12\x17\n" +
-	"\astd_dev\x18\x05 \x03(\x01R\x06stdDev\"\xbb\x01\n" +
+	"\astd_dev\x18\x05 \x03(\x01R\x06stdDev\x12\x14\n" +
+	"\x05bound\x18\x06 \x03(\x01R\x05bound\x12\x12\n" +
+	"\x04beta\x18\a \x03(\x01R\x04beta\"\xbb\x01\n" +
 	"\x12IntermediateValues\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12@\n" +
 	"\x06values\x18\x02 \x03(\v2(.tuner.v1.IntermediateValues.ValuesEntryR\x06values\x12\x14\n" +
@@ -3530,7 +3710,20 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x0eGetBestRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\":\n" +
 	"\x0fGetBestResponse\x12'\n" +
-	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\"<\n" +
+	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\"-\n" +
+	"\x13GetDiagnosisRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\x9f\x02\n" +
+	"\tDiagnosis\x12\x18\n" +
+	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
+	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
+	"\x06capped\x18\x03 \x01(\bR\x06capped\x12/\n" +
+	"\x13effective_dimension\x18\x04 \x01(\x01R\x12effectiveDimension\x12)\n" +
+	"\x10information_gain\x18\x05 \x01(\x01R\x0finformationGain\x12\x14\n" +
+	"\x05noise\x18\x06 \x01(\x01R\x05noise\x12\x12\n" +
+	"\x04beta\x18\a \x01(\x01R\x04beta\x12\x1f\n" +
+	"\vtheory_beta\x18\b \x01(\x01R\n" +
+	"theoryBeta\x12\x10\n" +
+	"\x03gap\x18\t \x01(\x01R\x03gap\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"\xcf\x01\n" +
@@ -3582,7 +3775,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ORIGIN_SUGGESTED\x10\x01\x12\x13\n" +
 	"\x0fORIGIN_ENQUEUED\x10\x02\x12\x10\n" +
-	"\fORIGIN_ADDED\x10\x032\xc1\t\n" +
+	"\fORIGIN_ADDED\x10\x032\x85\n" +
+	"\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -3602,7 +3796,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\bGetTrial\x12\x19.tuner.v1.GetTrialRequest\x1a\x0f.tuner.v1.Trial\x12G\n" +
 	"\n" +
 	"ListTrials\x12\x1b.tuner.v1.ListTrialsRequest\x1a\x1c.tuner.v1.ListTrialsResponse\x12>\n" +
-	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12:\n" +
+	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12B\n" +
+	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12:\n" +
 	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12=\n" +
 	"\x06Backup\x12\x17.tuner.v1.BackupRequest\x1a\x18.tuner.v1.BackupResponse0\x01B0Z.github.com/bkbtuner/bkb/proto/tuner/v1;tunerv1b\x06proto3"
 
@@ -3619,7 +3814,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -3665,79 +3860,81 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*ListTrialsResponse)(nil),    // 41: tuner.v1.ListTrialsResponse
 	(*GetBestRequest)(nil),        // 42: tuner.v1.GetBestRequest
 	(*GetBestResponse)(nil),       // 43: tuner.v1.GetBestResponse
-	(*WatchRequest)(nil),          // 44: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 45: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 46: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 47: tuner.v1.BackupResponse
-	nil,                           // 48: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 49: tuner.v1.Study.AttributesEntry
-	nil,                           // 50: tuner.v1.Trial.ConfigEntry
-	nil,                           // 51: tuner.v1.Trial.AttributesEntry
-	nil,                           // 52: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 53: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 54: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 55: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 56: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 57: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 58: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 59: tuner.v1.AddTrialRequest.AttributesEntry
-	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 61: google.protobuf.Timestamp
+	(*GetDiagnosisRequest)(nil),   // 44: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 45: tuner.v1.Diagnosis
+	(*WatchRequest)(nil),          // 46: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 47: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 48: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 49: tuner.v1.BackupResponse
+	nil,                           // 50: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 51: tuner.v1.Study.AttributesEntry
+	nil,                           // 52: tuner.v1.Trial.ConfigEntry
+	nil,                           // 53: tuner.v1.Trial.AttributesEntry
+	nil,                           // 54: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 55: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 56: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 57: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 58: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 59: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 60: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 61: tuner.v1.AddTrialRequest.AttributesEntry
+	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	7,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	60, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	60, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	62, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	62, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	8,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	8,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	48, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	50, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	9,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	61, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	63, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	11, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	49, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	51, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	50, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	52, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	13, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	61, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	63, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	14, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	17, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	51, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	61, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	61, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	61, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	52, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	53, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	63, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	63, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	63, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	54, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	53, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	54, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	61, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	55, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	56, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	63, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	16, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	9,  // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	10, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	55, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	60, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	57, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	62, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	12, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	16, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	12, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	14, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	61, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	60, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	61, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	56, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	57, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	58, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	63, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	62, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	63, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	58, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	59, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	60, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	14, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	59, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	61, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	3,  // 49: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
 	12, // 50: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	12, // 51: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	61, // 52: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	63, // 52: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
 	1,  // 53: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
 	12, // 54: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
 	6,  // 55: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
@@ -3761,29 +3958,31 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	39, // 73: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
 	40, // 74: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
 	42, // 75: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	44, // 76: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	46, // 77: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	10, // 78: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	10, // 79: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	21, // 80: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	23, // 81: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	10, // 82: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	10, // 83: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	10, // 84: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	28, // 85: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	30, // 86: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	32, // 87: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	34, // 88: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	36, // 89: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	12, // 90: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	12, // 91: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	12, // 92: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	41, // 93: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	43, // 94: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	45, // 95: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	47, // 96: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	78, // [78:97] is the sub-list for method output_type
-	59, // [59:78] is the sub-list for method input_type
+	44, // 76: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	46, // 77: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	48, // 78: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	10, // 79: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	10, // 80: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	21, // 81: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	23, // 82: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	10, // 83: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	10, // 84: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	10, // 85: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	28, // 86: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	30, // 87: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	32, // 88: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	34, // 89: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	36, // 90: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	12, // 91: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	12, // 92: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	12, // 93: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	41, // 94: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	43, // 95: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	45, // 96: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	47, // 97: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	49, // 98: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	79, // [79:99] is the sub-list for method output_type
+	59, // [59:79] is the sub-list for method input_type
 	59, // [59:59] is the sub-list for extension type_name
 	59, // [59:59] is the sub-list for extension extendee
 	0,  // [0:59] is the sub-list for field type_name
@@ -3807,7 +4006,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   54,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

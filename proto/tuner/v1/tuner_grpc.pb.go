@@ -76,6 +76,7 @@ const (
 	Tuner_GetTrial_FullMethodName      = "/tuner.v1.Tuner/GetTrial"
 	Tuner_ListTrials_FullMethodName    = "/tuner.v1.Tuner/ListTrials"
 	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
+	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
 	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
 	Tuner_Backup_FullMethodName        = "/tuner.v1.Tuner/Backup"
 )
@@ -119,6 +120,8 @@ type TunerClient interface {
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
 	// GetBest recommends: the best trial, or the Pareto front for several objectives.
 	GetBest(ctx context.Context, in *GetBestRequest, opts ...grpc.CallOption) (*GetBestResponse, error)
+	// GetDiagnosis says how the model of a study's proposer stands.
+	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
 	// Watch streams what happens in a study, from a position of its log on.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// Backup streams a consistent copy of the server's whole store.
@@ -303,6 +306,16 @@ func (c *tunerClient) GetBest(ctx context.Context, in *GetBestRequest, opts ...g
 	return out, nil
 }
 
+func (c *tunerClient) GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Diagnosis)
+	err := c.cc.Invoke(ctx, Tuner_GetDiagnosis_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[0], Tuner_Watch_FullMethodName, cOpts...)
@@ -380,6 +393,8 @@ type TunerServer interface {
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
 	// GetBest recommends: the best trial, or the Pareto front for several objectives.
 	GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error)
+	// GetDiagnosis says how the model of a study's proposer stands.
+	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
 	// Watch streams what happens in a study, from a position of its log on.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// Backup streams a consistent copy of the server's whole store.
@@ -444,6 +459,9 @@ func (UnimplementedTunerServer) ListTrials(context.Context, *ListTrialsRequest) 
 }
 func (UnimplementedTunerServer) GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetBest not implemented")
+}
+func (UnimplementedTunerServer) GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDiagnosis not implemented")
 }
 func (UnimplementedTunerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -778,6 +796,24 @@ func _Tuner_GetBest_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_GetDiagnosis_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDiagnosisRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).GetDiagnosis(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_GetDiagnosis_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).GetDiagnosis(ctx, req.(*GetDiagnosisRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -874,6 +910,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetBest",
 			Handler:    _Tuner_GetBest_Handler,
+		},
+		{
+			MethodName: "GetDiagnosis",
+			Handler:    _Tuner_GetDiagnosis_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,4 +1,4 @@
-// The payload of a stored record, format 1. FORMAT.md in package store tells
+// The payload of a stored record, formats 1 and 2. FORMAT.md in package store tells
 // what surrounds it. This is the store's own schema: the wire contract has
 // another, and neither changes with the other.
 //
@@ -1600,13 +1600,16 @@ func (x *Config) GetStrings() []string {
 }
 
 type Suggestion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Config        *Config                `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
-	Seed          uint64                 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	Seen          uint64                 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	Phase         string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
-	Mean          []float64              `protobuf:"fixed64,5,rep,packed,name=mean,proto3" json:"mean,omitempty"`
-	StdDev        []float64              `protobuf:"fixed64,6,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Config *Config                `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Seed   uint64                 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
+	Seen   uint64                 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Phase  string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	Mean   []float64              `protobuf:"fixed64,5,rep,packed,name=mean,proto3" json:"mean,omitempty"`
+	StdDev []float64              `protobuf:"fixed64,6,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	// Of format 2, which a record has if one of these is there.
+	Bound         []float64 `protobuf:"fixed64,7,rep,packed,name=bound,proto3" json:"bound,omitempty"`
+	Beta          []float64 `protobuf:"fixed64,8,rep,packed,name=beta,proto3" json:"beta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1679,6 +1682,20 @@ func (x *Suggestion) GetMean() []float64 {
 func (x *Suggestion) GetStdDev() []float64 {
 	if x != nil {
 		return x.StdDev
+	}
+	return nil
+}
+
+func (x *Suggestion) GetBound() []float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return nil
+}
+
+func (x *Suggestion) GetBeta() []float64 {
+	if x != nil {
+		return x.Beta
 	}
 	return nil
 }
@@ -2071,7 +2088,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\x05kinds\x18\x02 \x01(\fR\x05kinds\x12\x16\n" +
 	"\x06floats\x18\x03 \x03(\x01R\x06floats\x12\x12\n" +
 	"\x04ints\x18\x04 \x03(\x12R\x04ints\x12\x18\n" +
-	"\astrings\x18\x05 \x03(\tR\astrings\"\xa9\x01\n" +
+	"\astrings\x18\x05 \x03(\tR\astrings\"\xd3\x01\n" +
 	"\n" +
 	"Suggestion\x120\n" +
 	"\x06config\x18\x01 \x01(\v2\x18.bkb.store.record.ConfigR\x06config\x12\x12\n" +
@@ -2079,7 +2096,9 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\x04seen\x18\x03 \x01(\x04R\x04seen\x12\x14\n" +
 	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04mean\x18\x05 \x03(\x01R\x04mean\x12\x17\n" +
-	"\astd_dev\x18\x06 \x03(\x01R\x06stdDev\"`\n" +
+	"\astd_dev\x18\x06 \x03(\x01R\x06stdDev\x12\x14\n" +
+	"\x05bound\x18\a \x03(\x01R\x05bound\x12\x12\n" +
+	"\x04beta\x18\b \x03(\x01R\x04beta\"`\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x12R\x05epoch\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x12R\x04step\x12\x14\n" +

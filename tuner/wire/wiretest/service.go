@@ -13,6 +13,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -311,6 +312,24 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (list
 		return nil
 	})
 	return list, more, err
+}
+
+// Diagnose implements [tuner.Service]: the twin's proposer has no model, except in
+// studies with a seed, of which it makes one up.
+func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagnosis, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		seed := e.study.Spec().Seed
+		if seed == 0 {
+			return fmt.Errorf("a model: %w", tuner.ErrUnsupported)
+		}
+		x := float64(seed)
+		out = propose.Diagnosis{
+			Results: int(seed), InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
+			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Best implements [tuner.Service]; it goes by the first objective alone.

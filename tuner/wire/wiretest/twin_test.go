@@ -36,23 +36,24 @@ func TestTwins(t *testing.T) {
 		local, far := wiretest.New(), wiretest.New()
 		local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
 		far.BackupData = local.BackupData
-		twins(t, local, far, tuner.OK)
+		twins(t, local, far, tuner.OK, tuner.OK)
 	})
 	t.Run("whole", func(t *testing.T) {
 		local, far := tuner.Open(memory.New(), tuner.Options{}), tuner.Open(memory.New(), tuner.Options{})
 		defer local.Close()
 		defer far.Close()
-		twins(t, local, far, tuner.Unsupported)
+		twins(t, local, far, tuner.Unsupported, tuner.Unsupported)
 	})
 }
 
-// twins runs the script on two services alike; backup is the code of a backup.
-func twins(t *testing.T, local, far tuner.Service, backup tuner.Code) {
+// twins runs the script on two services alike; backup and diagnosis are the codes
+// of these.
+func twins(t *testing.T, local, far tuner.Service, backup, diagnosis tuner.Code) {
 	l := listen(t)
 	stop := serve(t, far, server.Options{Limits: free}, l)
 	defer stop()
 	remote := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
-	for _, step := range script(t, backup) {
+	for _, step := range script(t, backup, diagnosis) {
 		want, wantErr := step.do(t.Context(), local)
 		got, gotErr := step.do(t.Context(), remote)
 		if tuner.CodeOf(gotErr) != step.code || tuner.CodeOf(wantErr) != step.code {
@@ -78,7 +79,7 @@ type listed struct {
 	More bool
 }
 
-func script(t *testing.T, backup tuner.Code) []step {
+func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 	of := func(v any, err error) (any, error) { return v, err }
 	tell := func(id string, trial, epoch int, o study.Outcome) func(context.Context, tuner.Service) (any, error) {
 		return func(ctx context.Context, s tuner.Service) (any, error) {
@@ -94,7 +95,7 @@ func script(t *testing.T, backup tuner.Code) []step {
 		return func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "s", c)) }
 	}
 	other := spec(t)
-	other.MaxTrials = 1
+	other.MaxTrials, other.Seed = 1, 0
 	odd := spec(t)
 	odd.Space, _, _ = space.Parse([]byte(`{"version":1,"parameters":{"lr":{"type":"float","low":1e-5,"high":1.0}}}`))
 	steps := []step{
@@ -172,6 +173,8 @@ func script(t *testing.T, backup tuner.Code) []step {
 		}},
 		{"best", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "s")) }},
 		{"best of none", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "small")) }},
+		{"diagnosis", diagnosis, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Diagnose(ctx, "s")) }},
+		{"diagnosis of no model", tuner.Unsupported, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Diagnose(ctx, "small")) }},
 		{"attributes of a study", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: study.OfStudy, Attributes: study.Attributes{"k": "v"}})
 		}},

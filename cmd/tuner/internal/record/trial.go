@@ -32,6 +32,8 @@ type Trial struct {
 	Seen       uint64             `json:"seen,omitempty"`
 	Mean       []Number           `json:"mean,omitempty"`
 	StdDev     []Number           `json:"stddev,omitempty"`
+	Bound      []Number           `json:"bound,omitempty"`
+	Beta       []Number           `json:"beta,omitempty"`
 	Worker     string             `json:"worker,omitempty"`
 	Epoch      int                `json:"epoch,omitempty"`
 	Expiries   int                `json:"expiries,omitempty"`
@@ -76,6 +78,7 @@ func OfTrial(t study.Trial) Trial {
 		g := t.Suggestion
 		r.Phase, r.Seed, r.Seen = g.Phase, strconv.FormatUint(g.Seed, 10), uint64(g.Seen)
 		r.Mean, r.StdDev = numbers(g.Mean), numbers(g.StdDev)
+		r.Bound, r.Beta = numbers(g.Bound), numbers(g.Beta)
 	}
 	for _, report := range t.Reports {
 		r.Reports = append(r.Reports, ofReport(report))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -249,6 +250,11 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (tria
 // Best implements [tuner.Service].
 func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return svc.Best(ctx, name) })
+}
+
+// Diagnose implements [tuner.Service].
+func (s *Service) Diagnose(ctx context.Context, name string) (propose.Diagnosis, error) {
+	return call(ctx, s, func(svc tuner.Service) (propose.Diagnosis, error) { return svc.Diagnose(ctx, name) })
 }
 
 // Backup implements [tuner.Service].
