@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-compare
+.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,7 +57,7 @@ BO_PEERS ?= $(HOME)/.cache/bkb-peers/bo
 START = {"op": "start", "seed": 1, "trials": 1, "space": {"parameters": {"x": {"type": "float", "low": 0.0, "high": 1.0}}}}
 bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner bench bo; says which could not be
 	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
-	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'ax ax-platform' 'vizier google-vizier[jax]' \
+	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
 	  'hebo --no-deps HEBO pymoo GPy paramz gpytorch linear_operator jaxtyping catboost disjoint-set pandas'; do \
 	  set -- $$peer; name=$$1; shift; env=$(BO_PEERS)/$$name; \
 	  if [ -e $$env/ready ]; then echo "$$name: there"; continue; fi; \
@@ -75,6 +75,9 @@ bench-bo: ## compare BKB with the optimisers that are installed, and write docs/
 
 bench-bo-full: ## the same with everything there is (days)
 	mkdir -p $(BO_PEERS) && $(BO) --tier full
+
+bench-bo-ask: ## what an ask of Optuna costs after 500 trials in 8 dimensions, and one of ours (20 minutes)
+	mkdir -p $(BO_PEERS) && go run ./cmd/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-mv,optuna-gp --sizes 500
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
