@@ -156,3 +156,16 @@ func nasbench(tier Tier) Listed {
 		return out
 	}, shortOf(100))
 }
+
+// structuredSVM is a latent structured support-vector machine that finds motifs of
+// proteins, 1,400 configurations (Miller et al. 2012, Snoek et al. 2012). Values are
+// errors on validation data.
+func structuredSVM(tier Tier) Listed {
+	return csvTable("structured-svm", tier, "hpo_snoek2012/svm.csv.gz", false, func() []*column {
+		return []*column{
+			ordinal("C", floats(0.1, 1, 5, 10, 25, 50, 75, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 10000, 1000000)...),
+			ordinal("alpha", floats(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2, 3, 5)...),
+			ordinal("epsilon", floats(1e-4, 1e-3, 0.01, 0.1)...),
+		}
+	}, func(y []float64) []float64 { return y[:1] }) // the other is seconds
+}

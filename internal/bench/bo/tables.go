@@ -30,6 +30,8 @@ func tableProblems() []Listed {
 		reaction("perovskites", Full, "perovskites", 1, false, "organic", "cation", "anion"),
 		reaction("dye-lasers", Full, "dye_lasers", -1, false, "fragment_a", "fragment_b", "fragment_c"),
 		reaction("opv", Full, "mmli_opv", -1, false, "donor", "acceptor"),
+		crossedBarrel(Full),
+		structuredSVM(Full),
 		reaction("fullerenes", Full, "fullerenes", -1, true, "reaction_time", "sultine", "temperature"),
 	}
 	for _, halide := range []string{"a", "c", "e"} {

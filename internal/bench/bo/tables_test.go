@@ -98,8 +98,12 @@ var csvCases = []struct {
 	{"table/chem-suzuki", "chem_olympus/suzuki_edbo.data.csv.gz", false, 5, after(5, func(v float64) float64 { return -v }), 3696, 3696},
 	{"table/chem-perovskites", "chem_olympus/perovskites.data.csv.gz", false, 3, after(3, func(v float64) float64 { return v }), 192, 192},
 	{"table/chem-buchwald-e", "chem_olympus/buchwald_e.data.csv.gz", false, 4, after(4, func(v float64) float64 { return -v }), 792, 792},
-	{"table/chem-dye-lasers", "chem_olympus/dye_lasers.data.csv.gz", false, 3, first1(3), 3458, 3458},
+	{"table/chem-dye-lasers", "chem_olympus/dye_lasers.data.csv.gz", false, 3, negatedFirst(3), 3458, 3458},
 	{"table/chem-fullerenes", "chem_olympus/fullerenes.data.csv.gz", false, 3, after(3, func(v float64) float64 { return -v }), 246, 216},
+	{"table/structured-svm", "hpo_snoek2012/svm.csv.gz", false, 3, func(f []string) ([]string, []float64) {
+		v, _ := strconv.ParseFloat(f[3], 64)
+		return f[:3], []float64{v}
+	}, 1400, 1400},
 	{"table/svm-letter", "hpo_svm_tst/letter.txt.gz", false, 4, svmLine, 288, 288},
 }
 
@@ -116,8 +120,8 @@ func after(n int, f func(float64) float64) func([]string) ([]string, []float64) 
 	}
 }
 
-// first1 reads n parameters and one measurement to be maximised.
-func first1(n int) func([]string) ([]string, []float64) {
+// negatedFirst reads n parameters and one measurement to be maximised.
+func negatedFirst(n int) func([]string) ([]string, []float64) {
 	return func(fields []string) ([]string, []float64) {
 		v, _ := strconv.ParseFloat(fields[n], 64)
 		return fields[:n], []float64{-v}
@@ -285,6 +289,53 @@ func TestKernelTablesAreTheFiles(t *testing.T) {
 	if want := 1 - float64(len(measured))/p.Space().Cardinality(); math.Abs(float64(missing)/float64(n)-want) > 0.02 {
 		t.Errorf("%d of %d configurations fail, want the share %v", missing, n, want)
 	}
+}
+
+// The crossed barrel has the file's values where it was measured, and those of a
+// neighbour elsewhere.
+func TestCrossedBarrelIsTheFile(t *testing.T) {
+	p := problem(t, "table/materials-crossed-barrel")
+	measured, configs := map[string][]float64{}, map[string][]string{}
+	for _, line := range raw(t, "materials_pvlab/Crossed_barrel_dataset.csv.gz")[1:] {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		config := []string{f[0], f[1], f[3], f[2]}
+		v, err := strconv.ParseFloat(f[4], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := strings.Join(config, "|")
+		measured[key], configs[key] = append(measured[key], -v), config
+	}
+	if len(measured) != 600 {
+		t.Fatalf("%d configurations", len(measured))
+	}
+	best := math.Inf(1)
+	for key, values := range measured {
+		mean := (values[0] + values[1] + values[2]) / 3
+		best = min(best, mean)
+		c := configOf(t, p.Space(), configs[key])
+		if math.Abs(p.True(c)-mean) > 1e-12*(1+math.Abs(mean)) {
+			t.Fatalf("True(%v) = %v, the file has %v", c, p.True(c), values)
+		}
+		r, err := strconv.ParseFloat(configs[key][3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := slices.Clone(configs[key])
+		if next[3] = strconv.FormatFloat(r+0.1, 'f', 1, 64); r < 2.45 {
+			if _, there := measured[strings.Join(next, "|")]; there {
+				t.Fatalf("%v was measured too", next)
+			}
+			if c := configOf(t, p.Space(), next); p.True(c) != p.True(configOf(t, p.Space(), configs[key])) {
+				t.Fatalf("True(%v) = %v, its neighbour's is %v", c, p.True(c), mean)
+			}
+		}
+	}
+	if math.Abs(best-p.Best()) > 1e-12*(1+math.Abs(best)) {
+		t.Errorf("best %v, want %v", p.Best(), best)
+	}
+	key := configs["6|0|0.7|1.5"]
+	sampleMean(t, p, configOf(t, p.Space(), key), measured["6|0|0.7|1.5"])
 }
 
 // Faults of a table are told with the parameter, the text or the configuration.
