@@ -81,7 +81,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 		for _, scale := range []float64{0.1, 0.02, 0.004} {
 			pool.add(a.around(pool.top(4), 32, scale, rng))
 		}
-		if len(a.surfaces) == 1 {
+		if len(a.surfaces) == 1 && !a.b.options.Coarse {
 			pool.climb()
 		}
 	}

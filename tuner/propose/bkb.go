@@ -45,6 +45,12 @@ type BKBOptions struct {
 	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
 	// the variance of the results.
 	MinNoise float64
+	// KeepTail ("tail": "test", the default, or "keep") leaves values as they are
+	// even if the tail test fires, up to a million robust standard deviations.
+	KeepTail bool
+	// Coarse ("refine": "gradient", the default, or "mutations") looks for
+	// suggestions without the gradient.
+	Coarse bool
 	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
 	// confidence bound in place of the mean.
 	Lower bool
@@ -66,6 +72,8 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Replicate:    o.Choice("on_duplicate", "resample", "replicate") == "replicate",
 		StopGap:      o.Number("stop_gap", 0),
 		MinNoise:     o.Number("min_noise", 1e-6),
+		KeepTail:     o.Choice("tail", "test", "keep") == "keep",
+		Coarse:       o.Choice("refine", "gradient", "mutations") == "mutations",
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
 	}
 	if !(b.StopGap >= 0) {

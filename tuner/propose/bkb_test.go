@@ -391,6 +391,42 @@ func TestBKBOptions(t *testing.T) {
 	}
 }
 
+// TestAblations: what an option switches off is not done. On a smooth bowl the
+// gradient always finds something that mutations have not.
+func TestAblations(t *testing.T) {
+	sp := parse(t, spaces["continuous"])
+	suggestion := func(options string) (study.Suggestion, *bkb) {
+		spec := specOf(sp, 3)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		for i := range 12 {
+			c, err := sp.Decode([]float64{float64(i) / 12, float64(i*5%12) / 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := bowl(sp, c)
+			if i == 4 {
+				v = 1e4
+			}
+			l.do(study.Add{Config: c, Outcome: completed(spec, v)})
+		}
+		return l.propose(p, 1).Suggestions[0], p.(*bkb)
+	}
+	with, p := suggestion(`{}`)
+	if !p.engine.model.Surfaces[0].Target.Compressed {
+		t.Error("the tail test missed an outlier")
+	}
+	without, _ := suggestion(`{"refine": "mutations"}`)
+	if with.Config.Equal(without.Config) {
+		t.Errorf("the gradient changed nothing: %s", with.Config)
+	}
+	if with.Phase != PhaseModel || without.Phase != PhaseModel {
+		t.Fatalf("phases %s, %s", with.Phase, without.Phase)
+	}
+	if _, p := suggestion(`{"tail": "keep"}`); p.engine.model.Surfaces[0].Target.Compressed {
+		t.Error("an outlier that was to be kept is compressed")
+	}
+}
+
 // TestPrunedTrialsAreForeseen: a pruned trial counts as what its last report
 // foretells, by the curves of those that completed before, and not at all where
 // nobody can say.

@@ -195,7 +195,7 @@ func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface
 				values = append(values, r.y[j].value)
 			}
 		}
-		s.Target = newTarget(values)
+		s.Target = newTarget(values, b.options.KeepTail)
 	}
 	k := priorCovariance(b.spec.Space)
 	if old != nil {

@@ -221,6 +221,32 @@ func TestPosteriorIsSparse(t *testing.T) {
 	}
 }
 
+// checkTarget holds a target against what it promises, at the values that it is of.
+func checkTarget(t *testing.T, name string, values []float64, g target) {
+	t.Helper()
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	last := math.Inf(-1)
+	for _, v := range sorted {
+		z := g.of(v)
+		if math.IsNaN(z) || math.IsInf(z, 0) || z < last {
+			t.Errorf("%s: target of %v is %v after %v", name, v, z, last)
+		}
+		last = z
+		if s := g.slope(v); !(s >= 0) || math.IsInf(s, 0) {
+			t.Errorf("%s: slope at %v is %v", name, v, s)
+		}
+		if back := g.value(z); math.IsNaN(back) || math.IsInf(back, 0) {
+			t.Errorf("%s: value of %v is %v", name, z, back)
+		} else if !g.Compressed && !math.IsInf(v, 0) && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
+			t.Errorf("%s: %v comes back as %v", name, v, back)
+		}
+		if d := g.deviation(z, 1); !(d >= 0) || math.IsInf(d, 0) {
+			t.Errorf("%s: deviation at %v is %v", name, z, d)
+		}
+	}
+}
+
 // TestTargets: the transformation is monotone, finite and undone by value.
 func TestTargets(t *testing.T) {
 	for name, values := range map[string][]float64{
@@ -228,33 +254,16 @@ func TestTargets(t *testing.T) {
 		"huge": {1e300, -1e300, 0, 1}, "max": {math.MaxFloat64, -math.MaxFloat64, 0}, "infinite": {math.Inf(-1), 1, 2, 3},
 		"all infinite": {math.Inf(-1), math.Inf(-1)}, "outlier": {0.1, 0.2, 0.3, 0.25, 0.15, -1e12}, "lucky": {0.1, 0.2, 0.3, 0.25, 0.15, 1e12},
 	} {
-		g := newTarget(values)
-		sorted := slices.Clone(values)
-		slices.Sort(sorted)
-		last := math.Inf(-1)
-		for _, v := range sorted {
-			z := g.of(v)
-			if math.IsNaN(z) || math.IsInf(z, 0) || z < last {
-				t.Errorf("%s: target of %v is %v after %v", name, v, z, last)
-			}
-			last = z
-			if s := g.slope(v); !(s >= 0) || math.IsInf(s, 0) {
-				t.Errorf("%s: slope at %v is %v", name, v, s)
-			}
-			if back := g.value(z); math.IsNaN(back) || math.IsInf(back, 0) {
-				t.Errorf("%s: value of %v is %v", name, z, back)
-			} else if !g.Compressed && !math.IsInf(v, 0) && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
-				t.Errorf("%s: %v comes back as %v", name, v, back)
-			}
-			if d := g.deviation(z, 1); !(d >= 0) || math.IsInf(d, 0) {
-				t.Errorf("%s: deviation at %v is %v", name, z, d)
-			}
-		}
+		checkTarget(t, name, values, newTarget(values, false))
+		checkTarget(t, name+", kept", values, newTarget(values, true))
 	}
-	if g := newTarget([]float64{1, 2, 3, 4, 5}); g.Compressed {
+	if g := newTarget([]float64{1, 2, 3, 4, 5}, false); g.Compressed {
 		t.Error("an even sample failed the tail test")
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}); !g.Compressed || g.of(0.1)-g.of(-100) > 5 {
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false); !g.Compressed || g.of(0.1)-g.of(-100) > 5 {
 		t.Errorf("an outlier passed the tail test: %+v", g)
+	}
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true); g.Compressed {
+		t.Errorf("an outlier that was to be kept is compressed: %+v", g)
 	}
 }

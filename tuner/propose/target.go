@@ -26,6 +26,7 @@ const (
 	goodKnee  = 20.0
 	badFloor  = 5.0  // g ≥ −badFloor
 	tailAt    = 6.0  // robust standard deviations at which a value is in the tail
+	keepsTo   = 1e6  // the same for values that are to be kept as they are
 	typical   = 1.48 // standard deviations in a median absolute deviation, 1.4826
 	spareRoom = 1e-12
 )
@@ -33,8 +34,9 @@ const (
 // newTarget fits the transformation to values. It is the tail test, too: values
 // are compressed if the worst one is more than tailAt robust standard deviations
 // (1.48 median absolute deviations) below the median, or the best one goodKnee
-// above. Infinities fail it.
-func newTarget(values []float64) target {
+// above. Infinities fail it. With keep they are
+// compressed only beyond keepsTo on either side, for the arithmetic's sake.
+func newTarget(values []float64, keep bool) target {
 	sorted := slices.Clone(values)
 	for i, v := range sorted {
 		sorted[i] = clampFinite(v)
@@ -55,6 +57,9 @@ func newTarget(values []float64) target {
 	}
 	low, high := t.ratio(sorted[0]), t.ratio(sorted[len(sorted)-1])
 	t.Compressed = low < -tailAt || high > goodKnee
+	if keep {
+		t.Compressed = low < -keepsTo || high > keepsTo
+	}
 	sum, square := 0.0, 0.0
 	for _, v := range values {
 		sum += t.shape(v)

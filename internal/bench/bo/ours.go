@@ -26,6 +26,8 @@ var ours = []Contestant{
 	bkb("bkb-explore", Ablation, "every fourth suggestion has bounds three times as wide", `{"explore_every": 4}`),
 	bkb("bkb-wide", Ablation, "c = 0.15 in the width of the bounds, as the design has it", `{"width": 0.15}`),
 	bkb("bkb-theory", Ablation, "the width of the bounds by theory", `{"beta": "theory"}`),
+	bkb("bkb-keep-tail", Ablation, "the bad tail is not compressed", `{"tail": "keep"}`),
+	bkb("bkb-no-gradient", Ablation, "suggestions are not refined by the gradient", `{"refine": "mutations"}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
 }
 

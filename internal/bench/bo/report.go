@@ -193,19 +193,27 @@ func (r *results) againstRandom(out *bench.Result) {
 				}
 				rng := stream.New(stream.Derive(0, "bench bo bootstrap "+s.Name+" "+k.Name, uint64(n)))
 				low, high := bench.Bootstrap(d, bootstrapDraws, rng, grandMean)
-				scale, verdict := "plain", "no difference"
+				scale := "plain"
 				if s.Log {
 					scale = "log10"
 				}
-				if high < 0 {
-					verdict = "better"
-				} else if low > 0 {
-					verdict = "worse"
-				}
-				t.Add(s.Name, n, k.Name, scale, len(slices.Concat(d...)), grandMean(d), low, high, verdict)
+				t.Add(s.Name, n, k.Name, scale, len(slices.Concat(d...)), grandMean(d), low, high, verdict(d, low, high))
 			}
 		}
 	}
+}
+
+// verdict is what an interval of differences says.
+func verdict(d [][]float64, low, high float64) string {
+	switch {
+	case slices.ContainsFunc(d, func(g []float64) bool { return len(g) < 3 }):
+		return "too few seeds"
+	case high < 0:
+		return "better"
+	case low > 0:
+		return "worse"
+	}
+	return "no difference"
 }
 
 // curves adds regret as trials grow.
