@@ -226,18 +226,20 @@ func (p *plan) jobs() []job {
 }
 
 // budgets are the numbers of trials after which optimisers are compared.
-func (p *plan) budgets() []int {
+func (p *plan) budgets() []int { return budgetsOf(p.trials) }
+
+func budgetsOf(trials int) []int {
 	var out []int
 	for _, n := range []int{50, 200, 1000} {
-		if n <= p.trials {
+		if n <= trials {
 			out = append(out, n)
 		}
 	}
 	if len(out) == 0 {
-		out = []int{(p.trials + 1) / 2}
+		out = []int{(trials + 1) / 2}
 	}
-	if last := out[len(out)-1]; last != p.trials {
-		out = append(out, p.trials)
+	if last := out[len(out)-1]; last != trials {
+		out = append(out, trials)
 	}
 	return out
 }

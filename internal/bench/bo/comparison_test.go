@@ -222,6 +222,13 @@ type scripted struct {
 	space *space.Space
 	x     []float64
 	told  []string
+
+	choice float64 // what it recommends
+}
+
+func (o *scripted) Recommend(context.Context) (space.Config, bool, error) {
+	c, err := o.space.Decode([]float64{o.choice})
+	return c, true, err
 }
 
 func (o *scripted) Ask(context.Context) (space.Config, error) {
@@ -251,7 +258,7 @@ func TestRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, noise := range []float64{0, 0.3} {
-		o := &scripted{space: sp, x: []float64{0.9, 0.4, 0.2, 0.7, 0.3, 0.1}}
+		o := &scripted{space: sp, choice: 0.2, x: []float64{0.9, 0.4, 0.2, 0.7, 0.3, 0.1}}
 		r := &runner{run: Run{Problem: "test/steep", Optimiser: "scripted", Seed: 3, Best: 0, Median: 0.25, Clock: "wall", Version: "a  b"}, problem: steep{sp, noise}, optimiser: o}
 		if err := r.do(t.Context(), 10); err != nil {
 			t.Fatal(err)
@@ -271,6 +278,9 @@ func TestRunner(t *testing.T) {
 			if at >= 0 && trial.BestTrue != run.Trials[at].True {
 				t.Errorf("trial %d: incumbent %v, not %v", i, trial.BestTrue, run.Trials[at].True)
 			}
+		}
+		if got := []float64{run.regret(5, recommended), run.regret(4, recommended), run.regret(6, found), run.regret(3, found)}; !slices.Equal(got, []float64{0.8, run.Regret(4), 0.4, 0.8}) {
+			t.Errorf("regrets of other choices: %v", got)
 		}
 		if run.Regret(1000) != run.Trials[at].True/0.25 {
 			t.Errorf("regret at the end %v", run.Regret(1000))

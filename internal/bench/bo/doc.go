@@ -21,7 +21,9 @@
 //
 // f without noise, f* its least value, and the median over uniform
 // configurations: 0 is best, 1 what half of all random configurations are better
-// than. It counts as at most 10 where nothing succeeded. Where a suite's regrets
+// than. With noise that is not all there is to say: ranks are also given by the
+// regret of what the optimiser recommends (its own choice if it is a [Recommender])
+// and of the best x that it tried. Regret counts as at most 10 where nothing succeeded. Where a suite's regrets
 // span orders of magnitude, means are of log10, of at least 1e-8.
 //
 //   - Ranks are among the regrets of one problem and seed; equal ones share their

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 // columns are those of a run's file.
-var columns = []string{"trial", "value", "ok", "true", "best_true", "ask_s"}
+var columns = []string{"trial", "value", "ok", "true", "best_true", "ask_s", "recommended_true"}
 
 // runPath is the file of a run below the folder out.
 func runPath(out, problem, optimiser string, seed uint64) string {
@@ -60,7 +61,7 @@ func (r *Run) encode(out io.Writer) error {
 	rows := [][]string{columns}
 	for i, t := range r.Trials {
 		rows = append(rows, []string{
-			strconv.Itoa(i), g(t.Value), strconv.FormatBool(t.OK), g(t.True), g(t.BestTrue), strconv.FormatFloat(t.AskSeconds, 'g', 4, 64),
+			strconv.Itoa(i), g(t.Value), strconv.FormatBool(t.OK), g(t.True), g(t.BestTrue), strconv.FormatFloat(t.AskSeconds, 'g', 4, 64), g(t.Recommended),
 		})
 	}
 	if err := w.WriteAll(rows); err != nil {
@@ -123,13 +124,19 @@ func decodeRun(text string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 || !slices.Equal(rows[0], columns) {
+	old := columns[:len(columns)-1] // before there were recommendations
+	if len(rows) == 0 || !slices.Equal(rows[0], columns) && !slices.Equal(rows[0], old) {
 		return nil, fmt.Errorf("its columns are not %s", strings.Join(columns, ", "))
 	}
 	for _, row := range rows[1:] {
-		r.Trials = append(r.Trials, Trial{
+		t := Trial{
 			Value: p.float(row[1]), OK: row[2] == "true", True: p.float(row[3]), BestTrue: p.float(row[4]), AskSeconds: p.float(row[5]),
-		})
+			Recommended: math.NaN(),
+		}
+		if len(row) > len(old) {
+			t.Recommended = p.float(row[6])
+		}
+		r.Trials = append(r.Trials, t)
 	}
 	if p.err == nil && !(r.Median > r.Best) {
 		p.err = fmt.Errorf("the median %v is not more than the best, %v", r.Median, r.Best)

@@ -148,5 +148,14 @@ func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok boo
 	return err
 }
 
+// Recommend implements [Recommender] with what the service calls best.
+func (o *served) Recommend(ctx context.Context) (c space.Config, ok bool, err error) {
+	best, err := o.service.Best(ctx, studyName)
+	if err != nil || len(best) == 0 {
+		return c, false, err
+	}
+	return best[0].Config, true, nil
+}
+
 // Close implements [Optimiser].
 func (o *served) Close() error { return o.service.Close() }

@@ -43,6 +43,13 @@ type Optimiser interface {
 	Close() error
 }
 
+// Recommender is an Optimiser that says which configuration to take in the end.
+type Recommender interface {
+	Optimiser
+	// Recommend returns one that was told; ok is false if there is none yet.
+	Recommend(ctx context.Context) (c space.Config, ok bool, err error)
+}
+
 // Timed is an Optimiser that takes its own time, as one in another process must.
 type Timed interface {
 	Optimiser

@@ -26,12 +26,17 @@ func (c *Comparison) Report() (*bench.Result, error) {
 		out.Note("There are no runs yet.")
 		return out, nil
 	}
-	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds)", func(k Contestant) bool { return k.Kind != Ablation })
+	field := func(k Contestant) bool { return k.Kind != Ablation }
+	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds)", measured, field)
+	if r.noisy() {
+		r.ranks(out, "ranks-recommended", "Mean rank by the regret of what each recommends, which is what it measured best unless it has a model for that", recommended, field)
+		r.ranks(out, "ranks-found", "Mean rank by the best configuration tried, whether it was known to be or not", found, field)
+	}
 	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Slow }) {
-		r.ranks(out, "ranks-all-seeds", "Mean rank without the slow ones, on all seeds", func(k Contestant) bool { return k.Kind != Ablation && !k.Slow })
+		r.ranks(out, "ranks-all-seeds", "Mean rank without the slow ones, on all seeds", measured, func(k Contestant) bool { return k.Kind != Ablation && !k.Slow })
 	}
 	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Kind == Ablation }) {
-		r.ranks(out, "ranks-ablations", "Mean rank of BKB's ablations among themselves", func(k Contestant) bool { return k.Kind == Ablation || k.Kind == Ours })
+		r.ranks(out, "ranks-ablations", "Mean rank of BKB's ablations among themselves", measured, func(k Contestant) bool { return k.Kind == Ablation || k.Kind == Ours })
 	}
 	r.duels(out)
 	r.againstRandom(out)
@@ -43,7 +48,7 @@ func (c *Comparison) Report() (*bench.Result, error) {
 }
 
 // ranks adds a table of mean ranks, a column for each optimiser.
-func (r *results) ranks(out *bench.Result, name, title string, in func(Contestant) bool) {
+func (r *results) ranks(out *bench.Result, name, title string, by choice, in func(Contestant) bool) {
 	var names []string
 	for _, k := range r.plan.contestants {
 		if in(k) && slices.ContainsFunc(r.suite, func(s *suiteResults) bool { return s.took(k.Name) }) {
@@ -62,9 +67,23 @@ func (r *results) ranks(out *bench.Result, name, title string, in func(Contestan
 				continue
 			}
 			row := []any{s.Name, n, countProblems(cells), len(cells)}
-			t.Add(append(row, spread(names, here, s.meanRanks(cells, here, n))...)...)
+			t.Add(append(row, spread(names, here, s.meanRanks(cells, here, n, by))...)...)
 		}
 	}
+}
+
+// noisy tells whether any run measured something else than the truth.
+func (r *results) noisy() bool {
+	for _, s := range r.suite {
+		for _, runs := range s.runs {
+			for _, run := range runs {
+				if slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.OK && t.Value != t.True }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // took tells whether an optimiser has any run of the suite.
@@ -228,7 +247,7 @@ func (r *results) curves(out *bench.Result) {
 			for _, n := range steps(r.plan.trials) {
 				var v []float64
 				for _, at := range s.cells(n, k.Name) {
-					v = append(v, s.regret(at, k.Name, n))
+					v = append(v, s.regret(at, k.Name, n, measured))
 				}
 				if len(v) == 0 {
 					continue
@@ -268,7 +287,7 @@ func (r *results) problems(out *bench.Result) {
 					var v []float64
 					for _, at := range s.cells(n, name) {
 						if at.problem == l.Name {
-							v = append(v, s.regret(at, name, n))
+							v = append(v, s.regret(at, name, n, measured))
 						}
 					}
 					values[i] = bench.Quantiles(v, 0.5)[0]

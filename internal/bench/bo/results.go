@@ -102,13 +102,13 @@ const nearRegret = 1e-8
 
 // regret is the normalised regret of an optimiser in a cell after n trials, at
 // most farRegret.
-func (s *suiteResults) regret(at cell, name string, n int) float64 {
-	return min(s.runs[at][name].Regret(n), farRegret)
+func (s *suiteResults) regret(at cell, name string, n int, by choice) float64 {
+	return min(s.runs[at][name].regret(n, by), farRegret)
 }
 
 // loss is what means are taken of: the regret, or its log10 where the suite says so.
 func (s *suiteResults) loss(at cell, name string, n int) float64 {
-	v := s.regret(at, name, n)
+	v := s.regret(at, name, n, measured)
 	if s.Log {
 		return math.Log10(max(v, nearRegret))
 	}
@@ -117,12 +117,12 @@ func (s *suiteResults) loss(at cell, name string, n int) float64 {
 
 // meanRanks returns the mean rank of each of the named by regret after n trials:
 // of the means over each problem's cells the mean, so that problems count alike.
-func (s *suiteResults) meanRanks(cells []cell, names []string, n int) []float64 {
+func (s *suiteResults) meanRanks(cells []cell, names []string, n int, by choice) []float64 {
 	perProblem := make(map[string][][]float64)
 	for _, at := range cells {
 		v := make([]float64, len(names))
 		for i, name := range names {
-			v[i] = s.regret(at, name, n)
+			v[i] = s.regret(at, name, n, by)
 		}
 		perProblem[at.problem] = append(perProblem[at.problem], ranks(v))
 	}

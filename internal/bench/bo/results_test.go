@@ -120,7 +120,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 			continue
 		}
 		counted++
-		got := s.meanRanks(s.cells(n, names...), names, n)
+		got := s.meanRanks(s.cells(n, names...), names, n, measured)
 		for i := range got {
 			if math.Abs(got[i]-want[i]/float64(problems)) > 1e-9 {
 				t.Fatalf("seed %d, round %d: rank of %s is %v, not %v", seed, round, names[i], got[i], want[i]/float64(problems))
@@ -170,7 +170,7 @@ func TestTablesOfAnyRuns(t *testing.T) {
 	for range 30 {
 		r, _, _ := drawn(rng, false)
 		out := &bench.Result{}
-		r.ranks(out, "ranks", "", func(Contestant) bool { return true })
+		r.ranks(out, "ranks", "", found, func(Contestant) bool { return true })
 		r.duels(out)
 		r.againstRandom(out)
 		r.curves(out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/internal/bench"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -30,17 +31,43 @@ type Trial struct {
 	// user would take; +Inf before one succeeds.
 	BestTrue   float64
 	AskSeconds float64
+	// Recommended is True of what the optimiser recommends after this trial; NaN
+	// where it was not asked.
+	Recommended float64
 }
+
+// choice is which of the configurations tried counts.
+type choice int
+
+const (
+	measured    choice = iota // that with the least measured value
+	recommended               // what the optimiser recommends, if it does
+	found                     // the best one, whoever knows it
+)
 
 // Regret returns the normalised regret after n trials, (BestTrue − Best)/(Median −
 // Best): 1 is what half of all random configurations are better than. After a Run
 // that ended early it is that of its end; +Inf before a trial succeeds.
-func (r *Run) Regret(n int) float64 {
+func (r *Run) Regret(n int) float64 { return r.regret(n, measured) }
+
+// regret is the same of another choice. What was not recommended after the very
+// trial is taken to be what was measured best.
+func (r *Run) regret(n int, by choice) float64 {
 	n = min(n, len(r.Trials))
 	if n == 0 {
 		return math.Inf(1)
 	}
-	return max(r.Trials[n-1].BestTrue-r.Best, 0) / (r.Median - r.Best)
+	last := r.Trials[n-1]
+	v := last.BestTrue
+	switch {
+	case by == recommended && !math.IsNaN(last.Recommended):
+		v = last.Recommended
+	case by == found:
+		for _, t := range r.Trials[:n] {
+			v = min(v, t.True)
+		}
+	}
+	return max(v-r.Best, 0) / (r.Median - r.Best)
 }
 
 // The rule of long runs: beyond longRun trials a run goes on only while the last
@@ -88,19 +115,37 @@ func (r *runner) do(ctx context.Context, trials int) error {
 		if err := r.check(c, value, ok, truth); err != nil {
 			return err
 		}
-		t := Trial{Value: value, OK: ok, True: truth, AskSeconds: seconds}
+		t := Trial{Value: value, OK: ok, True: truth, AskSeconds: seconds, Recommended: math.NaN()}
 		if !ok {
 			value, t.Value = 0, math.NaN()
 		} else if value < least {
 			least, bestTrue = value, truth
 		}
 		t.BestTrue = bestTrue
-		r.run.Trials = append(r.run.Trials, t)
 		if err := r.optimiser.Tell(ctx, c, value, ok); err != nil {
 			return fmt.Errorf("tell of trial %d: %w", n, err)
 		}
+		if slices.Contains(budgetsOf(trials), n+1) {
+			if t.Recommended, err = r.recommended(ctx); err != nil {
+				return fmt.Errorf("recommendation after trial %d: %w", n, err)
+			}
+		}
+		r.run.Trials = append(r.run.Trials, t)
 	}
 	return nil
+}
+
+// recommended is True of what the optimiser recommends; NaN if it does not.
+func (r *runner) recommended(ctx context.Context) (float64, error) {
+	o, can := r.optimiser.(Recommender)
+	if !can {
+		return math.NaN(), nil
+	}
+	c, ok, err := o.Recommend(ctx)
+	if err != nil || !ok {
+		return math.NaN(), err
+	}
+	return r.problem.True(c), nil
 }
 
 // seconds is what the ask that has just ended took.
