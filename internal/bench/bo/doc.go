@@ -6,6 +6,20 @@
 // makes tables of the files that are there. So a comparison may be interrupted,
 // go on, and grow by an optimiser at a time. The command line is tuner bench bo.
 //
+// # Suites
+//
+//   - bbob: the 24 noiseless functions of BBOB in 2, 5, 10 and 20 dimensions,
+//     instance 1 of COCO (package internal/problems/bbob).
+//   - bbob-noisy: those with noise that multiplies, as in the noisy BBOB, and with
+//     noise that is added.
+//   - classic: Branin, Hartmann, Ackley, Levy, Rastrigin; a mixed space with
+//     conditions; a design with steps and constraints.
+//   - table: spaces of which others have measured every configuration, on real
+//     machines with real noise and failures; a problem looks them up. Where the
+//     folder of data is not there they are left out, and the result says so.
+//
+// The problems of each tier were chosen before there were results.
+//
 // # Adding to it
 //
 // A problem is a [Problem], listed in a [Suite] of [Suites]. An optimiser is a

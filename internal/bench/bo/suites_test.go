@@ -5,9 +5,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -106,6 +108,26 @@ func keepsContract(t *testing.T, p Problem) {
 	// Five standard deviations of a fair coin; many equal values lie on the median.
 	if spread := 2.5 * math.Sqrt(float64(worked)); float64(below) > float64(worked)/2+spread {
 		t.Errorf("%d of %d are below the median", below, worked)
+	}
+}
+
+// The suite's inputs are the function's, in order.
+func TestBBOBIsBBOB(t *testing.T) {
+	rng := stream.New(2)
+	for name, function := range map[string]int{"bbob/f10-d05-i1": 10, "bbob/f21-d05-i1": 21} {
+		p := problem(t, name)
+		f, err := bbob.New(function, 5, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, text := make([]float64, 5), make([]string, 5)
+		for i := range x {
+			x[i] = 10*rng.Float64() - 5
+			text[i] = strconv.FormatFloat(x[i], 'g', -1, 64)
+		}
+		if got, want := p.True(configOf(t, p.Space(), text)), f.Value(x); got != want || p.Best() != f.Minimum() {
+			t.Errorf("%s: %v at %v, want %v", name, got, x, want)
+		}
 	}
 }
 
