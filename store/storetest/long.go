@@ -11,8 +11,9 @@ import (
 )
 
 // LongStudy fills a store with a study of n told trials of ten parameters, for
-// benchmarks: two events a trial, each with a worker and a request id.
-func LongStudy(b testing.TB, st store.Store, name string, n int) {
+// benchmarks: two events a trial, each with a worker and a request id. All its
+// configurations are said to be of the start design of the proposer.
+func LongStudy(b testing.TB, st store.Store, name, proposer string, n int) {
 	b.Helper()
 	var parameters []space.Parameter
 	for i := range 10 {
@@ -24,7 +25,7 @@ func LongStudy(b testing.TB, st store.Store, name string, n int) {
 	}
 	var s study.Study
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Proposer: study.Component{Name: proposer}}
 	do := func(c study.Command) []study.Event {
 		now = now.Add(time.Second)
 		_, events, err := s.Decide(now, c)

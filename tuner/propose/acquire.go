@@ -59,9 +59,12 @@ func (a *acquisition) counted(x []float64) { a.chosen = append(a.chosen, x) }
 type wish struct {
 	exploit bool
 	explore bool
+	width   float64   // of the confidence bounds, in units of beta
 	weights []float64 // of several objectives
 	ideal   []float64
-	feature bool // feasibility is modelled
+	feature bool    // feasibility is modelled
+	trusted *box    // nil for everywhere
+	thrift  *thrift // nil where costs play no part
 }
 
 // next makes the suggestion for a trial.
@@ -70,18 +73,13 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	rng := stream.New(seed)
 	a.widths()
 	w := a.wish(trial, rng)
-	if w.explore {
-		for j := range a.beta {
-			a.beta[j] *= 3
-		}
-	}
 	pool := newPool(a, w)
-	pool.add(a.candidates(seed, rng))
+	pool.add(a.candidates(w, seed, rng))
 	if a.b.enumerated() == nil {
 		for _, scale := range []float64{0.1, 0.02, 0.004} {
-			pool.add(a.around(pool.top(4), 32, scale, rng))
+			pool.add(a.around(w, pool.top(4), 32, scale, rng))
 		}
-		if len(a.surfaces) == 1 && !a.b.options.Coarse {
+		if len(a.surfaces) == 1 && w.thrift == nil && !a.b.options.Coarse {
 			pool.climb()
 		}
 	}
@@ -98,7 +96,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 		s.Phase = PhaseExplore
 	}
 	s.Mean, s.StdDev = a.explain(x)
-	s.Bound, s.Beta = a.bounds(x)
+	s.Bound, s.Beta = a.bounds(x, max(w.width, 1))
 	return s, x, nil
 }
 
@@ -116,9 +114,24 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	w := wish{
 		exploit: every > 0 && trial%every == every-1,
 		feature: len(a.surfaces) > a.b.feasibility(),
+		width:   1,
 	}
 	if k := a.b.options.ExploreEvery; k > 0 && trial%k == k/2 {
 		w.explore = !w.exploit
+	}
+	switch {
+	case w.exploit:
+		w.width = 0
+	case w.explore:
+		w.width = 3
+	default:
+		w.width = a.b.wider()
+	}
+	if !w.exploit {
+		w.thrift = a.spend()
+	}
+	if !w.explore {
+		w.trusted = a.trusted()
 	}
 	if k := len(a.b.spec.Objectives); k > 1 {
 		sum := 0.0
@@ -180,10 +193,11 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
 	for j := range k {
 		mean, variance := a.surfaces[j].predict(x)
 		if !w.exploit {
-			for i := range mean {
-				mean[i] += a.beta[j] * math.Sqrt(variance[i])
-				if k == 1 && !w.explore && (!a.tried || mean[i] > a.best) {
-					a.best, a.tried = mean[i], true
+			for i, m := range mean {
+				sd := a.beta[j] * math.Sqrt(variance[i])
+				mean[i] += w.width * sd
+				if k == 1 && w.trusted == nil && (!a.tried || m+sd > a.best) {
+					a.best, a.tried = m+sd, true
 				}
 			}
 		}
@@ -199,6 +213,9 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
 			}
 			out[i] = w.chebyshev(u)
 		}
+	}
+	if w.thrift != nil {
+		w.thrift.weigh(a, out, x)
 	}
 	if w.feature {
 		mean, variance := a.surfaces[k].predict(x)
@@ -236,8 +253,9 @@ func (p *pool) order(n int) []int {
 	return order[:min(n, len(order))]
 }
 
-// choose returns the best candidate that the study does not have, or the best
-// one where it has them all.
+// choose returns the best candidate that the study does not have, unless
+// duplicates are welcome; then anything that it does not have; and at last the
+// best candidate or [ErrExhausted], as the options say.
 func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
 	b := p.a.b
 	order := p.order(len(p.scores))
@@ -247,11 +265,10 @@ func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
 		if err != nil {
 			return c, nil, err
 		}
-		if b.options.Replicate || !p.a.has(c) {
+		if b.options.OnDuplicate == replicate || !p.a.has(c) {
 			return c, x, nil
 		}
 	}
-	// Nothing new among the candidates: anything new will do, if there is.
 	for range maxPassed {
 		x := make([]float64, b.spec.Space.Dim())
 		for c := range x {
@@ -265,9 +282,40 @@ func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
 			return c, x, nil
 		}
 	}
+	c, found, err := p.a.untried()
+	switch {
+	case err != nil:
+		return c, nil, err
+	case found:
+		x, err := b.results.encode(c)
+		return c, x, err
+	case b.options.OnDuplicate == reuse:
+		return c, nil, ErrExhausted
+	}
 	x := slices.Clone(p.xs[order[0]])
-	c, err := b.decode(x)
+	c, err = b.decode(x)
 	return c, x, err
+}
+
+// untried returns a configuration that the study does not have; found is false
+// if it has all. It looks at one more than the study has, at most.
+func (a *acquisition) untried() (c space.Config, found bool, err error) {
+	b := a.b
+	if b.all == nil {
+		all, err := compileGrid(b.spec.Space, GridOptions{Points: maxLevels})
+		if err != nil && b.options.OnDuplicate != reuse {
+			return c, false, nil // too many to know
+		} else if err != nil {
+			return c, false, err
+		}
+		b.all = all
+	}
+	for i := range b.all.total {
+		if c := b.all.at(i); !a.has(c) {
+			return c, true, nil
+		}
+	}
+	return c, false, nil
 }
 
 // has tells whether the study has a configuration already.
@@ -294,16 +342,17 @@ func (a *acquisition) explain(x []float64) (mean, sd []float64) {
 }
 
 // bounds returns the optimistic confidence bounds at x, in the objectives' units,
-// and their widths.
-func (a *acquisition) bounds(x []float64) (bound, beta []float64) {
+// and their widths, so many times the usual.
+func (a *acquisition) bounds(x []float64, times float64) (bound, beta []float64) {
 	row := kernel.NewPoints(1, len(x), x)
 	for j, o := range a.b.spec.Objectives {
 		m, v := a.surfaces[j].predict(row)
-		y := a.e.model.Surfaces[j].Target.value(m[0] + a.beta[j]*math.Sqrt(v[0]))
+		width := times * a.beta[j]
+		y := a.e.model.Surfaces[j].Target.value(m[0] + width*math.Sqrt(v[0]))
 		if o.Direction == study.Minimize {
 			y = -y
 		}
-		bound, beta = append(bound, y), append(beta, a.beta[j])
+		bound, beta = append(bound, y), append(beta, width)
 	}
 	return bound, beta
 }
@@ -333,6 +382,14 @@ func (a *acquisition) usefulWorkers() int {
 	}
 	last := variance[len(variance)-1] / p.noise
 	return min(len(rows)+int((1-sum)/max(last, 1e-3)), 1000)
+}
+
+// survey looks for the largest upper confidence bound everywhere, with what is
+// random about the given trial.
+func (a *acquisition) survey(trial int) {
+	seed := a.b.trialSeed(trial)
+	a.widths()
+	a.score(wish{width: 1}, a.candidates(wish{}, seed, stream.New(seed)))
 }
 
 // gap is the largest upper confidence bound found less the lower one of the best

@@ -3,6 +3,7 @@ package propose
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,10 +34,14 @@ type BKBOptions struct {
 	// ExploreEvery ("explore_every", 0 to 1000, default 0): every so many trials
 	// one has bounds three times as wide; 0 for never.
 	ExploreEvery int
-	// Replicate ("on_duplicate": "resample", the default, or "replicate") lets a
-	// configuration be suggested again. Otherwise it happens only when all
-	// configurations have been.
-	Replicate bool
+	// OnDuplicate ("on_duplicate": "resample", the default, "replicate" or
+	// "reuse") is what becomes of configurations that the study has already. With
+	// replicate they are suggested again where that is best. With resample
+	// something new is suggested, until all configurations have been; then they
+	// are suggested again. With reuse what is known of a configuration stands, and
+	// nothing is ever run twice: when nothing new is left, suggestions end with
+	// [ErrExhausted].
+	OnDuplicate duplicates
 	// StopGap ("stop_gap", default 0: never), with one objective: the study ends
 	// when no configuration can be better than the best by more than this, in the
 	// objective's units and as far as the confidence bounds hold. It does not end
@@ -51,10 +56,30 @@ type BKBOptions struct {
 	// Coarse ("refine": "gradient", the default, or "mutations") looks for
 	// suggestions without the gradient.
 	Coarse bool
+	// Trust ("trust_region", 0 to 10000): from so many ordered coordinates
+	// on suggestions come from a trust region; 0 for never.
+	Trust int
+	// Patience ("patience", 0 to 10000): every so many suggestions
+	// in a row without an improvement double the width of the bounds, up to
+	// eightfold; 0 for never.
+	Patience int
+	// Cost ("cost": "ignore", the default, "told" or "seconds"), with one
+	// objective, weighs what may be gained against what it costs: what trials
+	// were told to have cost, or how long they ran.
+	Cost costSource
 	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
 	// confidence bound in place of the mean.
 	Lower bool
 }
+
+// duplicates is a policy for configurations that the study has already.
+type duplicates string
+
+const (
+	resample  duplicates = "resample"
+	replicate duplicates = "replicate"
+	reuse     duplicates = "reuse"
+)
 
 // DefaultStart is how many results a space of d coordinates gets before there is
 // a model of it.
@@ -69,11 +94,14 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Width:        o.Number("width", 0.05),
 		ExploitEvery: int(o.Whole("exploit_every", 4, 0, 1000)),
 		ExploreEvery: int(o.Whole("explore_every", 0, 0, 1000)),
-		Replicate:    o.Choice("on_duplicate", "resample", "replicate") == "replicate",
+		OnDuplicate:  duplicates(o.Choice("on_duplicate", string(resample), string(replicate), string(reuse))),
 		StopGap:      o.Number("stop_gap", 0),
 		MinNoise:     o.Number("min_noise", 1e-6),
 		KeepTail:     o.Choice("tail", "test", "keep") == "keep",
 		Coarse:       o.Choice("refine", "gradient", "mutations") == "mutations",
+		Cost:         map[string]costSource{"told": costTold, "seconds": costSeconds}[o.Choice("cost", "ignore", "told", "seconds")],
+		Patience:     int(o.Whole("patience", 0, 0, 10_000)),
+		Trust:        int(o.Whole("trust_region", 0, 0, 10_000)),
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
 	}
 	if !(b.StopGap >= 0) {
@@ -81,6 +109,9 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	}
 	if b.StopGap > 0 && len(spec.Objectives) != 1 {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "is for studies with one objective", "leave it out")
+	}
+	if b.Cost != costIgnored && len(spec.Objectives) != 1 {
+		o.Fail("proposer.options.cost", "", "is for studies with one objective", "leave it out")
 	}
 	if !(b.Width > 0 && b.Width <= 100) {
 		o.Fail("proposer.options.width", fmt.Sprint(b.Width), "must be > 0 and at most 100", "")
@@ -107,10 +138,11 @@ type bkb struct {
 	engine  *engine
 	made    made
 	finite  *enumeration
+	all     *cells // of a finite space, when it was wanted
 }
 
 func newBKB(spec study.Spec, o BKBOptions) Proposer {
-	return &bkb{spec: spec, options: o, results: newResults(spec), design: newSobolDesign(spec)}
+	return &bkb{spec: spec, options: o, results: newResults(spec, o.Cost), design: newSobolDesign(spec)}
 }
 
 // engine is the model that is in effect, with the results since.
@@ -118,7 +150,8 @@ type engine struct {
 	event    []byte // the model event
 	model    anchored
 	surfaces []*posterior
-	told     int // results that the surfaces have heard of
+	expense  *posterior // nil for none
+	told     int        // results that the surfaces have heard of
 	elite    elite
 	good     eliteBounds
 }
@@ -150,6 +183,11 @@ func (b *bkb) current(v View) (*engine, error) {
 				p.observe(o)
 			}
 		}
+		if e.expense != nil {
+			if o, ok := b.sampleOf(r, b.expense(), e.model.Expense); ok {
+				e.expense.observe(o)
+			}
+		}
 		e.elite.add(b, e, e.told)
 	}
 	return e, nil
@@ -159,23 +197,37 @@ func (b *bkb) newEngine(m anchored, n int) (*engine, error) {
 	e := &engine{model: m, told: n}
 	list := b.results.list[:n]
 	for j := range m.Surfaces {
-		s := &m.Surfaces[j]
-		k, err := b.kernelOf(s)
+		p, err := b.posteriorOf(list, j, &m.Surfaces[j])
 		if err != nil {
-			return nil, fmt.Errorf("a model event: %w", err)
+			return nil, err
 		}
-		samples := make([]sample, 0, n)
-		for i := range list {
-			if o, ok := b.sampleOf(&list[i], j, s); ok {
-				samples = append(samples, o)
-			}
+		e.surfaces = append(e.surfaces, p)
+	}
+	if m.Expense != nil {
+		var err error
+		if e.expense, err = b.posteriorOf(list, b.expense(), m.Expense); err != nil {
+			return nil, err
 		}
-		e.surfaces = append(e.surfaces, rebuilt(k, s.Noise, s.Mean, b.options.Cap, s.Capped, inputs(list, s.Dictionary), samples))
 	}
 	for i := range list {
 		e.elite.add(b, e, i)
 	}
 	return e, nil
+}
+
+// posteriorOf is that of quantity j after the results.
+func (b *bkb) posteriorOf(list []result, j int, s *surface) (*posterior, error) {
+	k, err := b.kernelOf(s)
+	if err != nil {
+		return nil, fmt.Errorf("a model event: %w", err)
+	}
+	samples := make([]sample, 0, len(list))
+	for i := range list {
+		if o, ok := b.sampleOf(&list[i], j, s); ok {
+			samples = append(samples, o)
+		}
+	}
+	return rebuilt(k, s.Noise, s.Mean, b.options.Cap, s.Capped, inputs(list, s.Dictionary), samples), nil
 }
 
 // Propose implements [Proposer].
@@ -202,7 +254,9 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 			return Proposal{}, err
 		}
 		s, x, err := a.next(v.Trials()+i, v.Position())
-		if err != nil {
+		if errors.Is(err, ErrExhausted) && i > 0 {
+			break
+		} else if err != nil {
 			return Proposal{}, err
 		}
 		p.Suggestions = append(p.Suggestions, s)
@@ -212,6 +266,9 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		a.counted(x)
 	}
 	p.UsefulWorkers = a.usefulWorkers()
+	if b.options.StopGap > 0 && b.trusts() {
+		a.survey(v.Trials())
+	}
 	if gap, ok := a.gap(); ok {
 		p.Gap = gap
 		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.pending) == 0 && len(b.results.list) >= 2*b.options.Start

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -88,12 +89,13 @@ func bowl(sp *space.Space, c space.Config) float64 {
 // all suggestions come out the same, with what was thought of them, and so they
 // do in batches.
 func TestBKBSurvivesRestarts(t *testing.T) {
-	for name, text := range spaces {
-		if name == "constant" || name == "empty" || name == "tiny" {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			c := study.Component{Name: BKB, Options: `{"cap": 16}`}
+	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse"}`
+	for _, k := range []struct{ space, options string }{
+		{"continuous", plain}, {"mixed", plain}, {"conditional", plain}, {"finite", plain}, {"continuous", all}, {"mixed", all},
+	} {
+		text := spaces[k.space]
+		t.Run(k.space+k.options, func(t *testing.T) {
+			c := study.Component{Name: BKB, Options: k.options}
 			spec := specOf(parse(t, text), 5)
 			run := func(restart bool) []string {
 				l, p := newLab(t, spec), must(t, c, spec)
@@ -117,6 +119,7 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 							continue
 						}
 						o := completed(spec, bowl(spec.Space, trial.Config))
+						o.Cost = 1 + o.Metrics[0].Values[0]
 						switch rng.IntN(12) {
 						case 0:
 							o = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
@@ -340,6 +343,57 @@ func TestNoAccidentalRepetition(t *testing.T) {
 	l.start(l.propose(p, 1)) // nothing new is left
 }
 
+// TestNothingIsRunTwice: with reuse a study of a finite space ends when it has
+// every configuration, however many are asked for at once.
+func TestNothingIsRunTwice(t *testing.T) {
+	for name, text := range map[string]string{
+		"looked at whole": `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v"]}, "b": {"type": "int", "low": 0, "high": 1, "when": {"k": "u"}}}`,
+		"searched":        `{"a": {"type": "int", "low": 0, "high": 2047}, "k": {"type": "categorical", "values": ["u", "v"]}}`,
+	} {
+		sp := parse(t, text)
+		spec := specOf(sp, 2)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"on_duplicate": "reuse", "cap": 16}`}, spec)
+		size := int(sp.Cardinality())
+		if name == "searched" { // all but the last few are there
+			all, err := compileGrid(sp, GridOptions{Points: maxLevels})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range size - 5 {
+				c := all.at(uint64(i * 1789 % size)) // 1789 is prime
+				l.do(study.Add{Config: c, Outcome: completed(spec, bowl(sp, c))})
+			}
+		}
+		seen := make(map[string]bool)
+		for trial := range l.s.All(0) {
+			seen[trial.Config.String()] = true
+		}
+		for range size {
+			l.anchor(p)
+			proposal, err := p.Propose(context.Background(), l.s, 3)
+			if errors.Is(err, ErrExhausted) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range proposal.Suggestions {
+				if seen[g.Config.String()] {
+					t.Fatalf("%s: %v was suggested twice", name, g.Config)
+				}
+				seen[g.Config.String()] = true
+			}
+			first := l.s.Trials()
+			l.start(proposal)
+			for n := range len(proposal.Suggestions) {
+				l.do(study.Tell{Trial: first + n, Outcome: completed(spec, bowl(sp, proposal.Suggestions[n].Config))})
+			}
+		}
+		if len(seen) != size {
+			t.Errorf("%s: %d of %d configurations were tried", name, len(seen), size)
+		}
+	}
+}
+
 // TestUsefulWorkers: certain models have use for many, uncertain ones for one.
 func TestUsefulWorkers(t *testing.T) {
 	sp := parse(t, spaces["continuous"])
@@ -384,7 +438,7 @@ func TestGapStops(t *testing.T) {
 
 func TestBKBOptions(t *testing.T) {
 	spec := specOf(parse(t, spaces["continuous"]), 1)
-	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "reuse"}`, `{"x": 1}`} {
+	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "forget"}`, `{"cost": true}`, `{"trust_region": -1}`, `{"x": 1}`} {
 		if _, err := New(study.Component{Name: BKB, Options: text}, spec); err == nil {
 			t.Errorf("%s was taken", text)
 		}

@@ -52,7 +52,7 @@ func (b *bkb) enumerated() *enumeration {
 
 // candidates are all configurations of a small space; else Sobol' points and
 // mutations of the best results.
-func (a *acquisition) candidates(seed uint64, rng *rand.Rand) *kernel.Points[float64] {
+func (a *acquisition) candidates(w wish, seed uint64, rng *rand.Rand) *kernel.Points[float64] {
 	if all := a.b.enumerated(); all != nil {
 		return all.points
 	}
@@ -64,9 +64,15 @@ func (a *acquisition) candidates(seed uint64, rng *rand.Rand) *kernel.Points[flo
 	x := kernel.NewPoints[float64](wide, d, nil)
 	sequence := sobol.New(d, seed)
 	for i := range wide {
-		sequence.At(uint32(i), x.Row(i))
+		row := x.Row(i)
+		sequence.At(uint32(i), row)
+		if t := w.trusted; t != nil {
+			for c := range row {
+				row[c] = t.low[c] + row[c]*(t.high[c]-t.low[c])
+			}
+		}
 	}
-	near := a.around(a.parents(rng), nearby, 0, rng)
+	near := a.around(w, a.parents(rng), nearby, 0, rng)
 	out := kernel.NewPoints(x.Len()+near.Len(), d, append(x.Data(), near.Data()...))
 	a.snap(out)
 	return out
@@ -100,7 +106,7 @@ var mutationScales = [...]float64{0.02, 0.1, 0.5}
 
 // around returns n mutations of the given points, in turn, with steps of the
 // given size, or of several sizes if it is 0.
-func (a *acquisition) around(from [][]float64, n int, scale float64, rng *rand.Rand) *kernel.Points[float64] {
+func (a *acquisition) around(w wish, from [][]float64, n int, scale float64, rng *rand.Rand) *kernel.Points[float64] {
 	d := a.b.spec.Space.Dim()
 	if len(from) == 0 {
 		return kernel.NewPoints[float64](0, d, nil)
@@ -123,6 +129,7 @@ func (a *acquisition) around(from [][]float64, n int, scale float64, rng *rand.R
 		}
 		m.step(row, size)
 	}
+	w.trusted.clamp(x)
 	a.snap(x)
 	return x
 }
@@ -224,11 +231,9 @@ func (p *pool) climb() {
 // ascend moves x uphill within the cube, by projected gradient steps in units of
 // the length scales that grow while they help and shrink while they do not.
 func (p *pool) ascend(t *probe, x []float64, free []bool, budget int) {
-	b := p.a.beta[0]
-	if p.w.exploit {
-		b = 0
-	}
+	b := p.w.width * p.a.beta[0]
 	inverse := t.p.k.inverse
+	low, high := p.limits(len(x))
 	mean, sd := t.value(x)
 	value := mean + b*sd
 	next, g := make([]float64, len(x)), make([]float64, len(x))
@@ -245,7 +250,7 @@ func (p *pool) ascend(t *probe, x []float64, free []bool, budget int) {
 				}
 				l := min(1/math.Sqrt(inverse[c]), 1)
 				v := (t.dMean[c] + b*t.dSD[c]) * l
-				if x[c] <= 0 && v < 0 || x[c] >= 1 && v > 0 {
+				if x[c] <= low[c] && v < 0 || x[c] >= high[c] && v > 0 {
 					continue
 				}
 				norm += v * v
@@ -258,7 +263,7 @@ func (p *pool) ascend(t *probe, x []float64, free []bool, budget int) {
 		}
 		moved := false
 		for c := range x {
-			next[c] = min(max(x[c]+size*g[c]/norm, 0), 1)
+			next[c] = min(max(x[c]+size*g[c]/norm, low[c]), high[c])
 			moved = moved || next[c] != x[c]
 		}
 		if !moved {
@@ -273,4 +278,12 @@ func (p *pool) ascend(t *probe, x []float64, free []bool, budget int) {
 			size /= 4
 		}
 	}
+}
+
+// limits are those of the trust region, or of the cube.
+func (p *pool) limits(d int) (low, high []float64) {
+	if t := p.w.trusted; t != nil {
+		return t.low, t.high
+	}
+	return make([]float64, d), slices.Repeat([]float64{1}, d)
 }

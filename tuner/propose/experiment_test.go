@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -138,6 +139,22 @@ func tasks(t fataler) []task {
 			}
 			return s
 		}}),
+	}
+	return out
+}
+
+// bbobTasks are BBOB's functions in the given dimensions, of an instance that
+// benchmarks do not show.
+func bbobTasks(t fataler, instance int, dims ...int) []task {
+	var out []task
+	for _, d := range dims {
+		for f := range bbob.Functions {
+			f, err := bbob.New(f+1, d, instance)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			out = append(out, boxTask(t, rotated{f.String(), d, f.Above}))
+		}
 	}
 	return out
 }
@@ -299,7 +316,7 @@ func TestExperiment(t *testing.T) {
 	}
 	budgets := []int{50, 100, 200}
 	for _, k := range append(tasks(t), tableTasks(t)...) {
-		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !strings.Contains(only, k.name) {
+		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.name) {
 			continue
 		}
 		for _, c := range proposers {
@@ -313,9 +330,73 @@ func TestExperiment(t *testing.T) {
 			line := fmt.Sprintf("%-12s %-8s %-24s", k.name, c.Name, c.Options)
 			for _, v := range regrets {
 				slices.Sort(v)
-				line += fmt.Sprintf("  %9.3g [%8.2g]", v[len(v)/2], v[len(v)-1])
+				logs := 0.0
+				for _, r := range v {
+					logs += math.Log(max(r, 1e-9)) / float64(len(v))
+				}
+				line += fmt.Sprintf("  %9.3g ~%8.3g [%8.2g]", v[len(v)/2], math.Exp(logs), v[len(v)-1])
 			}
 			t.Logf("%s  %.1fs", line, time.Since(start).Seconds()/float64(seeds))
 		}
+	}
+}
+
+// TestVariants compares options of BKB on BBOB's functions: BKB_EXPERIMENT is
+// the number of seeds, BKB_EXPERIMENT_BBOB the dimensions, BKB_EXPERIMENT_OPTIONS
+// the options, of which the first are what others are compared with.
+func TestVariants(t *testing.T) {
+	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
+	if err != nil || os.Getenv("BKB_EXPERIMENT_BBOB") == "" {
+		t.Skip("BKB_EXPERIMENT is not a number of seeds, or BKB_EXPERIMENT_BBOB names no dimensions")
+	}
+	var dims []int
+	for text := range strings.SplitSeq(os.Getenv("BKB_EXPERIMENT_BBOB"), ",") {
+		d, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dims = append(dims, d)
+	}
+	options := strings.Split(os.Getenv("BKB_EXPERIMENT_OPTIONS"), ";")
+	budgets := []int{50, 100, 200}
+	ratios := make([][][]float64, len(options)) // log10 to the first, by budget
+	for _, k := range bbobTasks(t, 2, dims...) {
+		for seed := range seeds {
+			line, base := fmt.Sprintf("%-10s %d", k.name, seed+1), []float64(nil)
+			for i, o := range options {
+				got := search(t, k, study.Component{Name: BKB, Options: o}, uint64(seed+1), budgets)
+				line += "  |"
+				if ratios[i] == nil {
+					ratios[i] = make([][]float64, len(budgets))
+				}
+				for n, v := range got {
+					got[n] = math.Log10(max(v, 1e-8))
+					line += fmt.Sprintf(" %6.2f", got[n])
+				}
+				if base == nil {
+					base = got
+				}
+				for n, v := range got {
+					ratios[i][n] = append(ratios[i][n], v-base[n])
+				}
+			}
+			t.Log(line)
+		}
+	}
+	for i, o := range options {
+		line := fmt.Sprintf("%-40s", o)
+		for _, v := range ratios[i] {
+			sum, square, better, worse := 0.0, 0.0, 0, 0
+			for _, r := range v {
+				sum, square = sum+r/float64(len(v)), square+r*r/float64(len(v))
+				if r < -0.02 {
+					better++
+				} else if r > 0.02 {
+					worse++
+				}
+			}
+			line += fmt.Sprintf("  %+.3f ± %.3f (%d better, %d worse)", sum, math.Sqrt(max(square-sum*sum, 0)/float64(len(v))), better, worse)
+		}
+		t.Log(line)
 	}
 }

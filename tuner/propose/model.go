@@ -28,6 +28,8 @@ type anchored struct {
 	// Surfaces are one for each objective, then that of feasibility if there
 	// have been infeasible trials.
 	Surfaces []surface `json:"surfaces"`
+	// Expense is the model of the logarithm of the cost.
+	Expense *surface `json:"expense,omitempty"`
 }
 
 // surface is the model of one quantity.
@@ -179,7 +181,9 @@ func (b *bkb) newModel(ctx context.Context, before anchored, c int) (anchored, e
 		}
 		m.Surfaces = append(m.Surfaces, s)
 	}
-	return m, nil
+	var err error
+	m.Expense, err = b.newExpense(ctx, list, before.Expense, refit)
+	return m, err
 }
 
 // feasibility is the number of the surface of feasibility.
@@ -188,11 +192,11 @@ func (b *bkb) feasibility() int { return len(b.spec.Objectives) }
 // newSurface makes the model of quantity j, from the one before if there is one.
 func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface, refit bool) (surface, error) {
 	s := surface{Target: target{Spread: 1, Scale: 1}, Noise: 0.01}
-	if j < b.feasibility() {
+	if j != b.feasibility() {
 		var values []float64
-		for _, r := range list {
-			if r.y != nil {
-				values = append(values, r.y[j].value)
+		for i := range list {
+			if v, ok := b.valueOf(&list[i], j); ok {
+				values = append(values, v)
 			}
 		}
 		s.Target = newTarget(values, b.options.KeepTail)
@@ -216,6 +220,19 @@ func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface
 	return s, b.chooseDictionary(list, j, &s, old)
 }
 
+// valueOf is what a result says of an objective or the logarithm of the cost; ok
+// is false if nothing.
+func (b *bkb) valueOf(r *result, j int) (v float64, ok bool) {
+	switch {
+	case j == b.expense():
+		return math.Log(r.cost), r.cost > 0
+	case r.y == nil:
+		return 0, false
+	default:
+		return r.y[j].value, true
+	}
+}
+
 // sampleOf is what a result tells surface s of quantity j; ok is false if
 // nothing.
 func (b *bkb) sampleOf(r *result, j int, s *surface) (out sample, ok bool) {
@@ -225,8 +242,9 @@ func (b *bkb) sampleOf(r *result, j int, s *surface) (out sample, ok bool) {
 		}
 		return sample{x: r.x, y: -1}, true
 	}
-	if r.y == nil {
-		return sample{}, false
+	v, ok := b.valueOf(r, j)
+	if !ok || j == b.expense() {
+		return sample{x: r.x, y: s.Target.of(v)}, ok
 	}
 	m := r.y[j]
 	out = sample{x: r.x, y: s.Target.of(m.value)}
@@ -250,34 +268,18 @@ const (
 // gp.DimensionScaled), on at most fitPoints results: the best third and others
 // drawn from the study's seed.
 func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *covariance) error {
-	type item struct {
-		sample
-		m measure
-	}
-	var items []item
-	for i := range list {
-		if o, ok := b.sampleOf(&list[i], j, s); ok {
-			it := item{sample: o}
-			if list[i].y != nil && j < b.feasibility() {
-				it.m = list[i].y[j]
-			}
-			items = append(items, it)
-		}
-	}
-	if len(items) > fitPoints {
-		slices.SortStableFunc(items, func(a, c item) int { return cmp.Compare(c.y, a.y) })
-		rng := stream.New(stream.Derive(b.spec.Seed, "bkb fit", uint64(len(list))))
-		rest := items[fitPoints/3:]
-		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
-		items = items[:fitPoints]
-	}
 	var x, y, noise []float64
-	for _, it := range items {
-		spread := 0.0
-		if it.m.count > 1 && math.IsNaN(it.m.stdErr) {
-			spread = math.Sqrt(it.m.within/float64(it.m.count-1)) * s.Target.slope(it.m.value)
+	for _, i := range b.toFit(list, j, s) {
+		it, _ := b.sampleOf(&list[i], j, s)
+		var m measure
+		if list[i].y != nil && j < b.feasibility() {
+			m = list[i].y[j]
 		}
-		for _, e := range replicates(it.m.count, min(spread, 1e3)) {
+		spread := 0.0
+		if m.count > 1 && math.IsNaN(m.stdErr) {
+			spread = math.Sqrt(m.within/float64(m.count-1)) * s.Target.slope(m.value)
+		}
+		for _, e := range replicates(m.count, min(spread, 1e3)) {
 			x, y, noise = append(x, it.x...), append(y, it.y+e), append(noise, max(it.extra, 0))
 		}
 	}
@@ -302,6 +304,33 @@ func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *c
 	s.Noise = fitted.NoiseVariance * fitted.Scale * fitted.Scale
 	s.Mean = fitted.Shift
 	return nil
+}
+
+// toFit returns the results to fit to: all, or of more than fitPoints the best
+// third of so many and others drawn from the study's seed.
+func (b *bkb) toFit(list []result, j int, s *surface) []int {
+	type item struct {
+		i int
+		y float64
+	}
+	var items []item
+	for i := range list {
+		if o, ok := b.sampleOf(&list[i], j, s); ok {
+			items = append(items, item{i, o.y})
+		}
+	}
+	if len(items) > fitPoints {
+		slices.SortStableFunc(items, func(a, c item) int { return cmp.Compare(c.y, a.y) })
+		rng := stream.New(stream.Derive(b.spec.Seed, "bkb fit", uint64(len(list))))
+		rest := items[fitPoints/3:]
+		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
+		items = items[:fitPoints]
+	}
+	out := make([]int, len(items))
+	for i, it := range items {
+		out[i] = it.i
+	}
+	return out
 }
 
 // replicates are a few deviations with mean 0 and the given standard deviation,
@@ -460,7 +489,7 @@ func (b *bkb) samplesOf(list []result, members []int, j int, s *surface, times f
 
 // bestOf returns the members with the largest targets.
 func (b *bkb) bestOf(list []result, members []int, j int, s *surface) []int {
-	if j == b.feasibility() {
+	if j >= b.feasibility() {
 		return nil
 	}
 	sorted := slices.Clone(members)

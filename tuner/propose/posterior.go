@@ -189,22 +189,58 @@ func (p *posterior) pull(x []float64) {
 	p.rankOne(z, omega)
 }
 
-// rankOne replaces L_V by the factor of V + ω z zᵀ, by Givens rotations.
+// rankOne replaces L_V by the factor of V + ω z zᵀ, by Givens rotations. A row
+// goes through the rotations of all rows above it, one after another; four rows
+// go side by side.
 func (p *posterior) rankOne(z []float64, omega float64) {
 	m := len(z)
 	c, s := make([]float64, m), make([]float64, m)
 	root := math.Sqrt(omega)
-	for i := range m {
-		row := p.lv[i*p.limit:][:i+1]
-		t := root * z[i]
-		for k, l := range row[:i] {
-			row[k] = c[k]*l + s[k]*t
-			t = c[k]*t - s[k]*l
+	var t [4]float64
+	for i := 0; i < m; i += len(t) {
+		n := min(len(t), m-i)
+		for r := range n {
+			t[r] = root * z[i+r]
 		}
-		r := math.Sqrt(row[i]*row[i] + t*t)
-		c[i], s[i] = row[i]/r, t/r
-		row[i] = r
+		if n == len(t) {
+			p.rotate(i, c[:i], s[:i], &t)
+		}
+		for r := range n {
+			row := p.lv[(i+r)*p.limit:][:i+r+1]
+			from := i
+			if n < len(t) {
+				from = 0
+			}
+			v := t[r]
+			for k := from; k < i+r; k++ {
+				l := row[k]
+				row[k] = c[k]*l + s[k]*v
+				v = c[k]*v - s[k]*l
+			}
+			last := row[i+r]
+			h := math.Sqrt(last*last + v*v)
+			c[i+r], s[i+r] = last/h, v/h
+			row[i+r] = h
+		}
 	}
+}
+
+// rotate applies the rotations c, s of the first rows to rows i … i + 3.
+func (p *posterior) rotate(i int, c, s []float64, t *[4]float64) {
+	n := len(c)
+	s = s[:n]
+	r0, r1 := p.lv[i*p.limit:][:n], p.lv[(i+1)*p.limit:][:n]
+	r2, r3 := p.lv[(i+2)*p.limit:][:n], p.lv[(i+3)*p.limit:][:n]
+	t0, t1, t2, t3 := t[0], t[1], t[2], t[3]
+	for k, ck := range c {
+		sk := s[k]
+		l0, l1, l2, l3 := r0[k], r1[k], r2[k], r3[k]
+		r0[k], r1[k] = ck*l0+sk*t0, ck*l1+sk*t1
+		r2[k], r3[k] = ck*l2+sk*t2, ck*l3+sk*t3
+		t0, t1 = ck*t0-sk*l0, ck*t1-sk*l1
+		t2, t3 = ck*t2-sk*l2, ck*t3-sk*l3
+	}
+	*t = [4]float64{t0, t1, t2, t3}
 }
 
 // settle computes w.

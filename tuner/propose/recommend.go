@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -151,9 +150,7 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 	gap := 0.0
 	if len(b.spec.Objectives) == 1 {
 		a := b.newAcquisition(e)
-		seed := b.trialSeed(v.Trials())
-		a.widths()
-		a.score(wish{}, a.candidates(seed, stream.New(seed)))
+		a.survey(v.Trials())
 		gap, _ = a.gap()
 	}
 	return Diagnosis{

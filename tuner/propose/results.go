@@ -15,6 +15,8 @@ type result struct {
 	end      study.Position
 	x        []float64 // encoded configuration
 	feasible bool
+	guided   bool      // a model suggested it
+	cost     float64   // 0 if not known
 	y        []measure // of each objective; nil where there is none
 }
 
@@ -39,6 +41,10 @@ type results struct {
 	seen     map[uint64]struct{}
 	start    uint64 // number of the next point of the start design
 	curves   curves
+	trust    trust
+	costs    costSource
+	spent    float64 // told costs, without those of added trials
+	ordered  int     // coordinates
 }
 
 // pending is a trial that runs or waits to run.
@@ -47,23 +53,27 @@ type pending struct {
 	x     []float64
 }
 
-func newResults(spec study.Spec) *results {
-	return &results{spec: spec, seen: make(map[uint64]struct{}), curves: make(curves)}
+func newResults(spec study.Spec, costs costSource) *results {
+	return &results{spec: spec, costs: costs, seen: make(map[uint64]struct{}), curves: make(curves), ordered: orderedAxes(spec.Space)}
 }
 
 // follow digests what is new in v.
 func (r *results) follow(v View) error {
 	// A View may have been one model event ahead; see WithAnchor.
 	if v.Trials() < r.trials || v.Position()+1 < r.position { // not the history we know; see Proposer
-		*r = *newResults(r.spec)
+		*r = *newResults(r.spec, r.costs)
 	}
-	var ended []study.Trial
+	type end struct {
+		at    study.Position
+		trial int
+	}
+	var ended []end
 	var open []int
 	r.pending = r.pending[:0]
 	look := func(t *study.Trial) error {
 		done := t.State.Terminal()
 		if done && !(t.State == study.Failed && t.Outcome.Reason == study.FailedExpired) {
-			ended = append(ended, *t)
+			ended = append(ended, end{t.EndPosition(), t.Number})
 			return nil
 		}
 		open = append(open, t.Number)
@@ -90,16 +100,22 @@ func (r *results) follow(v View) error {
 			return err
 		}
 	}
-	slices.SortFunc(ended, func(a, b study.Trial) int { return cmp.Compare(a.EndPosition(), b.EndPosition()) })
-	for i := range ended {
-		res, tells, err := r.read(&ended[i])
+	slices.SortFunc(ended, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	r.list = slices.Grow(r.list, len(ended))
+	for _, e := range ended {
+		t, _ := v.Trial(e.trial)
+		if t.Origin != study.OriginAdded {
+			r.spent += t.Outcome.Cost
+		}
+		res, tells, err := r.read(&t)
 		if err != nil {
 			return err
 		}
 		if tells {
 			r.list = append(r.list, res)
+			r.trust.tell(&res, r.ordered)
 		}
-		r.curves.learn(&ended[i], r.spec.Objectives)
+		r.curves.learn(&t, r.spec.Objectives)
 	}
 	r.open, r.trials, r.position = open, v.Trials(), v.Position()
 	return nil
@@ -126,7 +142,8 @@ func (r *results) upTo(p study.Position) int {
 // pruned one has the objectives it was told with, or else those that its last
 // report foretells.
 func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
-	out = result{trial: t.Number, end: t.EndPosition(), feasible: true}
+	out = result{trial: t.Number, end: t.EndPosition(), feasible: true, cost: r.costs.of(t)}
+	out.guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && t.Outcome.Reason == study.FailedNaN:
 		out.feasible = false

@@ -1,0 +1,153 @@
+package propose
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// costed is a task of which every evaluation costs something.
+type costed struct {
+	task
+	cost func(c space.Config) float64
+}
+
+// spending minimises a task until its budget is spent, and returns the regret
+// after each of the given costs.
+func spending(t fataler, k costed, c study.Component, seed uint64, costs []float64) []float64 {
+	spec := specOf(k.space, seed)
+	spec.MaxCost = costs[len(costs)-1]
+	l, p := newLab(t, spec), must(t, c, spec)
+	best, spent, out := math.Inf(1), 0.0, []float64(nil)
+	for {
+		n := l.step(p)
+		trial, _ := l.s.Trial(n)
+		cost := k.cost(trial.Config)
+		spent += cost
+		for len(out) < len(costs) && spent >= costs[len(out)] {
+			out = append(out, best-k.best) // without what was not there in time
+		}
+		y := k.value(trial.Config)
+		best = min(best, y)
+		o := study.Outcome{State: study.Completed, Cost: cost, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}
+		l.do(study.Tell{Trial: n, Outcome: o})
+		if status, how := l.s.Status(); status == study.StatusFinished {
+			if how.Reason != study.FinishedCost {
+				t.Fatalf("the study ended: %v", how)
+			}
+			return out
+		}
+	}
+}
+
+// slope of a bowl: what is good costs between little and a hundred times as
+// much.
+func costlyBowl(t fataler) costed {
+	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
+	at := func(c space.Config) (x, y float64) {
+		u := make([]float64, 2)
+		if err := sp.Encode(c, u); err != nil {
+			t.Fatalf("%v", err)
+		}
+		return u[0], u[1]
+	}
+	return costed{
+		task{"bowl", sp, func(c space.Config) float64 {
+			x, y := at(c)
+			return math.Pow(x-0.3, 2) + 0.3*math.Pow(y-0.25, 2) + 0.05*(1-math.Cos(12*(x-0.3)))
+		}, 0},
+		func(c space.Config) float64 { _, y := at(c); return math.Exp(4.6 * y) },
+	}
+}
+
+// svmTable is that of Snoek, Larochelle and Adams (2012): the error of a
+// structured support vector machine, and the seconds that it took.
+func svmTable(t *testing.T) (k costed, ok bool) {
+	dir := os.Getenv("BKB_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	rows := readTable(t, filepath.Join(dir, "hpo_snoek2012", "svm.csv.gz"))
+	if rows == nil {
+		return k, false
+	}
+	seconds := make(map[string]float64)
+	for _, r := range rows {
+		v, err := strconv.ParseFloat(r[4], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds[strings.Join(r[:3], "\n")] = v
+	}
+	k.task = tableTask(t, "svm", rows, func(r []string) ([]string, float64) {
+		v, _ := strconv.ParseFloat(r[3], 64)
+		return r[:3], v
+	}, true)
+	k.cost = func(c space.Config) float64 {
+		var key []string
+		for i := range 3 {
+			v, _ := c.Get(fmt.Sprintf("p%d", i))
+			text, _ := v.AsString()
+			key = append(key, text)
+		}
+		return seconds[strings.Join(key, "\n")]
+	}
+	return k, true
+}
+
+// TestCostAware: with costs known, more is found for the same cost. On the
+// bowl over 5 seeds; BKB_EXPERIMENT=seeds runs both problems and prints figures.
+func TestCostAware(t *testing.T) {
+	seeds, full := 5, false
+	if n, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT")); err == nil {
+		seeds, full = n, true
+	}
+	type problem struct {
+		costed
+		costs []float64
+	}
+	problems := []problem{{costlyBowl(t), []float64{60, 100, 150}}}
+	if full {
+		if k, ok := svmTable(t); ok {
+			problems = append(problems, problem{k, []float64{3000, 6000, 12_000}})
+		}
+	}
+	for _, k := range problems {
+		means := make(map[string][]float64) // of log regret, by cost
+		for _, options := range []string{`{}`, `{"cost": "told"}`} {
+			sums := make([]float64, len(k.costs))
+			var all [][]float64
+			for seed := range seeds {
+				got := spending(t, k.costed, study.Component{Name: BKB, Options: options}, uint64(seed+1), k.costs)
+				for i, v := range got {
+					sums[i] += math.Log(max(min(v, 1), 1e-6)) / float64(seeds)
+				}
+				all = append(all, got)
+			}
+			means[options] = sums
+			for i, cost := range k.costs {
+				var at []float64
+				for _, v := range all {
+					at = append(at, v[i])
+				}
+				slices.Sort(at)
+				t.Logf("%s %-16s cost %6.0f: regret %.3g (median %.3g, worst %.3g)", k.name, options, cost, math.Exp(sums[i]), at[len(at)/2], at[len(at)-1])
+			}
+		}
+		better := 0.0
+		for i, v := range means[`{"cost": "told"}`] {
+			better += means[`{}`][i] - v
+		}
+		if better < 0 {
+			t.Errorf("%s: costs make it worse: log regrets %v", k.name, means)
+		}
+	}
+}
