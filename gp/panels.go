@@ -80,20 +80,11 @@ func (t triangle) pack(panels, b []float64, q int) {
 
 // squares sets dst, of length q, to ‖column‖² of every column.
 func (t triangle) squares(dst, panels []float64, q int) {
+	kern := simd.For[float64]()
 	for i := 0; i < q; i += lanes {
-		var s0, s1, s2, s3, s4, s5, s6, s7 float64
-		for panel := panels[i*t.padded:][:t.n*lanes]; len(panel) >= lanes; panel = panel[lanes:] {
-			x := (*[lanes]float64)(panel)
-			s0 += x[0] * x[0]
-			s1 += x[1] * x[1]
-			s2 += x[2] * x[2]
-			s3 += x[3] * x[3]
-			s4 += x[4] * x[4]
-			s5 += x[5] * x[5]
-			s6 += x[6] * x[6]
-			s7 += x[7] * x[7]
-		}
-		copy(dst[i:min(i+lanes, q)], []float64{s0, s1, s2, s3, s4, s5, s6, s7})
+		var sum [lanes]float64
+		kern.Squares(t.n, &panels[i*t.padded], &sum[0])
+		copy(dst[i:q], sum[:])
 	}
 }
 
@@ -151,18 +142,16 @@ func (c scoring) rows(mean, variance []float64, x kernel.Rows, i0, i1 int, sc *k
 func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) error {
 	mark := sc.Mark()
 	defer sc.Release(mark)
-	q, m := i1-i0, ld.n
-	kx, norms := sc.Floats(q*m), sc.Floats(q)
+	norms := sc.Floats(i1 - i0)
 	clear(norms)
-	if m > 0 {
-		e.prep.Fill(kx, m, x, i0, i1, sc)
-		ld.pack(panels, kx, q)
+	if ld.n > 0 {
+		e.fillPanels(ld, panels, x, i0, i1, sc)
 		ld.solve(panels)
-		ld.squares(norms, panels, q)
+		ld.squares(norms, panels, len(norms))
 	}
 	for i, r := range norms {
 		if !isFinite(r) {
-			if err := checkKernel(kx[i*m:(i+1)*m], m, i0+i); err != nil {
+			if err := e.checkRow(x, i0+i, sc); err != nil {
 				return err
 			}
 		}
@@ -172,6 +161,27 @@ func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x ker
 		}
 	}
 	return nil
+}
+
+// fillPanels sets panels to the columns k_D(x_i).
+func (e *embedding) fillPanels(ld triangle, panels []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) {
+	if f, ok := e.prep.(kernel.PanelFiller); ok && f.FillPanels(panels, x, i0, i1, sc) {
+		return
+	}
+	mark := sc.Mark()
+	defer sc.Release(mark)
+	kx := sc.Floats((i1 - i0) * ld.n)
+	e.prep.Fill(kx, ld.n, x, i0, i1, sc)
+	ld.pack(panels, kx, i1-i0)
+}
+
+// checkRow returns an error if k_D(x_i) is not finite.
+func (e *embedding) checkRow(x kernel.Rows, i int, sc *kernel.Scratch) error {
+	mark := sc.Mark()
+	defer sc.Release(mark)
+	kx := sc.Floats(e.len())
+	e.prep.Fill(kx, e.len(), x, i, i+1, sc)
+	return checkKernel(kx, e.len(), i)
 }
 
 // spread sets variance to σ̃² of the columns z, which it overwrites.

@@ -98,7 +98,19 @@ func (k *Base) Eval(x Rows, i int, y Rows, j int) float64 {
 }
 
 // Diag returns k(x_i, x_i).
-func (k *Base) Diag(x Rows, i int) float64 { return k.Eval(x, i, x, i) }
+func (k *Base) Diag(x Rows, i int) float64 {
+	if kind := k.st.Kind; kind != SquaredDistance && kind != Manhattan {
+		return k.Eval(x, i, x, i)
+	}
+	v, s := asNumeric(x).row(i), 0.0 // or NaN, if one is not finite
+	for _, e := range v.f64 {
+		s += e - e
+	}
+	for _, e := range v.f32 {
+		s += float64(e - e)
+	}
+	return k.phi.at(s, 0, 0)
+}
 
 func (k *Base) statistics(a, b vector) (s, xx, yy float64) {
 	if k.st.Norms {

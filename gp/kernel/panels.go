@@ -65,6 +65,13 @@ type panelPrepared struct {
 	f       panel.Function
 	y       panel.Rows[float64]
 	columns *panel.Columns[float64]
+	rows    *panel.Transposed[float64] // or nil
+}
+
+func newPanelPrepared(other Prepared, f panel.Function, y panel.Rows[float64]) *panelPrepared {
+	p := &panelPrepared{other: other, f: f, y: y, columns: panel.Pack[float64](f, y)}
+	p.rows, _ = panel.NewTransposed(p.columns, y)
+	return p
 }
 
 // preparePanels returns p with packed columns if k is a kernel for them.
@@ -78,7 +85,7 @@ func preparePanels(k Elementwise, p *densePrepared) Prepared {
 		return p
 	}
 	y := panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
-	return &panelPrepared{p, f, y, panel.Pack[float64](f, y)}
+	return newPanelPrepared(p, f, y)
 }
 
 // scaled returns factor·p; other does the same for rows that are not dense.
@@ -88,7 +95,7 @@ func (p *panelPrepared) scaled(factor float64, other Prepared) *panelPrepared {
 		factor *= f.Factor
 	}
 	f.Factor = factor
-	return &panelPrepared{other, f, p.y, panel.Pack[float64](f, p.y)}
+	return newPanelPrepared(other, f, p.y)
 }
 
 func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
@@ -102,6 +109,25 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 		}
 		s.block.Copy(dst[(i-i0)*ld:], ld)
 	}
+}
+
+// FillPanels evaluates dense rows as columns.
+func (p *panelPrepared) FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool {
+	if p.rows == nil {
+		return false
+	}
+	mark := s.Mark()
+	defer s.Release(mark)
+	buffer := s.Floats(p.rows.Buffer())
+	switch x := x.(type) {
+	case *Points[float64]:
+		panel.EvaluateTransposed(p.rows, dst, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
+	case *Points[float32]:
+		panel.EvaluateTransposed(p.rows, dst, panel.Rows[float32]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
+	default:
+		return false
+	}
+	return true
 }
 
 // evaluate sets the block to rows of x, and t = K·v if v is not nil. It returns

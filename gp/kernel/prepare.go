@@ -9,6 +9,18 @@ type Prepared interface {
 	Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch)
 }
 
+// PanelFiller is a [Prepared] that also writes the layout in which package gp
+// solves triangular systems.
+type PanelFiller interface {
+	Prepared
+	// FillPanels sets dst to k of rows i0 ≤ i < i1 of x: for each 8 of them a
+	// panel of padded×8, padded being M rounded up to a multiple of 6, with
+	// dst[j·8 + r] = k(x_r, y_j), the same numbers as those of Fill, and 0
+	// where there is no row or centre. It returns false if it cannot, for
+	// these rows.
+	FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool
+}
+
 // Prepare packs the centres y for k by the fastest way that k offers: its own
 // ([Preparer]), the tile machinery ([Elementwise]), or Eval for each pair. The
 // caller has had y accepted by k.Check, and does not change y any more.

@@ -59,6 +59,11 @@ func multiplyF32(k *float32, v *float32, u *float32, n int)
 //go:noescape
 func multiplyTF32(k *float32, u *float32, w *float32, n int)
 
+// s[c] += Σ b[l][c]² over k
+//
+//go:noescape
+func squaresF32(k int, b *float32, s *float32)
+
 // dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n columns l, n > 0
 //
 //go:noescape
@@ -203,6 +208,11 @@ func multiplyF64(k *float64, v *float64, u *float64, n int)
 //
 //go:noescape
 func multiplyTF64(k *float64, u *float64, w *float64, n int)
+
+// s[c] += Σ b[l][c]² over k
+//
+//go:noescape
+func squaresF64(k int, b *float64, s *float64)
 
 // dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n columns l, n > 0
 //

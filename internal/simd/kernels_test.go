@@ -95,6 +95,18 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				want.MultiplyT(panel.p(), ha.p(), ref.p(), n)
 				same(t, "multiplyT "+name, w.all, ref.all, eps, 60)
 
+				w = operand(nr)
+				ref = w.clone()
+				k.Squares(depth, b.p(), w.p())
+				want.Squares(depth, b.p(), ref.p())
+				sum := 1.0 // of what is squared
+				for _, v := range b.in {
+					if v2 := float64(v) * float64(v); v2 < math.Inf(1) {
+						sum += v2
+					}
+				}
+				same(t, "squares "+name, w.all, ref.all, eps, sum)
+
 				for keep := range 2 {
 					ldc := nr + n - 1
 					c := operand(Rows * ldc)

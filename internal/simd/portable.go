@@ -15,6 +15,7 @@ func portable[T Float]() *Kernels[T] {
 		Tile:      [statistics]func(int, *T, *T, *T, *T, *T, int){dotTile[T], squaredTile[T], manhattanTile[T], mismatchTile[T]},
 		Multiply:  multiply[T],
 		MultiplyT: multiplyT[T],
+		Squares:   squares[T],
 		Gemm:      gemm[T],
 		Trsm:      trsm[T],
 		Transpose: transpose[T],
@@ -164,6 +165,26 @@ func multiplyT[T Float](k, u, w *T, n int) {
 				wt[c] += x * ur
 			}
 		}
+	}
+}
+
+func squares[T Float](k int, b, s *T) {
+	if k == 0 {
+		return
+	}
+	nr := Columns[T]()
+	sums, bs := unsafe.Slice(s, nr), unsafe.Slice(b, k*nr)
+	for c := 0; c < nr; c += 4 {
+		var s0, s1, s2, s3 T
+		for l := c; l < len(bs); l += nr {
+			x := (*[4]T)(bs[l:])
+			s0 += x[0] * x[0]
+			s1 += x[1] * x[1]
+			s2 += x[2] * x[2]
+			s3 += x[3] * x[3]
+		}
+		to := (*[4]T)(sums[c:])
+		to[0], to[1], to[2], to[3] = to[0]+s0, to[1]+s1, to[2]+s2, to[3]+s3
 	}
 }
 

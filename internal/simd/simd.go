@@ -136,6 +136,8 @@ type Kernels[T Float] struct {
 	Multiply func(k, v, u *T, n int)
 	// MultiplyT adds the product of the transposed row panel with u to w.
 	MultiplyT func(k, u, w *T, n int)
+	// Squares adds the sums over k of the squares of a column panel to s.
+	Squares func(k int, b, s *T)
 	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and
 	// adds what was there before if keep is not 0.
 	Gemm func(k int, a, b, c *T, ldc, keep int, alpha T)

@@ -41,6 +41,7 @@ func run(dir string) error {
 		trsm(f, p)
 		multiply(f, p)
 		multiplyT(f, p)
+		squares(f, p)
 		transpose(f, p)
 		pieces(f, p)
 		cholesky(f, p)

@@ -282,6 +282,29 @@ func multiplyT(f *file, p precision) {
 	fn.end()
 }
 
+// squares emits the sums of squares of the columns of a column panel.
+func squares(f *file, p precision) {
+	fn := f.begin(p, "squares", "s[c] += Σ b[l][c]² over k", param{"k", "int"}, param{"b", "*T"}, param{"s", "*T"})
+	for _, l := range [][2]string{{"k", "AX"}, {"b", "DI"}, {"s", "DX"}} {
+		fn.load(l[0], l[1])
+	}
+	fn.zero(0, 8) // four sums for each column
+	fn.kLoop("AX", "R10", func(i int) {
+		for h := range 2 {
+			fn.move(mem("DI", 64*i+32*h), y(8+2*i+h))
+			fn.v("VFMADD231", y(8+2*i+h), y(8+2*i+h), y(2*i+h))
+		}
+	}, func(by int) { fn.i("ADDQ", by*64, "DI") })
+	for h := range 2 {
+		fn.v("VADD", y(2+h), y(h), y(h))
+		fn.v("VADD", y(6+h), y(4+h), y(4+h))
+		fn.v("VADD", y(4+h), y(h), y(h))
+		fn.v("VADD", mem("DX", 32*h), y(h), y(h))
+		fn.move(y(h), mem("DX", 32*h))
+	}
+	fn.end()
+}
+
 // drain emits the end of a float32 sum.
 func drain(f *file) {
 	fn := f.begin(f32, "drain", "w += x, x = 0, for n > 0 groups of 16",

@@ -105,23 +105,10 @@ func (b *Block[T]) piece(p, s0, n int, v *Vectors[T], t []float64) {
 	}
 }
 
-// packRows packs rows from i0 on, panel by panel; the last stands in for what a
-// panel lacks.
+// packRows packs rows from i0 on, panel by panel.
 func packRows[T, S Float](b *Block[T], x Rows[S], i0 int) {
-	c := b.c
-	d := c.d
 	for p := 0; p < b.rows; p += simd.Rows {
-		for r := range simd.Rows {
-			flat := b.flat[r*d:][:d]
-			norm := pack(&c.plan, c.mean, c.plan.scaleX, x.row(i0+min(p+r, b.rows-1)), flat)
-			if c.plan.half {
-				b.start[p+r] = halfSquare(flat)
-			}
-			if c.plan.unit {
-				b.norms[p+r] = norm
-			}
-		}
-		interleave(b.kern, b.a[p*d:][:simd.Rows*d], b.flat, d, simd.Rows)
+		packPanel(b.c, b.c.plan.scaleX, x, i0+p, min(simd.Rows, b.rows-p), simd.Rows, b.a[p*b.c.d:], b.start[p:], b.norms[p:], b.flat)
 	}
 }
 

@@ -45,31 +45,40 @@ func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
 		}
 	}
 	if c.plan.unit {
-		c.norms = make([]float64, y.N)
+		c.norms = make([]float64, c.padded())
 	}
 	c.b, c.start = simd.Aligned[T](c.tiles*nr*max(1, y.D)), simd.Aligned[T](c.tiles*nr)
 	c.chunk = max(1, min(c.tiles, (128<<10)/max(1, 64*y.D)))
 	flat := make([]T, nr*y.D)
-	for j := range c.tiles * nr {
-		// The last column stands in for those that are not there, so that
-		// nothing is infinite that would be finite.
-		i := min(j, y.N-1)
-		row := flat[j%nr*y.D:][:y.D]
-		norm := pack(&c.plan, c.mean, c.plan.scaleY, y.row(i), row)
+	for j := 0; j < y.N; j += nr {
+		var norms []float64
 		if c.plan.unit {
-			c.norms[i] = norm
+			norms = c.norms[j:]
 		}
-		switch {
-		case c.plan.half:
-			c.start[j] = halfSquare(row)
-		case f.Phase != nil:
-			c.start[j] = T(f.Phase[i])
-		}
-		if j%nr == nr-1 {
-			interleave(simd.For[T](), c.b[j/nr*nr*y.D:][:nr*y.D], flat, y.D, nr)
-		}
+		packPanel(c, c.plan.scaleY, y, j, min(nr, y.N-j), nr, c.b[j*y.D:], c.start[j:], norms, flat)
+	}
+	for j, phase := range f.Phase {
+		c.start[j] = T(phase)
 	}
 	return c
+}
+
+// packPanel packs n ≤ width rows of x from i on side by side, and where their sums
+// start and their norms if the function asks for them. The last stands in for
+// those that are not there, so that nothing is infinite that would be finite.
+func packPanel[T, S Float](c *Columns[T], scale []float64, x Rows[S], i, n, width int, dst, start []T, norms []float64, flat []T) {
+	d := c.d
+	for r := range width {
+		row := flat[r*d:][:d]
+		norm := pack(&c.plan, c.mean, scale, x.row(i+min(r, n-1)), row)
+		if c.plan.half {
+			start[r] = halfSquare(row)
+		}
+		if c.plan.unit {
+			norms[r] = norm
+		}
+	}
+	interleave(simd.For[T](), dst[:width*d], flat, d, width)
 }
 
 // pack centres, scales and, if asked to, normalises one vector, in float64; it

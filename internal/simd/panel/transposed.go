@@ -1,0 +1,74 @@
+package panel
+
+import "github.com/bkbtuner/bkb/internal/simd"
+
+// Transposed are the vectors of Columns as rows, to evaluate Kᵀ = k(Y, X) with the
+// inputs X as columns. That is the layout in which triangular systems with K as
+// their right-hand sides are solved. Read-only and safe for concurrent use.
+type Transposed[T Float] struct {
+	c     *Columns[T]
+	a     []T // [panels][d][6]
+	start []T // [panels][6]
+}
+
+// NewTransposed packs y, that c was packed from, as rows. ok is false for
+// functions with norms or phases.
+func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok bool) {
+	y.check()
+	if y.N != c.m || y.D != c.d {
+		panic("panel: precondition: y is what the columns were packed from")
+	}
+	if c.plan.unit || c.f.Phase != nil {
+		return nil, false
+	}
+	padded := (y.N + simd.Rows - 1) / simd.Rows * simd.Rows
+	t = &Transposed[T]{c: c, a: simd.Aligned[T](padded * max(1, c.d)), start: simd.Aligned[T](padded)}
+	flat := make([]T, simd.Rows*c.d)
+	for j := 0; j < y.N; j += simd.Rows {
+		packPanel(c, c.plan.scaleY, y, j, min(simd.Rows, y.N-j), simd.Rows, t.a[j*c.d:], t.start[j:], nil, flat)
+	}
+	return t, true
+}
+
+// Padded returns M, rounded up to a multiple of 6.
+func (t *Transposed[T]) Padded() int { return len(t.start) }
+
+// Buffer returns how many elements [Evaluate]'s buffer needs.
+func (t *Transposed[T]) Buffer() int { return simd.Columns[T]() * (2*t.c.d + 2) }
+
+// EvaluateTransposed sets dst to K of rows i0 ≤ i < i1 of x: for each nr of them a
+// panel, t.Padded()×nr, with dst[j·nr + r] = k(x_r, y_j); rows and columns that
+// are not there are 0. buffer is temporary.
+func EvaluateTransposed[T, S Float](t *Transposed[T], dst []T, x Rows[S], i0, i1 int, buffer []T) {
+	c, nr, padded := t.c, simd.Columns[T](), len(t.start)
+	if x.D != c.d || i0 < 0 || i1 > x.N {
+		panic("panel: precondition: rows are in the range of x")
+	}
+	kern, size := simd.For[T](), simd.TileSize[T]()
+	b, flat, start := buffer[:nr*c.d], buffer[nr*c.d:][:nr*c.d], buffer[2*nr*c.d:][:nr]
+	for i := i0; i < i1 && padded > 0; i += nr {
+		n := min(nr, i1-i)
+		clear(start)
+		packPanel(c, c.plan.scaleX, x, i, n, nr, b, start, nil, flat)
+		panel := dst[:padded*nr]
+		dst = dst[padded*nr:]
+		for p := 0; p < padded; p += simd.Rows {
+			kern.Tile[c.plan.statistic](c.d, &t.a[p*c.d], &t.start[p], &buffer[0], &start[0], &panel[p*nr], 1)
+		}
+		const most = 256 // tiles of one call
+		for tile := 0; tile < padded/simd.Rows; tile += most {
+			kern.Func[c.plan.fn](&panel[tile*size], min(most, padded/simd.Rows-tile), &c.par[0])
+		}
+		if c.scale != 1 {
+			for j := range panel {
+				panel[j] = T(float64(panel[j]) * c.scale)
+			}
+		}
+		clear(panel[c.m*nr:])
+		for j := n; j < nr; j++ {
+			for l := j; l < len(panel); l += nr {
+				panel[l] = 0
+			}
+		}
+	}
+}
