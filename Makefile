@@ -43,7 +43,7 @@ $(PEERS)/ready:
 	-$(PEERS)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(PEERS)/bin/pip install -q --no-cache-dir torch
 	touch $@
 
-bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (10 minutes)
+bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (5 minutes)
 	go run ./internal/bench/products -python $(PEERS)/bin/python
 
 bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)

@@ -17,6 +17,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = THREADS
 import numpy as np
 import scipy
+from scipy import linalg
 from scipy.linalg import blas, lapack
 
 try:
@@ -195,6 +196,49 @@ def features(t, n, m, d):
     return run
 
 
+def gaussian(a, b, scale=0.3):
+    g = 1 / (2 * scale**2)
+    k = (2 * g) * (a @ b.T)
+    k -= g * (a * a).sum(1)[:, None]
+    k -= g * (b * b).sum(1)
+    return np.exp(k, out=k)
+
+
+def bkb(t, arms, m, d):
+    # Means and variances of arms from m inducing points and 1000 observations.
+    x, c = rng.random((arms, d)).astype(t), rng.random((m, d)).astype(t)
+    ld = linalg.cholesky(gaussian(c, c) + 1e-8 * np.eye(m), lower=True)
+    z = linalg.solve_triangular(ld, gaussian(c, x[:1000]), lower=True)
+    lv = linalg.cholesky(z @ z.T + 0.01 * np.eye(m), lower=True)
+    alpha = rng.standard_normal(m).astype(t)
+
+    def run():
+        k = gaussian(c, x)
+        mean = alpha @ k
+        z = linalg.solve_triangular(ld, k, lower=True, overwrite_b=True, check_finite=False)
+        variance = 1 - np.einsum("ij,ij->j", z, z)
+        z = linalg.solve_triangular(lv, z, lower=True, overwrite_b=True, check_finite=False)
+        variance += 0.01 * np.einsum("ij,ij->j", z, z)
+        return mean, variance
+
+    return run
+
+
+def ucb(t, arms, n, d):
+    # Means and variances of arms by an exact Gaussian process of n observations.
+    x, s, y = rng.random((arms, d)).astype(t), rng.random((n, d)).astype(t), rng.standard_normal(n)
+    k = gaussian(s, s) + 0.01 * np.eye(n)
+    l, alpha = linalg.cholesky(k, lower=True), linalg.solve(k, y)
+
+    def run():
+        k = gaussian(s, x)
+        mean = alpha @ k
+        z = linalg.solve_triangular(l, k, lower=True, overwrite_b=True, check_finite=False)
+        return mean, 1 - np.einsum("ij,ij->j", z, z)
+
+    return run
+
+
 def elementwise(t, name, n):
     x = -8 * rng.random(n).astype(t)
     y = np.empty_like(x)
@@ -218,6 +262,8 @@ builders = {
         "columns": lambda *s: gram(*s, columns=RIGHT_HAND_SIDES),
         "matern52": matern52,
         "features": features,
+        "bkb": bkb,
+        "ucb": ucb,
         "exp": lambda t, n: elementwise(t, "exp", n),
         "cos": lambda t, n: elementwise(t, "cos", n),
     },
