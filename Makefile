@@ -51,18 +51,19 @@ bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (1
 
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above
-# all. What cannot be had is left out and named. HEBO asks for versions of 2022; it
-# runs on newer ones.
+# all. What cannot be had is left out and named. HEBO asks for versions of 2022, which
+# do not go with that; it runs on newer ones.
 BO_PEERS ?= $(HOME)/.cache/bkb-peers/bo
 START = {"op": "start", "seed": 1, "trials": 1, "space": {"parameters": {"x": {"type": "float", "low": 0.0, "high": 1.0}}}}
 bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner bench bo; says which could not be
 	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
 	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
-	  'hebo --no-deps HEBO pymoo GPy paramz gpytorch linear_operator jaxtyping catboost disjoint-set pandas'; do \
+	  'hebo pymoo GPy gpytorch catboost disjoint-set pandas'; do \
 	  set -- $$peer; name=$$1; shift; env=$(BO_PEERS)/$$name; \
 	  if [ -e $$env/ready ]; then echo "$$name: there"; continue; fi; \
 	  python3 -m venv $$env && $(PEERS)/bin/python -c "$$site" >"$$($$env/bin/python -c "$$site")/shared.pth" && \
 	    $$env/bin/pip install -q "$$@" >$$env/pip.log 2>&1 && \
+	    { [ $$name != hebo ] || $$env/bin/pip install -q --no-deps HEBO >>$$env/pip.log 2>&1; } && \
 	    echo '$(START)' | $$env/bin/python bench/peers.py $$(echo $$name | sed s,optuna,optuna-gp,) 2>>$$env/pip.log | tee -a $$env/pip.log | grep '"ok"' >$$env/ready && \
 	    echo "$$name: $$(cat $$env/ready)" || { rm -f $$env/ready; echo "$$name: could not be installed; the end of $$env/pip.log:"; tail -n 3 $$env/pip.log; }; \
 	done

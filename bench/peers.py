@@ -181,6 +181,9 @@ class Peer:
         """token is None for a configuration never asked for, value None for a failure."""
         raise NotImplementedError
 
+    def end(self):
+        """Leaves nothing behind."""
+
 
 class Imputing(Peer):
     """A peer without idea of failure: a failed trial has the worst value so far, and
@@ -432,6 +435,9 @@ class Smac(Imputing):
         for token in self.early:
             self.report(token, value, True)
 
+    def end(self):
+        self.folder.cleanup()
+
     def report(self, token, value, failed):
         history = self.smac.runhistory
         status = history.StatusType.CRASHED if failed else history.StatusType.SUCCESS
@@ -607,6 +613,9 @@ def main():
         out.flush()
         if "error" in answer:
             sys.exit(1)
+    if conversation.peer is not None:
+        conversation.peer.end()
+    os._exit(0)  # without taking down libraries piece by piece, which can take seconds
 
 
 if __name__ == "__main__":

@@ -138,8 +138,9 @@ func (p *peerProcess) Tell(ctx context.Context, c space.Config, value float64, o
 	return err
 }
 
-// grace is how long a process may take to end once its stdin has.
-const grace = 5 * time.Second
+// grace is how long a process may take to end once its stdin has; on a busy machine
+// that is long.
+const grace = time.Minute
 
 // Close implements [Optimiser]: it ends the process and waits for it.
 func (p *peerProcess) Close() error {
