@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/sketch"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
@@ -16,7 +17,7 @@ import (
 func TestChooseCenters(t *testing.T) {
 	ctx := context.Background()
 	rows, _ := sketchtest.SUSY(600, rand.New(rand.NewPCG(8, 1)))
-	src, k := kernel.FromRows(rows), gaussian(t, 4)
+	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)
 	for name, c := range map[string]struct {
 		sampler   sketch.Sampler
 		lambda    float64
@@ -69,7 +70,7 @@ func TestChooseCenters(t *testing.T) {
 // TestThinnedWeights: thinning keeps the mean of Σ w_j k_j k_jᵀ, here of Σ w_j.
 func TestThinnedWeights(t *testing.T) {
 	rows, _ := sketchtest.SUSY(300, rand.New(rand.NewPCG(9, 1)))
-	src, k := kernel.FromRows(rows), gaussian(t, 4)
+	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)
 	mean := 0.0
 	const rounds = 200
 	for seed := range uint64(rounds) {
@@ -93,7 +94,7 @@ func TestThinnedWeights(t *testing.T) {
 func TestChooseCentersErrors(t *testing.T) {
 	ctx := context.Background()
 	rows, _ := sketchtest.SUSY(30, rand.New(rand.NewPCG(10, 1)))
-	k := gaussian(t, 4)
+	k := kerneltest.Gaussian(4)
 	var empty *sketch.EmptyError
 	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows.Slice(0, 0)), nil, 1, 3, 1); !errors.As(err, &empty) {
 		t.Errorf("no row: %v", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -135,7 +136,7 @@ func TestRawData(t *testing.T) {
 
 // TestDamage flips, cuts and appends bytes everywhere.
 func TestDamage(t *testing.T) {
-	m, err := learners.NewExpansion(gaussian(t, 1), kernel.NewPoints(2, 2, []float64{1, 2, 3, 4}), []float64{5, 6}, 1)
+	m, err := learners.NewExpansion(kerneltest.Gaussian(1), kernel.NewPoints(2, 2, []float64{1, 2, 3, 4}), []float64{5, 6}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestSaveKeeps(t *testing.T) {
 
 // TestResolve: kernels of the caller are saved by name.
 func TestResolve(t *testing.T) {
-	own := owned{gaussian(t, 2)}
+	own := owned{kerneltest.Gaussian(2)}
 	m, err := learners.NewExpansion(own, kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -7,18 +7,10 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/sketch"
 )
-
-func gaussian(tb testing.TB, scale float64) kernel.Kernel {
-	tb.Helper()
-	k, err := kernel.NewGaussian(scale)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
-}
 
 // points returns n×d normal numbers.
 func points[T kernel.Float](n, d int, rng *rand.Rand) *kernel.Points[T] {
@@ -87,7 +79,7 @@ func models(tb testing.TB, rng *rand.Rand) map[string]struct {
 		}
 		return m
 	}
-	k := gaussian(tb, 1.3)
+	k := kerneltest.Gaussian(1.3)
 	scaled, err := kernel.NewScaled(2.5, k)
 	if err != nil {
 		tb.Fatal(err)

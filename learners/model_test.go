@@ -18,7 +18,7 @@ func TestExpansion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
 		n, m, d, c := 1+rng.IntN(400), 1+rng.IntN(40), 1+rng.IntN(6), 1+rng.IntN(4)
-		k := gaussian(t, 1.5)
+		k := kerneltest.Gaussian(1.5)
 		x, centers, a := points[float64](n, d, rng), points[float64](m, d, rng), normals(m*c, rng)
 		want := make([]float64, n*c)
 		for i := range n {
@@ -49,7 +49,7 @@ func TestLinear(t *testing.T) {
 	for _, n := range []int{1, 5, 16, 1000, 2500} {
 		const d, c = 4, 3
 		x := points[float64](n, d, rng)
-		spec := sketch.FeatureSpec{Family: sketch.Fourier, Kernel: gaussian(t, 1).Spec(), Dim: d, Features: 300, Seed: 4}
+		spec := sketch.FeatureSpec{Family: sketch.Fourier, Kernel: kerneltest.Gaussian(1).Spec(), Dim: d, Features: 300, Seed: 4}
 		features, err := sketch.NewFeatures(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func multiply(a, b []float64, n, m, c int) []float64 {
 }
 
 func TestModelErrors(t *testing.T) {
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	x := kernel.NewPoints[float64](2, 3, nil)
 	nan := kernel.NewPoints[float64](2, 3, nil)
 	nan.Row(1)[2] = math.NaN()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
@@ -32,7 +33,7 @@ func seconds(b *testing.B, s Sampler, k kernel.Kernel, src kernel.Source, lambda
 func BenchmarkPath(b *testing.B) {
 	const lambda = 1e-3
 	x, _ := sketchtest.SUSY(1_000_000, rand.New(rand.NewPCG(1, 0)))
-	k := gaussian(4)
+	k := kerneltest.Gaussian(4)
 	for _, s := range []namedSampler{{"BLESS", BLESS{}}, {"BLESSR", BLESSR{}}} {
 		b.Run(s.name, func(b *testing.B) {
 			for b.Loop() {
@@ -74,9 +75,9 @@ func BenchmarkExactScores(b *testing.B) {
 func BenchmarkFeatures(b *testing.B) {
 	const n, m = 512, 2000
 	for _, d := range []int{18, 90} {
-		x := normalPoints(rand.New(rand.NewPCG(1, 0)), n, d)
+		x := kerneltest.Points(rand.New(rand.NewPCG(1, 0)), n, d)
 		plain := kernel.Sparse(x)
-		for _, f := range []FeatureMap{must(NewFourier(gaussian(5), d, m, 1)), must(NewFourierCosine(gaussian(5), d, m, 1))} {
+		for _, f := range []FeatureMap{must(NewFourier(kerneltest.Gaussian(5), d, m, 1)), must(NewFourierCosine(kerneltest.Gaussian(5), d, m, 1))} {
 			b.Run(fmt.Sprintf("%s/d=%d", f.Spec().Family, d), func(b *testing.B) {
 				dst := make([]float64, n*m)
 				var slow, quick time.Duration
@@ -102,8 +103,8 @@ func BenchmarkFeatures(b *testing.B) {
 func BenchmarkFastfood(b *testing.B) {
 	for _, d := range []int{32, 256, 1024} {
 		b.Run(fmt.Sprint("d=", d), func(b *testing.B) {
-			x := normalPoints(rand.New(rand.NewPCG(1, 0)), 64, d)
-			k := gaussian(10)
+			x := kerneltest.Points(rand.New(rand.NewPCG(1, 0)), 64, d)
+			k := kerneltest.Gaussian(10)
 			const m = 4096
 			dense, fast := must(NewFourier(k, d, m, 1)), must(NewFastfood(k, d, m, 1))
 			dst := make([]float64, 64*m)

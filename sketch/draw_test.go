@@ -5,10 +5,12 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 func TestChoose(t *testing.T) {
-	rng := seeded(t, 40)
+	rng := kerneltest.Seeded(t, 40)
 	for _, c := range [][2]int{{1, 1}, {10, 0}, {10, 2}, {10, 5}, {10, 10}, {10, 11}, {1 << 40, 100}} {
 		got := choose(c[0], c[1], rng)
 		if len(got) != min(c[0], c[1]) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
@@ -35,7 +37,7 @@ func TestChoose(t *testing.T) {
 // Gaps are geometric: each number is there with probability p, and pairs
 // with p².
 func TestThin(t *testing.T) {
-	rng := seeded(t, 41)
+	rng := kerneltest.Seeded(t, 41)
 	const repeats = 20_000
 	for _, p := range []float64{0.003, 0.1, 0.7, 1} {
 		var count [12]float64
@@ -64,7 +66,7 @@ func TestThin(t *testing.T) {
 }
 
 func TestDistribution(t *testing.T) {
-	rng := seeded(t, 42)
+	rng := kerneltest.Seeded(t, 42)
 	for _, weights := range [][]float64{{1, 0, 3}, {0, 0, 0}, {5}, {0, 1e-300}} {
 		c := cumulative(weights)
 		count := make([]float64, len(weights))
@@ -82,7 +84,7 @@ func TestDistribution(t *testing.T) {
 }
 
 func TestInclude(t *testing.T) {
-	rng := seeded(t, 43)
+	rng := kerneltest.Seeded(t, 43)
 	idx, weights, err := Include([]float64{1, 0, 0.2, 5}, 2, rng)
 	if err != nil || idx[0] != 0 || slices.Contains(idx, 1) || !slices.Contains(idx, 3) || weights[0] != 1 {
 		t.Errorf("%v %v %v", idx, weights, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 const featureDim = 6
@@ -19,25 +20,25 @@ var everyMap = []struct {
 	family Family
 	kernel kernel.Kernel
 }{
-	{Fourier, gaussian(2)},
-	{Fourier, gaussian(1, 2, 3, 4, 5, 6)},
+	{Fourier, kerneltest.Gaussian(2)},
+	{Fourier, kerneltest.Gaussian(1, 2, 3, 4, 5, 6)},
 	{Fourier, must(kernel.NewMatern12(3))},
 	{Fourier, must(kernel.NewMatern32(3))},
 	{Fourier, must(kernel.NewMatern52(3))},
 	{Fourier, must(kernel.NewRationalQuadratic(0.7, 2))},
 	{Fourier, must(kernel.NewRationalQuadratic(3, 2))},
 	{Fourier, must(kernel.NewLaplace(8))},
-	{Fourier, must(kernel.NewScaled(2, must(kernel.NewScaled(1.5, gaussian(2)))))},
-	{FourierCosine, gaussian(2)},
+	{Fourier, must(kernel.NewScaled(2, must(kernel.NewScaled(1.5, kerneltest.Gaussian(2)))))},
+	{FourierCosine, kerneltest.Gaussian(2)},
 	{FourierCosine, must(kernel.NewLaplace(8))},
 	{FourierCosine, must(kernel.NewMatern52(3))},
-	{Orthogonal, gaussian(2)},
-	{Orthogonal, gaussian(1, 2, 3, 4, 5, 6)},
+	{Orthogonal, kerneltest.Gaussian(2)},
+	{Orthogonal, kerneltest.Gaussian(1, 2, 3, 4, 5, 6)},
 	{Orthogonal, must(kernel.NewMatern32(3))},
 	{Orthogonal, must(kernel.NewRationalQuadratic(2, 2))},
-	{Fastfood, gaussian(2)},
-	{Fastfood, gaussian(1, 2, 3, 4, 5, 6)},
-	{Fastfood, must(kernel.NewScaled(4, gaussian(3)))},
+	{Fastfood, kerneltest.Gaussian(2)},
+	{Fastfood, kerneltest.Gaussian(1, 2, 3, 4, 5, 6)},
+	{Fastfood, must(kernel.NewScaled(4, kerneltest.Gaussian(3)))},
 	{ReLU, must(kernel.NewArcCosine(1))},
 	{ReLU, must(kernel.NewScaled(0.5, must(kernel.NewArcCosine(1, 2, 3, 4, 5, 6))))},
 	{GaussianSketch, must(kernel.NewLinear(1))},
@@ -67,7 +68,7 @@ func apply(t testing.TB, f FeatureMap, x kernel.Rows) []float64 {
 // and the standard error is that of M features.
 func TestFeaturesConvergeToTheirKernel(t *testing.T) {
 	const m, repeats = 256, 100
-	x := normalPoints(seeded(t, 80), 5, featureDim)
+	x := kerneltest.Points(kerneltest.Seeded(t, 80), 5, featureDim)
 	for which, c := range everyMap {
 		scale := slices.Max(must(kernel.Diagonal(c.kernel, x)))
 		var mean, square [15]float64
@@ -131,9 +132,9 @@ func TestFeatureErrors(t *testing.T) {
 
 // ‖φ(x)‖² = k(x, x) exactly for pairs of cosine and sine.
 func TestPairsHaveTheRightNorm(t *testing.T) {
-	x := normalPoints(seeded(t, 82), 10, featureDim)
+	x := kerneltest.Points(kerneltest.Seeded(t, 82), 10, featureDim)
 	for _, family := range []Family{Fourier, Orthogonal, Fastfood} {
-		phi := apply(t, newMap(t, family, must(kernel.NewScaled(4, gaussian(1))), featureDim, 100, 1), x)
+		phi := apply(t, newMap(t, family, must(kernel.NewScaled(4, kerneltest.Gaussian(1))), featureDim, 100, 1), x)
 		for i := range 10 {
 			if v := dot(phi[i*100:][:100], phi[i*100:][:100]); math.Abs(v-4) > 1e-12 {
 				t.Errorf("%s: ‖φ‖² = %v", family, v)
@@ -145,7 +146,7 @@ func TestPairsHaveTheRightNorm(t *testing.T) {
 // Larger maps begin with the smaller ones, up to 1/√M; equal specs, also by way
 // of JSON, give equal maps; another seed gives another.
 func TestFeaturesAreNestedAndRepeatable(t *testing.T) {
-	x := normalPoints(seeded(t, 83), 4, featureDim)
+	x := kerneltest.Points(kerneltest.Seeded(t, 83), 4, featureDim)
 	for _, c := range everyMap {
 		small, large := newMap(t, c.family, c.kernel, featureDim, 22, 5), newMap(t, c.family, c.kernel, featureDim, 88, 5)
 		a, b := apply(t, small, x), apply(t, large, x)
@@ -182,13 +183,13 @@ func TestFeaturesGolden(t *testing.T) {
 		kernel kernel.Kernel
 		want   [2]float64 // φ_0 and Σ_j (j+1)φ_j of 8 features
 	}{
-		{Fourier, gaussian(2), [2]float64{0.365416617013322, 9.49821901805535}},
+		{Fourier, kerneltest.Gaussian(2), [2]float64{0.365416617013322, 9.49821901805535}},
 		{Fourier, must(kernel.NewMatern52(2)), [2]float64{0.197664061688555, 7.98249818341109}},
 		{Fourier, must(kernel.NewLaplace(2)), [2]float64{0.103952750040464, 4.87636444387964}},
 		{Fourier, must(kernel.NewRationalQuadratic(0.5, 2)), [2]float64{0.405471659923271, 8.16937069403104}},
-		{FourierCosine, gaussian(2), [2]float64{-0.104729176808902, 9.82360891979555}},
-		{Orthogonal, gaussian(2), [2]float64{0.479036822995098, 1.85474250099773}},
-		{Fastfood, gaussian(2), [2]float64{-0.0263531211278646, 8.98253094477203}},
+		{FourierCosine, kerneltest.Gaussian(2), [2]float64{-0.104729176808902, 9.82360891979555}},
+		{Orthogonal, kerneltest.Gaussian(2), [2]float64{0.479036822995098, 1.85474250099773}},
+		{Fastfood, kerneltest.Gaussian(2), [2]float64{-0.0263531211278646, 8.98253094477203}},
 		{ReLU, must(kernel.NewArcCosine(2)), [2]float64{0, 2.26646440884767}},
 		{GaussianSketch, must(kernel.NewLinear(2)), [2]float64{0.549846888921616, -1.30505711022787}},
 	} {
@@ -204,9 +205,9 @@ func TestFeaturesGolden(t *testing.T) {
 // bit. Sparse rows do without panels, with the cosines of package math: the
 // oracle of those.
 func TestFeaturesOfAnyRows(t *testing.T) {
-	rng := seeded(t, 84)
+	rng := kerneltest.Seeded(t, 84)
 	for _, n := range []int{1, 5, 130} {
-		x32 := kernel.ConvertPoints[float32](normalPoints(rng, n, featureDim))
+		x32 := kernel.ConvertPoints[float32](kerneltest.Points(rng, n, featureDim))
 		for i := range n {
 			x32.Row(i)[i%featureDim] = 0
 		}
@@ -237,7 +238,7 @@ func TestFeaturesOfAnyRows(t *testing.T) {
 // each of its entries is 0, of their squares 1/d.
 func TestOrthogonalFrequencies(t *testing.T) {
 	const d = 7
-	f := newMap(t, Orthogonal, gaussian(1), d, 2*(2*d+3), 3).(*dense)
+	f := newMap(t, Orthogonal, kerneltest.Gaussian(1), d, 2*(2*d+3), 3).(*dense)
 	row := func(j int) []float64 {
 		w := make([]float64, d)
 		for c := range w {
@@ -254,7 +255,7 @@ func TestOrthogonalFrequencies(t *testing.T) {
 		}
 	}
 	const repeats = 4000
-	rng := seeded(t, 85)
+	rng := kerneltest.Seeded(t, 85)
 	var mean, square, trace float64
 	for range repeats {
 		q := haar(3, rng)
@@ -273,7 +274,7 @@ func TestOrthogonalFrequencies(t *testing.T) {
 // the Hadamard matrix.
 func TestFastfoodAgainstDenseHadamard(t *testing.T) {
 	for _, size := range []int{1, 2, 8, 32} {
-		rng := seeded(t, 86)
+		rng := kerneltest.Seeded(t, 86)
 		b := newFastfoodBlock(size, rng)
 		h := func(v []float64) []float64 {
 			out := make([]float64, size)
@@ -284,7 +285,7 @@ func TestFastfoodAgainstDenseHadamard(t *testing.T) {
 			}
 			return out
 		}
-		v := normalPoints(rng, 1, size).Row(0)
+		v := kerneltest.Points(rng, 1, size).Row(0)
 		step := make([]float64, size)
 		for i := range v {
 			step[i] = b.sign[i] * v[i]
@@ -319,7 +320,7 @@ func TestFastfoodAgainstDenseHadamard(t *testing.T) {
 // Example 1 of the thesis, with erratum: without √2 and the sum's 1/√M the
 // cosines converge to k/2 (times M).
 func TestPaperExample1(t *testing.T) {
-	k, x := gaussian(2), normalPoints(seeded(t, 87), 2, 3)
+	k, x := kerneltest.Gaussian(2), kerneltest.Points(kerneltest.Seeded(t, 87), 2, 3)
 	const m = 100_000
 	phi := apply(t, newMap(t, FourierCosine, k, 3, m, 4), x)
 	want := k.Eval(x, 0, x, 1)
@@ -335,7 +336,7 @@ func TestPaperExample1(t *testing.T) {
 }
 
 func TestFeatureFaults(t *testing.T) {
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	var wrong *FeatureError
 	var parameter *ParameterError
 	for _, c := range []struct {
@@ -348,7 +349,7 @@ func TestFeatureFaults(t *testing.T) {
 		{ReLU, k},
 		{GaussianSketch, k},
 		{"none", k},
-		{Fourier, gaussian(1, 2)},
+		{Fourier, kerneltest.Gaussian(1, 2)},
 		{Fourier, must(kernel.NewSum(k, k))},
 	} {
 		if _, err := NewFeatures(FeatureSpec{Family: c.family, Kernel: c.kernel.Spec(), Dim: 3, Features: 4}); !errors.As(err, &wrong) {
@@ -364,11 +365,11 @@ func TestFeatureFaults(t *testing.T) {
 		t.Error("no error for an unknown kernel")
 	}
 	f := must(NewFourier(k, 3, 4, 0))
-	x := normalPoints(seeded(t, 88), 2, 3)
+	x := kerneltest.Points(kerneltest.Seeded(t, 88), 2, 3)
 	if err := f.Apply(make([]float64, 7), x); !errors.As(err, new(*kernel.ShapeError)) {
 		t.Error(err)
 	}
-	if err := f.Apply(make([]float64, 8), normalPoints(seeded(t, 88), 2, 2)); !errors.As(err, new(*kernel.DimensionError)) {
+	if err := f.Apply(make([]float64, 8), kerneltest.Points(kerneltest.Seeded(t, 88), 2, 2)); !errors.As(err, new(*kernel.DimensionError)) {
 		t.Error(err)
 	}
 	if err := f.Apply(make([]float64, 4), kernel.List[string]{"a"}); !errors.As(err, new(*kernel.TypeError)) {

@@ -13,8 +13,8 @@ import (
 // (5.3) as it stands, with a dense inverse, against the generator.
 func TestGeneratorAgainstItsDefinition(t *testing.T) {
 	const n, m, lambda = 80, 12, 1e-2
-	x := normalPoints(seeded(t, 50), n, 2)
-	k := must(kernel.NewScaled(2.5, gaussian(1)))
+	x := kerneltest.Points(kerneltest.Seeded(t, 50), n, 2)
+	k := must(kernel.NewScaled(2.5, kerneltest.Gaussian(1)))
 	points := x.Slice(0, m)
 	weights := make([]float64, m)
 	for j := range weights {
@@ -59,8 +59,8 @@ func TestGeneratorAgainstItsDefinition(t *testing.T) {
 // No bit of a score depends on workers, on the kind of source, or on the
 // other rows.
 func TestScoresAreDeterministic(t *testing.T) {
-	x := normalPoints(seeded(t, 51), 700, 3)
-	k := gaussian(1)
+	x := kerneltest.Points(kerneltest.Seeded(t, 51), 700, 3)
+	k := kerneltest.Gaussian(1)
 	g := must(NewGenerator(k, x.Slice(0, 300), slices.Repeat([]float64{0.4}, 300), 1e-3, 700))
 	want := must(g.Scores(background, kernel.FromRows(x), 1))
 	for _, workers := range []int{0, 2, 7} {
@@ -81,8 +81,8 @@ func TestScoresAreDeterministic(t *testing.T) {
 // The scores of a dictionary's own points, by the inverse, are those by the
 // generator; also far above and below the scale of K.
 func TestSelfScores(t *testing.T) {
-	x := normalPoints(seeded(t, 52), 60, 2)
-	k := gaussian(0.7)
+	x := kerneltest.Points(kerneltest.Seeded(t, 52), 60, 2)
+	k := kerneltest.Gaussian(0.7)
 	weights := make([]float64, 60)
 	for j := range weights {
 		weights[j] = 0.05 + 0.015*float64(j)
@@ -97,11 +97,11 @@ func TestSelfScores(t *testing.T) {
 // Repeated rows make K singular; a λ at the level of rounding makes K + λnI so.
 // The jitter that mends it is told.
 func TestTinyLambda(t *testing.T) {
-	x := normalPoints(seeded(t, 53), 100, 2)
+	x := kerneltest.Points(kerneltest.Seeded(t, 53), 100, 2)
 	for i := range 50 {
 		copy(x.Row(i), x.Row(99-i))
 	}
-	k, src := gaussian(3), kernel.FromRows(x)
+	k, src := kerneltest.Gaussian(3), kernel.FromRows(x)
 	for _, lambda := range []float64{1e-14, 1e-18, 1e-30} {
 		l := must(LeverageScores(background, k, src, lambda))
 		for i, s := range l {
@@ -126,8 +126,8 @@ func TestTinyLambda(t *testing.T) {
 }
 
 func TestGeneratorFaults(t *testing.T) {
-	x := normalPoints(seeded(t, 54), 5, 2)
-	k := gaussian(1)
+	x := kerneltest.Points(kerneltest.Seeded(t, 54), 5, 2)
+	k := kerneltest.Gaussian(1)
 	var parameter *ParameterError
 	for _, weights := range [][]float64{{1, 1, 1, 1, 0}, {1, 1, 1, -1, 1}, {math.NaN(), 1, 1, 1, 1}, {1, math.Inf(1), 1, 1, 1}} {
 		if _, err := NewGenerator(k, x, weights, 1, 5); !errors.As(err, &parameter) || parameter.Parameter != "Weights" {
@@ -164,7 +164,7 @@ func TestGeneratorFaults(t *testing.T) {
 
 // A panic of a caller's kernel reaches the caller, not the runtime.
 func TestKernelPanics(t *testing.T) {
-	x := normalPoints(seeded(t, 55), 600, 2)
+	x := kerneltest.Points(kerneltest.Seeded(t, 55), 600, 2)
 	broken := &kernel.Pairwise[[]float64]{Name: "broken", Func: func(_, _ []float64) float64 { panic("broken kernel") }}
 	defer func() {
 		if r := recover(); r != "broken kernel" {
@@ -176,8 +176,8 @@ func TestKernelPanics(t *testing.T) {
 
 // A source that breaks its contract is found out by every reader.
 func TestSourceFaults(t *testing.T) {
-	x := normalPoints(seeded(t, 56), 600, 2)
-	g := must(NewGenerator(gaussian(1), nil, nil, 1, 600))
+	x := kerneltest.Points(kerneltest.Seeded(t, 56), 600, 2)
+	g := must(NewGenerator(kerneltest.Gaussian(1), nil, nil, 1, 600))
 	cause := errors.New("disk on fire")
 	for what, c := range map[string]struct {
 		src  *kerneltest.Source
@@ -194,7 +194,7 @@ func TestSourceFaults(t *testing.T) {
 		if _, err := g.Scores(background, src, 2); !errors.Is(err, c.want) || !errors.As(err, &at) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if _, err := (SQUEAK{Block: 100}).Sample(background, gaussian(1), src, 1e-2, seeded(t, 57)); !errors.Is(err, c.want) {
+		if _, err := (SQUEAK{Block: 100}).Sample(background, kerneltest.Gaussian(1), src, 1e-2, kerneltest.Seeded(t, 57)); !errors.Is(err, c.want) {
 			t.Errorf("%s: SQUEAK: %v", what, err)
 		}
 	}
@@ -204,14 +204,14 @@ func TestSourceFaults(t *testing.T) {
 func TestEstimateEffectiveDimension(t *testing.T) {
 	k, x := susy(800, 58)
 	src := kernel.FromRows(x)
-	d := must(BLESS{}.Sample(background, k, src, 1e-2, seeded(t, 59)))
+	d := must(BLESS{}.Sample(background, k, src, 1e-2, kerneltest.Seeded(t, 59)))
 	g := must(d.Generator(k))
 	want := sum(must(g.Scores(background, src, 0)))
-	all, zero, err := g.EstimateEffectiveDimension(background, src, 0, seeded(t, 60))
+	all, zero, err := g.EstimateEffectiveDimension(background, src, 0, kerneltest.Seeded(t, 60))
 	if err != nil || math.Abs(all-want) > 1e-9*want || zero != 0 {
 		t.Errorf("of all rows: %g ± %g, want %g: %v", all, zero, want, err)
 	}
-	rng := seeded(t, 61)
+	rng := kerneltest.Seeded(t, 61)
 	z := 0.0
 	const repeats = 50
 	for range repeats {

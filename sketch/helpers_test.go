@@ -3,7 +3,6 @@ package sketch
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -21,30 +20,6 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
-}
-
-// seeded returns a generator for the test, and prints its seed when the test
-// fails.
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func normalPoints(rng *rand.Rand, n, d int) *kernel.Points[float64] {
-	x := kernel.NewPoints[float64](n, d, nil)
-	for i := range x.Data() {
-		x.Data()[i] = rng.NormFloat64()
-	}
-	return x
-}
-
-func gaussian(lengthScales ...float64) kernel.Kernel {
-	return must(kernel.NewGaussian(lengthScales...))
 }
 
 // spectrum is K = U diag(s) Uᵀ of some rows: the oracle for scores at every λ.

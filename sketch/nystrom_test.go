@@ -30,8 +30,8 @@ func dot(a, b []float64) float64 {
 // z reproduces the kernel exactly among the centres and falls short elsewhere:
 // 0 ≤ k(x, x) − ‖z(x)‖², the residual.
 func TestEmbeddingIsTheKernelOnItsSpan(t *testing.T) {
-	x := normalPoints(seeded(t, 70), 60, 2)
-	k := must(kernel.NewScaled(3, gaussian(0.8)))
+	x := kerneltest.Points(kerneltest.Seeded(t, 70), 60, 2)
+	k := must(kernel.NewScaled(3, kerneltest.Gaussian(0.8)))
 	e := must(NewEmbedding(k, x.Slice(0, 25), 0))
 	z, residual := embed(t, e, x)
 	r := e.Rank()
@@ -52,8 +52,8 @@ func TestEmbeddingIsTheKernelOnItsSpan(t *testing.T) {
 
 // L is the factor of K_PP, and z = L⁻¹k_P.
 func TestEmbeddingFactor(t *testing.T) {
-	x := normalPoints(seeded(t, 71), 20, 2)
-	k := gaussian(0.5)
+	x := kerneltest.Points(kerneltest.Seeded(t, 71), 20, 2)
+	k := kerneltest.Gaussian(0.5)
 	e := must(NewEmbedding(k, x, 0))
 	r := e.Rank()
 	l := e.Factor()
@@ -75,11 +75,11 @@ func TestEmbeddingFactor(t *testing.T) {
 // Centres may repeat, come in any order, or span less than their number: the
 // projection is the same.
 func TestEmbeddingOfDependentCenters(t *testing.T) {
-	x := normalPoints(seeded(t, 72), 50, 3)
+	x := kerneltest.Points(kerneltest.Seeded(t, 72), 50, 3)
 	for _, c := range []struct {
 		k    kernel.Kernel
 		rank int
-	}{{must(kernel.NewLinear(1)), 3}, {must(kernel.NewPolynomial(2, 1, 1)), 10}, {gaussian(1), 20}} {
+	}{{must(kernel.NewLinear(1)), 3}, {must(kernel.NewPolynomial(2, 1, 1)), 10}, {kerneltest.Gaussian(1), 20}} {
 		order := upTo(20)
 		repeated := slices.Concat(order, order[5:15])
 		slices.Reverse(repeated)
@@ -101,8 +101,8 @@ func TestEmbeddingOfDependentCenters(t *testing.T) {
 }
 
 func TestEmbeddingIsDeterministic(t *testing.T) {
-	x := normalPoints(seeded(t, 73), 600, 3)
-	e := must(NewEmbedding(gaussian(1), x.Slice(0, 90), 0))
+	x := kerneltest.Points(kerneltest.Seeded(t, 73), 600, 3)
+	e := must(NewEmbedding(kerneltest.Gaussian(1), x.Slice(0, 90), 0))
 	z, residual := embed(t, e, x)
 	for _, src := range []kernel.Source{kernel.FromRows(x), kerneltest.Sequential(x)} {
 		z2, r2 := make([]float64, len(z)), make([]float64, len(residual))
@@ -116,8 +116,8 @@ func TestEmbeddingIsDeterministic(t *testing.T) {
 }
 
 func TestEmbeddingFaults(t *testing.T) {
-	x := normalPoints(seeded(t, 74), 5, 2)
-	k := gaussian(1)
+	x := kerneltest.Points(kerneltest.Seeded(t, 74), 5, 2)
+	k := kerneltest.Gaussian(1)
 	if _, err := NewEmbedding(k, x.Slice(0, 0), 0); !errors.As(err, new(*EmptyError)) {
 		t.Error(err)
 	}

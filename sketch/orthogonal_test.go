@@ -10,11 +10,12 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 // Models in files have a seed instead of frequencies: these must never change.
 func TestOrthogonalStaysTheSame(t *testing.T) {
-	f := newMap(t, Orthogonal, gaussian(1.5), 5, 16, 7)
+	f := newMap(t, Orthogonal, kerneltest.Gaussian(1.5), 5, 16, 7)
 	got := apply(t, f, kernel.NewPoints(1, 5, []float64{1, -2, 0.5, 3, 0.25}))
 	want := []float64{
 		0.11807542038851476, 0.3332539498641772, 0.18905561651791164, 0.298760730122003,
@@ -34,7 +35,7 @@ func TestOrthogonalStaysTheSame(t *testing.T) {
 func TestThinOrthogonalFrequencies(t *testing.T) {
 	const d, more = 600, 9
 	rows := func(n int) [][]float64 {
-		f := newMap(t, Orthogonal, gaussian(1), d, 2*n, 3).(*dense)
+		f := newMap(t, Orthogonal, kerneltest.Gaussian(1), d, 2*n, 3).(*dense)
 		out := make([][]float64, n)
 		for j := range out {
 			for c := range d {
@@ -67,7 +68,7 @@ func TestThinOrthogonalFrequencies(t *testing.T) {
 // Rows made orthogonal are uniform: the moments of the orthogonal group.
 func TestOrthogonaliseIsUniform(t *testing.T) {
 	const d, repeats = 3, 4000
-	rng := seeded(t, 87)
+	rng := kerneltest.Seeded(t, 87)
 	var mean, square, cross float64
 	for range repeats {
 		q := blas64.General{Cols: d, Stride: d, Data: make([]float64, d*d)}
@@ -93,7 +94,7 @@ func TestOrthogonaliseIsUniform(t *testing.T) {
 func TestFeaturesContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := NewFeaturesContext(ctx, FeatureSpec{Family: Orthogonal, Kernel: gaussian(1).Spec(), Dim: 700, Features: 1400})
+	_, err := NewFeaturesContext(ctx, FeatureSpec{Family: Orthogonal, Kernel: kerneltest.Gaussian(1).Spec(), Dim: 700, Features: 1400})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -65,7 +65,7 @@ func TestSamplersOnAnyData(t *testing.T) {
 		n := rapid.SampledFrom([]int{1, 2, 3, 10, 60, 150}).Draw(t, "n")
 		seed := rapid.Uint64().Draw(t, "seed")
 		lambda := math.Pow(10, float64(rapid.IntRange(-9, 4).Draw(t, "log λ")))
-		x := normalPoints(rand.New(rand.NewPCG(seed, 0)), n, 2)
+		x := kerneltest.Points(rand.New(rand.NewPCG(seed, 0)), n, 2)
 		if rapid.Bool().Draw(t, "repeated rows") {
 			for i := range n / 2 {
 				copy(x.Row(i), x.Row(n-1))
@@ -78,7 +78,7 @@ func TestSamplersOnAnyData(t *testing.T) {
 		case 2:
 			rows = kernel.Sparse(x)
 		}
-		k := gaussian(1)
+		k := kerneltest.Gaussian(1)
 		which := rapid.IntRange(0, len(everySampler(1))-1).Draw(t, "sampler")
 		sample := func(workers int, src kernel.Source) *Dictionary {
 			s := everySampler(workers)[which]
@@ -106,13 +106,13 @@ func TestSamplersOnAnyData(t *testing.T) {
 
 // At the ends of float64 there is a dictionary or an error, never a panic.
 func TestExtremeLambda(t *testing.T) {
-	x := normalPoints(seeded(t, 44), 30, 2)
+	x := kerneltest.Points(kerneltest.Seeded(t, 44), 30, 2)
 	for _, s := range everySampler(1) {
 		for _, lambda := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e300} {
-			checkDictionary(t, must(s.Sample(background, gaussian(1), kernel.FromRows(x), lambda, seeded(t, 45))), x, lambda)
+			checkDictionary(t, must(s.Sample(background, kerneltest.Gaussian(1), kernel.FromRows(x), lambda, kerneltest.Seeded(t, 45))), x, lambda)
 		}
 		var parameter *ParameterError
-		if _, err := s.Sample(background, gaussian(1), kernel.FromRows(x), math.MaxFloat64, seeded(t, 46)); !errors.As(err, &parameter) {
+		if _, err := s.Sample(background, kerneltest.Gaussian(1), kernel.FromRows(x), math.MaxFloat64, kerneltest.Seeded(t, 46)); !errors.As(err, &parameter) {
 			t.Errorf("%s: λn overflows, but %v", s.name, err)
 		}
 	}
@@ -120,13 +120,13 @@ func TestExtremeLambda(t *testing.T) {
 
 // Samplers of a source in order read it as often as they say.
 func TestPasses(t *testing.T) {
-	x := normalPoints(seeded(t, 20), 3000, 2)
+	x := kerneltest.Points(kerneltest.Seeded(t, 20), 3000, 2)
 	for _, c := range []struct {
 		namedSampler
 		passes int
 	}{{namedSampler{"Uniform", Uniform{}}, 1}, {namedSampler{"BLESS", BLESS{}}, 1}, {namedSampler{"BLESSR", BLESSR{}}, 1}, {namedSampler{"SQUEAK", SQUEAK{}}, 1}, {namedSampler{"TwoPass", TwoPass{}}, 3}} {
 		src := kerneltest.Sequential(x)
-		must(c.Sample(background, gaussian(1), src, 0.01, seeded(t, 21)))
+		must(c.Sample(background, kerneltest.Gaussian(1), src, 0.01, kerneltest.Seeded(t, 21)))
 		if src.Opened != c.passes || src.Closed != c.passes {
 			t.Errorf("%s: %d passes opened, %d closed, want %d", c.name, src.Opened, src.Closed, c.passes)
 		}
@@ -137,11 +137,11 @@ func TestPasses(t *testing.T) {
 // (for those by scores of a sample, to the accuracy of these).
 func TestWeightsCountTheRows(t *testing.T) {
 	const n, repeats = 200, 40
-	x := normalPoints(seeded(t, 22), n, 2)
+	x := kerneltest.Points(kerneltest.Seeded(t, 22), n, 2)
 	for _, s := range everySampler(1) {
 		var total, square float64
 		for rep := range uint64(repeats) {
-			d := must(s.Sample(background, gaussian(0.5), kernel.FromRows(x), 3e-3, rand.New(rand.NewPCG(23, rep))))
+			d := must(s.Sample(background, kerneltest.Gaussian(0.5), kernel.FromRows(x), 3e-3, rand.New(rand.NewPCG(23, rep))))
 			v := sum(d.InverseWeights())
 			total, square = total+v/repeats, square+v*v/repeats
 		}
@@ -154,10 +154,10 @@ func TestWeightsCountTheRows(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	x := normalPoints(seeded(t, 24), 40, 2)
-	k, src := gaussian(1), kernel.FromRows(x)
+	x := kerneltest.Points(kerneltest.Seeded(t, 24), 40, 2)
+	k, src := kerneltest.Gaussian(1), kernel.FromRows(x)
 	linear := must(kernel.NewLinear(1))
-	bad := normalPoints(seeded(t, 25), 40, 2)
+	bad := kerneltest.Points(kerneltest.Seeded(t, 25), 40, 2)
 	bad.Row(17)[1] = math.NaN()
 	type call struct {
 		k      kernel.Kernel
@@ -186,14 +186,14 @@ func TestFaults(t *testing.T) {
 			"λ Inf":      {call{k, src, math.Inf(1)}, parameter("Lambda")},
 			"no rows":    {call{k, kernel.FromRows(x.Slice(0, 0)), 1}, empty},
 			"wrong type": {call{k, kernel.FromRows(kernel.List[string]{"a"}), 1}, func(err error) bool { return errors.As(err, new(*kernel.TypeError)) }},
-			"wrong dimension": {call{gaussian(1, 1, 1), src, 1}, func(err error) bool {
+			"wrong dimension": {call{kerneltest.Gaussian(1, 1, 1), src, 1}, func(err error) bool {
 				return errors.As(err, new(*kernel.DimensionError))
 			}},
-			"wrong dimension in order": {call{gaussian(1, 1, 1), kerneltest.Sequential(x), 1}, func(err error) bool {
+			"wrong dimension in order": {call{kerneltest.Gaussian(1, 1, 1), kerneltest.Sequential(x), 1}, func(err error) bool {
 				return errors.As(err, new(*kernel.DimensionError))
 			}},
 		} {
-			if _, err := s.Sample(background, c.k, c.src, c.lambda, seeded(t, 26)); !c.want(err) {
+			if _, err := s.Sample(background, c.k, c.src, c.lambda, kerneltest.Seeded(t, 26)); !c.want(err) {
 				t.Errorf("%s, %s: error %v", s.name, what, err)
 			}
 		}
@@ -201,13 +201,13 @@ func TestFaults(t *testing.T) {
 			continue // sees 30 rows only
 		}
 		for _, src := range []kernel.Source{kernel.FromRows(bad), kerneltest.Sequential(bad)} {
-			if _, err := s.Sample(background, k, src, 1e-4, seeded(t, 27)); !nan(err) {
+			if _, err := s.Sample(background, k, src, 1e-4, kerneltest.Seeded(t, 27)); !nan(err) {
 				t.Errorf("%s: NaN gives error %v", s.name, err)
 			}
 		}
 		canceled, cancel := context.WithCancel(background)
 		cancel()
-		if _, err := s.Sample(canceled, k, kerneltest.Sequential(x), 1e-4, seeded(t, 27)); !errors.Is(err, context.Canceled) {
+		if _, err := s.Sample(canceled, k, kerneltest.Sequential(x), 1e-4, kerneltest.Seeded(t, 27)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: canceled, but %v", s.name, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestFaults(t *testing.T) {
 		{ExactRLS{Oversampling: math.NaN()}, k, parameter("Oversampling")},
 		{PosteriorVariance{}, k, func(err error) bool { return errors.As(err, new(*kernel.ShapeError)) }},
 	} {
-		if _, err := c.s.Sample(background, c.k, src, 1e-2, seeded(t, 28)); !c.want(err) {
+		if _, err := c.s.Sample(background, c.k, src, 1e-2, kerneltest.Seeded(t, 28)); !c.want(err) {
 			t.Errorf("%T%+v: error %v", c.s, c.s, err)
 		}
 	}
@@ -241,10 +241,10 @@ func TestFaults(t *testing.T) {
 
 // A kernel without bound needs to be told one, and then works.
 func TestUnboundedKernel(t *testing.T) {
-	x := normalPoints(seeded(t, 29), 200, 3)
+	x := kerneltest.Points(kerneltest.Seeded(t, 29), 200, 3)
 	k := must(kernel.NewLinear(1))
 	for _, s := range []Sampler{BLESS{Bound: 25}, BLESSR{Bound: 25}, TwoPass{Bound: 25}} {
-		d := must(s.Sample(background, k, kernel.FromRows(x), 1e-3, seeded(t, 30)))
+		d := must(s.Sample(background, k, kernel.FromRows(x), 1e-3, kerneltest.Seeded(t, 30)))
 		checkDictionary(t, d, x, 1e-3)
 		if d.EffectiveDimension < 2 || d.EffectiveDimension > 6 {
 			t.Errorf("%T: effective dimension %g of a kernel of rank 3", s, d.EffectiveDimension)
@@ -257,7 +257,7 @@ func TestZeroKernel(t *testing.T) {
 	x := kernel.NewPoints[float64](50, 2, nil)
 	k := must(kernel.NewLinear(1))
 	for _, s := range []Sampler{ExactRLS{}, BLESS{Bound: 1}, BLESSR{Bound: 1}, SQUEAK{}, RecursiveRLS{}} {
-		d := must(s.Sample(background, k, kernel.FromRows(x), 0.1, seeded(t, 31)))
+		d := must(s.Sample(background, k, kernel.FromRows(x), 0.1, kerneltest.Seeded(t, 31)))
 		checkDictionary(t, d, x, 0.1)
 		for _, v := range must(d.Scores(background, k, kernel.FromRows(x), 1)) {
 			if v != 0 {
@@ -273,8 +273,8 @@ func TestMaxPointsEndsThePath(t *testing.T) {
 	for _, s := range []func(budget int) Sampler{
 		func(b int) Sampler { return BLESS{MaxPoints: b} }, func(b int) Sampler { return BLESSR{MaxPoints: b} },
 	} {
-		full := must(s(0).Sample(background, k, src, 1e-3, seeded(t, 33)))
-		short := must(s(100).Sample(background, k, src, 1e-3, seeded(t, 33)))
+		full := must(s(0).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 33)))
+		short := must(s(100).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 33)))
 		if short.Len() > 100 || short.Lambda <= 1e-3 || len(short.Path) >= len(full.Path) {
 			t.Errorf("budget 100: %d points at λ = %g, %d levels of %d", short.Len(), short.Lambda, len(short.Path), len(full.Path))
 		}
@@ -286,10 +286,10 @@ func TestMaxPointsEndsThePath(t *testing.T) {
 		}
 	}
 	var budget *BudgetError
-	if _, err := (BLESS{MaxPoints: 1}).Sample(background, k, src, 1e-3, seeded(t, 34)); !errors.As(err, &budget) || budget.Points < 2 {
+	if _, err := (BLESS{MaxPoints: 1}).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 34)); !errors.As(err, &budget) || budget.Points < 2 {
 		t.Errorf("budget 1: %v", err)
 	}
-	d := must(Uniform{Points: 10}.Sample(background, k, src, 1e-3, seeded(t, 34)))
+	d := must(Uniform{Points: 10}.Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 34)))
 	if _, err := d.Truncate(9); !errors.As(err, &budget) || budget.Points != 10 {
 		t.Errorf("no path: %v", err)
 	}
@@ -297,8 +297,8 @@ func TestMaxPointsEndsThePath(t *testing.T) {
 
 // Merging repeated draws, 1/A = Σ 1/A_dup, changes no score.
 func TestMergingChangesNoScore(t *testing.T) {
-	x := normalPoints(seeded(t, 35), 60, 2)
-	k := gaussian(1)
+	x := kerneltest.Points(kerneltest.Seeded(t, 35), 60, 2)
+	k := kerneltest.Gaussian(1)
 	drawn, weights := []int{3, 3, 9, 3, 20, 9}, []float64{0.1, 0.1, 0.3, 0.1, 0.7, 0.3}
 	apart := must(NewGenerator(k, x.Select(drawn), weights, 1e-3, 60))
 	merged := must(NewGenerator(k, x.Select([]int{3, 9, 20}), []float64{0.1 / 3, 0.15, 0.7}, 1e-3, 60))
@@ -309,8 +309,8 @@ func TestMergingChangesNoScore(t *testing.T) {
 // with noise ξ² = λn, written out.
 func TestRidgeConventions(t *testing.T) {
 	const n = 40
-	x := normalPoints(seeded(t, 36), n, 2)
-	k, noise := gaussian(1), 0.3
+	x := kerneltest.Points(kerneltest.Seeded(t, 36), n, 2)
+	k, noise := kerneltest.Gaussian(1), 0.3
 	lambda := LambdaOfNoise(noise, n)
 	if math.Abs(Ridge(lambda, n)-noise) > 1e-16 {
 		t.Errorf("ξ² = %g becomes %g", noise, Ridge(lambda, n))
@@ -328,8 +328,8 @@ func TestRidgeConventions(t *testing.T) {
 	for i, v := range variances {
 		requireClose(t, "score", []float64{scores[i], VarianceOfScore(scores[i], noise)}, []float64{ScoreOfVariance(v, noise), v}, 1e-10)
 	}
-	byVariance := must(PosteriorVariance{Variances: variances, Oversampling: 3}.Sample(background, k, kernel.FromRows(x), lambda, seeded(t, 37)))
-	byScore := must(ExactRLS{}.Sample(background, k, kernel.FromRows(x), lambda, seeded(t, 37)))
+	byVariance := must(PosteriorVariance{Variances: variances, Oversampling: 3}.Sample(background, k, kernel.FromRows(x), lambda, kerneltest.Seeded(t, 37)))
+	byScore := must(ExactRLS{}.Sample(background, k, kernel.FromRows(x), lambda, kerneltest.Seeded(t, 37)))
 	if !slices.Equal(byVariance.Indices, byScore.Indices) {
 		t.Errorf("by variance %v, by score %v", byVariance.Indices, byScore.Indices)
 	}
@@ -339,13 +339,13 @@ func TestRidgeConventions(t *testing.T) {
 // Counts are as many rows: one arm pulled n_i times is n_i equal rows, of which
 // the dictionary knows the sum Σ A⁻¹ in the mean.
 func TestPosteriorVarianceCounts(t *testing.T) {
-	x := normalPoints(seeded(t, 38), 3, 1)
+	x := kerneltest.Points(kerneltest.Seeded(t, 38), 3, 1)
 	s := PosteriorVariance{Variances: []float64{0.01, 0.002, 0.05}, Counts: []int{5, 40, 1}, Oversampling: 2}
 	const repeats = 20_000
-	rng := seeded(t, 39)
+	rng := kerneltest.Seeded(t, 39)
 	var total [3]float64
 	for range repeats {
-		d := must(s.Sample(background, gaussian(1), kernel.FromRows(x), LambdaOfNoise(0.4, 46), rng))
+		d := must(s.Sample(background, kerneltest.Gaussian(1), kernel.FromRows(x), LambdaOfNoise(0.4, 46), rng))
 		if d.N != 46 {
 			t.Fatalf("N = %d", d.N)
 		}
@@ -394,14 +394,14 @@ func TestSqueakLastResort(t *testing.T) {
 }
 
 func TestNilKernelAndSource(t *testing.T) {
-	x := kernel.FromRows(normalPoints(seeded(t, 1), 5, 2))
+	x := kernel.FromRows(kerneltest.Points(kerneltest.Seeded(t, 1), 5, 2))
 	for _, s := range everySampler(1) {
 		for _, c := range []struct {
 			k   kernel.Kernel
 			src kernel.Source
-		}{{nil, x}, {gaussian(1), nil}} {
+		}{{nil, x}, {kerneltest.Gaussian(1), nil}} {
 			var empty *EmptyError
-			if _, err := s.Sample(context.Background(), c.k, c.src, 0.1, seeded(t, 1)); !errors.As(err, &empty) {
+			if _, err := s.Sample(context.Background(), c.k, c.src, 0.1, kerneltest.Seeded(t, 1)); !errors.As(err, &empty) {
 				t.Errorf("%s: %v", s.name, err)
 			}
 		}
@@ -410,7 +410,7 @@ func TestNilKernelAndSource(t *testing.T) {
 	if _, err := NewGenerator(nil, nil, nil, 0.1, 1); !errors.As(err, &empty) {
 		t.Error(err)
 	}
-	g := must(NewGenerator(gaussian(1), nil, nil, 0.1, 1))
+	g := must(NewGenerator(kerneltest.Gaussian(1), nil, nil, 0.1, 1))
 	if _, err := g.Scores(context.Background(), nil, 1); !errors.As(err, &empty) {
 		t.Error(err)
 	}

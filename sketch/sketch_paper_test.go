@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
@@ -18,9 +19,10 @@ import (
 
 // (5.1): ℓ(i, λ) = (K(K + λnI)⁻¹)_ii and d_eff = Σ ℓ.
 func TestPaperExactScores(t *testing.T) {
-	rng := seeded(t, 1)
-	x := normalPoints(rng, 120, 3)
-	k := gaussian(1)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 1)
+	x := kerneltest.Points(rng, 120, 3)
+	k := kerneltest.Gaussian(1)
 	sp := newSpectrum(k, x)
 	for _, lambda := range []float64{1e3, 1, 1e-2, 1e-4, 1e-8} {
 		got := must(LeverageScores(background, k, kernel.FromRows(x), lambda))
@@ -32,9 +34,10 @@ func TestPaperExactScores(t *testing.T) {
 
 // §5.1.1: N̂(λ) ≤ N̂_∞(λ) ≤ κ²/λ (print: 1/λ, true for κ = 1).
 func TestPaperDimensionsAreOrdered(t *testing.T) {
-	rng := seeded(t, 2)
-	x := normalPoints(rng, 100, 2)
-	k := must(kernel.NewScaled(4, gaussian(0.3)))
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 2)
+	x := kerneltest.Points(rng, 100, 2)
+	k := must(kernel.NewScaled(4, kerneltest.Gaussian(0.3)))
 	for _, lambda := range []float64{10, 1, 0.1, 1e-3} {
 		l := must(LeverageScores(background, k, kernel.FromRows(x), lambda))
 		d, infinity := sum(l), 100*slices.Max(l)
@@ -49,9 +52,10 @@ func TestPaperDimensionsAreOrdered(t *testing.T) {
 
 // (5.3): J = [n], A = I gives the exact scores; J = ∅ gives k(x, x)/(λn).
 func TestPaperGeneratorLimits(t *testing.T) {
-	rng := seeded(t, 3)
-	x := normalPoints(rng, 150, 3)
-	k := gaussian(1)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 3)
+	x := kerneltest.Points(rng, 150, 3)
+	k := kerneltest.Gaussian(1)
 	src := kernel.FromRows(x)
 	for _, lambda := range []float64{1, 1e-3, 1e-6} {
 		all := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 150), lambda, 150))
@@ -64,9 +68,10 @@ func TestPaperGeneratorLimits(t *testing.T) {
 // §5.1.5 and Lemma 24, with erratum: ℓ(i, λ') ≤ ℓ(i, λ) ≤ (λ'/λ) ℓ(i, λ') for
 // λ ≤ λ'. The print has the ratio inverted, which fails.
 func TestPaperScoresAlongThePath(t *testing.T) {
-	rng := seeded(t, 4)
-	x := normalPoints(rng, 100, 2)
-	sp := newSpectrum(gaussian(0.5), x)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 4)
+	x := kerneltest.Points(rng, 100, 2)
+	sp := newSpectrum(kerneltest.Gaussian(0.5), x)
 	violated := false
 	for lambda := 1.0; lambda > 1e-6; lambda /= 2 {
 		high, low := sp.scores(2*lambda), sp.scores(lambda)
@@ -85,6 +90,7 @@ func TestPaperScoresAlongThePath(t *testing.T) {
 // Algorithm 3: λ_h falls geometrically from λ_0 to λ exactly, in
 // H = ⌈log(λ_0/λ)/log q⌉ steps (print: not rounded).
 func TestPaperPath(t *testing.T) {
+	kerneltest.Claim(t)
 	for _, c := range []struct {
 		start, lambda, step float64
 		h                   int
@@ -105,10 +111,11 @@ func TestPaperPath(t *testing.T) {
 // whitened error falls as M^−½. With other weights (here those of repeated
 // points without their counts) it stalls.
 func TestPaperWeightsAreUnbiased(t *testing.T) {
-	rng := seeded(t, 5)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 5)
 	const n, lambda = 150, 1e-3
-	x := normalPoints(rng, n, 3)
-	sp := newSpectrum(gaussian(1), x)
+	x := kerneltest.Points(rng, n, 3)
+	sp := newSpectrum(kerneltest.Gaussian(1), x)
 	scores := sp.scores(lambda)
 	for i := range scores { // any probabilities will do: make these uneven
 		scores[i] *= math.Exp(rng.NormFloat64())
@@ -143,7 +150,7 @@ func TestPaperWeightsAreUnbiased(t *testing.T) {
 // susy is the stand-in for the SUSY data with σ = 4, as in section 5.5.
 func susy(n int, seed uint64) (kernel.Kernel, *kernel.Points[float64]) {
 	x, _ := sketchtest.SUSY(n, rand.New(rand.NewPCG(seed, 1)))
-	return gaussian(4), x
+	return kerneltest.Gaussian(4), x
 }
 
 type namedSampler struct {
@@ -161,6 +168,7 @@ var large = os.Getenv("SKETCH_LARGE") != ""
 // found inaccurate, "maybe a wrong constant in the original implementation", is
 // the most accurate, with the most points.
 func TestPaperAccuracy(t *testing.T) {
+	kerneltest.Claim(t)
 	n, lambda, repeats := 2000, 1e-3, 1
 	if large {
 		n, lambda, repeats = 5000, 1e-5, 1
@@ -213,6 +221,7 @@ func TestPaperAccuracy(t *testing.T) {
 // and t = 1 the claim holds for 97 % of the scores of every level, with 12 for
 // 99.9 % (measured: 99.6 and 99.96), and (b) |J_h| ≤ 2q₂·d_eff(λ_h) for all levels.
 func TestPaperPathIsAccurate(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, lambda, repeats = 300, 3e-3, 10
 	k, x := susy(n, 9)
 	src := kernel.FromRows(x)
@@ -263,6 +272,7 @@ func TestPaperPathIsAccurate(t *testing.T) {
 // Algorithm 4, line 10, with erratum: scores at λ_{h−1}, as printed, are up to
 // q times too small, and so is the dictionary.
 func TestPaperBLESSRScoresAtItsOwnLambda(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, lambda = 2000, 1e-3
 	k, x := susy(n, 11)
 	src := kernel.FromRows(x)
@@ -281,6 +291,7 @@ func TestPaperBLESSRScoresAtItsOwnLambda(t *testing.T) {
 // count of kernel evaluations says so without a clock, and that of the rows
 // that were touched: at most 2q₁κ²/λ and 2q₂κ²/λ (and a few by chance).
 func TestPaperCostDoesNotDependOnN(t *testing.T) {
+	kerneltest.Claim(t)
 	const lambda = 1e-3
 	for _, s := range []namedSampler{{"BLESS", BLESS{}}, {"BLESS-R", BLESSR{}}} {
 		var evaluations []int64
@@ -310,6 +321,7 @@ func TestPaperCostDoesNotDependOnN(t *testing.T) {
 // few units. Another n/M, as printed, costs a factor. In the coordinates of the
 // Nyström embedding K_JJ is the identity.
 func TestPaperWeightsPrecondition(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, lambda = 1500, 1e-3
 	k, x := susy(n, 15)
 	src := kernel.FromRows(x)
@@ -366,6 +378,7 @@ func TestPaperWeightsPrecondition(t *testing.T) {
 // BLESS-R 0, measured). Uniform sampling of as many points loses more than half,
 // in every run, and its scores do not know of them.
 func TestPaperHardCase(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, lambda = 6000, 1e-4
 	for _, q2 := range []float64{3, 8} {
 		repeats := map[float64]int{3: 2, 8: 1}[q2]
@@ -373,7 +386,7 @@ func TestPaperHardCase(t *testing.T) {
 		for seed := range repeats {
 			rng := rand.New(rand.NewPCG(100, uint64(seed)))
 			x, blob := sketchtest.Blobs(n, rng)
-			k, src := gaussian(1), kernel.FromRows(x)
+			k, src := kerneltest.Gaussian(1), kernel.FromRows(x)
 			size := must(BLESS{Oversampling: q2}.Sample(background, k, src, lambda, rng)).Len()
 			for _, s := range []namedSampler{
 				{"BLESS", BLESS{Oversampling: q2}},
@@ -428,13 +441,14 @@ func largestResidual(t *testing.T, k kernel.Kernel, src kernel.Source, d *Dictio
 // The same case against exact scores: the worst ratio is far larger for uniform
 // sampling, which takes a missed point for one of score 1.
 func TestPaperHardCaseAccuracy(t *testing.T) {
+	kerneltest.Claim(t)
 	n, lambda := 1500, 4e-4
 	if large {
 		n, lambda = 6000, 1e-4
 	}
-	rng := seeded(t, 14)
+	rng := kerneltest.Seeded(t, 14)
 	x, _ := sketchtest.Blobs(n, rng)
-	k, src := gaussian(1), kernel.FromRows(x)
+	k, src := kerneltest.Gaussian(1), kernel.FromRows(x)
 	exact := must(LeverageScores(background, k, src, lambda))
 	worst := map[string]float64{}
 	size := must(BLESS{Oversampling: 8}.Sample(background, k, src, lambda, rng)).Len()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bkbtuner/bkb/internal/datatest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +36,7 @@ func TestScripts(t *testing.T) {
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":
-		return realData() != "", nil
+		return datatest.Find() != "", nil
 	case "python":
 		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
 	}
@@ -49,23 +51,17 @@ func python() string {
 	return "python3"
 }
 
-// realData is the folder of real data, empty if there is none.
-func realData() string {
-	folder := os.Getenv("BKB_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path, err := filepath.Abs(folder)
-	if err != nil || !isDir(path) {
-		return ""
-	}
-	return path
-}
-
 // setup gives a script the examples, the folder of real data as $BKB_DATA, the
 // interpreter as $TUNER_PYTHON, and the folder of the wire contract as $PROTO.
 func setup(env *testscript.Env) error {
-	env.Setenv("BKB_DATA", realData())
+	folder := datatest.Find()
+	if folder != "" { // a script runs elsewhere
+		var err error
+		if folder, err = filepath.Abs(folder); err != nil {
+			return err
+		}
+	}
+	env.Setenv("BKB_DATA", folder)
 	env.Setenv("TUNER_PYTHON", python())
 	env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	proto, err := filepath.Abs("../../proto/tuner/v1")

@@ -11,20 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// dataFolder returns the folder of real data: BKB_DATA, or shared/data beside the
-// module. It skips the test where there is none.
-func dataFolder(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("BKB_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "MANIFEST.md")); err != nil {
-		t.Skipf("no real data: %v; set BKB_DATA", err)
-	}
-	return dir
-}
-
 func TestEnvironmentsAreChecked(t *testing.T) {
 	ran := false
 	e := Experiment{Name: "x", Parts: []string{"a", "b"}, Measure: func(context.Context, *Env) (*Result, error) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bkbtuner/bkb/internal/datatest"
 )
 
 // quick runs an experiment at Quick scale.
@@ -106,7 +108,7 @@ func TestAccuracyOfScores(t *testing.T) {
 
 // The real rows, where there are any, come with 8 features and both classes.
 func TestSUSYRows(t *testing.T) {
-	env := &Env{Data: dataFolder(t)}
+	env := &Env{Data: datatest.Folder(t)}
 	rows, err := susyRows(context.Background(), env, 300)
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +330,7 @@ func TestKernelTable(t *testing.T) {
 
 // The real tables are as the manifest says.
 func TestRealKernelTable(t *testing.T) {
-	env := &Env{Data: dataFolder(t), Seed: 1}
+	env := &Env{Data: datatest.Folder(t), Seed: 1}
 	k, err := readKernelTable(env, tables["convolution"])
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"testing"
+
+	"github.com/bkbtuner/bkb/internal/datatest"
 )
 
 // Few features lose much, many gain little.
@@ -51,7 +53,7 @@ func TestCenters(t *testing.T) {
 
 // At M = n FALKON is exact regression.
 func TestExactness(t *testing.T) {
-	r := quick(t, "exact", Env{Seed: 1, Data: dataFolder(t), Only: []string{"kin40k"}})
+	r := quick(t, "exact", Env{Seed: 1, Data: datatest.Folder(t), Only: []string{"kin40k"}})
 	rows := table(t, r, "errors").Rows
 	if ratio := rows[len(rows)-1][7].(float64); ratio < 0.999 || ratio > 1.001 {
 		t.Errorf("ratio %v at M = n", ratio)
@@ -82,7 +84,7 @@ func TestStepsOfAveraging(t *testing.T) {
 }
 
 func TestPassesOnMNIST(t *testing.T) {
-	r := quick(t, "averaged-mnist", Env{Seed: 1, Data: dataFolder(t)})
+	r := quick(t, "averaged-mnist", Env{Seed: 1, Data: datatest.Folder(t)})
 	for _, row := range table(t, r, "passes").Rows {
 		if wrong := row[3].(float64); wrong > 0.4 {
 			t.Errorf("n = %v: class error %v", row[0], wrong)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
@@ -24,6 +25,7 @@ func study(t *testing.T, alpha float64, s minibatch.Sampling, sizes []int, reps,
 // harder problems, alike for the three samplings, and the risk falls. Theory:
 // slopes 1 and 1.5, risk −½. tuner bench has the figure itself.
 func TestPaperFigure2(t *testing.T) {
+	kerneltest.Claim(t)
 	sizes := []int{64, 192}
 	var first *Curve
 	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
@@ -52,6 +54,7 @@ func TestPaperFigure2(t *testing.T) {
 // §2.2 and Theorem 1, bias and variance: one pass over a hard problem leaves more
 // risk than the best number of passes, at least twice as much at n = 192.
 func TestPaperOnePassIsNotEnough(t *testing.T) {
+	kerneltest.Claim(t)
 	c := study(t, 3, minibatch.Replacement, []int{64, 192}, 8, 400)
 	for i, n := range c.Sizes {
 		at := 0
@@ -70,6 +73,7 @@ func TestPaperOnePassIsNotEnough(t *testing.T) {
 // previous pass, the other reading that could be run, it is no SGD: with γ as
 // given it diverges where ours converges.
 func TestPaperStepRefersToThePreviousIterate(t *testing.T) {
+	kerneltest.Claim(t)
 	const n = 40
 	b := newBasis(dataset.Spline{Alpha: 2, R: 0.25, Sigma: 0.1, Terms: 50, Seed: 3}, n, 0)
 	gram := b.gram()

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -27,42 +28,13 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func requireClose(t *testing.T, what string, got, want []float64, tolerance float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	scale := 0.0
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
-			t.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
-		}
-	}
-}
-
-func normals(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
-}
-
 // The mean of stored iterates, of weights and of coefficients, c = 1 and 3, dense
 // and sparse.
 func TestAverageIsTheMeanOfIterates(t *testing.T) {
-	rng := seeded(t, 1)
+	rng := kerneltest.Seeded(t, 1)
 	const n, m, steps = 12, 5, 300
 	for _, c := range []int{1, 3} {
-		x, y := normals(rng, n*m), normals(rng, n*c)
+		x, y := kerneltest.Normals(rng, n*m), kerneltest.Normals(rng, n*c)
 		for i := range x {
 			if i%3 == 0 {
 				x[i] = 0
@@ -91,9 +63,9 @@ func TestAverageIsTheMeanOfIterates(t *testing.T) {
 					mean[j] += v / steps
 				}
 			}
-			requireClose(t, name+" weights", p.w, w, 1e-11)
+			learnerstest.RequireClose(t, name+" weights", p.w, w, 1e-11)
 			average(got, p.w, p.u, p.t, false)
-			requireClose(t, name+" average", got, mean, 1e-11)
+			learnerstest.RequireClose(t, name+" average", got, mean, 1e-11)
 		}
 
 		gram := make([]float64, n*n)
@@ -108,13 +80,13 @@ func TestAverageIsTheMeanOfIterates(t *testing.T) {
 			}
 		}
 		average(got, d.a, d.u, d.t, false)
-		requireClose(t, "coefficients", got, mean, 1e-11)
+		learnerstest.RequireClose(t, "coefficients", got, mean, 1e-11)
 	}
 }
 
 // The recursion in coefficients is that in weights, on truncated Fourier features.
 func TestDualIsPrimal(t *testing.T) {
-	rng := seeded(t, 2)
+	rng := kerneltest.Seeded(t, 2)
 	const n, steps = 30, 500
 	b := newBasis(dataset.Spline{Alpha: 2.5, R: 0.2, Sigma: 1, Terms: 40, Seed: 5}, n, 0)
 	gram := b.gram()
@@ -134,35 +106,35 @@ func TestDualIsPrimal(t *testing.T) {
 	average(w, p.w, p.u, p.t, false)
 	var za mat.VecDense
 	za.MulVec(mat.NewDense(n, b.m, b.z).T(), mat.NewVecDense(n, a))
-	requireClose(t, "Zᵀa", za.RawVector().Data, w, 1e-11)
+	learnerstest.RequireClose(t, "Zᵀa", za.RawVector().Data, w, 1e-11)
 }
 
 // The excess risk and the Gram matrix of the basis against package problems and
 // the spline kernel.
 func TestBasis(t *testing.T) {
-	rng := seeded(t, 3)
+	rng := kerneltest.Seeded(t, 3)
 	const n, terms = 20, 60
 	p := dataset.Spline{Alpha: 1.7, R: 0.4, Sigma: 0.3, Terms: terms, Seed: 6}
 	src := must(dataset.Generate[float64](p, 100, n))
 	data := must(dataset.Load(background, src))
 	b := newBasis(p, n, 100)
-	requireClose(t, "y", b.y, data.Targets(), 0)
+	learnerstest.RequireClose(t, "y", b.y, data.Targets(), 0)
 	k := must(kernel.NewSpline(1.7, terms))
-	requireClose(t, "K", b.gram(), must(kernel.Gramian(k, data.Rows())), 1e-11)
-	a := normals(rng, n)
+	learnerstest.RequireClose(t, "K", b.gram(), must(kernel.Gramian(k, data.Rows())), 1e-11)
+	a := kerneltest.Normals(rng, n)
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = data.Rows().(*kernel.Points[float64]).Row(i)[0]
 	}
-	requireClose(t, "risk", []float64{b.risk(a)}, []float64{p.ExcessRisk(x, a)}, 1e-10)
+	learnerstest.RequireClose(t, "risk", []float64{b.risk(a)}, []float64{p.ExcessRisk(x, a)}, 1e-10)
 }
 
 // Small steps in turn, not averaged, are gradient descent: n steps of γ are one
 // of nγ, up to O(γ²).
 func TestSmallStepsAreGradientDescent(t *testing.T) {
-	rng := seeded(t, 4)
+	rng := kerneltest.Seeded(t, 4)
 	const n, m, gamma, passes = 25, 6, 1e-4, 40
-	x, y := normals(rng, n*m), normals(rng, n)
+	x, y := kerneltest.Normals(rng, n*m), kerneltest.Normals(rng, n)
 	train := must(dataset.NewMemory(kernel.NewPoints(n, m, x), y, 1))
 	p := Params{StepSize: gamma, Passes: passes, Averaging: None, Sampling: minibatch.Reshuffle}
 	got := must(p.Fit(background, train, learners.Options{})).(*learners.Linear).Weights()
@@ -175,16 +147,16 @@ func TestSmallStepsAreGradientDescent(t *testing.T) {
 		g.MulVec(X.T(), &r)
 		w.AddScaledVec(w, -gamma, &g)
 	}
-	requireClose(t, "w", got, w.RawVector().Data, 20*gamma*m)
+	learnerstest.RequireClose(t, "w", got, w.RawVector().Data, 20*gamma*m)
 }
 
 // Enough passes give least squares: of the averages too where the fit is exact,
 // and then for all three forms, one after the other, as in the three are one.
 func TestInterpolates(t *testing.T) {
-	rng := seeded(t, 5)
+	rng := kerneltest.Seeded(t, 5)
 	const n = 8
 	k := must(kernel.NewGaussian(0.4))
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, normals(rng, 2*n)), normals(rng, n), 1))
+	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, n), 1))
 	for _, p := range []Params{
 		{Kernel: k, Passes: 3000, Averaging: None, StepSize: 0.9},
 		{Kernel: k, Features: 200, Passes: 3000, Averaging: None, StepSize: 0.9},
@@ -194,16 +166,16 @@ func TestInterpolates(t *testing.T) {
 		if err := m.Predict(background, out, train); err != nil {
 			t.Fatal(err)
 		}
-		requireClose(t, "f", out, train.Targets(), 1e-6)
+		learnerstest.RequireClose(t, "f", out, train.Targets(), 1e-6)
 	}
 }
 
 // Beyond gramRows columns of K are computed as they are needed: the same numbers.
 func TestWithoutGram(t *testing.T) {
-	rng := seeded(t, 6)
+	rng := kerneltest.Seeded(t, 6)
 	const n = 150
 	p := Params{Kernel: must(kernel.NewMatern32(1)), Passes: 1}
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, normals(rng, 2*n)), normals(rng, 2*n), 2))
+	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, 2*n), 2))
 	var all [2][]float64
 	for i := range all {
 		m := must(p.newKernelised(background, train))
@@ -217,13 +189,13 @@ func TestWithoutGram(t *testing.T) {
 		m.keep(false)
 		all[i] = m.kept
 	}
-	requireClose(t, "a", all[1], all[0], 1e-12)
+	learnerstest.RequireClose(t, "a", all[1], all[0], 1e-12)
 }
 
 // γ = 1/(4R²) with R² the largest norm there is.
 func TestDefaultStep(t *testing.T) {
-	rng := seeded(t, 7)
-	x := kernel.NewPoints(50, 3, normals(rng, 150))
+	rng := kerneltest.Seeded(t, 7)
+	x := kernel.NewPoints(50, 3, kerneltest.Normals(rng, 150))
 	largest := 0.0
 	for i := range 50 {
 		s := 0.0
@@ -234,10 +206,10 @@ func TestDefaultStep(t *testing.T) {
 	}
 	train := must(dataset.NewMemory(x, make([]float64, 50), 1))
 	m := must(Params{}.newMachine(background, train, learners.Options{})).(*explicit)
-	requireClose(t, "γ", []float64{m.weights.step}, []float64{0.25 / largest}, 1e-14)
+	learnerstest.RequireClose(t, "γ", []float64{m.weights.step}, []float64{0.25 / largest}, 1e-14)
 	linear := must(kernel.NewLinear(1))
 	d := must(Params{Kernel: linear}.newMachine(background, train, learners.Options{})).(*kernelised)
-	requireClose(t, "γ of the dual", []float64{d.dual.step}, []float64{0.25 / largest}, 1e-14)
+	learnerstest.RequireClose(t, "γ of the dual", []float64{d.dual.step}, []float64{0.25 / largest}, 1e-14)
 	// Features without a bound: R² is measured on them.
 	r := must(Params{Kernel: must(kernel.NewArcCosine(1)), Family: sketch.ReLU, Features: 12}.newMachine(background, train, learners.Options{Workers: 2})).(*explicit)
 	phi := make([]float64, 50*12)
@@ -252,7 +224,7 @@ func TestDefaultStep(t *testing.T) {
 		}
 		largest = max(largest, s)
 	}
-	requireClose(t, "γ of ReLU features", []float64{r.weights.step}, []float64{0.25 / largest}, 1e-13)
+	learnerstest.RequireClose(t, "γ of ReLU features", []float64{r.weights.step}, []float64{0.25 / largest}, 1e-13)
 	g := must(Params{Kernel: must(kernel.NewGaussian(1)), Features: 10}.newMachine(background, train, learners.Options{})).(*explicit)
 	if g.weights.step != 0.25 {
 		t.Errorf("γ of Fourier features is %g", g.weights.step)
@@ -286,8 +258,8 @@ func TestConformance(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
-	rng := seeded(t, 8)
-	train := must(dataset.NewMemory(kernel.NewPoints(60, 3, normals(rng, 180)), normals(rng, 60), 1))
+	rng := kerneltest.Seeded(t, 8)
+	train := must(dataset.NewMemory(kernel.NewPoints(60, 3, kerneltest.Normals(rng, 180)), kerneltest.Normals(rng, 60), 1))
 	for _, p := range []Params{{StepSize: 5, Passes: 200}, {Kernel: must(kernel.NewGaussian(1)), StepSize: 5, Passes: 200}} {
 		var d *learners.DivergenceError
 		if _, err := p.Fit(background, train, learners.Options{}); !errors.As(err, &d) || d.Remedy == "" {
@@ -330,7 +302,7 @@ func TestMinimum(t *testing.T) {
 		risk = append(risk, math.Exp(0.7+0.3*l*l))
 	}
 	steps, least, inside := minimum(grid, risk)
-	requireClose(t, "t*", []float64{steps, least}, []float64{3333, math.Exp(0.7)}, 1e-9)
+	learnerstest.RequireClose(t, "t*", []float64{steps, least}, []float64{3333, math.Exp(0.7)}, 1e-9)
 	if !inside {
 		t.Error("at the edge")
 	}

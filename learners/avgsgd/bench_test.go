@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 // BenchmarkSparseStep measures steps on sparse rows, 50 of 20,000 coordinates,
@@ -62,8 +63,8 @@ func BenchmarkSparseStep(b *testing.B) {
 func BenchmarkDualStep(b *testing.B) {
 	const n = 2000
 	rng := rand.New(rand.NewPCG(1, 1))
-	gram := normals(rng, n*n)
-	y := normals(rng, n)
+	gram := kerneltest.Normals(rng, n*n)
+	y := kerneltest.Normals(rng, n)
 	pass := func(d *dual, after func()) time.Duration {
 		start := time.Now()
 		for i := range n {

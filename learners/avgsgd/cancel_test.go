@@ -7,58 +7,31 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
 
-// ending is a source that ends a context when row at is asked for.
-type ending struct {
-	dataset.Source
-	at  int
-	end func()
-}
-
-func (e ending) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
-	c, err := e.Source.OpenPairs(ctx)
-	return &endingCursor{PairCursor: c, ending: e}, err
-}
-
-type endingCursor struct {
-	dataset.PairCursor
-	ending
-	read int
-}
-
-func (c *endingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
-	if c.read += most; c.read > c.at {
-		c.end()
-	}
-	return c.PairCursor.Next(ctx, most, reuse)
-}
-
 // A fit that is cancelled in its first pass returns the model of the rows so far.
 func TestCancelInFirstPass(t *testing.T) {
-	rng := seeded(t, 22)
+	rng := kerneltest.Seeded(t, 22)
 	x, y := make([]float64, 4096*2), make([]float64, 4096)
 	for i := range y {
 		x[2*i], x[2*i+1] = rng.NormFloat64(), rng.NormFloat64()
 		y[i] = x[2*i] + 0.1*rng.NormFloat64()
 	}
 	train := must(dataset.NewMemory(kernel.NewPoints(4096, 2, x), y, 1))
-	rows := make([]int, 2048)
-	for i := range rows {
-		rows[i] = i
-	}
 	for _, averaging := range []Averaging{None, All} {
 		p := Params{StepSize: 0.1, Sampling: minibatch.Cycle, Chunk: 1024, Averaging: averaging, Passes: 3}
 		ctx, cancel := context.WithCancel(background)
-		got, err := p.Fit(ctx, ending{train, 2048, cancel}, learners.Options{Seed: 3})
+		got, err := p.Fit(ctx, learnerstest.Ending(train, 2048, cancel), learners.Options{Seed: 3})
 		if !errors.Is(err, context.Canceled) || got == nil {
 			t.Fatalf("%s: %v, %v", averaging, got, err)
 		}
 		p.Passes = 1
-		want := must(p.Fit(background, must(dataset.Subset(train, rows)), learners.Options{Seed: 3}))
+		want := must(p.Fit(background, must(dataset.Subset(train, learnerstest.First(2048))), learners.Options{Seed: 3}))
 		if !slices.Equal(got.(*learners.Linear).Weights(), want.(*learners.Linear).Weights()) {
 			t.Errorf("%s: not the model of the first 2048 rows", averaging)
 		}
@@ -80,7 +53,7 @@ func (c *counting) Err() error {
 
 // The kernelised form gives a model too, from its first step on.
 func TestCancelKernelised(t *testing.T) {
-	rng := seeded(t, 23)
+	rng := kerneltest.Seeded(t, 23)
 	x, y := make([]float64, 300), make([]float64, 300)
 	for i := range y {
 		x[i] = rng.NormFloat64()

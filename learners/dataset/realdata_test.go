@@ -10,32 +10,12 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/datatest"
 )
-
-// realData returns the folder of real data: BKB_DATA, or shared/data beside the
-// module. It skips the test where there is none.
-func realData(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("BKB_DATA")
-	if dir == "" {
-		root, err := os.Getwd()
-		for err == nil && filepath.Dir(root) != root {
-			if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
-				break
-			}
-			root = filepath.Dir(root)
-		}
-		dir = filepath.Join(root, "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "MANIFEST.md")); err != nil {
-		t.Skipf("no real data: %v; set BKB_DATA", err)
-	}
-	return dir
-}
 
 // Every tabular file of the manifest has the rows and columns it says.
 func TestManifest(t *testing.T) {
-	dir := realData(t)
+	dir := datatest.Folder(t)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +54,7 @@ func TestManifest(t *testing.T) {
 
 // The facts of the manifest about single files.
 func TestRealFiles(t *testing.T) {
-	dir := realData(t)
+	dir := datatest.Folder(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 
 	housing := opened(t, Options{Target: []string{"median_house_value"}}, at("california_housing/housing.csv.gz"))

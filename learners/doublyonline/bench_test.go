@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 // BenchmarkBlock measures the features of 4 rows after 1000 steps, B = 16, d = 18,
@@ -17,7 +18,7 @@ func BenchmarkBlock(b *testing.B) {
 	for i := range x.Data() {
 		x.Data()[i] = rng.NormFloat64()
 	}
-	p := Params{Kernel: gaussian(4)}
+	p := Params{Kernel: kerneltest.Gaussian(4)}
 	buf := make([]float64, rows*m)
 	apply := func(draw bool) time.Duration {
 		phi := must(p.newFeatures(d, m, 1))

@@ -6,58 +6,31 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
-
-// ending is a source that ends a context when row at is asked for.
-type ending struct {
-	dataset.Source
-	at  int
-	end func()
-}
-
-func (e ending) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
-	c, err := e.Source.OpenPairs(ctx)
-	return &endingCursor{PairCursor: c, ending: e}, err
-}
-
-type endingCursor struct {
-	dataset.PairCursor
-	ending
-	read int
-}
-
-func (c *endingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
-	if c.read += most; c.read > c.at {
-		c.end()
-	}
-	return c.PairCursor.Next(ctx, most, reuse)
-}
 
 // A fit that is cancelled before its first iteration ends returns the function of
 // the steps so far.
 func TestCancelInFirstIteration(t *testing.T) {
-	rng := seeded(t, 22)
+	rng := kerneltest.Seeded(t, 22)
 	train := waves(rng, 4000, 2, 1) // an iteration is 200 steps
-	rows := make([]int, 100)
-	for i := range rows {
-		rows[i] = i
-	}
-	p := Params{Kernel: gaussian(1), Features: 4, StepSize: 0.1, Sampling: minibatch.Cycle, Chunk: 100}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 4, StepSize: 0.1, Sampling: minibatch.Cycle, Chunk: 100}
 	ctx, cancel := context.WithCancel(context.Background())
-	got, err := p.Fit(ctx, ending{train, 100, cancel}, learners.Options{Seed: 3})
+	got, err := p.Fit(ctx, learnerstest.Ending(train, 100, cancel), learners.Options{Seed: 3})
 	if !errors.Is(err, context.Canceled) || got == nil {
 		t.Fatalf("%v, %v", got, err)
 	}
-	want := must(p.Fit(context.Background(), must(dataset.Subset(train, rows)), learners.Options{Seed: 3}))
+	want := must(p.Fit(context.Background(), must(dataset.Subset(train, learnerstest.First(100))), learners.Options{Seed: 3}))
 	a, b := got.(*learners.Linear), want.(*learners.Linear)
 	if a.Spec().Features != b.Spec().Features || !slices.Equal(a.Weights(), b.Weights()) {
 		t.Errorf("%d features, not the function of the first 100 rows, which has %d", a.Spec().Features, b.Spec().Features)
 	}
 	ctx, cancel = context.WithCancel(context.Background())
-	if got, err := p.Fit(ctx, ending{train, 0, cancel}, learners.Options{}); got != nil || !errors.Is(err, context.Canceled) {
+	if got, err := p.Fit(ctx, learnerstest.Ending(train, 0, cancel), learners.Options{}); got != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("before the first step: %v, %v", got, err)
 	}
 }

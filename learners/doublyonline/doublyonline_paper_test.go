@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/theory"
@@ -13,6 +14,7 @@ import (
 // Corollaries 3.2, 3.6 and 3.8, scaled down: the error falls with T for all
 // rules, at least half as fast as their bounds say. tuner bench has more sizes.
 func TestPaperRates(t *testing.T) {
+	kerneltest.Claim(t)
 	for _, rule := range []Rule{Fixed, Decaying, Regularised} {
 		r, err := Study{Rule: rule, Sizes: []int{40, 400}, Noise: 0.3, Repetitions: 6, Seed: 1}.Run(background)
 		if err != nil {
@@ -28,7 +30,8 @@ func TestPaperRates(t *testing.T) {
 // Assumption 1 of the paper and the remark that κ² = 1 for the Gaussian kernel:
 // it bounds φ_v(x)φ_v(x') too, and that is 2 for √2cos features.
 func TestPaperKappaOfCosines(t *testing.T) {
-	p := Params{Kernel: gaussian(1), Family: "fourier_cosine"}
+	kerneltest.Claim(t)
+	p := Params{Kernel: kerneltest.Gaussian(1), Family: "fourier_cosine"}
 	const m = 2000
 	phi := must(p.newFeatures(1, m, 3))
 	out := make([]float64, m)
@@ -47,7 +50,8 @@ func TestPaperKappaOfCosines(t *testing.T) {
 // Corollary 3.4's step, with its constant 1/(24κ⁴), is too small by far: after
 // T = 1000 steps the function has hardly left 0, where T^−½ has learnt.
 func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
-	rng := seeded(t, 11)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 11)
 	const n = 1000
 	x, y := make([]float64, n), make([]float64, n)
 	for i := range x {
@@ -57,7 +61,7 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 	train := must(dataset.NewMemory(kernel.NewPoints(n, 1, x), y, 1))
 	literal := must(theory.DoublyOnline{Zeta: 0.5, Gamma: 1, KappaSq: 2}.Fixed(n)).StepSize
 	errorOf := func(step float64) float64 {
-		model := must(Params{Kernel: gaussian(0.2), StepSize: step}.Fit(background, train, learners.Options{Seed: 1}))
+		model := must(Params{Kernel: kerneltest.Gaussian(0.2), StepSize: step}.Fit(background, train, learners.Options{Seed: 1}))
 		f := make([]float64, n)
 		if err := model.Predict(background, f, train); err != nil {
 			t.Fatal(err)
@@ -75,6 +79,7 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 // Corollary 3.8 for T = 1000 nothing older than a few dozen steps is left, and
 // the function is far from that of (2.6).
 func TestPaperEquation24LacksEta(t *testing.T) {
+	kerneltest.Claim(t)
 	s, err := studyProblem.Regularised(1000, studyEpsilon)
 	if err != nil {
 		t.Fatal(err)

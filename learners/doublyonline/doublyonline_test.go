@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -25,13 +26,6 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func gaussian(scale float64) kernel.Kernel { return must(kernel.NewGaussian(scale)) }
-
 // waves returns n rows of d inputs and c noisy targets.
 func waves(rng *rand.Rand, n, d, c int) *dataset.Memory {
 	x, y := make([]float64, n*d), make([]float64, n*c)
@@ -46,22 +40,6 @@ func waves(rng *rand.Rand, n, d, c int) *dataset.Memory {
 		}
 	}
 	return must(dataset.NewMemory(kernel.NewPoints(n, d, x), y, c))
-}
-
-func requireClose(t *testing.T, what string, got, want []float64, tolerance float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	scale := 0.0
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
-			t.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
-		}
-	}
 }
 
 // direct is (2.6) on function values: f at the training rows in the order of the
@@ -102,15 +80,15 @@ func direct(p Params, seed uint64, train, grid *dataset.Memory, steps int) []flo
 // decaying steps, λ that shrinks the scale below the smallest number many times
 // over, several features and outputs, several passes, all families.
 func TestAgainstDirectRecursion(t *testing.T) {
-	rng := seeded(t, 1)
+	rng := kerneltest.Seeded(t, 1)
 	for _, c := range []struct {
 		p       Params
 		n, outs int
 	}{
-		{Params{Kernel: gaussian(1)}, 70, 1},
-		{Params{Kernel: gaussian(1), Features: 2, StepSize: 0.3, Passes: 3}, 40, 2},
-		{Params{Kernel: gaussian(1), Family: sketch.FourierCosine, Features: 1, StepSize: 0.4, StepDecay: 0.5}, 90, 1},
-		{Params{Kernel: gaussian(1), Features: 4, StepSize: 0.5, Lambda: 1.9, Passes: 3}, 150, 3},
+		{Params{Kernel: kerneltest.Gaussian(1)}, 70, 1},
+		{Params{Kernel: kerneltest.Gaussian(1), Features: 2, StepSize: 0.3, Passes: 3}, 40, 2},
+		{Params{Kernel: kerneltest.Gaussian(1), Family: sketch.FourierCosine, Features: 1, StepSize: 0.4, StepDecay: 0.5}, 90, 1},
+		{Params{Kernel: kerneltest.Gaussian(1), Features: 4, StepSize: 0.5, Lambda: 1.9, Passes: 3}, 150, 3},
 		{Params{Kernel: must(kernel.NewMatern32(1)), Features: 6, StepSize: 0.5, StepDecay: 0.3, Lambda: 0.1}, 200, 1},
 		{Params{Kernel: must(kernel.NewArcCosine(1)), Family: sketch.ReLU, Features: 3, StepSize: 0.05}, 60, 1},
 		{Params{Kernel: must(kernel.NewLinear(1)), Family: sketch.GaussianSketch, Features: 3, StepSize: 0.05, Lambda: 0.2}, 60, 2},
@@ -126,7 +104,7 @@ func TestAgainstDirectRecursion(t *testing.T) {
 		if m := model.Spec().Features; m != steps*c.p.perStep() {
 			t.Errorf("%d features after %d steps of %d", m, steps, c.p.perStep())
 		}
-		requireClose(t, string(c.p.family()), got, direct(c.p, model.Spec().Seed, train, grid, steps), 1e-10)
+		learnerstest.RequireClose(t, string(c.p.family()), got, direct(c.p, model.Spec().Seed, train, grid, steps), 1e-10)
 	}
 }
 
@@ -136,7 +114,7 @@ func TestTwoSteps(t *testing.T) {
 	const eta, lambda = 0.5, 0.25
 	x := kernel.NewPoints(2, 1, []float64{0.3, -0.8})
 	y := []float64{1.5, -2}
-	p := Params{Kernel: gaussian(1), Family: sketch.FourierCosine, Features: 1, StepSize: eta, Lambda: lambda, Sampling: minibatch.Cycle}
+	p := Params{Kernel: kerneltest.Gaussian(1), Family: sketch.FourierCosine, Features: 1, StepSize: eta, Lambda: lambda, Sampling: minibatch.Cycle}
 	for steps := 1; steps <= 2; steps++ {
 		train := must(dataset.NewMemory(x.Slice(0, steps), y[:steps], 1))
 		model := must(p.Fit(background, train, learners.Options{Seed: 3})).(*learners.Linear)
@@ -152,21 +130,21 @@ func TestTwoSteps(t *testing.T) {
 		w := model.Weights()
 		a1 := eta * y[0] * psi(0, 0)
 		if steps == 1 {
-			requireClose(t, "a", w, []float64{a1}, 1e-14)
+			learnerstest.RequireClose(t, "a", w, []float64{a1}, 1e-14)
 			continue
 		}
 		f2 := a1 * psi(0, 1)
 		a2 := -eta * (f2 - y[1]) * psi(1, 1)
-		requireClose(t, "a", w, []float64{math.Sqrt2 * (1 - eta*lambda) * a1, math.Sqrt2 * a2}, 1e-13)
+		learnerstest.RequireClose(t, "a", w, []float64{math.Sqrt2 * (1 - eta*lambda) * a1, math.Sqrt2 * a2}, 1e-13)
 	}
 }
 
 // A model read from a file makes its features again from the seed: equal
 // predictions, to the bit, and no more than the coefficients in the file.
 func TestFeaturesFromTheSeed(t *testing.T) {
-	rng := seeded(t, 2)
+	rng := kerneltest.Seeded(t, 2)
 	train := waves(rng, 300, 40, 1)
-	model := must(Params{Kernel: gaussian(5), Features: 4}.Fit(background, train, learners.Options{Seed: 7}))
+	model := must(Params{Kernel: kerneltest.Gaussian(5), Features: 4}.Fit(background, train, learners.Options{Seed: 7}))
 	var file bytes.Buffer
 	if err := (&learners.File{Algorithm: algorithm, Model: model}).Write(&file); err != nil {
 		t.Fatal(err)
@@ -179,15 +157,15 @@ func TestFeaturesFromTheSeed(t *testing.T) {
 	if err := errors.Join(model.Predict(background, a, train), loaded.Predict(background, b, train)); err != nil {
 		t.Fatal(err)
 	}
-	requireClose(t, "predictions", b, a, 0)
+	learnerstest.RequireClose(t, "predictions", b, a, 0)
 }
 
 // The same features at every step make it SGD with M = 1: f_{t+1}(x) = w ψ(x).
 // Constant features do: the kernel of a huge length scale.
 func TestOneFeatureForAll(t *testing.T) {
-	rng := seeded(t, 3)
+	rng := kerneltest.Seeded(t, 3)
 	train := waves(rng, 50, 1, 1)
-	p := Params{Kernel: gaussian(1e8), Features: 2, StepSize: 0.2, Lambda: 0.3, Sampling: minibatch.Cycle}
+	p := Params{Kernel: kerneltest.Gaussian(1e8), Features: 2, StepSize: 0.2, Lambda: 0.3, Sampling: minibatch.Cycle}
 	model := must(p.Fit(background, train, learners.Options{}))
 	w := 0.0
 	for _, y := range train.Targets() {
@@ -198,26 +176,26 @@ func TestOneFeatureForAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range got {
-		requireClose(t, "f", []float64{v}, []float64{w}, 1e-12)
+		learnerstest.RequireClose(t, "f", []float64{v}, []float64{w}, 1e-12)
 	}
 }
 
 // The map is replaced by larger ones as the function grows, and nothing shows of
 // it.
 func TestGrowingMap(t *testing.T) {
-	rng := seeded(t, 4)
+	rng := kerneltest.Seeded(t, 4)
 	train, grid := waves(rng, 700, 2, 1), waves(rng, 20, 2, 1)
-	p := Params{Kernel: gaussian(1), Features: 8, Sampling: minibatch.Cycle} // 5600 features
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 8, Sampling: minibatch.Cycle} // 5600 features
 	model := must(p.Fit(background, train, learners.Options{})).(*learners.Linear)
 	got := make([]float64, 20)
 	if err := model.Predict(background, got, grid); err != nil {
 		t.Fatal(err)
 	}
-	requireClose(t, "f", got, direct(p, model.Spec().Seed, train, grid, 700), 1e-10)
+	learnerstest.RequireClose(t, "f", got, direct(p, model.Spec().Seed, train, grid, 700), 1e-10)
 }
 
 func TestConformance(t *testing.T) {
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	for name, p := range map[string]Params{
 		"constant": {Kernel: k, StepSize: 0.25, Passes: 4},
 		"decaying": {Kernel: k, Features: 24, StepSize: 1, StepDecay: 0.7, Lambda: 1e-4, Passes: 5, Sampling: minibatch.Replacement, Chunk: 30},
@@ -256,9 +234,9 @@ func TestDefaultFamily(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
-	rng := seeded(t, 5)
+	rng := kerneltest.Seeded(t, 5)
 	var d *learners.DivergenceError
-	_, err := Params{Kernel: gaussian(1), StepSize: 30}.Fit(background, waves(rng, 400, 2, 1), learners.Options{})
+	_, err := Params{Kernel: kerneltest.Gaussian(1), StepSize: 30}.Fit(background, waves(rng, 400, 2, 1), learners.Options{})
 	if !errors.As(err, &d) || d.Remedy == "" {
 		t.Errorf("%v", err)
 	}
@@ -275,7 +253,7 @@ func TestStudyRefuses(t *testing.T) {
 
 func TestNoData(t *testing.T) {
 	var e *learners.DataError
-	if _, err := (Params{Kernel: gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
+	if _, err := (Params{Kernel: kerneltest.Gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -18,7 +19,7 @@ func benchmarkData(n int) *dataset.Memory {
 // seconds is the least of three times of a fit with exactly t iterations, in CPU
 // seconds: the machine may do other things besides.
 func seconds(train dataset.Source, m, t int) float64 {
-	p := Params{Kernel: gaussian(4), Lambda: 1e-6, Centers: m, Iterations: t, Tolerance: 1e-300}
+	p := Params{Kernel: kerneltest.Gaussian(4), Lambda: 1e-6, Centers: m, Iterations: t, Tolerance: 1e-300}
 	best := math.Inf(1)
 	for range 3 {
 		start := cpuSeconds()
@@ -68,7 +69,7 @@ func BenchmarkCost(b *testing.B) {
 }
 
 func preconditionerSeconds(train *dataset.Memory, m int) float64 {
-	gram := must(kernel.Gramian(gaussian(4), train.Rows().Slice(0, m)))
+	gram := must(kernel.Gramian(kerneltest.Gaussian(4), train.Rows().Slice(0, m)))
 	perRow := make([]float64, m)
 	for j := range perRow {
 		perRow[j] = 1 / float64(m)
@@ -86,7 +87,7 @@ func preconditionerSeconds(train *dataset.Memory, m int) float64 {
 // FALKON with 10 iterations against the direct solution of (4.5) in O(nM²), with the
 // same kernel evaluations and package blocked.
 func BenchmarkAgainstDirect(b *testing.B) {
-	train, k, lambda := benchmarkData(10_000), gaussian(4), 1e-6
+	train, k, lambda := benchmarkData(10_000), kerneltest.Gaussian(4), 1e-6
 	const m = 1000
 	var falkon, direct float64
 	for b.Loop() {
@@ -122,7 +123,7 @@ func BenchmarkAgainstDirect(b *testing.B) {
 // Factorisations, relative to the default.
 func BenchmarkFactorizations(b *testing.B) {
 	const m = 600
-	gram := must(kernel.Gramian(gaussian(4), benchmarkData(m).Rows()))
+	gram := must(kernel.Gramian(kerneltest.Gaussian(4), benchmarkData(m).Rows()))
 	elapsed := map[Factorization]float64{}
 	for b.Loop() {
 		for _, how := range factorizations {
@@ -138,7 +139,7 @@ func BenchmarkFactorizations(b *testing.B) {
 
 // Newton's method for the logistic loss, relative to the squared loss.
 func BenchmarkLogistic(b *testing.B) {
-	train, k := benchmarkData(10_000), gaussian(4)
+	train, k := benchmarkData(10_000), kerneltest.Gaussian(4)
 	var logistic, squared float64
 	for b.Loop() {
 		start := time.Now()

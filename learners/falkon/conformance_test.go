@@ -4,13 +4,14 @@ import (
 	"math"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 func TestConformance(t *testing.T) {
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	good := Params{Kernel: k, Lambda: 1e-4, Centers: 30}
 	changed := func(change func(*Params)) Params {
 		p := good

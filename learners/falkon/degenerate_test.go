@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
 // §1.9 (f): repeated centres, in any order, leave the function as it is.
 func TestRepeatedCenters(t *testing.T) {
-	rng := seeded(t, 1)
-	train, test := regression(rng, 200, 2, 1), normalPoints(rng, 40, 2)
+	rng := kerneltest.Seeded(t, 1)
+	train, test := regression(rng, 200, 2, 1), kerneltest.Points(rng, 40, 2)
 	// Rows 100 to 109 repeat rows 0 to 9.
 	x := train.Rows().(*kernel.Points[float64])
 	for i := range 10 {
@@ -42,13 +43,13 @@ func TestRepeatedCenters(t *testing.T) {
 
 // Merged centres carry the weights of all that are equal.
 func TestMergedWeights(t *testing.T) {
-	rng := seeded(t, 2)
+	rng := kerneltest.Seeded(t, 2)
 	train := regression(rng, 50, 2, 1)
 	x := train.Rows().(*kernel.Points[float64])
 	copy(x.Row(20), x.Row(3))
 	copy(x.Row(30), x.Row(3))
 	rows := slices.Repeat([]float64{2}, 50)
-	f := must(newFit(background, Params{Kernel: gaussian(1), Factorization: FactorCholesky, RowWeights: rows}, train, learners.Options{}))
+	f := must(newFit(background, Params{Kernel: kerneltest.Gaussian(1), Factorization: FactorCholesky, RowWeights: rows}, train, learners.Options{}))
 	rows[30] = 5
 	c := &learners.Centers{Points: x.Select([]int{3, 7, 20, 30}), Indices: []int{3, 7, 20, 30}, Weights: []float64{1, 10, 100, 1000}}
 	f.centers = must(f.merged(c))
@@ -59,8 +60,8 @@ func TestMergedWeights(t *testing.T) {
 
 // Kernels of low rank: linear and polynomial ones of few coordinates.
 func TestLowRankKernels(t *testing.T) {
-	rng := seeded(t, 3)
-	train, test := regression(rng, 300, 3, 2), normalPoints(rng, 40, 3)
+	rng := kerneltest.Seeded(t, 3)
+	train, test := regression(rng, 300, 3, 2), kerneltest.Points(rng, 40, 3)
 	for _, c := range []struct {
 		k    kernel.Kernel
 		rank int
@@ -93,9 +94,9 @@ func TestKernelOfRankZero(t *testing.T) {
 
 // n = 1 has the closed form f(x) = k(x, x_1) y/(k(x_1, x_1) + λ).
 func TestOneRow(t *testing.T) {
-	rng := seeded(t, 4)
+	rng := kerneltest.Seeded(t, 4)
 	train := regression(rng, 1, 2, 3)
-	k := must(kernel.NewScaled(4, gaussian(1)))
+	k := must(kernel.NewScaled(4, kerneltest.Gaussian(1)))
 	for _, f := range factorizations {
 		m := must(Params{Kernel: k, Lambda: 0.5, Factorization: f}.Fit(background, train, learners.Options{}))
 		want := make([]float64, 3)
@@ -108,7 +109,7 @@ func TestOneRow(t *testing.T) {
 
 // A column of zeros beside others is 0, and hinders nobody.
 func TestZeroTargets(t *testing.T) {
-	rng := seeded(t, 5)
+	rng := kerneltest.Seeded(t, 5)
 	train := regression(rng, 100, 2, 2)
 	alone := make([]float64, 100)
 	for i := range alone {
@@ -116,7 +117,7 @@ func TestZeroTargets(t *testing.T) {
 		train.Targets()[2*i+1] = 0
 	}
 	for _, solver := range []Solver{ConjugateGradient, Gradient} {
-		p := Params{Kernel: gaussian(1), Lambda: 1e-3, Centers: 30, Solver: solver, Iterations: 50}
+		p := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-3, Centers: 30, Solver: solver, Iterations: 50}
 		both := predict(t, must(p.Fit(background, train, learners.Options{})), train.Rows())
 		one := predict(t, must(p.Fit(background, must(dataset.NewMemory(train.Rows(), alone, 1)), learners.Options{})), train.Rows())
 		for i, v := range one {
@@ -129,11 +130,11 @@ func TestZeroTargets(t *testing.T) {
 
 // The smallest λ there is: the fit ends, with numbers, whatever the factorisation.
 func TestTinyLambda(t *testing.T) {
-	rng := seeded(t, 6)
+	rng := kerneltest.Seeded(t, 6)
 	train := regression(rng, 200, 1, 1)
 	for _, lambda := range []float64{1e-12, 1e-30, 1e-300, math.SmallestNonzeroFloat64} {
 		for _, f := range factorizations {
-			p := Params{Kernel: gaussian(1), Lambda: lambda, Centers: 60, Factorization: f}
+			p := Params{Kernel: kerneltest.Gaussian(1), Lambda: lambda, Centers: 60, Factorization: f}
 			m, err := p.Fit(background, train, learners.Options{})
 			if err != nil {
 				t.Errorf("λ = %g, factor %q: %v", lambda, f, err)
@@ -149,9 +150,9 @@ func TestTinyLambda(t *testing.T) {
 
 // An ε below rounding is raised until Cholesky's factor exists.
 func TestEpsilonIsRaised(t *testing.T) {
-	rng := seeded(t, 7)
+	rng := kerneltest.Seeded(t, 7)
 	train := regression(rng, 300, 1, 1) // smooth, so of low numerical rank
-	k := gaussian(2)
+	k := kerneltest.Gaussian(2)
 	p := Params{Kernel: k, Lambda: 1e-4, Centers: 100, Factorization: FactorCholesky, Epsilon: 1e-22, Iterations: 50}
 	f := prepared(t, p, train, nil)
 	if f.epsilon <= 1e-22 {
@@ -175,7 +176,7 @@ func indefinite() kernel.Kernel {
 // What is no kernel ends in a DivergenceError, or in numbers, but not in a panic
 // or for ever.
 func TestNoKernel(t *testing.T) {
-	rng := seeded(t, 8)
+	rng := kerneltest.Seeded(t, 8)
 	train := regression(rng, 100, 2, 1)
 	for _, f := range factorizations {
 		_, err := Params{Kernel: indefinite(), Lambda: 1e-6, Centers: 50, Factorization: f, Iterations: 60}.Fit(background, train, learners.Options{})
@@ -228,7 +229,7 @@ func TestConjugateGuards(t *testing.T) {
 
 // A restart goes on from the best iterate with a tenfold ε.
 func TestRestart(t *testing.T) {
-	rng := seeded(t, 9)
+	rng := kerneltest.Seeded(t, 9)
 	train := regression(rng, 300, 2, 2)
 	for _, how := range factorizations {
 		k := must(kernel.NewMatern32(1))
@@ -257,12 +258,12 @@ func TestRestart(t *testing.T) {
 
 // Errors name what is wrong with the arguments that depend on the data.
 func TestErrors(t *testing.T) {
-	rng := seeded(t, 10)
+	rng := kerneltest.Seeded(t, 10)
 	train := regression(rng, 20, 2, 1)
-	other := must(Params{Kernel: gaussian(1)}.Fit(background, regression(rng, 20, 2, 3), learners.Options{}))
+	other := must(Params{Kernel: kerneltest.Gaussian(1)}.Fit(background, regression(rng, 20, 2, 3), learners.Options{}))
 	for name, p := range map[string]Params{
-		"row weights": {Kernel: gaussian(1), RowWeights: []float64{1, 2}},
-		"start":       {Kernel: gaussian(1), Start: other},
+		"row weights": {Kernel: kerneltest.Gaussian(1), RowWeights: []float64{1, 2}},
+		"start":       {Kernel: kerneltest.Gaussian(1), Start: other},
 	} {
 		_, err := p.Fit(background, train, learners.Options{})
 		var bad *learners.ParameterError
@@ -270,7 +271,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := Params{Kernel: gaussian(1, 2, 3)}.Fit(background, train, learners.Options{})
+	_, err := Params{Kernel: kerneltest.Gaussian(1, 2, 3)}.Fit(background, train, learners.Options{})
 	var dim *kernel.DimensionError
 	if !errors.As(err, &dim) {
 		t.Errorf("3 length scales for 2 coordinates: %v", err)
@@ -279,7 +280,7 @@ func TestErrors(t *testing.T) {
 
 // Every tenth iteration mends a residual that is not b − Wx any more.
 func TestRefresh(t *testing.T) {
-	rng := seeded(t, 11)
+	rng := kerneltest.Seeded(t, 11)
 	train := regression(rng, 300, 3, 2)
 	s := prepared(t, Params{Kernel: must(kernel.NewMatern32(1)), Lambda: 1e-6, Centers: 60, Tolerance: 1e-12}, train, nil)
 	it := must(s.begin(background)).(*conjugate)

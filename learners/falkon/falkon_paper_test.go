@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/theory"
@@ -71,7 +72,8 @@ func (f *fit) preconditionerB() *mat.Dense {
 
 // (4.7), (4.10), Definition 4: (BBᵀ)⁻¹ = K_MM diag(w) K_MM + λnK_MM.
 func TestPaperPreconditioner(t *testing.T) {
-	rng := seeded(t, 1)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 1)
 	train := regression(rng, 300, 3, 1)
 	k := must(kernel.NewMatern32(1))
 	for _, f := range factorizations {
@@ -91,7 +93,7 @@ func TestPaperPreconditioner(t *testing.T) {
 			weights[i] = c.Weights[j]
 		}
 		// The pivots are in another order: K_CP for all centres C and used ones P.
-		kcp, kpp := gram(k, c.Points, s.points), gram(k, s.points, s.points)
+		kcp, kpp := kerneltest.Gram(k, c.Points, s.points), kerneltest.Gram(k, s.points, s.points)
 		var wk, want mat.Dense
 		wk.Apply(func(i, _ int, v float64) float64 { return c.Weights[i] * v }, kcp)
 		want.Mul(kcp.T(), &wk)
@@ -104,7 +106,8 @@ func TestPaperPreconditioner(t *testing.T) {
 // Definition 4 as printed has the weights inside: QTᵀTQᵀ = DKD, RᵀR = TTᵀ/M + λI,
 // B = n^−½ DQT⁻¹R⁻¹ with D_jj = √(w_j M/n). Ours has them in R: the same BBᵀ.
 func TestPaperWeightsInsideOrOutside(t *testing.T) {
-	rng := seeded(t, 2)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 2)
 	train := regression(rng, 200, 3, 1)
 	k := must(kernel.NewMatern32(1))
 	s := weighted(t, rng, train, k, 25, FactorCholesky)
@@ -135,7 +138,7 @@ type printed struct {
 
 func printedPreconditioner(k kernel.Kernel, c *learners.Centers, n int, lambda float64) printed {
 	m := c.Len()
-	g := gram(k, c.Points, c.Points)
+	g := kerneltest.Gram(k, c.Points, c.Points)
 	p := printed{d: make([]float64, m)}
 	for j, w := range c.Weights {
 		p.d[j] = math.Sqrt(w * float64(m) / float64(n))
@@ -176,14 +179,15 @@ func printedPreconditioner(k kernel.Kernel, c *learners.Centers, n int, lambda f
 // Algorithm 2 with weights lacks D in BHB, r and alpha (E9). What it solves then is
 // the problem with the regulariser λnDK_MMD in place of λnK_MM: another function.
 func TestPaperMissingD(t *testing.T) {
-	rng := seeded(t, 3)
-	train, test := regression(rng, 200, 3, 1), normalPoints(rng, 50, 3)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 3)
+	train, test := regression(rng, 200, 3, 1), kerneltest.Points(rng, 50, 3)
 	k, lambda := must(kernel.NewMatern32(1)), 1e-3
 	s := weighted(t, rng, train, k, 25, FactorPivoted)
 	p := printedPreconditioner(k, s.centers, 200, lambda)
 	want := direct(k, train.Rows(), s.centers.Points, train.Targets(), nil, 1, lambda, test)
 
-	knm := gram(k, train.Rows(), s.centers.Points)
+	knm := kerneltest.Gram(k, train.Rows(), s.centers.Points)
 	solve := func(withD bool) []float64 {
 		tr := mat.DenseCopyOf(p.tr)
 		if withD {
@@ -203,7 +207,7 @@ func TestPaperMissingD(t *testing.T) {
 			panic(err)
 		}
 		c.MulVec(tr, &beta)
-		f.MulVec(gram(k, test, s.centers.Points), &c)
+		f.MulVec(kerneltest.Gram(k, test, s.centers.Points), &c)
 		return f.RawVector().Data
 	}
 	requireNear(t, "with D", solve(true), want, 1e-6)
@@ -228,7 +232,8 @@ func solutionOf(t *testing.T, f *fit, at kernel.Rows) []float64 {
 
 // §4.2.2: for M = n the preconditioner is exact, BᵀHB = I.
 func TestPaperExactPreconditioner(t *testing.T) {
-	rng := seeded(t, 4)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 4)
 	train := regression(rng, 120, 3, 1)
 	for _, f := range factorizations {
 		s := prepared(t, Params{Kernel: must(kernel.NewMatern32(1)), Lambda: 1e-4, Centers: 120, Factorization: f}, train, nil)
@@ -251,8 +256,9 @@ func TestPaperExactPreconditioner(t *testing.T) {
 // M ≥ 5(1 + 14κ²/λ)log(8κ²/(λδ)), and with the practical constants of package
 // theory; not for few centres.
 func TestPaperConditionNumber(t *testing.T) {
+	kerneltest.Claim(t)
 	train := must(dataset.Generate[float64](dataset.SUSYLike{Seed: 5}, 0, 1000))
-	k := gaussian(4)
+	k := kerneltest.Gaussian(4)
 	for _, c := range []struct {
 		lambda    float64
 		m         int
@@ -277,7 +283,8 @@ func TestPaperConditionNumber(t *testing.T) {
 // Theorem 4: the error of the iterates falls at least as e^−νt, with
 // ν = log(1 + 2/(√cond − 1)), in the norm of W.
 func TestPaperConvergence(t *testing.T) {
-	rng := seeded(t, 6)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 6)
 	train := regression(rng, 400, 3, 1)
 	s := prepared(t, Params{Kernel: must(kernel.NewMatern32(1)), Lambda: 1e-4, Centers: 60}, train, nil)
 	w := s.sys.dense(t)
@@ -308,7 +315,8 @@ func TestPaperConvergence(t *testing.T) {
 // (4.9) has the step γ/n (E6): with B of (4.7), whose eigenvalues of BᵀHB are about
 // 1, it is γ. The solver's own step converges, 1/n of it does not get away from 0.
 func TestPaperGradientStep(t *testing.T) {
-	rng := seeded(t, 7)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 7)
 	train := regression(rng, 1000, 3, 1)
 	k := must(kernel.NewMatern32(1))
 	s := prepared(t, Params{Kernel: k, Lambda: 1e-2, Centers: 60, Solver: Gradient}, train, nil)
@@ -334,8 +342,9 @@ func TestPaperGradientStep(t *testing.T) {
 // λnK is the good one; (5.22), with n/M beside the A of Algorithm 3, and (5.21) with
 // λ for λn are not.
 func TestPaperWeightsOfBLESS(t *testing.T) {
+	kerneltest.Claim(t)
 	train := must(dataset.Generate[float64](dataset.SUSYLike{Seed: 8}, 0, 2500))
-	k, lambda := gaussian(4), 1e-3
+	k, lambda := kerneltest.Gaussian(4), 1e-3
 	c := must(learners.ChooseCenters(background, k, train, sketch.BLESS{}, lambda, 0, 1))
 	n, m := 2500.0, float64(c.Len())
 	cond := func(change func(w float64) float64, preLambda float64) float64 {
@@ -365,8 +374,9 @@ func TestPaperWeightsOfBLESS(t *testing.T) {
 
 // §1.11: weights change the way to the solution, not the solution.
 func TestPaperWeightsOnlyPrecondition(t *testing.T) {
-	rng := seeded(t, 9)
-	train, test := regression(rng, 300, 3, 1), normalPoints(rng, 50, 3)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 9)
+	train, test := regression(rng, 300, 3, 1), kerneltest.Points(rng, 50, 3)
 	k := must(kernel.NewMatern32(1))
 	var want []float64
 	for trial := range 4 {
@@ -385,7 +395,8 @@ func TestPaperWeightsOnlyPrecondition(t *testing.T) {
 
 // §1.9 (e): residuals are orthogonal to each other.
 func TestPaperOrthogonalResiduals(t *testing.T) {
-	rng := seeded(t, 10)
+	kerneltest.Claim(t)
+	rng := kerneltest.Seeded(t, 10)
 	train := regression(rng, 300, 3, 1)
 	s := prepared(t, Params{Kernel: must(kernel.NewMatern32(1)), Lambda: 1e-4, Centers: 50}, train, nil)
 	it := must(s.begin(background))
@@ -411,17 +422,18 @@ func TestPaperOrthogonalResiduals(t *testing.T) {
 // Figure 4.1 in small: ten iterations of FALKON are nearer to the solution than a
 // hundred of plain conjugate gradients, or of gradient descent, on (4.5).
 func TestPaperPreconditioningPays(t *testing.T) {
+	kerneltest.Claim(t)
 	train := must(dataset.Load(background, must(dataset.Generate[float64](dataset.SUSYLike{Seed: 11}, 0, 1500))))
-	k, lambda, m := gaussian(4), 1e-5, 300
+	k, lambda, m := kerneltest.Gaussian(4), 1e-5, 300
 	c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
 	want := direct(k, train.Rows(), c.Points, train.Targets(), nil, 1, lambda, train.Rows())
 	f := must(Params{Kernel: k, Lambda: lambda, Centers: m, Iterations: 10}.Fit(background, train, learners.Options{}))
 	falkon := difference(predict(t, f, train.Rows()), want)
 
-	knm := gram(k, train.Rows(), c.Points)
+	knm := kerneltest.Gram(k, train.Rows(), c.Points)
 	var h, z mat.Dense
 	h.Mul(knm.T(), knm)
-	kmm := gram(k, c.Points, c.Points)
+	kmm := kerneltest.Gram(k, c.Points, c.Points)
 	kmm.Scale(lambda*1500, kmm)
 	h.Add(&h, kmm)
 	z.Mul(knm.T(), mat.NewDense(1500, 1, train.Targets()))

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 )
 
@@ -16,9 +17,9 @@ import (
 // factored, for several outputs at once.
 func TestConvergesToNystrom(t *testing.T) {
 	for seed := range uint64(3) {
-		rng := seeded(t, seed)
-		train, test := regression(rng, 300, 3, 3), normalPoints(rng, 80, 3)
-		k := gaussian(1.5)
+		rng := kerneltest.Seeded(t, seed)
+		train, test := regression(rng, 300, 3, 3), kerneltest.Points(rng, 80, 3)
+		k := kerneltest.Gaussian(1.5)
 		for _, lambda := range []float64{1e-2, 1e-4, 1e-6} {
 			for _, f := range factorizations {
 				p := Params{Kernel: k, Lambda: lambda, Centers: 40, Factorization: f, Iterations: 200, Tolerance: 1e-12}
@@ -33,8 +34,8 @@ func TestConvergesToNystrom(t *testing.T) {
 
 // With M = n the function is that of exact kernel ridge regression.
 func TestConvergesToExactRidge(t *testing.T) {
-	rng := seeded(t, 1)
-	train, test := regression(rng, 150, 2, 1), normalPoints(rng, 50, 2)
+	rng := kerneltest.Seeded(t, 1)
+	train, test := regression(rng, 150, 2, 1), kerneltest.Points(rng, 50, 2)
 	k := must(kernel.NewMatern32(1))
 	for _, centers := range []int{150, 1000} { // more than n stands for n
 		m := must(Params{Kernel: k, Lambda: 1e-4, Centers: centers, Iterations: 100, Tolerance: 1e-13}.Fit(background, train, learners.Options{}))
@@ -47,14 +48,14 @@ func TestConvergesToExactRidge(t *testing.T) {
 
 // One more factor: the rows' weights.
 func TestRowWeights(t *testing.T) {
-	rng := seeded(t, 2)
-	train, test := regression(rng, 200, 2, 2), normalPoints(rng, 50, 2)
+	rng := kerneltest.Seeded(t, 2)
+	train, test := regression(rng, 200, 2, 2), kerneltest.Points(rng, 50, 2)
 	w := make([]float64, 200)
 	for i := range w {
 		w[i] = math.Exp(2 * rng.NormFloat64())
 	}
 	w[7] = 0
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	for _, f := range factorizations {
 		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, RowWeights: w, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{}))
 		c := must(learners.ChooseCenters(background, k, train, nil, 0, 30, 0))
@@ -69,9 +70,9 @@ func TestRowWeights(t *testing.T) {
 
 // §1.9 (d): no bit depends on workers, or on where the rows are.
 func TestSameBits(t *testing.T) {
-	rng := seeded(t, 3)
+	rng := kerneltest.Seeded(t, 3)
 	train := regression(rng, 1100, 3, 2)
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	weights := slices.Repeat([]float64{0.5, 2}, 550)
 	for _, p := range []Params{
 		{Kernel: k, Lambda: 1e-5, Centers: 60},
@@ -109,9 +110,9 @@ func TestSameBits(t *testing.T) {
 // Products in single precision: the model differs by little, and has the same
 // bits for any number of workers.
 func TestSinglePrecision(t *testing.T) {
-	rng := seeded(t, 4)
-	train, test := regression(rng, 2000, 3, 1), normalPoints(rng, 100, 3)
-	p := Params{Kernel: gaussian(1.5), Lambda: 1e-3, Centers: 100, Epsilon: 1e-6}
+	rng := kerneltest.Seeded(t, 4)
+	train, test := regression(rng, 2000, 3, 1), kerneltest.Points(rng, 100, 3)
+	p := Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3, Centers: 100, Epsilon: 1e-6}
 	want := predict(t, must(p.Fit(background, train, learners.Options{})), test)
 	p.Precision = kernel.Float32
 	got := predict(t, must(p.Fit(background, train, learners.Options{Workers: 1})), test)
@@ -123,23 +124,23 @@ func TestSinglePrecision(t *testing.T) {
 
 // What is 0 gets the values that theory recommends.
 func TestDefaults(t *testing.T) {
-	p := must(Params{Kernel: gaussian(1)}.settled(10_000, 4))
+	p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(10_000, 4))
 	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 20 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
 		t.Errorf("defaults %+v", p)
 	}
 	if root := float64(p.Centers) / 100; root < 5 || root > 20 {
 		t.Errorf("%d centres for n = 10⁴, want about 10√n", p.Centers)
 	}
-	if p := must(Params{Kernel: gaussian(1)}.settled(5, 1)); p.Centers != 5 || p.SamplerLambda != 1 {
+	if p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(5, 1)); p.Centers != 5 || p.SamplerLambda != 1 {
 		t.Errorf("defaults for n = 5: %+v", p)
 	}
 }
 
 // Fits end early by patience with the best iterate, and by residual.
 func TestStopping(t *testing.T) {
-	rng := seeded(t, 6)
+	rng := kerneltest.Seeded(t, 6)
 	train, valid := regression(rng, 120, 2, 1), regression(rng, 200, 2, 1)
-	p := Params{Kernel: gaussian(0.3), Lambda: 1e-9, Centers: 120, Iterations: 200}
+	p := Params{Kernel: kerneltest.Gaussian(0.3), Lambda: 1e-9, Centers: 120, Iterations: 200}
 	iterations := func(o learners.Options) (n int) {
 		o.Progress = func(learners.Progress) error { n++; return nil }
 		must(p.Fit(background, train, o))
@@ -159,7 +160,7 @@ func TestStopping(t *testing.T) {
 // The reported objective, which costs no pass, is that of the definition, at every
 // iterate.
 func TestObjective(t *testing.T) {
-	rng := seeded(t, 7)
+	rng := kerneltest.Seeded(t, 7)
 	train := regression(rng, 150, 2, 2)
 	w := make([]float64, 150)
 	for i := range w {
@@ -177,7 +178,7 @@ func TestObjective(t *testing.T) {
 				}
 				a := mat.NewDense(m.Centers().Len(), 2, m.Coefficients())
 				var ka, aka mat.Dense
-				ka.Mul(gram(k, m.Centers(), m.Centers()), a)
+				ka.Mul(kerneltest.Gram(k, m.Centers(), m.Centers()), a)
 				aka.Mul(a.T(), &ka)
 				want += lambda * mat.Trace(&aka)
 				requireNear(t, fmt.Sprintf("factor %q, solver %q, iteration %d", f, solver, p.Iteration), []float64{p.Objective}, []float64{want}, 1e-8)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -23,33 +24,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// seeded returns a generator for the test, and prints its seed when the test
-// fails.
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func gaussian(lengthScales ...float64) kernel.Kernel {
-	return must(kernel.NewGaussian(lengthScales...))
-}
-
-func normalPoints(rng *rand.Rand, n, d int) *kernel.Points[float64] {
-	x := kernel.NewPoints[float64](n, d, nil)
-	for i := range x.Data() {
-		x.Data()[i] = rng.NormFloat64()
-	}
-	return x
-}
-
 // regression is n normal rows with c noisy smooth targets.
 func regression(rng *rand.Rand, n, d, c int) *dataset.Memory {
-	x := normalPoints(rng, n, d)
+	x := kerneltest.Points(rng, n, d)
 	return withTargets(rng, x, c)
 }
 
@@ -95,23 +72,12 @@ func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, l
 	return &sketch.Dictionary{Level: sketch.Level{Lambda: lambda, Indices: f.indices, Weights: w, Points: points}, N: src.Len()}, err
 }
 
-// gram is K(x, y) by single evaluations.
-func gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
-	g := mat.NewDense(x.Len(), y.Len(), nil)
-	for i := range x.Len() {
-		for j := range y.Len() {
-			g.Set(i, j, k.Eval(x, i, y, j))
-		}
-	}
-	return g
-}
-
 // direct is Nyström-KRR by the pseudo-inverse, with eigenvalues of K_MM below
 // 1e-12 of the largest cut: its values at the rows of at.
 func direct(k kernel.Kernel, x, centers kernel.Rows, y, rowWeights []float64, c int, lambda float64, at kernel.Rows) []float64 {
 	n, m := x.Len(), centers.Len()
 	kmm := mat.NewSymDense(m, nil)
-	kmm.CopySym(symmetric(gram(k, centers, centers)))
+	kmm.CopySym(symmetric(kerneltest.Gram(k, centers, centers)))
 	var eig mat.EigenSym
 	if !eig.Factorize(kmm, true) {
 		panic("no convergence")
@@ -131,7 +97,7 @@ func direct(k kernel.Kernel, x, centers kernel.Rows, y, rowWeights []float64, c 
 		}
 	}
 	var z mat.Dense
-	z.Mul(gram(k, x, centers), basis)
+	z.Mul(kerneltest.Gram(k, x, centers), basis)
 	// Least squares of the stacked system [√S Z; √(λn) I] w = [√S y; 0].
 	stack := mat.NewDense(n+q, q, nil)
 	rhs := mat.NewDense(n+q, c, nil)
@@ -158,7 +124,7 @@ func direct(k kernel.Kernel, x, centers kernel.Rows, y, rowWeights []float64, c 
 			panic(err)
 		}
 	}
-	zt.Mul(gram(k, at, centers), basis)
+	zt.Mul(kerneltest.Gram(k, at, centers), basis)
 	f.Mul(&zt, &w)
 	return f.RawMatrix().Data
 }
@@ -177,7 +143,7 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 // exact is kernel ridge regression, (K + λnI)c = y: its values at the rows of at.
 func exact(k kernel.Kernel, x kernel.Rows, y []float64, lambda float64, at kernel.Rows) []float64 {
 	n := x.Len()
-	g := symmetric(gram(k, x, x))
+	g := symmetric(kerneltest.Gram(k, x, x))
 	for i := range n {
 		g.SetSym(i, i, g.At(i, i)+lambda*float64(n))
 	}
@@ -189,7 +155,7 @@ func exact(k kernel.Kernel, x kernel.Rows, y []float64, lambda float64, at kerne
 	if err := chol.SolveVecTo(&c, mat.NewVecDense(n, y)); err != nil {
 		panic(err)
 	}
-	f.MulVec(gram(k, at, x), &c)
+	f.MulVec(kerneltest.Gram(k, at, x), &c)
 	return f.RawVector().Data
 }
 

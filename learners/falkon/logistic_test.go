@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -17,7 +18,7 @@ import (
 )
 
 func TestLogisticConformance(t *testing.T) {
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	for name, p := range map[string]LogisticParams{
 		"defaults": {Kernel: k},
 		"uniform":  {Kernel: k, Lambda: 1e-5, Centers: 30},
@@ -37,7 +38,7 @@ func TestLogisticConformance(t *testing.T) {
 
 // classes is n normal rows with classes ±1 of noisy labels, c outputs.
 func classes(rng *rand.Rand, n, d, c int) *dataset.Memory {
-	x := normalPoints(rng, n, d)
+	x := kerneltest.Points(rng, n, d)
 	y := make([]float64, n*c)
 	for i := range y {
 		row := x.Row(i / c)
@@ -57,7 +58,7 @@ func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s [
 	t.Helper()
 	n, m := x.Len(), centers.Len()
 	var eig mat.EigenSym
-	if !eig.Factorize(symmetric(gram(k, centers, centers)), true) {
+	if !eig.Factorize(symmetric(kerneltest.Gram(k, centers, centers)), true) {
 		t.Fatal("no convergence")
 	}
 	values := eig.Values(nil)
@@ -75,8 +76,8 @@ func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s [
 		}
 	}
 	var z, zt mat.Dense
-	z.Mul(gram(k, x, centers), basis)
-	zt.Mul(gram(k, at, centers), basis)
+	z.Mul(kerneltest.Gram(k, x, centers), basis)
+	zt.Mul(kerneltest.Gram(k, at, centers), basis)
 	v := mat.NewVecDense(q, nil)
 	for iteration := 0; ; iteration++ {
 		f, g := mat.NewVecDense(n, nil), mat.NewVecDense(q, nil)
@@ -116,9 +117,9 @@ func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s [
 // same centres and over all.
 func TestLogisticIsExact(t *testing.T) {
 	for seed := range uint64(2) {
-		rng := seeded(t, seed)
-		train, test := classes(rng, 160, 2, 1), normalPoints(rng, 40, 2)
-		k := gaussian(1)
+		rng := kerneltest.Seeded(t, seed)
+		train, test := classes(rng, 160, 2, 1), kerneltest.Points(rng, 40, 2)
+		k := kerneltest.Gaussian(1)
 		ones := slices.Repeat([]float64{1}, 160)
 		weights := make([]float64, 160)
 		for i := range weights {
@@ -145,9 +146,9 @@ func TestLogisticIsExact(t *testing.T) {
 // The reported residual is the norm of the gradient: at the end of a fit with the
 // default tolerance it is small, and the objective is that of the definition.
 func TestLogisticObjective(t *testing.T) {
-	rng := seeded(t, 3)
+	rng := kerneltest.Seeded(t, 3)
 	train := classes(rng, 400, 3, 2)
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	var last learners.Progress
 	p := LogisticParams{Kernel: k, Lambda: 1e-5, Centers: 50}
 	m := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
@@ -163,7 +164,7 @@ func TestLogisticObjective(t *testing.T) {
 	}
 	a := mat.NewDense(m.Centers().Len(), 2, m.Coefficients())
 	var ka, aka mat.Dense
-	ka.Mul(gram(k, m.Centers(), m.Centers()), a)
+	ka.Mul(kerneltest.Gram(k, m.Centers(), m.Centers()), a)
 	aka.Mul(a.T(), &ka)
 	want += 1e-5 / 2 * mat.Trace(&aka)
 	requireNear(t, "objective", []float64{last.Objective}, []float64{want}, 1e-9)
@@ -178,8 +179,8 @@ func TestLogisticObjective(t *testing.T) {
 // The loss of a logistic fit is below that of the squared loss, whose outputs are
 // no logits, on other rows, and near that of the true probabilities.
 func TestLogisticProbabilities(t *testing.T) {
-	rng := seeded(t, 4)
-	k := gaussian(2)
+	rng := kerneltest.Seeded(t, 4)
+	k := kerneltest.Gaussian(2)
 	train, test := classes(rng, 3000, 2, 1), classes(rng, 2000, 2, 1)
 	m := must(LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 100}.Fit(background, train, learners.Options{})).(*learners.Expansion)
 	got := learners.LogLossOf(m.Link())(predict(t, m, test.Rows()), test.Targets(), 1)
@@ -196,11 +197,11 @@ func TestLogisticProbabilities(t *testing.T) {
 
 // Targets that are no classes are refused with the row, in memory and streamed.
 func TestLogisticRefusesOtherTargets(t *testing.T) {
-	rng := seeded(t, 5)
+	rng := kerneltest.Seeded(t, 5)
 	train := classes(rng, 600, 2, 1)
 	train.Targets()[431] = 0.5
 	for _, src := range []dataset.Source{train, stream{train}} {
-		_, err := LogisticParams{Kernel: gaussian(1), Centers: 10}.Fit(background, src, learners.Options{})
+		_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Centers: 10}.Fit(background, src, learners.Options{})
 		var bad *learners.DataError
 		if !errors.As(err, &bad) || bad.Reason != "the target of row 432 is 0.5; the logistic loss is for classes, coded −1 and +1" {
 			t.Errorf("error %v", err)
@@ -210,14 +211,14 @@ func TestLogisticRefusesOtherTargets(t *testing.T) {
 
 // Separable classes: the minimiser is finite for λ > 0, and Newton's steps reach it.
 func TestLogisticSeparable(t *testing.T) {
-	rng := seeded(t, 6)
-	x := normalPoints(rng, 100, 2)
+	rng := kerneltest.Seeded(t, 6)
+	x := kerneltest.Points(rng, 100, 2)
 	y := make([]float64, 100)
 	for i := range y {
 		y[i] = math.Copysign(1, x.Row(i)[0])
 	}
 	train := must(dataset.NewMemory(x, y, 1))
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	p := LogisticParams{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100, Steps: 300}
 	m := must(p.Fit(background, train, learners.Options{}))
 	ones := slices.Repeat([]float64{1}, 100)
@@ -231,7 +232,7 @@ func TestLogisticSeparable(t *testing.T) {
 
 // The sum of losses is exact in its unit, whatever the order.
 func TestLossSum(t *testing.T) {
-	rng := seeded(t, 7)
+	rng := kerneltest.Seeded(t, 7)
 	var forward, backward lossSum
 	v := make([]float64, 1000)
 	want := 0.0
@@ -255,9 +256,9 @@ func TestLossSum(t *testing.T) {
 // A step that is too long is halved until the objective is not larger; one that
 // leads nowhere changes nothing.
 func TestLogisticHalving(t *testing.T) {
-	rng := seeded(t, 8)
+	rng := kerneltest.Seeded(t, 8)
 	train := classes(rng, 200, 2, 2)
-	f := must(newFit(background, Params{Kernel: gaussian(1), Lambda: 1e-4, Centers: 30}, train, learners.Options{}))
+	f := must(newFit(background, Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-4, Centers: 30}, train, learners.Options{}))
 	defer f.close()
 	f.classes = true
 	if err := f.center(background, must(f.choose(background, 0))); err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
@@ -17,9 +19,9 @@ import (
 func TestMNIST(t *testing.T) {
 	m, err := strconv.Atoi(os.Getenv("BKB_MNIST"))
 	if err != nil {
-		t.Skip("takes minutes; set BKB_MNIST to the number of centres")
+		t.Skip("takes minutes: BKB_MNIST=1000 go test -run TestMNIST ./learners/falkon runs it with so many centres")
 	}
-	dir := realData(t)
+	dir := datatest.Folder(t)
 	open := func(images, labels string) *dataset.Table {
 		o := dataset.Options{Float32: true, TargetPath: filepath.Join(dir, "mnist", labels)}
 		return must(dataset.Open(background, o, filepath.Join(dir, "mnist", images)))
@@ -29,7 +31,7 @@ func TestMNIST(t *testing.T) {
 	train := must(e.Apply(background, table))
 	test := must(e.Apply(background, open("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")))
 	start := cpuSeconds()
-	p := Params{Kernel: gaussian(5 * 255), Lambda: 1e-7, Centers: m, Iterations: 10, Precision: kernel.Float32}
+	p := Params{Kernel: kerneltest.Gaussian(5 * 255), Lambda: 1e-7, Centers: m, Iterations: 10, Precision: kernel.Float32}
 	model := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
 		t.Logf("iteration %d: residual %.2g, %.0f s", p.Iteration, p.Residual, cpuSeconds()-start)
 		return nil

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
 // What the user should know of a fit is said, once, and nothing else.
 func TestNotes(t *testing.T) {
-	rng := seeded(t, 31)
+	rng := kerneltest.Seeded(t, 31)
 	train, smooth := regression(rng, 300, 2, 2), regression(rng, 300, 1, 1)
 	labels := classes(rng, 200, 2, 1)
-	rough := gaussian(0.3)
+	rough := kerneltest.Gaussian(0.3)
 	repeated := fixed{indices: []int{1, 1, 2, 3}}
 	for name, c := range map[string]struct {
 		e     learners.Estimator
@@ -27,7 +28,7 @@ func TestNotes(t *testing.T) {
 		"beyond rounding":  {Params{Kernel: rough, Lambda: 1e-3, Centers: 30, Iterations: 300, Tolerance: 1e-300}, train, []string{"rounding ended the iteration at "}},
 		"equal centres":    {Params{Kernel: rough, Lambda: 1e-3, Sampler: repeated, Iterations: 200}, train, []string{"of 4 centres, 1 are "}},
 		"equal, Cholesky":  {Params{Kernel: rough, Lambda: 1e-3, Sampler: repeated, Iterations: 200, Factorization: FactorCholesky}, train, []string{"of 4 centres, 1 are "}},
-		"raised":           {Params{Kernel: gaussian(2), Lambda: 1e-4, Centers: 100, Factorization: FactorCholesky, Epsilon: 1e-22, Iterations: 200, Tolerance: 1e-3}, smooth, []string{"epsilon was raised from 1e-22 to "}},
+		"raised":           {Params{Kernel: kerneltest.Gaussian(2), Lambda: 1e-4, Centers: 100, Factorization: FactorCholesky, Epsilon: 1e-22, Iterations: 200, Tolerance: 1e-3}, smooth, []string{"epsilon was raised from 1e-22 to "}},
 		"path":             {PathParams{Params: Params{Kernel: rough, Centers: 30, Iterations: 1}, Lambdas: []float64{1e-2, 1e-3}}, train, []string{"not converged: ", "not converged: "}},
 		"logistic":         {LogisticParams{Kernel: rough, Lambda: 1e-3, Centers: 30}, labels, nil},
 		"logistic, short":  {LogisticParams{Kernel: rough, Lambda: 1e-6, Centers: 30, Iterations: 1}, labels, []string{"not converged: after 1 Newton steps μ is "}},

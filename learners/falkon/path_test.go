@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 func TestPathConformance(t *testing.T) {
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	good := PathParams{Params: Params{Kernel: k, Centers: 30, Iterations: 8}, Lambdas: []float64{1e-2, 1e-3, 1e-4}}
 	changed := func(lambdas ...float64) PathParams {
 		p := good
@@ -35,8 +36,8 @@ func TestPathConformance(t *testing.T) {
 // Each solution of a path is that of Nyström-KRR with its own centres and λ, and
 // of FALKON from 0.
 func TestPathSolutions(t *testing.T) {
-	rng := seeded(t, 1)
-	train, test := regression(rng, 500, 2, 2), normalPoints(rng, 50, 2)
+	rng := kerneltest.Seeded(t, 1)
+	train, test := regression(rng, 500, 2, 2), kerneltest.Points(rng, 50, 2)
 	k := must(kernel.NewMatern32(1)) // of full rank, also to rounding
 	lambdas := []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5}
 	for name, s := range map[string]sketch.Sampler{"uniform": nil, "bless": sketch.BLESS{}, "blessr": sketch.BLESSR{}} {
@@ -80,9 +81,9 @@ func solutionCenters(t *testing.T, train kernel.Source, p PathParams, lambdas []
 // Between equal centres no pass is made to start, and the starts help: the path
 // takes fewer passes than fits from 0.
 func TestPathPasses(t *testing.T) {
-	rng := seeded(t, 2)
+	rng := kerneltest.Seeded(t, 2)
 	train := regression(rng, 2000, 3, 1)
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	lambdas := []float64{1e-2, 5e-3, 2e-3, 1e-3}
 	p := PathParams{Params: Params{Kernel: k, Centers: 200, Tolerance: 1e-4, Iterations: 100}, Lambdas: lambdas}
 	solutions := must(p.Path(background, train, learners.Options{}))
@@ -109,9 +110,9 @@ func TestPathPasses(t *testing.T) {
 
 // The best λ by validation is found, and its model returned.
 func TestPathValidation(t *testing.T) {
-	rng := seeded(t, 3)
+	rng := kerneltest.Seeded(t, 3)
 	train, valid := regression(rng, 200, 2, 1), regression(rng, 200, 2, 1)
-	p := PathParams{Params: Params{Kernel: gaussian(0.5), Centers: 100, Iterations: 30}, Lambdas: []float64{10, 1, 1e-2, 1e-4, 1e-6, 1e-9}}
+	p := PathParams{Params: Params{Kernel: kerneltest.Gaussian(0.5), Centers: 100, Iterations: 30}, Lambdas: []float64{10, 1, 1e-2, 1e-4, 1e-6, 1e-9}}
 	o := learners.Options{Validation: valid}
 	solutions := must(p.Path(background, train, o))
 	best := 0
@@ -134,9 +135,9 @@ func TestPathValidation(t *testing.T) {
 // A model to start from, whatever its centres, saves iterations and changes
 // nothing else.
 func TestStart(t *testing.T) {
-	rng := seeded(t, 4)
-	train, test := regression(rng, 800, 3, 2), normalPoints(rng, 50, 3)
-	p := Params{Kernel: gaussian(1.5), Lambda: 1e-3, Centers: 80, Iterations: 100, Tolerance: 1e-9}
+	rng := kerneltest.Seeded(t, 4)
+	train, test := regression(rng, 800, 3, 2), kerneltest.Points(rng, 50, 3)
+	p := Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3, Centers: 80, Iterations: 100, Tolerance: 1e-9}
 	count := func(p Params, seed uint64) (int, learners.Model) {
 		n := 0
 		m := must(p.Fit(background, train, learners.Options{Seed: seed, Progress: func(learners.Progress) error { n++; return nil }}))
@@ -149,7 +150,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("%d iterations from the solution", warm)
 	}
 	requireNear(t, "from the solution", predict(t, again, test), predict(t, want, test), 1e-7)
-	_, other := count(Params{Kernel: gaussian(2), Lambda: 1e-2, Centers: 50}, 9)
+	_, other := count(Params{Kernel: kerneltest.Gaussian(2), Lambda: 1e-2, Centers: 50}, 9)
 	p.Start = other
 	far, near := count(p, 1)
 	requireNear(t, "from elsewhere", predict(t, near, test), predict(t, want, test), 1e-6)

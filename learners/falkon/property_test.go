@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -17,7 +18,7 @@ import (
 // that should solve it.
 func randomProblem(rng *rand.Rand) (Params, *dataset.Memory) {
 	n, d, c := 1+rng.IntN(80), 1+rng.IntN(4), 1+rng.IntN(3)
-	x := normalPoints(rng, n, d)
+	x := kerneltest.Points(rng, n, d)
 	for i := range n {
 		if rng.IntN(4) == 0 {
 			copy(x.Row(i), x.Row(rng.IntN(n)))
@@ -25,7 +26,7 @@ func randomProblem(rng *rand.Rand) (Params, *dataset.Memory) {
 	}
 	width := math.Exp(rng.NormFloat64())
 	kernels := []kernel.Kernel{
-		gaussian(width), must(kernel.NewMatern12(width)), must(kernel.NewMatern52(width)), must(kernel.NewLinear(width)),
+		kerneltest.Gaussian(width), must(kernel.NewMatern12(width)), must(kernel.NewMatern52(width)), must(kernel.NewLinear(width)),
 		must(kernel.NewPolynomial(3, 1, width)), must(kernel.NewScaled(10, must(kernel.NewLaplace(width)))), must(kernel.NewArcCosine(width)),
 	}
 	p := Params{
@@ -46,7 +47,7 @@ func objectiveOf(k kernel.Kernel, centers kernel.Rows, a, values, y []float64, n
 	}
 	am := mat.NewDense(centers.Len(), c, a)
 	var ka, aka mat.Dense
-	ka.Mul(gram(k, centers, centers), am)
+	ka.Mul(kerneltest.Gram(k, centers, centers), am)
 	aka.Mul(am.T(), &ka)
 	return j + lambda*mat.Trace(&aka)
 }
@@ -55,7 +56,7 @@ func objectiveOf(k kernel.Kernel, centers kernel.Rows, a, values, y []float64, n
 // what it ends at is the least there is, to a millionth of that of f = 0.
 func TestRandomProblems(t *testing.T) {
 	for seed := range uint64(150) {
-		rng := seeded(t, seed)
+		rng := kerneltest.Seeded(t, seed)
 		p, train := randomProblem(rng)
 		n := train.Len()
 		zero := 0.0
@@ -91,13 +92,13 @@ func leastObjective(k kernel.Kernel, train *dataset.Memory, centers kernel.Rows,
 	n, c := train.Len(), train.Outputs()
 	x := train.Rows()
 	var eig mat.EigenSym
-	if !eig.Factorize(symmetric(gram(k, centers, centers)), true) {
+	if !eig.Factorize(symmetric(kerneltest.Gram(k, centers, centers)), true) {
 		panic("no convergence")
 	}
 	s := eig.Values(nil)
 	var u, z mat.Dense
 	eig.VectorsTo(&u)
-	z.Mul(gram(k, x, centers), &u)
+	z.Mul(kerneltest.Gram(k, x, centers), &u)
 	z.Apply(func(_, j int, v float64) float64 {
 		if s[j] <= 1e-12*s[len(s)-1] {
 			return 0

@@ -2,30 +2,17 @@ package falkon
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/sketch"
 )
-
-// realData returns the folder of real data: BKB_DATA, or shared/data beside the
-// module. It skips the test where there is none.
-func realData(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("BKB_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "MANIFEST.md")); err != nil {
-		t.Skipf("no real data: %v; set BKB_DATA", err)
-	}
-	return dir
-}
 
 // encoded opens two files of the same columns, with z-scores by the first.
 func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target string) (dataset.Source, dataset.Source) {
@@ -45,11 +32,11 @@ func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target s
 }
 
 func higgs(t testing.TB) (train, test dataset.Source) {
-	return encoded(t, realData(t), "higgs_h2o15k/higgs_train_10k.csv.gz", "higgs_h2o15k/higgs_test_5k.csv.gz", "", "", "1")
+	return encoded(t, datatest.Folder(t), "higgs_h2o15k/higgs_train_10k.csv.gz", "higgs_h2o15k/higgs_test_5k.csv.gz", "", "", "1")
 }
 
 func susy(t testing.TB) (train, test dataset.Source) {
-	return encoded(t, realData(t), "susy_10k/susy_10Kn_train.csv.gz", "susy_10k/susy_10Kn_test.csv.gz",
+	return encoded(t, datatest.Folder(t), "susy_10k/susy_10Kn_train.csv.gz", "susy_10k/susy_10Kn_test.csv.gz",
 		"susy_10k/susy_10Kn_train_label.csv.gz", "susy_10k/susy_10Kn_test_label.csv.gz", "")
 }
 
@@ -114,7 +101,7 @@ func TestBLESSSavesIterations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			train, test := c.data(t)
-			bless, uniform, m := meanAUC(t, train, test, gaussian(c.width), c.bless, c.lambda, 1)
+			bless, uniform, m := meanAUC(t, train, test, kerneltest.Gaussian(c.width), c.bless, c.lambda, 1)
 			t.Logf("AUC %.4f after 5 iterations with BLESS, %.4f after 8 with uniform centres (M = %d)", bless, uniform, m)
 			if bless < uniform {
 				t.Error("BLESS saves no iterations")
@@ -137,7 +124,7 @@ func TestRealClasses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			train, test := c.data(t)
-			k := gaussian(c.width)
+			k := kerneltest.Gaussian(c.width)
 			y := must(learners.Targets(background, test))
 			for name, e := range map[string]learners.Estimator{
 				"squared":  Params{Kernel: k, Lambda: 1e-4, Centers: 400},
@@ -162,7 +149,7 @@ func TestRealClasses(t *testing.T) {
 // within 2 % of that of exact kernel ridge regression, with centres half as many
 // as rows, and fewer. M is in the log.
 func TestAsGoodAsExactRidge(t *testing.T) {
-	dir := realData(t)
+	dir := datatest.Folder(t)
 	lambdas := []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
 	for _, c := range []struct {
 		name    string
@@ -177,7 +164,7 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 			for i := range part {
 				part[i] = must(dataset.Subset(all, parts[i]))
 			}
-			k := gaussian(float64(all.Dim()) / 3)
+			k := kerneltest.Gaussian(float64(all.Dim()) / 3)
 			path := PathParams{Params: Params{Kernel: k, Centers: c.centers, Iterations: 50}, Lambdas: lambdas}
 			falkon := must(path.Fit(background, part[0], learners.Options{Validation: part[1]}))
 

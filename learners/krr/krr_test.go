@@ -10,22 +10,14 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
-func gaussian(tb testing.TB, scale float64) kernel.Kernel {
-	tb.Helper()
-	k, err := kernel.NewGaussian(scale)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
-}
-
 func TestConformance(t *testing.T) {
-	k := gaussian(t, 2)
+	k := kerneltest.Gaussian(2)
 	learnerstest.Run(t, learnerstest.Case{
 		New: func() learners.Estimator { return Params{Kernel: k, Lambda: 1e-4} },
 		Invalid: []learners.Estimator{
@@ -42,7 +34,7 @@ func TestConformance(t *testing.T) {
 // TestNoRegularisation takes the same suite with λ = 0, where K of repeated rows
 // is singular.
 func TestNoRegularisation(t *testing.T) {
-	k := gaussian(t, 0.5)
+	k := kerneltest.Gaussian(0.5)
 	learnerstest.Run(t, learnerstest.Case{
 		New:            func() learners.Estimator { return Params{Kernel: k} },
 		Once:           true,
@@ -69,7 +61,7 @@ func TestSolve(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 60, 150} {
 		for _, lambda := range []float64{1e-5, 1e-2, 10} {
 			data := learnerstest.Data(t, n, 2, uint64(n), false)
-			k := gaussian(t, 1.5)
+			k := kerneltest.Gaussian(1.5)
 			s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 2, lambda, 2)
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +103,7 @@ func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *dataset.Me
 // TestLimits takes λ to its ends: c → y/(λn), and interpolation.
 func TestLimits(t *testing.T) {
 	data := learnerstest.Data(t, 40, 1, 3, false)
-	k := gaussian(t, 0.7)
+	k := kerneltest.Gaussian(0.7)
 	s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 1, 1e9, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +132,7 @@ func TestLimits(t *testing.T) {
 func TestGaussianProcess(t *testing.T) {
 	const n, lambda = 70, 3e-3
 	data, test := learnerstest.Data(t, n, 1, 5, false), learnerstest.Data(t, 30, 1, 6, false)
-	k := gaussian(t, 1.2)
+	k := kerneltest.Gaussian(1.2)
 	g, err := gp.NewExact(k, gp.Data{X: data.Rows(), Y: data.Targets()}, gp.Options{NoiseVariance: lambda * n})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +166,7 @@ func TestRepeatedRows(t *testing.T) {
 	}
 	twice := learnerstest.Memory(t, data.Rows().Select(idx), y, 1)
 	var notes []string
-	m, err := Params{Kernel: gaussian(t, 0.5)}.Fit(context.Background(), twice, learners.Options{Progress: func(p learners.Progress) error {
+	m, err := Params{Kernel: kerneltest.Gaussian(0.5)}.Fit(context.Background(), twice, learners.Options{Progress: func(p learners.Progress) error {
 		notes = p.Notes
 		return nil
 	}})
@@ -199,7 +191,7 @@ func TestRepeatedRows(t *testing.T) {
 func TestLeaveOneOut(t *testing.T) {
 	const n = 40
 	data := learnerstest.Data(t, n, 2, 9, false)
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +233,7 @@ func TestLeaveOneOut(t *testing.T) {
 func TestDecomposition(t *testing.T) {
 	const n = 50
 	data := learnerstest.Data(t, n, 2, 10, false)
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +274,7 @@ func TestDecomposition(t *testing.T) {
 // the grid.
 func TestBest(t *testing.T) {
 	data, test := learnerstest.Data(t, 150, 1, 21, false), learnerstest.Data(t, 500, 1, 22, false)
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +309,7 @@ func TestBest(t *testing.T) {
 func TestErrors(t *testing.T) {
 	ctx := context.Background()
 	data := learnerstest.Data(t, 9, 1, 2, false)
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	var size *SizeError
 	if _, err := (Params{Kernel: k, Lambda: 1, MaxRows: 8}).Fit(ctx, data, learners.Options{}); !errors.As(err, &size) || size.Rows != 9 || size.MaxRows != 8 {
 		t.Errorf("9 rows with max rows 8: %v", err)

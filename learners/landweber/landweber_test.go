@@ -9,22 +9,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
-func gaussian(tb testing.TB, scale float64) kernel.Kernel {
-	tb.Helper()
-	k, err := kernel.NewGaussian(scale)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
-}
-
 func TestConformance(t *testing.T) {
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	learnerstest.Run(t, learnerstest.Case{
 		New: func() learners.Estimator { return Params{Kernel: k, Iterations: 60} },
 		Invalid: []learners.Estimator{
@@ -104,7 +96,7 @@ func distance(a, b []float64) float64 {
 // filter, also where rows are repeated and K has no full rank; with one more term,
 // as (2.36) has it in print, or with K² as in (2.35), they are not.
 func TestFilter(t *testing.T) {
-	k := gaussian(t, 1.2)
+	k := kerneltest.Gaussian(1.2)
 	data := learnerstest.Data(t, 60, 2, 31, false)
 	idx, y := []int{}, []float64{}
 	for i := range 40 {
@@ -142,7 +134,7 @@ func TestShape(t *testing.T) {
 		y[i] += 0.8 * float64(1-2*(i*7919%2))
 	}
 	train = learnerstest.Memory(t, train.Rows(), y, 1)
-	k := gaussian(t, 0.8)
+	k := kerneltest.Gaussian(0.8)
 	var objective, errs []float64
 	m, err := Params{Kernel: k, Iterations: 800}.Fit(context.Background(), train, learners.Options{Validation: validation, Progress: func(p learners.Progress) error {
 		objective, errs = append(objective, p.Objective), append(errs, p.ValidationError)
@@ -181,7 +173,7 @@ func TestShape(t *testing.T) {
 
 // TestDefaultStep is 1/(1.1 s_max), s_max of K/n, or a little more.
 func TestDefaultStep(t *testing.T) {
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	data := learnerstest.Data(t, 50, 1, 51, false)
 	s, _ := eigen(t, k, data.Rows())
 	got := coefficients(t, Params{Kernel: k, Iterations: 1}, data) // (γ/n)y
@@ -193,7 +185,7 @@ func TestDefaultStep(t *testing.T) {
 
 // TestDivergence: twice the largest step that converges, and just below it.
 func TestDivergence(t *testing.T) {
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	data := learnerstest.Data(t, 50, 1, 61, false)
 	s, _ := eigen(t, k, data.Rows())
 	var divergence *learners.DivergenceError

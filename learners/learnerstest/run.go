@@ -253,7 +253,7 @@ func (c Case) predictShapes(t *testing.T) {
 func (c Case) notFinite(t *testing.T) {
 	train, _ := c.data(t)
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		x := train.Rows().Slice(0, rows).Select(upTo(rows)).(*kernel.Points[float64])
+		x := train.Rows().Slice(0, rows).Select(First(rows)).(*kernel.Points[float64])
 		x.Row(rows - 2)[1] = v
 		c.refuses(t, "x", Memory(t, x, train.Targets(), 1))
 		c.refuses(t, "streamed x", Streamed(Memory(t, x, train.Targets(), 1)))
@@ -319,14 +319,6 @@ func (c Case) odd(t *testing.T) {
 			t.Errorf("%s: ‖f − y‖² = %v on the training rows, more than ‖y‖² = %v", name, got, norm)
 		}
 	}
-}
-
-func upTo(n int) []int {
-	idx := make([]int, n)
-	for i := range idx {
-		idx[i] = i
-	}
-	return idx
 }
 
 func (c Case) wrong(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
@@ -19,7 +20,7 @@ func BenchmarkDirect(b *testing.B) {
 	const n, m, lambda = 8000, 500, 1e-6
 	ctx := context.Background()
 	data := learnerstest.Data(b, n, 1, 1, false)
-	k := gaussian(b, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	p := Params{Kernel: k, Lambda: lambda, Centers: m}
 	var ours, theirs, iteration time.Duration
 	for b.Loop() {

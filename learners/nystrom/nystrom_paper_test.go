@@ -2,13 +2,14 @@ package nystrom
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -24,12 +25,13 @@ import (
 //
 // Reference: section 4.4 and figure 4.1.
 func TestConditioning(t *testing.T) {
+	kerneltest.Claim(t)
 	const iterations, lambda = 20, 1e-5
 	train, err := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, 1500)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := gaussian(t, 4)
+	k := kerneltest.Gaussian(4)
 	run := func(s Solver, c Coordinates) float64 {
 		objective := 0.0
 		p := Params{Kernel: k, Lambda: lambda, Centers: 150, Solver: s, Coordinates: c, Iterations: iterations}
@@ -61,6 +63,7 @@ func TestConditioning(t *testing.T) {
 //
 // Reference: section 4.1.1, "Direct methods for solving (4.5)".
 func TestNormalEquations(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, m = 60, 24
 	data, test := learnerstest.Data(t, n, 1, 3, false), learnerstest.Data(t, 20, 1, 4, false)
 	x := data.Rows().(*kernel.Points[float64])
@@ -72,7 +75,7 @@ func TestNormalEquations(t *testing.T) {
 	for _, c := range []struct{ scale, lambda, tolerance float64 }{
 		{2, 1e-4, 1e-10}, {2, 1e-10, 1e-9}, {10, 1e-6, 1e-6}, {10, 1e-10, 1e-4},
 	} {
-		k := gaussian(t, c.scale)
+		k := kerneltest.Gaussian(c.scale)
 		want := exactPrediction(x, centers, test.Rows().(*kernel.Points[float64]), data.Targets(), c.scale, c.lambda)
 		p := Params{Kernel: k, Lambda: c.lambda, Sampler: idx}
 		whitened := distance(predict(t, fit(t, p, data), test), want)
@@ -120,14 +123,8 @@ func normalEquations(t *testing.T, k kernel.Kernel, data *dataset.Memory, center
 // to it as M grows (thesis §4.1; Rudi, Camoriano and Rosasco, Less is more, 2015):
 // on real data, the compressive strength of concrete.
 func TestCentersOnConcrete(t *testing.T) {
-	dir := os.Getenv("BKB_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, "uci", "concrete.data.csv.gz")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no real data: %v; set BKB_DATA", err)
-	}
+	kerneltest.Claim(t)
+	path := filepath.Join(datatest.Folder(t), "uci", "concrete.data.csv.gz")
 	ctx := context.Background()
 	table, err := dataset.Open(ctx, dataset.Options{Target: []string{"9"}}, path)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -18,17 +19,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-func gaussian(tb testing.TB, scale float64) kernel.Kernel {
-	tb.Helper()
-	k, err := kernel.NewGaussian(scale)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
-}
-
 func TestConformance(t *testing.T) {
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	invalid := []learners.Estimator{
 		Params{},
 		Params{Kernel: k, Lambda: -1},
@@ -168,7 +160,7 @@ func TestDirect(t *testing.T) {
 		}
 		for _, scale := range []float64{0.5, 1.5, 4} {
 			for _, lambda := range []float64{1e-1, 1e-4, 1e-7} {
-				k := gaussian(t, scale)
+				k := kerneltest.Gaussian(scale)
 				got := predict(t, fit(t, Params{Kernel: k, Lambda: lambda, Sampler: centers}, data), test)
 				want := least(t, k, data, data.Rows().Select(centers), test.Rows(), lambda)
 				if d := distance(got, want); !(d < 1e-7) {
@@ -183,7 +175,7 @@ func TestDirect(t *testing.T) {
 func TestExact(t *testing.T) {
 	data, test := learnerstest.Data(t, 80, 2, 4, false), learnerstest.Data(t, 40, 2, 5, false)
 	for _, lambda := range []float64{1e-2, 1e-5, 1e-8} {
-		k := gaussian(t, 1.5)
+		k := kerneltest.Gaussian(1.5)
 		want := predict(t, fit(t, krr.Params{Kernel: k, Lambda: lambda}, data), test)
 		for _, p := range []Params{
 			{Kernel: k, Lambda: lambda, Centers: 80},
@@ -199,7 +191,7 @@ func TestExact(t *testing.T) {
 // TestCenters: their order and repetition change nothing.
 func TestCenters(t *testing.T) {
 	data, test := learnerstest.Data(t, 70, 1, 6, false), learnerstest.Data(t, 40, 1, 7, false)
-	k := gaussian(t, 1.5)
+	k := kerneltest.Gaussian(1.5)
 	for _, p := range []Params{
 		{Lambda: 1e-6},
 		{Lambda: 1e-3, Solver: CG, Iterations: 500},
@@ -231,7 +223,7 @@ func TestCenters(t *testing.T) {
 // rows with different targets get their mean; more centres than rows, and inputs
 // that the kernel sees nothing in, are no mistake.
 func TestLimits(t *testing.T) {
-	k := gaussian(t, 0.6)
+	k := kerneltest.Gaussian(0.6)
 	data := learnerstest.Data(t, 40, 1, 8, false)
 	if d := distance(predict(t, fit(t, Params{Kernel: k, Centers: 1000}, data), data), data.Targets()); !(d < 1e-8) {
 		t.Errorf("λ = 0: off by %g", d)
@@ -265,7 +257,7 @@ func TestNYTRO(t *testing.T) {
 	const n = 60
 	data, test := learnerstest.Data(t, n, 2, 9, false), learnerstest.Data(t, 30, 2, 10, false)
 	centers := fixed{0, 4, 8, 15, 16, 23, 42, 55}
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	points := data.Rows().Select(centers)
 	for _, lambda := range []float64{0, 1e-2} {
 		for _, iterations := range []int{1, 2, 10, 200} {
@@ -323,7 +315,7 @@ func filtered(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x ke
 func TestSolversAgree(t *testing.T) {
 	const lambda = 0.05
 	data, test := learnerstest.Data(t, 60, 2, 11, false), learnerstest.Data(t, 40, 2, 12, false)
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	direct := Params{Kernel: k, Lambda: lambda, Centers: 10}
 	want := predict(t, fit(t, direct, data), test)
 	for _, c := range []struct {
@@ -349,7 +341,7 @@ func TestSolversAgree(t *testing.T) {
 func TestObjective(t *testing.T) {
 	const lambda = 1e-3
 	data := learnerstest.Data(t, 60, 2, 13, false)
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	for _, p := range []Params{
 		{},
 		{Solver: Gradient, Iterations: 5},
@@ -394,7 +386,7 @@ func TestObjective(t *testing.T) {
 // within a factor of 4 of the largest that converges.
 func TestDivergence(t *testing.T) {
 	data := learnerstest.Data(t, 60, 1, 14, false)
-	k := gaussian(t, 1)
+	k := kerneltest.Gaussian(1)
 	for _, p := range []Params{
 		{Solver: Gradient, Iterations: 400},
 		{Solver: Gradient, Coordinates: Plain, Iterations: 400},
@@ -428,7 +420,7 @@ func TestDivergence(t *testing.T) {
 func TestNotes(t *testing.T) {
 	data := learnerstest.Data(t, 30, 1, 15, false)
 	var notes []string
-	_, err := Params{Kernel: gaussian(t, 1), Lambda: 1e-3, Sampler: fixed{1, 1, 2, 3}, Solver: CG, Iterations: 3}.Fit(
+	_, err := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-3, Sampler: fixed{1, 1, 2, 3}, Solver: CG, Iterations: 3}.Fit(
 		context.Background(), data, learners.Options{Progress: func(p learners.Progress) error {
 			notes = append(notes, p.Notes...)
 			return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -98,7 +99,7 @@ func TestMemory(t *testing.T) {
 			{Centers: 20, Solver: Gradient, Iterations: 12, StepSize: 1},
 			{Lambda: 1e-3, Centers: 20, Sampler: sketch.BLESS{}, SamplerLambda: 0.02},
 		} {
-			p.Kernel = gaussian(t, 4)
+			p.Kernel = kerneltest.Gaussian(4)
 			count := &counting{Source: src}
 			m, err := p.Fit(context.Background(), count, learners.Options{Workers: 1})
 			if err != nil {

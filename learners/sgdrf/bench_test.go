@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -25,7 +27,7 @@ func BenchmarkPass(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		name := map[int]string{1: "workers=1", 2: "workers=2"}[workers]
 		b.Run(name, func(b *testing.B) {
-			p := Params{Kernel: gaussian(4), Family: sketch.Fourier, Features: m, BatchSize: batch, StepSize: 1, Sampling: minibatch.Cycle, Averaging: None}
+			p := Params{Kernel: kerneltest.Gaussian(4), Family: sketch.Fourier, Features: m, BatchSize: batch, StepSize: 1, Sampling: minibatch.Cycle, Averaging: None}
 			s := must(p.newDescent(background, train, 1, learners.Options{Workers: workers}))
 			naive := newNaive(18, m, 4, 1)
 			start := time.Now()
@@ -94,12 +96,12 @@ func (s *naive) pass(train *dataset.Memory, batch int) {
 // The benchmark's rival is the same algorithm: it learns as well.
 func TestNaiveLearns(t *testing.T) {
 	full, _ := susy(t)
-	train := must(dataset.Load(background, must(dataset.Subset(full, first(1000)))))
+	train := must(dataset.Load(background, must(dataset.Subset(full, learnerstest.First(1000)))))
 	s := newNaive(18, 128, 4, 1)
 	for range 5 {
 		s.pass(train, 32)
 	}
-	p := Params{Kernel: gaussian(4), Family: sketch.Fourier, Features: 128, BatchSize: 32, StepSize: 1, Sampling: minibatch.Cycle, Averaging: None}
+	p := Params{Kernel: kerneltest.Gaussian(4), Family: sketch.Fourier, Features: 128, BatchSize: 32, StepSize: 1, Sampling: minibatch.Cycle, Averaging: None}
 	l := fit(t, p, train, learners.Options{})
 	norm := func(v []float64) float64 {
 		sum := 0.0
@@ -119,7 +121,7 @@ func TestNaiveLearns(t *testing.T) {
 func TestMemoryDoesNotGrow(t *testing.T) {
 	peak := func(n int) float64 {
 		src := must(dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n))
-		p := Params{Kernel: gaussian(4), Features: 256, BatchSize: 64, StepSize: 1, Passes: 1, Chunk: 1024}
+		p := Params{Kernel: kerneltest.Gaussian(4), Features: 256, BatchSize: 64, StepSize: 1, Passes: 1, Chunk: 1024}
 		return peakHeap(func() { fit(t, p, src, learners.Options{Workers: 1}) })
 	}
 	peak(4000)

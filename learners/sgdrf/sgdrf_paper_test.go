@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -30,7 +32,7 @@ func susy(t *testing.T) (train, test *dataset.Memory) {
 // classError of a fit on the test rows.
 func classError(t *testing.T, p Params, train, test *dataset.Memory) float64 {
 	t.Helper()
-	p.Kernel, p.Averaging = gaussian(4), None
+	p.Kernel, p.Averaging = kerneltest.Gaussian(4), None
 	m := fit(t, p, train, learners.Options{Seed: 1})
 	out := make([]float64, test.Len())
 	if err := m.Predict(background, out, test); err != nil {
@@ -42,6 +44,7 @@ func classError(t *testing.T, p Params, train, test *dataset.Memory) float64 {
 // Figure 3.1: with b = √n, γ = 1 and 5 passes the error falls with M up to about
 // √n = 63 features, and no more beyond.
 func TestPaperFigure31(t *testing.T) {
+	kerneltest.Claim(t)
 	train, test := susy(t)
 	errorAt := map[int]float64{}
 	for _, m := range []int{6, 64, 128, 512} {
@@ -59,6 +62,7 @@ func TestPaperFigure31(t *testing.T) {
 // Figure 3.2: in one pass with M = √n the best step grows with the mini-batch,
 // and b = n does not get there in one pass.
 func TestPaperFigure32(t *testing.T) {
+	kerneltest.Claim(t)
 	train, test := susy(t)
 	best := func(b int, steps ...float64) (step, least float64) {
 		least = math.Inf(1)
@@ -84,6 +88,7 @@ func TestPaperFigure32(t *testing.T) {
 // Theorem 3, remark: no gain from steps that decay, at the step γ that is best
 // for constant ones.
 func TestPaperDecayDoesNotHelp(t *testing.T) {
+	kerneltest.Claim(t)
 	train, test := susy(t)
 	p := Params{Features: 128, StepSize: 2, Passes: 1}
 	constant := classError(t, p, train, test)
@@ -100,6 +105,7 @@ func TestPaperDecayDoesNotHelp(t *testing.T) {
 // The mini-batch of Corollary 5 (c1.3) reaches with one pass what gradient
 // descent, (c1.4), needs √n passes for.
 func TestPaperCorollary5(t *testing.T) {
+	kerneltest.Claim(t)
 	train, test := susy(t)
 	run := func(s theory.Schedule, passes int) float64 {
 		c := must(s.Settings(susyRows, theory.WorstCase()))
@@ -118,9 +124,10 @@ func TestPaperCorollary5(t *testing.T) {
 // γ*: at 1.9γ* the fit runs, at 2.6γ* it diverges, for mini-batches of 1, 10, √n
 // and n rows.
 func TestPaperLargestStep(t *testing.T) {
+	kerneltest.Claim(t)
 	full, _ := susy(t)
-	train := must(dataset.Subset(full, first(1000)))
-	p := Params{Kernel: gaussian(4), Features: 64, Averaging: None}
+	train := must(dataset.Subset(full, learnerstest.First(1000)))
+	p := Params{Kernel: kerneltest.Gaussian(4), Features: 64, Averaging: None}
 	for _, b := range []int{1, 10, 32, 1000} {
 		s := p
 		s.BatchSize = b
@@ -138,24 +145,17 @@ func TestPaperLargestStep(t *testing.T) {
 	}
 }
 
-func first(n int) []int {
-	idx := make([]int, n)
-	for i := range idx {
-		idx[i] = i
-	}
-	return idx
-}
-
 // (3.3), (3.5) without 1/√M: ‖φ‖² is M, and the step 1 of the paper diverges
 // where it is right with the factor. The same steps in units of ‖φ‖² are equal.
 func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
+	kerneltest.Claim(t)
 	full, _ := susy(t)
-	train := must(dataset.Subset(full, first(500)))
+	train := must(dataset.Subset(full, learnerstest.First(500)))
 	const m = 64
-	base := Params{Kernel: gaussian(4), Features: m, StepSize: 1, Averaging: None}
+	base := Params{Kernel: kerneltest.Gaussian(4), Features: m, StepSize: 1, Averaging: None}
 	fit(t, base, train, learners.Options{})
 	printed := base
-	printed.Kernel = must(kernel.NewScaled(m, gaussian(4))) // φ without 1/√M
+	printed.Kernel = must(kernel.NewScaled(m, kerneltest.Gaussian(4))) // φ without 1/√M
 	var d *learners.DivergenceError
 	if _, err := printed.Fit(background, train, learners.Options{}); !errors.As(err, &d) {
 		t.Errorf("as printed: %v", err)
@@ -166,29 +166,31 @@ func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
 	if err := errors.Join(a.Predict(background, f, train), b.Predict(background, g, train)); err != nil {
 		t.Fatal(err)
 	}
-	requireClose(t, "predictions", g, f, 1e-10)
+	learnerstest.RequireClose(t, "predictions", g, f, 1e-10)
 }
 
 // (3.2) and (2.35) differ by a factor 2 in the step: ours is (3.2), the gradient
 // of ½(f(x) − y)². One row, one step of γ = 1 with ‖φ‖ = 1 meets its target;
 // with the factor 2 it would overshoot to 2y.
 func TestPaperStepHasNoFactorTwo(t *testing.T) {
+	kerneltest.Claim(t)
 	train := must(dataset.NewMemory(kernel.NewPoints(1, 1, []float64{0.7}), []float64{3}, 1))
-	l := fit(t, Params{Kernel: gaussian(1), Features: 4, StepSize: 1, Passes: 1}, train, learners.Options{})
+	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 4, StepSize: 1, Passes: 1}, train, learners.Options{})
 	out := make([]float64, 1)
 	if err := l.Predict(background, out, train); err != nil {
 		t.Fatal(err)
 	}
-	requireClose(t, "f", out, []float64{3}, 1e-14)
+	learnerstest.RequireClose(t, "f", out, []float64{3}, 1e-14)
 }
 
 // Assumption 8, |ψ(x, ω)| ≤ κ, fails for ReLU and linear features: at one x the
 // largest of M grows with M, as 2 log M, so that β must be measured.
 func TestPaperAssumption8FailsForUnboundedFeatures(t *testing.T) {
+	kerneltest.Claim(t)
 	x := kernel.NewPoints(1, 2, []float64{0.6, 0.8})
 	for family, k := range map[sketch.Family]kernel.Kernel{
 		sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
-		sketch.FourierCosine: gaussian(1),
+		sketch.FourierCosine: kerneltest.Gaussian(1),
 	} {
 		largest := func(m int) float64 {
 			out := make([]float64, m)

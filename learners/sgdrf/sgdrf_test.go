@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -26,13 +27,6 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
-
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func gaussian(scale float64) kernel.Kernel { return must(kernel.NewGaussian(scale)) }
 
 // sines returns n rows of d normal inputs and c noisy sines of them.
 func sines(rng *rand.Rand, n, d, c int, noise float64) *dataset.Memory {
@@ -70,22 +64,6 @@ func features(l *learners.Linear, src *dataset.Memory) *mat.Dense {
 	return mat.NewDense(src.Len(), phi.Features(), out)
 }
 
-func requireClose(t *testing.T, what string, got, want []float64, tolerance float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	scale := 0.0
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
-			t.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
-		}
-	}
-}
-
 // filter returns g(ΦᵀΦ/n)Φᵀy/n for a spectral filter g.
 func filter(phi *mat.Dense, y []float64, g func(s float64) float64) []float64 {
 	n, m := phi.Dims()
@@ -120,7 +98,7 @@ func landweber(gamma, lambda float64, steps int) func(float64) float64 {
 // §1.2 on ΦᵀΦ/n. Also for repeated rows and rank-deficient features, n < M, with
 // λ, for n = 1, and with several tiles and waves.
 func TestFullBatchIsLandweber(t *testing.T) {
-	rng := seeded(t, 1)
+	rng := kerneltest.Seeded(t, 1)
 	for _, c := range []struct {
 		n, m, passes  int
 		gamma, lambda float64
@@ -142,25 +120,25 @@ func TestFullBatchIsLandweber(t *testing.T) {
 			}
 			train = must(dataset.NewMemory(train.Rows().Select(idx), y, 1))
 		}
-		p := Params{Kernel: gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: minibatch.Cycle, Averaging: None}
+		p := Params{Kernel: kerneltest.Gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: minibatch.Cycle, Averaging: None}
 		l := fit(t, p, train, learners.Options{Seed: 3, Workers: 2})
 		want := filter(features(l, train), train.Targets(), landweber(c.gamma, c.lambda, c.passes))
-		requireClose(t, "weights", l.Weights(), want, 1e-11)
+		learnerstest.RequireClose(t, "weights", l.Weights(), want, 1e-11)
 	}
 }
 
 // Many passes with λ give ridge regression in the features, without λ and with
 // n < M the least squares solution of least norm.
 func TestConvergesToRidge(t *testing.T) {
-	rng := seeded(t, 2)
+	rng := kerneltest.Seeded(t, 2)
 	train := sines(rng, 50, 2, 1, 0.1)
-	p := Params{Kernel: gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: minibatch.Cycle, Averaging: None}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: minibatch.Cycle, Averaging: None}
 	l := fit(t, p, train, learners.Options{})
 	want := filter(features(l, train), train.Targets(), func(s float64) float64 { return 1 / (s + 0.01) })
-	requireClose(t, "ridge", l.Weights(), want, 1e-9)
+	learnerstest.RequireClose(t, "ridge", l.Weights(), want, 1e-9)
 
 	train = sines(rng, 6, 3, 1, 0.1)
-	p = Params{Kernel: gaussian(1), Features: 200, BatchSize: 3, StepScale: 0.9, Passes: 3000, Sampling: minibatch.Reshuffle, Averaging: None}
+	p = Params{Kernel: kerneltest.Gaussian(1), Features: 200, BatchSize: 3, StepScale: 0.9, Passes: 3000, Sampling: minibatch.Reshuffle, Averaging: None}
 	l = fit(t, p, train, learners.Options{})
 	want = filter(features(l, train), train.Targets(), func(s float64) float64 {
 		if s < 1e-12 {
@@ -168,27 +146,27 @@ func TestConvergesToRidge(t *testing.T) {
 		}
 		return 1 / s
 	})
-	requireClose(t, "least norm", l.Weights(), want, 1e-8)
+	learnerstest.RequireClose(t, "least norm", l.Weights(), want, 1e-8)
 }
 
 // n = 1, b = 1: w = (1 − (1−γ‖φ‖²)^T) y φ/‖φ‖², with ‖φ‖ = 1.
 func TestOneRow(t *testing.T) {
 	train := must(dataset.NewMemory(kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1))
-	l := fit(t, Params{Kernel: gaussian(1), Features: 8, StepSize: 0.5, Passes: 4, Averaging: None}, train, learners.Options{})
+	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 8, StepSize: 0.5, Passes: 4, Averaging: None}, train, learners.Options{})
 	phi := features(l, train).RawMatrix().Data
 	want := make([]float64, 8)
 	for j := range want {
 		want[j] = 3 * (1 - math.Pow(0.5, 4)) * phi[j]
 	}
-	requireClose(t, "weights", l.Weights(), want, 1e-14)
+	learnerstest.RequireClose(t, "weights", l.Weights(), want, 1e-14)
 }
 
 // The mean over samplings of the iterate is the iterate of gradient descent.
 func TestMeanOverSamplings(t *testing.T) {
-	rng := seeded(t, 4)
+	rng := kerneltest.Seeded(t, 4)
 	const n, m, b, gamma, passes, runs = 20, 6, 4, 0.3, 3, 500
 	train := sines(rng, n, 2, 1, 0.1)
-	p := Params{Kernel: gaussian(1), Features: m, BatchSize: b, StepSize: gamma, Passes: passes, Averaging: None}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: m, BatchSize: b, StepSize: gamma, Passes: passes, Averaging: None}
 	// The features depend on the seed too: run the passes on one map.
 	phi := must(p.newFeatures(background, 2, m, 77))
 	mean, square := make([]float64, m), make([]float64, m)
@@ -216,14 +194,14 @@ func TestMeanOverSamplings(t *testing.T) {
 
 // The fit is linear in y, and reproducible from the seed.
 func TestTwiceTheTargets(t *testing.T) {
-	rng := seeded(t, 5)
+	rng := kerneltest.Seeded(t, 5)
 	train := sines(rng, 100, 2, 1, 0.1)
 	double := slices.Clone(train.Targets())
 	for i := range double {
 		double[i] *= 2
 	}
 	twice := must(dataset.NewMemory(train.Rows(), double, 1))
-	p := Params{Kernel: gaussian(1), Features: 32}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 32}
 	a, b := fit(t, p, train, learners.Options{Seed: 9}), fit(t, p, twice, learners.Options{Seed: 9})
 	c := fit(t, p, train, learners.Options{Seed: 10})
 	for j, v := range a.Weights() {
@@ -239,11 +217,11 @@ func TestTwiceTheTargets(t *testing.T) {
 // No bit depends on the number of workers or on whether the data are in memory,
 // for any sampling, also with several chunks, tiles and waves.
 func TestSameBits(t *testing.T) {
-	rng := seeded(t, 6)
+	rng := kerneltest.Seeded(t, 6)
 	for _, c := range []int{1, 3} {
 		train := sines(rng, 611, 3, c, 0.1)
 		for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
-			p := Params{Kernel: gaussian(1), Features: 40, BatchSize: 25, Passes: 2, Sampling: sampling, Chunk: 100, Averaging: Tail}
+			p := Params{Kernel: kerneltest.Gaussian(1), Features: 40, BatchSize: 25, Passes: 2, Sampling: sampling, Chunk: 100, Averaging: Tail}
 			want := fit(t, p, train, learners.Options{Workers: 1}).Weights()
 			for _, workers := range []int{2, 5} {
 				if got := fit(t, p, streamed{train}, learners.Options{Workers: workers}).Weights(); !slices.Equal(got, want) {
@@ -266,9 +244,9 @@ type streamed struct{ dataset.Source }
 
 // Several outputs at once are the outputs one by one.
 func TestOutputs(t *testing.T) {
-	rng := seeded(t, 7)
+	rng := kerneltest.Seeded(t, 7)
 	train := sines(rng, 90, 2, 3, 0.1)
-	p := Params{Kernel: gaussian(1), Features: 20}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 20}
 	all := fit(t, p, train, learners.Options{}).Weights()
 	for j := range 3 {
 		y := make([]float64, 90)
@@ -280,13 +258,13 @@ func TestOutputs(t *testing.T) {
 		for k := range got {
 			got[k] = all[k*3+j]
 		}
-		requireClose(t, "output", got, one, 1e-12)
+		learnerstest.RequireClose(t, "output", got, one, 1e-12)
 	}
 }
 
 // The curvature against an eigenvalue solver.
 func TestCurvature(t *testing.T) {
-	rng := seeded(t, 9)
+	rng := kerneltest.Seeded(t, 9)
 	for _, c := range []struct{ n, m int }{{50, 20}, {20, 50}, {1, 4}, {300, 30}} {
 		data := make([]float64, c.n*c.m)
 		for i := range data {
@@ -305,7 +283,7 @@ func TestCurvature(t *testing.T) {
 		for i := range c.n {
 			bound = max(bound, mat.Dot(phi.RowView(i), phi.RowView(i)))
 		}
-		requireClose(t, "β", []float64{k.Bound}, []float64{bound}, 1e-13)
+		learnerstest.RequireClose(t, "β", []float64{k.Bound}, []float64{bound}, 1e-13)
 	}
 	if k := curvatureOf(make([]float64, 12), 3, 4); k.Step(2, 0) != 0 {
 		t.Errorf("features of 0 give a step of %g", k.Step(2, 0))
@@ -361,18 +339,18 @@ func TestAverages(t *testing.T) {
 			}
 			got := make([]float64, 1)
 			a.of(got, w)
-			requireClose(t, string(kind), got, []float64{want}, 1e-13)
+			learnerstest.RequireClose(t, string(kind), got, []float64{want}, 1e-13)
 		}
 	}
 }
 
 // Every family of features learns a smooth function.
 func TestFamilies(t *testing.T) {
-	rng := seeded(t, 10)
+	rng := kerneltest.Seeded(t, 10)
 	train, test := sines(rng, 600, 2, 1, 0.1), sines(rng, 300, 2, 1, 0)
 	for family, k := range map[sketch.Family]kernel.Kernel{
-		sketch.Orthogonal: gaussian(1), sketch.Fourier: must(kernel.NewMatern52(1)), sketch.FourierCosine: gaussian(1),
-		sketch.Fastfood: gaussian(1), sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
+		sketch.Orthogonal: kerneltest.Gaussian(1), sketch.Fourier: must(kernel.NewMatern52(1)), sketch.FourierCosine: kerneltest.Gaussian(1),
+		sketch.Fastfood: kerneltest.Gaussian(1), sketch.ReLU: must(kernel.NewArcCosine(1)), sketch.GaussianSketch: must(kernel.NewLinear(1)),
 	} {
 		l := fit(t, Params{Kernel: k, Family: family, Passes: 20}, train, learners.Options{})
 		out := make([]float64, test.Len())
@@ -395,7 +373,7 @@ func TestFamilies(t *testing.T) {
 // The default family suits every kernel that has features.
 func TestFamilyOf(t *testing.T) {
 	for _, k := range []kernel.Kernel{
-		gaussian(1), must(kernel.NewMatern12(1)), must(kernel.NewMatern32(1)), must(kernel.NewMatern52(1)),
+		kerneltest.Gaussian(1), must(kernel.NewMatern12(1)), must(kernel.NewMatern32(1)), must(kernel.NewMatern52(1)),
 		must(kernel.NewRationalQuadratic(1, 1)), must(kernel.NewLaplace(1)), must(kernel.NewLinear(1)),
 		must(kernel.NewArcCosine(1)), must(kernel.NewScaled(2, must(kernel.NewLaplace(1)))),
 	} {
@@ -408,23 +386,23 @@ func TestFamilyOf(t *testing.T) {
 // Constant targets, constant features, one row twice: no NaN, sensible outputs.
 func TestDegenerate(t *testing.T) {
 	zero := must(dataset.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
-	l := fit(t, Params{Kernel: gaussian(1), Features: 16, Passes: 30}, zero, learners.Options{})
+	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 16, Passes: 30}, zero, learners.Options{})
 	out := make([]float64, 5)
 	if err := l.Predict(background, out, zero); err != nil {
 		t.Fatal(err)
 	}
-	requireClose(t, "constant", out, []float64{2, 2, 2, 2, 2}, 1e-2)
+	learnerstest.RequireClose(t, "constant", out, []float64{2, 2, 2, 2, 2}, 1e-2)
 	none := must(dataset.NewMemory(kernel.NewPoints(3, 2, make([]float64, 6)), []float64{1, 1, 1}, 1))
 	l = fit(t, Params{Kernel: must(kernel.NewLinear(1)), Features: 4}, none, learners.Options{}) // φ = 0
-	requireClose(t, "no features", l.Weights(), make([]float64, 4), 0)
+	learnerstest.RequireClose(t, "no features", l.Weights(), make([]float64, 4), 0)
 }
 
 func TestDivergence(t *testing.T) {
-	rng := seeded(t, 11)
+	rng := kerneltest.Seeded(t, 11)
 	train := sines(rng, 200, 2, 1, 0.1)
 	for _, b := range []int{1, 200} {
 		var d *learners.DivergenceError
-		model, err := Params{Kernel: gaussian(1), Features: 30, BatchSize: b, StepSize: 5, Passes: 300}.Fit(background, train, learners.Options{})
+		model, err := Params{Kernel: kerneltest.Gaussian(1), Features: 30, BatchSize: b, StepSize: 5, Passes: 300}.Fit(background, train, learners.Options{})
 		if !errors.As(err, &d) || d.Remedy == "" {
 			t.Errorf("b = %d: %v", b, err)
 		}
@@ -437,11 +415,11 @@ func TestDivergence(t *testing.T) {
 // A last mini-batch of one row does no harm, although the step is right for many:
 // rows and chunks that do not come out even.
 func TestOddRow(t *testing.T) {
-	rng := seeded(t, 13)
+	rng := kerneltest.Seeded(t, 13)
 	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
 		for _, chunk := range []int{0, 100} {
 			train := sines(rng, 101, 4, 1, 0.1) // b = 50: 50 + 50 + 1
-			p := Params{Kernel: gaussian(1), Features: 64, BatchSize: 50, StepScale: 1, Passes: 30, Sampling: sampling, Chunk: chunk, Averaging: None}
+			p := Params{Kernel: kerneltest.Gaussian(1), Features: 64, BatchSize: 50, StepScale: 1, Passes: 30, Sampling: sampling, Chunk: chunk, Averaging: None}
 			s := must(p.newDescent(background, train, 1, learners.Options{}))
 			if s.step < 5 {
 				t.Fatalf("γ = %g is no step that one row could not take", s.step)
@@ -460,7 +438,7 @@ func TestOddRow(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	k := gaussian(1)
+	k := kerneltest.Gaussian(1)
 	for name, p := range map[string]Params{
 		"kernel":      {},
 		"features":    {Kernel: k, Features: 33},
@@ -491,7 +469,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	k := gaussian(1.5)
+	k := kerneltest.Gaussian(1.5)
 	for _, p := range []Params{
 		{Kernel: k, Averaging: Tail}, // without, equal rows give the mean of the last mini-batch
 		{Kernel: k, Features: 64, BatchSize: 7, Passes: 12, Sampling: minibatch.Reshuffle, Chunk: 30},
@@ -512,9 +490,9 @@ func trim(s string) string {
 
 // A fit that is cancelled in a pass returns the model of the pass before.
 func TestCancel(t *testing.T) {
-	rng := seeded(t, 12)
+	rng := kerneltest.Seeded(t, 12)
 	train := sines(rng, 200, 2, 1, 0.1)
-	p := Params{Kernel: gaussian(1), Features: 20, Passes: 2, Averaging: None}
+	p := Params{Kernel: kerneltest.Gaussian(1), Features: 20, Passes: 2, Averaging: None}
 	want := fit(t, p, train, learners.Options{}).Weights()
 	p.Passes = 50
 	ctx, cancel := context.WithCancel(background)
@@ -546,7 +524,7 @@ func (c *counted) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
 
 func TestNoData(t *testing.T) {
 	var e *learners.DataError
-	if _, err := (Params{Kernel: gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
+	if _, err := (Params{Kernel: kerneltest.Gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -28,7 +29,7 @@ func wide(rng *rand.Rand, n, d int) (x *kernel.Points[float64], y []float64) {
 // Rows with many coordinates take memory and time in proportion to M·d, dense or
 // sparse, also with the orthogonal features that are not the default there.
 func TestWideRows(t *testing.T) {
-	rng := seeded(t, 21)
+	rng := kerneltest.Seeded(t, 21)
 	for _, c := range []struct {
 		n, d, m int
 		family  sketch.Family
@@ -52,7 +53,7 @@ func TestWideRows(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		l := fit(t, Params{Kernel: gaussian(3), Features: c.m, Family: c.family}, train, learners.Options{Workers: 1})
+		l := fit(t, Params{Kernel: kerneltest.Gaussian(3), Features: c.m, Family: c.family}, train, learners.Options{Workers: 1})
 		runtime.ReadMemStats(&after)
 		if got := l.Spec().Family; got != c.want {
 			t.Errorf("d = %d: family %s, want %s", c.d, got, c.want)

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
 // Each test is about one statement of the papers.
@@ -79,6 +80,7 @@ func condition(t *testing.T, k, kmm []float64, n, m int, w []float64, lambda flo
 // cond(W) ≤ ((√e+1)/(√e−1))² = 16.7 still, for uniform centres and for those by
 // leverage scores, on data with d_eff far below 1/λ.
 func TestPaperTheorem7PracticalConstants(t *testing.T) {
+	kerneltest.Claim(t)
 	const n, d, lambda = 600, 3, 0.02
 	rng := rand.New(rand.NewPCG(11, 0))
 	limit := math.Pow((math.Sqrt(math.E)+1)/(math.Sqrt(math.E)-1), 2)
@@ -175,6 +177,7 @@ func normals(rng *rand.Rand, n int) []float64 {
 // is; with T^−2ζ/(2ζ+1) it falls. (By how much less the constants of the proof let
 // one see only where the bias is gone: T = 2·10⁶.)
 func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
+	kerneltest.Claim(t)
 	const m, runs = 4, 10
 	p := DoublyOnline{Zeta: 0.5, KappaSq: m, Capacity: m}
 	risk := func(eta float64, T int) float64 {
@@ -212,6 +215,7 @@ func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 // settings of every schedule; and M is not larger than it must be but for its
 // constant: with a hundredth of it one term is larger, if the term falls with M.
 func TestPaperCorollary6FromTheorem2(t *testing.T) {
+	kerneltest.Claim(t)
 	for _, g := range regularities {
 		rate := must[float64](t)(g.Rate())
 		for _, s := range []Schedule{SmallSteps, SinglePoints, MiniBatches, FullBatch} {
@@ -243,6 +247,7 @@ func TestPaperCorollary6FromTheorem2(t *testing.T) {
 // the variance (γt)^{1/α}/n are equal up to a constant, at the rate; and one pass
 // leaves a bias that is larger for hard problems.
 func TestPaperMultipassBalances(t *testing.T) {
+	kerneltest.Claim(t)
 	for _, p := range []Multipass{{Alpha: 2.5, R: 0.2}, {Alpha: 3, R: 1.0 / 6}, {Alpha: 4, R: 0.3}} {
 		const n = 1 << 30
 		s := must[Averaged](t)(p.Settings(n))
@@ -262,6 +267,7 @@ func TestPaperMultipassBalances(t *testing.T) {
 // is μ ≤ 2r: for μ > 2r the rate of Theorem 1 is below the lower bound of [FS17],
 // μα/(μα+1).
 func TestPaperOptimalForSmallMu(t *testing.T) {
+	kerneltest.Claim(t)
 	for mu := 0.3; mu <= 1; mu += 0.1 {
 		p := Multipass{Alpha: 4, R: 0.2, Mu: mu}
 		s := must[Averaged](t)(p.Settings(1000))

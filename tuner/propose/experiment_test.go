@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -159,14 +160,11 @@ func bbobTasks(t fataler, instance int, dims ...int) []task {
 	return out
 }
 
-// tableTasks are tables of measured configurations in BKB_DATA (default
-// ../shared/data): chemistry by categories, and the hyper-parameters of a
-// perceptron. None where they are not there.
+// tableTasks are tables of measured configurations among the real data: chemistry by
+// categories, and the hyper-parameters of a perceptron. None where they are not
+// there.
 func tableTasks(t *testing.T) []task {
-	dir := os.Getenv("BKB_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
+	dir := datatest.Find()
 	var out []task
 	for _, name := range []string{"buchwald_a", "suzuki_edbo", "perovskites"} {
 		if rows := readTable(t, filepath.Join(dir, "chem_olympus", name+".data.csv.gz")); rows != nil {
@@ -305,7 +303,7 @@ func search(t fataler, k task, c study.Component, seed uint64, budgets []int) []
 func TestExperiment(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
 	if err != nil {
-		t.Skip("BKB_EXPERIMENT is not a number of seeds")
+		t.Skip("takes minutes a seed: BKB_EXPERIMENT=3 go test -timeout 0 -run TestExperiment ./tuner/propose runs it over so many seeds")
 	}
 	proposers := []study.Component{{Name: BKB}, {Name: Random}, {Name: Sobol}}
 	if text := os.Getenv("BKB_EXPERIMENT_OPTIONS"); text != "" {

@@ -1,5 +1,7 @@
-// Package kerneltest has the tests that every kernel.Kernel must pass, and a
-// source that is only sequential, to prove that nothing assumes more.
+// Package kerneltest has the tests that every kernel.Kernel must pass, a source
+// that is only sequential, to prove that nothing assumes more, and what tests of
+// whatever is built on kernels begin with: seeded randomness, random points, and
+// K(X, Y) by single evaluations.
 package kerneltest
 
 import (
@@ -183,7 +185,7 @@ func (s suite) products(t *rapid.T) {
 	defer op.Close()
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "v seed"), 0))
 	n, m := x.Len(), c.Len()
-	v, u := normals(rng, m), normals(rng, n)
+	v, u := Normals(rng, m), Normals(rng, n)
 	want := make([]float64, m)
 	mass := 0.0
 	for i := range n {
@@ -206,14 +208,6 @@ func (s suite) products(t *rapid.T) {
 			t.Fatalf("Kᵀ(Kv + u) at %d is %v, want %v", j, got[j], want[j])
 		}
 	}
-}
-
-func normals(rng *rand.Rand, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = rng.NormFloat64()
-	}
-	return out
 }
 
 // spec sends k through JSON and compares values bit by bit.

@@ -1,0 +1,65 @@
+package learnerstest
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// Ending returns src as a source that calls end, which ends a context, when rows
+// from at on are asked for.
+func Ending(src dataset.Source, at int, end func()) dataset.Source {
+	return ending{src, at, end}
+}
+
+type ending struct {
+	dataset.Source
+	at  int
+	end func()
+}
+
+func (e ending) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+	c, err := e.Source.OpenPairs(ctx)
+	return &endingCursor{PairCursor: c, ending: e}, err
+}
+
+type endingCursor struct {
+	dataset.PairCursor
+	ending
+	read int
+}
+
+func (c *endingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+	if c.read += most; c.read > c.at {
+		c.end()
+	}
+	return c.PairCursor.Next(ctx, most, reuse)
+}
+
+// RequireClose ends the test unless |got − want| ≤ tolerance·max|want| everywhere.
+func RequireClose(tb testing.TB, what string, got, want []float64, tolerance float64) {
+	tb.Helper()
+	if len(got) != len(want) {
+		tb.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*scale) {
+			tb.Fatalf("%s: element %d is %g, want %g (±%g·%g)", what, i, got[i], want[i], tolerance, scale)
+		}
+	}
+}
+
+// First returns the numbers of the first n rows.
+func First(n int) []int {
+	idx := make([]int, n)
+	for i := range idx {
+		idx[i] = i
+	}
+	return idx
+}
