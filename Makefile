@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare
+.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -6,7 +6,12 @@ help: ## list these targets
 test: ## the everyday tests (under 4 minutes on 2 cores)
 	go test ./...
 
-race: ## the everyday tests under the race detector (needs a C compiler)
+# Every package runs under the race detector. -short leaves out what it cannot say
+# anything new about, each time with the reason: transcripts of commands that do
+# one thing after another (those of servers and of many workers stay), statistics
+# over many draws that repeat one computation of one goroutine, and processes that
+# are killed, whose binary has no race detector. The everyday tests run all of it.
+race: ## the everyday tests under the race detector, shorter (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short ./...
 
 lint: ## gofumpt, go.mod, vet, staticcheck
@@ -20,16 +25,8 @@ generate: ## make generated code anew
 
 PKG ?= ./...
 FUZZTIME ?= 30s
-# The go command sometimes ends a clean run with "context deadline exceeded"; what
-# counts is whether an input failed.
-fuzz: ## run every fuzz target of PKG for FUZZTIME (30s)
-	@for pkg in $$(go list $(PKG)); do \
-	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    out=$$(go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg 2>&1) || \
-	      { echo "$$out" | tail -n 40; ! echo "$$out" | grep -qE 'Failing input|panic:|build failed|setup failed' || exit 1; }; \
-	    echo "$$pkg $$target: $$(echo "$$out" | grep -E '^fuzz: elapsed' | tail -n 1)"; \
-	  done; \
-	done
+fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
+	.ci/fuzz '$(PKG)' $(FUZZTIME)
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
@@ -114,8 +111,10 @@ soak: ## load for SOAK (30m): heap, goroutines, open files, growth of the file
 
 # The database of vulnerabilities and the tool come over the network; where they
 # do not, this says so.
+VULNDB ?= https://vuln.go.dev
 vulns: ## known vulnerabilities of what we import, if the database can be had
-	@go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 $${VULNDB:+-db $$VULNDB} ./... >vuln.txt 2>&1; status=$$?; \
+	@case $(VULNDB) in http*) curl -sf -o /dev/null --max-time 10 $(VULNDB)/index/modules.json || { echo "skipped: the database of vulnerabilities $(VULNDB) cannot be had here"; exit 0; };; esac; \
+	go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 -db $(VULNDB) ./... >vuln.txt 2>&1; status=$$?; \
 	cat vuln.txt | tail -n 20; \
 	if grep -qE 'no such host|dial tcp|403 Forbidden|i/o timeout|Client.Timeout|module lookup disabled|connection refused' vuln.txt; then echo "skipped: the database or the tool cannot be had here"; rm -f vuln.txt; exit 0; fi; \
 	rm -f vuln.txt; exit $$status

@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 	begun := time.Now()
 	// A run with too little load proves little, and does not count.
 	cycle := 0
-	for ; cycle < n+k.idle && k.idle <= 5+n/2; cycle++ {
+	for ; cycle < n+k.idle && k.idle <= 10+n; cycle++ {
 		if k.last = n + k.idle - 1; cycle%cyclesPerFile == 0 {
 			k.fresh(t, cycle)
 		}
