@@ -22,9 +22,10 @@ import (
 
 const (
 	latencyDim       = 8
-	latencyAsks      = 300 // of ours, after each number of trials
-	latencyPeerAsks  = 20  // of peers
-	latencyPeerLimit = 500 // trials, of slow ones
+	latencyAsks      = 300  // of ours, after each number of trials
+	latencyMost      = 2000 // if none before that waited for a new model
+	latencyPeerAsks  = 20   // of peers
+	latencyPeerLimit = 500  // trials, of slow ones
 )
 
 // Latency measures how long an ask takes after so many trials (nil: 10², 10³, 10⁴,
@@ -209,18 +210,19 @@ var stillTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // latencyOurs adds a row on a proposer of this module.
 func latencyOurs(ctx context.Context, t *bench.Table, k Contestant, n int) error {
-	debug.FreeOSMemory() // what earlier rows left
 	b, err := newBare(k, n)
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // what earlier rows left, and making the study
 	first, err := b.ask(ctx)
 	if err != nil {
 		return err
 	}
 	var wall, cpu []float64
 	models, longest, rss := 0, math.NaN(), 0.0
-	for i := 0; len(wall) < latencyAsks; i++ {
+	_, anchored := b.proposer.(propose.Anchorer)
+	for i := 0; len(wall) < latencyAsks || anchored && models == 0 && len(wall) < latencyMost; i++ {
 		if err := b.tell(); err != nil {
 			return err
 		}
