@@ -57,6 +57,7 @@ how much memory, on a function of 8 inputs.`,
 	fs.BoolVar(&b.report, "report", false, "run nothing: report on what is there")
 	fs.BoolVar(&b.latency, "latency", false, "measure asks after many trials instead")
 	fs.IntSliceVar(&b.sizes, "sizes", nil, "for --latency: after these numbers of `trials` (default: 100,1000,10000,100000)")
+	fs.IntVar(&b.asks, "asks", 0, "for --latency: asks of each (0: 300; peers a fifteenth)")
 	fs.BoolVar(&b.list, "list", false, "list suites, problems and optimisers")
 	fs.StringVar(&b.page, "page", "", "write all tables as a page of Markdown into this `file`")
 	fs.StringVar(&b.csv, "csv", "", "write each table as CSV into this `folder`")
@@ -70,6 +71,7 @@ type benchingBO struct {
 	variants                    []string
 	redo, report, latency, list bool
 	sizes                       []int
+	asks                        int
 	page, csv, png              string
 	format                      *format
 }
@@ -147,7 +149,7 @@ func (b *benchingBO) execute(ctx context.Context, g *globals, cmd *cobra.Command
 func (b *benchingBO) latencies(ctx context.Context, g *globals, cmd *cobra.Command) error {
 	progress := newBenchProgress(g, cmd, "bo")
 	b.c.Progress = progress.report
-	result, err := b.c.Latency(ctx, b.sizes)
+	result, err := b.c.Latency(ctx, b.sizes, b.asks)
 	progress.end()
 	if err != nil && (result == nil || len(result.Tables) == 0) {
 		return boError(err)

@@ -300,6 +300,40 @@ func TestRunner(t *testing.T) {
 	}
 }
 
+// Latency reports on every contestant and size, and keeps it for the page.
+func TestLatency(t *testing.T) {
+	c := &Comparison{Out: t.TempDir(), Optimisers: []string{"bkb", "random"}}
+	r, err := c.Latency(t.Context(), []int{20, 40}, 15)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := r.Tables[0]
+	if len(table.Rows) != 4 {
+		t.Fatalf("%v", table.Rows)
+	}
+	p50, p99, m := table.Float("p50"), table.Float("p99"), table.Float("m")
+	for i, n := range table.Float("trials") {
+		ours := table.Rows[i][0] == "bkb"
+		// The points of a small study are its inducing points, but for what coincides.
+		if !(p50[i] > 0 && p99[i] >= p50[i]) || ours && !(m[i] > n/2 && m[i] <= n+100) || !ours && !math.IsNaN(m[i]) {
+			t.Errorf("%v", table.Rows[i])
+		}
+	}
+	page, err := c.Page(&bench.Result{})
+	if err != nil || !bytes.Contains(page, []byte("## Latency\n")) {
+		t.Errorf("%s, %v", page, err)
+	}
+	for _, bad := range []struct {
+		sizes []int
+		asks  int
+	}{{[]int{3}, 0}, {[]int{100}, 1}, {nil, -1}} {
+		var value *bench.ValueError
+		if _, err := c.Latency(t.Context(), bad.sizes, bad.asks); !errors.As(err, &value) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
 // Files that are none are refused by name.
 func TestDamagedFile(t *testing.T) {
 	c := &Comparison{Out: t.TempDir(), Tier: Smoke, Suites: []string{"classic"}, Optimisers: []string{"random"}, Seeds: 1}

@@ -22,25 +22,31 @@ import (
 
 const (
 	latencyDim       = 8
-	latencyAsks      = 300  // of ours, after each number of trials
+	latencyAsks      = 300  // of ours, unless it is said otherwise
 	latencyMost      = 2000 // if none before that waited for a new model
-	latencyPeerAsks  = 20   // of peers
+	latencyPeerShare = 15   // peers are asked so many times less often
 	latencyPeerLimit = 500  // trials, of slow ones
 )
 
 // Latency measures how long an ask takes after so many trials (nil: 10², 10³, 10⁴,
-// 10⁵) of a function of 8 inputs whose history narrows down on its best. Every ask
-// comes after a tell and nothing is prepared meanwhile. Slow peers end at 500
-// trials, others at 10,000. The result is kept for [Comparison.Page]. Beside an error
-// it is what was done by then.
-// Errors: [*SelectionError], [*bench.ValueError], that of ctx.
-func (c *Comparison) Latency(ctx context.Context, sizes []int) (*bench.Result, error) {
+// 10⁵) of a function of 8 inputs whose history narrows down on its best, over so
+// many asks (0: 300; peers a fifteenth). Every ask comes after a tell and nothing is
+// prepared meanwhile. Slow peers end at 500 trials, others at 10,000. The result is
+// kept for [Comparison.Page]. Beside an error it is what was done by then. Errors:
+// [*SelectionError], [*bench.ValueError], that of ctx.
+func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*bench.Result, error) {
 	p, err := c.plan()
 	if err != nil {
 		return nil, err
 	}
 	if len(sizes) == 0 {
 		sizes = []int{100, 1000, 10_000, 100_000}
+	}
+	if asks == 0 {
+		asks = latencyAsks
+	}
+	if asks < latencyPeerShare || asks > 100_000 {
+		return nil, &bench.ValueError{What: "asks", Value: asks, Want: "15 to 100000"}
 	}
 	for _, n := range sizes {
 		if n < 20 || n > 1_000_000 {
@@ -66,9 +72,9 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int) (*bench.Result, e
 			}
 			switch {
 			case k.component != nil:
-				err = latencyOurs(ctx, t, k, n)
+				err = latencyOurs(ctx, t, k, n, asks)
 			case n <= latencyPeerLimit || n <= 10_000 && !k.Slow:
-				err = latencyPeer(ctx, t, c.Python, k, n)
+				err = latencyPeer(ctx, t, c.Python, k, n, asks/latencyPeerShare)
 			}
 			if ctx.Err() != nil {
 				return r, ctx.Err()
@@ -209,7 +215,7 @@ func (b *bare) tell() error {
 var stillTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // latencyOurs adds a row on a proposer of this module.
-func latencyOurs(ctx context.Context, t *bench.Table, k Contestant, n int) error {
+func latencyOurs(ctx context.Context, t *bench.Table, k Contestant, n, asks int) error {
 	b, err := newBare(k, n)
 	if err != nil {
 		return err
@@ -222,7 +228,7 @@ func latencyOurs(ctx context.Context, t *bench.Table, k Contestant, n int) error
 	var wall, cpu []float64
 	models, longest, rss := 0, math.NaN(), 0.0
 	_, anchored := b.proposer.(propose.Anchorer)
-	for i := 0; len(wall) < latencyAsks || anchored && models == 0 && len(wall) < latencyMost; i++ {
+	for i := 0; len(wall) < asks || anchored && models == 0 && len(wall) < latencyMost; i++ {
 		if err := b.tell(); err != nil {
 			return err
 		}
@@ -304,12 +310,12 @@ func anonymous() float64 {
 
 // latencyPeer adds a row on an optimiser of which nothing is known but ask and
 // tell.
-func latencyPeer(ctx context.Context, t *bench.Table, python string, k Contestant, n int) (err error) {
+func latencyPeer(ctx context.Context, t *bench.Table, python string, k Contestant, n, asks int) (err error) {
 	h, err := newHistory(n)
 	if err != nil {
 		return err
 	}
-	o, err := k.New(ctx, Setup{Space: h.space, Seed: 1, Trials: n + latencyPeerAsks, Python: python})
+	o, err := k.New(ctx, Setup{Space: h.space, Seed: 1, Trials: n + asks + 1, Python: python})
 	if err != nil {
 		return err
 	}
@@ -329,7 +335,7 @@ func latencyPeer(ctx context.Context, t *bench.Table, python string, k Contestan
 	}
 	var wall, cpu []float64
 	first := 0.0
-	for i := range latencyPeerAsks + 1 {
+	for i := range asks + 1 {
 		watch := bench.StartWatch()
 		c, err := o.Ask(ctx)
 		if err != nil {
