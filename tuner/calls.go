@@ -178,7 +178,11 @@ func (t *Tuner) Report(ctx context.Context, name string, c study.ReportValues) (
 		if err == nil {
 			v = d.verdict(c.Trial)
 		}
-		return d.release(ctx, err)
+		if err := d.release(ctx, err); err != nil {
+			return err
+		}
+		d.foretell(ctx, c.Trial, &v)
+		return nil
 	})
 	return v, err
 }
@@ -196,9 +200,11 @@ func (t *Tuner) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (
 		}
 		if err == nil && t.options.LongLived {
 			d.mu.Unlock()
-			return nil
+		} else if err := d.release(ctx, err); err != nil {
+			return err
 		}
-		return d.release(ctx, err)
+		d.foretell(ctx, c.Trial, &v)
+		return nil
 	})
 	return v, err
 }

@@ -241,10 +241,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		c.Spec.Proposer.Name = DefaultProposer // "" in a log is from before there was a model
 	}
 	if c.Spec.Space != nil {
-		if _, err := propose.New(c.Spec.Proposer, c.Spec); err != nil {
-			return Created{}, err
-		}
-		if _, err := prune.New(c.Spec.Pruner, c.Spec); err != nil {
+		if err := checkComponents(c.Spec); err != nil {
 			return Created{}, err
 		}
 	}
@@ -277,6 +274,28 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		return Created{}, fmt.Errorf("%w: the study was created, but: %w", store.ErrUnknownOutcome, err)
 	}
 	return Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
+}
+
+// checkComponents says what is wrong with a spec's proposer and pruner, alone or
+// together.
+func checkComponents(spec study.Spec) error {
+	proposer, err := propose.New(spec.Proposer, spec)
+	if err != nil {
+		return err
+	}
+	pruner, err := prune.New(spec.Pruner, spec)
+	if err != nil {
+		return err
+	}
+	_, guided := pruner.(prune.Guided)
+	if _, can := proposer.(propose.Forecaster); guided && !can {
+		return &study.InvalidError{
+			Field: "pruner.name", Value: spec.Pruner.Name,
+			Rule:   fmt.Sprintf("asks the proposer's model, and %s has none", spec.Proposer.Name),
+			Remedy: "use the proposer bkb, or another pruner",
+		}
+	}
+	return nil
 }
 
 // repeated returns nil if the study was created by this very request.

@@ -1084,3 +1084,68 @@ func TestPruning(t *testing.T) {
 		t.Errorf("a running trial of a study finished by hand: %+v, %v", v, err)
 	}
 }
+
+// TestModelPruning: the pruner that asks the model stops bad trials, saying why,
+// and lets good ones end; restarts after every call change no verdict, nor a
+// suggestion.
+func TestModelPruning(t *testing.T) {
+	change := func(c *study.Spec) {
+		c.Proposer = study.Component{Name: propose.BKB}
+		c.Pruner = study.Component{Name: "model", Options: `{"warmup_steps": 2}`}
+	}
+	search := func(restart bool) (answers []string, stopped, worst int) {
+		st := newFaulty()
+		tn := open(t, st, Options{}, change)
+		again := func() {
+			if restart {
+				tn.Close()
+				tn = Open(st, Options{})
+			}
+		}
+		for range 30 {
+			trial := ask(t, tn, study.Ask{})[0]
+			answers = append(answers, fmt.Sprint(trial.Config, trial.Suggestion.Mean, trial.Suggestion.Bound, trial.Suggestion.Beta))
+			again()
+			v, _ := trial.Config.Get("x")
+			x, _ := v.AsFloat()
+			final, o := (x-0.3)*(x-0.3), study.Outcome{State: study.Pruned}
+			for step := int64(1); step <= 8; step++ {
+				v := report(t, tn, trial.Number, step, final+1/float64(step)-0.125)
+				answers = append(answers, fmt.Sprint(v.Stop, v.Reason))
+				again()
+				if beat, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: trial.Number}); err != nil || beat.Stop != v.Stop || beat.Reason != v.Reason {
+					t.Fatalf("a heartbeat is answered %+v, %v, the report %+v", beat, err, v)
+				}
+				if v.Stop {
+					if stopped++; final < 0.01 {
+						worst++
+					}
+					if !strings.Contains(v.Reason, "loss is foretold to end at") {
+						t.Errorf("the reason is %q", v.Reason)
+					}
+					break
+				}
+				if step == 8 {
+					o = loss(final)
+				}
+			}
+			tell(t, tn, trial.Number, o)
+			again()
+		}
+		tn.Close()
+		return answers, stopped, worst
+	}
+	straight, stopped, worst := search(false)
+	if stopped < 3 || worst > 3 {
+		t.Errorf("%d of 30 trials were stopped, %d of them good", stopped, worst)
+	}
+	restarted, _, _ := search(true)
+	for i := range straight {
+		if straight[i] != restarted[i] {
+			t.Fatalf("answer %d was\n%s and is after restarts\n%s", i, straight[i], restarted[i])
+		}
+	}
+	tn := open(t, memory.New(), Options{}, nil)
+	_, err := tn.CreateStudy(t.Context(), "t", study.Create{Spec: testSpec(t, func(c *study.Spec) { c.Pruner.Name = "model" })})
+	wantCode(t, err, Invalid, "pruner.name", "sobol has none", "use the proposer bkb")
+}

@@ -50,7 +50,7 @@ func (f *specFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.maxRetries, "max-retries", defaultMaxRetries, "how often a trial whose lease expired is handed out again")
 	fs.Uint64Var(&f.seed, "seed", 0, "where the random numbers begin (default: drawn by chance)")
 	fs.StringVar(&f.proposer, "proposer", "", "what suggests: bkb (default), sobol, random or grid; `NAME`, NAME:{…} (JSON) or NAME:key=value,…")
-	fs.StringVar(&f.pruner, "pruner", "", "what stops trials early: `NAME` with options likewise")
+	fs.StringVar(&f.pruner, "pruner", "", "what stops trials early, median, percentile, asha, hyperband, threshold, patience or model: `NAME` with options likewise")
 	fs.StringArrayVar(&f.attributes, "attr", nil, "a note on the study, `key=value`; repeat for more")
 }
 

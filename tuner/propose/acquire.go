@@ -29,10 +29,24 @@ type acquisition struct {
 func (b *bkb) newAcquisition(e *engine) *acquisition {
 	a := &acquisition{b: b, e: e, surfaces: e.surfaces, added: make(map[uint64]struct{})}
 	open := b.results.pending
-	for _, p := range open[max(0, len(open)-maxPending):] {
+	open = open[max(0, len(open)-maxPending):]
+	for _, p := range open {
+		a.hear(p)
+	}
+	for _, p := range open {
 		a.pull(p.x)
 	}
 	return a
+}
+
+// hear takes in what a trial that runs has reported.
+func (a *acquisition) hear(p pending) {
+	for j := range a.b.feasibility() {
+		for _, o := range a.e.model.Surfaces[j].lower(nil, p.x, p.low, j, runs) {
+			a.detach()
+			a.surfaces[j].observe(o)
+		}
+	}
 }
 
 // maxPending is how many pending trials, the latest, a suggestion takes account
@@ -41,16 +55,22 @@ const maxPending = 512
 
 // pull makes x pending.
 func (a *acquisition) pull(x []float64) {
-	if !a.own {
-		a.surfaces = slices.Clone(a.surfaces)
-		for j, p := range a.surfaces {
-			a.surfaces[j] = p.clone()
-		}
-		a.own = true
-	}
+	a.detach()
 	for _, p := range a.surfaces {
 		p.pull(x)
 	}
+}
+
+// detach makes the surfaces the acquisition's own.
+func (a *acquisition) detach() {
+	if a.own {
+		return
+	}
+	a.surfaces = slices.Clone(a.surfaces)
+	for j, p := range a.surfaces {
+		a.surfaces[j] = p.clone()
+	}
+	a.own = true
 }
 
 func (a *acquisition) counted(x []float64) { a.chosen = append(a.chosen, x) }

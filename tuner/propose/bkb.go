@@ -67,6 +67,13 @@ type BKBOptions struct {
 	// objective, weighs what may be gained against what it costs: what trials
 	// were told to have cost, or how long they ran.
 	Cost costSource
+	// MaxStep ("max_step", default 0: inferred) is the step at which a report is
+	// worth an outcome. Inferred, it is the median of the last steps of completed
+	// trials.
+	MaxStep int64
+	// IgnoreReports ("reports": "learn", the default, or "ignore") has the model
+	// learn from outcomes only.
+	IgnoreReports bool
 	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
 	// confidence bound in place of the mean.
 	Lower bool
@@ -103,6 +110,9 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Patience:     int(o.Whole("patience", 0, 0, 10_000)),
 		Trust:        int(o.Whole("trust_region", 0, 0, 10_000)),
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
+
+		MaxStep:       o.Whole("max_step", 0, 0, math.MaxInt64),
+		IgnoreReports: o.Choice("reports", "learn", "ignore") == "ignore",
 	}
 	if !(b.StopGap >= 0) {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "must be ≥ 0", "")
@@ -179,12 +189,12 @@ func (b *bkb) current(v View) (*engine, error) {
 	for ; e.told < len(b.results.list); e.told++ {
 		r := &b.results.list[e.told]
 		for j, p := range e.surfaces {
-			if o, ok := b.sampleOf(r, j, &e.model.Surfaces[j]); ok {
+			for _, o := range b.samplesOf(r, j, &e.model.Surfaces[j]) {
 				p.observe(o)
 			}
 		}
 		if e.expense != nil {
-			if o, ok := b.sampleOf(r, b.expense(), e.model.Expense); ok {
+			for _, o := range b.samplesOf(r, b.expense(), e.model.Expense) {
 				e.expense.observe(o)
 			}
 		}
@@ -223,11 +233,9 @@ func (b *bkb) posteriorOf(list []result, j int, s *surface) (*posterior, error) 
 	}
 	samples := make([]sample, 0, len(list))
 	for i := range list {
-		if o, ok := b.sampleOf(&list[i], j, s); ok {
-			samples = append(samples, o)
-		}
+		samples = append(samples, b.samplesOf(&list[i], j, s)...)
 	}
-	return rebuilt(k, s.Noise, s.Mean, b.options.Cap, s.Capped, inputs(list, s.Dictionary), samples), nil
+	return rebuilt(k, s.Noise, s.Mean, b.options.Cap, s.Capped, b.inputs(list, j, s), samples), nil
 }
 
 // Propose implements [Proposer].

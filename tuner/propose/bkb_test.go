@@ -481,39 +481,6 @@ func TestAblations(t *testing.T) {
 	}
 }
 
-// TestPrunedTrialsAreForeseen: a pruned trial counts as what its last report
-// foretells, by the curves of those that completed before, and not at all where
-// nobody can say.
-func TestPrunedTrialsAreForeseen(t *testing.T) {
-	sp := parse(t, spaces["continuous"])
-	spec := specOf(sp, 2)
-	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
-	run := func(final float64, steps int64, o study.Outcome) {
-		n := l.s.Trials()
-		l.start(l.propose(p, 1))
-		for step := range steps {
-			l.do(study.ReportValues{Trial: n, Reports: []study.Report{{Step: step + 1, Values: []study.NamedValue{{Name: "loss", Value: final + 3/float64(step+1)}}}}})
-		}
-		l.do(study.Tell{Trial: n, Outcome: o})
-	}
-	pruned := study.Outcome{State: study.Pruned}
-	run(9, 2, pruned) // before any curve is known
-	for i := range 5 {
-		run(float64(i), 6, completed(spec, float64(i)))
-	}
-	run(7, 3, pruned)
-	if _, err := p.ready(l.s); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(p.results.list); got != 6 {
-		t.Fatalf("%d results, want 5 completed and one pruned", got)
-	}
-	last := p.results.list[5].y[0]
-	if math.Abs(last.value+7) > 1e-12 || last.stdErr > 1e-12 {
-		t.Errorf("foreseen: %+v, want −7 for sure", last)
-	}
-}
-
 // TestHostileSpaces (reliability.md, L4): many dimensions, many categories,
 // ranges of one value and of nearly all of float64, and many pending trials.
 func TestHostileSpaces(t *testing.T) {

@@ -16,7 +16,9 @@ const manyCoordinates = 64
 //
 //	k(u, v) = a·M(r)·exp(−Σ_c [u_c ≠ v_c]/ℓ_c),  r² = Σ_j (u_j − v_j)²/ℓ_j²
 //
-// with M the Matérn-5/2, j over ordered coordinates and c over categories.
+// with M the Matérn-5/2, j over ordered coordinates and c over categories. With
+// a fidelity (withFidelity) the inputs have one coordinate more, δ, and k has the
+// factor exp(−|δ_u − δ_v|/ℓ_δ); see package documentation.
 // Configurations that differ in nothing active are one point of the cube, so
 // what is inactive plays no part. Values, blocks and gradients are those of the
 // kernel in package gp/kernel that it is composed of; pairs and gradients come
@@ -28,6 +30,7 @@ type covariance struct {
 	lengths          []float64 // ℓ of ordered, then of nominal: one each, or one of each sort
 	inverse          []float64 // of every coordinate: 1/ℓ² if ordered, 1/ℓ if nominal
 	isNominal        []bool
+	decay            float64 // 1/ℓ_δ; 0 without a fidelity
 }
 
 var (
@@ -113,6 +116,49 @@ func newCovariance(ordered, nominal []int, theta []float64) (*covariance, error)
 	return k, nil
 }
 
+// withFidelity returns the kernel with a fidelity as its last coordinate, where
+// the correlation falls with the given length; without one if that is 0.
+func (k *covariance) withFidelity(length float64) (*covariance, error) {
+	if length == 0 {
+		return k, nil
+	}
+	q, d := *k, len(k.inverse)
+	steps, err := kernel.NewMatern12(length)
+	if err != nil {
+		return nil, err
+	}
+	configuration := make([]int, d)
+	for c := range configuration {
+		configuration[c] = c
+	}
+	parts := []kernel.Kernel{k.Kernel, steps}
+	for i, coordinates := range [][]int{configuration, {d}} {
+		if parts[i], err = kernel.NewRestricted(parts[i], coordinates...); err != nil {
+			return nil, err
+		}
+	}
+	q.decay = 1 / length
+	q.Kernel, err = kernel.NewProduct(parts...)
+	return &q, err
+}
+
+// dim is the number of coordinates of inputs.
+func (k *covariance) dim() int {
+	if k.decay > 0 {
+		return len(k.inverse) + 1
+	}
+	return len(k.inverse)
+}
+
+// apart is |δ_u − δ_v|/ℓ_δ.
+func (k *covariance) apart(u, v []float64) float64 {
+	if k.decay == 0 {
+		return 0
+	}
+	d := len(k.inverse)
+	return math.Abs(u[d]-v[d]) * k.decay
+}
+
 // split returns where in theta the length scales of categories begin.
 func (k *covariance) split(theta []float64) (int, error) {
 	full := 1 + len(k.ordered) + len(k.nominal)
@@ -148,14 +194,15 @@ func (k *covariance) theta() []float64 {
 	return append([]float64{k.factor}, k.lengths...)
 }
 
-// terms returns r² and Σ [u_c ≠ v_c]/ℓ_c.
+// terms returns r² and Σ [u_c ≠ v_c]/ℓ_c + |δ_u − δ_v|/ℓ_δ.
 func (k *covariance) terms(u, v []float64) (squared, differ float64) {
+	differ = k.apart(u, v)
 	if len(k.nominal) == 0 {
 		for c, w := range k.inverse {
 			d := u[c] - v[c]
 			squared += d * d * w
 		}
-		return squared, 0
+		return squared, differ
 	}
 	for c, w := range k.inverse {
 		switch {
@@ -190,8 +237,14 @@ func (k *covariance) Parameters() []kernel.Parameter {
 	for i, l := range k.lengths {
 		out = append(out, kernel.Parameter{Name: fmt.Sprintf("length_scale[%d]", i), Value: l})
 	}
+	if k.decay > 0 {
+		out = append(out, kernel.Parameter{Name: fidelityLength, Value: 1 / k.decay})
+	}
 	return out
 }
+
+// fidelityLength is the name of ℓ_δ.
+const fidelityLength = "fidelity_length"
 
 // WithLogParameters implements [kernel.Tunable].
 func (k *covariance) WithLogParameters(logTheta []float64) (kernel.Kernel, error) {
@@ -199,12 +252,21 @@ func (k *covariance) WithLogParameters(logTheta []float64) (kernel.Kernel, error
 	for i, v := range logTheta {
 		theta[i] = math.Exp(v)
 	}
-	return newCovariance(k.ordered, k.nominal, theta)
+	length := 0.0
+	if k.decay > 0 {
+		length = theta[len(theta)-1]
+		theta = theta[:len(theta)-1]
+	}
+	q, err := newCovariance(k.ordered, k.nominal, theta)
+	if err != nil {
+		return nil, err
+	}
+	return q.withFidelity(length)
 }
 
 // AddLogGrad implements [kernel.Tunable]. With e = a·exp(−√5r − Σ…),
 // ∂k/∂log ℓ_j = e·(5/3)(1 + √5r)(u_j − v_j)²/ℓ_j² and ∂k/∂log ℓ_c =
-// k·[u_c ≠ v_c]/ℓ_c.
+// k·[u_c ≠ v_c]/ℓ_c, and likewise for ℓ_δ.
 func (k *covariance) AddLogGrad(dst []float64, scale float64, x kernel.Rows, i int, y kernel.Rows, j int) {
 	u, v := dense(x).Row(i), dense(y).Row(j)
 	s, h := k.terms(u, v)
@@ -223,13 +285,16 @@ func (k *covariance) AddLogGrad(dst []float64, scale float64, x kernel.Rows, i i
 		dst[at] += slope * d * d * k.inverse[c]
 	}
 	for p, c := range k.nominal {
-		at = len(dst) - 1
+		at = len(k.lengths)
 		if !shared {
 			at = 1 + n + p
 		}
 		if u[c] != v[c] {
 			dst[at] += value * k.inverse[c]
 		}
+	}
+	if k.decay > 0 {
+		dst[1+len(k.lengths)] += value * k.apart(u, v)
 	}
 }
 

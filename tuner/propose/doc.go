@@ -14,7 +14,7 @@
 //     [GridOptions].
 //
 // What only a model can do is in interfaces that a caller asks a Proposer for:
-// [Anchorer], [Recommender], [Predictor], [Diagnoser].
+// [Anchorer], [Recommender], [Predictor], [Forecaster], [Diagnoser].
 //
 // # BKB
 //
@@ -61,9 +61,8 @@
 // Trials that run or wait are pending: they shrink σ as if observed and leave μ
 // alone. Trials that are infeasible, or failed with NaN, teach another posterior,
 // of ±1; log of the probability of a positive label is added to the score. A
-// pruned trial counts with what it was told, or else with what its last report
-// foretells by how completed trials went on from there; other failures do
-// not count. With several objectives every suggestion draws weights for an
+// pruned trial counts with its reports (see Fidelity) or, where it has none, with
+// what it was told; other failures do not count. With several objectives every suggestion draws weights for an
 // augmented Chebyshev scalarisation of the upper bounds.
 //
 // With the option trust_region the candidates of studies with one objective and
@@ -93,7 +92,38 @@
 //
 // Useful workers are those of BBKB's rule 1 + Σσ²/ξ² ≤ 2.
 //
-// There is no multi-fidelity yet: reports at lower fidelities are not looked at.
+// # Fidelity
+//
+// Reports of an objective are measurements of it at a lower fidelity, and their
+// step says at which. Nobody has to ask for it: as soon as a completed trial has
+// reported, the inputs of the objectives' models have one coordinate more,
+//
+//	δ = max(log₂((S + 1)/(step + 1)), 0),   k((u, δ), (v, δ′)) = k(u, v)·exp(−|δ − δ′|/ℓ_δ)
+//
+// with S the full step: the option max_step, or the median of the last steps of
+// completed trials. Outcomes are at δ = 0, whatever step they came at, and
+// suggestions, recommendations and predictions are too. Without noise that is the
+// autoregressive model of Kennedy and O'Hagan (Biometrika 2000): what a trial
+// reported before tells nothing beyond what it reported last. ℓ_δ is fitted with
+// the other hyper-parameters (prior LogNormal(log 16, 1.2)).
+//
+// Curves fall or rise as they go on, so values are first made what they are worth
+// as outcomes: level by level ⌊log₂(step + 1)⌋, from the outcome down, an affine map
+// takes the median and the median absolute deviation of the values at one level to
+// those at the next, over trials that have both, also pruned ones. How far from
+// that completed trials ended is the noise of such values. A trial counts with
+// its outcome and at most 4 reports, the last and such as are 1.5 doublings apart;
+// NaN, ±Inf and what is more than 12 doublings from S are left out. Of a trial that
+// runs the latest 256 reports are looked at; they move its prediction as long as
+// it runs. Completed trials without reports count as ever, and where nobody
+// reports, or with the option reports = ignore, the model is the one without δ.
+//
+// A pruned trial also counts as an outcome: m + ρ(y − m), with y its last value, ρ
+// = exp(−δ/ℓ_δ), and variance a(1 − ρ²) besides. Other trials at its place would be
+// pruned as well, and so σ there would never shrink and be asked for for ever.
+//
+// [Forecaster] gives the pruner "model" (package prune) the posterior at δ = 0 of a
+// running trial with its own reports, at O(m²).
 //
 // # Model events
 //

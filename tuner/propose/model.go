@@ -39,9 +39,12 @@ type surface struct {
 	Noise      float64   `json:"noise"`
 	Mean       float64   `json:"mean"`
 	Dictionary []int     `json:"dictionary"` // inducing points, by trial
-	Capped     bool      `json:"capped,omitempty"`
-	Dimension  float64   `json:"dimension"` // effective
-	Gain       float64   `json:"gain"`      // log det V
+	// Rows are which of a trial's samples they are, if they are not all the first.
+	Rows      []int     `json:"rows,omitempty"`
+	Fidelity  *fidelity `json:"fidelity,omitempty"`
+	Capped    bool      `json:"capped,omitempty"`
+	Dimension float64   `json:"dimension"` // effective
+	Gain      float64   `json:"gain"`      // log det V
 }
 
 // Schedule of model events, in results.
@@ -193,9 +196,12 @@ func (b *bkb) feasibility() int { return len(b.spec.Objectives) }
 func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface, refit bool) (surface, error) {
 	s := surface{Target: target{Spread: 1, Scale: 1}, Noise: 0.01}
 	if j != b.feasibility() {
+		if j < b.feasibility() {
+			s.Fidelity = b.newFidelity(list, j, old)
+		}
 		var values []float64
 		for i := range list {
-			if v, ok := b.valueOf(&list[i], j); ok {
+			if v, ok := b.valueOf(&list[i], j, &s); ok {
 				values = append(values, v)
 			}
 		}
@@ -206,6 +212,12 @@ func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface
 		s.Noise = old.Noise
 		var err error
 		if k, err = newCovariance(k.ordered, k.nominal, old.Theta); err != nil {
+			return s, err
+		}
+	}
+	if s.Fidelity != nil {
+		var err error
+		if k, err = k.withFidelity(s.Fidelity.Length); err != nil {
 			return s, err
 		}
 	}
@@ -220,41 +232,46 @@ func (b *bkb) newSurface(ctx context.Context, list []result, j int, old *surface
 	return s, b.chooseDictionary(list, j, &s, old)
 }
 
-// valueOf is what a result says of an objective or the logarithm of the cost; ok
-// is false if nothing.
-func (b *bkb) valueOf(r *result, j int) (v float64, ok bool) {
-	switch {
-	case j == b.expense():
+// valueOf is what a result says of an objective, if need be by its last report,
+// or the logarithm of the cost; ok is false if nothing.
+func (b *bkb) valueOf(r *result, j int, s *surface) (v float64, ok bool) {
+	if j == b.expense() {
 		return math.Log(r.cost), r.cost > 0
-	case r.y == nil:
-		return 0, false
-	default:
-		return r.y[j].value, true
 	}
+	return s.Fidelity.value(r, j)
 }
 
-// sampleOf is what a result tells surface s of quantity j; ok is false if
-// nothing.
-func (b *bkb) sampleOf(r *result, j int, s *surface) (out sample, ok bool) {
+// samplesOf is what a result tells surface s of quantity j: its outcome, if it
+// has one, and what it reported.
+func (b *bkb) samplesOf(r *result, j int, s *surface) []sample {
 	if j == b.feasibility() {
 		if r.feasible {
-			return sample{x: r.x, y: 1}, true
+			return []sample{{x: r.x, y: 1}}
 		}
-		return sample{x: r.x, y: -1}, true
+		return []sample{{x: r.x, y: -1}}
 	}
-	v, ok := b.valueOf(r, j)
-	if !ok || j == b.expense() {
-		return sample{x: r.x, y: s.Target.of(v)}, ok
+	if j == b.expense() {
+		if v, ok := b.valueOf(r, j, s); ok {
+			return []sample{{x: r.x, y: s.Target.of(v)}}
+		}
+		return nil
 	}
-	m := r.y[j]
-	out = sample{x: r.x, y: s.Target.of(m.value)}
+	if r.y == nil {
+		return s.lower(nil, r.x, r.low, j, stopped)
+	}
+	return s.lower([]sample{s.outcome(r.x, r.y[j])}, r.x, r.low, j, finished)
+}
+
+// outcome is what a measured objective tells.
+func (s *surface) outcome(x []float64, m measure) sample {
+	out := sample{x: x, y: s.Target.of(m.value)}
 	if !math.IsNaN(m.stdErr) {
 		se := min(m.stdErr*s.Target.slope(m.value), 1e3)
 		out.extra = se * se
 	} else if m.count > 1 {
 		out.extra = s.Noise/float64(m.count) - s.Noise
 	}
-	return out, true
+	return out
 }
 
 // Sizes of fits.
@@ -269,18 +286,14 @@ const (
 // drawn from the study's seed.
 func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *covariance) error {
 	var x, y, noise []float64
-	for _, i := range b.toFit(list, j, s) {
-		it, _ := b.sampleOf(&list[i], j, s)
-		var m measure
-		if list[i].y != nil && j < b.feasibility() {
-			m = list[i].y[j]
-		}
+	for _, it := range b.toFit(list, j, s) {
 		spread := 0.0
-		if m.count > 1 && math.IsNaN(m.stdErr) {
-			spread = math.Sqrt(m.within/float64(m.count-1)) * s.Target.slope(m.value)
+		if it.m.count > 1 && math.IsNaN(it.m.stdErr) {
+			spread = math.Sqrt(it.m.within/float64(it.m.count-1)) * s.Target.slope(it.m.value)
 		}
-		for _, e := range replicates(m.count, min(spread, 1e3)) {
-			x, y, noise = append(x, it.x...), append(y, it.y+e), append(noise, max(it.extra, 0))
+		for _, e := range replicates(it.m.count, min(spread, 1e3)) {
+			x = append(append(x, it.x...), make([]float64, warm.dim()-len(it.x))...)
+			y, noise = append(y, it.y+e), append(noise, max(it.extra, 0))
 		}
 	}
 	d := b.spec.Space.Dim()
@@ -292,45 +305,54 @@ func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *c
 	if j == b.feasibility() {
 		opts.MinNoise = 1e-2
 	}
-	fitted, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), d, x), Y: y, Noise: noise}, opts)
+	if s.Fidelity != nil {
+		withLength(&opts)
+	}
+	fit, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), warm.dim(), x), Y: y, Noise: noise}, opts)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return nil //nolint:nilerr // no start has a density: the old hyper-parameters stay
 	}
-	s.Theta = fitted.Kernel.(*covariance).theta()
-	s.Theta[0] *= fitted.Scale * fitted.Scale
-	s.Noise = fitted.NoiseVariance * fitted.Scale * fitted.Scale
-	s.Mean = fitted.Shift
+	found := fit.Kernel.(*covariance)
+	s.Theta = found.theta()
+	if s.Fidelity != nil {
+		s.Fidelity.Length = 1 / found.decay
+	}
+	s.Theta[0] *= fit.Scale * fit.Scale
+	s.Noise = fit.NoiseVariance * fit.Scale * fit.Scale
+	s.Mean = fit.Shift
 	return nil
 }
 
-// toFit returns the results to fit to: all, or of more than fitPoints the best
+// fitted is a sample with what it was measured as, if it is an outcome.
+type fitted struct {
+	sample
+	m measure
+}
+
+// toFit returns the samples to fit to: all, or of more than fitPoints the best
 // third of so many and others drawn from the study's seed.
-func (b *bkb) toFit(list []result, j int, s *surface) []int {
-	type item struct {
-		i int
-		y float64
-	}
-	var items []item
+func (b *bkb) toFit(list []result, j int, s *surface) []fitted {
+	var items []fitted
 	for i := range list {
-		if o, ok := b.sampleOf(&list[i], j, s); ok {
-			items = append(items, item{i, o.y})
+		for n, o := range b.samplesOf(&list[i], j, s) {
+			it := fitted{sample: o}
+			if n == 0 && list[i].y != nil && j < b.feasibility() {
+				it.m = list[i].y[j]
+			}
+			items = append(items, it)
 		}
 	}
 	if len(items) > fitPoints {
-		slices.SortStableFunc(items, func(a, c item) int { return cmp.Compare(c.y, a.y) })
+		slices.SortStableFunc(items, func(a, c fitted) int { return cmp.Compare(c.y, a.y) })
 		rng := stream.New(stream.Derive(b.spec.Seed, "bkb fit", uint64(len(list))))
 		rest := items[fitPoints/3:]
 		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
 		items = items[:fitPoints]
 	}
-	out := make([]int, len(items))
-	for i, it := range items {
-		out[i] = it.i
-	}
-	return out
+	return items
 }
 
 // replicates are a few deviations with mean 0 and the given standard deviation,
@@ -399,39 +421,41 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	if err != nil {
 		return err
 	}
-	var members []int // of list
+	var all []member
+	var samples []sample
 	different := make(map[string]struct{})
 	for i := range list {
-		if _, ok := b.sampleOf(&list[i], j, s); !ok {
-			continue
+		for n, o := range b.samplesOf(&list[i], j, s) {
+			samples = append(samples, o)
+			if len(different) <= b.options.Cap {
+				different[pointKey(o.x)] = struct{}{}
+			}
+			all = append(all, member{list[i].trial, n, len(all)})
 		}
-		if len(different) <= b.options.Cap {
-			different[pointKey(list[i].x)] = struct{}{}
-		}
-		members = append(members, i)
 	}
 	if len(different) <= b.options.Cap {
-		s.Dictionary = b.distinct(list, members, nil)
-		samples := b.samplesOf(list, members, j, s, 1)
-		p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, s.Dictionary), samples)
+		s.setDictionary(distinct(samples, all, nil))
+		p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, b.inputs(list, j, s), samples)
 		s.Dimension, s.Gain = dimension(p, samples), p.gain()
 		return nil
 	}
 	// Probabilities under the old dictionary.
-	var base []int
+	base := *s
 	if old != nil {
-		base = old.Dictionary
+		base.Dictionary, base.Rows = old.Dictionary, old.Rows
 	} else {
 		rng := stream.New(stream.Derive(b.spec.Seed, "bkb uniform", uint64(len(list))))
+		var drawn []member
 		for range b.options.Cap {
-			base = append(base, list[members[rng.IntN(len(members))]].trial)
+			drawn = append(drawn, all[rng.IntN(len(all))])
 		}
+		base.setDictionary(drawn)
 	}
-	best := b.bestOf(list, members, j, s)
-	sample := b.uniform(members, len(list))
-	weight := float64(len(members)) / float64(len(sample))
-	p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, inputs(list, base), b.samplesOf(list, sample, j, s, weight))
-	scores := leverage(p, b.samplesOf(list, sample, j, s, 1))
+	best := b.bestOf(list, all, j)
+	few := b.uniform(all, len(list))
+	weight := float64(len(all)) / float64(len(few))
+	p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, b.inputs(list, j, &base), weighed(samples, few, s.Noise, weight))
+	scores := leverage(p, weighed(samples, few, s.Noise, 1))
 	for _, v := range scores {
 		s.Dimension += v * weight
 	}
@@ -444,24 +468,27 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	var in []drawn
 	seed := stream.Derive(b.spec.Seed, "bkb dictionary", uint64(len(list)))
 	for i, v := range scores {
-		u := float64(stream.Mix(seed^stream.Mix(uint64(list[sample[i]].trial)))>>11) / (1 << 53)
+		u := float64(stream.Mix(seed^stream.Mix(uint64(few[i].trial)+uint64(few[i].row)<<48))>>11) / (1 << 53)
 		if key := u / min(1, oversampling*v*weight); key < 1 {
-			in = append(in, drawn{sample[i], key})
+			in = append(in, drawn{few[i].at, key})
 		}
 	}
 	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(cmp.Compare(a.key, c.key), a.i-c.i) })
 	chosen := slices.Clone(best)
 	room := b.options.Cap * 3 / 4
 	for _, d := range in {
-		chosen = append(chosen, d.i)
+		chosen = append(chosen, all[d.i])
 	}
-	s.Dictionary = b.distinct(list, chosen, func(n int) bool { return n < room })
+	s.setDictionary(distinct(samples, chosen, func(n int) bool { return n < room }))
 	s.Capped = len(s.Dictionary) >= room
 	return nil
 }
 
+// member is a sample of a trial: the row-th of its own, the at-th of all.
+type member struct{ trial, row, at int }
+
 // uniform returns the members, or scored of them, drawn at random, ascending.
-func (b *bkb) uniform(members []int, results int) []int {
+func (b *bkb) uniform(members []member, results int) []member {
 	if len(members) <= scored {
 		return members
 	}
@@ -471,41 +498,48 @@ func (b *bkb) uniform(members []int, results int) []int {
 		k := i + rng.IntN(len(out)-i)
 		out[i], out[k] = out[k], out[i]
 	}
-	slices.Sort(out[:scored])
+	slices.SortFunc(out[:scored], func(a, c member) int { return a.at - c.at })
 	return out[:scored]
 }
 
-// samplesOf are what members tell surface s of quantity j, each as if observed
-// so many times.
-func (b *bkb) samplesOf(list []result, members []int, j int, s *surface, times float64) []sample {
+// weighed are the samples of members, each as if observed so many times.
+func weighed(samples []sample, members []member, noise, times float64) []sample {
 	out := make([]sample, len(members))
-	for i, n := range members {
-		o, _ := b.sampleOf(&list[n], j, s)
-		o.extra = (s.Noise+o.extra)/times - s.Noise
-		out[i] = o
+	for i, m := range members {
+		out[i] = samples[m.at]
+		out[i].extra = (noise+out[i].extra)/times - noise
 	}
 	return out
 }
 
-// bestOf returns the members with the largest targets.
-func (b *bkb) bestOf(list []result, members []int, j int, s *surface) []int {
+// bestOf returns the members with the largest outcomes.
+func (b *bkb) bestOf(list []result, all []member, j int) []member {
 	if j >= b.feasibility() {
 		return nil
 	}
-	sorted := slices.Clone(members)
-	slices.SortStableFunc(sorted, func(a, c int) int {
-		return cmp.Compare(list[c].y[j].value, list[a].y[j].value)
-	})
+	value := make(map[int]float64)
+	for i := range list {
+		if list[i].y != nil {
+			value[list[i].trial] = list[i].y[j].value
+		}
+	}
+	var sorted []member
+	for _, m := range all {
+		if _, ok := value[m.trial]; ok && m.row == 0 {
+			sorted = append(sorted, m)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, c member) int { return cmp.Compare(value[c.trial], value[a.trial]) })
 	return sorted[:min(bestAlways, len(sorted))]
 }
 
-// distinct returns the trials of the chosen results with different
-// configurations, while more returns true for their number.
-func (b *bkb) distinct(list []result, chosen []int, more func(n int) bool) []int {
+// distinct returns the chosen members with different inputs, while more returns
+// true for their number.
+func distinct(samples []sample, chosen []member, more func(n int) bool) []member {
 	seen := make(map[string]struct{}, len(chosen))
-	var out []int
-	for _, i := range chosen {
-		key := pointKey(list[i].x)
+	var out []member
+	for _, m := range chosen {
+		key := pointKey(samples[m.at].x)
 		if _, ok := seen[key]; ok {
 			continue
 		}
@@ -513,29 +547,51 @@ func (b *bkb) distinct(list []result, chosen []int, more func(n int) bool) []int
 			break
 		}
 		seen[key] = struct{}{}
-		out = append(out, list[i].trial)
+		out = append(out, m)
 	}
 	return out
 }
 
-// inputs are the encoded configurations of trials.
-func inputs(list []result, trials []int) [][]float64 {
-	at := make(map[int]int, len(trials))
-	for i, t := range trials {
-		at[t] = i
-	}
-	out := make([][]float64, len(trials))
-	for i := range list {
-		if n, ok := at[list[i].trial]; ok {
-			out[n] = list[i].x
+func (s *surface) setDictionary(members []member) {
+	s.Dictionary, s.Rows = nil, nil
+	lower := slices.ContainsFunc(members, func(m member) bool { return m.row > 0 })
+	for _, m := range members {
+		s.Dictionary = append(s.Dictionary, m.trial)
+		if lower {
+			s.Rows = append(s.Rows, m.row)
 		}
 	}
-	return slices.DeleteFunc(out, func(x []float64) bool { return x == nil })
+}
+
+// inputs are those of the dictionary of surface s of quantity j.
+func (b *bkb) inputs(list []result, j int, s *surface) [][]float64 {
+	at := make(map[int]*result, len(list))
+	for i := range list {
+		at[list[i].trial] = &list[i]
+	}
+	var out [][]float64
+	for n, trial := range s.Dictionary {
+		r, row := at[trial], 0
+		if s.Rows != nil {
+			row = s.Rows[n]
+		}
+		if r == nil {
+			continue
+		}
+		if samples := b.samplesOf(r, j, s); row < len(samples) {
+			out = append(out, samples[row].x)
+		}
+	}
+	return out
 }
 
 func (b *bkb) kernelOf(s *surface) (*covariance, error) {
 	ordered, nominal := layout(b.spec.Space)
-	return newCovariance(ordered, nominal, s.Theta)
+	k, err := newCovariance(ordered, nominal, s.Theta)
+	if err != nil || s.Fidelity == nil {
+		return k, err
+	}
+	return k.withFidelity(s.Fidelity.Length)
 }
 
 // leverage returns σ²ω of every sample, at most 1.

@@ -67,7 +67,7 @@ type sample struct {
 
 func newPosterior(k *covariance, noise, mean float64, limit int, fitc bool) *posterior {
 	return &posterior{
-		k: k, noise: noise, mean: mean, limit: limit, fitc: fitc, dim: len(k.inverse),
+		k: k, noise: noise, mean: mean, limit: limit, fitc: fitc, dim: k.dim(),
 		ld: make([]float64, limit*limit), lv: make([]float64, limit*limit), room: new(embedding),
 	}
 }
@@ -99,6 +99,27 @@ func (p *posterior) solveLT(l, x []float64) {
 		x[i] /= row[i]
 		floats.AddScaled(x[:i], -x[i], row[:i])
 	}
+}
+
+// lift returns an input with all coordinates: one without a fidelity is at the
+// full one, 0.
+func (p *posterior) lift(u []float64) []float64 {
+	if len(u) == p.dim {
+		return u
+	}
+	return append(slices.Clone(u), 0)
+}
+
+// liftRows does so with every row.
+func (p *posterior) liftRows(x *kernel.Points[float64]) *kernel.Points[float64] {
+	if x.Dim() == p.dim {
+		return x
+	}
+	out := kernel.NewPoints[float64](x.Len(), p.dim, nil)
+	for i := range x.Len() {
+		copy(out.Row(i), x.Row(i))
+	}
+	return out
 }
 
 // embed returns z(u) and the residual k − ‖z‖² ≥ 0.
@@ -155,6 +176,7 @@ func (p *posterior) grow(u, z []float64, res float64) ([]float64, float64) {
 
 // observe adds an observation, as an inducing point where there is room.
 func (p *posterior) observe(s sample) {
+	s.x = p.lift(s.x)
 	z, res := p.embed(s.x)
 	z, res = p.grow(s.x, z, res)
 	omega, r := p.precision(s.extra, res), s.y-p.mean
@@ -182,6 +204,7 @@ func (p *posterior) remember(x, z []float64, omega, r float64) {
 func (p *posterior) pull(x []float64) {
 	p.settle()
 	p.frozen = true
+	x = p.lift(x)
 	z, res := p.embed(x)
 	z, res = p.grow(x, z, res)
 	omega := p.precision(0, res)
@@ -307,6 +330,7 @@ func (p *posterior) embedRows(x *kernel.Points[float64]) (z []float64, res []flo
 // predict returns μ and σ² of every row of x.
 func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64) {
 	p.settle()
+	x = p.liftRows(x)
 	n, m := x.Len(), p.rank()
 	mean, variance = make([]float64, n), make([]float64, n)
 	if n <= fewRows {
@@ -356,6 +380,7 @@ func (p *posterior) gain() float64 {
 func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing [][]float64, samples []sample) *posterior {
 	p := newPosterior(k, noise, mean, limit, fitc)
 	for _, u := range inducing {
+		u = p.lift(u)
 		z, res := p.embed(u)
 		p.grow(u, z, res)
 	}
@@ -377,7 +402,7 @@ func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing 
 		for i, o := range part {
 			row, omega, r := z[i*m:][:m], p.precision(o.extra, res[i]), o.y-mean
 			if from+i >= window {
-				p.remember(o.x, row, omega, r)
+				p.remember(p.lift(o.x), row, omega, r)
 			}
 			floats.AddScaled(p.b, omega*r, row)
 			floats.Scale(math.Sqrt(omega), row)

@@ -32,7 +32,8 @@ func newProbe(p *posterior) *probe {
 // value returns μ(u) and σ(u), and keeps u.
 func (t *probe) value(u []float64) (mean, sd float64) {
 	p := t.p
-	t.u = append(t.u[:0], u...)
+	t.u = append(t.u[:0], p.lift(u)...)
+	u = t.u
 	for j := range t.z {
 		s, h := p.k.terms(u, p.points[j*p.dim:][:p.dim])
 		a := math.Sqrt(5 * s)
@@ -79,4 +80,6 @@ func (t *probe) gradient() {
 		t.dMean[c] *= w
 		t.dSD[c] *= w
 	}
+	clear(t.dMean[len(p.k.inverse):]) // nobody moves along the fidelity
+	clear(t.dSD[len(p.k.inverse):])
 }

@@ -80,6 +80,21 @@ type Predictor interface {
 // Prediction is of one configuration, for every objective.
 type Prediction struct{ Mean, StdDev []float64 }
 
+// Forecaster is a Proposer whose model foretells what running trials come to.
+type Forecaster interface {
+	// Forecast says what the one objective of a running trial will be, by what it
+	// has reported; its Bound is width standard deviations better than its mean. ok
+	// is false if the model cannot say. It is a function of v, and of nothing else.
+	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
+}
+
+// Forecast is about one running trial, in the objective's unit.
+type Forecast struct {
+	Mean, StdDev float64 // of its value at the end, without noise
+	Bound        float64 // the optimistic one
+	Incumbent    float64 // the mean at the best of the trials that have outcomes
+}
+
 // Diagnoser is a Proposer that can say how its model stands.
 type Diagnoser interface {
 	Diagnose(ctx context.Context, v View) (Diagnosis, error)

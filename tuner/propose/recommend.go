@@ -14,6 +14,7 @@ var (
 	_ Recommender = (*bkb)(nil)
 	_ Predictor   = (*bkb)(nil)
 	_ Diagnoser   = (*bkb)(nil)
+	_ Forecaster  = (*bkb)(nil)
 )
 
 // ready digests v; the engine is nil if there is no model.

@@ -17,7 +17,8 @@ type result struct {
 	feasible bool
 	guided   bool      // a model suggested it
 	cost     float64   // 0 if not known
-	y        []measure // of each objective; nil where there is none
+	y        []measure // outcome, each objective; nil where there is none
+	low      []rung    // reports, ascending steps
 }
 
 // measure is a measured objective, larger being better: ±Inf and the largest
@@ -40,7 +41,6 @@ type results struct {
 	pending  []pending      // by trial
 	seen     map[uint64]struct{}
 	start    uint64 // number of the next point of the start design
-	curves   curves
 	trust    trust
 	costs    costSource
 	spent    float64 // told costs, without those of added trials
@@ -51,10 +51,11 @@ type results struct {
 type pending struct {
 	trial int
 	x     []float64
+	low   []rung // reports so far
 }
 
 func newResults(spec study.Spec, costs costSource) *results {
-	return &results{spec: spec, costs: costs, seen: make(map[uint64]struct{}), curves: make(curves), ordered: orderedAxes(spec.Space)}
+	return &results{spec: spec, costs: costs, seen: make(map[uint64]struct{}), ordered: orderedAxes(spec.Space)}
 }
 
 // follow digests what is new in v.
@@ -81,7 +82,11 @@ func (r *results) follow(v View) error {
 			return nil // a late tell may come
 		}
 		x, err := r.encode(t.Config)
-		r.pending = append(r.pending, pending{t.Number, x})
+		p := pending{trial: t.Number, x: x}
+		if t.State == study.Running {
+			p.low = rungsOf(t, r.spec.Objectives)
+		}
+		r.pending = append(r.pending, p)
 		return err
 	}
 	for _, n := range r.open {
@@ -115,7 +120,6 @@ func (r *results) follow(v View) error {
 			r.list = append(r.list, res)
 			r.trust.tell(&res, r.ordered)
 		}
-		r.curves.learn(&t, r.spec.Objectives)
 	}
 	r.open, r.trials, r.position = open, v.Trials(), v.Position()
 	return nil
@@ -138,9 +142,9 @@ func (r *results) upTo(p study.Position) int {
 }
 
 // read tells what a finished trial says. Crashed, expired and cancelled trials
-// say nothing; infeasible ones and those with NaN that they are not feasible; a
-// pruned one has the objectives it was told with, or else those that its last
-// report foretells.
+// say nothing; infeasible ones and those with NaN that they are not feasible. A
+// pruned one has its reports; without any, the objectives it was told with, which
+// are no more than the last report where there is one.
 func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
 	out = result{trial: t.Number, end: t.EndPosition(), feasible: true, cost: r.costs.of(t)}
 	out.guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
@@ -148,15 +152,12 @@ func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
 	case t.State == study.Infeasible, t.State == study.Failed && t.Outcome.Reason == study.FailedNaN:
 		out.feasible = false
 	case t.State == study.Completed:
-		out.y = r.measures(func(name string) (measure, bool) { return measured(t.Outcome, name) })
+		out.y, out.low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
 	case t.State == study.Pruned:
-		out.y = r.measures(func(name string) (measure, bool) {
-			if m, ok := measured(t.Outcome, name); ok {
-				return m, true
-			}
-			return r.curves.foresee(t, name)
-		})
-		if out.y == nil {
+		if out.low = rungsOf(t, r.spec.Objectives); out.low == nil {
+			out.y = r.measures(t.Outcome)
+		}
+		if out.low == nil && out.y == nil {
 			return out, false, nil
 		}
 	default:
@@ -167,10 +168,10 @@ func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
 }
 
 // measures collects all objectives; nil if one is missing.
-func (r *results) measures(of func(name string) (measure, bool)) []measure {
+func (r *results) measures(outcome study.Outcome) []measure {
 	var out []measure
 	for _, o := range r.spec.Objectives {
-		m, ok := of(o.Name)
+		m, ok := measured(outcome, o.Name)
 		if !ok || math.IsNaN(m.value) {
 			return nil
 		}

@@ -19,6 +19,11 @@
 //     ⌈(s_max+1)·ηˢ/(s+1)⌉.
 //   - "threshold" ([ThresholdOptions]): stop a trial whose value leaves bounds.
 //   - "patience" ([PatienceOptions]): stop a trial that no longer improves.
+//   - "model" ([ModelOptions]): stop a trial that the proposer's model does not
+//     believe in: what it foretells of the final value, by the reports so far and
+//     all other trials, is worse than what the best trial so far is worth, even if it
+//     were width·σ better (μ + bσ < μ of the incumbent, for maximisation). It needs
+//     a proposer that has a model, bkb; see [Guided].
 //   - "none" and "": no pruner.
 //
 // A pruner looks at one metric, an objective or any other that trials report.
@@ -33,6 +38,7 @@
 //
 //   - asha and hyperband count running, completed and pruned trials,
 //   - median and percentile completed ones,
+//   - model those that its model hears of (package propose), as it stands,
 //   - failed, infeasible and queued trials count nowhere: but for their absence,
 //     they change no verdict, whatever they reported,
 //   - a NaN is as if it had not been reported, except that to threshold it is out
@@ -50,6 +56,9 @@
 // first as step 1.
 //
 // # Costs
+//
+// Those of model are its forecasts', O(m²) each for m inducing points (package
+// propose); between Updates it keeps a word for every running trial.
 //
 // With n trials, an Update costs O(log n) for each new report that matters, plus
 // n/500 steps to find its place on a rung, and so does a Decide; for median and

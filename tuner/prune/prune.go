@@ -36,6 +36,7 @@ const (
 	Hyperband  = "hyperband"
 	Threshold  = "threshold"
 	Patience   = "patience"
+	Model      = "model"
 )
 
 // New returns the pruner that c names, with c's options, for a study with the
@@ -59,10 +60,12 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 		p = newThreshold(o, spec)
 	case Patience:
 		p = newPatience(o, spec)
+	case Model:
+		p = newModel(o, spec)
 	default:
 		return nil, &study.InvalidError{
 			Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
-			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold or patience",
+			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold, patience or model",
 		}
 	}
 	if err := o.Finish(c.Name); err != nil {

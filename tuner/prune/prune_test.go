@@ -376,7 +376,7 @@ func TestNoPruner(t *testing.T) {
 
 func TestFaultyComponents(t *testing.T) {
 	for _, test := range []struct{ name, options, want string }{
-		{"wilcoxon", ``, `pruner.name = "wilcoxon": there is no such pruner; use none, median, percentile, asha, hyperband, threshold or patience`},
+		{"wilcoxon", ``, `pruner.name = "wilcoxon": there is no such pruner; use none, median, percentile, asha, hyperband, threshold, patience or model`},
 		{"none", `{"a": 1}`, `pruner.options.a = 1: there is no such option; none has no options`},
 		{"median", `{"percentile": 30}`, `pruner.options.percentile = 30: there is no such option; the options of median are metric, direction, warmup_steps, interval_steps, min_trials`},
 		{"median", `7`, `pruner.options = 7: must be a JSON object; write it as {"name": value}`},
@@ -400,6 +400,8 @@ func TestFaultyComponents(t *testing.T) {
 		{"threshold", ``, `pruner.options = no bound: threshold needs lower, upper or both`},
 		{"threshold", `{"lower": 2, "upper": 1}`, `pruner.options.lower = 2: must not be above upper, 1`},
 		{"threshold", `{"upper": 1, "direction": "minimize"}`, `pruner.options.direction = "minimize": there is no such option; the options of threshold are metric, warmup_steps, interval_steps, lower, upper`},
+		{"model", ``, `pruner.name = model: is for studies with one objective; use another pruner`},
+		{"model", `{"width": 0}`, `pruner.options.width = 0: must be above 0 and at most 100`},
 		{"patience", ``, `pruner.options.patience_steps = none: must be given; say how many steps may go by without improvement`},
 		{"patience", `{"patience_steps": 0}`, `pruner.options.patience_steps = 0: must be a whole number from 1 to 9223372036854775807`},
 		{"patience", `{"patience_steps": 1, "min_delta": -1}`, `pruner.options.min_delta = -1: must not be negative`},

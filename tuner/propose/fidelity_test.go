@@ -1,0 +1,410 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// TestFidelityKernel compares the kernel with a fidelity with its formula, with
+// the one it is composed of in blocks, and its gradient with differences.
+func TestFidelityKernel(t *testing.T) {
+	const seed = 21
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 50 {
+		plain, length := randomCovariance(t, rng), 0.2+20*rng.Float64()
+		k, err := plain.withFidelity(length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 5
+		x := kernel.NewPoints[float64](n, 4, nil)
+		for i := range n {
+			copy(x.Row(i), append(randomPoint(rng), []float64{0, 12 * rng.Float64()}[rng.IntN(2)]))
+		}
+		block := make([]float64, n*n)
+		var scratch kernel.Scratch
+		k.Prepare(x).Fill(block, n, x, 0, n, &scratch)
+		for i := range n {
+			for j := range n {
+				u, v := x.Row(i), x.Row(j)
+				want := plain.factor * plain.nearness(u[:3], v[:3]) * math.Exp(-math.Abs(u[3]-v[3])/length)
+				if got := k.Eval(x, i, x, j); !close2(got, want, 1e-13) || !close2(block[i*n+j], want, 1e-12) {
+					t.Fatalf("k = %v, in a block %v, want %v", got, block[i*n+j], want)
+				}
+			}
+		}
+		theta := make([]float64, len(k.Parameters()))
+		for i, p := range k.Parameters() {
+			theta[i] = math.Log(p.Value)
+		}
+		grad := make([]float64, len(theta))
+		k.AddLogGrad(grad, 1, x, 0, x, 1)
+		for i := range theta {
+			const h = 1e-6
+			at := func(step float64) float64 {
+				moved := slices.Clone(theta)
+				moved[i] += step
+				q, err := k.WithLogParameters(moved)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return q.Eval(x, 0, x, 1)
+			}
+			if diff := (at(h) - at(-h)) / (2 * h); !close2(grad[i], diff, 1e-6) {
+				t.Fatalf("slope %d is %v, by differences %v", i, grad[i], diff)
+			}
+		}
+	}
+}
+
+// TestFidelityPosterior: with reports among its observations the posterior is the
+// exact process of the kernel with a fidelity, at points that have one and at
+// points that have none, which are at the full one.
+func TestFidelityPosterior(t *testing.T) {
+	const seed = 22
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, noise := range []float64{0.3, 1e-3} {
+		k, err := randomCovariance(t, rng).withFidelity(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, data := newPosterior(k, noise, 0.2, 64, false), gp.Data{}
+		var full []sample
+		for i := range 30 {
+			s := sample{x: randomPoint(rng), y: rng.NormFloat64()}
+			lifted := append(slices.Clone(s.x), 0)
+			if i%3 > 0 {
+				lifted[3] = float64(i % 7)
+				s.x = lifted
+			}
+			p.observe(s)
+			full = append(full, sample{x: lifted})
+			data.Y, data.Noise = append(data.Y, s.y), append(data.Noise, 0)
+		}
+		data.X = pointsOf(full, 4)
+		exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(0.2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, lifted := kernel.NewPoints[float64](9, 3, nil), kernel.NewPoints[float64](9, 4, nil)
+		for i := range 9 {
+			copy(x.Row(i), randomPoint(rng))
+			copy(lifted.Row(i), x.Row(i))
+		}
+		mean, variance := p.predict(x)
+		wantMean, wantVariance, err := exact.Predict(lifted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range mean {
+			if !close2(mean[i], wantMean[i], 1e-6) || !close2(variance[i], wantVariance[i], 1e-6) {
+				t.Errorf("noise %v: %v ± %v, exact %v ± %v", noise, mean[i], variance[i], wantMean[i], wantVariance[i])
+			}
+			one, oneVariance := p.predict(kernel.NewPoints(1, 3, x.Row(i)))
+			if !close2(one[0], mean[i], 1e-9) || !close2(oneVariance[0], variance[i], 1e-9) {
+				t.Errorf("alone it is %v ± %v, among others %v ± %v", one[0], oneVariance[0], mean[i], variance[i])
+			}
+		}
+	}
+}
+
+// TestKnots: where curves are an affine map of what they come to, a value at any
+// step is worth just that; steps beyond the full one and the outcome are worth
+// themselves; whatever the values, the worth is finite and keeps their order.
+func TestKnots(t *testing.T) {
+	const seed = 23
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	b := &bkb{}
+	scale := func(step int64) float64 { return 1 + 0.5*math.Log2(64/float64(step+1)) }
+	var list []result
+	for i := range 12 {
+		final := rng.NormFloat64()
+		r := result{trial: i, feasible: true}
+		for step := int64(0); step <= 63; step = 2*step + 1 {
+			r.low = append(r.low, rung{step, []float64{scale(step)*final - math.Log2(64/float64(step+1))}})
+			if i%3 == 2 && step >= 7 { // pruned
+				break
+			}
+		}
+		if i%3 != 2 {
+			r.y = []measure{{value: final, stdErr: math.NaN(), count: 1}}
+		}
+		list = append(list, r)
+	}
+	f := b.newFidelity(list, 0, nil)
+	if f == nil || f.Full != 63 {
+		t.Fatalf("%+v, want the full step 63", f)
+	}
+	for _, final := range []float64{-2, 0, 0.3, 5} {
+		for _, step := range []int64{1, 3, 15, 31, 63, 1000} {
+			s := min(step, 63)
+			v := scale(s)*final - math.Log2(64/float64(s+1))
+			if got, _ := f.final(f.delta(step), v); math.Abs(got-final) > 0.35*(1+math.Abs(final)) {
+				t.Errorf("%v at step %d is worth %v, want %v", v, step, got, final)
+			}
+		}
+	}
+	for _, extreme := range [][]float64{{math.MaxFloat64, -math.MaxFloat64}, {1e300, 1e-300}, {0, 0}} {
+		for i := range list {
+			for _, g := range list[i].low {
+				g.y[0] = extreme[rng.IntN(2)]
+			}
+		}
+		f := b.newFidelity(list, 0, nil)
+		for range 100 {
+			d := 8 * rng.Float64()
+			u, v := -math.MaxFloat64, math.MaxFloat64
+			if rng.IntN(2) == 0 {
+				u, v = rng.NormFloat64(), 1e3
+			}
+			lo, spread := f.final(d, u)
+			hi, _ := f.final(d, v)
+			if !(spread >= 0) || math.IsInf(spread, 0) {
+				t.Fatalf("the spread is %v", spread)
+			}
+			if !(lo <= hi) || math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+				t.Fatalf("%v and %v at δ = %v are worth %v and %v", u, v, d, lo, hi)
+			}
+		}
+	}
+}
+
+// curve reports the value of a trial at a step, and what it comes to.
+func curve(final float64, step int64) float64 { return final + 3/float64(step) }
+
+// advance has a trial report some steps.
+func (l *lab) advance(n int, from, to int64, value func(step int64) float64) {
+	for step := from; step <= to; step++ {
+		l.do(study.ReportValues{Trial: n, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: value(step)}}}}})
+	}
+}
+
+// TestReportsTeach: what pruned and running trials have reported moves the
+// predictions for them towards what their curves come to, and a forecast is
+// surer than a prediction without it.
+func TestReportsTeach(t *testing.T) {
+	sp := parse(t, spaces["continuous"])
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+	for i := range 12 {
+		n := l.s.Trials()
+		l.start(l.propose(p, 1))
+		trial, _ := l.s.Trial(n)
+		final := bowl(sp, trial.Config)
+		steps := int64(16)
+		if i%3 == 2 {
+			steps = 4
+		}
+		l.advance(n, 1, steps, func(step int64) float64 { return curve(final, step) })
+		o := completed(spec, final)
+		if i%3 == 2 {
+			o = study.Outcome{State: study.Pruned}
+		}
+		l.do(study.Tell{Trial: n, Outcome: o})
+	}
+	n := l.s.Trials()
+	l.start(l.propose(p, 1))
+	trial, _ := l.s.Trial(n)
+	before, ok, err := p.Predict(context.Background(), l.s, []space.Config{trial.Config})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, ok, err := p.Forecast(context.Background(), l.s, n, 2); ok || err != nil {
+		t.Errorf("a forecast without reports: %v, %v", ok, err)
+	}
+	final := before[0].Mean[0] + 0.5 // a surprise
+	l.advance(n, 1, 8, func(step int64) float64 { return curve(final, step) })
+	f, ok, err := p.Forecast(context.Background(), l.s, n, 2)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if math.Abs(f.Mean-final) > 0.3 || !(f.Bound < f.Mean && f.StdDev > 0) {
+		t.Errorf("foretold %+v, the prediction was %v, it comes to %v", f, before[0].Mean[0], final)
+	}
+	if f.Bound <= f.Incumbent {
+		t.Errorf("so bad a trial has bound %v, the best is worth %v", f.Bound, f.Incumbent)
+	}
+	if _, ok, err := p.Forecast(context.Background(), l.s, 0, 2); ok || err != nil {
+		t.Errorf("a forecast of what has ended: %v, %v", ok, err)
+	}
+}
+
+// TestFidelityRestarts: with trials that report and are pruned, told in another
+// order than asked for, all suggestions and forecasts come out the same after
+// restarts, and the steps of one trial in any order.
+func TestFidelityRestarts(t *testing.T) {
+	c := study.Component{Name: BKB, Options: `{"cap": 24}`}
+	spec := specOf(parse(t, spaces["mixed"]), 5)
+	run := func(restart, reversed bool) []string {
+		l, p := newLab(t, spec), must(t, c, spec)
+		rng := rand.New(rand.NewPCG(3, 4))
+		var out []string
+		for i := range 40 {
+			proposal := l.propose(p, 1+i%2)
+			for _, g := range proposal.Suggestions {
+				out = append(out, fmt.Sprint(g.Config, g.Phase, g.Mean, g.StdDev, g.Bound))
+			}
+			l.start(proposal)
+			for n := range l.s.Trials() {
+				trial, _ := l.s.Trial(n)
+				if trial.State != study.Running || rng.IntN(3) == 0 {
+					continue
+				}
+				to := int64(1 + rng.IntN(20))
+				final := bowl(spec.Space, trial.Config)
+				if len(trial.Reports) == 0 {
+					var steps []study.Report
+					for step := int64(1); step <= to; step++ {
+						steps = append(steps, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: curve(final, step)}}})
+					}
+					if reversed {
+						slices.Reverse(steps)
+					}
+					l.do(study.ReportValues{Trial: n, Reports: steps})
+					f, ok, err := p.(Forecaster).Forecast(context.Background(), l.s, n, 2)
+					out = append(out, fmt.Sprint(f, ok, err))
+					continue
+				}
+				o := completed(spec, final)
+				if rng.IntN(2) == 0 {
+					o = study.Outcome{State: study.Pruned}
+				}
+				l.do(study.Tell{Trial: n, Outcome: o})
+			}
+			if restart {
+				p = l.restart(c, spec)
+			}
+		}
+		return out
+	}
+	straight := run(false, false)
+	for name, other := range map[string][]string{"restarted": run(true, false), "backwards": run(false, true)} {
+		for i := range straight {
+			if straight[i] != other[i] {
+				t.Fatalf("%s: answer %d was\n%s and is\n%s", name, i, straight[i], other[i])
+			}
+		}
+	}
+}
+
+// TestHostileReports (reliability.md, L4): whatever was reported, at whatever
+// steps, the next suggestion is valid and finite, and a forecast finite.
+func TestHostileReports(t *testing.T) {
+	big := math.MaxFloat64
+	for name, report := range map[string]func(i, k int) (int64, float64){
+		"nan":       func(_, k int) (int64, float64) { return int64(k), math.NaN() },
+		"infinite":  func(_, k int) (int64, float64) { return int64(k), math.Inf(1) },
+		"huge":      func(_, k int) (int64, float64) { return int64(k), []float64{big, -big, 1e300, 0}[k%4] },
+		"far":       func(_, k int) (int64, float64) { return math.MaxInt64 - int64(k), float64(k) },
+		"some far":  func(i, k int) (int64, float64) { return []int64{math.MaxInt64, 1}[i%2] * int64(1-k%2), float64(k) },
+		"backwards": func(_, k int) (int64, float64) { return int64(100 - k), float64(k) },
+		"one step":  func(i, _ int) (int64, float64) { return 0, float64(i) },
+		"constant":  func(_, k int) (int64, float64) { return int64(k), 3 },
+		"tiny":      func(i, k int) (int64, float64) { return int64(k), 5e-324 * float64(i) },
+		"wild":      func(i, k int) (int64, float64) { return int64(k * k * k), math.Pow(-10, float64((i*7+k)%300)) },
+	} {
+		for _, options := range []string{`{"cap": 16}`, `{"cap": 16, "max_step": 9223372036854775807}`, `{"cap": 16, "max_step": 1}`} {
+			t.Run(name+options, func(t *testing.T) {
+				spec := specOf(parse(t, spaces["mixed"]), 3)
+				l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+				for i := range 16 {
+					proposal := l.propose(p, 1)
+					l.start(proposal)
+					told := make(map[int64]bool)
+					for k := range 30 {
+						step, v := report(i, k)
+						if step < 0 || told[step] {
+							continue
+						}
+						told[step] = true
+						l.do(study.ReportValues{Trial: i, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}}})
+					}
+					f, _, err := p.(Forecaster).Forecast(context.Background(), l.s, i, 2)
+					if s := f.Mean + f.StdDev + f.Bound + f.Incumbent; err != nil || math.IsNaN(s) {
+						t.Fatalf("forecast: %+v, %v", f, err)
+					}
+					switch i % 3 {
+					case 0:
+						l.do(study.Tell{Trial: i, Outcome: completed(spec, float64(i))})
+					case 1:
+						l.do(study.Tell{Trial: i, Outcome: study.Outcome{State: study.Pruned}})
+					}
+				}
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || math.IsNaN(d.Gap+d.Noise+d.InformationGain) {
+					t.Errorf("%+v, %v", d, err)
+				}
+			})
+		}
+	}
+}
+
+// TestManyReports: of a trial with 10⁵ reports a few count, and an ask while it
+// runs looks at the latest.
+func TestManyReports(t *testing.T) {
+	spec := specOf(parse(t, spaces["mixed"]), 3)
+	trial := study.Trial{State: study.Completed, Epoch: 1}
+	for i := range 100_000 {
+		step := int64(i*7919) % 100_000
+		trial.Reports = append(trial.Reports, study.Report{Epoch: 1, Step: step, Values: []study.NamedValue{{Name: "loss", Value: float64(step)}}})
+	}
+	low := rungsOf(&trial, spec.Objectives)
+	if len(low) != 18 { // ⌊log₂ 10⁵⌋ + 1 levels and the last
+		t.Errorf("%d of 10⁵ reports are kept, want 18", len(low))
+	}
+	for _, g := range low {
+		if g.y[0] != -float64(g.step) || g.step != 99_999 && g.step&(g.step+1) != 0 {
+			t.Errorf("kept: %+v", g)
+		}
+	}
+	trial.State = study.Running
+	begin := time.Now()
+	for range 1000 {
+		rungsOf(&trial, spec.Objectives)
+	}
+	t.Logf("%s for each look at a running trial", time.Since(begin)/1000)
+	if n := len(rungsOf(&trial, spec.Objectives)); n < 1 || n > 18 {
+		t.Errorf("%d reports of a running trial", n)
+	}
+	s := &surface{Target: target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 99_999, Length: 5}, Theta: []float64{1}}
+	if got := len(s.lower(nil, []float64{0.5}, low, 0, stopped)); got > lowRows+1 {
+		t.Errorf("%d rows of one trial", got)
+	}
+}
+
+// TestWithoutReports: a study without reports has the very model that it has when
+// reports are ignored, with and without a step given.
+func TestWithoutReports(t *testing.T) {
+	spec := specOf(parse(t, spaces["mixed"]), 3)
+	run := func(options string) string {
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		var out string
+		for i := range 14 {
+			proposal := l.propose(p, 1)
+			out += fmt.Sprint(proposal.Suggestions[0])
+			l.start(proposal)
+			trial, _ := l.s.Trial(i)
+			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config))})
+		}
+		a, _ := l.s.Anchor(l.s.Position())
+		return out + string(a.Model)
+	}
+	plain := run("")
+	for _, options := range []string{`{"reports": "ignore"}`, `{"max_step": 50}`} {
+		if got := run(options); got != plain {
+			t.Errorf("%s:\n%s\nwant\n%s", options, got, plain)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package prune
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ModelOptions are those of the pruner "model", in JSON under the names in
+// parentheses. It looks at the one objective of the study.
+type ModelOptions struct {
+	// Width ("width", above 0 and at most 100, default 2) is how many standard
+	// deviations better than foretold a trial may turn out: the more, the fewer
+	// trials are stopped.
+	Width float64
+	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
+	// be stopped.
+	WarmupSteps int64
+	// MinTrials ("min_trials", at least 1, default 5) is how many trials must have
+	// completed before anybody is stopped.
+	MinTrials int64
+}
+
+// Guided is a Pruner that needs to be told what a model foretells of a trial. Its
+// Decide says to go on; whoever has the model asks Wants, and Judge.
+type Guided interface {
+	Pruner
+	// Wants tells whether a running trial can be judged, and how many standard
+	// deviations the bound of its forecast should be away from the mean.
+	Wants(trial int) (width float64, ok bool)
+	// Judge decides by the forecast of a trial that Wants has named.
+	Judge(f Forecast) Verdict
+}
+
+// Forecast is what a model foretells of a running trial, in the unit of the
+// objective.
+type Forecast struct {
+	Mean, StdDev float64 // of its final value
+	Bound        float64 // as many standard deviations as were wanted better than Mean
+	Incumbent    float64 // the model's mean at the best trial that has ended
+}
+
+// model is the pruner "model".
+type model struct {
+	*fold[arrival]
+	rule *modelRule
+}
+
+// modelRule is the rule of the pruner "model".
+type modelRule struct {
+	metric    metric
+	width     float64
+	warmup    int64
+	least     int
+	completed int
+}
+
+// arrival notes whether a trial has come far enough.
+type arrival struct{ due bool }
+
+func newModel(o *study.Options, spec study.Spec) Pruner {
+	r := &modelRule{metric: readMetric(o, spec, false), width: o.Number("width", 2), warmup: o.Whole("warmup_steps", 0, 0, math.MaxInt64)}
+	r.least = int(o.Whole("min_trials", 5, 1, study.MaxTrials))
+	switch {
+	case !(r.width > 0 && r.width <= 100):
+		o.Fail("pruner.options.width", fmt.Sprint(r.width), "must be above 0 and at most 100", "")
+	case len(spec.Objectives) > 1:
+		o.Fail("pruner.name", Model, "is for studies with one objective", "use another pruner")
+	case len(spec.Objectives) == 1 && r.metric.name != spec.Objectives[0].Name:
+		o.Fail("pruner.options.metric", r.metric.name, "must be the objective, of which there is a model", "leave it out")
+	}
+	return &model{newFold(r).(*fold[arrival]), r}
+}
+
+func (r *modelRule) begin(int) arrival { return arrival{} }
+
+func (r *modelRule) read(n *arrival, report study.Report) {
+	_, ok := r.metric.loss(report)
+	n.due = n.due || ok && report.Step >= r.warmup
+}
+
+func (r *modelRule) withdraw(*arrival) {}
+
+func (r *modelRule) finish(_ *arrival, t study.Trial) {
+	if t.State == study.Completed {
+		r.completed++
+	}
+}
+
+func (r *modelRule) judge(*arrival) Verdict { return Verdict{} }
+
+// Wants implements [Guided].
+func (m *model) Wants(trial int) (width float64, ok bool) {
+	a := m.running[trial]
+	return m.rule.width, a != nil && a.note.due && m.rule.completed >= m.rule.least
+}
+
+// Judge implements [Guided].
+func (m *model) Judge(f Forecast) Verdict {
+	r := m.rule.metric
+	if !(r.flip(f.Bound) > r.flip(f.Incumbent)) {
+		return Verdict{}
+	}
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s is foretold to end at %.6g ± %.2g, at best %.6g, which is worse than %.6g, what the best trial is worth",
+		r.name, f.Mean, f.StdDev, f.Bound, f.Incumbent)}
+}
