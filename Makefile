@@ -55,7 +55,7 @@ START = {"op": "start", "seed": 1, "trials": 1, "space": {"parameters": {"x": {"
 bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner bench bo; says which could not be
 	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
 	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
-	  'hebo pymoo GPy gpytorch catboost disjoint-set pandas'; do \
+	  'hebo pymoo==0.6.1.3 GPy gpytorch catboost disjoint-set pandas'; do \
 	  set -- $$peer; name=$$1; shift; env=$(BO_PEERS)/$$name; \
 	  if [ -e $$env/ready ]; then echo "$$name: there"; continue; fi; \
 	  python3 -m venv $$env && $(PEERS)/bin/python -c "$$site" >"$$($$env/bin/python -c "$$site")/shared.pth" && \
@@ -75,7 +75,7 @@ bench-bo-full: ## the same with everything there is (days)
 	mkdir -p $(BO_PEERS) && $(BO) --tier full
 
 bench-bo-ask: ## what an ask of Optuna costs after 500 trials in 8 dimensions, and one of ours (20 minutes)
-	mkdir -p $(BO_PEERS) && go run ./cmd/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-mv,optuna-gp --sizes 500
+	mkdir -p $(BO_PEERS) && go run ./cmd/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-uni,optuna-gp --sizes 500
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each

@@ -279,18 +279,18 @@ class Optuna(Peer):
 
 
 class OptunaTPE(Optuna):
-    """The default sampler: every parameter by itself."""
+    """The default sampler: since Optuna 5 that is TPE of all parameters together, and
+    of what is conditional each by itself."""
 
     def sampler(self, samplers):
         return samplers.TPESampler(seed=self.seed)
 
 
-class OptunaTPEMultivariate(Optuna):
-    """Parameters together; where there are conditions in groups, for without that
-    whatever is conditional would be sampled by itself."""
+class OptunaTPEUnivariate(Optuna):
+    """TPE of each parameter by itself, the default up to Optuna 4."""
 
     def sampler(self, samplers):
-        return samplers.TPESampler(seed=self.seed, multivariate=True, group=self.space.conditional)
+        return samplers.TPESampler(seed=self.seed, multivariate=False)
 
 
 class OptunaGP(Optuna):
@@ -543,7 +543,7 @@ class Vizier(Peer):
 PEERS = {
     "python-random": Random,
     "optuna-tpe": OptunaTPE,
-    "optuna-tpe-mv": OptunaTPEMultivariate,
+    "optuna-tpe-uni": OptunaTPEUnivariate,
     "optuna-gp": OptunaGP,
     "skopt": Skopt,
     "hebo": Hebo,

@@ -15,8 +15,8 @@ import (
 
 // peers are the optimisers of others; bench/README.md tells how they are set up.
 var peers = []Contestant{
-	peer("optuna-tpe", "optuna", "Optuna's TPE as it comes: each parameter by itself", false),
-	peer("optuna-tpe-mv", "optuna", "Optuna's TPE with multivariate=True (group=True where there are conditions)", false),
+	peer("optuna-tpe", "optuna", "Optuna's TPE as it comes: since Optuna 5 all parameters together", false),
+	peer("optuna-tpe-uni", "optuna", "Optuna's TPE with multivariate=False, as it came before: each parameter by itself", false),
 	peer("optuna-gp", "optuna", "Optuna's GPSampler", true),
 	peer("skopt", "skopt", "scikit-optimize's GP with its hedge of acquisitions", true),
 	peer("hebo", "hebo", "HEBO", true),
