@@ -1,4 +1,4 @@
-.PHONY: help test race lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
+.PHONY: help test race shows lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ PKG ?= ./...
 FUZZTIME ?= 30s
 fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
 	.ci/fuzz '$(PKG)' $(FUZZTIME)
+
+shows: ## what takes longer than everyday tests: tune on real files, one killed in the middle (a minute)
+	BKB_SHOWS=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -35,8 +36,9 @@ training rows and are judged on validation rows; those that a pruner gives up en
 early. The first trial has theory's settings. At the end it fits the best
 configuration to training and validation rows together, and shows it beside theory's.
 
-The best configuration is the one that tuner best recommends: by the mean of the
-proposer's model, not by the luckiest trial.
+The best configuration is that of the trial with the least error. As all trials fit and
+are judged on the same rows, with the same seed, no luck decides; tuner best, which goes
+by the mean of the proposer's model, may recommend another.
 
 ` + trainList() + `
 
@@ -77,6 +79,7 @@ type autoRun struct {
 	threads   int
 	study     string
 	out       string
+	png       string
 	logDir    string
 	lease     time.Duration
 	proposer  string
@@ -95,6 +98,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.IntVarP(&a.workers, "workers", "j", 2, "how many trials at a time")
 	f.StringVar(&a.study, "study", "", "the `name` of the study (default: of algorithm and file)")
 	f.StringVarP(&a.out, "out", "o", "", "the `file` to write the model to (default: STUDY.model)")
+	f.StringVar(&a.png, "png", "", "draw the history, and the error over each hyper-parameter, as PNG into this `folder`")
 	f.StringVar(&a.measure, "measure", "", "the error to make small: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
 	f.StringArrayVar(&a.set, "set", nil, "a hyper-parameter that is not to be searched, `name=value`; repeat for more")
 	f.Float64Var(&a.split.Validation, "validation", 0.2, "the `share` of rows to compare trials on")
@@ -161,6 +165,11 @@ func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error
 	}
 	if err := checkModelOut(a.out, append(slices.Clone(a.data.paths), a.data.options.TargetPath)...); err != nil {
 		return nil, err
+	}
+	if a.png != "" { // before time is spent
+		if err := os.MkdirAll(a.png, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
 		return nil, usagef("--measure: %w", err)
@@ -260,10 +269,13 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	} else if err != nil {
 		return err
 	}
-	if len(summary.Best) == 0 {
+	best, ok, err := tn.Best(ctx, svc, a.study)
+	if err != nil {
+		return err
+	} else if !ok {
 		return &statusError{exitFailure, fmt.Errorf("no trial has completed; see why: tuner trials %s", a.study)}
 	}
-	return a.conclude(ctx, g, cmd, svc, tn, summary)
+	return a.conclude(ctx, g, cmd, svc, tn, summary.Study, best)
 }
 
 // checkLimits refuses limits that are not those of the study.
@@ -333,8 +345,8 @@ func (a *autoRun) work(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 
 // conclude fits the best configuration and theory's, writes the model and shows
 // what came out.
-func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, s runner.Summary) error {
-	r := tuned{Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(s.Study), Measure: tn.Measure()}
+func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study, best study.Trial) error {
+	r := tuned{Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(view), Measure: tn.Measure()}
 	line := newStatusLine(g, cmd)
 	defer line.end()
 	refit := func(what string, t study.Trial) (*autotune.Fitted, error) {
@@ -346,7 +358,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 		})
 	}
 	var err error
-	if r.Best, err = refit("the best configuration", s.Best[0]); err != nil {
+	if r.Best, err = refit("the best configuration", best); err != nil {
 		return err
 	}
 	if err := r.Best.File.Save(a.out); err != nil {
@@ -356,7 +368,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	switch {
 	case err != nil:
 		return err
-	case ok && theory.Number == s.Best[0].Number:
+	case ok && theory.Number == best.Number:
 		r.Theory = r.Best
 	case ok:
 		if r.Theory, err = refit("theory's configuration", theory); err != nil {
@@ -368,6 +380,15 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	line.end()
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
+	}
+	if a.png != "" {
+		files, err := writePlots(ctx, svc, view, best, a.png)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			g.note(cmd, "wrote %s", file)
+		}
 	}
 	a.next(g, cmd, r)
 	return nil

@@ -31,16 +31,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition tells whether there are real data, [!data] skip, and a Python that can
-// talk to a server, [!python] skip.
+// condition tells whether there are real data, [!data] skip, whether there is a
+// Python that can talk to a server, [!python] skip, and whether what takes longer is
+// wanted, [!shows] skip.
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":
 		return datatest.Find() != "", nil
 	case "python":
 		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
+	case "shows":
+		return os.Getenv("BKB_SHOWS") != "", nil
 	}
-	return false, errors.New("the only conditions are data and python")
+	return false, errors.New("the only conditions are data, python and shows")
 }
 
 // python is the interpreter that $TUNER_PYTHON names, else python3.

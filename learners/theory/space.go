@@ -35,8 +35,10 @@ type Dimension struct {
 	Integer          bool
 	// Step, if not 0, is the distance of values: 2 where they must be even.
 	Step float64
-	// Choices, of Scale Choice, the first being the one to start from.
+	// Choices, of Scale Choice, the first being the one to start from. Ordered says
+	// that neighbours in the list are alike.
 	Choices []string
+	Ordered bool
 	// Fidelity says that one training passes through the smaller values: they
 	// need no trial of their own.
 	Fidelity bool
@@ -48,7 +50,8 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 // Space returns the hyper-parameters of an algorithm that are worth tuning, with
 // ranges for the data and the values of theory, or of experience, to start from:
 //
-//	all           length-scale in [0.1, 10] median distances
+//	all           kernel: Gaussian, Matérn-5/2, Matérn-3/2, Laplace, by smoothness;
+//	              length-scale in [0.1, 10] median distances
 //	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n: the Gaussian
 //	              kernel has α ≈ 0, and 1/n is about what the tables of the
 //	              thesis have (1e-6 at n = 5·10⁵)
@@ -80,7 +83,7 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 		return nil, invalid("algorithm", algorithm, "must be one of "+strings.Join(algorithms, ", "))
 	}
 	kernel := []Dimension{
-		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}},
+		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}, Ordered: true}, // by smoothness
 		logs("length-scale", "", 0.1*d.MedianDistance, 10*d.MedianDistance, d.MedianDistance),
 	}
 	return append(kernel, d.own(algorithm)...), nil

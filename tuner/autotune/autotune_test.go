@@ -356,6 +356,36 @@ func TestStudyOfSomethingElse(t *testing.T) {
 	}
 }
 
+// Best is the least of all completed errors, over several pages, and of equal ones
+// the first.
+func TestBest(t *testing.T) {
+	tn := tuning(t, "krr", wave(t, 60, false), autotune.Options{})
+	svc := newStudy(t, tn, 0, nil)
+	if _, ok, err := tn.Best(t.Context(), svc, "s"); ok || err != nil {
+		t.Fatal("a study without results has a best trial", err)
+	}
+	rng := stream.New(11)
+	want, least := -1, math.Inf(1)
+	start := tn.Starts()[0]
+	for range tuner.MaxPage + 40 {
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: tn.Objective(), Values: []float64{float64(rng.IntN(2000)) / 100}}}}
+		if rng.IntN(4) == 0 {
+			o = study.Outcome{State: study.Infeasible}
+		}
+		trial, err := svc.Add(t.Context(), "s", study.Add{Config: start, Outcome: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.State == study.Completed && o.Metrics[0].Values[0] < least {
+			want, least = trial.Number, o.Metrics[0].Values[0]
+		}
+	}
+	best, ok, err := tn.Best(t.Context(), svc, "s")
+	if !ok || err != nil || best.Number != want {
+		t.Errorf("seed 11: trial %d with %v, %v, %v; want %d with %v", best.Number, best.Outcome, ok, err, want, least)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	a, err := training.Find("falkon")
 	if err != nil {

@@ -73,6 +73,9 @@ func parameterOf(d theory.Dimension) (space.Parameter, space.Value) {
 		for i, c := range d.Choices {
 			values[i] = space.String(c)
 		}
+		if d.Ordered {
+			return space.NewOrdinal(d.Name, values...), values[0]
+		}
 		return space.NewCategorical(d.Name, values...), values[0]
 	case d.Fidelity:
 		v := space.Int(int64(d.High))
