@@ -137,3 +137,45 @@ func anonymousMB(b *testing.B, pid int) float64 {
 	b.Fatal("no RssAnon in the status of the process")
 	return 0
 }
+
+// BenchmarkLocalAsk asks a study of BKB with no server: a process starts, reads
+// the study, suggests and ends. The first makes a model, the others find it. CPU
+// time is that of the process.
+func BenchmarkLocalAsk(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			db := filepath.Join(b.TempDir(), "tuner.db")
+			st, err := bolt.Open(db, bolt.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			storetest.LongStudy(b, st, "s", "bkb", n)
+			if err := st.Close(); err != nil {
+				b.Fatal(err)
+			}
+			exe, err := os.Executable()
+			if err != nil {
+				b.Fatal(err)
+			}
+			ask := func() (wall, cpu time.Duration) {
+				cmd := exec.Command(exe, "ask", "s", "--db", db)
+				cmd.Args[0] = "tuner"
+				start := time.Now()
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+				return time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			}
+			first, firstCPU := ask()
+			var wall, cpu time.Duration
+			for b.Loop() {
+				w, c := ask()
+				wall, cpu = wall+w, cpu+c
+			}
+			b.ReportMetric(first.Seconds()*1e3, "first-ms")
+			b.ReportMetric(firstCPU.Seconds()*1e3, "first-cpu-ms")
+			b.ReportMetric(wall.Seconds()/float64(b.N)*1e3, "ask-ms")
+			b.ReportMetric(cpu.Seconds()/float64(b.N)*1e3, "cpu-ms")
+		})
+	}
+}

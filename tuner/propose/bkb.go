@@ -56,12 +56,12 @@ type BKBOptions struct {
 	// Coarse ("refine": "gradient", the default, or "mutations") looks for
 	// suggestions without the gradient.
 	Coarse bool
-	// Trust ("trust_region", 0 to 10000): from so many ordered coordinates
-	// on suggestions come from a trust region; 0 for never.
+	// Trust ("trust_region", 0 to 10000, default 5): with one objective and from so
+	// many ordered coordinates on suggestions come from a trust region; 0 for never.
 	Trust int
-	// Patience ("patience", 0 to 10000): every so many suggestions
-	// in a row without an improvement double the width of the bounds, up to
-	// eightfold; 0 for never.
+	// Patience ("patience", 0 to 10000, default 15 where there is a trust region,
+	// else 0): every so many suggestions in a row without an improvement double the
+	// width of the bounds, up to eightfold; 0 for never.
 	Patience int
 	// Cost ("cost": "ignore", the default, "told" or "seconds"), with one
 	// objective, weighs what may be gained against what it costs: what trials
@@ -107,13 +107,17 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		KeepTail:     o.Choice("tail", "test", "keep") == "keep",
 		Coarse:       o.Choice("refine", "gradient", "mutations") == "mutations",
 		Cost:         map[string]costSource{"told": costTold, "seconds": costSeconds}[o.Choice("cost", "ignore", "told", "seconds")],
-		Patience:     int(o.Whole("patience", 0, 0, 10_000)),
-		Trust:        int(o.Whole("trust_region", 0, 0, 10_000)),
+		Trust:        int(o.Whole("trust_region", 5, 0, 10_000)),
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
 
 		MaxStep:       o.Whole("max_step", 0, 0, math.MaxInt64),
 		IgnoreReports: o.Choice("reports", "learn", "ignore") == "ignore",
 	}
+	patience := int64(0)
+	if b.trusts(spec) {
+		patience = 15
+	}
+	b.Patience = int(o.Whole("patience", patience, 0, 10_000))
 	if !(b.StopGap >= 0) {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "must be ≥ 0", "")
 	}
@@ -274,7 +278,7 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		a.counted(x)
 	}
 	p.UsefulWorkers = a.usefulWorkers()
-	if b.options.StopGap > 0 && b.trusts() {
+	if b.options.StopGap > 0 && b.options.trusts(b.spec) {
 		a.survey(v.Trials())
 	}
 	if gap, ok := a.gap(); ok {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // trust is the size of the trust region (Eriksson et al., TuRBO, 2019,
@@ -30,8 +31,7 @@ const (
 	trustGain      = 1e-3 // least improvement, of the lead over the last of top
 )
 
-// tell takes in a result; guided says that a model suggested it, and d is the
-// number of ordered coordinates.
+// tell takes in a result; d is the number of ordered coordinates.
 func (t *trust) tell(r *result, d int) {
 	if t.length == 0 {
 		t.length = trustFirst
@@ -80,7 +80,7 @@ type box struct{ center, low, high []float64 }
 // there is none.
 func (a *acquisition) trusted() *box {
 	axes, k := a.b.spec.Space.Axes(), a.surfaces[0].k
-	if !a.b.trusts() || len(a.e.elite.members) == 0 {
+	if !a.b.options.trusts(a.b.spec) || len(a.e.elite.members) == 0 {
 		return nil
 	}
 	good := a.e.bounds(a.b)
@@ -115,9 +115,9 @@ func (a *acquisition) trusted() *box {
 // it: what is longer than the cube is as long as the next.
 func trustScale(k *covariance, c int) float64 { return min(1/math.Sqrt(k.inverse[c]), 4) }
 
-// trusts tells whether there is a trust region.
-func (b *bkb) trusts() bool {
-	return b.options.Trust > 0 && len(b.spec.Objectives) == 1 && orderedAxes(b.spec.Space) >= b.options.Trust
+// trusts tells whether a study has a trust region.
+func (o *BKBOptions) trusts(spec study.Spec) bool {
+	return o.Trust > 0 && len(spec.Objectives) == 1 && orderedAxes(spec.Space) >= o.Trust
 }
 
 func orderedAxes(sp *space.Space) int {

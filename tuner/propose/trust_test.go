@@ -1,0 +1,109 @@
+package propose
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// TestTrustRegionSize replays random histories by the rules as they are stated,
+// from the whole history each time.
+func TestTrustRegionSize(t *testing.T) {
+	const seed, d = 21, 6
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 200 {
+		var fold trust
+		var values []float64 // seen, in order
+		length, good, bad, stale := trustFirst, 0, 0, 0
+		rise := rng.Float64()
+		for range 80 {
+			r := result{guided: rng.IntN(4) > 0, feasible: true}
+			improved := false
+			switch rng.IntN(10) {
+			case 0: // infeasible: nothing was measured
+			case 1:
+				r.y = []measure{{value: math.Inf(-1)}}
+				values = append(values, -math.MaxFloat64)
+				improved = len(values) == 1
+			default:
+				y := math.Round(rng.NormFloat64()*4) / 4 // ties happen
+				if rng.Float64() < rise {
+					y += float64(len(values)) / 8
+				}
+				r.y = []measure{{value: y}}
+				sorted := slices.Sorted(slices.Values(values))
+				slices.Reverse(sorted)
+				sorted = sorted[:min(len(sorted), 8)]
+				improved = len(sorted) == 0 || y > sorted[0] && y-sorted[0] > (sorted[0]-sorted[len(sorted)-1])/1000
+				values = append(values, y)
+			}
+			fold.tell(&r, d)
+			if r.guided {
+				if improved {
+					good, bad, stale = good+1, 0, 0
+				} else {
+					good, bad, stale = 0, bad+1, stale+1
+				}
+				if good == 3 {
+					length, good = math.Min(2*length, 1.6), 0
+				}
+				if bad == d {
+					length, bad = length/2, 0
+				}
+				if length < 1.0/128 {
+					length, good, bad = 0.8, 0, 0
+				}
+			}
+			if fold.length != length || fold.stale != stale {
+				t.Fatalf("after %d results: length %v, stale %d, want %v, %d", len(values), fold.length, fold.stale, length, stale)
+			}
+		}
+	}
+}
+
+// TestTrustRegionHolds: suggestions of the model are within the region, around a
+// configuration that was tried, and reach further after improvements.
+func TestTrustRegionHolds(t *testing.T) {
+	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
+		"n": {"type": "int", "low": 0, "high": 40}, "k": {"type": "categorical", "values": ["u", "v"]}}`)
+	spec := specOf(sp, 4)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"trust_region": 3}`}, spec).(*bkb)
+	for i := range 40 {
+		l.anchor(p)
+		proposal, err := p.Propose(context.Background(), l.s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := proposal.Suggestions[0]
+		if g.Phase != PhaseStart {
+			x, err := p.results.encode(g.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			region := p.newAcquisition(p.engine).trusted()
+			tried := false
+			for _, r := range p.results.list {
+				tried = tried || slices.Equal(r.x, region.center)
+			}
+			if !tried {
+				t.Fatalf("the centre %v was never tried", region.center)
+			}
+			for c := range x {
+				if slack := 0.5/41 + 1e-12; x[c] < region.low[c]-slack || x[c] > region.high[c]+slack {
+					t.Fatalf("trial %d: coordinate %d is %v, outside [%v, %v]", i, c, x[c], region.low[c], region.high[c])
+				}
+			}
+		}
+		l.start(proposal)
+		// Nothing is ever as good as the first results: the region shrinks.
+		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != PhaseStart])})
+	}
+	if got := p.results.trust.length; got >= trustFirst {
+		t.Errorf("sides of %v after 30 failures", got)
+	}
+}
