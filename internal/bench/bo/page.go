@@ -23,6 +23,10 @@ func (c *Comparison) Page(r *bench.Result) ([]byte, error) {
 	}
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n## %s\n\n", heading(t.Name))
+		if len(t.Rows) == 0 {
+			fmt.Fprintf(&b, "%s: none.\n", t.Title)
+			continue
+		}
 		if err := t.WriteMarkdown(&b); err != nil {
 			return nil, err
 		}
