@@ -29,6 +29,7 @@ var ours = []Contestant{
 	bkb("bkb-keep-tail", Ablation, "the bad tail is not compressed", `{"tail": "keep"}`),
 	bkb("bkb-no-gradient", Ablation, "suggestions are not refined by the gradient", `{"refine": "mutations"}`),
 	bkb("bkb-trust", Ablation, "a trust region, whatever the dimension", `{"trust_region": 1}`),
+	bkb("bkb-no-trust", Ablation, "no trust region, whatever the dimension", `{"trust_region": 0}`),
 	bkb("bkb-patience", Ablation, "bounds twice as wide after every eight suggestions in vain", `{"patience": 8}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
 }
