@@ -9,7 +9,7 @@ import (
 func All() []Experiment {
 	return []Experiment{
 		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, fig71,
-		averaged, averagedMNIST, online, exactness, regret, steps,
+		averaged, averagedMNIST, online, exactness, regret, steps, auto,
 	}
 }
 
