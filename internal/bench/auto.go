@@ -35,8 +35,8 @@ training and validation rows; "recommended" and "test of that" are of the trial 
 the proposer's model has the best mean for, which is what "tuner best" shows.
 
 "random ×10" is the least error that 600 random configurations of the space have, none
-of them pruned, and "random" what 60 of them would find on average. They are measured with
---full, which takes 10 minutes of CPU; otherwise they are read from a table that
+of them pruned, and "random" what 60 of them would find on average. They are measured
+with --full, which takes 10 minutes of CPU; otherwise they are read from a table that
 
   gunzip -c kin40k.data.csv.gz | awk 'NR%5 == 1' | head -n 8000 > kin40k.csv
   tuner auto falkon --data kin40k.csv --target -1 --trials 600 \
