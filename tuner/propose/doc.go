@@ -35,7 +35,14 @@
 // value is more than 6 robust standard deviations below the median, 1.48 median
 // absolute deviations each, or the best more than 20 above), what is more than one
 // below is compressed to −1 − log, at least −5, and the good side beyond 20
-// likewise but without end.
+// likewise but without end. If the values are skewed towards the bad side, by a
+// likelihood-ratio test at 5 %, they get the power of Yeo and Johnson (2000)
+// that makes them most like a normal sample instead, at most 2, which is the
+// logarithm on the bad side. After 50 and 100 trials on twelve of BBOB's functions
+// in 5 and 10 dimensions (instance 3, 4 seeds) this was the better of the two in
+// mean rank, 1.43 and 1.46 against 1.57 and 1.54, on tables and classic functions
+// 1.45 and 1.40 against 1.55 and 1.60; powers up to 2.5 are better on BBOB and worse
+// on tables.
 //
 // The posterior is sparse, as thesis (7.1), and exact while there are not more
 // different configurations than [BKBOptions].Cap: then BKB is GP-UCB. Beyond,

@@ -238,7 +238,7 @@ func checkTarget(t *testing.T, name string, values []float64, g target) {
 		}
 		if back := g.value(z); math.IsNaN(back) || math.IsInf(back, 0) {
 			t.Errorf("%s: value of %v is %v", name, z, back)
-		} else if !g.Compressed && !math.IsInf(v, 0) && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
+		} else if !g.Compressed && g.Power == 0 && !math.IsInf(v, 0) && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
 			t.Errorf("%s: %v comes back as %v", name, v, back)
 		}
 		if d := g.deviation(z, 1); !(d >= 0) || math.IsInf(d, 0) {
@@ -260,10 +260,59 @@ func TestTargets(t *testing.T) {
 	if g := newTarget([]float64{1, 2, 3, 4, 5}, false); g.Compressed {
 		t.Error("an even sample failed the tail test")
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false); !g.Compressed || g.of(0.1)-g.of(-100) > 5 {
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false); !g.Compressed && g.Power == 0 || g.of(0.1)-g.of(-100) > 5 {
 		t.Errorf("an outlier passed the tail test: %+v", g)
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true); g.Compressed {
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true); g.Compressed || g.Power != 0 {
 		t.Errorf("an outlier that was to be kept is compressed: %+v", g)
+	}
+}
+
+// TestPower: samples that are normal after a power get one near it, what is normal
+// already gets none in 19 of 20 cases, and the transformation is undone by its
+// inverse and has the slope that it says.
+func TestPower(t *testing.T) {
+	const seed, n, rounds = 5, 200, 100
+	rng := rand.New(rand.NewPCG(seed, 1))
+	draw := func(power float64) target {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = rng.NormFloat64()
+			if power > 0 {
+				values[i] = unYeoJohnson(max(values[i], -1.9), power)
+			}
+		}
+		return newTarget(values, false)
+	}
+	needless := 0
+	for range rounds {
+		if draw(0).Power > 0 {
+			needless++
+		}
+	}
+	if needless > rounds/8 {
+		t.Errorf("seed %d: %d of %d normal samples got a power", seed, needless, rounds)
+	}
+	for _, power := range []float64{1.5, 1.75, 2} {
+		sum := 0.0
+		for range rounds {
+			g := draw(power)
+			sum += g.Power
+			for _, y := range []float64{-30, -3, -0.5, 0, 0.1, 1, 2, 40} {
+				if g.shape(y) == -badFloor {
+					continue
+				}
+				z, h := g.of(y), 1e-6*(1+math.Abs(y))
+				if back := g.value(z); g.shape(y) > -1.99 && math.Abs(back-y) > 1e-6*(1+math.Abs(y)) {
+					t.Errorf("seed %d: %v comes back as %v from %+v", seed, y, back, g)
+				}
+				if slope := (g.of(y+h) - g.of(y-h)) / (2 * h); math.Abs(slope-g.slope(y)) > 1e-4*(g.slope(y)+1e-3) {
+					t.Errorf("seed %d: slope %v at %v, by differences %v, %+v", seed, g.slope(y), y, slope, g)
+				}
+			}
+		}
+		if mean := sum / rounds; math.Abs(mean-power) > 0.25 {
+			t.Errorf("seed %d: mean power %v of samples with power %v", seed, mean, power)
+		}
 	}
 }
