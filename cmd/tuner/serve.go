@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -89,6 +90,11 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	ctx, fatal := context.WithCancelCause(ctx)
 	defer fatal(nil)
 	s.tuner.LongLived, s.tuner.Logger, s.tuner.OnFatal = true, logger, func(err error) { fatal(err) }
+	// Most of what a server holds is trials, which never become garbage: waiting
+	// for as much again before collecting would double its size.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 	svc := tuner.Open(backuper{st}, s.tuner)
 	defer func() { err = errors.Join(err, svc.Close()) }()
 	s.options.Logger = logger
