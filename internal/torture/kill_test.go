@@ -147,7 +147,11 @@ func (k *killing) validate(t *testing.T, cycle int) {
 		k.fail("cycle %d: %s", cycle, f)
 	}
 	if cycle%cyclesPerFile == cyclesPerFile-1 || cycle == k.last {
-		k.ordered += linearizable(t, k.folder, k.crowd.journal.Calls)
+		n, faults := linearizable(k.folder, k.crowd.journal.Calls)
+		for _, f := range faults {
+			k.fail("cycle %d: %s", cycle, f)
+		}
+		k.ordered += n
 		k.acked, k.doubtful = k.acked+verdict.acked, k.doubtful+verdict.doubtful
 	}
 }

@@ -159,10 +159,8 @@ func owning(c *call) []*call {
 }
 
 // linearizable holds a history against both models. It returns how many
-// operations it looked at, and leaves a drawing of what is wrong in the folder.
-func linearizable(t testing.TB, folder string, calls []*call) int {
-	t.Helper()
-	n := 0
+// operations it looked at and what is wrong, with a drawing in the folder.
+func linearizable(folder string, calls []*call) (n int, faults []string) {
 	for name, m := range map[string]struct {
 		model porcupine.Model
 		pick  func(*call) []*call
@@ -174,9 +172,10 @@ func linearizable(t testing.TB, folder string, calls []*call) int {
 			continue
 		}
 		path := filepath.Join(folder, "history.html")
-		t.Errorf("%s: %d operations are %s; see %s (%v)", name, len(history), result, path, porcupine.VisualizePath(m.model, info, path))
+		drawn := porcupine.VisualizePath(m.model, info, path)
+		faults = append(faults, fmt.Sprintf("%s: %d operations are %s; see %s (%v)", name, len(history), result, path, drawn))
 	}
-	return n
+	return n, faults
 }
 
 // TestLinearizable has many clients work on a service that loses answers, and
@@ -203,8 +202,11 @@ func TestLinearizable(t *testing.T) {
 	}
 	work.Wait()
 	begun := time.Now()
-	checked := linearizable(t, folder, h.journal.Calls)
+	checked, faults := linearizable(folder, h.journal.Calls)
 	took := time.Since(begun)
+	for _, f := range faults {
+		t.Error(f)
+	}
 	if t.Failed() {
 		_ = writeJSON(filepath.Join(folder, "journal.json"), h.journal)
 		return
@@ -343,5 +345,9 @@ func TestHistoryAgain(t *testing.T) {
 	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d operations", linearizable(t, folder, j.Calls))
+	n, faults := linearizable(folder, j.Calls)
+	for _, f := range faults {
+		t.Error(f)
+	}
+	t.Logf("%d operations", n)
 }
