@@ -3,11 +3,14 @@ package bandit
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 // Quadrature are quadrature Fourier features of the Gaussian kernel (Mutný and
@@ -27,6 +30,9 @@ type Quadrature struct {
 	d     int
 	freq  []float64 // of pairs, each d numbers
 	scale []float64 // √weight
+
+	columns *panel.Columns[float64]
+	blocks  sync.Pool // of *panel.Block[float64]
 }
 
 var _ gp.FeatureMap = (*Quadrature)(nil)
@@ -61,7 +67,23 @@ func NewQuadrature(nodes int, lengthScales ...float64) (*Quadrature, error) {
 	}
 	q := &Quadrature{k: k, d: d}
 	q.grid(nodes, lengthScales)
+	q.pack()
 	return q, nil
+}
+
+// pack makes columns cos 2πt and sin 2πt = cos 2π(t − 1/4) of t = ω·x/2π.
+func (q *Quadrature) pack() {
+	m, d := q.Features(), q.d
+	y, phase := make([]float64, m*d), make([]float64, m)
+	for j := range m {
+		for c := range d {
+			y[j*d+c] = q.freq[j/2*d+c] / (2 * math.Pi)
+		}
+		phase[j] = -0.25 * float64(j%2)
+	}
+	f := panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: phase}
+	q.columns = panel.Pack[float64](f, panel.Rows[float64]{Data: y, N: m, D: d, Stride: d})
+	q.blocks.New = func() any { return panel.NewBlock(q.columns, q.columns.Height()) }
 }
 
 // grid lays out the pairs ±z of nodes, each once.
@@ -131,19 +153,22 @@ func (q *Quadrature) Apply(dst []float64, x kernel.Rows) error {
 	if len(dst) != x.Len()*m {
 		return &ShapeError{What: "dst", Got: len(dst), Want: x.Len() * m}
 	}
-	rows, ok := x.(interface{ Row(int) []float64 })
+	p, ok := x.(*kernel.Points[float64])
 	if !ok {
 		return &kernel.TypeError{Kernel: "quadrature", Got: "other rows", Want: "dense rows of float64"}
 	}
-	for i := range x.Len() {
-		row, out := rows.Row(i), dst[i*m:(i+1)*m]
-		for j, s := range q.scale {
-			arg := 0.0
-			for c, v := range row {
-				arg += q.freq[j*q.d+c] * v
-			}
-			sin, cos := math.Sincos(arg)
-			out[2*j], out[2*j+1] = s*cos, s*sin
+	rows := panel.Rows[float64]{Data: p.Data(), N: p.Len(), D: p.Dim(), Stride: p.Stride()}
+	block := q.blocks.Get().(*panel.Block[float64])
+	defer q.blocks.Put(block)
+	height := q.columns.Height()
+	for i := 0; i < rows.N; i += height {
+		end := min(i+height, rows.N)
+		panel.Evaluate(block, rows, i, end, nil, nil)
+		block.Copy(dst[i*m:end*m], m)
+	}
+	for i := range rows.N {
+		for j, out := 0, dst[i*m:][:m]; j < m; j++ {
+			out[j] *= q.scale[j/2]
 		}
 	}
 	return nil
