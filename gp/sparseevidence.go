@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Bound is what stands for the log marginal likelihood of a sparse posterior.
@@ -192,7 +191,7 @@ func (e *evidenceState) weights(a, c, zv []float64) (cross, inner []float64) {
 	// −ZᵀG_Q Z = −½ YᵀZ, symmetric up to rounding.
 	inner = make([]float64, m*m)
 	if m > 0 {
-		blas64.Gemm(trans, noTrans, -0.5, general(cross, u, m), general(e.z, u, m), 0, general(inner, m, m))
+		blocked.Gemm(1, true, blocked.New(u, m, cross), false, blocked.New(u, m, e.z), -0.5, 0, blocked.New(m, m, inner))
 	}
 	e.emb.l.solveRowsLT(cross, u)
 	e.emb.l.solveRowsLT(inner, m)

@@ -35,7 +35,6 @@ var log2Pi = math.Log(2 * math.Pi)
 const (
 	noTrans = blas.NoTrans
 	trans   = blas.Trans
-	lower   = blas.Lower
 )
 
 // gemv sets dst = A·x for A r×c.
@@ -48,10 +47,6 @@ func gemv(dst, a, x []float64, r, c int) {
 		return
 	}
 	blas64.Gemv(noTrans, 1, blas64.General{Rows: r, Cols: c, Stride: c, Data: a}, vec(x), 0, vec(dst[:r]))
-}
-
-func general(a []float64, r, c int) blas64.General {
-	return blas64.General{Rows: r, Cols: c, Stride: c, Data: a}
 }
 
 // addTo adds x to dst.
