@@ -202,11 +202,12 @@ func testFused[T Float](t *testing.T, k *Kernels[T]) {
 	}
 }
 
-// sameKind fails unless NaN is where NaN is.
+// sameKind fails unless NaN is where NaN is, and ±Inf where ±Inf is.
 func sameKind[T Float](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	for i, w := range want {
-		if (w != w) != (got[i] != got[i]) {
+		g := float64(got[i])
+		if w := float64(w); math.IsNaN(w) != math.IsNaN(g) || (math.IsInf(w, 0) || math.IsInf(g, 0)) && w != g {
 			t.Fatalf("%s: element %d is %g, want %g", what, i-guard, got[i], w)
 		}
 	}

@@ -126,8 +126,8 @@ type Kernels[T Float] struct {
 	// Tile computes one row panel against n column panels:
 	//	out[t][r][c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
 	Tile [statistics]func(k int, a, ha, b, hb, out *T, n int)
-	// Fused does Tile, Func and Multiply in one, for the pairs where that is
-	// faster; it is nil for others. The tiles are the same to the bit.
+	// Fused does Tile, Func and Multiply in one, for some pairs; it is nil for
+	// others. The tiles are the same to the bit.
 	Fused [statistics][functions]FusedTile[T]
 	// Func applies a function in place to n tiles.
 	Func [functions]func(x *T, n int, par *T)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,14 +41,14 @@ func TestConventions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	integer := "MOVQ ADDQ IMULQ SHRQ ANDQ DECQ INCQ CMPQ TESTQ XORQ LEAQ JZ JNZ JLT JGE JLS RET PREFETCHT0"
+	integer := strings.Fields("MOVQ ADDQ IMULQ SHRQ ANDQ DECQ INCQ CMPQ TESTQ XORQ LEAQ JZ JNZ JLT JGE JLS RET PREFETCHT0")
 	last := ""
 	for _, line := range strings.Split(string(text), "\n") {
 		if !strings.HasPrefix(line, "\t") {
 			continue
 		}
 		op := strings.Fields(line)[0]
-		if op[0] != 'V' && !strings.Contains(integer, op) {
+		if op[0] != 'V' && !slices.Contains(integer, op) {
 			t.Errorf("instruction without VEX: %s", line)
 		}
 		if strings.Contains(line, "R14") || strings.Contains(line, "R15") {

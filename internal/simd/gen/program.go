@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A program is an element-wise function in static single assignment: what to do
@@ -143,7 +144,7 @@ func (g *program) allocate(result value, most int) allocation {
 			continue
 		}
 		for k, arg := range n.args {
-			if a.slot[arg] >= 0 && a.parked[arg] > i && a.dies[arg] == i && firstIndex(n.args, arg) == k {
+			if a.slot[arg] >= 0 && a.parked[arg] > i && a.dies[arg] == i && slices.Index(n.args, arg) == k {
 				free = append(free, a.slot[arg])
 			}
 		}
@@ -174,7 +175,7 @@ func (g *program) allocate(result value, most int) allocation {
 func (g *program) neededLast(a allocation, i int) value {
 	next := func(v value) int {
 		for j := i + 1; j < len(g.nodes); j++ {
-			if firstIndex(g.nodes[j].args, v) >= 0 {
+			if slices.Contains(g.nodes[j].args, v) {
 				return j
 			}
 		}
@@ -183,20 +184,11 @@ func (g *program) neededLast(a allocation, i int) value {
 	best := value(i)
 	for v := range value(i) {
 		lives := a.slot[v] >= 0 && a.parked[v] == never && a.dies[v] > i
-		if lives && firstIndex(g.nodes[i].args, v) < 0 && next(v) > next(best) {
+		if lives && !slices.Contains(g.nodes[i].args, v) && next(v) > next(best) {
 			best = v
 		}
 	}
 	return best
-}
-
-func firstIndex(s []value, v value) int {
-	for i, w := range s {
-		if w == v {
-			return i
-		}
-	}
-	return -1
 }
 
 // emitter applies a program to a batch of vectors.
@@ -374,9 +366,12 @@ func (e *emitter) node(v value, n node) {
 
 // fused emits a·b + c or c − a·b into an operand that dies, or a copy of one.
 func (e *emitter) fused(v value, n node) {
+	if e.a.slot[v] == memory {
+		panic(fmt.Sprintf("%s: a multiply-add without registers", e.name))
+	}
 	a, b, c := n.args[0], n.args[1], n.args[2]
 	in := func(w value) bool { return e.g.nodes[w].inMemory() }
-	same := func(w value) bool { return !in(w) && e.a.slot[w] == e.a.slot[v] }
+	same := func(w value) bool { return !in(w) && w != e.parked && e.a.slot[w] == e.a.slot[v] }
 	if same(b) || !same(a) && in(a) && !in(b) && in(c) {
 		a, b = b, a
 	}

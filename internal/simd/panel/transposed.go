@@ -33,7 +33,7 @@ func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok b
 // Padded returns M, rounded up to a multiple of 6.
 func (t *Transposed[T]) Padded() int { return len(t.start) }
 
-// Buffer returns how many elements [Evaluate]'s buffer needs.
+// Buffer returns how many elements the buffer of [EvaluateTransposed] needs.
 func (t *Transposed[T]) Buffer() int { return simd.Columns[T]() * (2*t.c.d + 2) }
 
 // EvaluateTransposed sets dst to K of rows i0 ≤ i < i1 of x: for each nr of them a
