@@ -137,7 +137,7 @@ func (r *results) duels(out *bench.Result) {
 		return
 	}
 	we := r.plan.contestants[at].Name
-	t := out.Table("duels", fmt.Sprintf("%s against each other: problems won, tied and lost (signed-rank test over seeds, 5 %%), single runs, and the test over problems", we),
+	t := out.Table("duels", fmt.Sprintf("%s against each other: problems won, tied and lost (signed-rank test over seeds, 5 %%; with fewer than six all are ties), single runs, and the test over problems", we),
 		bench.Column{Name: "suite"}, bench.Column{Name: "trials"}, bench.Column{Name: "against"}, bench.Column{Name: "problems"}, bench.Column{Name: "seeds"},
 		bench.Column{Name: "wins"}, bench.Column{Name: "ties"}, bench.Column{Name: "losses"},
 		bench.Column{Name: "runs better"}, bench.Column{Name: "equal"}, bench.Column{Name: "worse"},
