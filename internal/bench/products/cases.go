@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/simd"
 	"github.com/bkbtuner/bkb/internal/simd/panel"
@@ -133,17 +135,17 @@ func buildFor[T simd.Float](kind string, s [3]int, workers int) comparison {
 		return cholesky[T](s[0])
 	case "trsm":
 		return trsm[T](s[0], s[1])
-	case "gram", "columns", "expanded":
-		f := panel.Function{Statistic: simd.Squared, Func: simd.ExpScaled, P0: -1 / (2 * float64(s[2])), Expand: kind == "expanded"}
-		columns := 1
-		if kind == "columns" {
-			columns = rightHandSides
-		}
-		return gram[T](f, s[0], s[1], s[2], columns, workers)
+	case "gram":
+		return operator[T](kernel.NewGaussian, s[0], s[1], s[2], 1, workers)
+	case "columns":
+		return operator[T](kernel.NewGaussian, s[0], s[1], s[2], rightHandSides, workers)
 	case "matern52":
-		return gram[T](panel.Function{Statistic: simd.Squared, Func: simd.Matern52, P0: 5 / float64(s[2])}, s[0], s[1], s[2], 1, workers)
+		return operator[T](kernel.NewMatern52, s[0], s[1], s[2], 1, workers)
+	case "expanded":
+		f := panel.Function{Statistic: simd.Squared, Func: simd.ExpScaled, P0: -1 / (2 * float64(s[2])), Expand: true}
+		return gram[T](f, s[0], s[1], s[2], workers)
 	case "features":
-		return gram[T](panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: normals[float64](s[1])}, s[0], s[1], s[2], 1, workers)
+		return gram[T](panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: normals[float64](s[1])}, s[0], s[1], s[2], workers)
 	case "bkb":
 		return score(s[0], s[1], observed, s[2])
 	case "ucb": // exact inference, against BKB with as many observations
@@ -235,18 +237,49 @@ func trsm[T simd.Float](n, m int) comparison {
 // rightHandSides is how many there are in the case columns: ten classes.
 const rightHandSides = 10
 
-// gram is Kᵀ(Kv), x being packed anew each time. Flops are those of the inner
-// products and of the two products with K; functions count for nothing.
-func gram[T simd.Float](f panel.Function, n, m, d, columns, workers int) comparison {
+// gramFlops are those of the inner products and of the two products with K;
+// functions count for nothing.
+func gramFlops(n, m, d, columns int) float64 {
+	return float64(n) * float64(m) * float64(2*d+4*columns)
+}
+
+// operator is Kᵀ(Kv) as learners have it, x being packed anew each time.
+func operator[T simd.Float](k func(lengthScales ...float64) (*kernel.Base, error), n, m, d, columns, workers int) comparison {
+	x, y := kernel.NewPoints(n, d, normals[T](n*d)), kernel.NewPoints(m, d, normals[T](m*d))
+	v, w := normals[float64](m*columns), make([]float64, m*columns)
+	kern, err := k(math.Sqrt(float64(d)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	precision := kernel.Float64
+	if simd.Size[T]() == 4 {
+		precision = kernel.Float32
+	}
+	with := func(workers int) func() {
+		op, err := kernel.NewOperator(kern, kernel.FromRows(x), y, kernel.Options{Workers: workers, Precision: precision})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return func() {
+			if err := op.Gram(context.Background(), w, v, nil); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	return comparison{flops: gramFlops(n, m, d, columns), ours: with(workers), one: with(1)}
+}
+
+// gram is Kᵀ(Kv) by package panel alone, of what no kernel.Operator has.
+func gram[T simd.Float](f panel.Function, n, m, d, workers int) comparison {
 	x := panel.Rows[T]{Data: normals[T](n * d), N: n, D: d, Stride: d}
 	y := panel.Rows[T]{Data: normals[T](m * d), N: m, D: d, Stride: d}
 	packed := panel.Pack[T](f, y)
 	p, single := panel.NewProduct(packed, workers), panel.NewProduct(packed, 1)
-	v, w := normals[float64](m*columns), make([]float64, m*columns)
+	v, w := normals[float64](m), make([]float64, m)
 	return comparison{
-		flops: float64(n) * float64(m) * float64(2*d+4*columns),
-		ours:  func() { panel.Gram(p, w, x, v, columns, nil) },
-		one:   func() { panel.Gram(single, w, x, v, columns, nil) },
+		flops: gramFlops(n, m, d, 1),
+		ours:  func() { panel.Gram(p, w, x, v, 1, nil) },
+		one:   func() { panel.Gram(single, w, x, v, 1, nil) },
 	}
 }
 
