@@ -288,11 +288,19 @@ func checkComponents(spec study.Spec) error {
 		return err
 	}
 	_, guided := pruner.(prune.Guided)
-	if _, can := proposer.(propose.Forecaster); guided && !can {
+	model, can := proposer.(propose.Forecaster)
+	switch {
+	case guided && !can:
 		return &study.InvalidError{
 			Field: "pruner.name", Value: spec.Pruner.Name,
 			Rule:   fmt.Sprintf("asks the proposer's model, and %s has none", spec.Proposer.Name),
 			Remedy: "use the proposer bkb, or another pruner",
+		}
+	case guided && !model.Listens():
+		return &study.InvalidError{
+			Field: "pruner.name", Value: spec.Pruner.Name,
+			Rule:   "asks what the proposer's model makes of reports, which it is told to ignore",
+			Remedy: "leave out the proposer's option reports, or use another pruner",
 		}
 	}
 	return nil

@@ -1086,15 +1086,15 @@ func TestPruning(t *testing.T) {
 }
 
 // TestModelPruning: the pruner that asks the model stops bad trials, saying why,
-// and lets good ones end; restarts after every call change no verdict, nor a
+// and lets those end that become the best; restarts after every call change no verdict, nor a
 // suggestion.
 func TestModelPruning(t *testing.T) {
 	change := func(c *study.Spec) {
 		c.Proposer = study.Component{Name: propose.BKB}
 		c.Pruner = study.Component{Name: "model", Options: `{"warmup_steps": 2}`}
 	}
-	search := func(restart bool) (answers []string, stopped, worst int) {
-		st := newFaulty()
+	search := func(restart bool) (answers []string, stopped, wrong int) {
+		st, best := newFaulty(), math.Inf(1)
 		tn := open(t, st, Options{}, change)
 		again := func() {
 			if restart {
@@ -1117,8 +1117,8 @@ func TestModelPruning(t *testing.T) {
 					t.Fatalf("a heartbeat is answered %+v, %v, the report %+v", beat, err, v)
 				}
 				if v.Stop {
-					if stopped++; final < 0.01 {
-						worst++
+					if stopped++; final < best {
+						wrong++
 					}
 					if !strings.Contains(v.Reason, "loss is foretold to end at") {
 						t.Errorf("the reason is %q", v.Reason)
@@ -1126,18 +1126,18 @@ func TestModelPruning(t *testing.T) {
 					break
 				}
 				if step == 8 {
-					o = loss(final)
+					o, best = loss(final), min(best, final)
 				}
 			}
 			tell(t, tn, trial.Number, o)
 			again()
 		}
 		tn.Close()
-		return answers, stopped, worst
+		return answers, stopped, wrong
 	}
-	straight, stopped, worst := search(false)
-	if stopped < 3 || worst > 3 {
-		t.Errorf("%d of 30 trials were stopped, %d of them good", stopped, worst)
+	straight, stopped, wrong := search(false)
+	if stopped < 3 || wrong > 0 {
+		t.Errorf("%d of 30 trials were stopped, %d of them better than all before", stopped, wrong)
 	}
 	restarted, _, _ := search(true)
 	for i := range straight {
@@ -1148,4 +1148,8 @@ func TestModelPruning(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	_, err := tn.CreateStudy(t.Context(), "t", study.Create{Spec: testSpec(t, func(c *study.Spec) { c.Pruner.Name = "model" })})
 	wantCode(t, err, Invalid, "pruner.name", "sobol has none", "use the proposer bkb")
+	_, err = tn.CreateStudy(t.Context(), "t", study.Create{Spec: testSpec(t, func(c *study.Spec) {
+		c.Proposer, c.Pruner.Name = study.Component{Name: propose.BKB, Options: `{"reports": "ignore"}`}, "model"
+	})})
+	wantCode(t, err, Invalid, "pruner.name", "told to ignore", "leave out the proposer's option reports")
 }

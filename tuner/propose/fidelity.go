@@ -344,7 +344,7 @@ func (s *surface) lower(out []sample, x []float64, low []rung, j int, came fate)
 			sd = min(spread*s.Target.slope(v), lowLimit)
 		}
 		out = append(out, sample{x: append(slices.Clone(x), d), y: y, extra: sd * sd})
-		if came == stopped && rows == 0 {
+		if came == stopped && rows == 0 && d > 0 { // at 0 it is an outcome already
 			rho := math.Exp(-d / f.Length)
 			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + s.Theta[0]*(1-rho*rho)})
 		}

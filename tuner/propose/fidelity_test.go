@@ -182,6 +182,37 @@ func TestKnots(t *testing.T) {
 	}
 }
 
+// TestStopped: what a stopped trial's last report says of its outcome is what the
+// exact process says that has seen nothing else; at the full step it is the
+// outcome, once.
+func TestStopped(t *testing.T) {
+	const seed = 24
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for step := range int64(20) {
+		plain, length := randomCovariance(t, rng), 0.5+10*rng.Float64()
+		k, err := plain.withFidelity(length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := surface{Target: target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 15, Length: length}, Theta: k.theta(), Mean: rng.NormFloat64()}
+		x, y := randomPoint(rng), rng.NormFloat64()
+		told := s.lower(nil, x, []rung{{step, []float64{y}}}, 0, stopped)
+		if step >= 15 {
+			if len(told) != 1 || told[0].y != y || told[0].extra != 0 {
+				t.Errorf("step %d of 15, told %v: %+v", step, y, told)
+			}
+			continue
+		}
+		p := newPosterior(k, 1e-9, s.Mean, 4, false)
+		p.observe(told[0])
+		mean, variance := p.predict(kernel.NewPoints(1, len(x), x))
+		if len(told) != 2 || !slices.Equal(told[1].x, x) || !close2(told[1].y, mean[0], 1e-6) || !close2(told[1].extra, variance[0], 1e-6) {
+			t.Errorf("step %d of 15, told %v: %+v, want %v with variance %v", step, y, told, mean, variance)
+		}
+	}
+}
+
 // curve reports the value of a trial at a step, and what it comes to.
 func curve(final float64, step int64) float64 { return final + 3/float64(step) }
 

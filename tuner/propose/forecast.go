@@ -9,6 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
+// Listens implements [Forecaster].
+func (b *bkb) Listens() bool { return !b.options.IgnoreReports }
+
 // Forecast implements [Forecaster]: the posterior at full fidelity with the
 // reports of this trial, and of no other that runs. The incumbent is the one with
 // the best mean among the 32 best results. It costs O(m²).

@@ -86,6 +86,8 @@ type Forecaster interface {
 	// has reported; its Bound is width standard deviations better than its mean. ok
 	// is false if the model cannot say. It is a function of v, and of nothing else.
 	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
+	// Listens tells whether reports are looked at; if not, there is no forecast ever.
+	Listens() bool
 }
 
 // Forecast is about one running trial, in the objective's unit.
