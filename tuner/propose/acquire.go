@@ -94,15 +94,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	a.widths()
 	w := a.wish(trial, rng)
 	pool := newPool(a, w)
-	pool.add(a.candidates(w, seed, rng))
-	if a.b.enumerated() == nil {
-		for _, scale := range []float64{0.1, 0.02, 0.004} {
-			pool.add(a.around(w, pool.top(4), 32, scale, rng))
-		}
-		if len(a.surfaces) == 1 && w.thrift == nil && !a.b.options.Coarse {
-			pool.climb()
-		}
-	}
+	pool.search(seed, rng)
 	c, x, err := pool.choose(rng)
 	if err != nil {
 		return study.Suggestion{}, nil, err
@@ -203,6 +195,22 @@ func (p *pool) add(x *kernel.Points[float64]) {
 	p.scores = append(p.scores, p.a.score(p.w, x)...)
 	for i := range x.Len() {
 		p.xs = append(p.xs, x.Row(i))
+	}
+}
+
+// search fills the pool: candidates from everywhere, smaller and smaller mutations
+// of the best ones, and what the gradient makes of those.
+func (p *pool) search(seed uint64, rng *rand.Rand) {
+	a, w := p.a, p.w
+	p.add(a.candidates(w, seed, rng))
+	if a.b.enumerated() != nil {
+		return
+	}
+	for _, scale := range []float64{0.1, 0.02, 0.004} {
+		p.add(a.around(w, p.top(4), 32, scale, rng))
+	}
+	if len(a.surfaces) == 1 && w.thrift == nil && !a.b.options.Coarse {
+		p.climb()
 	}
 }
 
@@ -404,12 +412,12 @@ func (a *acquisition) usefulWorkers() int {
 	return min(len(rows)+int((1-sum)/max(last, 1e-3)), 1000)
 }
 
-// survey looks for the largest upper confidence bound everywhere, with what is
-// random about the given trial.
+// survey looks for the largest upper confidence bound everywhere, as hard as for a
+// suggestion, with what is random about the given trial.
 func (a *acquisition) survey(trial int) {
 	seed := a.b.trialSeed(trial)
 	a.widths()
-	a.score(wish{width: 1}, a.candidates(wish{}, seed, stream.New(seed)))
+	newPool(a, wish{width: 1}).search(seed, stream.New(seed))
 }
 
 // gap is the largest upper confidence bound found less the lower one of the best

@@ -20,7 +20,8 @@ type BKBOptions struct {
 	// Start ("start", 1 to 10000) is the number of results before there is a
 	// model; enqueued and added trials count. The default is [DefaultStart].
 	Start int
-	// Cap ("cap", 16 to 2048, default 256) is the most inducing points.
+	// Cap ("cap", 16 to 2048, default 256) is the most inducing points. Where trials
+	// report, each takes up to five of them.
 	Cap int
 	// Theory ("beta": "practical", the default, or "theory") takes the width of
 	// the confidence bounds from thesis Theorem 21, with norm 1 and probability
@@ -60,7 +61,7 @@ type BKBOptions struct {
 	// many ordered coordinates on suggestions come from a trust region; 0 for never.
 	Trust int
 	// Patience ("patience", 0 to 10000, default 15 where there is a trust region,
-	// else 0): every so many suggestions in a row without an improvement double the
+	// else 0), with one objective: every so many suggestions in a row without an improvement double the
 	// width of the bounds, up to eightfold; 0 for never.
 	Patience int
 	// Cost ("cost": "ignore", the default, "told" or "seconds"), with one
@@ -72,7 +73,7 @@ type BKBOptions struct {
 	// trials.
 	MaxStep int64
 	// IgnoreReports ("reports": "learn", the default, or "ignore") has the model
-	// learn from outcomes only.
+	// learn from outcomes only; of pruned trials that have reported, nothing.
 	IgnoreReports bool
 	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
 	// confidence bound in place of the mean.
@@ -106,18 +107,22 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		MinNoise:     o.Number("min_noise", 1e-6),
 		KeepTail:     o.Choice("tail", "test", "keep") == "keep",
 		Coarse:       o.Choice("refine", "gradient", "mutations") == "mutations",
-		Cost:         map[string]costSource{"told": costTold, "seconds": costSeconds}[o.Choice("cost", "ignore", "told", "seconds")],
 		Trust:        int(o.Whole("trust_region", 5, 0, 10_000)),
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
 
 		MaxStep:       o.Whole("max_step", 0, 0, math.MaxInt64),
 		IgnoreReports: o.Choice("reports", "learn", "ignore") == "ignore",
 	}
+	cost := o.Choice("cost", "ignore", "told", "seconds")
+	b.Cost = map[string]costSource{"told": costTold, "seconds": costSeconds}[cost]
 	patience := int64(0)
 	if b.trusts(spec) {
 		patience = 15
 	}
 	b.Patience = int(o.Whole("patience", patience, 0, 10_000))
+	if b.Patience > 0 && len(spec.Objectives) != 1 {
+		o.Fail("proposer.options.patience", fmt.Sprint(b.Patience), "is for studies with one objective", "leave it out")
+	}
 	if !(b.StopGap >= 0) {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "must be ≥ 0", "")
 	}
@@ -125,7 +130,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		o.Fail("proposer.options.stop_gap", fmt.Sprint(b.StopGap), "is for studies with one objective", "leave it out")
 	}
 	if b.Cost != costIgnored && len(spec.Objectives) != 1 {
-		o.Fail("proposer.options.cost", "", "is for studies with one objective", "leave it out")
+		o.Fail("proposer.options.cost", cost, "is for studies with one objective", "leave it out")
 	}
 	if !(b.Width > 0 && b.Width <= 100) {
 		o.Fail("proposer.options.width", fmt.Sprint(b.Width), "must be > 0 and at most 100", "")

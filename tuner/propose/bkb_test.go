@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -441,6 +442,73 @@ func TestBKBOptions(t *testing.T) {
 	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "forget"}`, `{"cost": true}`, `{"trust_region": -1}`, `{"x": 1}`} {
 		if _, err := New(study.Component{Name: BKB, Options: text}, spec); err == nil {
 			t.Errorf("%s was taken", text)
+		}
+	}
+}
+
+// TestOneObjective: options that are for one objective are refused for two, with
+// what was asked for.
+func TestOneObjective(t *testing.T) {
+	spec := specOf(parse(t, spaces["continuous"]), 1)
+	spec.Objectives = append(spec.Objectives, study.Objective{Name: "seconds", Direction: study.Minimize})
+	for options, want := range map[string]string{
+		`{"cost": "told"}`:     "proposer.options.cost = told: is for studies with one objective; leave it out",
+		`{"cost": "seconds"}`:  "proposer.options.cost = seconds: is for studies with one objective; leave it out",
+		`{"patience": 7}`:      "proposer.options.patience = 7: is for studies with one objective; leave it out",
+		`{"stop_gap": 0.5}`:    "proposer.options.stop_gap = 0.5: is for studies with one objective; leave it out",
+		`{"cost": "ignore"}`:   "",
+		`{"trust_region": 1}`:  "",
+		`{"patience": 0}`:      "",
+		`{"on_duplicate": ""}`: `proposer.options.on_duplicate = "": must be resample or replicate or reuse`,
+	} {
+		got := ""
+		if _, err := New(study.Component{Name: BKB, Options: options}, spec); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", options, got, want)
+		}
+	}
+}
+
+// TestSurvey: what is said to be the largest upper confidence bound is not exceeded
+// at 20,000 points drawn from the cube and from around the best results, also where
+// suggestions keep to a trust region.
+func TestSurvey(t *testing.T) {
+	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
+		"d": {"type": "float", "low": 0, "high": 1}, "e": {"type": "float", "low": 0, "high": 1}}`)
+	for seed := range uint64(3) {
+		spec := specOf(sp, seed)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+		for i := range 25 {
+			l.start(l.propose(p, 1))
+			trial, _ := l.s.Trial(i)
+			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+		}
+		e, err := p.ready(l.s)
+		if err != nil || e == nil {
+			t.Fatal(e, err)
+		}
+		a := p.newAcquisition(e)
+		a.survey(l.s.Trials())
+		rng := rand.New(rand.NewPCG(seed, 7))
+		x := kernel.NewPoints[float64](20_000, sp.Dim(), nil)
+		for i := range x.Len() {
+			row := x.Row(i)
+			copy(row, p.results.list[e.elite.members[rng.IntN(4)]].x)
+			for c := range row {
+				if i%2 == 0 {
+					row[c] = rng.Float64()
+				} else {
+					row[c] = min(max(row[c]+0.1*rng.NormFloat64(), 0), 1)
+				}
+			}
+		}
+		mean, variance := e.surfaces[0].predict(x)
+		for i, m := range mean {
+			if u := m + a.beta[0]*math.Sqrt(variance[i]); u > a.best+1e-9 {
+				t.Fatalf("seed %d: the bound is %v at %v, the largest was said to be %v", seed, u, x.Row(i), a.best)
+			}
 		}
 	}
 }

@@ -38,13 +38,15 @@
 // likewise but without end. If the values are skewed towards the bad side, by a
 // likelihood-ratio test at 5 %, they get the power of Yeo and Johnson (2000)
 // that makes them most like a normal sample instead, at most 2, which is the
-// logarithm on the bad side. After 50 and 100 trials on twelve of BBOB's functions
+// logarithm on the bad side; there, too, the least is −5. After 50 and 100 trials on twelve of BBOB's functions
 // in 5 and 10 dimensions (instance 3, 4 seeds) this had mean rank 1.35 and 1.50
 // against 1.65 and 1.50 without, on tables and classic functions 1.50 and 1.40
 // against 1.50 and 1.60. Powers up to 2.5 are better on BBOB and worse on tables.
 //
 // The posterior is sparse, as thesis (7.1), and exact while there are not more
-// different configurations than [BKBOptions].Cap: then BKB is GP-UCB. Beyond,
+// different configurations than [BKBOptions].Cap: then BKB is GP-UCB. Where trials
+// report (see Fidelity), each is up to five points, and Cap is reached so much
+// sooner. Beyond,
 // inducing points are drawn with p = min(1, 4σ²/ξ²), the best 24 always; all
 // results count. If the cap binds, residuals count as noise (FITC), and
 // [Diagnosis] says so. Between model events every result becomes an inducing
@@ -73,7 +75,9 @@
 //
 // From 5 ordered coordinates on (option trust_region), with one objective, the
 // candidates are within a trust region (TuRBO, Eriksson et al., 2019) around the
-// best posterior mean, with sides in proportion to the length scales. Its size is
+// best posterior mean, with sides in proportion to the length scales; coordinates of
+// conditional parameters and categories are free in it, and a space that is looked at
+// whole has none. Its size is
 // a fold of the results: three improvements in a row double it, max(4, d)
 // suggestions in a row without one halve it, and below 1/128 it begins anew. Every
 // 15 suggestions in a row without an improvement double b there, up to eightfold

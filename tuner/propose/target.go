@@ -130,7 +130,7 @@ func yeoJohnson(r, power float64) float64 {
 	}
 }
 
-// unYeoJohnson is the inverse of yeoJohnson; below its range it is very small.
+// unYeoJohnson is the inverse of yeoJohnson, for powers up to 2.
 func unYeoJohnson(g, power float64) float64 {
 	switch {
 	case g >= 0:
@@ -138,7 +138,7 @@ func unYeoJohnson(g, power float64) float64 {
 	case power == 2:
 		return -math.Expm1(-g)
 	default:
-		return -math.Expm1(math.Log(max(1-(2-power)*g, 1e-9)) / (2 - power))
+		return -math.Expm1(math.Log(1-(2-power)*g) / (2 - power))
 	}
 }
 
