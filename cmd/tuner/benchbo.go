@@ -188,8 +188,11 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *bench.Result) erro
 	if err != nil {
 		return boError(err)
 	}
+	if err := os.WriteFile(b.page, text, 0o644); err != nil {
+		return err
+	}
 	g.note(cmd, "wrote %s", b.page)
-	return os.WriteFile(b.page, text, 0o644)
+	return nil
 }
 
 // lists prints what there is to choose from.

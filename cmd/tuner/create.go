@@ -138,6 +138,9 @@ func parseComponent(flag, text string) (study.Component, error) {
 		if !ok || key == "" {
 			return c, usagef("--%s: %q is not key=value", flag, item)
 		}
+		if _, twice := fields[key]; twice {
+			return c, usagef("--%s: the option %s is there twice; leave one out", flag, key)
+		}
 		fields[key] = scalar(value)
 	}
 	line, err := json.Marshal(fields)

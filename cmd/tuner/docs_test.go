@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
 
@@ -34,6 +39,48 @@ func TestDocs(t *testing.T) {
 	}
 	if err := os.WriteFile(docsFile, []byte(head+docsMarker+want.String()), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOptionsDescribed: every option that a proposer or a pruner knows is in
+// docs/cli.md. They name them all where there is one that they do not know.
+func TestOptionsDescribed(t *testing.T) {
+	page, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Proposers and pruners\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	sp, _, err := space.Parse([]byte("version: 1\nparameters:\n  x: {type: float, low: 0, high: 1}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
+	check := func(name string, err error) {
+		invalid := (*study.InvalidError)(nil)
+		if !errors.As(err, &invalid) || !strings.HasSuffix(invalid.Field, ".unheard_of") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_, list, ok := strings.Cut(invalid.Remedy, " are ")
+		if !ok {
+			t.Fatalf("%s: %s", name, invalid.Remedy)
+		}
+		for _, option := range append(strings.Split(list, ", "), name) {
+			if !strings.Contains(section, "`"+option+"`") {
+				t.Errorf("%s does not tell of the option %s of %s", docsFile, option, name)
+			}
+		}
+	}
+	for _, name := range []string{propose.BKB, propose.Grid} {
+		_, err := propose.New(study.Component{Name: name, Options: `{"unheard_of": 1}`}, spec)
+		check(name, err)
+	}
+	for name, must := range map[string]string{
+		prune.Median: "", prune.Percentile: "", prune.ASHA: "", prune.Hyperband: `"max_resource": 9, `,
+		prune.Threshold: `"lower": 0, `, prune.Patience: `"patience_steps": 3, `, prune.Model: "",
+	} {
+		_, err := prune.New(study.Component{Name: name, Options: "{" + must + `"unheard_of": 1}`}, spec)
+		check(name, err)
 	}
 }
 
