@@ -513,6 +513,28 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
+// TestRemakeOfNothing: a model event that says it was made from fewer results than
+// any model, or from more than there are, is an error or comes out otherwise.
+func TestRemakeOfNothing(t *testing.T) {
+	spec := specOf(parse(t, spaces["continuous"]), 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+	for i := range 12 {
+		for _, results := range []int{math.MinInt, -1, 0, 1, 3, i, math.MaxInt} {
+			a := study.Anchored{Seen: l.s.Position(), Model: fmt.Appendf(nil, `{"version": 1, "results": %d}`, results)}
+			model, err := must(t, study.Component{Name: BKB}, spec).(*bkb).Remake(context.Background(), l.s, a)
+			if few := min(results, i) < 4; few != (err != nil) {
+				t.Errorf("%d of %d results: %v", results, i, err)
+			}
+			if string(model) == string(a.Model) {
+				t.Errorf("%d of %d results came out the same", results, i)
+			}
+		}
+		l.start(l.propose(p, 1))
+		trial, _ := l.s.Trial(i)
+		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config))})
+	}
+}
+
 // TestAblations: what an option switches off is not done. On a smooth bowl the
 // gradient always finds something that mutations have not.
 func TestAblations(t *testing.T) {

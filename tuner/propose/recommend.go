@@ -2,6 +2,7 @@ package propose
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -40,7 +41,11 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 			return nil, err
 		}
 	}
-	return b.remake(ctx, before, min(m.Results, b.results.upTo(a.Seen)))
+	c := min(m.Results, b.results.upTo(a.Seen))
+	if first := b.first(); first == 0 || c < first {
+		return nil, fmt.Errorf("a model event of %d results, where there can be none of so few", c)
+	}
+	return b.remake(ctx, before, c)
 }
 
 // Recommend implements [Recommender]: of one objective the completed trial with
