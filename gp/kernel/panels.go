@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"sync"
+
 	"github.com/bkbtuner/bkb/internal/simd"
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
@@ -65,13 +67,19 @@ type panelPrepared struct {
 	f       panel.Function
 	y       panel.Rows[float64]
 	columns *panel.Columns[float64]
-	rows    *panel.Transposed[float64] // or nil
+
+	pack sync.Once                  // before the first FillPanels, which few need
+	rows *panel.Transposed[float64] // or nil
 }
 
 func newPanelPrepared(other Prepared, f panel.Function, y panel.Rows[float64]) *panelPrepared {
-	p := &panelPrepared{other: other, f: f, y: y, columns: panel.Pack[float64](f, y)}
-	p.rows, _ = panel.NewTransposed(p.columns, y)
-	return p
+	return &panelPrepared{other: other, f: f, y: y, columns: panel.Pack[float64](f, y)}
+}
+
+// transposed returns the centres packed as rows, or nil.
+func (p *panelPrepared) transposed() *panel.Transposed[float64] {
+	p.pack.Do(func() { p.rows, _ = panel.NewTransposed(p.columns, p.y) })
+	return p.rows
 }
 
 // preparePanels returns p with packed columns if k is a kernel for them.
@@ -113,17 +121,18 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 
 // FillPanels evaluates dense rows as columns.
 func (p *panelPrepared) FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool {
-	if p.rows == nil {
+	rows := p.transposed()
+	if rows == nil {
 		return false
 	}
 	mark := s.Mark()
 	defer s.Release(mark)
-	buffer := s.Floats(p.rows.Buffer())
+	buffer := s.Floats(rows.Buffer())
 	switch x := x.(type) {
 	case *Points[float64]:
-		panel.EvaluateTransposed(p.rows, dst, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
+		panel.EvaluateTransposed(rows, dst, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
 	case *Points[float32]:
-		panel.EvaluateTransposed(p.rows, dst, panel.Rows[float32]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
+		panel.EvaluateTransposed(rows, dst, panel.Rows[float32]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
 	default:
 		return false
 	}
