@@ -129,5 +129,8 @@ worker = Worker(sys.argv[1], sys.argv[2])
 worker.create(trials=int(sys.argv[3]) if len(sys.argv) > 3 else 30)
 while trial := worker.ask():
     worker.tell(trial, run(worker, trial))
-best = worker.call(worker.stub.GetBest, pb.GetBestRequest(parent="studies/" + sys.argv[2])).trials[0]
+found = worker.call(worker.stub.GetBest, pb.GetBestRequest(parent="studies/" + sys.argv[2])).trials
+if not found:
+    sys.exit("no trial completed")
+best = found[0]
 print(f"{best.name}: loss {best.outcome.metrics['loss'].values[0]:.4f}, {dict((k, getattr(v, v.WhichOneof('kind'))) for k, v in best.config.items())}")

@@ -28,7 +28,9 @@ while :; do
     # Exit status 14 says stop. The training ends when nobody reads its output.
     tuner report "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --step "${step#step=}" "$loss" --exit-code > /dev/null || exit
   done
-  case $? in
+  end=$?
+  [ $end -ne 0 ] || [ -s "$last" ] || end=1 # no loss was printed
+  case $end in
     0) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" "$(cat "$last")" -q ;;
     14) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --state pruned -q ;;
     *) tuner tell "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --state failed --message "see the output of worker.sh" -q ;;
