@@ -19,6 +19,9 @@ import (
 // quick runs an experiment at Quick scale.
 func quick(t *testing.T, name string, env Env) *Result {
 	t.Helper()
+	if testing.Short() && name != "regret" {
+		t.Skip("repeats a figure: not in short tests, go test ./internal/bench does; regret stands for all")
+	}
 	e, err := Find(name)
 	if err != nil {
 		t.Fatal(err)
