@@ -93,7 +93,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	// Most of what a server holds is trials, which never become garbage: waiting
 	// for as much again before collecting would double its size.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(40)
 	}
 	svc := tuner.Open(backuper{st}, s.tuner)
 	defer func() { err = errors.Join(err, svc.Close()) }()
