@@ -102,7 +102,7 @@ func curveRun(t fataler, k curveTask, c study.Component, rule string, seed uint6
 func TestCurveExperiment(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_CURVES"))
 	if err != nil {
-		t.Skip("BKB_EXPERIMENT_CURVES is not a number of seeds")
+		t.Skip("takes minutes a seed: BKB_EXPERIMENT_CURVES=10 go test -timeout 0 -run TestCurveExperiment ./tuner/propose runs it over so many seeds")
 	}
 	options := []string{""}
 	if text := os.Getenv("BKB_EXPERIMENT_OPTIONS"); text != "" {

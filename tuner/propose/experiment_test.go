@@ -345,7 +345,7 @@ func TestExperiment(t *testing.T) {
 func TestVariants(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
 	if err != nil || os.Getenv("BKB_EXPERIMENT_BBOB") == "" {
-		t.Skip("BKB_EXPERIMENT is not a number of seeds, or BKB_EXPERIMENT_BBOB names no dimensions")
+		t.Skip("takes minutes a seed: BKB_EXPERIMENT=3 BKB_EXPERIMENT_BBOB=5 go test -timeout 0 -run TestVariants ./tuner/propose runs it over so many seeds in so many dimensions")
 	}
 	var dims []int
 	for text := range strings.SplitSeq(os.Getenv("BKB_EXPERIMENT_BBOB"), ",") {
