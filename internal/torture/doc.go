@@ -24,6 +24,8 @@
 //
 // The everyday tests do a little of everything in some twenty seconds. The
 // environment sets more, see the Makefile: BKB_TORTURE_KILLS, _CUTS, _SEEDS,
-// _OPS, _FAULTS, _SOAK; BKB_TORTURE_SEED repeats a run; with
-// BKB_TORTURE_MUST=1 a facility that this machine lacks is a failure.
+// _OPS, _FAULTS, _SOAK. Seeds are the same each time, so that what CI says of a
+// commit stays so; make torture takes new ones (BKB_TORTURE_SEED=new), and the
+// number that a failure prints repeats it. With BKB_TORTURE_MUST=1 a facility that
+// this machine lacks is a failure.
 package torture

@@ -245,6 +245,7 @@ func (b *book) acknowledge(c *simCall) {
 	case c.incarnation != 0 && (st == nil || st.id != c.incarnation): // deleted meanwhile
 		return
 	}
+	c.incarnation = st.id
 	switch c.kind {
 	case "ask":
 		b.answered(st, c)

@@ -104,7 +104,10 @@ func (s *simulation) send(w *simWorker, c *simCall) {
 	s.counts.calls++
 	ctx, cancel := context.WithCancel(context.Background())
 	c.life, c.cancel, c.sent, c.answer = s.life, cancel, time.Now(), simAnswer{}
-	c.incarnation, c.durable = s.book.position(c.study)
+	before := c.incarnation
+	if c.incarnation, c.durable = s.book.position(c.study); before != 0 && before != c.incarnation {
+		c.doubt, c.acked = false, false // to a study made anew it is a new request
+	}
 	w.call = c
 	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
 	service := s.service
