@@ -310,7 +310,9 @@ func (dec *payloadDecoder) int(n int64) int {
 	return int(n)
 }
 
-func (dec *payloadDecoder) time(n int64) time.Time {
+func (dec *payloadDecoder) time(n int64) time.Time { return timeOf(n) }
+
+func timeOf(n int64) time.Time {
 	if n == noTime {
 		return time.Time{}
 	}

@@ -44,6 +44,7 @@ func FuzzDecodePayload(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		decoder := store.NewDecoder(someStudy)
+		sameBothWays(t, decoder, b)
 		e, err := decoder.DecodePayload(b)
 		if err != nil {
 			return

@@ -95,11 +95,13 @@ type Decoder struct {
 	id      StudyID
 	message recordpb.Event // reused
 	payload payloadDecoder
+	quick   quick
 }
 
 // NewDecoder returns a Decoder for the records of the given study.
 func NewDecoder(id StudyID) *Decoder {
-	return &Decoder{id: id, payload: payloadDecoder{names: make(interner)}}
+	names := make(interner)
+	return &Decoder{id: id, payload: payloadDecoder{names: names}, quick: quick{names: names}}
 }
 
 // Decode returns the event in the record at the given position. The event
@@ -123,28 +125,40 @@ func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error)
 	case format > Format:
 		return study.Event{}, &NewerFormatError{Study: d.id, Position: pos, Format: format}
 	}
-	e, err := d.decodePayload(body[versionBytes:])
+	e, least, err := d.decodePayload(body[versionBytes:])
 	if err != nil {
 		return study.Event{}, d.corrupt(pos, err.Error())
 	}
-	if least := formatOf(&d.message); least != body[0] {
+	if least != body[0] {
 		return study.Event{}, d.corrupt(pos, fmt.Sprintf("what belongs into format %d", least))
 	}
 	return e, nil
 }
 
-// decodePayload decodes what lies beneath version and checksum.
-func (d *Decoder) decodePayload(b []byte) (study.Event, error) {
+// decodePayload decodes what lies beneath version and checksum, and says which
+// format it needs.
+func (d *Decoder) decodePayload(b []byte) (e study.Event, least byte, err error) {
+	if len(b) <= freePayloadBytes { // so it is not sparse
+		if e, least, ok := d.quick.event(b); ok {
+			return e, least, nil
+		}
+	}
+	return d.decodeMessage(b)
+}
+
+// decodeMessage does so by way of a message.
+func (d *Decoder) decodeMessage(b []byte) (e study.Event, least byte, err error) {
 	if sparse(b) {
-		return study.Event{}, errSparse
+		return study.Event{}, 0, errSparse
 	}
 	if err := proto.Unmarshal(b, &d.message); err != nil {
-		return study.Event{}, err
+		return study.Event{}, 0, err
 	}
 	if proto.Size(&d.message) != len(b) {
-		return study.Event{}, errRedundant
+		return study.Event{}, 0, errRedundant
 	}
-	return d.payload.event(&d.message)
+	e, err = d.payload.event(&d.message)
+	return e, formatOf(&d.message), err
 }
 
 func (d *Decoder) corrupt(pos study.Position, reason string) error {

@@ -346,13 +346,32 @@ func (b *bkb) toFit(list []result, j int, s *surface) []fitted {
 		}
 	}
 	if len(items) > fitPoints {
-		slices.SortStableFunc(items, func(a, c fitted) int { return cmp.Compare(c.y, a.y) })
+		items = byTarget(items)
 		rng := stream.New(stream.Derive(b.spec.Seed, "bkb fit", uint64(len(list))))
 		rest := items[fitPoints/3:]
 		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
 		items = items[:fitPoints]
 	}
 	return items
+}
+
+// byTarget returns the items with the largest targets first, of equal ones in
+// order.
+func byTarget(items []fitted) []fitted {
+	type place struct {
+		y float64
+		i int
+	}
+	places := make([]place, len(items)) // smaller than items, and all different
+	for i := range items {
+		places[i] = place{items[i].y, i}
+	}
+	slices.SortFunc(places, func(a, c place) int { return cmp.Or(cmp.Compare(c.y, a.y), a.i-c.i) })
+	out := make([]fitted, len(items))
+	for i, p := range places {
+		out[i] = items[p.i]
+	}
+	return out
 }
 
 // replicates are a few deviations with mean 0 and the given standard deviation,
@@ -517,20 +536,35 @@ func (b *bkb) bestOf(list []result, all []member, j int) []member {
 	if j >= b.feasibility() {
 		return nil
 	}
-	value := make(map[int]float64)
-	for i := range list {
-		if list[i].y != nil {
-			value[list[i].trial] = list[i].y[j].value
-		}
-	}
-	var sorted []member
+	value := make([]float64, 0, len(all)) // of those that follow
+	var measured []member
+	next := 0 // all is in the order of list
 	for _, m := range all {
-		if _, ok := value[m.trial]; ok && m.row == 0 {
-			sorted = append(sorted, m)
+		for list[next].trial != m.trial {
+			next++
+		}
+		if list[next].y != nil && m.row == 0 {
+			measured, value = append(measured, m), append(value, list[next].y[j].value)
 		}
 	}
-	slices.SortStableFunc(sorted, func(a, c member) int { return cmp.Compare(value[c.trial], value[a.trial]) })
-	return sorted[:min(bestAlways, len(sorted))]
+	var best []int // into measured, by value and then in order
+	for i, v := range value {
+		if len(best) == bestAlways && v <= value[best[bestAlways-1]] {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, v, func(have int, v float64) int {
+			if value[have] >= v {
+				return -1
+			}
+			return 1
+		})
+		best = slices.Insert(best, at, i)[:min(len(best)+1, bestAlways)]
+	}
+	out := make([]member, len(best))
+	for i, at := range best {
+		out[i] = measured[at]
+	}
+	return out
 }
 
 // distinct returns the chosen members with different inputs, while more returns
@@ -565,9 +599,14 @@ func (s *surface) setDictionary(members []member) {
 
 // inputs are those of the dictionary of surface s of quantity j.
 func (b *bkb) inputs(list []result, j int, s *surface) [][]float64 {
-	at := make(map[int]*result, len(list))
+	at := make(map[int]*result, len(s.Dictionary))
+	for _, trial := range s.Dictionary {
+		at[trial] = nil
+	}
 	for i := range list {
-		at[list[i].trial] = &list[i]
+		if _, ok := at[list[i].trial]; ok {
+			at[list[i].trial] = &list[i]
+		}
 	}
 	var out [][]float64
 	for n, trial := range s.Dictionary {

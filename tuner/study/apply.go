@@ -75,6 +75,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 		byWorker: make(map[string][]int),
 		running:  make(map[int]struct{}),
 		requests: make(map[requestKey]requestRecord),
+		several:  make(map[requestKey][]handed),
 	}
 	return nil
 }
@@ -280,7 +281,7 @@ func (s *Study) put(t Trial) {
 		s.origins[t.Origin]++
 	}
 	s.counts[t.State]++
-	s.trials.set(t.Number, &t)
+	s.trials.set(t.Number, t)
 }
 
 // release takes a running trial from its worker.

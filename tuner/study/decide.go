@@ -117,7 +117,7 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	}
 	earlier, retried := s.recall(c.RequestID)
 	if retried { // cut short; what it lacks are suggestions, for all else came at once
-		reply := earlier.reply()
+		reply := s.answered(c.RequestID, earlier)
 		reply.Missing = min(int(earlier.answer)-len(reply.Trials), s.trialBudget())
 		return reply, nil, nil
 	}
@@ -206,7 +206,7 @@ func (s *Study) checkAnswer(c Start) error {
 	}
 	least := 1
 	if earlier, _ := s.recall(c.Ask.RequestID); earlier.any {
-		least = 2 + len(earlier.more)
+		least = 1 + s.handedOut(c.Ask.RequestID, earlier)
 	}
 	if c.Answer < least || c.Answer > c.Ask.Count {
 		return invalid("answer", c.Answer, fmt.Sprintf("must be %d, for this trial and those before, to %d, which were asked for", least, c.Ask.Count), "")

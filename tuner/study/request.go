@@ -37,40 +37,57 @@ func keyOf(id string) (k requestKey) {
 	return k
 }
 
-// requestRecord remembers what a request did.
+// requestRecord remembers what a request did. It has no pointers: there are as
+// many as events, and the collector need not look at them.
 type requestRecord struct {
 	fingerprint uint64
 	answer      int32 // as in Request
 	late        bool  // a tell was kept as a late result
 	keep        bool  // as long as the study lives
 	any         bool
-	first       handed   // if any
-	more        []handed // after the first
+	several     bool   // more than the first, which the study has
+	first       handed // if any
 }
 
 // handed is a trial that a request made, started or concerned, and the epoch it
 // had then.
 type handed struct{ trial, epoch int32 }
 
-// reply repeats the answer.
-func (r requestRecord) reply() Reply {
+// handedOut is how many trials an answer has.
+func (s *Study) handedOut(id string, r requestRecord) int {
+	n := 0
+	if r.any {
+		n = 1
+	}
+	if r.several {
+		n += len(s.several[keyOf(id)])
+	}
+	return n
+}
+
+// answered repeats the answer of the request with an id.
+func (s *Study) answered(id string, r requestRecord) Reply {
 	reply := Reply{Late: r.late}
 	if r.any {
 		reply.hand(int(r.first.trial), int(r.first.epoch))
 	}
-	for _, h := range r.more {
-		reply.hand(int(h.trial), int(h.epoch))
+	if r.several {
+		for _, h := range s.several[keyOf(id)] {
+			reply.hand(int(h.trial), int(h.epoch))
+		}
 	}
 	return reply
 }
 
-func (r *requestRecord) add(trial, epoch int) {
+// hand notes a trial in a record that is about to be kept.
+func (s *Study) hand(key requestKey, r *requestRecord, trial, epoch int) {
 	h := handed{int32(trial), int32(epoch)}
-	switch {
+	switch more := s.several[key]; {
 	case !r.any:
 		r.any, r.first = true, h
-	case r.first.trial != h.trial && !slices.ContainsFunc(r.more, func(m handed) bool { return m.trial == h.trial }):
-		r.more = append(slices.Clip(r.more), h)
+	case r.first.trial != h.trial && !slices.ContainsFunc(more, func(m handed) bool { return m.trial == h.trial }):
+		r.several = true
+		s.several[key] = append(more, h)
 	}
 }
 
@@ -93,10 +110,17 @@ func forgettable(b Body) bool {
 
 // recall returns what the request with an id did; known is false if nothing.
 func (s *Study) recall(id string) (r requestRecord, known bool) {
-	if id == "" || planted.Is(planted.RequestIgnored) {
+	if id == "" {
 		return requestRecord{}, false
 	}
-	r, known = s.requests[keyOf(id)]
+	return s.recallKey(keyOf(id))
+}
+
+func (s *Study) recallKey(key requestKey) (r requestRecord, known bool) {
+	if planted.Is(planted.RequestIgnored) {
+		return requestRecord{}, false
+	}
+	r, known = s.requests[key]
 	return r, known
 }
 
@@ -105,22 +129,23 @@ func (s *Study) remember(e Event) {
 	for len(s.aging) > 0 && e.Time.Sub(s.aging[0].at) > RequestRetention {
 		if key := s.aging[0].key; !s.requests[key].keep {
 			delete(s.requests, key)
+			delete(s.several, key)
 		}
 		s.aging = s.aging[1:]
 	}
 	if e.Request.ID == "" {
 		return
 	}
-	r, known := s.recall(e.Request.ID)
+	key := keyOf(e.Request.ID)
+	r, known := s.recallKey(key)
 	r.fingerprint, r.answer = e.Request.Fingerprint, int32(e.Request.Answer)
 	if late, ok := e.Body.(ToldLate); ok {
 		r.late = true
-		r.add(late.Trial, late.Epoch)
+		s.hand(key, &r, late.Trial, late.Epoch)
 	} else if n, ok := e.Trial(); ok {
-		r.add(n, s.trials.at(n).Epoch)
+		s.hand(key, &r, n, s.trials.at(n).Epoch)
 	}
 	r.keep = r.keep || !forgettable(e.Body)
-	key := keyOf(e.Request.ID)
 	s.requests[key] = r
 	if !known && !r.keep {
 		s.aging = append(s.aging, requestAge{key, e.Time})

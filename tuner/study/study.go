@@ -20,7 +20,8 @@ type Study struct {
 	byWorker map[string][]int // running trials of each named worker, ascending
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
-	aging    []requestAge // requests that may be forgotten, oldest first
+	several  map[requestKey][]handed // what requests made, started or concerned after the first
+	aging    []requestAge            // requests that may be forgotten, oldest first
 }
 
 // View is what can be read of a study at one position of its log. That of a
@@ -74,8 +75,8 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 			if r.fingerprint != req.Fingerprint {
 				return Reply{}, nil, &RequestReusedError{ID: req.ID}
 			}
-			if !s.openRequest(now, cmd, r) {
-				reply := r.reply()
+			if !s.openRequest(now, cmd, req.ID, r) {
+				reply := s.answered(req.ID, r)
 				reply.Replayed = true
 				return reply, nil, nil
 			}
@@ -104,10 +105,10 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 // openRequest tells whether a request that had an effect already has more to
 // come: an ask whose suggestions are still being made, or were cut short by a
 // crash. Once the study hands out nothing more, what there is is the answer.
-func (s *Study) openRequest(now time.Time, cmd Command, r requestRecord) bool {
+func (s *Study) openRequest(now time.Time, cmd Command, id string, r requestRecord) bool {
 	switch cmd.(type) {
 	case Ask, Start:
-		return 1+len(r.more) < int(r.answer) && s.finished == nil && !s.TimeOver(now)
+		return max(1, s.handedOut(id, r)) < int(r.answer) && s.finished == nil && !s.TimeOver(now)
 	default:
 		return false
 	}
