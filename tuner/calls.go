@@ -233,6 +233,82 @@ func (t *Tuner) Add(ctx context.Context, name string, c study.Add) (study.Trial,
 	return t.make(ctx, name, c)
 }
 
+// Adder is a [Service] that takes in many trials at once.
+type Adder interface {
+	// AddAll adds and enqueues trials, in order, with few commits: each command is a
+	// study.Add or study.Enqueue with a request id of its own, and there are at most
+	// [MaxPage]. It returns the trials, stored, of the commands up to the first that
+	// is refused, with its error. Once begun it is not interrupted. After an error with
+	// the code [Unknown] nobody knows how many there are: the same commands again
+	// are answered with what is there and go on.
+	AddAll(ctx context.Context, name string, commands []study.Command) ([]study.Trial, error)
+}
+
+var _ Adder = (*Tuner)(nil)
+
+// AddAll implements [Adder].
+func (t *Tuner) AddAll(ctx context.Context, name string, commands []study.Command) ([]study.Trial, error) {
+	if err := checkAddAll(commands); err != nil {
+		return nil, err
+	}
+	var made []study.Trial
+	err := t.with(ctx, name, func(d *desk) error {
+		ctx := context.WithoutCancel(ctx)
+		var trials []study.Trial
+		var b *batch
+		var refused error
+		err := d.inTurn(ctx, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			trials, refused = d.makeAll(commands)
+			b = d.barrier()
+		})
+		if err != nil {
+			return err
+		}
+		if err := d.wait(ctx, b); err != nil {
+			return err
+		}
+		made = trials
+		return refused
+	})
+	return made, err
+}
+
+func checkAddAll(commands []study.Command) error {
+	if len(commands) > MaxPage {
+		return &study.InvalidError{Field: "commands", Value: fmt.Sprint(len(commands)), Rule: fmt.Sprintf("must be at most %d at once", MaxPage), Remedy: "add them in parts"}
+	}
+	for i, c := range commands {
+		field, id := fmt.Sprintf("commands[%d]", i), ""
+		switch c := c.(type) {
+		case study.Add:
+			id = c.RequestID
+		case study.Enqueue:
+			id = c.RequestID
+		default:
+			return &study.InvalidError{Field: field, Value: fmt.Sprintf("%T", c), Rule: "does not make a trial at once", Remedy: "add or enqueue"}
+		}
+		if id == "" {
+			return &study.InvalidError{Field: field + ".request_id", Value: `""`, Rule: "must be there: a part may be stored and the rest not", Remedy: "give each an id of its own"}
+		}
+	}
+	return nil
+}
+
+// makeAll decides the commands up to the first that is refused; d.mu is held.
+func (d *desk) makeAll(commands []study.Command) (trials []study.Trial, refused error) {
+	for _, c := range commands {
+		reply, err := d.decide(c)
+		if err != nil {
+			return trials, err
+		}
+		trial, _ := d.s.Trial(reply.Trials[0])
+		trials = append(trials, trial)
+	}
+	return trials, nil
+}
+
 // make does a command that makes a trial, in turn with those that ask.
 func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.Trial, error) {
 	var made study.Trial

@@ -119,7 +119,7 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		}
 		i.g.note(i.cmd, "Made study %s.", i.name)
 	}
-	if err := i.add(ctx, svc, spec); err != nil {
+	if err := i.add(ctx, svc, spec, n); err != nil {
 		return err
 	}
 	switch {
@@ -157,8 +157,9 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 	return spec, false, nil
 }
 
-// items calls f with the command for each trial of the file.
-func (i *importing) items(spec study.Spec, f func(item record.Item, id string, c study.Command) error) error {
+// items calls f with the command for each trial of the file, and the place where it
+// stands.
+func (i *importing) items(spec study.Spec, f func(where string, c study.Command) error) error {
 	digest := sha256.Sum256(i.data)
 	prefix := "import-" + hex.EncodeToString(digest[:12])
 	n := 0
@@ -180,11 +181,11 @@ func (i *importing) items(spec study.Spec, f func(item record.Item, id string, c
 			e.Config, err = record.Complete(spec.Space, r.Config)
 			c = e
 		}
-		if err == nil {
-			err = f(item, id, c)
-		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.Where, err)
+		}
+		if err := f(item.Where, c); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -204,7 +205,7 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 		return 0, err
 	}
 	i.left = 0
-	err = i.items(spec, func(_ record.Item, _ string, c study.Command) error {
+	err = i.items(spec, func(where string, c study.Command) error {
 		if _, waits := c.(study.Enqueue); waits {
 			i.left++
 			if !i.enqueue {
@@ -212,28 +213,82 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 			}
 		}
 		n++
-		_, _, err := s.Decide(now, c)
-		return err
+		if _, _, err := s.Decide(now, c); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		return nil
 	})
 	return n, err
 }
 
-func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec) error {
-	return i.items(spec, func(_ record.Item, _ string, c study.Command) error {
+// importBatch is how many trials are added at once: a commit costs as much as some
+// hundred trials. One that is interrupted has done whole batches.
+const importBatch = 500
+
+// add adds the trials, of which there are so many.
+func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec, of int) (err error) {
+	line := newStatusLine(i.g, i.cmd)
+	defer line.end()
+	var places []string
+	batch, done := make([]study.Command, 0, importBatch), 0
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		trials, err := addAll(ctx, svc, i.name, batch)
+		for _, t := range trials {
+			if t.Number >= i.had { // else it is the answer to an earlier import of the same
+				i.added++
+			}
+		}
+		if err != nil && len(trials) < len(batch) && ctx.Err() == nil {
+			err = fmt.Errorf("%s: %w", places[len(trials)], err)
+		}
+		done += len(trials)
+		batch, places = batch[:0], places[:0]
+		line.draw(done == of, func() string { return fmt.Sprintf("importing: %d of %d trials", done, of) })
+		return err
+	}
+	err = i.items(spec, func(where string, c study.Command) error {
+		if _, waits := c.(study.Enqueue); waits && !i.enqueue {
+			return nil
+		}
+		if batch, places = append(batch, c), append(places, where); len(batch) < importBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil && done > 0 {
+		line.end()
+		i.g.note(i.cmd, "%d of %d trials are imported; the same command goes on with the others.", done, of)
+	}
+	return err
+}
+
+// addAll adds trials at once where the service can, which over the network it
+// cannot.
+func addAll(ctx context.Context, svc tuner.Service, name string, commands []study.Command) (trials []study.Trial, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if a, ok := svc.(tuner.Adder); ok {
+		return a.AddAll(ctx, name, commands)
+	}
+	for _, c := range commands {
 		var t study.Trial
-		var err error
 		switch c := c.(type) {
 		case study.Add:
-			t, err = svc.Add(ctx, i.name, c)
+			t, err = svc.Add(ctx, name, c)
 		case study.Enqueue:
-			if !i.enqueue {
-				return nil
-			}
-			t, err = svc.Enqueue(ctx, i.name, c)
+			t, err = svc.Enqueue(ctx, name, c)
 		}
-		if err == nil && t.Number >= i.had { // else it is the answer to an earlier import of the same
-			i.added++
+		if err != nil {
+			return trials, err
 		}
-		return err
-	})
+		trials = append(trials, t)
+	}
+	return trials, nil
 }

@@ -8,6 +8,7 @@ package shared
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -45,7 +46,10 @@ type Service struct {
 	closed bool
 }
 
-var _ tuner.Service = (*Service)(nil)
+var (
+	_ tuner.Service = (*Service)(nil)
+	_ tuner.Adder   = (*Service)(nil)
+)
 
 // New returns a Service that opens its file with open.
 func New(open func(ctx context.Context) (tuner.Service, error)) *Service {
@@ -231,6 +235,16 @@ func (s *Service) Enqueue(ctx context.Context, name string, c study.Enqueue) (st
 // Add implements [tuner.Service].
 func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
 	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Add(ctx, name, c) })
+}
+
+// AddAll implements [tuner.Adder], as far as the open service does.
+func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]study.Trial, error) {
+	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) {
+		if a, ok := svc.(tuner.Adder); ok {
+			return a.AddAll(ctx, name, commands)
+		}
+		return nil, fmt.Errorf("adding many trials at once: %w", tuner.ErrUnsupported)
+	})
 }
 
 // Trial implements [tuner.Service].

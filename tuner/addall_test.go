@@ -1,0 +1,141 @@
+package tuner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// manyCommands are n adds, every tenth an enqueue.
+func manyCommands(t *testing.T, spec study.Spec, n int) []study.Command {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 4))
+	var out []study.Command
+	for i := range n {
+		c, err := spec.Space.Decode([]float64{rng.Float64(), rng.Float64(), rng.Float64()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := fmt.Sprint("add ", i)
+		if i%10 == 9 {
+			out = append(out, study.Enqueue{RequestID: id, Config: c})
+		} else {
+			out = append(out, study.Add{RequestID: id, Config: c, Outcome: loss(rng.Float64())})
+		}
+	}
+	return out
+}
+
+func listed(t *testing.T, s Service) (out []string) {
+	t.Helper()
+	trials, _, err := s.Trials(t.Context(), "s", Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		out = append(out, fmt.Sprint(trial.Number, trial.State, trial.Config, trial.Outcome, trial.EndPosition()))
+	}
+	return out
+}
+
+// Many at once make the trials that one after another make, whole again after a
+// restart, with few commits; and what follows is the same search.
+func TestAddAll(t *testing.T) {
+	bkb := func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} }
+	commands := manyCommands(t, testSpec(t, nil), 120)
+	single, many := open(t, memory.New(), Options{}, bkb), newFaulty()
+	for _, c := range commands {
+		var err error
+		switch c := c.(type) {
+		case study.Add:
+			_, err = single.Add(t.Context(), "s", c)
+		case study.Enqueue:
+			_, err = single.Enqueue(t.Context(), "s", c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tn := open(t, many, Options{}, bkb)
+	commits := 0
+	many.on(func(n int) error { commits = n + 1; return nil })
+	for from := 0; from < len(commands); from += 50 {
+		part := commands[from:min(from+50, len(commands))]
+		trials, err := tn.AddAll(t.Context(), "s", part)
+		if err != nil || len(trials) != len(part) || trials[0].Number != from {
+			t.Fatalf("from %d: %d trials, %v", from, len(trials), err)
+		}
+	}
+	if commits != 3 {
+		t.Errorf("%d commits for three calls", commits)
+	}
+	tn.Close()
+	again := Open(many, Options{})
+	defer again.Close()
+	if got, want := fmt.Sprint(listed(t, again)), fmt.Sprint(listed(t, single)); got != want {
+		t.Errorf("at once:\n%s\none after another:\n%s", got, want)
+	}
+	for range 20 { // the queue, then suggestions
+		a, b := ask(t, single, study.Ask{})[0], ask(t, again, study.Ask{})[0]
+		if a.Number != b.Number || !a.Config.Equal(b.Config) {
+			t.Fatalf("asked: %v and %v", a, b)
+		}
+	}
+	// Once more they are what is there.
+	trials, err := again.AddAll(t.Context(), "s", commands[30:40])
+	if err != nil || trials[0].Number != 30 || trials[9].Number != 39 {
+		t.Errorf("once more: %v, %v", trials, err)
+	}
+}
+
+// Up to the first that is refused, trials are there.
+func TestAddAllRefused(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	commands := manyCommands(t, testSpec(t, nil), 9)
+	bad := commands[4].(study.Add)
+	bad.Outcome = loss()
+	commands[4] = bad
+	trials, err := tn.AddAll(t.Context(), "s", commands)
+	wantCode(t, err, Invalid, "loss")
+	if got := listed(t, tn); len(trials) != 4 || len(got) != 4 {
+		t.Errorf("%d trials answered, %d there", len(trials), len(got))
+	}
+	bad.RequestID = ""
+	for what, c := range map[string][]study.Command{
+		"commands[1].request_id": {commands[0], bad},
+		"commands[0]":            {study.Pause{RequestID: "p"}},
+		"at most 1000":           make([]study.Command, MaxPage+1),
+	} {
+		_, err := tn.AddAll(t.Context(), "s", c)
+		wantCode(t, err, Invalid, what)
+	}
+	if got := listed(t, tn); len(got) != 4 {
+		t.Errorf("%d trials after what was refused", len(got))
+	}
+}
+
+// A commit that the store refuses has added nothing.
+func TestAddAllOnAFullStore(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	st.on(func(n int) error {
+		if n == 0 {
+			return fmt.Errorf("commit: %w", store.ErrFull)
+		}
+		return nil
+	})
+	commands := manyCommands(t, testSpec(t, nil), 30)
+	trials, err := tn.AddAll(t.Context(), "s", commands)
+	wantCode(t, err, Exhausted)
+	if got := listed(t, tn); len(trials)+len(got) != 0 {
+		t.Errorf("%d trials answered, %d there", len(trials), len(got))
+	}
+	if trials, err = tn.AddAll(t.Context(), "s", commands); err != nil || len(trials) != 30 || len(listed(t, tn)) != 30 {
+		t.Errorf("then: %d trials, %v", len(trials), err)
+	}
+}
