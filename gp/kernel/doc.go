@@ -66,8 +66,9 @@
 //   - No bit of a product depends on the number of workers, on whether X is
 //     resident or streamed, or on what was computed before.
 //   - Distances are sums of direct differences: exactly 0 for equal inputs, no
-//     cancellation. Eval, Diag and blocks agree up to rounding, and a Gramian
-//     is exactly symmetric.
+//     cancellation; but for products of an Operator with inputs near their mean,
+//     see [Distances]. Eval, Diag, blocks and products agree up to rounding, and a
+//     Gramian is exactly symmetric.
 //   - Bad data (NaN, wrong dimension, a source that breaks off) is a typed
 //     error that says where; a panic names a broken precondition of the caller.
 //   - Kernels, rows and prepared centres are immutable once in use and safe for

@@ -14,6 +14,8 @@ type Options struct {
 	Workers int
 	// Precision is Float64 or, faster and less accurate, Float32.
 	Precision Precision
+	// Distances is AutoDistances, or one of the others to force it.
+	Distances Distances
 }
 
 // Operator is the n×M kernel matrix K = K(X, C) of a source X of n rows and M
@@ -58,10 +60,13 @@ type Operator struct {
 // It returns an error if k.Check refuses the centres or the rows, if their
 // dimensions differ ([*DimensionError]), or if a value is not finite
 // ([*NonFiniteError]); rows that are not resident are checked as they are read.
-// A Precision that does not exist is an [*OptionError].
+// A Precision or Distances that do not exist are an [*OptionError].
 func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
 	if opts.Precision != Float64 && opts.Precision != Float32 {
 		return nil, &OptionError{Option: "Precision", Value: opts.Precision.String(), Want: "Float64 or Float32"}
+	}
+	if d := opts.Distances; d != AutoDistances && d != DirectDistances && d != ExpandedDistances {
+		return nil, &OptionError{Option: "Distances", Value: d.String(), Want: "AutoDistances, DirectDistances or ExpandedDistances"}
 	}
 	if err := k.Check(centers); err != nil {
 		return nil, fmt.Errorf("centers: %w", err)
@@ -87,7 +92,7 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	}
 	o.prepared, o.tileRows, o.taskRows = Prepare(k, centers), tileRows(o.m), taskRows
 	if p, ok := o.prepared.(*panelPrepared); ok {
-		o.panels, o.precision = newPanels(p, opts.Precision)
+		o.panels, o.precision = newPanels(p, opts)
 		o.prepared = p.other // for rows that are not dense
 		o.tileRows = o.panels.height()
 		o.taskRows = (taskRows + o.tileRows - 1) / o.tileRows * o.tileRows

@@ -34,11 +34,12 @@ func (p polynomial) vector(f *panel.Function, w float64) {
 
 func (arcCosine) vector(f *panel.Function, _ float64) { f.Func, f.Norms = simd.ArcCosine, true }
 
-// function returns k as package panel knows it, if it does.
-func (k *Base) function(d int) (f panel.Function, ok bool) {
+// function returns k as package panel knows it, if it does, and the unit of r², one
+// square of the length scale unless the weights have it.
+func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
 	phi, ok := k.phi.(vectorProfile)
 	if !ok {
-		return f, false
+		return f, 0, false
 	}
 	f.Statistic = map[StatisticKind]simd.Statistic{
 		SquaredDistance: simd.Squared, Manhattan: simd.Manhattan,
@@ -49,7 +50,7 @@ func (k *Base) function(d int) (f panel.Function, ok bool) {
 	case len(k.st.Weights) == 1 && !k.st.Norms:
 		w = k.st.Weights[0]
 	case k.st.Kind == Mismatches:
-		return f, false
+		return f, 0, false
 	default:
 		f.Weights = make([]float64, d)
 		for c := range f.Weights {
@@ -57,29 +58,30 @@ func (k *Base) function(d int) (f panel.Function, ok bool) {
 		}
 	}
 	phi.vector(&f, w)
-	return f, true
+	return f, 1 / w, true
 }
 
 // panelPrepared evaluates dense rows with the vector kernels, and others in
 // another way.
 type panelPrepared struct {
-	other   Prepared
-	f       panel.Function
-	y       panel.Rows[float64]
-	columns *panel.Columns[float64]
+	other Prepared
+	f     panel.Function
+	unit  float64 // of r² in the statistic
+	y     panel.Rows[float64]
 
-	pack sync.Once                  // before the first FillPanels, which few need
-	rows *panel.Transposed[float64] // or nil
+	// What is packed when it is first needed.
+	columns    func() *panel.Columns[float64]
+	transposed func() *panel.Transposed[float64] // nil if that cannot be
 }
 
-func newPanelPrepared(other Prepared, f panel.Function, y panel.Rows[float64]) *panelPrepared {
-	return &panelPrepared{other: other, f: f, y: y, columns: panel.Pack[float64](f, y)}
-}
-
-// transposed returns the centres packed as rows, or nil.
-func (p *panelPrepared) transposed() *panel.Transposed[float64] {
-	p.pack.Do(func() { p.rows, _ = panel.NewTransposed(p.columns, p.y) })
-	return p.rows
+func newPanelPrepared(other Prepared, f panel.Function, unit float64, y panel.Rows[float64]) *panelPrepared {
+	p := &panelPrepared{other: other, f: f, unit: unit, y: y}
+	p.columns = sync.OnceValue(func() *panel.Columns[float64] { return panel.Pack[float64](f, y) })
+	p.transposed = sync.OnceValue(func() *panel.Transposed[float64] {
+		rows, _ := panel.NewTransposed(p.columns(), y)
+		return rows
+	})
+	return p
 }
 
 // preparePanels returns p with packed columns if k is a kernel for them.
@@ -88,12 +90,12 @@ func preparePanels(k Elementwise, p *densePrepared) Prepared {
 	if !ok {
 		return p
 	}
-	f, ok := base.function(p.d)
+	f, unit, ok := base.function(p.d)
 	if !ok {
 		return p
 	}
 	y := panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
-	return newPanelPrepared(p, f, y)
+	return newPanelPrepared(p, f, unit, y)
 }
 
 // scaled returns factor·p; other does the same for rows that are not dense.
@@ -103,12 +105,13 @@ func (p *panelPrepared) scaled(factor float64, other Prepared) *panelPrepared {
 		factor *= f.Factor
 	}
 	f.Factor = factor
-	return newPanelPrepared(other, f, p.y)
+	return newPanelPrepared(other, f, p.unit, p.y)
 }
 
 func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
-	height := p.columns.Height()
-	s.block.Reset(p.columns, height)
+	columns := p.columns()
+	height := columns.Height()
+	s.block.Reset(columns, height)
 	for i := i0; i < i1; i += height {
 		end := min(i+height, i1)
 		if !evaluate(&s.block, x, i, end, nil, nil) {
@@ -176,12 +179,16 @@ type panelTile interface {
 	addTo(w []float64)
 }
 
-// newPanels returns p in the given precision, and the precision it is in.
-func newPanels(p *panelPrepared, wanted Precision) (panels, Precision) {
-	if wanted == Float32 && p.f.Statistic != simd.Mismatches {
-		return &panelsOf[float32]{columns: panel.Pack[float32](p.f, p.y)}, Float32
+// newPanels returns p as the options want it, and the precision it is in.
+func newPanels(p *panelPrepared, opts Options) (panels, Precision) {
+	if opts.Precision == Float32 && p.f.Statistic != simd.Mismatches {
+		return packPanels[float32](p, p.expand(opts.Distances, reach32)), Float32
 	}
-	return &panelsOf[float64]{columns: p.columns}, Float64
+	return packPanels[float64](p, p.expand(opts.Distances, reach64)), Float64
+}
+
+func packPanels[T Float](p *panelPrepared, f panel.Function) panels {
+	return &panelsOf[T]{columns: panel.Pack[T](f, p.y)}
 }
 
 type panelsOf[T Float] struct {

@@ -16,7 +16,7 @@ import (
 func TestFloat32Error(t *testing.T) {
 	const n, m = 200, 150
 	for _, d := range []int{1, 6, 90} {
-		for _, radius := range []float64{1, 10, 100} {
+		for _, radius := range []float64{1, 3, 10, 100} {
 			for _, name := range []string{"gaussian", "laplace", "matern12", "matern52", "rational quadratic"} {
 				t.Run(fmt.Sprintf("%s/d=%d/R=%g", name, d, radius), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(7, uint64(d)))
@@ -27,7 +27,7 @@ func TestFloat32Error(t *testing.T) {
 						"rational quadratic": must(kernel.NewRationalQuadratic(1.5, scale)),
 					}[name]
 					x, c := inBall(rng, n, d), inBall(rng, m, d)
-					worst := float32Error(t, k, x, c, rng)
+					worst := float32Error(t, k, x, c, rng, kernel.AutoDistances)
 					limit := 1e-7 * (1 + radius)
 					if name == "laplace" { // whose radius is in the ℓ1 norm
 						limit = 1e-7 * (1 + radius*math.Sqrt(float64(d)))
@@ -62,10 +62,10 @@ func inBall(rng *rand.Rand, n, d int) *kernel.Points[float64] {
 
 // float32Error returns the largest error of Kv and Kᵀu relative to |K||v| and
 // |K|ᵀ|u|, of vectors that are numbers of float32.
-func float32Error(t *testing.T, k kernel.Kernel, x, c *kernel.Points[float64], rng *rand.Rand) float64 {
+func float32Error(t *testing.T, k kernel.Kernel, x, c *kernel.Points[float64], rng *rand.Rand, distances kernel.Distances) float64 {
 	t.Helper()
 	n, m := x.Len(), c.Len()
-	op, err := kernel.NewOperator(k, kernel.FromRows(x), c, kernel.Options{Precision: kernel.Float32})
+	op, err := kernel.NewOperator(k, kernel.FromRows(x), c, kernel.Options{Precision: kernel.Float32, Distances: distances})
 	if err != nil {
 		t.Fatal(err)
 	}

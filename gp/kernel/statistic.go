@@ -17,7 +17,8 @@ const (
 // function. Weights has length 1 (the same for every coordinate) or d.
 //
 // Distances are sums of direct differences, not ‖x‖² + ‖y‖² − 2xᵀy: they lose
-// nothing to cancellation, are exactly 0 for equal inputs and never negative.
+// nothing to cancellation, are exactly 0 for equal inputs and never negative. An
+// [Operator] may compute them the other way; see [Distances].
 type Statistic struct {
 	Kind    StatisticKind
 	Weights []float64

@@ -258,7 +258,7 @@ builders = {
         "cholesky": cholesky,
         "trsm": trsm,
         "gram": gram,
-        "expanded": gram,
+        "direct": gram,
         "columns": lambda *s: gram(*s, columns=RIGHT_HAND_SIDES),
         "matern52": matern52,
         "features": features,
@@ -267,8 +267,8 @@ builders = {
         "exp": lambda t, n: elementwise(t, "exp", n),
         "cos": lambda t, n: elementwise(t, "cos", n),
     },
-    "sklearn": {"gram": gram_sklearn, "expanded": gram_sklearn} if sklearn else {},
-    "torch": {"gram": gram_torch, "expanded": gram_torch, "features": features_torch} if torch else {},
+    "sklearn": {"gram": gram_sklearn, "direct": gram_sklearn} if sklearn else {},
+    "torch": {"gram": gram_torch, "direct": gram_torch, "features": features_torch} if torch else {},
 }
 
 

@@ -10,14 +10,31 @@ type Block[T Float] struct {
 	max   int
 	rows  int
 	a     []T       // [panels][d][6]
-	start []T       // [panels][6]
+	start []T       // [panels][6], of expanded distances
+	none  []T       // zeros, where others start
 	norms []float64 // |x_i|, if the function asks for norms
 	k     []T       // [panels][tiles][6][nr]
 	lanes []T       // sums of one panel of rows with one vector
 	t     []T       // one panel of a right-hand side
 	run   []T       // sums over the rows of the block, if T is not float64
 	flat  []T       // one panel of rows before they are interleaved
+
+	// Rows beyond the reach of c, which are evaluated by c.far; see packFar.
+	sides []side // of the panels of rows
+	out   []bool // the rows that are beyond
+	afar  []T    // a, packed for far
+	spare []T    // a piece of K, and below its sums with a vector
+	other []T
 }
+
+// side says which columns a panel of rows is evaluated with.
+type side uint8
+
+const (
+	allNear side = iota // those of the block
+	allFar
+	mixed // each row with its own
+)
 
 // NewBlock returns a block of at most height rows; see [Columns.Height].
 func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
@@ -34,15 +51,26 @@ func (b *Block[T]) Reset(c *Columns[T], height int) {
 	grow(&b.a, panels*simd.Rows*max(1, c.d))
 	grow(&b.start, panels*simd.Rows)
 	grow(&b.k, panels*simd.Rows*c.padded())
+	grow(&b.none, simd.Rows)
 	grow(&b.lanes, simd.TileSize[T]()/2)
 	grow(&b.t, simd.Rows)
 	grow(&b.run, c.padded())
 	grow(&b.flat, simd.Rows*c.d)
-	if !c.plan.half {
-		clear(b.start)
-	}
 	clear(b.run)
 	grow(&b.norms, panels*simd.Rows)
+	b.sides, b.out = resized(b.sides, panels), resized(b.out, panels*simd.Rows)
+	if c.far != nil {
+		grow(&b.afar, len(b.a))
+		grow(&b.spare, min(subchunk, c.tiles)*simd.TileSize[T]())
+		grow(&b.other, len(b.lanes))
+	}
+}
+
+func resized[E any](s []E, n int) []E {
+	if cap(s) < n {
+		return make([]E, n)
+	}
+	return s[:n]
 }
 
 // grow makes *s n elements of unspecified value.
@@ -73,8 +101,10 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 	for t0 := 0; t0 < c.tiles; t0 += c.chunk {
 		t1 := min(t0+c.chunk, c.tiles)
 		for p := 0; p*simd.Rows < b.rows; p++ {
-			for s0 := t0; s0 < t1; s0 += subchunk {
-				b.piece(p, s0, min(subchunk, t1-s0), v, t)
+			for s0 := t0; s0 < t1; {
+				n := c.alike(s0, min(subchunk, t1-s0))
+				b.piece(p, s0, n, v, t)
+				s0 += n
 			}
 		}
 	}
@@ -84,31 +114,101 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 }
 
 // piece computes n tiles of row panel p from s0 on, and adds their products with v
-// to t, the first in registers where the function is one for that.
+// to t.
 func (b *Block[T]) piece(p, s0, n int, v *Vectors[T], t []float64) {
-	c := b.c
-	nr := simd.Columns[T]()
-	a, ha := &b.a[p*simd.Rows*c.d], &b.start[p*simd.Rows]
-	y, hy := &c.b[s0*nr*c.d], &c.start[s0*nr]
-	k := &b.k[(p*c.tiles+s0)*simd.TileSize[T]()]
-	if fused := b.kern.Fused[c.plan.statistic][c.plan.fn]; fused != nil && v != nil && v.n > 0 {
-		clear(b.lanes)
-		fused(c.d, a, ha, y, hy, k, n, &v.data[s0*nr], &b.lanes[0], &c.par[0])
+	size := simd.TileSize[T]()
+	k := b.k[(p*b.c.tiles+s0)*size:][:n*size]
+	side := b.sides[p]
+	if b.c.beyond != nil && b.c.beyond[s0] {
+		side = allFar
+	}
+	switch side {
+	case allNear:
+		b.fill(b.c, b.a, p, s0, k, v, b.lanes)
+	case allFar:
+		b.fill(b.c.far, b.afar, p, s0, k, v, b.lanes)
+	case mixed:
+		b.fill(b.c, b.a, p, s0, k, v, b.lanes)
+		b.fill(b.c.far, b.afar, p, s0, b.spare[:n*size], v, b.other)
+		b.choose(p, k)
+	}
+	if v != nil && v.n > 0 {
 		b.addLanes(p, 0, v.n, t)
 		b.multiply(p, s0, n, 1, v, t)
+	}
+}
+
+// fill sets k to tiles of row panel p from s0 on and lanes to their product with
+// the first vector: in registers where the function is one for that.
+func (b *Block[T]) fill(c *Columns[T], a []T, p, s0 int, k []T, v *Vectors[T], lanes []T) {
+	nr, n := simd.Columns[T](), len(k)/simd.TileSize[T]()
+	x, y, hy := &a[p*simd.Rows*c.d], &c.b[s0*nr*c.d], &c.start[s0*nr]
+	hx := &b.start[p*simd.Rows]
+	if !c.plan.half {
+		hx = &b.none[0]
+	}
+	multiply := v != nil && v.n > 0
+	if multiply {
+		clear(lanes)
+	}
+	if fused := b.kern.Fused[c.plan.statistic][c.plan.fn]; fused != nil && multiply {
+		fused(c.d, x, hx, y, hy, &k[0], n, &v.data[s0*nr], &lanes[0], &c.par[0])
 		return
 	}
-	b.kern.Tile[c.plan.statistic](c.d, a, ha, y, hy, k, n)
-	b.kern.Func[c.plan.fn](k, n, &c.par[0])
-	if v != nil {
-		b.multiply(p, s0, n, 0, v, t)
+	b.kern.Tile[c.plan.statistic](c.d, x, hx, y, hy, &k[0], n)
+	b.kern.Func[c.plan.fn](&k[0], n, &c.par[0])
+	if multiply {
+		b.kern.Multiply(&k[0], &v.data[s0*nr], &lanes[0], n)
+	}
+}
+
+// choose replaces the rows of panel p that are beyond reach, in k and lanes, by
+// those in spare and other.
+func (b *Block[T]) choose(p int, k []T) {
+	nr, size := simd.Columns[T](), simd.TileSize[T]()
+	for r := range simd.Rows {
+		if !b.out[p*simd.Rows+r] {
+			continue
+		}
+		for t := r * nr; t < len(k); t += size {
+			copy(k[t:t+nr], b.spare[t:])
+		}
+		copy(b.lanes[r*nr/2:][:nr/2], b.other[r*nr/2:])
 	}
 }
 
 // packRows packs rows from i0 on, panel by panel.
 func packRows[T, S Float](b *Block[T], x Rows[S], i0 int) {
 	for p := 0; p < b.rows; p += simd.Rows {
-		packPanel(b.c, b.c.plan.scaleX, x, i0+p, min(simd.Rows, b.rows-p), simd.Rows, b.a[p*b.c.d:], b.start[p:], b.norms[p:], b.flat)
+		n := min(simd.Rows, b.rows-p)
+		packPanel(b.c, b.c.plan.scaleX, x, i0+p, n, simd.Rows, b.a[p*b.c.d:], b.start[p:], b.norms[p:], b.flat)
+		b.sides[p/simd.Rows] = allNear
+		if b.c.far != nil {
+			packFar(b, x, i0, p, n)
+		}
+	}
+}
+
+// packFar packs the n rows from p on for direct differences too if one of them, or a
+// column, is beyond reach.
+func packFar[T, S Float](b *Block[T], x Rows[S], i0, p, n int) {
+	beyond := 0
+	for r := range simd.Rows {
+		b.out[p+r] = !(-b.start[p+r] <= b.c.limit)
+		if b.out[p+r] {
+			beyond++
+		}
+	}
+	if beyond == 0 && b.c.beyond == nil {
+		return
+	}
+	packPanel(b.c.far, b.c.far.plan.scaleX, x, i0+p, n, simd.Rows, b.afar[p*b.c.d:], nil, nil, b.flat)
+	switch beyond {
+	case 0:
+	case simd.Rows:
+		b.sides[p/simd.Rows] = allFar
+	default:
+		b.sides[p/simd.Rows] = mixed
 	}
 }
 

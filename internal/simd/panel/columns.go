@@ -20,10 +20,63 @@ type Columns[T Float] struct {
 	norms []float64 // |y_j| if the function asks for norms
 	mean  []float64 // subtracted from all inputs, or nil
 	chunk int       // tiles whose columns fill half of L2
+
+	// With a reach, far has the same with direct differences: for rows with
+	// |a|²/2 beyond limit, and for the tiles of columns that have one beyond.
+	limit  T
+	far    *Columns[T]
+	beyond []bool // [tiles], or nil if there is none
 }
 
-// Pack packs the rows of y as columns. The values must be finite.
+// Pack packs the rows of y as columns: twice, if f has a Reach. The values must be
+// finite.
 func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
+	c := packColumns[T](f, y)
+	if !f.Expand || f.Reach == 0 {
+		return c
+	}
+	c.limit = T(f.Reach * f.unit())
+	f.Expand = false
+	if c.findBeyond() > c.tiles/2 {
+		return packColumns[T](f, y)
+	}
+	c.far = packColumns[T](f, y)
+	return c
+}
+
+// findBeyond marks the tiles with a column out of reach, and returns how many they are.
+func (c *Columns[T]) findBeyond() (n int) {
+	nr := simd.Columns[T]()
+	beyond := make([]bool, c.tiles)
+	for t := range beyond {
+		for _, h := range c.start[t*nr:][:nr] {
+			beyond[t] = beyond[t] || !(-h <= c.limit)
+		}
+		if beyond[t] {
+			n++
+		}
+	}
+	if n > 0 {
+		c.beyond = beyond
+	}
+	return n
+}
+
+// alike returns how many tiles from t0 on, at most most, are all in reach or all
+// beyond.
+func (c *Columns[T]) alike(t0, most int) int {
+	if c.beyond == nil {
+		return most
+	}
+	n := 1
+	for n < most && c.beyond[t0+n] == c.beyond[t0] {
+		n++
+	}
+	return n
+}
+
+// packColumns is Pack without regard to a reach.
+func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	y.check()
 	nr := simd.Columns[T]()
 	c := &Columns[T]{

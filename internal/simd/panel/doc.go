@@ -12,8 +12,8 @@
 //	6 rows    │         │         │
 //	          └─────────┴─────────┴────    then, with K in L2: w += Kᵀg(t)
 //
-// The height of a block ([Columns.Height]) makes K fill half of L2. [Product]
-// shares the rows of X among workers.
+// The height of a block ([Columns.Height]) makes K fill half of L2. Who shares the
+// rows of X among workers is the caller: kernel.Operator for products with kernels.
 //
 // # Precision
 //
@@ -25,13 +25,16 @@
 // columns first, so that float32 spends no digits on what they have in common.
 // Where K has to be more accurate than 1e-6, as in factorisations, T is float64.
 //
-// Equal inputs have distance 0 exactly, unless Function.Expand asks for speed.
+// Equal inputs have distance 0 exactly, unless Function.Expand asks for speed. With
+// Function.Reach it asks for it only where little is lost: a row beyond, and a tile of
+// columns with one beyond, take direct differences, from columns that are packed a
+// second time.
 //
 // # Invariants
 //
-//   - No bit of a result depends on the number of workers.
-//   - No allocation in the steady state with one worker, a goroutine each with
-//     more.
+//   - What is computed of a row depends on this row and the columns alone, not on
+//     the rows beside it; sums over rows run in their order.
+//   - No allocation in the steady state.
 //   - Inputs are finite; a NaN or Inf reaches at least all results of its row.
 //   - Shapes that do not match panic.
 package panel

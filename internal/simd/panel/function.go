@@ -27,11 +27,19 @@ type Function struct {
 	// statistic is Dot. The cosine of 0 is 0.
 	Norms bool
 
-	// Expand computes e^(P0·Σ w(x−y)²) from inner products of centred inputs,
-	// for Squared with ExpScaled. That is faster, by up to a fifth on machines
-	// that add beside multiplying and by half on others, but the exponent is
-	// off by about the rounding of P0·|x|² instead of that of P0·|x−y|².
+	// Expand takes Squared distances from inner products, |x|² + |y|² − 2x·y of
+	// centred inputs, for the functions that [Function.Expandable] names. That is
+	// faster, by up to a quarter on machines that add beside multiplying and by
+	// half on others, but the argument of the function is off by the rounding of
+	// P0·Σ w(x−m)² instead of that of P0·Σ w(x−y)²: equal inputs are no longer at
+	// distance 0 exactly. Distances below 0 count as 0.
 	Expand bool
+
+	// Reach, if it is not 0, keeps Expand to inputs with Σ w(x−m)² ≤ Reach, m the
+	// mean of the columns. Rows beyond, and tiles of columns with one beyond, are
+	// evaluated as without Expand; if more than half of the tiles are such, all
+	// are. What is done with a row does not depend on other rows.
+	Reach float64
 
 	// Factor multiplies φ; 0 stands for 1. It costs nothing in products.
 	Factor float64
@@ -52,6 +60,21 @@ type plan struct {
 	center    bool
 }
 
+// Expandable tells whether [Function.Expand] is for f: functions of P0 times a
+// squared distance that have a bounded slope at 0, which e^−√s has not.
+func (f *Function) Expandable() bool {
+	if f.Statistic != simd.Squared {
+		return false
+	}
+	switch f.Func {
+	case simd.ExpScaled:
+		return f.P0 <= 0
+	case simd.Matern32, simd.Matern52, simd.RationalQuadratic:
+		return f.P0 >= 0
+	}
+	return false
+}
+
 func (f *Function) plan(d int, small bool) plan {
 	p := plan{statistic: f.Statistic, fn: f.Func, unit: f.Norms}
 	distance := f.Statistic == simd.Squared || f.Statistic == simd.Manhattan
@@ -62,31 +85,35 @@ func (f *Function) plan(d int, small bool) plan {
 		panic("panel: precondition: norms go with inner products")
 	case f.Phase != nil && (distance || f.Norms):
 		panic("panel: precondition: phases go with inner products")
+	case f.Expand && !f.Expandable():
+		panic("panel: precondition: Expand is for squared distances under a smooth function")
 	}
 	// Distances do not change when both sides move; in float32 that saves the
 	// digits that all inputs share.
 	p.center = distance && (small || f.Expand)
 	if f.Expand {
-		if f.Statistic != simd.Squared || f.Func != simd.ExpScaled || !(f.P0 <= 0) {
-			panic("panel: precondition: Expand is for e^(−c·Σ(x−y)²)")
-		}
-		p.statistic, p.fn, p.half = simd.Dot, simd.Decay2, true
-	} else if f.falls() {
+		p.statistic, p.half = simd.Dot, true
+	}
+	switch {
+	case f.Expand && f.Func == simd.ExpScaled:
+		p.fn = simd.Decay2
+	case f.falls():
 		p.fn = simd.Fall2
 	}
 	p.scales(f, d)
 	return p
 }
 
-// scales puts the weights into the coordinates.
+// scales puts the weights into the coordinates, and if distances are expanded P0
+// too: a·b − |a|²/2 − |b|²/2 is then the argument of the function, or its negative.
 func (p *plan) scales(f *Function, d int) {
 	if f.Weights == nil && !f.Expand {
 		return
 	}
 	p.scaleX = make([]float64, d)
 	common := 1.0
-	if f.Expand { // 2^(a·b − |a|²/2 − |b|²/2)
-		common = math.Sqrt(-2 * f.P0 * math.Log2E)
+	if f.Expand {
+		common = math.Sqrt(2 * f.unit())
 	}
 	for c := range p.scaleX {
 		w := 1.0
@@ -101,6 +128,15 @@ func (p *plan) scales(f *Function, d int) {
 	p.scaleY = p.scaleX
 }
 
+// unit is what an expanded distance is multiplied with: |P0|, of powers of 2
+// where the function is one.
+func (f *Function) unit() float64 {
+	if f.Func == simd.ExpScaled {
+		return -f.P0 * math.Log2E
+	}
+	return f.P0
+}
+
 // falls tells whether f is e^(P0·s) with s ≥ 0 ≥ P0, which is cheaper in base 2.
 func (f *Function) falls() bool {
 	return f.Func == simd.ExpScaled && f.Statistic != simd.Dot && f.P0 <= 0
@@ -108,7 +144,10 @@ func (f *Function) falls() bool {
 
 func parameters[T Float](f *Function) *simd.Params[T] {
 	p := &simd.Params[T]{T(f.P0), T(f.P1)}
-	if f.falls() {
+	switch {
+	case f.Expand:
+		p[0] = -1 // P0 is in the coordinates
+	case f.falls():
 		p[0] = T(-f.P0 * math.Log2E)
 	}
 	if f.Func == simd.Power {

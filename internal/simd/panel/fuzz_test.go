@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzProducts compares products of any shape with sums of the formulas, in both
-// precisions, for 1, 2 and 5 workers.
+// precisions.
 func FuzzProducts(f *testing.F) {
 	f.Add(uint64(1), uint16(1), uint16(1), uint16(0), uint8(1))
 	f.Add(uint64(2), uint16(289), uint16(1), uint16(300), uint8(0))

@@ -73,6 +73,14 @@ func examples(rng *rand.Rand, d, m int) []example {
 		{"gaussian ARD expanded", Function{Func: simd.ExpScaled, Statistic: simd.Squared, P0: -0.5, Weights: ard, Expand: true}, func(x, y []float64, j int) float64 {
 			return math.Exp(-weighted(square)(x, y, j) / 2)
 		}},
+		{"matern32 expanded", Function{Func: simd.Matern32, Statistic: simd.Squared, P0: 3 * w, Expand: true}, matern(3, func(a float64) float64 { return (1 + a) * math.Exp(-a) })},
+		{"matern52 expanded", Function{Func: simd.Matern52, Statistic: simd.Squared, P0: 5 * w, Expand: true, Reach: 1e9}, matern(5, func(a float64) float64 { return (1 + a + a*a/3) * math.Exp(-a) })},
+		{"rational quadratic ARD expanded", Function{Func: simd.RationalQuadratic, Statistic: simd.Squared, P0: 1. / 3, P1: -1.5, Weights: ard, Expand: true}, func(x, y []float64, j int) float64 {
+			return math.Pow(1+weighted(square)(x, y, j)/3, -1.5)
+		}},
+		{"gaussian of some expanded", Function{Func: simd.ExpScaled, Statistic: simd.Squared, P0: -w / 2, Expand: true, Reach: 2.2 * float64(d)}, func(x, y []float64, _ int) float64 {
+			return math.Exp(-w / 2 * sum(x, y, square))
+		}},
 		{"laplace", Function{Func: simd.ExpScaled, Statistic: simd.Manhattan, P0: -w}, func(x, y []float64, _ int) float64 {
 			return math.Exp(-w * sum(x, y, absolute))
 		}},
@@ -234,7 +242,7 @@ func checkBlock[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S],
 func checkTransposed[T, S Float](t *testing.T, name string, c *Columns[T], x, y Rows[S]) {
 	t.Helper()
 	tr, ok := NewTransposed(c, y)
-	if ok != (!c.f.Norms && c.f.Phase == nil) {
+	if ok != (!c.f.Norms && c.f.Phase == nil && c.far == nil) {
 		t.Fatalf("%s: transposed: %v", name, ok)
 	}
 	if !ok {
@@ -265,17 +273,31 @@ func checkTransposed[T, S Float](t *testing.T, name string, c *Columns[T], x, y 
 	}
 }
 
-// checkGram compares w = Kᵀ(Kv + u) and tries several numbers of workers.
+// gram sets w = Kᵀ(Kv + u), block by block.
+func gram[T, S Float](b *Block[T], v *Vectors[T], sum *Sum[T], t, w []float64, x Rows[S], u []float64) {
+	sum.Reset(b.c, v.n)
+	for i := 0; i < x.N; i += b.max {
+		end := min(i+b.max, x.N)
+		t := t[:(end-i)*v.n]
+		Evaluate(b, x, i, end, v, t)
+		for k := range t {
+			t[k] += u[i*v.n+k]
+		}
+		b.AddTransposed(sum, t)
+	}
+	clear(w)
+	sum.AddTo(w)
+}
+
+// checkGram compares w = Kᵀ(Kv + u).
 func checkGram[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], k, v, u []float64, cols int, tol float64) {
 	t.Helper()
 	m, n := c.Len(), x.N
-	g := func(row int, t []float64) {
-		for i := range t {
-			t[i] += u[row*cols+i]
-		}
-	}
 	w := make([]float64, m*cols)
-	Gram(NewProduct(c, 1), w, x, v, cols, g)
+	b := NewBlock(c, c.Height())
+	var vs Vectors[T]
+	vs.Set(c, v, cols)
+	gram(b, &vs, new(Sum[T]), make([]float64, b.max*cols), w, x, u)
 	for q := range cols {
 		want, size := make([]float64, m), make([]float64, m)
 		for i := range n {
@@ -292,15 +314,6 @@ func checkGram[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], 
 		for j := range m {
 			if d := math.Abs(w[j*cols+q] - want[j]); !(d <= 4*tol*(size[j]+float64(n))) {
 				t.Fatalf("%s: w(%d, %d) = %g, want %g", name, j, q, w[j*cols+q], want[j])
-			}
-		}
-	}
-	for _, workers := range []int{2, 5} {
-		again := make([]float64, len(w))
-		Gram(NewProduct(c, workers), again, x, v, cols, g)
-		for i := range w {
-			if w[i] != again[i] {
-				t.Fatalf("%s: element %d depends on the number of workers: %g, %g", name, i, w[i], again[i])
 			}
 		}
 	}
@@ -348,10 +361,14 @@ func TestNoAllocation(t *testing.T) {
 func testNoAllocation[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	x, y := dense[float64](rng, 600, 5), dense[float64](rng, 50, 5)
-	v, w := normals[float64](rng, 50), make([]float64, 50)
+	v, u, w := normals[float64](rng, 50), make([]float64, 600), make([]float64, 50)
 	for _, e := range examples(rng, 5, 50) {
-		p := NewProduct(Pack[T](e.f, y), 1)
-		if n := testing.AllocsPerRun(3, func() { Gram(p, w, x, v, 1, nil) }); n > 0 {
+		c := Pack[T](e.f, y)
+		b, vs, sum, t1 := NewBlock(c, c.Height()), new(Vectors[T]), new(Sum[T]), make([]float64, c.Height())
+		if n := testing.AllocsPerRun(3, func() {
+			vs.Set(c, v, 1)
+			gram(b, vs, sum, t1, w, x, u)
+		}); n > 0 {
 			t.Errorf("%s: %v allocations", e.name, n)
 		}
 	}

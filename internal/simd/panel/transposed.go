@@ -12,13 +12,13 @@ type Transposed[T Float] struct {
 }
 
 // NewTransposed packs y, that c was packed from, as rows. ok is false for
-// functions with norms or phases.
+// functions with norms, phases or a reach.
 func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok bool) {
 	y.check()
 	if y.N != c.m || y.D != c.d {
 		panic("panel: precondition: y is what the columns were packed from")
 	}
-	if c.plan.unit || c.f.Phase != nil {
+	if c.plan.unit || c.f.Phase != nil || c.far != nil {
 		return nil, false
 	}
 	padded := (y.N + simd.Rows - 1) / simd.Rows * simd.Rows
