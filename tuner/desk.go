@@ -61,6 +61,7 @@ type desk struct {
 	suggester *suggester
 	pruner    prune.Pruner // nil for none
 	preparing atomic.Bool  // a suggestion, in the background
+	proposing atomic.Bool  // one for an ask
 }
 
 // batch is a run of events on their way to the store.
@@ -109,6 +110,7 @@ func (d *desk) run() {
 		return
 	}
 	d.t.work.Go(d.suggest)
+	d.prepare()
 	for {
 		select {
 		case <-d.wake:

@@ -23,6 +23,11 @@
 // A commit of which the store cannot say what became of it ends the Tuner:
 // every call fails with the code [Unknown] until the process starts again.
 //
+// A long-lived Tuner prepares the next suggestion, with the model that is due before
+// it, after a tell and as soon as it has loaded a study: after a restart the first
+// ask waits for what is left of that. An ask never waits for more than one of the
+// two, and what was prepared is what it would have got.
+//
 // # Leases
 //
 // A long-lived Tuner goes by its monotonic clock: leases found running when a

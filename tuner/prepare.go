@@ -15,10 +15,11 @@ type prepared struct {
 }
 
 // prepare makes the next suggestion in the background, with the model that is due
-// before it, if nobody is at it and no ask waits. Nothing is decided by it: the
-// suggestion is served if an ask sees the very same study, and else forgotten.
+// before it, if nobody is at it and no ask waits: after a tell, and when a study was
+// loaded. Nothing is decided by it: the suggestion is served if an ask sees the very
+// same study, and else forgotten.
 func (d *desk) prepare() {
-	if !d.t.options.LongLived || len(d.asks) > 0 || !d.preparing.CompareAndSwap(false, true) {
+	if !d.t.options.LongLived || len(d.asks) > 0 || d.proposing.Load() || !d.preparing.CompareAndSwap(false, true) {
 		return
 	}
 	d.mu.Lock()
@@ -37,20 +38,21 @@ func (d *desk) prepare() {
 	}
 	d.t.work.Go(func() {
 		defer d.preparing.Store(false)
-		if err := g.prepare(d.ctx, view); err != nil && d.ctx.Err() == nil {
+		if err := g.prepare(d.ctx, view, d.proposing.Load); err != nil && d.ctx.Err() == nil {
 			d.t.options.Logger.Debug("no suggestion was prepared", "study", d.name, "error", err)
 		}
 	})
 }
 
-// prepare makes the suggestion for the next ask of the study as it is in v.
-func (g *suggester) prepare(ctx context.Context, v *study.View) error {
+// prepare makes the suggestion for the next ask of the study as it is in v. In
+// between it makes way if an ask waits, which finds the model made.
+func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bool) error {
+	a, due, err := g.anchor(ctx, v)
+	if err != nil || wanted() {
+		return err
+	}
 	made, err := work(ctx, g, func(ctx context.Context) (*prepared, error) {
 		var view propose.View = v
-		a, due, err := g.proposer.(propose.Anchorer).Anchor(ctx, v)
-		if err != nil {
-			return nil, err
-		}
 		if due {
 			view = propose.WithAnchor(v, a)
 		}

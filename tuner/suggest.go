@@ -243,6 +243,8 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 // d.mu is held, but not meanwhile; errDiscarded says that the study is another.
 func (d *desk) propose(ctx context.Context, n int) (propose.Proposal, error) {
 	s, g := d.s, d.suggester
+	d.proposing.Store(true) // by one ask at a time
+	defer d.proposing.Store(false)
 	view := s.Snapshot()
 	d.mu.Unlock()
 	anchor, due, modelErr := g.anchor(ctx, view)

@@ -312,6 +312,69 @@ func TestPreparedSuggestions(t *testing.T) {
 	}
 }
 
+// TestPreparedAtTheOpening: once a long-lived service has loaded a study, the model
+// and the first suggestion are made before anybody asks, and are those that an ask
+// would have made.
+func TestPreparedAtTheOpening(t *testing.T) {
+	for _, results := range []int{3, 40} { // before there is a model, and when one is due
+		st := newFaulty()
+		tn := open(t, st, Options{}, func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} })
+		if _, err := tn.AddAll(t.Context(), "s", manyCommands(t, testSpec(t, nil), results)); err != nil {
+			t.Fatal(err)
+		}
+		for range results / 10 { // what is queued
+			ask(t, tn, study.Ask{})
+		}
+		tn.Close()
+		before := len(logOf(t, st))
+
+		long := Open(st, Options{LongLived: true})
+		defer long.Close()
+		if _, err := long.Study(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		d, release, err := long.desk(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		for end := time.Now().Add(10 * time.Second); d.suggester.ready.Load() == nil && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		made := d.suggester.ready.Load()
+		if made == nil || made.trial != results {
+			t.Fatalf("%d results: prepared is %+v", results, made)
+		}
+		if after := len(logOf(t, st)); after != before {
+			t.Errorf("%d events were stored by preparing", after-before)
+		}
+		got := ask(t, long, study.Ask{})[0]
+		if !got.Config.Equal(made.proposal.Suggestions[0].Config) {
+			t.Errorf("%d results: suggested %v, prepared %v", results, got.Config, made.proposal.Suggestions[0].Config)
+		}
+		report, err := long.Replay(t.Context(), "s", nil)
+		if err != nil || report.Suggestions != 1 || len(report.Differences)+len(report.ModelDifferences) > 0 {
+			t.Errorf("%d results: replay %+v, %v", results, report, err)
+		}
+	}
+}
+
+// logOf returns the positions of the log of "s".
+func logOf(t *testing.T, st store.Store) (log []study.Position) {
+	t.Helper()
+	info, err := st.Lookup(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range st.Read(t.Context(), info.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = append(log, r.Position)
+	}
+	return log
+}
+
 // TestAutoCount: an ask that leaves the number to the proposer gets what is
 // useful now, and the same again when it is repeated.
 func TestAutoCount(t *testing.T) {
