@@ -6,13 +6,13 @@ help: ## list these targets
 test: ## the everyday tests (under 4 minutes on 2 cores)
 	go test ./...
 
-# Every package runs under the race detector. -short leaves out what it cannot say
-# anything new about, each time with the reason: transcripts of commands that do
-# one thing after another (those of servers and of many workers stay), statistics
-# over many draws that repeat one computation of one goroutine, and processes that
-# are killed, whose binary has no race detector. The everyday tests run all of it.
+# Every package that starts goroutines, or imports one of ours that does, runs under
+# the race detector. -short leaves out what it cannot say anything new about, each
+# time with the reason: transcripts of commands that do one thing after another, what
+# one goroutine computes at length, and repetitions. The everyday tests run all of
+# it, and make lint runs vet.
 race: ## the everyday tests under the race detector, shorter (needs a C compiler)
-	CGO_ENABLED=1 go test -race -short ./...
+	packages=$$(.ci/concurrent) && CGO_ENABLED=1 go test -race -short -vet=off $$packages
 
 lint: ## gofumpt, go.mod, vet, staticcheck
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }

@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -324,6 +325,7 @@ func TestGuessAndDouble(t *testing.T) {
 // too small where nobody has looked: next to nothing, and less than half. Means
 // over [0.7, 1).
 func TestVarianceStarvation(t *testing.T) {
+	racetest.Alone(t)
 	const n = 400
 	arms := kernel.NewPoints[float64](n, 1, nil)
 	for i := range n {
@@ -365,6 +367,7 @@ func TestVarianceStarvation(t *testing.T) {
 // BKB at q̄ = 4 is as accurate as Theorem 20 wants at q̄ = 763: σ²/3 ≤ σ̃² ≤ 3σ²,
 // with m ≤ 3q̄·1.3·d_eff.
 func TestAccuracyOfBKB(t *testing.T) {
+	racetest.Alone(t)
 	for seed := range uint64(4) {
 		w := newWorld(30+seed, 200, 2, 0.1)
 		p := must(bandit.NewBKB(bkbConfig(basic(matern(0.3), 0.01)), w.arms))
@@ -394,6 +397,7 @@ func TestAccuracyOfBKB(t *testing.T) {
 // and FITC, which counts what the inducing points do not see as noise, lifts the
 // floor.
 func TestAccuracyByOversampling(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	alpha := bandit.Alpha(0.5)
 	near1(t, "α", alpha, 3, 1e-12)
@@ -454,6 +458,7 @@ func TestAccuracyByOversampling(t *testing.T) {
 // exact GP-UCB, paired by seed, and all much better than chance. The bounds
 // leave twice the excess that 10 seeds of 300 steps show.
 func TestRegret(t *testing.T) {
+	racetest.Alone(t)
 	seeds, steps := uint64(3), 150
 	total := map[string]float64{}
 	for seed := range seeds {

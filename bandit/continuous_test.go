@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
@@ -19,6 +20,7 @@ func continuous(f problems.Objective, l float64, exact bool, seed uint64) bandit
 
 // On a line and in the plane the maximum is found, by BKB and exact GP-UCB.
 func TestContinuousFindsTheMaximum(t *testing.T) {
+	racetest.Alone(t)
 	for _, run := range []struct {
 		f               problems.Objective
 		l, shift, scale float64
@@ -92,6 +94,7 @@ func TestContinuousPending(t *testing.T) {
 
 // Climbing never makes a suggestion worse, and refused inputs change nothing.
 func TestContinuousRefines(t *testing.T) {
+	racetest.Alone(t)
 	f := problems.Hartmann6{}
 	plain := continuous(f, 0.5, false, 6)
 	plain.Refine = -1

@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -119,6 +120,7 @@ func TestCancelWithinBatch(t *testing.T) {
 // Thompson sampling: draws follow the posterior, are repeated for the same step
 // and differ between steps; by features of the kernel as by joint draws.
 func TestThompsonDraws(t *testing.T) {
+	racetest.Alone(t)
 	arms := kernel.NewPoints(6, 1, []float64{0, 0.1, 0.2, 0.7, 0.8, 0.9})
 	k := must(kernel.NewGaussian(0.2))
 	features := must(sketch.NewFourier(k, 1, 400, 3))
@@ -173,6 +175,7 @@ func TestFITC(t *testing.T) {
 
 // What was learnt of other inputs is as if they had been arms.
 func TestLearn(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(63, 100, 2, 0.1)
 	c := bkbConfig(basic(matern(0.3), 0.01))
 	whole, part := must(bandit.NewBKB(c, w.arms)), must(bandit.NewBKB(c, w.arms.Slice(50, 100)))
@@ -203,6 +206,7 @@ func TestLearn(t *testing.T) {
 
 // Rewards with variances of their own count as much as the exact posterior says.
 func TestLearnNoisy(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(67, 60, 2, 0.1)
 	c := bkbConfig(basic(matern(0.3), 0.01))
 	c.Oversampling = math.Inf(1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // TestMuchNoise: with λ ≥ κ² a single pull tells little, and Σσ̃²/λ reaches 1
@@ -14,6 +15,7 @@ import (
 // lose little against the exact one: with 64 seeds (BKB_NOISE=1) 1.10 and 1.12
 // times its regret at λ = 10; without a draw before that, 1.31 and 1.43.
 func TestMuchNoise(t *testing.T) {
+	racetest.Alone(t)
 	seeds, most := uint64(32), 1.3
 	if os.Getenv("BKB_NOISE") != "" {
 		seeds, most = 64, 1.15

@@ -9,9 +9,11 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 func TestExactAppendsEqualDenseInverse(t *testing.T) {
+	racetest.Alone(t)
 	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		const noise = 0.05
 		x, y, q := uniform(rng, 100, 3), normals(rng, 100), uniform(rng, 40, 3)
@@ -323,6 +325,7 @@ func TestSamplesHaveTheirMoments(t *testing.T) {
 }
 
 func TestExactArmsEqualPrediction(t *testing.T) {
+	racetest.Alone(t)
 	for _, o := range []gp.Options{
 		{NoiseVariance: 0.1, Mean: gp.ConstantMean(1)},
 		{NoiseVariance: 0.1, Mean: gp.FittedLinear()},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // drawn returns targets of a process with the given kernel and noise.
@@ -26,6 +27,7 @@ func drawn(rng *rand.Rand, k kernel.Kernel, x kernel.Rows, noise float64) []floa
 }
 
 func TestFitFindsWhatWasDrawn(t *testing.T) {
+	racetest.Alone(t)
 	rng := rand.New(rand.NewPCG(7, 7)) // the tolerances are statistical: one draw
 	truth := must(kernel.NewScaled(4, must(kernel.NewMatern52(0.2, 1.5))))
 	x := uniform(rng, 200, 2)
@@ -73,6 +75,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 }
 
 func TestFitIsAMaximum(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	x := repeated(rng, uniform(rng, 30, 2), 45)
 	y := drawn(rng, kernels(2)["gaussian"], x, 0.1)
@@ -137,6 +140,7 @@ func TestFitRepeatsToTheBit(t *testing.T) {
 }
 
 func TestFitOfDegenerateData(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	x := uniform(rng, 15, 2)
 	y := normals(rng, 15)
@@ -186,6 +190,7 @@ func TestFitOfDegenerateData(t *testing.T) {
 
 // Whoever multiplies targets by a number, or adds one, gets the same fit.
 func TestFitIsEquivariant(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	x, y := uniform(rng, 25, 2), normals(rng, 25)
 	var ends [][]float64
@@ -250,6 +255,7 @@ func TestFitWithNothingToTune(t *testing.T) {
 }
 
 func TestPriorSlopes(t *testing.T) {
+	racetest.Alone(t)
 	for _, p := range []gp.Prior{gp.LogNormal{Mu: -1, Sigma: 0.7}, gp.Gamma{Shape: 2, Rate: 0.15}} {
 		_, slope := p.LogDensity(0.8)
 		want := differences(func(v []float64) float64 { d, _ := p.LogDensity(math.Exp(v[0])); return d }, []float64{math.Log(0.8)}, 1e-5)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // What the sources claim, one test a claim. "Thesis" is the PhD thesis that
@@ -21,6 +22,7 @@ import (
 // exponent the kernel is constant on [0, 1], and there are no degrees of
 // freedom to starve.
 func TestFigure71VarianceStarvation(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	k := must(kernel.NewGaussian(math.Sqrt(1.0 / 200)))
 	near1(t, "kernel", k.Eval(kernel.NewPoints(2, 1, []float64{0, 0.1}), 0, kernel.NewPoints(2, 1, []float64{0, 0.1}), 1), math.Exp(-1), 1e-12)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // coordinates are the features of the linear kernel, without any error.
@@ -28,6 +29,7 @@ func (c coordinates) Apply(dst []float64, x kernel.Rows) error {
 // With exact features, paths have the moments of the joint posterior: DTC far
 // from the inducing points as well.
 func TestPathsHaveTheirMoments(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	const d, count = 4, 20000
 	k := must(kernel.NewLinear(1))

@@ -22,7 +22,9 @@ type SparseOptions struct {
 	// dependent on the others. 0 stands for 1e-12.
 	RankTolerance float64
 	// AnchorEvery is the number of rank-one updates after which everything is
-	// computed afresh from the counts, to forget rounding. 0 stands for 512.
+	// computed afresh from the counts, to forget rounding. 0 stands for 512. The
+	// mean's rounding is of order 1e-15/λ while nothing has been observed of an
+	// inducing point, and does not depend on λ else.
 	AnchorEvery int
 	// InformationGain, if not 0, is that of the data given to NewSparse, as
 	// [Sparse.InformationGain] told it once. 0 computes it anew.

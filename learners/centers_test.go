@@ -9,12 +9,14 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/sketch"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
 func TestChooseCenters(t *testing.T) {
+	racetest.Alone(t)
 	ctx := context.Background()
 	rows, _ := sketchtest.SUSY(600, rand.New(rand.NewPCG(8, 1)))
 	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // A map that memory cannot hold is refused before it is made.
 func TestFeaturesBeyondMemory(t *testing.T) {
+	racetest.Alone(t)
 	k, err := kernel.NewGaussian(1)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 const featureDim = 6
@@ -67,6 +68,7 @@ func apply(t testing.TB, f FeatureMap, x kernel.Rows) []float64 {
 // independent maps is within 5 of its own standard errors, for each of 15 pairs,
 // and the standard error is that of M features.
 func TestFeaturesConvergeToTheirKernel(t *testing.T) {
+	racetest.Alone(t)
 	const m, repeats = 256, 100
 	x := kerneltest.Points(kerneltest.Seeded(t, 80), 5, featureDim)
 	for which, c := range everyMap {
@@ -100,6 +102,7 @@ func TestFeaturesConvergeToTheirKernel(t *testing.T) {
 // The error falls as M^−½, and orthogonal frequencies have a smaller one than
 // independent ones, these a smaller one than cosines with a phase.
 func TestFeatureErrors(t *testing.T) {
+	racetest.Alone(t)
 	const repeats = 30
 	k, x := susy(25, 81)
 	rms := func(family Family, m int) float64 {

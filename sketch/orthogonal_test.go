@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // Models in files have a seed instead of frequencies: these must never change.
@@ -33,6 +34,7 @@ func TestOrthogonalStaysTheSame(t *testing.T) {
 // Above d = MaxOrthogonal blocks are as large as that, a frequency has the norm
 // of d normal numbers, and fewer features are the first of more.
 func TestThinOrthogonalFrequencies(t *testing.T) {
+	racetest.Alone(t)
 	const d, more = 600, 9
 	rows := func(n int) [][]float64 {
 		f := newMap(t, Orthogonal, kerneltest.Gaussian(1), d, 2*n, 3).(*dense)
@@ -67,6 +69,7 @@ func TestThinOrthogonalFrequencies(t *testing.T) {
 
 // Rows made orthogonal are uniform: the moments of the orthogonal group.
 func TestOrthogonaliseIsUniform(t *testing.T) {
+	racetest.Alone(t)
 	const d, repeats = 3, 4000
 	rng := kerneltest.Seeded(t, 87)
 	var mean, square, cross float64

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // everySampler is the samplers that need nothing but data, with some workers.
@@ -106,6 +107,7 @@ func TestSamplersOnAnyData(t *testing.T) {
 
 // At the ends of float64 there is a dictionary or an error, never a panic.
 func TestExtremeLambda(t *testing.T) {
+	racetest.Alone(t)
 	x := kerneltest.Points(kerneltest.Seeded(t, 44), 30, 2)
 	for _, s := range everySampler(1) {
 		for _, lambda := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e300} {
@@ -136,6 +138,7 @@ func TestPasses(t *testing.T) {
 // The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set
 // (for those by scores of a sample, to the accuracy of these).
 func TestWeightsCountTheRows(t *testing.T) {
+	racetest.Alone(t)
 	const n, repeats = 200, 40
 	x := kerneltest.Points(kerneltest.Seeded(t, 22), n, 2)
 	for _, s := range everySampler(1) {
@@ -268,6 +271,7 @@ func TestZeroKernel(t *testing.T) {
 }
 
 func TestMaxPointsEndsThePath(t *testing.T) {
+	racetest.Alone(t)
 	k, x := susy(1000, 32)
 	src := kernel.FromRows(x)
 	for _, s := range []func(budget int) Sampler{
@@ -368,6 +372,7 @@ func TestPosteriorVarianceCounts(t *testing.T) {
 // often, one point is drawn. That makes Σ 1/A, n on average without it, larger,
 // but not by much.
 func TestSqueakLastResort(t *testing.T) {
+	racetest.Alone(t)
 	const n, draws = 200, 800
 	x := kernel.NewPoints[float64](n, 1, nil)
 	for i := range n {

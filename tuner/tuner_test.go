@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -230,7 +231,7 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 		t.Run(proposer.Name, func(t *testing.T) {
 			trials := trials
 			if proposer.Name == propose.BKB {
-				trials = 45 // of one to three; beyond 32 inducing points are drawn
+				trials = min(trials/4, 45) // of one to three; beyond 32 inducing points are drawn
 			}
 			search := func(restart bool) []string {
 				st := newFaulty()
@@ -825,8 +826,9 @@ func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var kinds []string
-	var watching sync.WaitGroup
-	watching.Go(func() {
+	sawAll, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
 		position := study.Position(0)
 		for h, err := range tn.Watch(ctx, "s", 0) {
 			if err != nil {
@@ -838,9 +840,11 @@ func TestWatch(t *testing.T) {
 			if position++; h.Position != position {
 				t.Errorf("position %d after %d", h.Position, position-1)
 			}
-			kinds = append(kinds, h.Kind)
+			if kinds = append(kinds, h.Kind); len(kinds) == 6 {
+				close(sawAll)
+			}
 		}
-	})
+	}()
 	ask(t, tn, study.Ask{Count: 2})
 	tell(t, tn, 1, loss(1))
 	if _, err := tn.Report(t.Context(), "s", study.ReportValues{Trial: 0, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "loss", Value: 1}}}}}); err != nil {
@@ -856,16 +860,14 @@ func TestWatch(t *testing.T) {
 		break
 	}
 	// The other one must have seen all before the study goes.
-	for {
-		if view, _ := tn.Study(ctx, "s"); view.Position == 6 {
-			break
-		}
+	select {
+	case <-sawAll:
+	case <-ended:
 	}
-	time.Sleep(50 * time.Millisecond)
 	if err := tn.DeleteStudy(ctx, "s"); err != nil {
 		t.Fatal(err)
 	}
-	watching.Wait()
+	<-ended
 	if want := []string{"created", "started", "started", "told", "reported", "finished"}; !slices.Equal(kinds, want) {
 		t.Errorf("watched %v, want %v", kinds, want)
 	}
@@ -971,7 +973,11 @@ func TestCloseTellsTheTruth(t *testing.T) {
 func TestCreateAmongLookers(t *testing.T) {
 	tn := Open(memory.New(), Options{LongLived: true})
 	defer tn.Close()
-	for i := range 300 {
+	studies := 300
+	if testing.Short() {
+		studies = 30
+	}
+	for i := range studies {
 		name := fmt.Sprint("s", i)
 		stop := make(chan struct{})
 		var looking sync.WaitGroup
@@ -1039,13 +1045,18 @@ func TestGivenUpAsks(t *testing.T) {
 	}
 	defer release()
 	quick := d.suggester.proposer
+	patience, giveUp := context.WithCancel(t.Context())
+	left := make(chan struct{})
 	d.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
-		time.Sleep(50 * time.Millisecond)
+		giveUp()
+		select {
+		case <-left:
+		case <-time.After(time.Second): // should nobody leave before the answer
+		}
 		return quick.Propose(context.WithoutCancel(ctx), v, n)
 	})
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, err = tn.Ask(short, "s", study.Ask{})
+	_, err = tn.Ask(patience, "s", study.Ask{})
+	close(left)
 	wantCode(t, err, Unknown)
 	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != propose.PhaseStart {
 		t.Errorf("after an ask that was given up: %+v", got.Suggestion)
@@ -1152,6 +1163,7 @@ func TestPruning(t *testing.T) {
 // and lets those end that become the best; restarts after every call change no verdict, nor a
 // suggestion.
 func TestModelPruning(t *testing.T) {
+	racetest.Alone(t)
 	change := func(c *study.Spec) {
 		c.Proposer = study.Component{Name: propose.BKB}
 		c.Pruner = study.Component{Name: "model", Options: `{"warmup_steps": 2}`}

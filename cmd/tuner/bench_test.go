@@ -62,7 +62,7 @@ func TestBenchEndsWithItsContext(t *testing.T) {
 	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // TestFloat32Error holds what the documentation of Precision says of the error
 // of products in float32, for inputs up to 100 length scales from their mean
 // and far from the origin, against sums of Eval in float64.
 func TestFloat32Error(t *testing.T) {
+	racetest.Alone(t)
 	const n, m = 200, 150
 	for _, d := range []int{1, 6, 90} {
 		for _, radius := range []float64{1, 3, 10, 100} {

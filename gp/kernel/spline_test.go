@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // circle is n equally spaced points on [0, 1).
@@ -20,6 +21,7 @@ func circle(n int) *kernel.Points[float64] {
 
 // The Bernoulli polynomial is the series, summed here term by term.
 func TestSplineClosedFormAgainstSeries(t *testing.T) {
+	racetest.Alone(t)
 	x := circle(37)
 	zero := kernel.NewPoints[float64](1, 1, nil)
 	const terms = 20_000
@@ -56,6 +58,7 @@ func TestSplineClosedFormAgainstSeries(t *testing.T) {
 // exact; the truncated series are trigonometric polynomials of degree 500, on
 // which a sum over 2048 equal steps is.
 func TestSplineInnerProducts(t *testing.T) {
+	racetest.Alone(t)
 	at := kernel.NewPoints(3, 1, []float64{0, 0.3, 0.85})
 	for _, c := range []struct {
 		q, p  float64

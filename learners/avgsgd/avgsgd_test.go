@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -153,6 +154,7 @@ func TestSmallStepsAreGradientDescent(t *testing.T) {
 // Enough passes give least squares: of the averages too where the fit is exact,
 // and then for all three forms, one after the other, as in the three are one.
 func TestInterpolates(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 5)
 	const n = 8
 	k := must(kernel.NewGaussian(0.4))
@@ -328,6 +330,7 @@ func TestNoData(t *testing.T) {
 
 // Rows of many coordinates get features that are cheap to draw.
 func TestFamilyOfWideRows(t *testing.T) {
+	racetest.Alone(t)
 	for d, want := range map[int]sketch.Family{512: sketch.Orthogonal, 50_000: sketch.Fourier} {
 		phi, err := Params{Kernel: must(kernel.NewGaussian(1)), Features: 4}.newFeatures(background, d, 4, 1)
 		if err != nil || phi.Spec().Family != want {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 var background = context.Background()
@@ -227,6 +228,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestNothingToLearn(t *testing.T) {
+	racetest.Alone(t)
 	for _, c := range []struct {
 		name, text string
 		o          Options

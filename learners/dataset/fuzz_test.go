@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // writeIn writes text to a file of dir that it uses again and again.
@@ -182,6 +184,7 @@ func FuzzParquetFooter(f *testing.F) {
 // The worst claims that a small file can make: opening it allocates less than
 // 64 MiB in all.
 func TestHostileMemory(t *testing.T) {
+	racetest.Alone(t)
 	for name, c := range map[string]struct {
 		format Format
 		text   string

@@ -11,10 +11,12 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // Every tabular file of the manifest has the rows and columns it says.
 func TestManifest(t *testing.T) {
+	racetest.Alone(t)
 	dir := datatest.Folder(t)
 	f, err := os.Open(filepath.Join(dir, "MANIFEST.md"))
 	if err != nil {
@@ -54,6 +56,7 @@ func TestManifest(t *testing.T) {
 
 // The facts of the manifest about single files.
 func TestRealFiles(t *testing.T) {
+	racetest.Alone(t)
 	dir := datatest.Folder(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 

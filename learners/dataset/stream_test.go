@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // mixedCSV has n rows of numbers, categories and missing cells.
@@ -126,6 +127,7 @@ func compareBlocks(t *testing.T, src Source, wantX [][]float64, wantY []float64,
 
 // Reading and encoding a chunk file takes the same memory for 4 times the rows.
 func TestMemoryBound(t *testing.T) {
+	racetest.Alone(t)
 	peak := func(n int) uint64 {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "big.csv")
@@ -178,6 +180,7 @@ func TestMemoryBound(t *testing.T) {
 
 // A damaged chunk file says so, whatever byte it is.
 func TestDamagedChunks(t *testing.T) {
+	racetest.Alone(t)
 	path := filepath.Join(t.TempDir(), "x.chunks")
 	opened(t, Options{ChunkFile: path}, file(t, "x.csv", mixedCSV(40)))
 	good, err := os.ReadFile(path)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -80,6 +81,7 @@ func direct(p Params, seed uint64, train, grid *dataset.Memory, steps int) []flo
 // decaying steps, λ that shrinks the scale below the smallest number many times
 // over, several features and outputs, several passes, all families.
 func TestAgainstDirectRecursion(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 1)
 	for _, c := range []struct {
 		p       Params

@@ -10,12 +10,14 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 )
 
 // §1.9 (a): the converged function is that of Nyström-KRR, however K_MM is
 // factored, for several outputs at once.
 func TestConvergesToNystrom(t *testing.T) {
+	racetest.Alone(t)
 	for seed := range uint64(3) {
 		rng := kerneltest.Seeded(t, seed)
 		train, test := regression(rng, 300, 3, 3), kerneltest.Points(rng, 80, 3)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -116,6 +117,7 @@ func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s [
 // With a small tolerance, the function is that of the exact minimiser, over the
 // same centres and over all.
 func TestLogisticIsExact(t *testing.T) {
+	racetest.Alone(t)
 	for seed := range uint64(2) {
 		rng := kerneltest.Seeded(t, seed)
 		train, test := classes(rng, 160, 2, 1), kerneltest.Points(rng, 40, 2)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
@@ -65,6 +66,7 @@ func peakHeap(t testing.TB, e learners.Estimator, n int) float64 {
 // its largest is not 3 % larger, for the squared and the logistic loss. It
 // is a few matrices of M×M; K_nM would be 160 MB, the targets 640 kB.
 func TestMemory(t *testing.T) {
+	racetest.Alone(t)
 	k := kerneltest.Gaussian(4)
 	for name, e := range map[string]learners.Estimator{
 		"squared":  Params{Kernel: k, Lambda: 1e-4, Centers: 250, Iterations: 1},

@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
@@ -17,6 +18,7 @@ import (
 // MNIST with ten outputs at once, M = $BKB_MNIST centres: about 15 s of
 // computing per thousand, beside reading.
 func TestMNIST(t *testing.T) {
+	racetest.Alone(t)
 	m, err := strconv.Atoi(os.Getenv("BKB_MNIST"))
 	if err != nil {
 		t.Skip("takes minutes: BKB_MNIST=1000 go test -run TestMNIST ./learners/falkon runs it with so many centres")

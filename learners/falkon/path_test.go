@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
@@ -36,6 +37,7 @@ func TestPathConformance(t *testing.T) {
 // Each solution of a path is that of Nyström-KRR with its own centres and λ, and
 // of FALKON from 0.
 func TestPathSolutions(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 1)
 	train, test := regression(rng, 500, 2, 2), kerneltest.Points(rng, 50, 2)
 	k := must(kernel.NewMatern32(1)) // of full rank, also to rounding
@@ -110,6 +112,7 @@ func TestPathPasses(t *testing.T) {
 
 // The best λ by validation is found, and its model returned.
 func TestPathValidation(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 3)
 	train, valid := regression(rng, 200, 2, 1), regression(rng, 200, 2, 1)
 	p := PathParams{Params: Params{Kernel: kerneltest.Gaussian(0.5), Centers: 100, Iterations: 30}, Lambdas: []float64{10, 1, 1e-2, 1e-4, 1e-6, 1e-9}}

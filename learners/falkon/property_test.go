@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -55,6 +56,7 @@ func objectiveOf(k kernel.Kernel, centers kernel.Rows, a, values, y []float64, n
 // Whatever the problem: the objective never rises from one iterate to the next, and
 // what it ends at is the least there is, to a millionth of that of f = 0.
 func TestRandomProblems(t *testing.T) {
+	racetest.Alone(t)
 	for seed := range uint64(150) {
 		rng := kerneltest.Seeded(t, seed)
 		p, train := randomProblem(rng)

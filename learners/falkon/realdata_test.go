@@ -8,6 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -90,6 +91,7 @@ func meanAUC(t testing.TB, train, test dataset.Source, k kernel.Kernel, blessLam
 // It is where λ is small, 10⁻³ of BLESS's λ or less; near BLESS's λ both are done
 // by then.
 func TestBLESSSavesIterations(t *testing.T) {
+	racetest.Alone(t)
 	for _, c := range []struct {
 		name                 string
 		data                 func(testing.TB) (train, test dataset.Source)
@@ -113,6 +115,7 @@ func TestBLESSSavesIterations(t *testing.T) {
 // FALKON and logistic FALKON learn SUSY and HIGGS: errors as the manifest of the
 // data has them, or better.
 func TestRealClasses(t *testing.T) {
+	racetest.Alone(t)
 	for _, c := range []struct {
 		name  string
 		data  func(testing.TB) (train, test dataset.Source)
@@ -149,6 +152,7 @@ func TestRealClasses(t *testing.T) {
 // within 2 % of that of exact kernel ridge regression, with centres half as many
 // as rows, and fewer. M is in the log.
 func TestAsGoodAsExactRidge(t *testing.T) {
+	racetest.Alone(t)
 	dir := datatest.Folder(t)
 	lambdas := []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
 	for _, c := range []struct {

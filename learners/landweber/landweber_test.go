@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -128,6 +129,7 @@ func TestFilter(t *testing.T) {
 // TestShape: the training error never grows; the validation error falls and rises
 // again; patience stops and gives the least.
 func TestShape(t *testing.T) {
+	racetest.Alone(t)
 	train, validation := learnerstest.Data(t, 60, 1, 41, false), learnerstest.Data(t, 300, 1, 42, false)
 	y := append([]float64(nil), train.Targets()...)
 	for i := range y { // noise to overfit to

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
@@ -33,13 +34,20 @@ type Case struct {
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T){
-		"validate": c.validate, "workers": c.workers, "streamed": c.streamed, "repeats": c.repeats,
-		"outputs": c.outputs, "learns": c.learns, "save and load": c.saveAndLoad, "predict shapes": c.predictShapes,
-		"not finite": c.notFinite, "odd data": c.odd, "wrong data": c.wrong, "progress": c.progress,
+		"workers": c.workers, "streamed": c.streamed, "repeats": c.repeats, "progress": c.progress,
 		"stop": c.stop, "cancel": c.cancel, "failing progress": c.failingProgress, "validation": c.validation,
-		"other rows": c.otherRows, "scaled targets": c.scaled,
 	} {
 		t.Run(name, test)
+	}
+	for name, test := range map[string]func(*testing.T){
+		"validate": c.validate, "outputs": c.outputs, "learns": c.learns, "save and load": c.saveAndLoad,
+		"predict shapes": c.predictShapes, "not finite": c.notFinite, "odd data": c.odd, "wrong data": c.wrong,
+		"other rows": c.otherRows, "scaled targets": c.scaled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			racetest.Alone(t)
+			test(t)
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -313,6 +314,7 @@ func filtered(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x ke
 
 // TestSolversAgree: all iterations end where the direct solution is.
 func TestSolversAgree(t *testing.T) {
+	racetest.Alone(t)
 	const lambda = 0.05
 	data, test := learnerstest.Data(t, 60, 2, 11, false), learnerstest.Data(t, 40, 2, 12, false)
 	k := kerneltest.Gaussian(1)

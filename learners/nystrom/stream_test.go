@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -88,6 +89,7 @@ func (c *countingInputs) Close() error {
 // TestMemory: of data that are not in memory, no solver but SGD, whose chunks are
 // larger, holds more than a few thousand rows, however large n is.
 func TestMemory(t *testing.T) {
+	racetest.Alone(t)
 	for _, n := range []int{2500, 6000} {
 		src, err := dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n)
 		if err != nil {

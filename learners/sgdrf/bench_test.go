@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -119,6 +120,7 @@ func TestNaiveLearns(t *testing.T) {
 // made on the way, hardly grows. Features of the rows more would be 70 MiB. (What
 // is allocated between a collection and its measurement is noise, about 1 MiB.)
 func TestMemoryDoesNotGrow(t *testing.T) {
+	racetest.Alone(t)
 	peak := func(n int) float64 {
 		src := must(dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n))
 		p := Params{Kernel: kerneltest.Gaussian(4), Features: 256, BatchSize: 64, StepSize: 1, Passes: 1, Chunk: 1024}

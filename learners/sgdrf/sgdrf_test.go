@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -130,6 +131,7 @@ func TestFullBatchIsLandweber(t *testing.T) {
 // Many passes with λ give ridge regression in the features, without λ and with
 // n < M the least squares solution of least norm.
 func TestConvergesToRidge(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 2)
 	train := sines(rng, 50, 2, 1, 0.1)
 	p := Params{Kernel: kerneltest.Gaussian(1), Features: 60, BatchSize: 50, StepSize: 1.5, Passes: 4000, Lambda: 0.01, Sampling: minibatch.Cycle, Averaging: None}
@@ -227,6 +229,9 @@ func TestSameBits(t *testing.T) {
 				if got := fit(t, p, streamed{train}, learners.Options{Workers: workers}).Weights(); !slices.Equal(got, want) {
 					t.Errorf("c = %d, %s: %d workers on a stream give other weights", c, sampling, workers)
 				}
+			}
+			if testing.Short() && (c > 1 || sampling != minibatch.Replacement) {
+				continue // one such batch is enough for the race detector
 			}
 			p.BatchSize, p.Features = 600, 8000 // tiles of 8 rows, 3 waves
 			p.StepSize = 1
@@ -346,6 +351,7 @@ func TestAverages(t *testing.T) {
 
 // Every family of features learns a smooth function.
 func TestFamilies(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 10)
 	train, test := sines(rng, 600, 2, 1, 0.1), sines(rng, 300, 2, 1, 0)
 	for family, k := range map[sketch.Family]kernel.Kernel{

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -80,6 +81,7 @@ func testKinds(t *testing.T, f *fixture) {
 }
 
 func testLarge(t *testing.T, f *fixture) {
+	racetest.Alone(t)
 	info := f.create(t, "large", 0)
 	model := bytes.Repeat([]byte{0xa5, 0x5a}, study.MaxModelBytes/2)
 	reports := make([]study.Report, study.MaxReports)

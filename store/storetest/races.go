@@ -11,10 +11,16 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-const (
-	writers          = 6
-	commitsPerWriter = 25
-)
+const writers = 6
+
+// commitsPerWriter is how often each writer wins; less often with -short, as every
+// commit is a race of all.
+func commitsPerWriter() int {
+	if testing.Short() {
+		return 8
+	}
+	return 25
+}
 
 // testWinners lets writers compete for every position and compares the log
 // with what the winners remember.
@@ -54,7 +60,7 @@ func testWinners(t *testing.T, f *fixture) {
 // where rest is how many of the group follow.
 func compete(ctx context.Context, s store.Store, id store.StudyID, writer int, win func(study.Position, string)) error {
 	head := study.Position(1)
-	for c := 0; c < commitsPerWriter; {
+	for c := 0; c < commitsPerWriter(); {
 		var events []study.Event
 		for rest := c % 3; rest >= 0; rest-- {
 			events = append(events, marked("%d/%d/%d", writer, c, rest))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -90,6 +91,7 @@ func bowl(sp *space.Space, c space.Config) float64 {
 // all suggestions come out the same, with what was thought of them, and so they
 // do in batches.
 func TestBKBSurvivesRestarts(t *testing.T) {
+	racetest.Alone(t)
 	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse"}`
 	for _, k := range []struct{ space, options string }{
 		{"continuous", plain}, {"mixed", plain}, {"conditional", plain}, {"finite", plain}, {"continuous", all}, {"mixed", all},
@@ -166,6 +168,7 @@ func TestBKBFindsOptima(t *testing.T) {
 // TestHostileHistories (reliability.md, L4): whatever was told, the next
 // suggestion is valid, its prediction finite, and there in time.
 func TestHostileHistories(t *testing.T) {
+	racetest.Alone(t)
 	big := math.MaxFloat64
 	histories := map[string]func(i int) study.Outcome{
 		"constant": func(int) study.Outcome { return completed(lossSpec, 3) },
@@ -397,6 +400,7 @@ func TestNothingIsRunTwice(t *testing.T) {
 
 // TestUsefulWorkers: certain models have use for many, uncertain ones for one.
 func TestUsefulWorkers(t *testing.T) {
+	racetest.Alone(t)
 	sp := parse(t, spaces["continuous"])
 	spec := specOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6}`}, spec)
@@ -475,6 +479,7 @@ func TestOneObjective(t *testing.T) {
 // at 20,000 points drawn from the cube and from around the best results, also where
 // suggestions keep to a trust region.
 func TestSurvey(t *testing.T) {
+	racetest.Alone(t)
 	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
 		"d": {"type": "float", "low": 0, "high": 1}, "e": {"type": "float", "low": 0, "high": 1}}`)
 	for seed := range uint64(3) {
@@ -574,6 +579,7 @@ func TestAblations(t *testing.T) {
 // TestHostileSpaces (reliability.md, L4): many dimensions, many categories,
 // ranges of one value and of nearly all of float64, and many pending trials.
 func TestHostileSpaces(t *testing.T) {
+	racetest.Alone(t)
 	wide := ""
 	for i := range 120 {
 		wide += fmt.Sprintf(`"x%d": {"type": "float", "low": 0, "high": 1},`, i)

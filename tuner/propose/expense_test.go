@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -106,6 +107,7 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 // TestCostAware: with costs known, more is found for the same cost. On the
 // bowl over 5 seeds; BKB_EXPERIMENT=seeds runs both problems and prints figures.
 func TestCostAware(t *testing.T) {
+	racetest.Alone(t)
 	seeds, full := 5, false
 	if n, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT")); err == nil {
 		seeds, full = n, true

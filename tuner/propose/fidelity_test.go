@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -277,6 +278,7 @@ func TestReportsTeach(t *testing.T) {
 // order than asked for, all suggestions and forecasts come out the same after
 // restarts, and the steps of one trial in any order.
 func TestFidelityRestarts(t *testing.T) {
+	racetest.Alone(t)
 	c := study.Component{Name: BKB, Options: `{"cap": 24}`}
 	spec := specOf(parse(t, spaces["mixed"]), 5)
 	run := func(restart, reversed bool) []string {
@@ -334,6 +336,7 @@ func TestFidelityRestarts(t *testing.T) {
 // TestHostileReports (reliability.md, L4): whatever was reported, at whatever
 // steps, the next suggestion is valid and finite, and a forecast finite.
 func TestHostileReports(t *testing.T) {
+	racetest.Alone(t)
 	big := math.MaxFloat64
 	for name, report := range map[string]func(i, k int) (int64, float64){
 		"nan":       func(_, k int) (int64, float64) { return int64(k), math.NaN() },

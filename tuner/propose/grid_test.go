@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -149,6 +150,7 @@ func TestGridEnds(t *testing.T) {
 }
 
 func TestHugeGrids(t *testing.T) {
+	racetest.Alone(t)
 	var wide, chained []space.Parameter
 	for i := range 200 {
 		name := strings.Repeat("p", i+1)

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -147,6 +148,7 @@ func suggestions(s *study.Study) []string {
 // space, with failures, three workers and a user who enqueues now and then, once
 // in one go, once with a restart after every tell.
 func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
+	racetest.Alone(t)
 	for name, text := range spaces {
 		for _, proposer := range []string{Sobol, Random, Grid} {
 			t.Run(name+"/"+proposer, func(t *testing.T) {
@@ -345,6 +347,7 @@ func TestGoldenSuggestions(t *testing.T) {
 
 // The limits of package space: 1,000 parameters, 10,000 values.
 func TestLargestSpaces(t *testing.T) {
+	racetest.Alone(t)
 	floats, values := []space.Parameter{}, []space.Value{}
 	for i := range space.MaxParameters {
 		floats = append(floats, space.NewFloat(fmt.Sprint("x", i), 0, 1))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -69,6 +70,7 @@ func TestTrustRegionSize(t *testing.T) {
 // TestTrustRegionHolds: suggestions of the model are within the region, around a
 // configuration that was tried, and reach further after improvements.
 func TestTrustRegionHolds(t *testing.T) {
+	racetest.Alone(t)
 	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
 		"n": {"type": "int", "low": 0, "high": 40}, "k": {"type": "categorical", "values": ["u", "v"]}}`)
 	spec := specOf(sp, 4)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	script "github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 )
@@ -94,6 +95,7 @@ func TestPeerConversation(t *testing.T) {
 }
 
 func TestPeerErrors(t *testing.T) {
+	racetest.Alone(t)
 	for name, want := range map[string][]string{
 		"dies":    {"ask", "ended without an answer", "exit status 3", "the last words"},
 		"refuses": {"ask", "ValueError: no", "Traceback …"},
@@ -129,6 +131,7 @@ func TestPeerErrors(t *testing.T) {
 }
 
 func TestPeerCannotStart(t *testing.T) {
+	racetest.Alone(t)
 	_, err := fake(t, "unsupported").start(t.Context(), Setup{Space: unit(t), Seed: 1, Trials: 1})
 	var unsupported *UnsupportedError
 	if !errors.As(err, &unsupported) || unsupported.Reason != "colours" {
@@ -190,6 +193,7 @@ func TestPeerWriteFails(t *testing.T) {
 // TestAdapterSpaces asks the adapter for configurations of random spaces, each of
 // which must be valid, and tells it some of ours.
 func TestAdapterSpaces(t *testing.T) {
+	racetest.Alone(t)
 	program := adapter(t, "python-random")
 	for seed := range 6 {
 		s := spacetest.Spaces(12).Example(seed)
@@ -223,6 +227,7 @@ func TestAdapterSpaces(t *testing.T) {
 // has uniform coordinates here. The distance from uniform exceeds 2/√n with
 // probability 7e-4 (Kolmogorov); the seed is fixed.
 func TestAdapterScales(t *testing.T) {
+	racetest.Alone(t)
 	s, err := space.New(
 		space.NewFloat("linear", -3, 5),
 		space.NewFloat("log", 1e-5, 10).WithScale(space.Log),

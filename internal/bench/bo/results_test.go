@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // drawn are results of made-up runs: some missing, some ended early, few levels of
@@ -165,6 +166,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 // Every table can be made of whatever runs there are, and the duel counts each
 // problem and run once.
 func TestTablesOfAnyRuns(t *testing.T) {
+	racetest.Alone(t)
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/bench"
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -59,6 +60,7 @@ func random(t testing.TB, s *space.Space, float func() float64) space.Config {
 // half of all configurations below the median, noise by rng alone, failures alike
 // in Evaluate and True. Those of the full tier too where BKB_SUITES is set.
 func TestProblemsKeepTheContract(t *testing.T) {
+	racetest.Alone(t)
 	names := map[string]bool{}
 	for _, suite := range Suites() {
 		for _, l := range suite.Problems {
@@ -174,6 +176,7 @@ func TestOptimaOfMixedProblems(t *testing.T) {
 // Noise is around the noiseless value: as many measurements above as below where it
 // multiplies, the mean where it is added; with the spread that the suite says.
 func TestNoiseOfBBOB(t *testing.T) {
+	racetest.Alone(t)
 	for _, name := range []string{"f08-d05-i1", "f21-d02-i1"} {
 		quiet := problem(t, "bbob/"+name)
 		gauss, add := problem(t, "bbob-noisy/"+name+"-gauss"), problem(t, "bbob-noisy/"+name+"-add")

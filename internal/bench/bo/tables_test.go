@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -153,6 +154,7 @@ func svmLine(fields []string) ([]string, []float64) {
 // median; measurements come out in equal shares. Large tables are compared where
 // BKB_SUITES is set.
 func TestTablesAreTheFiles(t *testing.T) {
+	racetest.Alone(t)
 	for _, k := range csvCases {
 		if k.rows > 20_000 && os.Getenv("BKB_SUITES") == "" {
 			continue
@@ -248,6 +250,7 @@ func sampleMean(t *testing.T, p Problem, c space.Config, values []float64) {
 
 // A table of kernels has the file's timings, and fails elsewhere.
 func TestKernelTablesAreTheFiles(t *testing.T) {
+	racetest.Alone(t)
 	p := problem(t, "table/gpu-convolution-a100")
 	var file struct {
 		Keys  []string                  `json:"tune_params_keys"`

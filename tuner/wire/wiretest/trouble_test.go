@@ -71,10 +71,11 @@ func TestTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			began := time.Now()
-			_, _, err = d.Studies(t.Context(), "", 0)
-			if spent := time.Since(began); spent > 10*time.Second {
-				t.Errorf("it took %v", spent)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, _, err = d.Studies(ctx, "", 0)
+			if ctx.Err() != nil {
+				t.Error("it tried again for a minute")
 			}
 			if tuner.CodeOf(err) != tuner.Unavailable || !strings.Contains(err.Error(), "cannot reach "+c.address+": ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want something about %q", err, c.want)
