@@ -91,6 +91,7 @@ func TestVarianceRatioLemma(t *testing.T) {
 // below 1/C̃ of those at its start, by the global rule nor by GlobalLocal, which
 // makes batches longer.
 func TestBatchRuleBoundsRatio(t *testing.T) {
+	racetest.Alone(t)
 	for _, local := range []bool{false, true} {
 		w := newWorld(20, 300, 2, 0.1)
 		c := bkbConfig(basic(matern(0.3), 0.01))
@@ -250,6 +251,7 @@ func TestMiniGPOpt(t *testing.T) {
 // Thesis Theorem 21, with its misprints corrected, from a policy's own numbers,
 // and Theorem 20's q̄. The printed log(κ²t) is no upper bound for small λ.
 func TestTheorem21(t *testing.T) {
+	racetest.Alone(t)
 	near1(t, "q̄", bandit.TheoryOversampling(1000, 0.1, 0.5), 763, 1e-3)
 	s := bandit.State{Step: 101, Dim: 3, NoiseVariance: 0.04, Bound: 1, EffectiveDimension: 12, InformationGain: 30}
 	const f, alpha = 2.0, 3.0
@@ -298,6 +300,7 @@ func TestTheorem21(t *testing.T) {
 // Guess and double (thesis §7.1.3): a first guess of F that is far too small is
 // doubled until rewards no longer contradict it, one that is right stays.
 func TestGuessAndDouble(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(24, 150, 2, 0.1)
 	for _, guess := range []float64{1e-3, 50} {
 		c := bkbConfig(basic(matern(0.3), 0.01))

@@ -17,6 +17,7 @@ import (
 // Any sequence of events leaves every policy consistent: counts add up, means
 // and variances are finite and those of the posterior from scratch.
 func TestAnyEvents(t *testing.T) {
+	racetest.Alone(t)
 	arms := uniform(60, 40, 2)
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "local", "mini", "Thompson", "QFF"}).Draw(rt, "policy")
@@ -303,6 +304,7 @@ func TestDoublingEverywhere(t *testing.T) {
 
 // The theoretical b is reported whatever b is taken, with F = 1 unless told.
 func TestTheoryIsReported(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(66, 50, 2, 0.1)
 	for name, p := range policies(t, w.arms) {
 		w.play(t, p, 20)

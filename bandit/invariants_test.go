@@ -8,11 +8,13 @@ import (
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // A policy follows to the bit from its configuration and its events, for any
 // number of workers, and whoever asks it in between.
 func TestReplay(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(9, 150, 2, 0.1)
 	first, second := policies(t, w.arms), policies(t, w.arms)
 	for name, p := range first {
@@ -77,6 +79,7 @@ func TestPermutedArms(t *testing.T) {
 
 // A refused call says why, and changes nothing.
 func TestRefusedChangesNothing(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(11, 80, 2, 0.1)
 	notPending := func(err error) bool { return errors.Is(err, bandit.ErrNotPending) }
 	bad := map[string]struct {
@@ -182,6 +185,7 @@ func flatten(err error) []error {
 
 // Constant rewards, and rewards of a huge or tiny scale, leave all finite.
 func TestConstantRewards(t *testing.T) {
+	racetest.Alone(t)
 	arms := uniform(1, 60, 2)
 	for name, p := range policies(t, arms) {
 		for _, y := range []float64{5, 0, -1e100} {
@@ -248,6 +252,7 @@ func TestNonEuclideanArms(t *testing.T) {
 
 // Arms that come and go: what was observed stays known.
 func TestChangingArms(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(12, 200, 2, 0.1)
 	all := policies(t, w.arms)
 	delete(all, "SoR") // its inducing points stay where they were

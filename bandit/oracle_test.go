@@ -7,6 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // batchPosterior is the exact posterior of arms by one Cholesky factorisation.
@@ -153,6 +154,7 @@ func TestIncrementalIsFromScratch(t *testing.T) {
 
 // Lazily, BBKB finds the arm with the largest UCB among all.
 func TestLazyIsFullArgmax(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(5, 800, 3, 0.1)
 	c := bkbConfig(basic(matern(0.4), 0.01))
 	c.Ratio = 3
@@ -207,6 +209,7 @@ func TestBBKBWithoutBatchesIsBKB(t *testing.T) {
 // draws other inducing points on the way, so that for it both are true up to
 // its approximation.
 func TestPendingShrinksOnly(t *testing.T) {
+	racetest.Alone(t)
 	w := newWorld(8, 120, 2, 0.1)
 	for name, p := range policies(t, w.arms) {
 		w.play(t, p, 30)

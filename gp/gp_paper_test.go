@@ -192,6 +192,7 @@ func TestLogDeterminantIdentity(t *testing.T) {
 // with 2γ. What holds for λ ≥ κ² is 2γ/log 2, as x log 2 ≤ log(1 + x) on [0, 1].
 // A counterexample with λ = 1: 62.9 against γ = 26.2 for one draw.
 func TestSumOfVariancesExceedsInformation(t *testing.T) {
+	racetest.Alone(t)
 	rng := seeded(t)
 	x := uniform(rng, 200, 3)
 	k := must(kernel.NewGaussian(0.3))

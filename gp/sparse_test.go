@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // sparseModel is DTC or FITC by dense matrices of the size of the data.
@@ -25,6 +26,7 @@ func sparseModel(k kernel.Kernel, dict, x kernel.Rows, y []float64, noise float6
 }
 
 func TestSparseEqualsDenseWoodbury(t *testing.T) {
+	racetest.Alone(t)
 	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		const noise = 0.05
 		x, y, q := uniform(rng, 80, 3), normals(rng, 80), uniform(rng, 30, 3)
@@ -64,6 +66,7 @@ func TestSparseEqualsDenseWoodbury(t *testing.T) {
 }
 
 func TestSparseOnAllPointsIsExact(t *testing.T) {
+	racetest.Alone(t)
 	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		pool := uniform(rng, 60, 3)
 		x, q := repeated(rng, pool, 150), uniform(rng, 40, 3)
@@ -219,6 +222,7 @@ func (h *history) step(t *testing.T, s *gp.Sparse, rng *rand.Rand) {
 }
 
 func TestArmsEqualPredictionAfterAnything(t *testing.T) {
+	racetest.Alone(t)
 	for _, a := range []gp.Approximation{gp.DTC, gp.FITC, gp.SoR} {
 		for _, every := range []int{0, 7} {
 			rng := seeded(t)

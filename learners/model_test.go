@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -45,6 +46,7 @@ func TestExpansion(t *testing.T) {
 // TestLinear holds predictions against the map applied to all rows at once, and
 // against a sum over coordinates.
 func TestLinear(t *testing.T) {
+	racetest.Alone(t)
 	rng := rand.New(rand.NewPCG(2, 1))
 	for _, n := range []int{1, 5, 16, 1000, 2500} {
 		const d, c = 4, 3

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
@@ -24,6 +25,7 @@ func TestTunedFALKON(t *testing.T) {
 
 // The tables that were made are of 600 configurations of the space as it is.
 func TestRandomTables(t *testing.T) {
+	racetest.Alone(t)
 	for _, name := range autoProblems {
 		p, err := newAutoProblem(t.Context(), &Env{Data: datatest.Folder(t)}, name, 8000)
 		if err != nil {

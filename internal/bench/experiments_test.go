@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // quick runs an experiment at Quick scale.
@@ -111,6 +112,7 @@ func TestAccuracyOfScores(t *testing.T) {
 
 // The real rows, where there are any, come with 8 features and both classes.
 func TestSUSYRows(t *testing.T) {
+	racetest.Alone(t)
 	env := &Env{Data: datatest.Folder(t)}
 	rows, err := susyRows(context.Background(), env, 300)
 	if err != nil {
@@ -222,6 +224,7 @@ func TestRegrets(t *testing.T) {
 
 // Ratios of invented regrets are what they were made to be.
 func TestRatiosOfRegret(t *testing.T) {
+	racetest.Alone(t)
 	invented := func(name string, factor float64) *contest {
 		c := &contest{name: name, played: map[string][]played{}}
 		for i := range 20 {
@@ -254,6 +257,7 @@ func TestRatiosOfRegret(t *testing.T) {
 
 // Of an interrupted comparison the seeds are kept that all policies have played.
 func TestRegretKeepsWholeSeeds(t *testing.T) {
+	racetest.Alone(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	reports := 0
@@ -333,6 +337,7 @@ func TestKernelTable(t *testing.T) {
 
 // The real tables are as the manifest says.
 func TestRealKernelTable(t *testing.T) {
+	racetest.Alone(t)
 	env := &Env{Data: datatest.Folder(t), Seed: 1}
 	k, err := readKernelTable(env, tables["convolution"])
 	if err != nil {

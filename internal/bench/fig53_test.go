@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/sketch"
@@ -12,6 +13,7 @@ import (
 // Uniform centres are as many as BLESS chooses, and not as few as the model of a
 // smooth kernel keeps of them.
 func TestAsManyCentersAsBLESS(t *testing.T) {
+	racetest.Alone(t)
 	ctx, env := context.Background(), &Env{Seed: 1, Scale: Quick, Workers: 1}
 	data, err := classData(ctx, env, "generator", 300)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -79,6 +81,7 @@ func TestWriters(t *testing.T) {
 
 // What is drawn depends on the series, and what cannot be drawn is left out.
 func TestPlots(t *testing.T) {
+	racetest.Alone(t)
 	decode := func(p *Plot) image.Image {
 		t.Helper()
 		var b bytes.Buffer

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // elsewhere are the files that multiply a matrix by one vector with gonum, and why
@@ -33,6 +35,7 @@ var (
 // comparisons with others multiplies, solves with or factors matrices, and that
 // products with one vector are where there is a reason.
 func TestNoSecondProduct(t *testing.T) {
+	racetest.Alone(t)
 	const root = "../.."
 	files, used := 0, make(map[string]bool)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

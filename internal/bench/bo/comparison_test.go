@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -148,6 +149,7 @@ func TestSelection(t *testing.T) {
 
 // What is listed is what is opened, and keeps what Problem promises.
 func TestProblems(t *testing.T) {
+	racetest.Alone(t)
 	data := os.Getenv("BKB_DATA")
 	if data == "" {
 		data = filepath.Join("..", "..", "..", "..", "shared", "data")
@@ -302,6 +304,7 @@ func TestRunner(t *testing.T) {
 
 // Latency reports on every contestant and size, and keeps it for the page.
 func TestLatency(t *testing.T) {
+	racetest.Alone(t)
 	c := &Comparison{Out: t.TempDir(), Optimisers: []string{"bkb", "random"}}
 	r, err := c.Latency(t.Context(), []int{20, 40}, 15)
 	if err != nil {

@@ -115,6 +115,7 @@ func keepsContract(t *testing.T, p Problem) {
 
 // The suite's inputs are the function's, in order.
 func TestBBOBIsBBOB(t *testing.T) {
+	racetest.Alone(t)
 	rng := stream.New(2)
 	for name, function := range map[string]int{"bbob/f10-d05-i1": 10, "bbob/f21-d05-i1": 21} {
 		p := problem(t, name)
@@ -136,6 +137,7 @@ func TestBBOBIsBBOB(t *testing.T) {
 // A space that is no box has its least value where the formula says, and what its
 // neighbours have is not less.
 func TestOptimaOfMixedProblems(t *testing.T) {
+	racetest.Alone(t)
 	for name, best := range map[string]string{
 		"classic/mixed": `{"lr": 0.001, "layers": 3, "opt": "adam", "beta": 0.93, "width": 128, "drop": 0.3}`,
 		// A hair's breadth inside both constraints.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // enumerated is the two-sided p-value by its definition: the share of all signs
@@ -48,6 +50,7 @@ func enumerated(d []float64) float64 {
 }
 
 func TestSignedRankIsExact(t *testing.T) {
+	racetest.Alone(t)
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
