@@ -21,7 +21,7 @@ type BKBOptions struct {
 	// model; enqueued and added trials count. The default is [DefaultStart].
 	Start int
 	// Cap ("cap", 16 to 2048, default 256) is the most inducing points. Where trials
-	// report, each takes up to five of them.
+	// report, each takes up to five of them while there is room for all.
 	Cap int
 	// Theory ("beta": "practical", the default, or "theory") takes the width of
 	// the confidence bounds from thesis Theorem 21, with norm 1 and probability

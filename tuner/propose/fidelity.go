@@ -310,9 +310,24 @@ type fate uint8
 
 const (
 	runs     fate = iota
+	foretold      // it runs, and this is about what it comes to, not about others
 	stopped       // without an outcome: pruned
 	finished      // with one
 )
+
+// target is that of what a report is worth, and its standard deviation. What one
+// trial reports must not carry the predictions for others away.
+func (f fate) target(t *target, worth, spread float64) (y, sd float64) {
+	slope, limit := t.slope(worth), lowLimit
+	y = t.of(worth)
+	if f == foretold {
+		y, slope, limit = t.exact(worth), t.exactSlope(worth), 1e6 // for the arithmetic's sake
+	}
+	if spread > 0 { // the slope may be infinite
+		sd = min(spread*slope, lowLimit)
+	}
+	return min(max(y, -limit), limit), sd
+}
 
 // lower appends what the reports of a configuration tell surface s of objective
 // j, highest fidelity first. Of a trial with an outcome the last report adds
@@ -338,15 +353,11 @@ func (s *surface) lower(out []sample, x []float64, low []rung, j int, came fate)
 			continue
 		}
 		v, spread := f.final(d, g.y[j])
-		y := min(max(s.Target.of(v), -lowLimit), lowLimit)
-		sd := 0.0
-		if spread > 0 { // the slope may be infinite
-			sd = min(spread*s.Target.slope(v), lowLimit)
-		}
+		y, sd := came.target(&s.Target, v, spread)
 		out = append(out, sample{x: append(slices.Clone(x), d), y: y, extra: sd * sd})
 		if came == stopped && rows == 0 && d > 0 { // at 0 it is an outcome already
 			rho := math.Exp(-d / f.Length)
-			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + s.Theta[0]*(1-rho*rho)})
+			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + s.Theta[0]*(1-rho*rho), inferred: true})
 		}
 		rows, next = rows+1, d+rowSpacing
 	}

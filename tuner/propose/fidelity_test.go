@@ -226,16 +226,24 @@ func (l *lab) advance(n int, from, to int64, value func(step int64) float64) {
 
 // TestReportsTeach: what pruned and running trials have reported moves the
 // predictions for them towards what their curves come to, and a forecast is
-// surer than a prediction without it.
+// surer than a prediction without it. The function is too rough to be known from
+// the other trials.
 func TestReportsTeach(t *testing.T) {
 	sp := parse(t, spaces["continuous"])
+	rough := func(c space.Config) float64 {
+		u := make([]float64, sp.Dim())
+		if err := sp.Encode(c, u); err != nil {
+			t.Fatal(err)
+		}
+		return math.Sin(25*u[0]) + math.Cos(31*u[1])
+	}
 	spec := specOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	for i := range 12 {
 		n := l.s.Trials()
 		l.start(l.propose(p, 1))
 		trial, _ := l.s.Trial(n)
-		final := bowl(sp, trial.Config)
+		final := rough(trial.Config)
 		steps := int64(16)
 		if i%3 == 2 {
 			steps = 4
@@ -257,13 +265,13 @@ func TestReportsTeach(t *testing.T) {
 	if _, ok, err := p.Forecast(context.Background(), l.s, n, 2); ok || err != nil {
 		t.Errorf("a forecast without reports: %v, %v", ok, err)
 	}
-	final := before[0].Mean[0] + 0.5 // a surprise
+	final := before[0].Mean[0] + 1 // a surprise
 	l.advance(n, 1, 8, func(step int64) float64 { return curve(final, step) })
 	f, ok, err := p.Forecast(context.Background(), l.s, n, 2)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if math.Abs(f.Mean-final) > 0.3 || !(f.Bound < f.Mean && f.StdDev > 0) {
+	if math.Abs(f.Mean-final) > 0.3 || !(f.Bound < f.Mean && f.StdDev > 0 && f.StdDev < before[0].StdDev[0]) {
 		t.Errorf("foretold %+v, the prediction was %v, it comes to %v", f, before[0].Mean[0], final)
 	}
 	if f.Bound <= f.Incumbent {
@@ -271,6 +279,89 @@ func TestReportsTeach(t *testing.T) {
 	}
 	if _, ok, err := p.Forecast(context.Background(), l.s, 0, 2); ok || err != nil {
 		t.Errorf("a forecast of what has ended: %v, %v", ok, err)
+	}
+}
+
+// TestForecastsOfTheWorst: a trial far from the others that reports what is far
+// worse than all before is foretold to end about there, not at the worst that a
+// model tells apart, and what the best is worth does not suffer from it.
+func TestForecastsOfTheWorst(t *testing.T) {
+	const seed = 25
+	t.Logf("seed %d", seed)
+	for name, shape := range map[string]func(v float64) float64{
+		"even":   func(v float64) float64 { return v },
+		"skewed": func(v float64) float64 { return math.Exp(3 * v) },
+	} {
+		for _, report := range []float64{1e3, 1e5, 1e9} {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			sp := parse(t, spaces["continuous"])
+			spec := specOf(sp, 2)
+			l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+			run := func(u []float64) int {
+				c, err := sp.Decode(u)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := l.s.Trials()
+				l.start(Proposal{Suggestions: []study.Suggestion{{Config: c}}})
+				return n
+			}
+			for range 24 {
+				n := run([]float64{0.3 * rng.Float64(), 0.3 * rng.Float64()})
+				final := shape(rng.NormFloat64())
+				l.advance(n, 1, 8, func(int64) float64 { return final })
+				l.do(study.Tell{Trial: n, Outcome: completed(spec, final)})
+			}
+			l.anchor(p)
+			n := run([]float64{0.9, 0.9})
+			l.advance(n, 1, 7, func(int64) float64 { return report })
+			f, ok, err := p.Forecast(context.Background(), l.s, n, 2)
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			if f.Mean < report/20 || f.Mean > 20*report || !(f.Bound < f.Mean && f.Bound > f.Incumbent) {
+				t.Errorf("%s: after reports of %v it is foretold %+v", name, report, f)
+			}
+		}
+	}
+}
+
+// TestFitsAreToMeasurements: what the model makes of stopped trials is no part of
+// what its hyper-parameters are fitted to, so that a smooth function stays smooth.
+func TestFitsAreToMeasurements(t *testing.T) {
+	sp := parse(t, spaces["continuous"])
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+	for i := range 24 {
+		l.start(l.propose(p, 1))
+		trial, _ := l.s.Trial(i)
+		final := bowl(sp, trial.Config)
+		steps, o := int64(16), completed(spec, final)
+		if i%3 == 2 {
+			steps, o = 2, study.Outcome{State: study.Pruned}
+		}
+		l.advance(i, 1, steps, func(step int64) float64 { return curve(final, step) })
+		l.do(study.Tell{Trial: i, Outcome: o})
+	}
+	if _, err := p.ready(l.s); err != nil {
+		t.Fatal(err)
+	}
+	s := p.engine.model.Surfaces[0]
+	at := func(length float64) []float64 {
+		s.Fidelity.Length = length
+		var y []float64
+		for _, it := range p.toFit(p.results.list, 0, &s) {
+			y = append(y, it.y)
+		}
+		return y
+	}
+	for i, length := range s.Theta[1:] {
+		if length < 0.2 {
+			t.Errorf("length scale %d of a bowl is %v", i, length)
+		}
+	}
+	if short, long := at(1), at(50); len(short) < 24 || !slices.Equal(short, long) {
+		t.Errorf("%d targets to fit to are\n%v\nwith one length of the fidelity,\n%v\nwith another", len(short), short, long)
 	}
 }
 
@@ -440,5 +531,88 @@ func TestWithoutReports(t *testing.T) {
 		if got := run(options); got != plain {
 			t.Errorf("%s:\n%s\nwant\n%s", options, got, plain)
 		}
+	}
+}
+
+// TestReportsLeaveRoom: where reports would fill the cap, all but a few inducing
+// points are what trials came to, the posterior there is near the exact one, and
+// between model events reports leave a quarter of the room.
+func TestReportsLeaveRoom(t *testing.T) {
+	const seed, trials, limit = 26, 60, 64
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1}}`)
+	spec := specOf(sp, 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: fmt.Sprintf(`{"cap": %d}`, limit)}, spec).(*bkb)
+	value := func(u []float64) float64 { return math.Sin(4*u[0]) + math.Cos(5*u[1]) + u[2]*u[0] }
+	run := func(u []float64) {
+		c, err := sp.Decode(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := l.s.Trials()
+		l.start(Proposal{Suggestions: []study.Suggestion{{Config: c}}})
+		final, speed := value(u), 0.5+u[2]
+		l.advance(n, 1, 32, func(step int64) float64 { return final + 3*math.Pow(float64(step), -speed) })
+		l.do(study.Tell{Trial: n, Outcome: completed(spec, final)})
+	}
+	for range trials {
+		run(randomPoint(rng))
+	}
+	l.anchor(p)
+	e, err := p.ready(l.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &e.model.Surfaces[0]
+	full := len(s.Dictionary)
+	for _, row := range s.Rows {
+		full -= min(row, 1)
+	}
+	if full < len(s.Dictionary)*9/10 || !s.Capped {
+		t.Errorf("%d of %d inducing points are outcomes; capped: %v", full, len(s.Dictionary), s.Capped)
+	}
+	// The exact posterior has them all.
+	k, err := p.kernelOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var samples []sample
+	var inputs [][]float64
+	for i := range p.results.list {
+		for _, o := range p.samplesOf(&p.results.list[i], 0, s) {
+			samples, inputs = append(samples, o), append(inputs, o.x)
+		}
+	}
+	exact := rebuilt(k, s.Noise, s.Mean, len(samples), false, inputs, samples)
+	x := kernel.NewPoints[float64](300, 3, nil)
+	for i := range x.Len() {
+		copy(x.Row(i), randomPoint(rng))
+	}
+	mean, variance := exact.predict(x)
+	have, got := e.surfaces[0].predict(x)
+	off, wide := 0.0, 0.0
+	for i := range mean {
+		off += math.Pow(have[i]-mean[i], 2) / variance[i] / float64(x.Len())
+		wide += math.Log(got[i]/variance[i]) / float64(x.Len())
+	}
+	if off, wide := math.Sqrt(off), math.Exp(wide); off > 0.3 || wide > 1.2 || wide < 1/1.2 {
+		t.Errorf("means are %.2f exact standard deviations off, variances %.2f times the exact ones", off, wide)
+	}
+	for range 12 {
+		run(randomPoint(rng))
+	}
+	if e, err = p.ready(l.s); err != nil {
+		t.Fatal(err)
+	}
+	post := e.surfaces[0]
+	outcomes := 0
+	for i := range post.rank() {
+		if !post.isReport(post.points[i*post.dim:][:post.dim]) {
+			outcomes++
+		}
+	}
+	if outcomes < full+8 {
+		t.Errorf("of 12 results since the model event %d are inducing points", outcomes-full)
 	}
 }

@@ -332,12 +332,16 @@ type fitted struct {
 	m measure
 }
 
-// toFit returns the samples to fit to: all, or of more than fitPoints the best
-// third of so many and others drawn from the study's seed.
+// toFit returns the samples to fit to: all that were measured, or of more than
+// fitPoints the best third of so many and others drawn from the study's seed. What
+// the model itself made of stopped trials would only confirm what it was made with.
 func (b *bkb) toFit(list []result, j int, s *surface) []fitted {
 	var items []fitted
 	for i := range list {
 		for n, o := range b.samplesOf(&list[i], j, s) {
+			if o.inferred {
+				continue
+			}
 			it := fitted{sample: o}
 			if n == 0 && list[i].y != nil && j < b.feasibility() {
 				it.m = list[i].y[j]
@@ -434,7 +438,8 @@ const (
 // under the posterior on the dictionary before. Of very many results a uniform
 // sample stands for all, each with the weight of those it stands for, as in a
 // step of BLESS (thesis Algorithm 4). A quarter of the room is left to results
-// to come.
+// to come. Reports get what room those leave that were drawn of what trials came
+// to, which is what suggestions are about.
 func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) error {
 	k, err := b.kernelOf(s)
 	if err != nil {
@@ -481,18 +486,19 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	s.Gain = p.gain()
 	// Order sampling: key = uniform/p; all with a key below 1, smallest first.
 	type drawn struct {
-		i   int
-		key float64
+		i      int
+		report int // 0 for what a trial came to, else 1
+		key    float64
 	}
 	var in []drawn
 	seed := stream.Derive(b.spec.Seed, "bkb dictionary", uint64(len(list)))
 	for i, v := range scores {
 		u := float64(stream.Mix(seed^stream.Mix(uint64(few[i].trial)+uint64(few[i].row)<<48))>>11) / (1 << 53)
 		if key := u / min(1, oversampling*v*weight); key < 1 {
-			in = append(in, drawn{few[i].at, key})
+			in = append(in, drawn{few[i].at, map[bool]int{true: 1}[b.isReport(samples[few[i].at])], key})
 		}
 	}
-	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(cmp.Compare(a.key, c.key), a.i-c.i) })
+	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(a.report-c.report, cmp.Compare(a.key, c.key), a.i-c.i) })
 	chosen := slices.Clone(best)
 	room := b.options.Cap * 3 / 4
 	for _, d := range in {
@@ -501,6 +507,12 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	s.setDictionary(distinct(samples, chosen, func(n int) bool { return n < room }))
 	s.Capped = len(s.Dictionary) >= room
 	return nil
+}
+
+// isReport tells whether a sample is of a lower fidelity than an outcome.
+func (b *bkb) isReport(o sample) bool {
+	d := b.spec.Space.Dim()
+	return len(o.x) > d && o.x[d] > 0
 }
 
 // member is a sample of a trial: the row-th of its own, the at-th of all.
@@ -640,7 +652,7 @@ func leverage(p *posterior, samples []sample) []float64 {
 		part := samples[from:min(from+chunk, len(samples))]
 		_, variance := p.predict(pointsOf(part, p.dim))
 		for i, v := range variance {
-			out = append(out, min(v*p.precision(part[i].extra, 0), 1))
+			out = append(out, min(v*p.precision(part[i], 0), 1))
 		}
 	}
 	return out

@@ -63,6 +63,8 @@ type sample struct {
 	x     []float64
 	y     float64
 	extra float64 // own variance
+	// inferred says that the model itself made y of what was measured elsewhere.
+	inferred bool
 }
 
 func newPosterior(k *covariance, noise, mean float64, limit int, fitc bool) *posterior {
@@ -132,13 +134,19 @@ func (p *posterior) embed(u []float64) (z []float64, res float64) {
 	return z, max(p.k.factor-floats.Dot(z, z), 0)
 }
 
-// precision is ω of an observation.
-func (p *posterior) precision(extra, res float64) float64 {
-	v := p.noise + extra
-	if p.fitc {
+// precision is ω of an observation with a residual.
+func (p *posterior) precision(o sample, res float64) float64 {
+	v := p.noise + o.extra
+	if p.fitc || p.rank() >= p.limit || p.isReport(o.x) {
 		v += res
 	}
 	return 1 / v
+}
+
+// isReport tells whether an input is of a lower fidelity than outcomes.
+func (p *posterior) isReport(x []float64) bool {
+	d := len(p.k.inverse)
+	return len(x) > d && x[d] > 0
 }
 
 // grow makes u an inducing point if there is room and it is not a combination of
@@ -174,12 +182,15 @@ func (p *posterior) grow(u, z []float64, res float64) ([]float64, float64) {
 	return append(z, root), 0
 }
 
-// observe adds an observation, as an inducing point where there is room.
+// observe adds an observation, as an inducing point where there is room. A quarter
+// of the room is not for reports: what trials come to is worth more.
 func (p *posterior) observe(s sample) {
 	s.x = p.lift(s.x)
 	z, res := p.embed(s.x)
-	z, res = p.grow(s.x, z, res)
-	omega, r := p.precision(s.extra, res), s.y-p.mean
+	if p.rank() < p.limit*3/4 || !p.isReport(s.x) {
+		z, res = p.grow(s.x, z, res)
+	}
+	omega, r := p.precision(s, res), s.y-p.mean
 	p.remember(s.x, z, omega, r)
 	p.rankOne(z, omega)
 	floats.AddScaled(p.b, omega*r, z)
@@ -207,7 +218,7 @@ func (p *posterior) pull(x []float64) {
 	x = p.lift(x)
 	z, res := p.embed(x)
 	z, res = p.grow(x, z, res)
-	omega := p.precision(0, res)
+	omega := p.precision(sample{x: x}, res)
 	p.remember(x, z, omega, 0)
 	p.rankOne(z, omega)
 }
@@ -400,7 +411,7 @@ func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing 
 		part := samples[from:min(from+chunk, len(samples))]
 		z, res := p.embedRows(pointsOf(part, p.dim))
 		for i, o := range part {
-			row, omega, r := z[i*m:][:m], p.precision(o.extra, res[i]), o.y-mean
+			row, omega, r := z[i*m:][:m], p.precision(o, res[i]), o.y-mean
 			if from+i >= window {
 				p.remember(p.lift(o.x), row, omega, r)
 			}

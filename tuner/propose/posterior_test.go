@@ -177,7 +177,13 @@ func TestPosteriorIsSparse(t *testing.T) {
 	const seed = 13
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for _, fitc := range []bool{false, true} {
+	// What is observed while there is no room has its residual counted in, as with
+	// FITC, also where what came before has not.
+	for _, c := range []struct {
+		fitc           bool
+		limit, rebuilt int
+		want           gp.Approximation
+	}{{false, 13, 120, gp.DTC}, {true, 12, 100, gp.FITC}, {false, 12, 0, gp.FITC}} {
 		k := randomCovariance(t, rng)
 		var samples []sample // all different: FITC of package gp counts a merged point's residual once
 		for range 120 {
@@ -187,20 +193,16 @@ func TestPosteriorIsSparse(t *testing.T) {
 		for range 12 {
 			inducing = append(inducing, randomPoint(rng))
 		}
-		p := rebuilt(k, 0.05, -0.2, 12, fitc, inducing, samples[:100])
-		for _, s := range samples[100:] {
-			p.observe(s) // no room to grow
+		p := rebuilt(k, 0.05, -0.2, c.limit, c.fitc, inducing, samples[:c.rebuilt])
+		for _, s := range samples[c.rebuilt:] {
+			p.observe(s)
 		}
 		data := gp.Data{X: pointsOf(samples, 3)}
 		for _, s := range samples {
 			data.Y = append(data.Y, s.y)
 		}
 		d := kernel.NewPoints[float64](12, 3, slices.Concat(inducing...))
-		approximation := gp.DTC
-		if fitc {
-			approximation = gp.FITC
-		}
-		want, err := gp.NewSparse(k, d, data, gp.SparseOptions{NoiseVariance: 0.05, Mean: gp.ConstantMean(-0.2), Approximation: approximation})
+		want, err := gp.NewSparse(k, d, data, gp.SparseOptions{NoiseVariance: 0.05, Mean: gp.ConstantMean(-0.2), Approximation: c.want})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +217,7 @@ func TestPosteriorIsSparse(t *testing.T) {
 		}
 		for i := range mean {
 			if tolerance := 1e-8; !close2(mean[i], wantMean[i], tolerance) || !close2(variance[i], wantVariance[i], tolerance) {
-				t.Fatalf("fitc %v, point %d: %v ± %v, want %v ± %v", fitc, i, mean[i], variance[i], wantMean[i], wantVariance[i])
+				t.Fatalf("%+v, point %d: %v ± %v, want %v ± %v", c, i, mean[i], variance[i], wantMean[i], wantVariance[i])
 			}
 		}
 	}
@@ -299,20 +301,64 @@ func TestPower(t *testing.T) {
 			g := draw(power)
 			sum += g.Power
 			for _, y := range []float64{-30, -3, -0.5, 0, 0.1, 1, 2, 40} {
-				if g.shape(y) == -badFloor {
-					continue
-				}
-				z, h := g.of(y), 1e-6*(1+math.Abs(y))
-				if back := g.value(z); g.shape(y) > -1.99 && math.Abs(back-y) > 1e-6*(1+math.Abs(y)) {
+				z, h := g.exact(y), 1e-6*(1+math.Abs(y))
+				if back := g.value(z); math.Abs(back-y) > 1e-6*(1+math.Abs(y)) {
 					t.Errorf("seed %d: %v comes back as %v from %+v", seed, y, back, g)
 				}
-				if slope := (g.of(y+h) - g.of(y-h)) / (2 * h); math.Abs(slope-g.slope(y)) > 1e-4*(g.slope(y)+1e-3) {
-					t.Errorf("seed %d: slope %v at %v, by differences %v, %+v", seed, g.slope(y), y, slope, g)
+				if slope := (g.exact(y+h) - g.exact(y-h)) / (2 * h); math.Abs(slope-g.exactSlope(y)) > 1e-4*(slope+1e-3) {
+					t.Errorf("seed %d: slope %v at %v, by differences %v, %+v", seed, g.exactSlope(y), y, slope, g)
 				}
 			}
 		}
 		if mean := sum / rounds; math.Abs(mean-power) > 0.25 {
 			t.Errorf("seed %d: mean power %v of samples with power %v", seed, mean, power)
+		}
+	}
+}
+
+// TestTargetsAreUndone: whatever the sample, what is worse has a lower target, up to
+// the largest floats, and comes back from it as it was; slopes are those of
+// differences. What a model learns has the same target to the knee, and that of the
+// knee beyond.
+func TestTargetsAreUndone(t *testing.T) {
+	const seed = 6
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for round := range 60 {
+		scale, values := math.Pow(10, 6*rng.Float64()-3), make([]float64, 3+rng.IntN(60))
+		for i := range values {
+			values[i] = scale * rng.NormFloat64()
+			switch {
+			case round%3 == 1: // skewed
+				values[i] = -scale * math.Exp(1.5*rng.NormFloat64())
+			case round%3 == 2 && i%7 == 0: // outliers
+				values[i] *= 1e4
+			}
+		}
+		g := newTarget(values, round%10 == 9)
+		last := math.Inf(1)
+		for e := -3.0; e <= 300; e += 0.5 {
+			y := g.Center - g.Spread*math.Pow(10, e)
+			z := g.exact(y)
+			if !(z < last) {
+				t.Fatalf("seed %d: the target of %v is %v, of what is better %v; %+v", seed, y, z, last, g)
+			}
+			last = z
+			// Of what is far the logarithm comes back, as exactly as that of a
+			// logarithm can.
+			back := g.Center - g.value(z)
+			if d := math.Log10(back/g.Spread) - e; !(math.Abs(d) < 1e-9*(1+e*e)+1e-12*math.Abs(g.Center)/g.Spread*math.Pow(10, -e)) {
+				t.Fatalf("seed %d: %v comes back as %v; %+v", seed, y, g.value(z), g)
+			}
+			if k, low := g.knee(); g.Knee == 0 && g.ratio(y) < k && g.of(y) != (low-g.Shift)/g.Scale || g.ratio(y) > k && g.of(y) != z {
+				t.Fatalf("seed %d: the target of %v to learn is %v, %v without end; %+v", seed, y, g.of(y), z, g)
+			}
+			h := 1e-4 * g.Spread * math.Pow(10, e)
+			if k, _ := g.knee(); math.Abs(g.ratio(y)/k-1) < 1e-3 || math.Abs(g.ratio(y)+1) < 1e-3 {
+				continue
+			}
+			if diff := (g.exact(y+h) - g.exact(y-h)) / (2 * h); e < 12 && math.Abs(diff/g.exactSlope(y)-1) > 1e-4 {
+				t.Fatalf("seed %d: slope %v at %v, by differences %v; %+v", seed, g.exactSlope(y), y, diff, g)
+			}
 		}
 	}
 }

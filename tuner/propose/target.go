@@ -10,14 +10,23 @@ import (
 //
 //	t = (y − Center)/Spread,  g(t) = t  unless Compressed
 //
-// and where Compressed, g is t for t ≥ −1, −1 − log(−t) from there to −Floor,
-// and constant below; on the good side it is t to Ceiling and Ceiling +
-// log(t/Ceiling)·… beyond. All numbers are finite.
+// and where Compressed, g is t for −1 ≤ t ≤ goodKnee, −1 − log(−t) below, and
+// goodKnee·(1 + log(t/goodKnee)) above. With a Power, it is that of Yeo and Johnson
+// below goodKnee. Where nothing else does, Knee bounds what is left as it is on
+// either side: results after the model event may be of another kind than those that
+// it was made from.
+//
+// What is bad beyond the knee k, where g is −badKnee (or −Knee), differs by less and
+// less, and yet differs: g(t) = g(k) − log(1 + log(t/k)), for the largest float some
+// 7 below the knee. So g increases strictly, and value undoes it exactly. A model
+// learns of no worse than −badKnee (of); only what one trial comes to is foretold by
+// g itself (exact). All numbers are finite.
 type target struct {
 	Center     float64 `json:"center"`
 	Spread     float64 `json:"spread"`
 	Compressed bool    `json:"compressed,omitempty"`
 	Power      float64 `json:"power,omitempty"` // 0 for none
+	Knee       float64 `json:"knee,omitempty"`  // 0 for none, or where there is another
 	Shift      float64 `json:"shift"`           // of g, for mean 0
 	Scale      float64 `json:"scale"`           // and variance 1
 }
@@ -25,7 +34,7 @@ type target struct {
 // Where the compression begins and ends.
 const (
 	goodKnee  = 20.0
-	badFloor  = 5.0  // g ≥ −badFloor
+	badKnee   = 5.0  // −g from which on what is bad differs by less and less
 	tailAt    = 6.0  // robust standard deviations at which a value is in the tail
 	keepsTo   = 1e6  // the same for values that are to be kept as they are
 	typical   = 1.48 // standard deviations in a median absolute deviation, 1.4826
@@ -73,13 +82,20 @@ func newTarget(values []float64, keep bool) target {
 	} else if t.Power = t.fitPower(sorted); t.Power > 0 {
 		t.Compressed = false
 	}
+	switch {
+	case t.Compressed || t.Power > 0:
+	case keep:
+		t.Knee = keepsTo
+	default:
+		t.Knee = goodKnee
+	}
 	sum, square := 0.0, 0.0
 	for _, v := range values {
-		sum += t.shape(v)
+		sum += t.level(v)
 	}
 	t.Shift = sum / float64(len(values))
 	for _, v := range values {
-		d := t.shape(v) - t.Shift
+		d := t.level(v) - t.Shift
 		square += d * d
 	}
 	if sd := math.Sqrt(square / float64(len(values))); sd > 1e-9 {
@@ -142,74 +158,125 @@ func unYeoJohnson(g, power float64) float64 {
 	}
 }
 
+// knee is where, on the bad side, g goes over to the logarithm of the logarithm,
+// and g there; −Inf if nowhere.
+func (t target) knee() (r, g float64) {
+	switch {
+	case t.Power > 0:
+		return unYeoJohnson(-badKnee, t.Power), -badKnee
+	case t.Compressed:
+		return -math.Exp(badKnee - 1), -badKnee
+	case t.Knee > 0:
+		return -t.Knee, -t.Knee
+	default:
+		return math.Inf(-1), math.Inf(-1)
+	}
+}
+
+// ceiling is where the good side begins to be compressed, and g there; +Inf if
+// nowhere.
+func (t target) ceiling() (r, g float64) {
+	switch {
+	case t.Power > 0:
+		return goodKnee, yeoJohnson(goodKnee, t.Power)
+	case t.Compressed:
+		return goodKnee, goodKnee
+	case t.Knee > 0:
+		return t.Knee, t.Knee
+	default:
+		return math.Inf(1), math.Inf(1)
+	}
+}
+
 // shape is g.
 func (t target) shape(y float64) float64 {
 	r := t.ratio(y)
+	if k, g := t.knee(); r < k {
+		return g - math.Log1p(math.Log(r/k))
+	}
+	if k, g := t.ceiling(); r > k {
+		return g * (1 + math.Log(r/k))
+	}
 	switch {
-	case t.Power > 0 && r > goodKnee:
-		return yeoJohnson(goodKnee, t.Power) * (1 + math.Log(r/goodKnee))
 	case t.Power > 0:
-		return max(yeoJohnson(r, t.Power), -badFloor)
-	case !t.Compressed:
-		return r
-	case r < -1:
-		return max(-1-math.Log(-r), -badFloor)
-	case r > goodKnee:
-		return goodKnee * (1 + math.Log(r/goodKnee))
+		return yeoJohnson(r, t.Power)
+	case t.Compressed && r < -1:
+		return -1 - math.Log(-r)
 	default:
 		return r
 	}
 }
 
-// of is the target of a value.
-func (t target) of(y float64) float64 { return (t.shape(y) - t.Shift) / t.Scale }
-
-// slope is the derivative of of, for standard errors; where it is 0 that of the
-// end of the curve.
-func (t target) slope(y float64) float64 {
-	r, s := t.ratio(y), 1.0
-	switch {
-	case t.Power > 0 && r > goodKnee:
-		s = yeoJohnson(goodKnee, t.Power) / r
-	case t.Power > 0 && r >= 0:
-		s = math.Pow(1+r, t.Power-1)
-	case t.Power > 0:
-		s = math.Pow(1-max(r, unYeoJohnson(-badFloor, t.Power)), 1-t.Power)
-	case t.Compressed:
-		switch {
-		case r < -1:
-			s = 1 / min(-r, math.Exp(badFloor-1))
-		case r > goodKnee:
-			s = goodKnee / r
-		}
+// level is g, of what is worse than the knee that at the knee. On BBOB's functions
+// in 5 dimensions a model that tells the worst apart takes longer.
+func (t target) level(y float64) float64 {
+	if t.Knee > 0 { // only since the model event has there been anything so bad
+		return t.shape(y)
 	}
-	return s / t.Spread / t.Scale
+	_, low := t.knee()
+	return max(t.shape(y), low)
 }
 
-// value is the inverse of of, and deviation that of a standard deviation there.
+// of is the target of a value, for a model to learn.
+func (t target) of(y float64) float64 { return (t.level(y) - t.Shift) / t.Scale }
+
+// exact is the target of a value, without end on the bad side.
+func (t target) exact(y float64) float64 { return (t.shape(y) - t.Shift) / t.Scale }
+
+// slope is the derivative of of, for standard errors; where that is 0 the one at the
+// knee.
+func (t target) slope(y float64) float64 {
+	if bad, _ := t.knee(); t.Knee == 0 && t.ratio(y) < bad {
+		return t.steepness(bad) / t.Spread / t.Scale
+	}
+	return t.exactSlope(y)
+}
+
+// exactSlope is the derivative of exact.
+func (t target) exactSlope(y float64) float64 { return t.steepness(t.ratio(y)) / t.Spread / t.Scale }
+
+// steepness is the derivative of g.
+func (t target) steepness(r float64) float64 {
+	bad, _ := t.knee()
+	good, top := t.ceiling()
+	switch {
+	case r < bad:
+		return 1 / (1 + math.Log(r/bad)) / -r
+	case r > good:
+		return top / r
+	case t.Power > 0 && r >= 0:
+		return math.Pow(1+r, t.Power-1)
+	case t.Power > 0:
+		return math.Pow(1-r, 1-t.Power)
+	case t.Compressed && r < -1:
+		return -1 / r
+	default:
+		return 1
+	}
+}
+
+// value is the inverse of exact, as far as there are floats, and deviation that of a
+// standard deviation there.
 func (t target) value(z float64) (y float64) {
 	g := z*t.Scale + t.Shift
+	bad, low := t.knee()
+	good, top := t.ceiling()
 	r := g
 	switch {
+	case g < low:
+		r = bad * math.Exp(min(math.Expm1(min(low-g, 10)), 700))
+	case g > top:
+		r = good * math.Exp(min(g/top-1, 700))
 	case t.Power > 0:
-		if knee := yeoJohnson(goodKnee, t.Power); g > knee {
-			r = goodKnee * math.Exp(min(g/knee-1, 700))
-		} else {
-			r = unYeoJohnson(max(g, -badFloor), t.Power)
-		}
-	case t.Compressed:
-		switch {
-		case g < -1:
-			r = -math.Exp(min(-1-g, badFloor-1))
-		case g > goodKnee:
-			r = goodKnee * math.Exp(min(g/goodKnee-1, 700))
-		}
+		r = unYeoJohnson(g, t.Power)
+	case t.Compressed && g < -1:
+		r = -math.Exp(-1 - g)
 	}
-	return clampFinite(t.Center + clampFinite(r*t.Spread))
+	return clampFinite(t.Center + clampFinite(clampFinite(r)*t.Spread))
 }
 
 func (t target) deviation(z, sd float64) float64 {
-	return min(max(sd/t.slope(t.value(z)), 0), math.MaxFloat64)
+	return min(max(sd/t.exactSlope(t.value(z)), 0), math.MaxFloat64)
 }
 
 // quantile of sorted values.
