@@ -265,6 +265,11 @@ func (d *desk) propose(ctx context.Context, n int) (propose.Proposal, error) {
 	if d.s != s {
 		return propose.Proposal{}, errDiscarded
 	}
+	if due { // not at every ask
+		for _, text := range p.Warnings {
+			d.t.options.Logger.Warn(text, "study", d.name)
+		}
+	}
 	return p, err
 }
 

@@ -1,9 +1,11 @@
 package tuner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -106,6 +108,24 @@ func wantCode(t testing.TB, err error, want Code, words ...string) {
 		if err != nil && !strings.Contains(err.Error(), w) {
 			t.Errorf("error %q does not say %q", err, w)
 		}
+	}
+}
+
+// TestWarnings: what of a study's settings comes to nothing is logged with a model
+// event, not with every ask.
+func TestWarnings(t *testing.T) {
+	var log bytes.Buffer
+	tn := open(t, memory.New(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(s *study.Spec) {
+		s.Proposer = study.Component{Name: propose.BKB, Options: `{"cost": "told", "start": 4}`}
+	})
+	for i := range 4 {
+		ask(t, tn, study.Ask{})
+		tell(t, tn, i, loss(float64(i)))
+	}
+	ask(t, tn, study.Ask{})
+	ask(t, tn, study.Ask{})
+	if got := strings.Count(log.String(), "level=WARN"); got != 1 || !strings.Contains(log.String(), "option cost weighs nothing: 0 of 4 results") || !strings.Contains(log.String(), "study=s") {
+		t.Errorf("logged:\n%s", log.String())
 	}
 }
 

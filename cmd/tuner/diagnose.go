@@ -18,7 +18,7 @@ func newDiagnose(g *globals) *cobra.Command {
 results it has heard of, its inducing points (and whether there would be more but for
 the option cap), the effective dimension and the information gain of the results, the
 noise, and the width of the confidence bounds, beside the one that the theory asks
-for.`,
+for. It warns of settings that come to nothing, as costs that nobody tells.`,
 		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,15 +41,16 @@ for.`,
 func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error {
 	if form == "json" {
 		return writeJSON(cmd.OutOrStdout(), struct {
-			Results            int     `json:"results"`
-			InducingPoints     int     `json:"inducing_points"`
-			Capped             bool    `json:"capped"`
-			EffectiveDimension float64 `json:"effective_dimension"`
-			InformationGain    float64 `json:"information_gain"`
-			Noise              float64 `json:"noise"`
-			Beta               float64 `json:"beta"`
-			TheoryBeta         float64 `json:"theory_beta"`
-			Gap                float64 `json:"gap"`
+			Results            int      `json:"results"`
+			InducingPoints     int      `json:"inducing_points"`
+			Capped             bool     `json:"capped"`
+			EffectiveDimension float64  `json:"effective_dimension"`
+			InformationGain    float64  `json:"information_gain"`
+			Noise              float64  `json:"noise"`
+			Beta               float64  `json:"beta"`
+			TheoryBeta         float64  `json:"theory_beta"`
+			Gap                float64  `json:"gap"`
+			Warnings           []string `json:"warnings,omitempty"`
 		}(d))
 	}
 	t := newTable(cmd.OutOrStdout(), "QUANTITY", "VALUE")
@@ -65,5 +66,11 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error 
 	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta))
 	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta))
 	t.row("gap", fmt.Sprintf("%.3g", d.Gap))
-	return t.end()
+	if err := t.end(); err != nil {
+		return err
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
+	}
+	return nil
 }

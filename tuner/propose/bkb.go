@@ -66,7 +66,8 @@ type BKBOptions struct {
 	Patience int
 	// Cost ("cost": "ignore", the default, "told" or "seconds"), with one
 	// objective, weighs what may be gained against what it costs: what trials
-	// were told to have cost, or how long they ran.
+	// were told to have cost, or how long they ran. The study's MaxCost is about what
+	// was told, whichever it is.
 	Cost costSource
 	// MaxStep ("max_step", default 0: inferred) is the step at which a report is
 	// worth an outcome. Inferred, it is the median of the last steps of completed
@@ -282,7 +283,7 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		}
 		a.counted(x)
 	}
-	p.UsefulWorkers = a.usefulWorkers()
+	p.UsefulWorkers, p.Warnings = a.usefulWorkers(), b.warnings(e)
 	if b.options.StopGap > 0 && b.options.trusts(b.spec) {
 		a.survey(v.Trials())
 	}

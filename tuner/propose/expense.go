@@ -2,6 +2,7 @@ package propose
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -49,6 +50,33 @@ func (b *bkb) newExpense(ctx context.Context, list []result, old *surface, refit
 	}
 	s, err := b.newSurface(ctx, list, b.expense(), old, refit || old == nil)
 	return &s, err
+}
+
+// warnings say what of the study's settings about costs comes to nothing.
+func (b *bkb) warnings(e *engine) []string {
+	var out []string
+	n := len(b.results.list)
+	if b.options.Cost != costIgnored && e.expense == nil {
+		known := 0
+		for i := range b.results.list {
+			if b.results.list[i].cost > 0 {
+				known++
+			}
+		}
+		what := "were told with a cost"
+		if b.options.Cost == costSeconds {
+			what = "say how long they ran"
+		}
+		out = append(out, fmt.Sprintf("the proposer's option cost weighs nothing: %d of %d results %s, and it takes 2 when a model is made", known, n, what))
+	}
+	if b.spec.MaxCost > 0 && b.results.spent == 0 {
+		text := fmt.Sprintf("nothing of the study's max_cost is spent: none of %d results was told with a cost, and only told costs count", n)
+		if b.options.Cost != costIgnored {
+			text += "; costs weigh in full until some are"
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // thrift is how a suggestion weighs costs: score log(u − reference) − power·log

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -102,6 +104,63 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 		return seconds[strings.Join(key, "\n")]
 	}
 	return k, true
+}
+
+// TestCostsThatComeToNothing: who has costs weighed that nobody tells, or a budget
+// that nothing is spent of, is warned, with suggestions and with the diagnosis; and
+// late results are spent like others.
+func TestCostsThatComeToNothing(t *testing.T) {
+	for _, k := range []struct {
+		options    string
+		max, told  float64
+		takes      time.Duration
+		warned     []string
+		spentAtAll bool
+	}{
+		{`{"cost": "told"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 8 results were told"}, false},
+		{`{"cost": "told"}`, 100, 0, 0, []string{"option cost weighs nothing", "nothing of the study's max_cost is spent"}, false},
+		{`{"cost": "told"}`, 100, 2, 0, nil, true},
+		{`{"cost": "seconds"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 8 results say how long"}, false},
+		{`{"cost": "seconds"}`, 100, 0, time.Second, []string{"costs weigh in full until"}, false},
+		{`{"cost": "seconds"}`, 100, 2, time.Second, nil, true},
+		{`{"cost": "seconds"}`, 0, 0, time.Second, nil, false},
+		{``, 100, 0, 0, []string{"nothing of the study's max_cost is spent"}, false},
+		{``, 0, 0, 0, nil, false},
+	} {
+		spec := specOf(parse(t, spaces["continuous"]), 1)
+		spec.MaxCost = k.max
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: k.options}, spec)
+		for i := range 8 {
+			l.step(p)
+			if i == 3 { // somebody else takes it over
+				l.do(study.Expire{Trial: i, Epoch: 1})
+				l.do(study.Ask{Count: 1})
+				l.do(study.Tell{Trial: i, Epoch: 1, Outcome: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 5 * k.told}})
+			}
+			trial, _ := l.s.Trial(i)
+			o := completed(spec, bowl(spec.Space, trial.Config))
+			o.Cost = k.told
+			l.at(start.Add(k.takes), study.Tell{Trial: i, Outcome: o})
+		}
+		warned := l.propose(p, 1).Warnings
+		d, err := p.(Diagnoser).Diagnose(context.Background(), l.s)
+		if err != nil || !slices.Equal(d.Warnings, warned) || len(warned) != len(k.warned) {
+			t.Errorf("%+v: warned %q, diagnosed %q, %v", k, warned, d.Warnings, err)
+			continue
+		}
+		for i, text := range k.warned {
+			if !strings.Contains(warned[i], text) {
+				t.Errorf("%+v: warned %q", k, warned[i])
+			}
+		}
+		b := p.(*bkb)
+		if b.results.spent != l.s.Cost() || (b.results.spent > 0) != k.spentAtAll {
+			t.Errorf("%+v: %v is spent, the proposer counts %v", k, l.s.Cost(), b.results.spent)
+		}
+		if w := b.newAcquisition(b.engine).spend(); k.spentAtAll && (w == nil || w.power != 1-l.s.Cost()/k.max) {
+			t.Errorf("%+v: costs weigh %+v", k, w)
+		}
+	}
 }
 
 // TestCostAware: with costs known, more is found for the same cost. On the

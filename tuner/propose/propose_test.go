@@ -72,7 +72,13 @@ func newLab(t fataler, spec study.Spec) *lab {
 
 func (l *lab) do(c study.Command) study.Reply {
 	l.t.Helper()
-	reply, events, err := l.s.Decide(start, c)
+	return l.at(start, c)
+}
+
+// at does so at another time than start.
+func (l *lab) at(now time.Time, c study.Command) study.Reply {
+	l.t.Helper()
+	reply, events, err := l.s.Decide(now, c)
 	if err != nil {
 		l.t.Fatalf("%T: %v", c, err)
 	}

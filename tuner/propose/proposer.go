@@ -29,6 +29,8 @@ type Proposal struct {
 	// Gap is how much better than the best the model thinks a configuration could
 	// be at most, in the units of the one objective; 0 if it cannot say.
 	Gap float64
+	// Warnings say what of the study's settings comes to nothing, and why.
+	Warnings []string
 	// Converged says that by the proposer's own rule there is nothing more worth
 	// trying.
 	Converged bool
@@ -104,14 +106,15 @@ type Diagnoser interface {
 
 // Diagnosis is how a model stands. Without a model all is 0.
 type Diagnosis struct {
-	Results            int     // that the model has heard of
-	InducingPoints     int     // m
-	Capped             bool    // there would be more but for the option cap
-	EffectiveDimension float64 // d_eff, when inducing points were last chosen
-	InformationGain    float64 // log det V
-	Noise              float64 // standard deviation, in units of the objective's
-	Beta, TheoryBeta   float64 // width of the confidence bounds used, and by theory
-	Gap                float64 // see Proposal
+	Results            int      // that the model has heard of
+	InducingPoints     int      // m
+	Capped             bool     // there would be more but for the option cap
+	EffectiveDimension float64  // d_eff, when inducing points were last chosen
+	InformationGain    float64  // log det V
+	Noise              float64  // standard deviation, in units of the objective's
+	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
+	Gap                float64  // see Proposal
+	Warnings           []string // see Proposal
 }
 
 // View is what a Proposer may see of a study. *[study.View] and *[study.Study]
@@ -123,6 +126,9 @@ type View interface {
 	Position() study.Position
 	// Trials is the number of trials, and the number that the next one will have.
 	Trials() int
+	// Cost is the sum of the told costs, those of late results included and those of
+	// added trials not, as it counts towards the spec's MaxCost.
+	Cost() float64
 	// Suggested is the number of trials whose configuration the proposer made.
 	Suggested() int
 	// Trial returns trial n as it stands.

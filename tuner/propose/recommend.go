@@ -164,5 +164,6 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 		EffectiveDimension: s.Dimension, InformationGain: p.gain(),
 		Noise: s.Target.deviation(s.Mean, math.Sqrt(p.noise)),
 		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p), Gap: gap,
+		Warnings: b.warnings(e),
 	}, nil
 }

@@ -43,7 +43,7 @@ type results struct {
 	start    uint64 // number of the next point of the start design
 	trust    trust
 	costs    costSource
-	spent    float64 // told costs, without those of added trials
+	spent    float64 // told costs, as they count towards the study's MaxCost
 	ordered  int     // coordinates
 }
 
@@ -109,9 +109,6 @@ func (r *results) follow(v View) error {
 	r.list = slices.Grow(r.list, len(ended))
 	for _, e := range ended {
 		t, _ := v.Trial(e.trial)
-		if t.Origin != study.OriginAdded {
-			r.spent += t.Outcome.Cost
-		}
 		res, tells, err := r.read(&t)
 		if err != nil {
 			return err
@@ -121,7 +118,7 @@ func (r *results) follow(v View) error {
 			r.trust.tell(&res, r.ordered)
 		}
 	}
-	r.open, r.trials, r.position = open, v.Trials(), v.Position()
+	r.open, r.trials, r.position, r.spent = open, v.Trials(), v.Position(), v.Cost()
 	return nil
 }
 

@@ -10,7 +10,7 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 	return &pb.Diagnosis{
 		Results: int64(d.Results), InducingPoints: int64(d.InducingPoints), Capped: d.Capped,
 		EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain, Noise: d.Noise,
-		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap,
+		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings,
 	}
 }
 
@@ -21,7 +21,7 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		Results:        number[int](&d, "results", m.GetResults()),
 		InducingPoints: number[int](&d, "inducing_points", m.GetInducingPoints()), Capped: m.GetCapped(),
 		EffectiveDimension: m.GetEffectiveDimension(), InformationGain: m.GetInformationGain(), Noise: m.GetNoise(),
-		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(),
+		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(), Warnings: m.GetWarnings(),
 	}
 	return out, d.err
 }

@@ -3121,7 +3121,9 @@ type Diagnosis struct {
 	Beta       float64 `protobuf:"fixed64,7,opt,name=beta,proto3" json:"beta,omitempty"`
 	TheoryBeta float64 `protobuf:"fixed64,8,opt,name=theory_beta,json=theoryBeta,proto3" json:"theory_beta,omitempty"`
 	// How much better than the best a configuration could be at most.
-	Gap           float64 `protobuf:"fixed64,9,opt,name=gap,proto3" json:"gap,omitempty"`
+	Gap float64 `protobuf:"fixed64,9,opt,name=gap,proto3" json:"gap,omitempty"`
+	// What of the study's settings comes to nothing, and why.
+	Warnings      []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3217,6 +3219,13 @@ func (x *Diagnosis) GetGap() float64 {
 		return x.Gap
 	}
 	return 0
+}
+
+func (x *Diagnosis) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 type WatchRequest struct {
@@ -3712,7 +3721,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x0fGetBestResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\x9f\x02\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xbb\x02\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -3723,7 +3732,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x04beta\x18\a \x01(\x01R\x04beta\x12\x1f\n" +
 	"\vtheory_beta\x18\b \x01(\x01R\n" +
 	"theoryBeta\x12\x10\n" +
-	"\x03gap\x18\t \x01(\x01R\x03gap\"<\n" +
+	"\x03gap\x18\t \x01(\x01R\x03gap\x12\x1a\n" +
+	"\bwarnings\x18\n" +
+	" \x03(\tR\bwarnings\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"\xcf\x01\n" +

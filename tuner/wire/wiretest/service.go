@@ -326,6 +326,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 		out = propose.Diagnosis{
 			Results: int(seed), InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
 			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
+			Warnings: []string{"no cost", fmt.Sprint("seed ", seed)},
 		}
 		return nil
 	})
