@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 func main() { os.Exit(program()) }
@@ -32,7 +34,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(cleanOnTerminal(stdout))
 	root.SetErr(cleanOnTerminal(stderr))
-	err := root.ExecuteContext(ctx)
+	err := simd.Check()
+	if err != nil {
+		err = usageError{err}
+	} else {
+		err = root.ExecuteContext(ctx)
+	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = &statusError{exitInterrupted, errors.New("interrupted")}
 	}
@@ -59,6 +66,7 @@ ENVIRONMENT
   TUNER_TOKEN   the token for the server; or --token-file
   TUNER_TOKENS  a server's file of tokens, for --tokens
   TUNER_STUDY   the study where STUDY is left out
+  BKB_SIMD      portable for arithmetic without vector instructions
 
 ` + exitHelp(),
 		Example:       "  tuner auto --demo\n  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",

@@ -40,7 +40,9 @@
 //
 // The implementation is chosen once, when the program starts. The tag noasm
 // leaves out all assembly, BKB_SIMD=portable in the environment chooses the
-// portable path. Paths round differently: results agree to a few ulp of their
+// portable path. A name that no path has is an error of [Check], which the command
+// line, the benchmarks and the tests of this package report; others go on with the
+// best path. Paths round differently: results agree to a few ulp of their
 // largest terms, not to the bit. On one path every result depends on nothing but
 // the operands. [Paths] lists them, and every test of this package runs on each.
 //

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -323,14 +324,29 @@ func TestChoose(t *testing.T) {
 		t.Fatal("the portable path must come last")
 	}
 	for _, k := range all {
-		t.Setenv("BKB_SIMD", k.Path)
-		if got := choose(all); got != k {
+		if got := choose(all, k.Path); got != k {
 			t.Errorf("BKB_SIMD=%s chose %s", k.Path, got.Path)
 		}
+		if err := check(all, k.Path); err != nil {
+			t.Error(err)
+		}
 	}
-	t.Setenv("BKB_SIMD", "")
-	if choose(all) != all[0] {
+	if choose(all, "") != all[0] || check(all, "") != nil {
 		t.Error("the default is not the first")
+	}
+	var bad *EnvironmentError
+	if err := check(all, "typo"); !errors.As(err, &bad) || bad.Value != "typo" || len(bad.Paths) != len(all) {
+		t.Errorf("BKB_SIMD=typo: %v", err)
+	}
+	if choose(all, "typo") != all[0] {
+		t.Error("a typo does not choose the first")
+	}
+}
+
+// TestEnvironment fails if the path is not there for which these tests are run.
+func TestEnvironment(t *testing.T) {
+	if err := Check(); err != nil {
+		t.Error(err)
 	}
 }
 

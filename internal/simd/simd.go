@@ -1,8 +1,10 @@
 package simd
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -160,22 +162,53 @@ type Kernels[T Float] struct {
 	peak func(n int)
 }
 
+// wanted is the path that the environment asks for, or empty.
+var wanted = os.Getenv(variable)
+
+const variable = "BKB_SIMD"
+
 // The kernels in use: chosen once, when the program starts, by what the
-// processor can do, and never changed. BKB_SIMD=portable in the environment
-// chooses the portable ones.
+// processor can do and what the environment asks for, and never changed.
 var (
-	active32 = choose(Paths[float32]())
-	active64 = choose(Paths[float64]())
+	active32 = choose(Paths[float32](), wanted)
+	active64 = choose(Paths[float64](), wanted)
 )
 
-func choose[T Float](paths []*Kernels[T]) *Kernels[T] {
-	want := os.Getenv("BKB_SIMD")
+// choose returns the path of a name, or the best if there is none; see [Check].
+func choose[T Float](paths []*Kernels[T], name string) *Kernels[T] {
 	for _, k := range paths {
-		if k.Path == want {
+		if k.Path == name {
 			return k
 		}
 	}
 	return paths[0]
+}
+
+// Check returns an [*EnvironmentError] if BKB_SIMD asks for a path that is not
+// there. Programs look at it when they start, as a package must not end one.
+func Check() error { return check(Paths[float64](), wanted) }
+
+func check[T Float](paths []*Kernels[T], name string) error {
+	e := &EnvironmentError{Value: name}
+	for _, k := range paths {
+		if name == "" || name == k.Path {
+			return nil
+		}
+		e.Paths = append(e.Paths, k.Path)
+	}
+	return e
+}
+
+// EnvironmentError says that BKB_SIMD has the name of no path that this build has
+// for this machine.
+type EnvironmentError struct {
+	Value string
+	Paths []string // that there are
+}
+
+func (e *EnvironmentError) Error() string {
+	return fmt.Sprintf("%s is %q in the environment, want one of %s, or nothing for the best of them",
+		variable, e.Value, strings.Join(e.Paths, ", "))
 }
 
 // For returns the kernels in use. They are not to be changed.

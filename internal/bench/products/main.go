@@ -32,6 +32,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 func main() {
@@ -43,6 +45,9 @@ func main() {
 	dir := flag.String("dir", "internal/bench/products", "where the Python scripts are")
 	flag.Parse()
 	log.SetFlags(0)
+	if err := simd.Check(); err != nil {
+		log.Fatal(err)
+	}
 	pattern, err := regexp.Compile(*match)
 	if err != nil {
 		log.Fatal(err)
