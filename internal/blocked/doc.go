@@ -13,6 +13,8 @@
 //	             6 rows at a time, solved in registers
 //	Cholesky     halves until 32 are left, which one kernel factors
 //	Pivoted      32 columns at a time, then one Syrk for the rest
+//	Symm         blocks of 192 on the diagonal, Gemm for the others
+//	Gemv         nothing is packed: 6 rows at a time, as they lie
 //
 // so that nearly all operations are those of the micro-kernel: 2n³ for Gemm, n³
 // for Syrk, n²m for m right-hand sides, n³/3 for Cholesky.

@@ -59,6 +59,21 @@ func multiplyF32(k *float32, v *float32, u *float32, n int)
 //go:noescape
 func multiplyTF32(k *float32, u *float32, w *float32, n int)
 
+// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up
+//
+//go:noescape
+func multiplyRowsF32(a *float32, step int, v *float32, u *float32, n int)
+
+// w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < 6
+//
+//go:noescape
+func addRowsF32(a *float32, step int, u *float32, w *float32, n int)
+
+// w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < 1
+//
+//go:noescape
+func addRowF32(a *float32, step int, u *float32, w *float32, n int)
+
 // s[c] += Σ b[l][c]² over k
 //
 //go:noescape
@@ -208,6 +223,21 @@ func multiplyF64(k *float64, v *float64, u *float64, n int)
 //
 //go:noescape
 func multiplyTF64(k *float64, u *float64, w *float64, n int)
+
+// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up
+//
+//go:noescape
+func multiplyRowsF64(a *float64, step int, v *float64, u *float64, n int)
+
+// w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < 6
+//
+//go:noescape
+func addRowsF64(a *float64, step int, u *float64, w *float64, n int)
+
+// w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < 1
+//
+//go:noescape
+func addRowF64(a *float64, step int, u *float64, w *float64, n int)
 
 // s[c] += Σ b[l][c]² over k
 //

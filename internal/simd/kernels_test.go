@@ -96,6 +96,22 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				want.MultiplyT(panel.p(), ha.p(), ref.p(), n)
 				same(t, "multiplyT "+name, w.all, ref.all, eps, 60)
 
+				step := n*nr + depth%3
+				rows := operand((Rows-1)*step + n*nr)
+				lanes, sums = operand(Rows*nr/2), operand(Rows*nr/2)
+				copy(sums.all, lanes.all)
+				k.MultiplyRows(rows.p(), step, v.p(), lanes.p(), n)
+				want.MultiplyRows(rows.p(), step, v.p(), sums.p(), n)
+				same(t, "multiplyRows "+name, addLanes(lanes), addLanes(sums), eps, 30*float64(n*nr))
+				w = operand(n * nr)
+				ref = w.clone()
+				k.AddRows(rows.p(), step, ha.p(), w.p(), n)
+				want.AddRows(rows.p(), step, ha.p(), ref.p(), n)
+				same(t, "addRows "+name, w.all, ref.all, eps, 60)
+				k.AddRow(rows.p(), step, hb.p(), w.p(), n)
+				want.AddRow(rows.p(), step, hb.p(), ref.p(), n)
+				same(t, "addRow "+name, w.all, ref.all, eps, 60)
+
 				w = operand(nr)
 				ref = w.clone()
 				k.Squares(depth, b.p(), w.p())

@@ -11,18 +11,21 @@ import (
 
 func portable[T Float]() *Kernels[T] {
 	k := &Kernels[T]{
-		Path:      "portable",
-		Tile:      [statistics]func(int, *T, *T, *T, *T, *T, int){dotTile[T], squaredTile[T], manhattanTile[T], mismatchTile[T]},
-		Multiply:  multiply[T],
-		MultiplyT: multiplyT[T],
-		Squares:   squares[T],
-		Gemm:      gemm[T],
-		Trsm:      trsm[T],
-		Transpose: transpose[T],
-		Pieces:    pieces[T],
-		Cholesky:  cholesky[T],
-		Drain:     drain[T],
-		peak:      func(int) {},
+		Path:         "portable",
+		Tile:         [statistics]func(int, *T, *T, *T, *T, *T, int){dotTile[T], squaredTile[T], manhattanTile[T], mismatchTile[T]},
+		Multiply:     multiply[T],
+		MultiplyT:    multiplyT[T],
+		MultiplyRows: multiplyRows[T],
+		AddRows:      addRows[T](Rows),
+		AddRow:       addRows[T](1),
+		Squares:      squares[T],
+		Gemm:         gemm[T],
+		Trsm:         trsm[T],
+		Transpose:    transpose[T],
+		Pieces:       pieces[T],
+		Cholesky:     cholesky[T],
+		Drain:        drain[T],
+		peak:         func(int) {},
 	}
 	for f := range k.Func {
 		k.Func[f] = elementwise[T](scalars[f])
@@ -163,6 +166,34 @@ func multiplyT[T Float](k, u, w *T, n int) {
 		for r, ur := range us {
 			for c, x := range tile[r*nr:][:nr] {
 				wt[c] += x * ur
+			}
+		}
+	}
+}
+
+func multiplyRows[T Float](a *T, step int, v, u *T, n int) {
+	w := n * Columns[T]()
+	as, vs, us := unsafe.Slice(a, (Rows-1)*step+w), unsafe.Slice(v, w), unsafe.Slice(u, Rows*Columns[T]()/2)
+	for r := range Rows {
+		row := as[r*step:][:w]
+		var s0, s1, s2, s3 T
+		for c := 0; c+4 <= len(row) && c+4 <= len(vs); c += 4 {
+			s0 += row[c] * vs[c]
+			s1 += row[c+1] * vs[c+1]
+			s2 += row[c+2] * vs[c+2]
+			s3 += row[c+3] * vs[c+3]
+		}
+		us[r*Columns[T]()/2] += (s0 + s1) + (s2 + s3)
+	}
+}
+
+func addRows[T Float](rows int) func(a *T, step int, u, w *T, n int) {
+	return func(a *T, step int, u, w *T, n int) {
+		size := n * Columns[T]()
+		as, us, ws := unsafe.Slice(a, (rows-1)*step+size), unsafe.Slice(u, rows), unsafe.Slice(w, size)
+		for r, ur := range us {
+			for c, x := range as[r*step:][:size] {
+				ws[c] += x * ur
 			}
 		}
 	}

@@ -138,6 +138,12 @@ type Kernels[T Float] struct {
 	Multiply func(k, v, u *T, n int)
 	// MultiplyT adds the product of the transposed row panel with u to w.
 	MultiplyT func(k, u, w *T, n int)
+	// MultiplyRows and AddRows are Multiply and MultiplyT for 6 rows of a matrix
+	// as they lie, step elements apart; n counts pieces of 64 bytes. AddRow is
+	// AddRows for the first of them.
+	MultiplyRows func(a *T, step int, v, u *T, n int)
+	AddRows      func(a *T, step int, u, w *T, n int)
+	AddRow       func(a *T, step int, u, w *T, n int)
 	// Squares adds the sums over k of the squares of a column panel to s.
 	Squares func(k int, b, s *T)
 	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
@@ -242,18 +243,16 @@ func (w *newton) residual() []float64 {
 func (w *newton) curvature() []float64 {
 	pre, c := w.sys.pre, w.sys.c
 	out, order := w.perRow(), pre.order()
+	f := make([]float64, min(assembleRows, len(order))*c)
 	for i0 := 0; i0 < len(order); i0 += assembleRows {
 		i1 := min(i0+assembleRows, len(order))
 		cols := pre.factor.rows(pre.block, i0, i1)
+		rows := blocked.New(i1-i0, cols, pre.block[:(i1-i0)*cols])
+		blocked.Gemm(w.workers, false, rows, false, blocked.New(cols, c, w.v[:cols*c]), 1, 0, blocked.New(i1-i0, c, f[:(i1-i0)*c]))
 		for i := i0; i < i1; i++ {
-			row := pre.block[(i-i0)*cols:][:cols]
 			mean := 0.0
-			for k := range c {
-				f := 0.0
-				for j, x := range row {
-					f += x * w.v[j*c+k]
-				}
-				mean += curvatureAt(f) / float64(c)
+			for _, v := range f[(i-i0)*c:][:c] {
+				mean += curvatureAt(v) / float64(c)
 			}
 			out[order[i]] *= mean
 		}

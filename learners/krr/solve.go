@@ -71,7 +71,7 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	c := blocked.New(n, outputs, s.Coefficients)
 	blocked.SolveLower(learners.Workers(workers), false, a, c)
 	blocked.SolveLower(learners.Workers(workers), true, a, c)
-	s.judge(gram, diagonal, y, outputs, ridge)
+	s.judge(a, diagonal, y, outputs, ridge, learners.Workers(workers))
 	return s, nil
 }
 
@@ -114,21 +114,10 @@ func bad(a blocked.Matrix[float64], n int) int {
 }
 
 // judge computes objective and residual from what is above the diagonal of gram.
-func (s *Solution) judge(gram, diagonal, y []float64, outputs int, ridge float64) {
+func (s *Solution) judge(gram blocked.Matrix[float64], diagonal, y []float64, outputs int, ridge float64, workers int) {
 	n, c := len(diagonal), s.Coefficients
 	kc := make([]float64, len(y))
-	for i := range n {
-		for j, v := range gram[i*n+i+1 : (i+1)*n] {
-			j += i + 1
-			for o := range outputs {
-				kc[i*outputs+o] += v * c[j*outputs+o]
-				kc[j*outputs+o] += v * c[i*outputs+o]
-			}
-		}
-		for o := range outputs {
-			kc[i*outputs+o] += diagonal[i] * c[i*outputs+o]
-		}
-	}
+	blocked.Symm(workers, gram, diagonal, blocked.New(n, outputs, c), blocked.New(n, outputs, kc))
 	var fit, norm, residual, size float64
 	for i, v := range kc {
 		fit += (v - y[i]) * (v - y[i])

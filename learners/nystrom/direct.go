@@ -125,18 +125,7 @@ func (s *normal) solve(ridge float64, n int) (w []float64, objective, residual f
 func (s *normal) judge(w, diagonal []float64) (objective, residual float64) {
 	m, c := s.basis.m, s.c
 	aw := make([]float64, len(w))
-	for i := range m {
-		for o := range c {
-			aw[i*c+o] += diagonal[i] * w[i*c+o]
-		}
-		for j := i + 1; j < m; j++ {
-			v := s.gram.Data[i*m+j]
-			for o := range c {
-				aw[i*c+o] += v * w[j*c+o]
-				aw[j*c+o] += v * w[i*c+o]
-			}
-		}
-	}
+	blocked.Symm(s.basis.workers, s.gram, diagonal, blocked.New(m, c, w), blocked.New(m, c, aw))
 	objective = s.size
 	num, den := make([]float64, c), make([]float64, c)
 	for i, v := range aw {

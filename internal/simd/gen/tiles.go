@@ -282,6 +282,84 @@ func multiplyT(f *file, p precision) {
 	fn.end()
 }
 
+// rowAt are the addresses of 6 rows, R8 bytes apart: SI points to the first, DX to
+// the fourth.
+func rowAt(r, offset int) string {
+	return fmt.Sprintf("%d%s", offset, [mr]string{"(SI)", "(SI)(R8*1)", "(SI)(R8*2)", "(DX)", "(DX)(R8*1)", "(DX)(R8*2)"}[r])
+}
+
+// rows loads the address of the first row and the distance of the others.
+func (f *function) rows(a, step string) {
+	f.load(a, "SI")
+	f.load(step, "R8")
+	f.i("IMULQ", f.p.size, "R8")
+	f.i("LEAQ", "(SI)(R8*2)", "DX")
+	f.i("ADDQ", "R8", "DX")
+}
+
+// multiplyRows emits the product of 6 rows of a matrix, as they lie, with a vector.
+func multiplyRows(f *file, p precision) {
+	fn := f.begin(p, "multiplyRows", "u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up",
+		param{"a", "*T"}, param{"step", "int"}, param{"v", "*T"}, param{"u", "*T"}, param{"n", "int"})
+	fn.rows("a", "step")
+	for _, l := range [][2]string{{"v", "BX"}, {"u", "DI"}, {"n", "CX"}} {
+		fn.load(l[0], l[1])
+	}
+	for r := range mr {
+		fn.move(mem("DI", 32*r), acc(r, 0))
+		fn.i("VXORPS", acc(r, 1), acc(r, 1), acc(r, 1))
+	}
+	fn.label("piece")
+	fn.move(mem("BX", 0), "Y12")
+	fn.move(mem("BX", 32), "Y13")
+	for r := range mr {
+		for h := range 2 {
+			fn.v("VFMADD231", rowAt(r, 32*h), y(12+h), acc(r, h))
+		}
+	}
+	for _, pointer := range []string{"BX", "SI", "DX"} {
+		fn.i("ADDQ", 64, pointer)
+	}
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "piece")
+	for r := range mr {
+		fn.v("VADD", acc(r, 1), acc(r, 0), acc(r, 0))
+		fn.move(acc(r, 0), mem("DI", 32*r))
+	}
+	fn.end()
+}
+
+// addRows emits the sum of rows of a matrix, 6 or 1, as they lie, with factors.
+func addRows(f *file, p precision, stem string, rows int) {
+	fn := f.begin(p, stem, fmt.Sprintf("w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < %d", rows),
+		param{"a", "*T"}, param{"step", "int"}, param{"u", "*T"}, param{"w", "*T"}, param{"n", "int"})
+	fn.rows("a", "step")
+	for _, l := range [][2]string{{"u", "BX"}, {"w", "DI"}, {"n", "CX"}} {
+		fn.load(l[0], l[1])
+	}
+	for r := range rows {
+		fn.bcast(mem("BX", r*p.size), y(10+r))
+	}
+	fn.label("piece")
+	for h := range 2 {
+		fn.move(mem("DI", 32*h), y(h))
+	}
+	for r := range rows {
+		for h := range 2 {
+			fn.v("VFMADD231", rowAt(r, 32*h), y(10+r), y(h))
+		}
+	}
+	for h := range 2 {
+		fn.move(y(h), mem("DI", 32*h))
+	}
+	for _, pointer := range []string{"DI", "SI", "DX"} {
+		fn.i("ADDQ", 64, pointer)
+	}
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "piece")
+	fn.end()
+}
+
 // squares emits the sums of squares of the columns of a column panel.
 func squares(f *file, p precision) {
 	fn := f.begin(p, "squares", "s[c] += Σ b[l][c]² over k", param{"k", "int"}, param{"b", "*T"}, param{"s", "*T"})
