@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
@@ -32,21 +34,11 @@ func norm(x []float64) float64 {
 // log2Pi is log 2π.
 var log2Pi = math.Log(2 * math.Pi)
 
-const (
-	noTrans = blas.NoTrans
-	trans   = blas.Trans
-)
+const trans = blas.Trans
 
 // gemv sets dst = A·x for A r×c.
 func gemv(dst, a, x []float64, r, c int) {
-	if r == 0 {
-		return
-	}
-	if c == 0 {
-		clear(dst[:r])
-		return
-	}
-	blas64.Gemv(noTrans, 1, blas64.General{Rows: r, Cols: c, Stride: c, Data: a}, vec(x), 0, vec(dst[:r]))
+	blocked.Gemv(1, false, blocked.New(r, c, a[:r*c]), x[:c], 1, 0, dst[:r])
 }
 
 // addTo adds x to dst.

@@ -108,25 +108,22 @@ func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) er
 			return err
 		}
 	}
+	products := sync.Pool{New: func() any { return sketch.NewFeatureOperator(phi, 1) }}
 	return EachBlock(ctx, x, BlockRows(l.m), 0, func(row int, x kernel.Rows) error {
 		out := dst[row*l.c:][:x.Len()*l.c]
-		if err := l.block(out, phi, x); err != nil {
-			return err
+		if phi == nil {
+			if err := MulRows(out, x, l.w, l.c); err != nil {
+				return err
+			}
+		} else {
+			op := products.Get().(*sketch.FeatureOperator)
+			defer products.Put(op)
+			if err := op.Apply(out, x, l.w); err != nil {
+				return err
+			}
 		}
 		return Shift(checkFinite("outputs", out, l.c), row)
 	})
-}
-
-func (l *Linear) block(dst []float64, features sketch.FeatureMap, x kernel.Rows) error {
-	if features == nil {
-		return MulRows(dst, x, l.w, l.c)
-	}
-	phi := make([]float64, x.Len()*l.m)
-	if err := features.Apply(phi, x); err != nil {
-		return err
-	}
-	blocked.Gemm(1, false, blocked.New(x.Len(), l.m, phi), false, blocked.New(l.m, l.c, l.w), 1, 0, blocked.New(x.Len(), l.c, dst))
-	return nil
 }
 
 // MulRows sets dst, n×c, to X·w for dense or sparse rows, w being d×c.
@@ -146,14 +143,33 @@ func MulRows(dst []float64, x kernel.Rows, w []float64, c int) error {
 	return nil
 }
 
+// mulDense multiplies as they are rows of float64, and copies of others.
 func mulDense[T kernel.Float](dst []float64, x *kernel.Points[T], w []float64, c int) {
-	clear(dst)
-	for i := range x.Len() {
-		out := dst[i*c:][:c]
-		for k, v := range x.Row(i) {
-			addScaled(out, float64(v), w[k*c:][:c])
-		}
+	const most = 128 // rows of a copy
+	d, n := x.Dim(), x.Len()
+	if data, ok := any(x.Data()).([]float64); ok {
+		mulBlock(dst, blocked.Matrix[float64]{Rows: n, Cols: d, Stride: x.Stride(), Data: data}, w, c)
+		return
 	}
+	data := make([]float64, min(n, most)*d)
+	for i0 := 0; i0 < n; i0 += most {
+		i1 := min(i0+most, n)
+		for i := i0; i < i1; i++ {
+			row := data[(i-i0)*d:][:d]
+			for k, v := range x.Row(i) {
+				row[k] = float64(v)
+			}
+		}
+		mulBlock(dst[i0*c:i1*c], blocked.New(i1-i0, d, data[:(i1-i0)*d]), w, c)
+	}
+}
+
+func mulBlock(dst []float64, x blocked.Matrix[float64], w []float64, c int) {
+	if c == 1 {
+		blocked.Gemv(1, false, x, w, 1, 0, dst)
+		return
+	}
+	blocked.Gemm(1, false, x, false, blocked.New(x.Cols, c, w), 1, 0, blocked.New(x.Rows, c, dst))
 }
 
 func mulSparse[T kernel.Float](dst []float64, x *kernel.CSR[T], w []float64, c int) {

@@ -164,13 +164,21 @@ func (t *target) checkApply(dst []float64, x kernel.Rows) (rowReader, error) {
 	if want := x.Len() * t.Features(); len(dst) != want {
 		return nil, &kernel.ShapeError{What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
 	}
-	if err := t.kernel.Check(x); err != nil {
+	if err := t.checkRows(x); err != nil {
 		return nil, err
 	}
-	if x.Dim() != t.Dim() {
-		return nil, &kernel.DimensionError{What: "x", Got: x.Dim(), Want: t.Dim()}
+	return newRowReader(x), nil
+}
+
+// checkRows verifies inputs.
+func (t *target) checkRows(x kernel.Rows) error {
+	if err := t.kernel.Check(x); err != nil {
+		return err
 	}
-	return newRowReader(x), kernel.CheckFinite("x", x)
+	if x.Dim() != t.Dim() {
+		return &kernel.DimensionError{What: "x", Got: x.Dim(), Want: t.Dim()}
+	}
+	return kernel.CheckFinite("x", x)
 }
 
 // rowReader writes row i, of length d, to dst, which it may expect to be 0.

@@ -17,12 +17,9 @@ var elsewhere = map[string]string{
 	"bandit/recursion.go":              "one row of L⁻¹K: each element before it is read once",
 	"gp/cholesky.go":                   "one right-hand side",
 	"gp/exactarms.go":                  "one row of L⁻¹K: each element before it is read once",
-	"gp/vector.go":                     "one vector",
 	"learners/avgsgd/dual.go":          "a step is one row of K, and the next depends on it",
 	"learners/avgsgd/primal.go":        "a step is one row, and the next depends on it",
-	"learners/avgsgd/study.go":         "one vector",
 	"learners/doublyonline/growing.go": "a step is one row of features, and the next depends on it",
-	"learners/sgdrf/step.go":           "one output: a mini-batch of features times a vector (docs/performance.md, Misses)",
 	"sketch/orthogonal.go":             "Gram and Schmidt, once for each map",
 }
 

@@ -6,9 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
@@ -209,8 +206,7 @@ func diagonal(k []float64, n int) []float64 {
 // risk returns ½E(g(x) − f(x))² of g = Σ_i a_i k(x_i, ·).
 func (b *basis) risk(a []float64) float64 {
 	g := make([]float64, b.m)
-	blas64.Gemv(blas.Trans, 1, blas64.General{Rows: b.n, Cols: b.m, Stride: b.m, Data: b.z},
-		blas64.Vector{N: b.n, Inc: 1, Data: a}, 0, blas64.Vector{N: b.m, Inc: 1, Data: g})
+	blocked.Gemv(1, true, blocked.New(b.n, b.m, b.z), a, 1, 0, g)
 	sum := 0.0
 	for k, v := range g {
 		e := b.weight[k]*v - b.target[k]

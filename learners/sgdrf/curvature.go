@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -67,12 +68,13 @@ func curvatureOf(phi []float64, n, m int) Curvature {
 		out.Bound = max(out.Bound, sum)
 		v[i%m] += 1e-3 * math.Sqrt(sum) // the mean may be 0
 	}
+	features := blocked.New(n, m, phi)
 	for range powerSteps {
 		if normalise(v) == 0 {
 			return out
 		}
-		multiply(false, 1, phi, n, m, v, 1, 0, u)
-		multiply(true, 1, phi, n, m, u, 1, 0, v)
+		blocked.Gemv(1, false, features, v, 1, 0, u)
+		blocked.Gemv(1, true, features, u, 1, 0, v)
 		last := out.Largest
 		out.Largest = 0
 		for _, a := range u {

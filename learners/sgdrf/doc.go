@@ -19,10 +19,13 @@
 // They are dealt by package minibatch, from data in memory or larger than memory,
 // with replacement by default; the fit is the same to the bit in both.
 //
-//	mini-batch ──► tiles of rows, in parallel: Φ, R = ΦW − Y, ΦᵀR
-//	                  │ added up in order
+//	mini-batch ──► sketch.FeatureOperator, tiles of rows in parallel:
+//	               R = ΦW − Y, ΦᵀR, added up in order
 //	                  ▼
 //	               one step of w
+//
+// Cosines of dense rows never leave the caches: a tile of Φ is used twice while
+// it is there.
 //
 // # Sources
 //
@@ -35,17 +38,15 @@
 // # Invariants
 //
 //   - Equal data, parameters and seed give equal weights to the bit, for any
-//     number of workers, in memory or streamed. With one output a tile is
-//     multiplied by gonum, with several by internal/blocked: c = 1 twice over
-//     agrees with c = 2 up to rounding only.
+//     number of workers, in memory or streamed. c = 1 twice over agrees with
+//     c = 2 up to rounding only.
 //   - Feature j depends on the seed and j alone.
 //   - The model of a fit that stops early is that of the last whole pass,
 //     or of the last step if the context ends in the first pass.
 //
 // # Costs
 //
-// A pass is O(nM(d + c)) operations, memory O(M·b) for b up to 32 tiles of
-// 256 KiB, and no more however large b is: O(M) per tile and weights, plus a
-// chunk if the source is not in memory. Estimating γ* costs less than a pass of
+// A pass is O(nM(d + c)) operations, memory O(M) and a tile of 256 KiB for each
+// worker, whatever b is, plus a chunk if the source is not in memory. Estimating γ* costs less than a pass of
 // 4000 rows and 32 MiB.
 package sgdrf

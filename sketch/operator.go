@@ -1,0 +1,330 @@
+package sketch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
+)
+
+const (
+	// writtenElements is the size of a tile of features that are written out,
+	// 256 KiB: they are used twice, and should be in L2 the second time.
+	writtenElements = 1 << 15
+	// aloneElements is how many features are too few to be shared.
+	aloneElements = 1 << 14
+)
+
+// FeatureOperator is Φ = φ(X), n×M, as a linear map: products with the features
+// of a batch of rows, one batch after the other.
+//
+//	rows ── tiles, in order ──► workers: t = Φw, f(t), part = Φᵀt
+//	dst ◄── parts added in the order of the tiles ──┘
+//
+// Cosines of dense rows, and linear features, are multiplied in registers and
+// caches and never written out, whatever rows they are of; others are written
+// tile by tile and multiplied by internal/blocked.
+//
+// Vectors may have several columns: w is M×c, r is n×c, row-major, for any c ≥ 1
+// that follows from the length of w, or of dst. Results do not depend on the
+// number of workers. Batches of the same rows, cut at other places, agree up to
+// rounding.
+//
+// Memory beside the map is O(workers·M·c), kept between calls, and a tile of
+// 256 KiB for each worker. One goroutine at a time may use it.
+//
+// Errors of products: *kernel.ShapeError, and those of [FeatureMap].Apply, of the
+// first tile at fault. dst is unspecified then.
+type FeatureOperator struct {
+	phi     FeatureMap
+	m       int
+	fast    multiplier // nil: the map has none
+	workers []*featureWorker
+	mu      sync.Mutex
+	turn    sync.Cond // signals a change of added or err
+	next    int       // tile to hand out
+	added   int       // tiles added to dst
+	err     error     // of the first tile that failed
+	failed  int
+}
+
+// multiplier is what maps may be beside: one with products of its own.
+type multiplier interface {
+	// checkRows verifies all rows of a batch, as Apply does.
+	checkRows(x kernel.Rows) error
+	// multiplies tells whether there are products for rows like x.
+	multiplies(x kernel.Rows) bool
+	// height is the best number of rows of a tile, a multiple of 6.
+	height() int
+	// newProducts returns the memory of one goroutine.
+	newProducts() tileProducts
+}
+
+// tileProducts computes t = Φw, f(t) and part = Φᵀt for rows i0 ≤ i < i1 of x.
+// Without w, t is given; without part, it is the result.
+type tileProducts interface {
+	// set takes w, M×c; share takes that of another goroutine.
+	set(w []float64, c int)
+	share(from tileProducts)
+	multiply(x kernel.Rows, i0, i1, c int, forward bool, t []float64, f func(row int, t []float64), part []float64) error
+}
+
+// featureWorker is the memory of one goroutine.
+type featureWorker struct {
+	fast, written tileProducts
+	t, part       []float64
+}
+
+// NewFeatureOperator returns the operator of a map for a number of workers, at
+// least 1.
+func NewFeatureOperator(phi FeatureMap, workers int) *FeatureOperator {
+	o := &FeatureOperator{phi: phi, m: phi.Features()}
+	o.turn.L = &o.mu
+	o.fast, _ = phi.(multiplier)
+	for range max(1, workers) {
+		o.workers = append(o.workers, new(featureWorker))
+	}
+	return o
+}
+
+// Apply sets dst = Φ(X)·w, n×c.
+func (o *FeatureOperator) Apply(dst []float64, x kernel.Rows, w []float64) error {
+	c, err := o.columns("w (M×c)", w)
+	if err != nil {
+		return err
+	}
+	if err := o.check("dst (n×c)", dst, x.Len()*c); err != nil {
+		return err
+	}
+	return o.run(batch{x: x, c: c, forward: true, w: w, t: dst})
+}
+
+// ApplyT sets dst = Φ(X)ᵀ·r, M×c.
+func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) error {
+	c, err := o.columns("dst (M×c)", dst)
+	if err != nil {
+		return err
+	}
+	if err := o.check("r (n×c)", r, x.Len()*c); err != nil {
+		return err
+	}
+	return o.run(batch{x: x, c: c, t: r, dst: dst})
+}
+
+// Gram sets dst = Φ(X)ᵀf(Φ(X)·w), M×c, with features evaluated once. f changes
+// rows of Φw in place, the first being row number row: it is called once for each
+// row, concurrently, and must depend on nothing but its arguments. dst may be w.
+func (o *FeatureOperator) Gram(dst []float64, x kernel.Rows, w []float64, f func(row int, t []float64)) error {
+	c, err := o.columns("w (M×c)", w)
+	if err != nil {
+		return err
+	}
+	if err := o.check("dst (M×c)", dst, len(w)); err != nil {
+		return err
+	}
+	return o.run(batch{x: x, c: c, forward: true, w: w, f: f, dst: dst})
+}
+
+func (o *FeatureOperator) columns(what string, v []float64) (int, error) {
+	if len(v) == 0 || len(v)%o.m != 0 {
+		return 0, &kernel.ShapeError{What: what, Got: len(v), Want: fmt.Sprintf("a positive multiple of %d", o.m)}
+	}
+	return len(v) / o.m, nil
+}
+
+func (o *FeatureOperator) check(what string, v []float64, want int) error {
+	if len(v) != want {
+		return &kernel.ShapeError{What: what, Got: len(v), Want: fmt.Sprint(want)}
+	}
+	return nil
+}
+
+// batch is one product.
+type batch struct {
+	x       kernel.Rows
+	c       int
+	forward bool // t = Φw comes first
+	w, t    []float64
+	f       func(row int, t []float64)
+	dst     []float64 // nil: t is the result
+	fast    bool
+	rows    int // of a tile
+}
+
+func (o *FeatureOperator) run(b batch) error {
+	n := b.x.Len()
+	if o.fast != nil && o.fast.multiplies(b.x) {
+		if err := o.fast.checkRows(b.x); err != nil {
+			return err
+		}
+		b.fast = true
+	}
+	b.rows = o.tileRows(n, b.fast)
+	tiles := (n + b.rows - 1) / b.rows
+	workers := min(len(o.workers), max(1, tiles))
+	if n*o.m < aloneElements {
+		workers = 1
+	}
+	o.next, o.added, o.err = 0, 0, nil
+	for _, w := range o.workers[:workers] {
+		w.prepare(o, &b, o.workers[0])
+	}
+	if b.dst != nil {
+		clear(b.dst)
+	}
+	if workers == 1 {
+		o.work(o.workers[0], &b, tiles)
+		return o.err
+	}
+	var group sync.WaitGroup
+	for _, w := range o.workers[:workers] {
+		group.Go(func() { o.work(w, &b, tiles) })
+	}
+	group.Wait()
+	return o.err
+}
+
+// tileRows returns the rows of a tile, which depend on n and M alone. Tiles that
+// are multiplied in registers are about as large as one another and even in
+// number.
+func (o *FeatureOperator) tileRows(n int, fast bool) int {
+	if !fast {
+		return max(1, min(n, 256, writtenElements/o.m)/simd.Rows) * simd.Rows
+	}
+	tiles := max(1, (n+o.fast.height()-1)/o.fast.height())
+	tiles += tiles % 2
+	return max(1, (n+tiles*simd.Rows-1)/(tiles*simd.Rows)) * simd.Rows
+}
+
+// prepare has the memory for a batch; the first worker takes w before dst is
+// written.
+func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWorker) {
+	p := w.products(o, b)
+	switch {
+	case !b.forward:
+	case w == first:
+		p.set(b.w, b.c)
+	default:
+		p.share(first.products(o, b))
+	}
+	if b.t == nil && len(w.t) < b.rows*b.c {
+		w.t = make([]float64, b.rows*b.c)
+	}
+	if b.dst != nil && len(w.part) < o.m*b.c {
+		w.part = make([]float64, o.m*b.c)
+	}
+}
+
+func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {
+	if b.fast {
+		if w.fast == nil {
+			w.fast = o.fast.newProducts()
+		}
+		return w.fast
+	}
+	if w.written == nil {
+		w.written = &writtenProducts{phi: o.phi, m: o.m}
+	}
+	return w.written
+}
+
+// work takes tiles until none is left.
+func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
+	p := w.products(o, b)
+	for {
+		o.mu.Lock()
+		tile := o.next
+		o.next++
+		stop := tile >= tiles || o.err != nil
+		o.mu.Unlock()
+		if stop {
+			return
+		}
+		i0, i1 := tile*b.rows, min((tile+1)*b.rows, b.x.Len())
+		t := w.t
+		if b.t != nil {
+			t = b.t[i0*b.c:]
+		}
+		var part []float64
+		if b.dst != nil {
+			part = w.part[:o.m*b.c]
+		}
+		err := p.multiply(b.x, i0, i1, b.c, b.forward, t[:(i1-i0)*b.c], b.f, part)
+		if !o.add(tile, b.dst, part, err) {
+			return
+		}
+	}
+}
+
+// add adds part to dst in its turn. It returns false once a tile has failed.
+func (o *FeatureOperator) add(tile int, dst, part []float64, err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		if o.err == nil || tile < o.failed {
+			o.err, o.failed = err, tile
+		}
+		o.turn.Broadcast()
+		return false
+	}
+	for o.added < tile && o.err == nil {
+		o.turn.Wait()
+	}
+	if o.err != nil {
+		return false
+	}
+	for j, v := range part {
+		dst[j] += v
+	}
+	o.added++
+	o.turn.Broadcast()
+	return true
+}
+
+// writtenProducts writes features out.
+type writtenProducts struct {
+	phi  FeatureMap
+	m    int
+	w    []float64
+	data []float64
+}
+
+func (p *writtenProducts) set(w []float64, _ int)  { p.w = append(p.w[:0], w...) }
+func (p *writtenProducts) share(from tileProducts) { p.w = from.(*writtenProducts).w }
+
+func (p *writtenProducts) multiply(x kernel.Rows, i0, i1, c int, forward bool, t []float64, f func(row int, t []float64), part []float64) error {
+	n := i1 - i0
+	if len(p.data) < n*p.m {
+		p.data = make([]float64, n*p.m)
+	}
+	phi := blocked.New(n, p.m, p.data[:n*p.m])
+	if err := p.phi.Apply(phi.Data, x.Slice(i0, i1)); err != nil {
+		var bad *kernel.NonFiniteError
+		if errors.As(err, &bad) {
+			bad.Row += i0
+		}
+		return err
+	}
+	if forward {
+		p.product(false, phi, p.w, c, t)
+	}
+	if f != nil {
+		f(i0, t)
+	}
+	if part != nil {
+		p.product(true, phi, t, c, part)
+	}
+	return nil
+}
+
+// product sets dst = op(phi)·v for v of c columns.
+func (p *writtenProducts) product(trans bool, phi blocked.Matrix[float64], v []float64, c int, dst []float64) {
+	if c == 1 {
+		blocked.Gemv(1, trans, phi, v, 1, 0, dst)
+		return
+	}
+	blocked.Gemm(1, trans, phi, false, blocked.New(len(v)/c, c, v), 1, 0, blocked.New(len(dst)/c, c, dst))
+}

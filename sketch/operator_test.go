@@ -1,0 +1,242 @@
+package sketch
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+)
+
+// mapsOf returns a map of every kind.
+func mapsOf(d, m int, seed uint64) []FeatureMap {
+	g, even := kerneltest.Gaussian(2), m+m%2
+	return []FeatureMap{
+		must(NewFourier(g, d, even, seed)), must(NewOrthogonal(g, d, even, seed)), must(NewFastfood(g, d, even, seed)),
+		must(NewFourierCosine(g, d, m, seed)), must(NewReLU(must(kernel.NewArcCosine(1)), d, m, seed)),
+		must(NewGaussianSketch(must(kernel.NewLinear(1.5)), d, m, seed)),
+		opaque{must(NewFourier(g, d, even, seed))},
+	}
+}
+
+// opaque is somebody else's map.
+type opaque struct{ FeatureMap }
+
+// explicit are products with features that are written out, as sums in the order
+// in which one would first write them.
+type explicit struct {
+	phi     []float64
+	n, m, c int
+}
+
+func (e explicit) forward(w []float64) []float64 {
+	t := make([]float64, e.n*e.c)
+	for i := range e.n {
+		for j := range e.m {
+			for o := range e.c {
+				t[i*e.c+o] += e.phi[i*e.m+j] * w[j*e.c+o]
+			}
+		}
+	}
+	return t
+}
+
+func (e explicit) backward(r []float64) []float64 {
+	g := make([]float64, e.m*e.c)
+	for i := range e.n {
+		for j := range e.m {
+			for o := range e.c {
+				g[j*e.c+o] += e.phi[i*e.m+j] * r[i*e.c+o]
+			}
+		}
+	}
+	return g
+}
+
+func normals(rng *rand.Rand, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = rng.NormFloat64()
+	}
+	return out
+}
+
+// TestFeatureOperator compares the products with those of explicit features, for
+// all maps and kinds of rows, on random shapes; with any number of workers they
+// are the same to the bit.
+func TestFeatureOperator(t *testing.T) {
+	const seed = 61
+	t.Log("seed", seed)
+	rng := rand.New(rand.NewPCG(seed, seed))
+	shapes := [][4]int{{1, 1, 1, 1}, {1, 3, 7, 2}, {5, 1, 2, 1}, {6, 2, 16, 1}, {97, 4, 33, 3}, {301, 3, 129, 1}, {40, 5, 2100, 2}, {0, 2, 4, 1}}
+	for range 6 {
+		shapes = append(shapes, [4]int{1 + rng.IntN(150), 1 + rng.IntN(20), 1 + rng.IntN(150), 1 + rng.IntN(3)})
+	}
+	for _, s := range shapes {
+		n, d, c := s[0], s[1], s[3]
+		x := kerneltest.Points(rng, n, d)
+		small := kernel.NewPoints[float32](n, d, nil)
+		for i := range n {
+			for k, v := range x.Row(i) {
+				small.Row(i)[k] = float32(v)
+			}
+		}
+		for _, phi := range mapsOf(d, s[2], rng.Uint64()) {
+			m := phi.Features()
+			for kind, rows := range []kernel.Rows{x, small, kernel.Sparse(x)} {
+				what := fmt.Sprintf("%s %T n=%d d=%d M=%d c=%d rows %d", phi.Spec().Family, phi, n, d, m, c, kind)
+				e := explicit{make([]float64, n*m), n, m, c}
+				if err := phi.Apply(e.phi, rows); err != nil {
+					t.Fatal(what, err)
+				}
+				w, r, y := normals(rng, m*c), normals(rng, n*c), normals(rng, n*c)
+				bend := func(row int, t []float64) {
+					for i := range t {
+						t[i] = (t[i] - y[row*c+i]) * float64(1+(row+i/c)%3)
+					}
+				}
+				forward := e.forward(w)
+				bent := slices.Clone(forward)
+				bend(0, bent)
+				want := [3][]float64{forward, e.backward(r), e.backward(bent)}
+				var first [3][]float64
+				for _, workers := range []int{1, 2, 5} {
+					op := NewFeatureOperator(phi, workers)
+					for repeat := range 2 { // in memory that was used
+						got := [3][]float64{normals(rng, n*c), normals(rng, m*c), slices.Clone(w)}
+						for _, err := range []error{op.Apply(got[0], rows, w), op.ApplyT(got[1], rows, r), op.Gram(got[2], rows, got[2], bend)} {
+							if err != nil {
+								t.Fatal(what, err)
+							}
+						}
+						if first[0] == nil {
+							first = got
+						}
+						for p, name := range []string{"Apply", "ApplyT", "Gram"} {
+							if !slices.Equal(got[p], first[p]) {
+								t.Fatalf("%s: %s with %d workers, time %d, differs from the first", what, name, workers, repeat)
+							}
+							scale := 1.0
+							for _, v := range want[p] {
+								scale = max(scale, math.Abs(v))
+							}
+							for i, v := range got[p] {
+								if d := math.Abs(v - want[p][i]); !(d <= 1e-12*scale*math.Sqrt(float64(n+m))) {
+									t.Fatalf("%s: %s: element %d is %g, want %g", what, name, i, v, want[p][i])
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Errors name the row of the batch, not of a tile, and shapes are refused.
+func TestFeatureOperatorErrors(t *testing.T) {
+	x := kerneltest.Points(rand.New(rand.NewPCG(1, 2)), 500, 2)
+	x.Row(431)[1] = math.NaN()
+	for _, phi := range mapsOf(2, 600, 1) {
+		m := phi.Features()
+		for _, workers := range []int{1, 3} {
+			op := NewFeatureOperator(phi, workers)
+			for _, rows := range []kernel.Rows{x, kernel.Sparse(x)} {
+				var bad *kernel.NonFiniteError
+				err := op.Gram(make([]float64, m), rows, make([]float64, m), func(int, []float64) {})
+				if !errors.As(err, &bad) || bad.Row != 431 {
+					t.Errorf("%s: %v, want row 431", phi.Spec().Family, err)
+				}
+			}
+			fine := x.Slice(0, 9)
+			var shape *kernel.ShapeError
+			for i, err := range []error{
+				op.Apply(make([]float64, 9), fine, make([]float64, m+1)),
+				op.Apply(make([]float64, 8), fine, make([]float64, m)),
+				op.Apply(nil, fine, nil),
+				op.ApplyT(make([]float64, m), fine, make([]float64, 10)),
+				op.ApplyT(make([]float64, m-1), fine, make([]float64, 9)),
+				op.Gram(make([]float64, m), fine, make([]float64, 2*m), nil),
+			} {
+				if !errors.As(err, &shape) {
+					t.Errorf("case %d: %v", i, err)
+				}
+			}
+			var dim *kernel.DimensionError
+			if err := op.Apply(make([]float64, 3), kerneltest.Points(rand.New(rand.NewPCG(1, 1)), 3, 4), make([]float64, m)); !errors.As(err, &dim) {
+				t.Errorf("%v for rows of another dimension", err)
+			}
+		}
+	}
+}
+
+// In the steady state, with one worker, products in panels allocate next to
+// nothing.
+func TestFeatureOperatorAllocations(t *testing.T) {
+	x := kerneltest.Points(rand.New(rand.NewPCG(1, 2)), 300, 5)
+	for _, phi := range mapsOf(5, 200, 1) {
+		if _, ok := phi.(*dense); !ok || phi.Spec().Family == ReLU {
+			continue
+		}
+		op := NewFeatureOperator(phi, 1)
+		w, dst := normals(rand.New(rand.NewPCG(1, 2)), phi.Features()), make([]float64, phi.Features())
+		product := func() {
+			if err := op.Gram(dst, x, w, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		product()
+		if a := testing.AllocsPerRun(10, product); a > 2 {
+			t.Errorf("%s: %g allocations", phi.Spec().Family, a)
+		}
+	}
+}
+
+// BenchmarkFeatureOperator measures a step of stochastic gradient descent,
+// Φᵀ(Φw), against features that are written out and multiplied by gonum, one
+// worker each: the best of all rounds.
+func BenchmarkFeatureOperator(b *testing.B) {
+	for _, s := range [][3]int{{64, 18, 1024}, {1000, 18, 4096}, {1000, 90, 4096}} {
+		n, d, m := s[0], s[1], s[2]
+		rng := rand.New(rand.NewPCG(1, 2))
+		x := kerneltest.Points(rng, n, d)
+		for _, phi := range []FeatureMap{must(NewFourier(kerneltest.Gaussian(4), d, m, 1)), must(NewReLU(must(kernel.NewArcCosine(1)), d, m, 1))} {
+			b.Run(fmt.Sprintf("%s/n=%d/d=%d/M=%d", phi.Spec().Family, n, d, m), func(b *testing.B) {
+				op := NewFeatureOperator(phi, 1)
+				w, dst := normals(rng, m), make([]float64, m)
+				data, t := make([]float64, n*m), make([]float64, n)
+				rows := min(max(1<<15/m, 8), n)
+				ours, before := time.Hour, time.Hour
+				for b.Loop() {
+					start := time.Now()
+					if err := op.Gram(dst, x, w, nil); err != nil {
+						b.Fatal(err)
+					}
+					ours = min(ours, time.Since(start))
+					start = time.Now()
+					for i := 0; i < n; i += rows {
+						z := min(i+rows, n)
+						if err := phi.Apply(data[:(z-i)*m], x.Slice(i, z)); err != nil {
+							b.Fatal(err)
+						}
+						a := blas64.General{Rows: z - i, Cols: m, Stride: m, Data: data}
+						u, v := blas64.Vector{N: z - i, Inc: 1, Data: t}, blas64.Vector{N: m, Inc: 1, Data: w}
+						blas64.Gemv(blas.NoTrans, 1, a, v, 0, u)
+						blas64.Gemv(blas.Trans, 1, a, u, 1, blas64.Vector{N: m, Inc: 1, Data: dst})
+					}
+					before = min(before, time.Since(start))
+				}
+				b.ReportMetric(float64(before)/float64(ours), "written/ours")
+				b.ReportMetric(float64(ours.Nanoseconds())/float64(n*m), "ns/feature")
+			})
+		}
+	}
+}
