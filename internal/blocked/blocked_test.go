@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -167,7 +169,7 @@ func TestSolve(t *testing.T) { both(t, testSolve[float32], testSolve[float64]) }
 
 func testSolve[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	for _, s := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {5, 3}, {6, 8}, {7, 17}, {32, 40}, {97, 5}, {320, 130}, {321, 33}, {400, 50}} {
+	for _, s := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {5, 3}, {6, 8}, {7, 17}, {32, 40}, {97, 5}, {320, 130}, {321, 33}, {400, 50}, {700, 1}, {1300, 3}} {
 		n, m := s[0], s[1]
 		for mode := range 4 {
 			trans, right := mode&1 == 1, mode&2 == 2
@@ -189,7 +191,57 @@ func testSolve[T Float](t *testing.T) {
 				f(workers, trans, l, again)
 				equal(t, fmt.Sprint("solve ", s, mode, " workers ", workers), again, b)
 			}
+			if !right {
+				kept := NewTriangle(l)
+				for _, workers := range []int{1, 5, 1} {
+					again := two.clone()
+					kept.Solve(workers, trans, again)
+					equal(t, fmt.Sprint("solve ", s, mode, " with a triangle, workers ", workers), again, b)
+				}
+			}
 		}
+	}
+}
+
+// A triangle in a larger matrix, used by many at once.
+func TestTriangleAtOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 3))
+	whole := triangle[float64](rng, 410)
+	l := whole.Sub(30, 30, 407, 407)
+	kept := NewTriangle(l)
+	var all sync.WaitGroup
+	for i := range 8 {
+		b := random[float64](rng, l.Rows, 1+i%3, 0)
+		all.Go(func() {
+			want := b.clone()
+			SolveLower(1, i%2 == 1, l, want)
+			kept.Solve(1, i%2 == 1, b)
+			equal(t, fmt.Sprint("call ", i), b, want)
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkTriangle solves with one right-hand side.
+func BenchmarkTriangle(b *testing.B) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, n := range []int{250, 1000, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l, x := triangle[float64](rng, n), random[float64](rng, n, 1, 0)
+			kept, rounds := NewTriangle(l), 0
+			for b.Loop() {
+				kept.Solve(1, rounds%2 == 1, x)
+				clear(x.Data)
+				rounds++
+			}
+			own := b.Elapsed().Seconds() / float64(rounds)
+			start := time.Now()
+			for i := range rounds {
+				SolveLower(1, i%2 == 1, l, x)
+				clear(x.Data)
+			}
+			b.ReportMetric(time.Since(start).Seconds()/float64(rounds)/own, "SolveLower/own")
+		})
 	}
 }
 

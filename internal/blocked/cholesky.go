@@ -27,7 +27,7 @@ func factor[T Float](workers int, a Matrix[T]) int {
 	if ok := factor(workers, a11); ok < h {
 		return ok
 	}
-	solve(workers, false, a11, a21, true)
+	solve(workers, false, a11, a21, true, nil)
 	o := a21.operand(false)
 	multiply(workers, o, o.transposed(), n-h, n-h, h, -1, 1, a22, true)
 	return h + factor(workers, a22)

@@ -11,6 +11,7 @@
 //	Gemm, Syrk   C_ij += A_il·B_lj, 120×256 of A in L2, 256×8 of B in L1
 //	SolveLower   halves until 320 are left; then panels of 8 right-hand sides,
 //	             6 rows at a time, solved in registers
+//	Triangle     SolveLower again and again, the triangles on the diagonal packed
 //	Cholesky     halves until 32 are left, which one kernel factors
 //	Pivoted      32 columns at a time, then one Syrk for the rest
 //	Symm         blocks of 192 on the diagonal, Gemm for the others

@@ -9,7 +9,7 @@ func SolveLower[T Float](workers int, trans bool, l, b Matrix[T]) {
 	l.checkSquare("l")
 	b.check("b")
 	checkSame(l.Rows, b.Rows, "l and b")
-	solve(workers, trans, l, b, false)
+	solve(workers, trans, l, b, false, nil)
 }
 
 // SolveLowerRight sets b = b·op(l)⁻¹; b is m×n.
@@ -18,7 +18,7 @@ func SolveLowerRight[T Float](workers int, trans bool, l, b Matrix[T]) {
 	b.check("b")
 	checkSame(l.Rows, b.Cols, "l and b")
 	// bᵀ = op(l)⁻ᵀ·bᵀ
-	solve(workers, !trans, l, b, true)
+	solve(workers, !trans, l, b, true, nil)
 }
 
 // Inverse sets dst to the inverse of the lower triangular matrix l, with zeros
@@ -35,8 +35,8 @@ func Inverse[T Float](workers int, l, dst Matrix[T]) {
 
 // solve is L·Y = B for lower triangular L = l, or L = lᵀ with the order of all
 // indices turned round. The columns of Y are those of b, or its rows if right is
-// set; they are independent of each other.
-func solve[T Float](workers int, trans bool, l, b Matrix[T], right bool) {
+// set; they are independent of each other. kept are packed triangles, by first row.
+func solve[T Float](workers int, trans bool, l, b Matrix[T], right bool, kept map[int][]T) {
 	if b.empty() {
 		return
 	}
@@ -45,22 +45,22 @@ func solve[T Float](workers int, trans bool, l, b Matrix[T], right bool) {
 		columns = b.Rows
 	}
 	if workers == 1 || float64(l.Rows)*float64(l.Rows)*float64(columns) < 1<<18 {
-		solvePart(trans, l, b, right)
+		solvePart(trans, l, b, right, kept)
 		return
 	}
 	share(workers, columns, simd.Columns[T](), func(from, to int) {
 		if right {
-			solvePart(trans, l, b.Sub(from, 0, to, b.Cols), right)
+			solvePart(trans, l, b.Sub(from, 0, to, b.Cols), right, kept)
 		} else {
-			solvePart(trans, l, b.Sub(0, from, b.Rows, to), right)
+			solvePart(trans, l, b.Sub(0, from, b.Rows, to), right, kept)
 		}
 	})
 }
 
-func solvePart[T Float](trans bool, l, b Matrix[T], right bool) {
+func solvePart[T Float](trans bool, l, b Matrix[T], right bool, kept map[int][]T) {
 	buf := take[T]()
 	defer buf.give()
-	solver[T]{simd.For[T](), buf, trans, right}.solve(l, b)
+	solver[T]{simd.For[T](), buf, trans, right, kept}.solve(0, l, b)
 }
 
 // solver is a solution on one goroutine.
@@ -68,6 +68,7 @@ type solver[T Float] struct {
 	kern         *simd.Kernels[T]
 	buf          *buffers[T]
 	trans, right bool
+	kept         map[int][]T // packed triangles, by first row
 }
 
 // direct is the order of the largest triangle that is not split.
@@ -76,13 +77,15 @@ const direct = 320
 // solve splits the triangle in two:
 //
 //	L11·Y1 = B1,  L22·Y2 = B2 − L21·Y1
-func (s solver[T]) solve(l, b Matrix[T]) {
+//
+// l begins at row at of the whole.
+func (s solver[T]) solve(at int, l, b Matrix[T]) {
 	n := l.Rows
 	if n <= direct {
-		s.base(l, b)
+		s.base(at, l, b)
 		return
 	}
-	h := (n/2 + 95) / 96 * 96
+	h := half(n)
 	top, corner, bottom := l.Sub(0, 0, h, h), l.Sub(h, 0, n, h), l.Sub(h, h, n, n)
 	var b1, b2 Matrix[T]
 	if s.right {
@@ -91,15 +94,18 @@ func (s solver[T]) solve(l, b Matrix[T]) {
 		b1, b2 = b.Sub(0, 0, h, b.Cols), b.Sub(h, 0, n, b.Cols)
 	}
 	if s.trans { // Lᵀ is upper: from the bottom
-		s.solve(bottom, b2)
+		s.solve(at+h, bottom, b2)
 		s.subtract(corner, true, b2, b1)
-		s.solve(top, b1)
+		s.solve(at, top, b1)
 		return
 	}
-	s.solve(top, b1)
+	s.solve(at, top, b1)
 	s.subtract(corner, false, b1, b2)
-	s.solve(bottom, b2)
+	s.solve(at+h, bottom, b2)
 }
+
+// half is where a triangle of order n is split.
+func half(n int) int { return (n/2 + 95) / 96 * 96 }
 
 // subtract sets to −= op(l)·y, or its transpose.
 func (s solver[T]) subtract(l Matrix[T], trans bool, y, to Matrix[T]) {
@@ -112,12 +118,15 @@ func (s solver[T]) subtract(l Matrix[T], trans bool, y, to Matrix[T]) {
 
 // base solves with packed operands. The right-hand sides are in column panels,
 // which the kernel solves in place, 6 rows at a time, using the rows above.
-func (s solver[T]) base(l, b Matrix[T]) {
+func (s solver[T]) base(at int, l, b Matrix[T]) {
 	const rows = simd.Rows
 	nr, n := simd.Columns[T](), l.Rows
 	np := (n + rows - 1) / rows * rows
-	triangle := sized(&s.buf.a, panelOffset(np))
-	s.packTriangle(triangle, l)
+	triangle, ok := s.kept[at]
+	if !ok {
+		triangle = sized(&s.buf.a, panelOffset(np))
+		s.packTriangle(triangle, l)
+	}
 	columns := b.Cols
 	if s.right {
 		columns = b.Rows

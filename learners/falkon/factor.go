@@ -71,6 +71,7 @@ func newFactor(how Factorization, workers int, gram []float64, m int, epsilon fl
 type triangle struct {
 	workers int
 	l       blocked.Matrix[float64]
+	solver  *blocked.Triangle[float64] // of l: every iteration solves with it
 	numbers []int
 }
 
@@ -87,7 +88,7 @@ func newCholesky(workers int, gram []float64, m int, epsilon float64) (factor, b
 	if blocked.Cholesky(workers, a) < m {
 		return nil, false
 	}
-	return &triangle{workers, a, upTo(m)}, true
+	return &triangle{workers, a, blocked.NewTriangle(a), upTo(m)}, true
 }
 
 func (t *triangle) rank() int    { return t.l.Cols }
@@ -101,12 +102,12 @@ func (t *triangle) rows(dst []float64, i0, i1 int) int {
 
 func (t *triangle) coefficients(a, v []float64, c int) {
 	copy(a, v)
-	blocked.SolveLower(t.workers, true, t.l, blocked.New(t.l.Rows, c, a))
+	t.solver.Solve(t.workers, true, blocked.New(t.l.Rows, c, a))
 }
 
 func (t *triangle) coordinates(v, z []float64, c int) {
 	copy(v, z)
-	blocked.SolveLower(t.workers, false, t.l, blocked.New(t.l.Rows, c, v))
+	t.solver.Solve(t.workers, false, blocked.New(t.l.Rows, c, v))
 }
 
 // lowerRows copies rows i0 ≤ i < i1 of a lower trapezoidal matrix, cols columns
@@ -135,7 +136,8 @@ func newPivoted(workers int, gram []float64, m int, epsilon float64) (factor, bo
 	if q == 0 {
 		return nil, false
 	}
-	pivots := triangle{workers, a.Sub(0, 0, q, q), perm[:q]}
+	l := a.Sub(0, 0, q, q)
+	pivots := triangle{workers, l, blocked.NewTriangle(l), perm[:q]}
 	return &pivoted{pivots, a.Sub(0, 0, m, q), perm}, true
 }
 

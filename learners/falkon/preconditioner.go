@@ -17,6 +17,7 @@ type preconditioner struct {
 	factor
 	workers int
 	g       blocked.Matrix[float64] // R transposed, lower triangular
+	solver  *blocked.Triangle[float64]
 	block   []float64
 }
 
@@ -51,7 +52,9 @@ func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 		}
 		blocked.Syrk(p.workers, true, blocked.New(i1-i0, cols, p.block[:(i1-i0)*cols]), 1, 1, p.g.Sub(0, 0, cols, cols))
 	}
-	return blocked.Cholesky(p.workers, p.g) == q
+	whole := blocked.Cholesky(p.workers, p.g) == q
+	p.solver = blocked.NewTriangle(p.g)
+	return whole
 }
 
 // up overwrites β, q×c, by the coordinates R⁻¹β, down by R⁻ᵀv.
@@ -59,7 +62,7 @@ func (p *preconditioner) up(v []float64, c int)   { p.solve(true, v, c) }
 func (p *preconditioner) down(v []float64, c int) { p.solve(false, v, c) }
 
 func (p *preconditioner) solve(trans bool, v []float64, c int) {
-	blocked.SolveLower(p.workers, trans, p.g, blocked.New(p.rank(), c, v))
+	p.solver.Solve(p.workers, trans, blocked.New(p.rank(), c, v))
 }
 
 // invert overwrites coordinates v by β = Rv: the inverse of up.

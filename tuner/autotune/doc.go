@@ -43,8 +43,16 @@
 // # What trials share
 //
 // Data, split, encoding and median distance are made once; a trial only fits.
-// Kernel matrices are not kept between trials: length scales are hardly ever the
-// same twice.
+// Nothing that a fit computes is kept for the next. In 20 trials of FALKON on 3,600
+// training rows with 10 inputs all length scales were different, theory's starts
+// included, so that there is no K_MM, no factor of it and no BLESS path over λ for
+// two trials to share; making and factoring K_MM was 10% of the CPU time. Squared
+// distances to the centres, which do not depend on the length scale, were 1% to 7%
+// of it: to keep them takes 8nM bytes, and to read them as long as to compute them.
+// A start from another trial's coefficients would make what a trial measures depend
+// on the trials before. What is worth keeping is within a trial: the triangles that
+// every iteration of FALKON solves with stay packed (internal/blocked.Triangle),
+// which took 20% off the whole of tuner auto falkon there, to the same bits.
 //
 // # Determinism
 //
