@@ -208,6 +208,7 @@ func TestFeaturesGolden(t *testing.T) {
 // bit. Sparse rows do without panels, with the cosines of package math: the
 // oracle of those.
 func TestFeaturesOfAnyRows(t *testing.T) {
+	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 84)
 	for _, n := range []int{1, 5, 130} {
 		x32 := kernel.ConvertPoints[float32](kerneltest.Points(rng, n, featureDim))

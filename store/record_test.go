@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
 	"github.com/bkbtuner/bkb/store/storetest"
@@ -318,6 +319,7 @@ func wantNoZeroField(t *testing.T, path string, v reflect.Value) {
 // TestLargestEventsFit encodes events that are as large as package study lets
 // them be.
 func TestLargestEventsFit(t *testing.T) {
+	racetest.Alone(t)
 	text := func(n int) string { return strings.Repeat("x", n) }
 	var entries []space.Assignment
 	for i := range space.MaxParameters {

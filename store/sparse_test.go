@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -14,6 +15,7 @@ import (
 // Decoding allocates in proportion to the payload, also where it consists of
 // whatever takes the least bytes for the most memory.
 func TestAllocationIsBounded(t *testing.T) {
+	racetest.Alone(t)
 	const (
 		large     = 4 << 20
 		perByte   = 48       // of all allocations, garbage included; the peak is lower

@@ -174,6 +174,7 @@ func TestDirect(t *testing.T) {
 
 // TestExact: with all rows as centres the solution is that of package krr.
 func TestExact(t *testing.T) {
+	racetest.Alone(t)
 	data, test := learnerstest.Data(t, 80, 2, 4, false), learnerstest.Data(t, 40, 2, 5, false)
 	for _, lambda := range []float64{1e-2, 1e-5, 1e-8} {
 		k := kerneltest.Gaussian(1.5)

@@ -154,6 +154,7 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 
 // TestBKBFindsOptima: it does far better than chance with 40 trials.
 func TestBKBFindsOptima(t *testing.T) {
+	racetest.Alone(t)
 	for _, k := range tasks(t) {
 		if k.name != "branin" && k.name != "mixed" {
 			continue
@@ -246,6 +247,7 @@ var lossSpec = study.Spec{Objectives: []study.Objective{{Name: "loss", Direction
 // TestFeasibilityIsLearnt: half of the space is infeasible; the model soon
 // leaves it alone.
 func TestFeasibilityIsLearnt(t *testing.T) {
+	racetest.Alone(t)
 	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
 	spec := specOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
@@ -350,6 +352,7 @@ func TestNoAccidentalRepetition(t *testing.T) {
 // TestNothingIsRunTwice: with reuse a study of a finite space ends when it has
 // every configuration, however many are asked for at once.
 func TestNothingIsRunTwice(t *testing.T) {
+	racetest.Alone(t)
 	for name, text := range map[string]string{
 		"looked at whole": `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v"]}, "b": {"type": "int", "low": 0, "high": 1, "when": {"k": "u"}}}`,
 		"searched":        `{"a": {"type": "int", "low": 0, "high": 2047}, "k": {"type": "categorical", "values": ["u", "v"]}}`,

@@ -229,6 +229,7 @@ func (l *lab) advance(n int, from, to int64, value func(step int64) float64) {
 // surer than a prediction without it. The function is too rough to be known from
 // the other trials.
 func TestReportsTeach(t *testing.T) {
+	racetest.Alone(t)
 	sp := parse(t, spaces["continuous"])
 	rough := func(c space.Config) float64 {
 		u := make([]float64, sp.Dim())
@@ -512,6 +513,7 @@ func TestManyReports(t *testing.T) {
 // TestWithoutReports: a study without reports has the very model that it has when
 // reports are ignored, with and without a step given.
 func TestWithoutReports(t *testing.T) {
+	racetest.Alone(t)
 	spec := specOf(parse(t, spaces["mixed"]), 3)
 	run := func(options string) string {
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
