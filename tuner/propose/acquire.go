@@ -183,6 +183,8 @@ type pool struct {
 	w      wish
 	xs     [][]float64
 	scores []float64
+	// Of the first objective.
+	mean, variance []float64
 }
 
 func newPool(a *acquisition, w wish) *pool { return &pool{a: a, w: w} }
@@ -192,7 +194,8 @@ func (p *pool) add(x *kernel.Points[float64]) {
 	if x.Len() == 0 {
 		return
 	}
-	p.scores = append(p.scores, p.a.score(p.w, x)...)
+	scores, mean, variance := p.a.score(p.w, x)
+	p.scores, p.mean, p.variance = append(p.scores, scores...), append(p.mean, mean...), append(p.variance, variance...)
 	for i := range x.Len() {
 		p.xs = append(p.xs, x.Row(i))
 	}
@@ -214,12 +217,16 @@ func (p *pool) search(seed uint64, rng *rand.Rand) {
 	}
 }
 
-// score is the acquisition function.
-func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
+// score is the acquisition function; it comes with the prediction of the first
+// objective.
+func (a *acquisition) score(w wish, x *kernel.Points[float64]) (out, first, spread []float64) {
 	k := len(a.b.spec.Objectives)
 	bounds := make([][]float64, k)
 	for j := range k {
 		mean, variance := a.surfaces[j].predict(x)
+		if j == 0 {
+			first, spread = slices.Clone(mean), variance
+		}
 		if !w.exploit {
 			for i, m := range mean {
 				sd := a.beta[j] * math.Sqrt(variance[i])
@@ -231,7 +238,7 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
 		}
 		bounds[j] = mean
 	}
-	out := bounds[0]
+	out = bounds[0]
 	if k > 1 {
 		out = make([]float64, x.Len())
 		u := make([]float64, k)
@@ -251,7 +258,7 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) []float64 {
 			out[i] += math.Log(max(feasible(mean[i], variance[i]), 1e-6))
 		}
 	}
-	return out
+	return out, first, spread
 }
 
 // feasible is the probability that a label of ±1 with this prediction is
@@ -282,11 +289,15 @@ func (p *pool) order(n int) []int {
 }
 
 // choose returns the best candidate that the study does not have, unless
-// duplicates are welcome; then anything that it does not have; and at last the
-// best candidate or [ErrExhausted], as the options say.
+// duplicates are welcome, rather one that is not known; then anything that it does
+// not have; and at last the best candidate or [ErrExhausted], as the options say.
 func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
 	b := p.a.b
 	order := p.order(len(p.scores))
+	known := p.known()
+	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i > 0 {
+		order = slices.Concat(order[i:], order[:i])
+	}
 	for _, i := range order {
 		x := slices.Clone(p.xs[i])
 		c, err := b.decode(x)

@@ -39,7 +39,8 @@ type BKBOptions struct {
 	// "reuse") is what becomes of configurations that the study has already. With
 	// replicate they are suggested again where that is best. With resample
 	// something new is suggested, until all configurations have been; then they
-	// are suggested again. With reuse what is known of a configuration stands, and
+	// are suggested again. Where there is next to no noise, what is so near to a
+	// trial that it would tell nothing is not new. With reuse what is known of a configuration stands, and
 	// nothing is ever run twice: when nothing new is left, suggestions end with
 	// [ErrExhausted].
 	OnDuplicate duplicates

@@ -59,8 +59,18 @@
 // a quarter of it is not for reports.
 //
 // Hyper-parameters maximise the posterior density with the priors of
-// [gp.DimensionScaled], on 160 results at most. Noise is learnt; a told standard
-// error adds to it, and n replicates divide it by n.
+// [gp.DimensionScaled], exactly, on 160 results at most: the best 53 and others drawn
+// at random. Noise is learnt; a told standard error adds to it, and n replicates
+// divide it by n. A fit of the sparse posterior to all results would be worse and
+// dearer: of 600 results, half of them near the optimum, the exact posterior then had
+// a log loss of other such results (Hartmann-6, Levy-8, Rosenbrock-5; 3 seeds;
+// TestFitExperiment) of
+//
+//	160 results, exactly                      −1.49   0.11  −2.56   0.2 s
+//	300 results, exactly                      −1.61   0.09  −2.81   0.6 s
+//	all, 160 inducing points, DTC             −0.69   0.28  −1.61   1.4 s
+//	all, 160 inducing points, Titsias' bound  −0.44   0.37  −1.04   1.6 s
+//	all, 64 inducing points, Titsias' bound   −0.23   0.47  −0.69   0.5 s
 //
 // A suggestion maximises μ + b·σ with b = √(c·d·log(2t + 1)), d the mean number of
 // active parameters, c = 0.05; or, for every fourth trial, μ. It is looked for
@@ -122,6 +132,18 @@
 // as there is another (on_duplicate: resample). Then it is suggested again, or
 // the study ends (reuse: what is known stands, nothing is run twice); or it may
 // be suggested at any time (replicate).
+//
+// With one objective and next to no noise (ξ² ≤ 1e-4) the same goes for what is as
+// good as a repetition, unless replicate: within 0.1 length scales of an inducing
+// point, σ < 0.6ξ, and a mean that exceeds the best by less than 0.6ξ. Of the
+// candidates the best that is not so is suggested. On Branin's function (200
+// trials, 10 seeds) 4 of 2000 suggestions were within 1e-5 of the cube of a trial
+// before, 46 within 1e-4 and 912 within 1e-3; without, 739, 939 and 1097. The log10
+// of the regret was −6.8 and −7.2 (difference 0.4 ± 0.4). On BBOB's functions
+// (instance 2, 2 seeds) it changed after 200 trials by −0.19 ± 0.18 in 2 dimensions
+// (18 better, 8 worse) and −0.08 ± 0.05 in 5 (10 better, 4 worse), for then a study
+// looks elsewhere. At 0.3ξ there is less of either, at 1ξ optima are pinned down
+// less (−5.7 on Branin's).
 //
 // Useful workers are those of BBKB's rule 1 + Σσ²/ξ² ≤ 2.
 //

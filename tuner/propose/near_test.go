@@ -1,0 +1,119 @@
+package propose
+
+import (
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// nearby runs 200 trials of a task, or so many as logs wants, and returns how many
+// were within 1e-3, 1e-4 and 1e-5 of the cube (the largest difference of a
+// coordinate) of a trial before, and log10 of the regret after each of the budgets.
+func nearby(t fataler, k task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
+	spec := specOf(k.space, seed)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+	best, xs := math.Inf(1), [][]float64(nil)
+	for len(logs) < len(budgets) {
+		trial, _ := l.s.Trial(l.step(p))
+		x := make([]float64, k.space.Dim())
+		if err := k.space.Encode(trial.Config, x); err != nil {
+			t.Fatalf("%v", err)
+		}
+		least := math.Inf(1)
+		for _, v := range xs {
+			far := 0.0
+			for c := range x {
+				far = max(far, math.Abs(x[c]-v[c]))
+			}
+			least = min(least, far)
+		}
+		for i, limit := range []float64{1e-3, 1e-4, 1e-5} {
+			if least < limit {
+				near[i]++
+			}
+		}
+		xs = append(xs, x)
+		y := k.value(trial.Config)
+		best = min(best, y)
+		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, y)})
+		if len(xs) == budgets[len(logs)] {
+			logs = append(logs, math.Log10(max(best-k.best, 1e-12)))
+		}
+	}
+	return near, logs
+}
+
+// TestNearDuplicates: on a smooth function without noise few trials are so near to
+// one before that they tell nothing, unless duplicates are welcome, and the optimum
+// is pinned down nevertheless. BKB_EXPERIMENT_NEAR=seeds prints figures.
+func TestNearDuplicates(t *testing.T) {
+	branin := tasks(t)[0]
+	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
+	if err != nil {
+		near, logs := nearby(t, branin, "", 1, []int{120})
+		if near[1] > 24 || near[2] > 6 || logs[0] > -4 {
+			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
+		}
+		if welcome, _ := nearby(t, branin, `{"on_duplicate": "replicate"}`, 1, []int{120}); welcome[2] < 15 {
+			t.Errorf("where duplicates are welcome %v are near to others", welcome)
+		}
+		return
+	}
+	for _, k := range tasks(t) {
+		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.name) {
+			continue
+		}
+		var all [3]int
+		var ends []float64
+		for seed := range seeds {
+			near, logs := nearby(t, k, os.Getenv("BKB_EXPERIMENT_OPTIONS"), uint64(seed+1), []int{200})
+			ends = append(ends, logs...)
+			for i, v := range near {
+				all[i] += v
+			}
+		}
+		t.Logf("%-12s of %d trials %v are near to others; log10 of the regrets %.2f", k.name, 200*seeds, all, ends)
+	}
+}
+
+// TestReplicatesWhereThereIsNoise: what is near to a trial is passed over only where
+// there is next to no noise.
+func TestReplicatesWhereThereIsNoise(t *testing.T) {
+	branin := tasks(t)[0]
+	spec := specOf(branin.space, 1)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+	for range 60 {
+		trial, _ := l.s.Trial(l.step(p))
+		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, branin.value(trial.Config))})
+	}
+	l.anchor(p)
+	e, err := p.ready(l.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := p.newAcquisition(e)
+	a.widths()
+	pool := newPool(a, wish{width: 1})
+	pool.add(e.bounds(p).x)
+	count := func() (n int) {
+		known := pool.known()
+		for i := range pool.xs {
+			if known(i) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n == 0 {
+		t.Errorf("of %d of the best results none is known", len(pool.xs))
+	}
+	e.surfaces[0].noise = 2 * quietest
+	if n := count(); n != 0 {
+		t.Errorf("with noise %d of the best results are known", n)
+	}
+}
