@@ -9,22 +9,32 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// FuzzProducts compares products of any shape with sums of the formulas, in both
-// precisions.
+// FuzzProducts compares products of any shape with sums of the formulas: one kernel
+// in one precision for each input, so that there are hundreds of inputs a second.
 func FuzzProducts(f *testing.F) {
-	f.Add(uint64(1), uint16(1), uint16(1), uint16(0), uint8(1))
-	f.Add(uint64(2), uint16(289), uint16(1), uint16(300), uint8(0))
-	f.Add(uint64(3), uint16(1), uint16(130), uint16(299), uint8(3))
-	f.Add(uint64(4), uint16(97), uint16(95), uint16(7), uint8(2))
-	f.Fuzz(func(t *testing.T, seed uint64, n, m, d uint16, cols uint8) {
-		shape := [4]int{int(n) % 600, int(m) % 300, int(d) % 301, 1 + int(cols)%4}
-		for shape[0]*shape[1]*(shape[2]+10) > 1<<20 { // of 16 kernels: more takes seconds
-			shape[0] /= 2
+	f.Add(uint64(1), uint16(1), uint16(1), uint16(0), uint8(1), uint8(0))
+	f.Add(uint64(2), uint16(289), uint16(1), uint16(300), uint8(0), uint8(3))
+	f.Add(uint64(3), uint16(1), uint16(130), uint16(299), uint8(3), uint8(130))
+	f.Add(uint64(4), uint16(97), uint16(95), uint16(7), uint8(2), uint8(9))
+	f.Add(uint64(5), uint16(8), uint16(1200), uint16(2), uint8(0), uint8(1)) // more than one piece
+	f.Fuzz(func(t *testing.T, seed uint64, n, m, d uint16, cols, which uint8) {
+		shape := [4]int{int(n) % 600, int(m) % 1300, int(d) % 301, 1 + int(cols)%4}
+		for shape[0]*shape[1]*(shape[2]+10) > 1<<17 { // more takes long
+			large := 0
+			if shape[1] > shape[0] {
+				large = 1
+			}
+			shape[large] /= 2
 		}
-		t.Logf("n, M, d, columns: %v", shape)
 		rng := rand.New(rand.NewPCG(seed, 0))
-		checkShape[float64, float32](t, rng, shape, 2e-14)
-		checkShape[float32, float64](t, rng, shape, 4e-6)
+		all := examples(rng, shape[2], shape[1])
+		e := all[int(which>>1)%len(all)]
+		t.Logf("%s: n, M, d, columns: %v", e.name, shape)
+		if which&1 == 0 {
+			checkExample[float64](t, e, newInputs[float32](rng, shape), 2e-14)
+		} else {
+			checkExample[float32](t, e, newInputs[float64](rng, shape), 4e-6)
+		}
 	})
 }
 

@@ -150,31 +150,55 @@ func testProducts[T, S Float](t *testing.T, tol float64) {
 
 // checkShape compares all examples of n, M, d and a number of columns.
 func checkShape[T, S Float](t *testing.T, rng *rand.Rand, s [4]int, tol float64) {
+	in := newInputs[S](rng, s)
+	for _, e := range examples(rng, s[2], s[1]) {
+		checkExample[T](t, e, in, tol)
+	}
+}
+
+// inputs are rows of both sides, and what K is multiplied with from the right and
+// from the left.
+type inputs[S Float] struct {
+	x, y Rows[S]
+	v, u []float64
+	cols int
+}
+
+func newInputs[S Float](rng *rand.Rand, s [4]int) inputs[S] {
 	n, m, d, cols := s[0], s[1], s[2], s[3]
-	x, y := dense[S](rng, n, d), dense[S](rng, m, d)
+	in := inputs[S]{x: dense[S](rng, n, d), y: dense[S](rng, m, d), cols: cols}
 	if n > 3 && m > 3 && d > 0 {
-		copy(x.row(1), y.row(2)) // equal inputs
-		clear(x.row(2))
+		copy(in.x.row(1), in.y.row(2)) // equal inputs
+		clear(in.x.row(2))
 	}
-	v, u := normals[float64](rng, m*cols), normals[float64](rng, n*cols)
-	for _, e := range examples(rng, d, m) {
-		name := fmt.Sprint(e.name, " ", s)
-		k := make([]float64, n*m)
-		scale := 1.0
-		for i := range n {
-			for j := range m {
-				k[i*m+j] = e.want(wideRow(x, i), wideRow(y, j), j)
-				scale = max(scale, math.Abs(k[i*m+j]))
-			}
-		}
-		if e.f.Func == simd.CosTurns {
-			scale *= 2 * math.Pi * float64(d+1) // of the rounding of the argument
-		}
-		c := Pack[T](e.f, y)
-		checkBlock(t, name, c, x, k, v, cols, tol*scale)
-		checkTransposed(t, name, c, x, y)
-		checkGram(t, name, c, x, k, v, u, cols, tol*scale)
+	in.v, in.u = normals[float64](rng, m*cols), normals[float64](rng, n*cols)
+	return in
+}
+
+func checkExample[T, S Float](t *testing.T, e example, in inputs[S], tol float64) {
+	t.Helper()
+	n, m, d := in.x.N, in.y.N, in.x.D
+	name := fmt.Sprint(e.name, " ", [4]int{n, m, d, in.cols})
+	k := make([]float64, n*m)
+	scale := 1.0
+	y := make([][]float64, m)
+	for j := range y {
+		y[j] = wideRow(in.y, j)
 	}
+	for i := range n {
+		x := wideRow(in.x, i)
+		for j := range m {
+			k[i*m+j] = e.want(x, y[j], j)
+			scale = max(scale, math.Abs(k[i*m+j]))
+		}
+	}
+	if e.f.Func == simd.CosTurns {
+		scale *= 2 * math.Pi * float64(d+1) // of the rounding of the argument
+	}
+	c := Pack[T](e.f, in.y)
+	checkBlock(t, name, c, in.x, k, in.v, in.cols, tol*scale)
+	checkTransposed(t, name, c, in.x, in.y)
+	checkGram(t, name, c, in.x, k, in.v, in.u, in.cols, tol*scale)
 }
 
 // dirtyBlock is a block that was used for something else.
