@@ -39,6 +39,13 @@ type profile interface {
 	shape() []shapeParameter
 }
 
+// rowProfile is a profile with a faster way to map many statistics at once, without
+// norms.
+type rowProfile interface {
+	profile
+	mapRow(s []float64)
+}
+
 // shapeParameter is one parameter of a profile.
 type shapeParameter struct {
 	Parameter
@@ -142,6 +149,10 @@ func (k *Base) Statistic() Statistic { return k.st }
 
 // Map applies φ to one row of statistics.
 func (k *Base) Map(s []float64, xx float64, yy []float64) {
+	if phi, ok := k.phi.(rowProfile); ok {
+		phi.mapRow(s)
+		return
+	}
 	if yy == nil {
 		for j, v := range s {
 			s[j] = k.phi.at(v, 0, 0)

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+)
 
 // NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c): the distance is ℓ1,
 // so that the kernel is the product of its coordinates and its random features
@@ -24,6 +28,12 @@ type exponential struct{}
 func (exponential) at(s, _, _ float64) float64 { return math.Exp(-s) }
 func (exponential) bound() float64             { return 1 }
 func (exponential) shape() []shapeParameter    { return nil }
+
+// mapRow is for categories above all: those with several length scales have no
+// panels.
+func (exponential) mapRow(s []float64) { simd.Apply(simd.ExpScaled, s, minusOne) }
+
+var minusOne = &simd.Params[float64]{-1}
 
 func (exponential) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -math.Exp(-s), 0, 0

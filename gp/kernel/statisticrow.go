@@ -13,7 +13,7 @@ func (st *Statistic) fillRow(s, x, y []float64) {
 		case InnerProduct:
 			innerRow(s, x, y)
 		default:
-			st.plainRow(s, x, y)
+			mismatchesRow(s, x, y, []float64{1})
 		}
 		if w := st.Weights[0]; w != 1 {
 			for j := range s {
@@ -30,25 +30,7 @@ func (st *Statistic) fillRow(s, x, y []float64) {
 	case InnerProduct:
 		weightedInnerRow(s, x, y, st.Weights)
 	default:
-		st.plainRow(s, x, y)
-	}
-}
-
-// plainRow is fillRow for every kind, one pair at a time, without the weight
-// when that is uniform.
-func (st *Statistic) plainRow(s, x, y []float64) {
-	d := len(x)
-	uniform := len(st.Weights) == 1
-	for j := range s {
-		sum := 0.0
-		for c, yc := range y[j*d : (j+1)*d] {
-			t := st.Kind.term(x[c], yc)
-			if !uniform {
-				t *= st.Weights[c]
-			}
-			sum += t
-		}
-		s[j] = sum
+		mismatchesRow(s, x, y, st.Weights)
 	}
 }
 
@@ -201,6 +183,41 @@ func weightedInnerRow(s, x, y, w []float64) {
 		}
 		s[j] = sum
 	}
+}
+
+// mismatchesRow adds weights w, one or one for each coordinate, without branches, as
+// nothing foretells which categories are equal.
+func mismatchesRow(s, x, y, w []float64) {
+	d := len(x)
+	j := 0
+	for ; j+4 <= len(s); j += 4 {
+		y0, y1, y2, y3 := four(y[j*d:], d)
+		var s0, s1, s2, s3 float64
+		for c, v := range x {
+			wc := math.Float64bits(w[min(c, len(w)-1)])
+			s0 += unless(v == y0[c], wc)
+			s1 += unless(v == y1[c], wc)
+			s2 += unless(v == y2[c], wc)
+			s3 += unless(v == y3[c], wc)
+		}
+		s[j], s[j+1], s[j+2], s[j+3] = s0, s1, s2, s3
+	}
+	for ; j < len(s); j++ {
+		sum := 0.0
+		for c, v := range y[j*d : (j+1)*d] {
+			sum += unless(x[c] == v, math.Float64bits(w[min(c, len(w)-1)]))
+		}
+		s[j] = sum
+	}
+}
+
+// unless returns the number with the given bits, or 0 if equal.
+func unless(equal bool, bits uint64) float64 {
+	var mask uint64
+	if equal {
+		mask = 1
+	}
+	return math.Float64frombits((mask - 1) & bits)
 }
 
 // four returns the first four rows of the packed matrix y.
