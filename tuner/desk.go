@@ -145,7 +145,7 @@ func (d *desk) reload() error {
 	if planted.Is(planted.StaleAfterRefusal) && d.s != nil {
 		return nil
 	}
-	s, ls := new(study.Study), make(leases)
+	s, ls, now := new(study.Study), make(leases), time.Now() // leases begin when all is read
 	for r, err := range d.t.store.Read(d.t.ctx, d.id, 0) {
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (d *desk) reload() error {
 		if err := s.Apply(r.Event); err != nil {
 			return &store.CorruptError{Study: d.id, Position: r.Position, Reason: err.Error()}
 		}
-		ls.observe(r.Event, time.Now())
+		ls.observe(r.Event, now)
 	}
 	proposer, err := newSuggester(s.Spec(), d.t.options)
 	if err != nil {
