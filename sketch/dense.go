@@ -105,7 +105,10 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	return nil
 }
 
-// evaluate computes features in panels.
+// evaluate computes features in panels. They are written out, with no product that
+// could be finished in registers with them; one with zeros, for the sake of that,
+// made 1 % less time at best of it (d = 6, 18) and 5 % more for d = 90. Of 1.9 ns a
+// feature (d = 6) or 6.2 (d = 90) copying takes 1. Products: see [FeatureOperator].
 func evaluate[T kernel.Float](m *dense, dst []float64, x *kernel.Points[T]) {
 	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim(), Stride: x.Stride()}
 	block := m.blocks.Get().(*panel.Block[float64])
