@@ -43,7 +43,9 @@
 // [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A
 // [FeatureMap] gives φ(x) with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone:
 // [NewFourier], [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU],
-// [NewGaussianSketch], each of which states its kernel.
+// [NewGaussianSketch], each of which states its kernel. A [FeatureOperator] has
+// the products with the features of a batch of rows, Φw and Φᵀf(Φw), which for
+// cosines of dense rows cost neither memory nor a second evaluation.
 //
 // # Sources
 //
