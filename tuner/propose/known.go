@@ -12,12 +12,14 @@ const (
 // known tells of candidate i whether to run it would tell nothing: a trial was
 // near, and by the model it is no better than the best and not uncertain, either
 // by more than a part of the noise. So a study that has pinned an optimum down looks
-// elsewhere. Where noise is more than quietest, with several objectives, or where
+// elsewhere. But suggestions that exploit go on pinning down: by a study's own
+// measure they gain little, and yet regrets are orders of magnitude lower by it. Where
+// noise is more than quietest, with several objectives, or where
 // duplicates are welcome, nothing is known in this sense.
 func (p *pool) known() func(i int) bool {
 	a := p.a
 	model, best := a.surfaces[0], math.Inf(-1)
-	if len(a.b.spec.Objectives) > 1 || a.b.options.OnDuplicate == replicate || model.noise > quietest {
+	if len(a.b.spec.Objectives) > 1 || a.b.options.OnDuplicate == replicate || p.w.exploit || model.noise > quietest {
 		return func(int) bool { return false }
 	}
 	for _, m := range a.e.bounds(a.b).mean {
