@@ -9,11 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // An import that is interrupted again and again keeps what it has done, and in the
 // end every trial is there once and in order.
 func TestImportInterrupted(t *testing.T) {
+	racetest.Alone(t)
 	const trials = 1700
 	dir := t.TempDir()
 	db, file, space := filepath.Join(dir, "t.db"), filepath.Join(dir, "t.csv"), filepath.Join(dir, "space.json")

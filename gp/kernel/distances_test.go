@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // expandable are the kernels that can expand distances, of one length scale or
@@ -89,6 +90,7 @@ func pushOut(x *kernel.Points[float64]) *kernel.Points[float64] {
 // expanded distances, for inputs far from the origin and equal to centres, against
 // distances in exact arithmetic; and that k(x, x) never exceeds κ².
 func TestExpandedError(t *testing.T) {
+	racetest.Alone(t)
 	const n, m = 24, 16
 	for _, d := range []int{1, 6, 90, 300} {
 		for _, radius := range []float64{1, 5} {
@@ -125,6 +127,7 @@ func TestExpandedError(t *testing.T) {
 // TestAutoDistances tells where AutoDistances is expanded and where direct: for
 // each row by itself, to the bit, and for centres.
 func TestAutoDistances(t *testing.T) {
+	racetest.Alone(t)
 	const n, m, d = 100, 70, 5
 	for _, p := range []kernel.Precision{kernel.Float64, kernel.Float32} {
 		reach := map[kernel.Precision]float64{kernel.Float64: 5, kernel.Float32: 3}[p]
