@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
@@ -16,6 +17,8 @@ const (
 	writtenElements = 1 << 15
 	// aloneElements is how many features are too few to be shared.
 	aloneElements = 1 << 14
+	// ahead is how many partial sums may wait for each worker but one.
+	ahead = 3
 )
 
 // FeatureOperator is Φ = φ(X), n×M, as a linear map: products with the features
@@ -43,11 +46,10 @@ type FeatureOperator struct {
 	m       int
 	fast    multiplier // nil: the map has none
 	workers []*featureWorker
+	sum     inorder.Sum // into dst
 	mu      sync.Mutex
-	turn    sync.Cond // signals a change of added or err
-	next    int       // tile to hand out
-	added   int       // tiles added to dst
-	err     error     // of the first tile that failed
+	next    int   // tile to hand out
+	err     error // of the first tile that failed
 	failed  int
 }
 
@@ -82,7 +84,6 @@ type featureWorker struct {
 // least 1.
 func NewFeatureOperator(phi FeatureMap, workers int) *FeatureOperator {
 	o := &FeatureOperator{phi: phi, m: phi.Features()}
-	o.turn.L = &o.mu
 	o.fast, _ = phi.(multiplier)
 	for range max(1, workers) {
 		o.workers = append(o.workers, new(featureWorker))
@@ -168,12 +169,12 @@ func (o *FeatureOperator) run(b batch) error {
 	if n*o.m < aloneElements {
 		workers = 1
 	}
-	o.next, o.added, o.err = 0, 0, nil
+	o.next, o.err = 0, nil
 	for _, w := range o.workers[:workers] {
 		w.prepare(o, &b, o.workers[0])
 	}
 	if b.dst != nil {
-		clear(b.dst)
+		o.sum.Reset(b.dst, ahead*(workers-1))
 	}
 	if workers == 1 {
 		o.work(o.workers[0], &b, tiles)
@@ -253,35 +254,27 @@ func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
 			part = w.part[:o.m*b.c]
 		}
 		err := p.multiply(b.x, i0, i1, b.c, b.forward, t[:(i1-i0)*b.c], b.f, part)
-		if !o.add(tile, b.dst, part, err) {
+		if err != nil {
+			o.fail(tile, err)
 			return
+		}
+		if b.dst != nil {
+			var ok bool
+			if w.part, ok = o.sum.Add(tile, part); !ok {
+				return
+			}
 		}
 	}
 }
 
-// add adds part to dst in its turn. It returns false once a tile has failed.
-func (o *FeatureOperator) add(tile int, dst, part []float64, err error) bool {
+// fail ends the product. Of several errors that of the first tile remains.
+func (o *FeatureOperator) fail(tile int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err != nil {
-		if o.err == nil || tile < o.failed {
-			o.err, o.failed = err, tile
-		}
-		o.turn.Broadcast()
-		return false
+	if o.err == nil || tile < o.failed {
+		o.err, o.failed = err, tile
 	}
-	for o.added < tile && o.err == nil {
-		o.turn.Wait()
-	}
-	if o.err != nil {
-		return false
-	}
-	for j, v := range part {
-		dst[j] += v
-	}
-	o.added++
-	o.turn.Broadcast()
-	return true
+	o.sum.Stop()
 }
 
 // writtenProducts writes features out.

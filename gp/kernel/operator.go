@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+
+	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
 // Options are the settings of an [Operator]. The zero value is ready to use.
@@ -51,6 +53,7 @@ type Operator struct {
 	closed bool
 	pool   []*worker
 	v, acc []float64
+	sum    inorder.Sum // into acc
 }
 
 // NewOperator packs the centres for k and returns the operator for the rows of
@@ -161,7 +164,7 @@ func (o *Operator) Close() error {
 	defer o.unlock()
 	o.closed = true
 	o.prepared, o.panels, o.resident, o.src = nil, nil, nil, nil
-	o.pool, o.v, o.acc = nil, nil, nil
+	o.pool, o.v, o.acc, o.sum = nil, nil, nil, inorder.Sum{}
 	return nil
 }
 
@@ -222,7 +225,6 @@ func (o *Operator) product(ctx context.Context, r request, args ...operand) erro
 	r.v = o.v
 	if r.backward {
 		o.acc = slices.Grow(o.acc[:0], o.m*c)[:o.m*c]
-		clear(o.acc)
 	}
 	p := pass{request: r, op: o, c: c}
 	if o.panels != nil && r.forward {

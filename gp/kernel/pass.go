@@ -14,6 +14,9 @@ const (
 	tileElements = 32 << 10
 	// minTileRows keeps tiles from degenerating when M is large.
 	minTileRows = 4
+	// ahead is how many partial sums may wait for each worker but one: a worker
+	// that waited itself would lose more time waking up than a task takes.
+	ahead = 3
 )
 
 // tileRows returns the height of a tile of M columns, a divisor of taskRows.
@@ -39,19 +42,17 @@ type request struct {
 // The rows are cut into tasks of op.taskRows, handed out in order. Inside a task
 // all sums run in row order; the partial sums of the tasks are added to the
 // accumulator strictly in the order of the tasks. So the result does not
-// depend on who computes what, and each worker holds one partial sum only.
+// depend on who computes what. Few partial sums wait for their turn.
 type pass struct {
 	request
 	op *Operator
 	c  int
 
 	mu      sync.Mutex
-	turn    sync.Cond // signals a change of added or stop
-	reader  *reader   // nil when X is resident
-	next    int       // first row of the next task
-	added   int       // tasks added to the accumulator
-	stop    bool      // hand out no more tasks
-	failed  int       // task to which err belongs
+	reader  *reader // nil when X is resident
+	next    int     // first row of the next task
+	stop    bool    // hand out no more tasks
+	failed  int     // task to which err belongs
 	err     error
 	crashed any // value of a recovered panic
 }
@@ -76,7 +77,6 @@ type worker struct {
 // run makes the pass with as many workers as there are tasks for.
 func (p *pass) run(ctx context.Context) error {
 	o := p.op
-	p.turn.L = &p.mu
 	if o.resident == nil {
 		r, err := openReader(ctx, o.src, o.taskRows)
 		if err != nil {
@@ -93,6 +93,9 @@ func (p *pass) run(ctx context.Context) error {
 			w.panels = o.panels.newTile()
 		}
 		o.pool = append(o.pool, w)
+	}
+	if p.backward {
+		o.sum.Reset(o.acc, ahead*(workers-1))
 	}
 	if workers == 1 {
 		p.work(ctx, o.pool[0])
@@ -130,8 +133,10 @@ func (p *pass) work(ctx context.Context, w *worker) {
 			p.fail(t.index, err)
 			return
 		}
-		if p.backward && !p.add(t.index, w.part) {
-			return
+		if p.backward {
+			if w.part, ok = p.op.sum.Add(t.index, w.part); !ok {
+				return
+			}
 		}
 	}
 }
@@ -241,23 +246,6 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	return nil
 }
 
-// add waits for the turn of a task and adds its partial sum to the
-// accumulator. It returns false if the pass has failed.
-func (p *pass) add(index int, part []float64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.added != index && p.err == nil && p.crashed == nil {
-		p.turn.Wait()
-	}
-	if p.err != nil || p.crashed != nil {
-		return false
-	}
-	addTo(p.op.acc, part)
-	p.added++
-	p.turn.Broadcast()
-	return true
-}
-
 // fail ends the pass. Of several errors the one of the first task remains, so
 // that it does not depend on the number of workers.
 func (p *pass) fail(index int, err error) {
@@ -271,12 +259,12 @@ func (p *pass) failLocked(index int, err error) {
 		p.err, p.failed = err, index
 	}
 	p.stop = true
-	p.turn.Broadcast()
+	p.op.sum.Stop()
 }
 
 func (p *pass) crash(value any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.crashed, p.stop = value, true
-	p.turn.Broadcast()
+	p.op.sum.Stop()
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/internal/simd"
 )
@@ -47,11 +48,16 @@ func (r *run) measure(rounds int) {
 // so that it starts with warm caches.
 const short = 5e-3
 
+// settle is for how long a peer's second thread may spin in wait for more work: with
+// two threads nothing is timed on wall clocks before that is over.
+const settle = 300 * time.Millisecond
+
 func (r *run) take(m *measured, warm bool) {
 	runtime.GC()
 	which := uintptr(thread)
 	if r.threads > 1 {
 		which = wall
+		time.Sleep(settle)
 	}
 	if len(m.ours) == 0 || m.ours[0] < short {
 		m.time(which, m.c.ours)
@@ -95,6 +101,7 @@ func (r *run) other(m *measured, peer string) (seconds float64, ok bool) {
 		if r.threads == 1 {
 			return 0, false
 		}
+		time.Sleep(settle)
 		return m.time(wall, m.c.one), true
 	}
 	if peer != "gonum" {
