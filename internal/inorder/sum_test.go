@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 // parts returns n random parts of m numbers, and their sum in order.
@@ -61,59 +62,65 @@ func TestSum(t *testing.T) {
 }
 
 // TestSumHoldsUp: no more parts wait than may, and who is held up goes on when the
-// slowest has added its own.
+// slowest has added its own. It is asked once the goroutine can go no further.
 func TestSumHoldsUp(t *testing.T) {
-	var s Sum
-	total := make([]float64, 1)
-	s.Reset(total, 2)
-	for _, k := range []int{2, 1} {
-		if _, ok := s.Add(k, []float64{float64(k)}); !ok {
-			t.Fatalf("part %d was not taken", k)
+	synctest.Test(t, func(t *testing.T) {
+		var s Sum
+		total := make([]float64, 1)
+		s.Reset(total, 2)
+		for _, k := range []int{2, 1} {
+			if _, ok := s.Add(k, []float64{float64(k)}); !ok {
+				t.Fatalf("part %d was not taken", k)
+			}
 		}
-	}
-	done := make(chan bool)
-	go func() {
-		_, ok := s.Add(3, []float64{3})
-		done <- ok
-	}()
-	select {
-	case <-done:
-		t.Fatal("a third part waits")
-	default:
-	}
-	if total[0] != 0 {
-		t.Fatalf("%g was added out of turn", total[0])
-	}
-	s.Add(0, []float64{10})
-	if !<-done || total[0] != 16 {
-		t.Errorf("the total is %g, not 16", total[0])
-	}
+		done := make(chan bool, 1)
+		go func() {
+			_, ok := s.Add(3, []float64{3})
+			done <- ok
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("a third part waits")
+		default:
+		}
+		if total[0] != 0 {
+			t.Fatalf("%g was added out of turn", total[0])
+		}
+		s.Add(0, []float64{10})
+		if !<-done || total[0] != 16 {
+			t.Errorf("the total is %g, not 16", total[0])
+		}
+	})
 }
 
 // TestSumStop: who is held up is let go, and the next sum knows nothing of this one.
 func TestSumStop(t *testing.T) {
-	var s Sum
-	total := make([]float64, 1)
-	s.Reset(total, 1)
-	s.Add(1, []float64{5})
-	done := make(chan bool)
-	go func() {
-		_, ok := s.Add(2, []float64{1})
-		done <- ok
-	}()
-	s.Stop()
-	if <-done {
-		t.Error("added to a sum that was stopped")
-	}
-	s.Reset(total, 0)
-	for k := range 3 {
-		if _, ok := s.Add(k, []float64{1}); !ok {
-			t.Error("stopped after a reset")
+	synctest.Test(t, func(t *testing.T) {
+		var s Sum
+		total := make([]float64, 1)
+		s.Reset(total, 1)
+		s.Add(1, []float64{5})
+		done := make(chan bool, 1)
+		go func() {
+			_, ok := s.Add(2, []float64{1})
+			done <- ok
+		}()
+		synctest.Wait()
+		s.Stop()
+		if <-done {
+			t.Error("added to a sum that was stopped")
 		}
-	}
-	if total[0] != 3 {
-		t.Errorf("the total is %g, not 3", total[0])
-	}
+		s.Reset(total, 0)
+		for k := range 3 {
+			if _, ok := s.Add(k, []float64{1}); !ok {
+				t.Error("stopped after a reset")
+			}
+		}
+		if total[0] != 3 {
+			t.Errorf("the total is %g, not 3", total[0])
+		}
+	})
 }
 
 // TestSumAllocatesNothing in steady state, out of turn or not.
