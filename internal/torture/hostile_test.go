@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -64,6 +65,7 @@ func hostileSpaces(t *testing.T) map[string]*space.Space {
 // that have broken optimisers: whatever is suggested is in the space, and no
 // call fails for a reason of ours.
 func TestHostileNumbers(t *testing.T) {
+	racetest.Alone(t)
 	asks, fallbacks := 0, 0
 	for spaceName, sp := range hostileSpaces(t) {
 		for valueName, value := range hostileValues {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -47,6 +48,7 @@ func TestSimulate(t *testing.T) {
 // instant can change places, so that now and then a seed runs in two ways; with
 // one processor that is rare.
 func TestSeedsRepeat(t *testing.T) {
+	racetest.Alone(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const seeds, may = 20, 3
 	first, differ := seed(t), 0

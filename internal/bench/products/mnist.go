@@ -27,6 +27,7 @@ func mnist(args []string) {
 	m := flags.Int("m", 10_000, "centres")
 	t := flags.Int("t", 20, "iterations")
 	lambda := flags.Float64("lambda", 1e-7, "λ per sample")
+	name := flags.String("kernel", "gaussian", "a kernel of one length scale: gaussian, matern52, laplace, …")
 	scale := flags.Float64("scale", 5, "length scale, of pixels from 0 to 1")
 	workers := flags.Int("threads", 0, "threads, 0 for all")
 	dir := flags.String("data", dataDir(), "folder of the four files")
@@ -50,7 +51,7 @@ func mnist(args []string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	k, err := kernel.NewGaussian(*scale)
+	k, err := kernel.New(kernel.Spec{Name: *name, LengthScales: []float64{*scale}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -80,8 +81,8 @@ func mnist(args []string) {
 		}
 	}
 	machine(os.Stdout)
-	fmt.Printf("MNIST, n = %d, M = %d, %d iterations, λ = %g, ℓ = %g: %.2f %% errors on %d; %.1f s, %.1f s of processors, %d MiB above the data\n",
-		x.Len(), *m, *t, *lambda, *scale, 100*float64(wrong)/float64(test.Len()), test.Len(), seconds, cpu, (peak-before)>>10)
+	fmt.Printf("MNIST, %s kernel, n = %d, M = %d, %d iterations, λ = %g, ℓ = %g: %.2f %% errors on %d; %.1f s, %.1f s of processors, %d MiB above the data\n",
+		*name, x.Len(), *m, *t, *lambda, *scale, 100*float64(wrong)/float64(test.Len()), test.Len(), seconds, cpu, (peak-before)>>10)
 }
 
 // dataDir is where the data sets are: BKB_DATA, or ../shared/data.
