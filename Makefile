@@ -1,4 +1,4 @@
-.PHONY: help test race shows lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
+.PHONY: help test race paths shows lint generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -13,6 +13,12 @@ test: ## the everyday tests (under 4 minutes on 2 cores)
 # it, and make lint runs vet.
 race: ## the everyday tests under the race detector, shorter (needs a C compiler)
 	packages=$$(.ci/concurrent) && CGO_ENABLED=1 go test -race -short -vet=off $$packages
+
+# What machines without AVX2 run, and what arm64 compiles.
+paths: ## the numeric ground without its vector paths: portable, without assembly, arm64
+	BKB_SIMD=portable go test -short ./internal/simd/panel ./internal/blocked ./gp/kernel ./sketch
+	go test -short -tags noasm ./internal/simd/...
+	GOARCH=arm64 go vet ./internal/simd/... ./internal/blocked
 
 lint: ## gofumpt, go.mod, vet, staticcheck
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }
