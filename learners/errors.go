@@ -1,6 +1,10 @@
 package learners
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
 
 // DataError reports data that an algorithm cannot learn from or be judged on.
 // Single values at fault are a *kernel.NonFiniteError, a wrong dimension a
@@ -49,4 +53,13 @@ func AtLeast(algorithm, name string, v, least int) error {
 		return nil
 	}
 	return &ParameterError{algorithm, name, v, fmt.Sprintf("must be %d or more", least)}
+}
+
+// CheckDistances returns a *ParameterError unless d is a way to compute distances.
+func CheckDistances(algorithm string, d kernel.Distances) error {
+	switch d {
+	case kernel.AutoDistances, kernel.DirectDistances, kernel.ExpandedDistances:
+		return nil
+	}
+	return &ParameterError{algorithm, "distances", d, "must be kernel.AutoDistances, DirectDistances or ExpandedDistances"}
 }

@@ -31,6 +31,8 @@ func TestConformance(t *testing.T) {
 		changed(func(p *Params) { p.Epsilon = 1 }),
 		changed(func(p *Params) { p.Solver = "newton" }),
 		changed(func(p *Params) { p.Factorization = "lu" }),
+		changed(func(p *Params) { p.Distances = 3 }),
+		changed(func(p *Params) { p.Distances = -1 }),
 		changed(func(p *Params) { p.RowWeights = []float64{1, -1} }),
 	}
 	for name, p := range map[string]Params{

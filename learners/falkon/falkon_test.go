@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
 // §1.9 (a): the converged function is that of Nyström-KRR, however K_MM is
@@ -121,6 +123,40 @@ func TestSinglePrecision(t *testing.T) {
 	requireNear(t, "single precision", got, want, 2e-3)
 	if !slices.Equal(got, predict(t, must(p.Fit(background, train, learners.Options{Workers: 3})), test)) {
 		t.Error("other bits with 3 workers")
+	}
+}
+
+// Expanded distances, which these rows have by default, move the function as
+// Precision says of float32, with 3e-15(1 + R²) in place of 6e-8; for squared
+// and for logistic loss.
+func TestDistances(t *testing.T) {
+	const lambda, epsilon = 1e-3, 1e-6
+	rng := kerneltest.Seeded(t, 5)
+	train, test := regression(rng, 1000, 3, 1), kerneltest.Points(rng, 100, 3)
+	signs := make([]float64, train.Len())
+	for i, y := range train.Targets() {
+		signs[i] = math.Copysign(1, y)
+	}
+	classes := must(dataset.NewMemory(train.Rows(), signs, 1))
+	for name, with := range map[string]func(d kernel.Distances) []float64{
+		"squared": func(d kernel.Distances) []float64 {
+			p := Params{Kernel: kerneltest.Gaussian(1.5), Lambda: lambda, Centers: 50, Epsilon: epsilon, Iterations: 100, Tolerance: 1e-13, Distances: d}
+			return predict(t, must(p.Fit(background, train, learners.Options{})), test)
+		},
+		"logistic": func(d kernel.Distances) []float64 {
+			p := LogisticParams{Kernel: kerneltest.Gaussian(1.5), Lambda: lambda, Centers: 50, Epsilon: epsilon, Distances: d}
+			return predict(t, must(p.Fit(background, classes, learners.Options{})), test)
+		},
+	} {
+		auto, direct, expanded := with(kernel.AutoDistances), with(kernel.DirectDistances), with(kernel.ExpandedDistances)
+		if slices.Equal(auto, direct) || !slices.Equal(auto, expanded) {
+			t.Errorf("%s: automatic is direct, %t, expanded, %t", name, slices.Equal(auto, direct), slices.Equal(auto, expanded))
+		}
+		requireNear(t, name, auto, direct, 3e-15*(1+5*5)/math.Sqrt(epsilon*lambda))
+	}
+	var bad *learners.ParameterError
+	if _, err := (LogisticParams{Kernel: kerneltest.Gaussian(1), Distances: 9}).Fit(background, classes, learners.Options{}); !errors.As(err, &bad) || bad.Name != "distances" {
+		t.Errorf("distances that do not exist: %v", err)
 	}
 }
 

@@ -220,7 +220,7 @@ func (f *fit) perRow() []float64 {
 func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 	f.close()
 	f.points = f.centers.Points.Select(pre.used())
-	op, err := kernel.NewOperator(f.Kernel, f.targets.source(), f.points, kernel.Options{Workers: f.workers, Precision: f.Precision})
+	op, err := kernel.NewOperator(f.Kernel, f.targets.source(), f.points, kernel.Options{Workers: f.workers, Precision: f.Precision, Distances: f.Distances})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ var _ learners.Estimator = LogisticParams{}
 // Source: Marteau-Ferey, Bach and Rudi, 2019, section 3, with the practical
 // choices of the Falkon library.
 type LogisticParams struct {
-	// Kernel to Epsilon and RowWeights, Precision: as in Params.
+	// Kernel to Epsilon, RowWeights to Distances: as in Params.
 	Kernel        kernel.Kernel
 	Lambda        float64
 	Centers       int
@@ -44,6 +44,7 @@ type LogisticParams struct {
 	Epsilon       float64
 	RowWeights    []float64
 	Precision     kernel.Precision
+	Distances     kernel.Distances
 	// Iterations is the most Newton steps; 0 stands for those that μ takes to λ,
 	// and 10 more.
 	Iterations int
@@ -72,7 +73,7 @@ const (
 func (p LogisticParams) params() Params {
 	return Params{
 		Kernel: p.Kernel, Lambda: p.Lambda, Centers: p.Centers, Sampler: p.Sampler, SamplerLambda: p.SamplerLambda,
-		Factorization: p.Factorization, Epsilon: p.Epsilon, RowWeights: p.RowWeights, Precision: p.Precision,
+		Factorization: p.Factorization, Epsilon: p.Epsilon, RowWeights: p.RowWeights, Precision: p.Precision, Distances: p.Distances,
 		Iterations: p.Iterations, Tolerance: p.Tolerance,
 	}
 }

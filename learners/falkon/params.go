@@ -66,6 +66,10 @@ type Params struct {
 	// Precision is that of the products with K_nM in the fit. Single precision
 	// has errors in f of about 6e-8/√(ελ).
 	Precision kernel.Precision
+	// Distances is how those products compute distances, kernel.AutoDistances by
+	// default: expanded about the centres where that loses little. K_MM and what is
+	// predicted do not depend on it.
+	Distances kernel.Distances
 }
 
 const (
@@ -106,6 +110,7 @@ func (p Params) Validate() error {
 		learners.NotNegative(algorithm, "epsilon", p.Epsilon),
 		learners.AtLeast(algorithm, "centers", p.Centers, 0),
 		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
+		learners.CheckDistances(algorithm, p.Distances),
 	} {
 		if err != nil {
 			return err

@@ -31,6 +31,9 @@ type Params struct {
 	Iterations int
 	// Precision of the kernel values.
 	Precision kernel.Precision
+	// Distances is how they come by their distances, kernel.AutoDistances by
+	// default: expanded about the mean of the rows where that loses little.
+	Distances kernel.Distances
 }
 
 var _ learners.Estimator = Params{}
@@ -42,6 +45,9 @@ func (p Params) Validate() error {
 		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "must be given"}
 	}
 	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
+		return err
+	}
+	if err := learners.CheckDistances(algorithm, p.Distances); err != nil {
 		return err
 	}
 	return learners.AtLeast(algorithm, "iterations", p.Iterations, 0)
@@ -104,7 +110,7 @@ func (p Params) start(ctx context.Context, train dataset.Source, o learners.Opti
 	if err != nil {
 		return nil, err
 	}
-	k, err := kernel.NewOperator(p.Kernel, data, data.Rows(), kernel.Options{Workers: o.Workers, Precision: p.Precision})
+	k, err := kernel.NewOperator(p.Kernel, data, data.Rows(), kernel.Options{Workers: o.Workers, Precision: p.Precision, Distances: p.Distances})
 	if err != nil {
 		return nil, err
 	}

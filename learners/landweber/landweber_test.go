@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,6 +27,7 @@ func TestConformance(t *testing.T) {
 			Params{Kernel: k, StepSize: math.NaN()},
 			Params{Kernel: k, StepSize: math.Inf(1)},
 			Params{Kernel: k, Iterations: -1},
+			Params{Kernel: k, Distances: 3},
 		},
 	})
 }
@@ -91,6 +93,33 @@ func distance(a, b []float64) float64 {
 		den += b[i] * b[i]
 	}
 	return math.Sqrt(num / den)
+}
+
+// TestDistances: expanded distances move the coefficients by no more than what
+// they move K by, ‖E‖ ≤ n·3e-15(1 + R²), once in each step: with γ = 1 by
+// 3e-15(1 + R²) of themselves. Where rows are far, the default is direct.
+func TestDistances(t *testing.T) {
+	const iterations = 60
+	data := learnerstest.Data(t, 80, 2, 37, false)
+	for _, c := range []struct {
+		scale  float64
+		far    bool
+		factor float64 // 1 + R²
+	}{{1.5, false, 1 + 5*5}, {0.05, true, 0}} {
+		p := Params{Kernel: kerneltest.Gaussian(c.scale), StepSize: 1, Iterations: iterations}
+		with := func(d kernel.Distances) []float64 {
+			p.Distances = d
+			return coefficients(t, p, data)
+		}
+		auto, direct, expanded := with(kernel.AutoDistances), with(kernel.DirectDistances), with(kernel.ExpandedDistances)
+		if slices.Equal(direct, expanded) || !slices.Equal(auto, map[bool][]float64{true: direct, false: expanded}[c.far]) {
+			t.Errorf("length scale %v: direct is expanded, %t; automatic is direct, %t, expanded, %t",
+				c.scale, slices.Equal(direct, expanded), slices.Equal(auto, direct), slices.Equal(auto, expanded))
+		}
+		if d := distance(auto, direct); !(d <= iterations*3e-15*c.factor) {
+			t.Errorf("length scale %v: off by %g", c.scale, d)
+		}
+	}
 }
 
 // TestFilter: after T iterations the coefficients are those of the spectral

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -35,6 +36,7 @@ func TestConformance(t *testing.T) {
 		Params{Kernel: k, Solver: SGD, BatchSize: -1},
 		Params{Kernel: k, Solver: CG, Tolerance: -1},
 		Params{Kernel: k, Solver: CG, Iterations: -1},
+		Params{Kernel: k, Distances: 3},
 	}
 	for name, c := range map[string]struct {
 		p         Params
@@ -381,6 +383,27 @@ func TestObjective(t *testing.T) {
 		}})
 		if err != nil {
 			t.Errorf("%q %q: %v", p.Solver, p.Coordinates, err)
+		}
+	}
+}
+
+// TestDistances: expanded distances, of which those of these rows are by default,
+// change K_nM by 3e-15(1 + R²) and the function by 1/√(ελ) times that, ε being
+// what K_MM may be off by; see falkon.Params.
+func TestDistances(t *testing.T) {
+	const lambda, small = 1e-3, 1e-6
+	data := learnerstest.Data(t, 100, 2, 38, false)
+	for _, s := range []Solver{Gradient, CG} {
+		with := func(d kernel.Distances) []float64 {
+			p := Params{Kernel: kerneltest.Gaussian(1), Lambda: lambda, Centers: 10, Solver: s, Iterations: 50, Tolerance: 1e-13, Distances: d}
+			return predict(t, fit(t, p, data), data)
+		}
+		auto, direct, expanded := with(kernel.AutoDistances), with(kernel.DirectDistances), with(kernel.ExpandedDistances)
+		if slices.Equal(auto, direct) || !slices.Equal(auto, expanded) {
+			t.Errorf("%s: automatic is direct, %t, expanded, %t", s, slices.Equal(auto, direct), slices.Equal(auto, expanded))
+		}
+		if d := distance(auto, direct); !(d <= 3e-15*(1+5*5)/math.Sqrt(small*lambda)) {
+			t.Errorf("%s: off by %g", s, d)
 		}
 	}
 }

@@ -73,6 +73,10 @@ type Params struct {
 	Tolerance float64
 	// Precision of the kernel values in Gradient and CG.
 	Precision kernel.Precision
+	// Distances is how Gradient and CG compute the distances in them,
+	// kernel.AutoDistances by default: expanded about the centres where that loses
+	// little.
+	Distances kernel.Distances
 }
 
 var _ learners.Estimator = Params{}
@@ -104,6 +108,7 @@ func (p Params) Validate() error {
 		learners.AtLeast(algorithm, "centers", p.Centers, 0),
 		learners.AtLeast(algorithm, "batch size", p.BatchSize, 0),
 		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
+		learners.CheckDistances(algorithm, p.Distances),
 	} {
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func (f *run) newSystem() (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := kernel.NewOperator(f.Kernel, f.train, f.basis.points, kernel.Options{Workers: f.o.Workers, Precision: f.Precision})
+	k, err := kernel.NewOperator(f.Kernel, f.train, f.basis.points, kernel.Options{Workers: f.o.Workers, Precision: f.Precision, Distances: f.Distances})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (f *run) curvature() (s, beta float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	k, err := kernel.NewOperator(f.Kernel, kernel.FromRows(x), f.basis.points, kernel.Options{Workers: f.o.Workers})
+	k, err := kernel.NewOperator(f.Kernel, kernel.FromRows(x), f.basis.points, kernel.Options{Workers: f.o.Workers, Distances: f.Distances})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -75,11 +75,11 @@ evaluates all n² kernel values. With --patience it stops when validation says s
 	Parameters: withKernel(
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "just below n/‖K‖", Doc: "the step size γ"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "200", Doc: "the most iterations t"},
-		precisionParameter,
+		precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
-		return landweber.Params{Kernel: k, StepSize: r.real("step-size", 0), Iterations: r.count("iterations", 0), Precision: r.precision()}, err
+		return landweber.Params{Kernel: k, StepSize: r.real("step-size", 0), Iterations: r.count("iterations", 0), Precision: r.precision(), Distances: r.distances()}, err
 	},
 }
 

@@ -41,6 +41,10 @@ var (
 		Name: "precision", Kind: Choice, Choices: []string{"float64", "float32"}, Default: "float64",
 		Doc: "the precision of kernel values while fitting",
 	}
+	distancesParameter = Parameter{
+		Name: "distances", Kind: Choice, Choices: []string{autoDistances, "direct", "expanded"}, Default: autoDistances,
+		Doc: "how distances are computed while fitting: expanded is faster and rounds more, automatic takes it where that is harmless",
+	}
 )
 
 // samplers are those of centres by name, uniform aside.
@@ -87,6 +91,18 @@ func (r reader) precision() kernel.Precision {
 	return kernel.Float64
 }
 
+const autoDistances = "automatic"
+
+func (r reader) distances() kernel.Distances {
+	switch r.text("distances") {
+	case "direct":
+		return kernel.DirectDistances
+	case "expanded":
+		return kernel.ExpandedDistances
+	}
+	return kernel.AutoDistances
+}
+
 var ridgeRegression = Algorithm{
 	Name:    "krr",
 	Summary: "kernel ridge regression, exact",
@@ -125,7 +141,7 @@ chapter 4). With --sampler bless the centres are those with large leverage score
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "what solves the system: cg, or gradient, the basic algorithm (4.9)"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the most iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
-		factorizationParameter, epsilonParameter, precisionParameter,
+		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
@@ -133,7 +149,7 @@ chapter 4). With --sampler bless the centres are those with large leverage score
 			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Solver: r.solver(), Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
-			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(),
+			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
 		}, err
 	},
 }
@@ -178,7 +194,7 @@ classes, with probabilities.`,
 		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
 		Parameter{Name: "decay", Kind: Real, Positive: true, Default: "100", Doc: "the factor by which λ falls from a Newton step to the next, above 1"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-3", Doc: "the norm of the gradient that ends the fit"},
-		factorizationParameter, epsilonParameter, precisionParameter,
+		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		if p.Task != dataset.Classification {
@@ -189,7 +205,7 @@ classes, with probabilities.`,
 			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Decay: r.real("decay", 0), Tolerance: r.real("tolerance", 0),
-			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(),
+			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
 		}, err
 	},
 }
@@ -211,7 +227,7 @@ descent (with λ = 0 NYTRO: early stopping takes its place), SGD, conjugate grad
 		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "100; 10 passes of sgd", Doc: "the most iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-10", Doc: "the relative residual that ends cg"},
-		precisionParameter,
+		precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
@@ -229,7 +245,7 @@ descent (with λ = 0 NYTRO: early stopping takes its place), SGD, conjugate grad
 			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Solver: solver, StepSize: r.real("step-size", 0), BatchSize: r.count("batch-size", 0),
-			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0), Precision: r.precision(),
+			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0), Precision: r.precision(), Distances: r.distances(),
 		}, nil
 	},
 }
