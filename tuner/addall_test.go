@@ -1,8 +1,10 @@
 package tuner
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
@@ -138,4 +140,66 @@ func TestAddAllOnAFullStore(t *testing.T) {
 	if trials, err = tn.AddAll(t.Context(), "s", commands); err != nil || len(trials) != 30 || len(listed(t, tn)) != 30 {
 		t.Errorf("then: %d trials, %v", len(trials), err)
 	}
+}
+
+// What is too much for one commit takes two. If the second is refused, the caller
+// learns that some may be there; the same again goes on with the rest. Another
+// writer between the two changes nothing, unless the caller has given up by then.
+func TestAddAllInTwoCommits(t *testing.T) {
+	full, conflict := fmt.Errorf("commit: %w", store.ErrFull), &store.ConflictError{Study: 1, Expected: 1, Actual: 2}
+	commands := largeCommands(t)
+	for what, test := range map[string]struct {
+		second error
+		cancel bool
+		code   Code
+	}{
+		"full":                    {full, false, Unknown},
+		"conflict":                {conflict, false, OK},
+		"conflict, and cancelled": {conflict, true, Unknown},
+	} {
+		t.Run(what, func(t *testing.T) {
+			st := newFaulty()
+			tn := open(t, st, Options{}, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			st.on(func(n int) error {
+				if n != 1 {
+					return nil
+				}
+				if test.cancel {
+					cancel()
+				}
+				return test.second
+			})
+			trials, err := tn.AddAll(ctx, "s", commands)
+			wantCode(t, err, test.code)
+			there := len(listed(t, tn))
+			if test.code == OK {
+				if len(trials) != len(commands) || there != len(commands) {
+					t.Errorf("%d trials answered, %d there", len(trials), there)
+				}
+				return
+			}
+			wantCode(t, err, test.code, "a part of the trials has been added")
+			if len(trials) != 0 || there == 0 || there == len(commands) {
+				t.Errorf("%d trials answered, %d there", len(trials), there)
+			}
+			if trials, err := tn.AddAll(t.Context(), "s", commands); err != nil || len(trials) != len(commands) || len(listed(t, tn)) != len(commands) {
+				t.Errorf("then: %d trials, %v", len(trials), err)
+			}
+		})
+	}
+}
+
+// largeCommands are adds that one commit does not hold, though two do.
+func largeCommands(t *testing.T) []study.Command {
+	t.Helper()
+	commands := manyCommands(t, testSpec(t, nil), 320)
+	for i, c := range commands {
+		if add, ok := c.(study.Add); ok {
+			add.Attributes = map[string]string{"log": strings.Repeat("x", 60_000)}
+			commands[i] = add
+		}
+	}
+	return commands
 }

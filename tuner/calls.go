@@ -252,28 +252,37 @@ func (t *Tuner) AddAll(ctx context.Context, name string, commands []study.Comman
 		return nil, err
 	}
 	var made []study.Trial
+	part := false // is stored of what a store then refused
 	err := t.with(ctx, name, func(d *desk) error {
 		ctx := context.WithoutCancel(ctx)
 		var trials []study.Trial
-		var b *batch
+		var first, b *batch
 		var refused error
 		err := d.inTurn(ctx, func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			trials, refused = d.makeAll(commands)
+			trials, first, refused = d.makeAll(commands)
 			b = d.barrier()
 		})
 		if err != nil {
 			return err
 		}
 		if err := d.wait(ctx, b); err != nil {
+			part = part || first.stored()
 			return err
 		}
 		made = trials
 		return refused
 	})
+	if err != nil && part && len(made) == 0 { // whether or not it was tried again since
+		return nil, fmt.Errorf("%w: %w: %w", store.ErrUnknownOutcome, errPartAdded, err)
+	}
 	return made, err
 }
+
+// errPartAdded is why many trials that a store refused are not all missing: what
+// is too much for one commit takes several.
+var errPartAdded = errors.New("a part of the trials has been added")
 
 func checkAddAll(commands []study.Command) error {
 	if len(commands) > MaxPage {
@@ -296,17 +305,22 @@ func checkAddAll(commands []study.Command) error {
 	return nil
 }
 
-// makeAll decides the commands up to the first that is refused; d.mu is held.
-func (d *desk) makeAll(commands []study.Command) (trials []study.Trial, refused error) {
+// makeAll decides the commands up to the first that is refused; d.mu is held. The
+// batch has the first event that they made, nil if they made none.
+func (d *desk) makeAll(commands []study.Command) (trials []study.Trial, first *batch, refused error) {
 	for _, c := range commands {
+		before := d.s.Position()
 		reply, err := d.decide(c)
 		if err != nil {
-			return trials, err
+			return trials, first, err
+		}
+		if first == nil && d.s.Position() > before {
+			first = d.last()
 		}
 		trial, _ := d.s.Trial(reply.Trials[0])
 		trials = append(trials, trial)
 	}
-	return trials, nil
+	return trials, first, nil
 }
 
 // make does a command that makes a trial, in turn with those that ask.
