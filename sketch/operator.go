@@ -40,17 +40,22 @@ const (
 // 256 KiB for each worker. One goroutine at a time may use it.
 //
 // Errors of products: *kernel.ShapeError, and those of [FeatureMap].Apply, of the
-// first tile at fault. dst is unspecified then.
+// first tile at fault; kernel.ErrExited. dst of Apply is unspecified then, others
+// are unchanged. A panic of the map, or of a function of the caller, reaches the
+// caller.
 type FeatureOperator struct {
 	phi     FeatureMap
 	m       int
 	fast    multiplier // nil: the map has none
 	workers []*featureWorker
-	sum     inorder.Sum // into dst
+	acc     []float64   // M×c; becomes dst, which may overlap an argument
+	sum     inorder.Sum // into acc
 	mu      sync.Mutex
 	next    int   // tile to hand out
 	err     error // of the first tile that failed
 	failed  int
+	crashed any  // value of a recovered panic
+	exited  bool // a worker's goroutine was ended
 }
 
 // multiplier is what maps may be beside: one with products of its own.
@@ -103,7 +108,7 @@ func (o *FeatureOperator) Apply(dst []float64, x kernel.Rows, w []float64) error
 	return o.run(batch{x: x, c: c, forward: true, w: w, t: dst})
 }
 
-// ApplyT sets dst = Φ(X)ᵀ·r, M×c.
+// ApplyT sets dst = Φ(X)ᵀ·r, M×c. dst may overlap r.
 func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) error {
 	c, err := o.columns("dst (M×c)", dst)
 	if err != nil {
@@ -169,23 +174,38 @@ func (o *FeatureOperator) run(b batch) error {
 	if n*o.m < aloneElements {
 		workers = 1
 	}
-	o.next, o.err = 0, nil
+	o.next, o.err, o.crashed, o.exited = 0, nil, nil, false
 	for _, w := range o.workers[:workers] {
 		w.prepare(o, &b, o.workers[0])
 	}
 	if b.dst != nil {
-		o.sum.Reset(b.dst, ahead*(workers-1))
+		o.acc = resized(o.acc, len(b.dst))
+		o.sum.Reset(o.acc, ahead*(workers-1))
 	}
 	if workers == 1 {
 		o.work(o.workers[0], &b, tiles)
+	} else {
+		var group sync.WaitGroup
+		for _, w := range o.workers[:workers] {
+			group.Go(func() { o.work(w, &b, tiles) })
+		}
+		group.Wait()
+	}
+	return o.finish(&b)
+}
+
+// finish passes on what ended the product, or writes the result.
+func (o *FeatureOperator) finish(b *batch) error {
+	switch {
+	case o.crashed != nil:
+		panic(o.crashed)
+	case o.exited:
+		return kernel.ErrExited
+	case o.err != nil:
 		return o.err
 	}
-	var group sync.WaitGroup
-	for _, w := range o.workers[:workers] {
-		group.Go(func() { o.work(w, &b, tiles) })
-	}
-	group.Wait()
-	return o.err
+	copy(b.dst, o.acc)
+	return nil
 }
 
 // tileRows returns the rows of a tile, which depend on n and M alone. Tiles that
@@ -200,8 +220,7 @@ func (o *FeatureOperator) tileRows(n int, fast bool) int {
 	return max(1, (n+tiles*simd.Rows-1)/(tiles*simd.Rows)) * simd.Rows
 }
 
-// prepare has the memory for a batch; the first worker takes w before dst is
-// written.
+// prepare has the memory for a batch; the first worker takes w, for all.
 func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWorker) {
 	p := w.products(o, b)
 	switch {
@@ -211,12 +230,19 @@ func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWork
 	default:
 		p.share(first.products(o, b))
 	}
-	if b.t == nil && len(w.t) < b.rows*b.c {
-		w.t = make([]float64, b.rows*b.c)
+	if b.t == nil {
+		w.t = resized(w.t, b.rows*b.c)
 	}
-	if b.dst != nil && len(w.part) < o.m*b.c {
-		w.part = make([]float64, o.m*b.c)
+	if b.dst != nil {
+		w.part = resized(w.part, o.m*b.c)
 	}
+}
+
+func resized(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n)
+	}
+	return s[:n]
 }
 
 func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {
@@ -232,14 +258,26 @@ func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {
 	return w.written
 }
 
-// work takes tiles until none is left.
+// work works until no tile is left, or lets the others go that wait for its part.
 func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
+	ended := false
+	defer func() {
+		if !ended { // recover returns nil after runtime.Goexit
+			o.crash(recover())
+		}
+	}()
+	o.takeTiles(w, b, tiles)
+	ended = true
+}
+
+// takeTiles takes tiles until none is left.
+func (o *FeatureOperator) takeTiles(w *featureWorker, b *batch, tiles int) {
 	p := w.products(o, b)
 	for {
 		o.mu.Lock()
 		tile := o.next
 		o.next++
-		stop := tile >= tiles || o.err != nil
+		stop := tile >= tiles || o.err != nil || o.crashed != nil || o.exited
 		o.mu.Unlock()
 		if stop {
 			return
@@ -251,7 +289,7 @@ func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
 		}
 		var part []float64
 		if b.dst != nil {
-			part = w.part[:o.m*b.c]
+			part = w.part
 		}
 		err := p.multiply(b.x, i0, i1, b.c, b.forward, t[:(i1-i0)*b.c], b.f, part)
 		if err != nil {
@@ -273,6 +311,18 @@ func (o *FeatureOperator) fail(tile int, err error) {
 	defer o.mu.Unlock()
 	if o.err == nil || tile < o.failed {
 		o.err, o.failed = err, tile
+	}
+	o.sum.Stop()
+}
+
+// crash ends the product after a panic of that value, or after runtime.Goexit: nil.
+func (o *FeatureOperator) crash(value any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if value == nil {
+		o.exited = true
+	} else {
+		o.crashed = value
 	}
 	o.sum.Stop()
 }

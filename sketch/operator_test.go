@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -178,8 +179,95 @@ func TestFeatureOperatorErrors(t *testing.T) {
 	}
 }
 
+// angry is a map of somebody else that loses its temper.
+type angry struct {
+	FeatureMap
+	outburst func()
+}
+
+func (a angry) Apply(dst []float64, x kernel.Rows) error {
+	a.outburst()
+	return a.FeatureMap.Apply(dst, x)
+}
+
+// A panic of the map, or of the caller's function, reaches the caller; if either
+// ends its goroutine, the product ends. The operator survives both.
+func TestFeatureOperatorPassesPanicsOn(t *testing.T) {
+	const n, m = 3000, 64
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := kerneltest.Points(rng, n, 2)
+	w, want := normals(rng, m), make([]float64, m)
+	phi := must(NewFourier(kerneltest.Gaussian(1), 2, m, 1))
+	quiet := func() {}
+	for what, end := range map[string]func(){"panic": func() { panic("no") }, "exit": runtime.Goexit} {
+		for _, workers := range []int{1, 2, 5} {
+			outburst := quiet
+			theirs := NewFeatureOperator(angry{phi, func() { outburst() }}, workers)
+			for name, op := range map[string]*FeatureOperator{"f": NewFeatureOperator(phi, workers), "map": theirs} {
+				what := fmt.Sprintf("%s of %s, %d workers", what, name, workers)
+				if err := op.Gram(want, x, w, nil); err != nil {
+					t.Fatal(what, err)
+				}
+				for _, bad := range []int{0, 1500, 2999} {
+					f := func(row int, t []float64) {
+						if row <= bad && bad < row+len(t) {
+							end()
+						}
+					}
+					if name == "map" {
+						f, outburst = nil, end
+					}
+					dst, err, value := make([]float64, m), error(nil), any(nil)
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						defer func() { value = recover() }()
+						err = op.Gram(dst, x, w, f)
+					}()
+					<-done
+					outburst = quiet
+					switch {
+					case what[0] == 'p' && value != "no":
+						t.Errorf("%s: recovered %v", what, value)
+					case what[0] == 'e' && workers > 1 && !errors.Is(err, kernel.ErrExited):
+						t.Errorf("%s: %v, want ErrExited", what, err)
+					}
+					if slices.Max(dst) != 0 || slices.Min(dst) != 0 {
+						t.Errorf("%s: dst has changed", what)
+					}
+					if err := op.Gram(dst, x, w, nil); err != nil || !slices.Equal(dst, want) {
+						t.Errorf("%s: another product after it (%v)", what, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// ApplyT may overwrite what it multiplies, wherever they overlap.
+func TestFeatureOperatorInPlace(t *testing.T) {
+	const n, m = 700, 64
+	rng := rand.New(rand.NewPCG(5, 6))
+	x := kerneltest.Points(rng, n, 2)
+	phi := must(NewFourier(kerneltest.Gaussian(1), 2, m, 1))
+	for _, workers := range []int{1, 3} {
+		for _, at := range []int{0, 100, n - m} {
+			op := NewFeatureOperator(phi, workers)
+			r, want := normals(rng, n), make([]float64, m)
+			for _, err := range []error{op.ApplyT(want, x, r), op.ApplyT(r[at:at+m], x, r)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(r[at:at+m], want) {
+				t.Errorf("%d workers: differs when it overwrites r from %d", workers, at)
+			}
+		}
+	}
+}
+
 // In the steady state, with one worker, products in panels allocate next to
-// nothing.
+// nothing, whatever number of columns they alternate between.
 func TestFeatureOperatorAllocations(t *testing.T) {
 	x := kerneltest.Points(rand.New(rand.NewPCG(1, 2)), 300, 5)
 	for _, phi := range mapsOf(5, 200, 1) {
@@ -187,15 +275,18 @@ func TestFeatureOperatorAllocations(t *testing.T) {
 			continue
 		}
 		op := NewFeatureOperator(phi, 1)
-		w, dst := normals(rand.New(rand.NewPCG(1, 2)), phi.Features()), make([]float64, phi.Features())
-		product := func() {
-			if err := op.Gram(dst, x, w, nil); err != nil {
-				t.Fatal(err)
+		m := phi.Features()
+		w, dst := normals(rand.New(rand.NewPCG(1, 2)), 3*m), make([]float64, 3*m)
+		products := func() {
+			for _, c := range []int{3, 1} {
+				if err := op.Gram(dst[:m*c], x, w[:m*c], nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-		product()
-		if a := testing.AllocsPerRun(10, product); a > 2 {
-			t.Errorf("%s: %g allocations", phi.Spec().Family, a)
+		products()
+		if a := testing.AllocsPerRun(10, products); a > 4 {
+			t.Errorf("%s: %g allocations in two products", phi.Spec().Family, a)
 		}
 	}
 }

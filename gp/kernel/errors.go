@@ -8,6 +8,10 @@ import (
 // ErrClosed is returned by every method of an [Operator] after Close.
 var ErrClosed = errors.New("kernel: operator is closed")
 
+// ErrExited is returned when a function of the caller ended its goroutine, which
+// was not the caller's own.
+var ErrExited = errors.New("kernel: a function that was passed in called runtime.Goexit, as t.Fatal does; return from it, or panic")
+
 // ErrSource is wrapped by a [SourceError] when a source breaks its own
 // contract: fewer or more rows than Len, or a block of the wrong size.
 var ErrSource = errors.New("source does not yield the rows it announced")

@@ -34,8 +34,8 @@ type Options struct {
 //
 // Errors of a product: ctx.Err(); [ErrClosed]; [*ShapeError]; for X, v and u
 // and for the product itself [*NonFiniteError], of the first block at fault;
-// [*SourceError]; what k.Check says of a streamed block. A panic of the kernel
-// reaches the caller.
+// [*SourceError]; what k.Check says of a streamed block; [ErrExited]. A panic of
+// the kernel, or of a function of the caller, reaches the caller.
 type Operator struct {
 	kernel   Kernel
 	src      Source

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -467,6 +468,40 @@ func TestOperatorPassesPanicsOn(t *testing.T) {
 	angry.Store(false)
 	if err := op.ApplyT(background, dst, u); err != nil {
 		t.Error(err)
+	}
+}
+
+// A function that ends its goroutine, as t.Fatal does, ends the product, and the
+// operator survives. With one worker the goroutine is the caller's.
+func TestOperatorPassesExitsOn(t *testing.T) {
+	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 3000)
+	for _, src := range []kernel.Source{kernel.FromRows(x), kerneltest.Sequential(x)} {
+		for _, workers := range []int{1, 2, 5} {
+			op, err := kernel.NewOperator(must(kernel.NewGaussian(1)), src, x.Slice(0, 10), kernel.Options{Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := normals(rand.New(rand.NewPCG(2, 0)), 10)
+			for _, bad := range []int{0, 1000, 2990} {
+				var got error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					got = op.GramFunc(background, make([]float64, 10), v, func(row int, t []float64) {
+						if row <= bad && bad < row+len(t) {
+							runtime.Goexit()
+						}
+					})
+				}()
+				<-done
+				if workers > 1 && !errors.Is(got, kernel.ErrExited) {
+					t.Errorf("%d workers on %T, row %d: %v, want ErrExited", workers, src, bad, got)
+				}
+				if err := op.Gram(background, make([]float64, 10), v, nil); err != nil {
+					t.Errorf("%d workers on %T: %v in the product after", workers, src, err)
+				}
+			}
+		}
 	}
 }
 

@@ -54,7 +54,8 @@ type pass struct {
 	stop    bool    // hand out no more tasks
 	failed  int     // task to which err belongs
 	err     error
-	crashed any // value of a recovered panic
+	crashed any  // value of a recovered panic
+	exited  bool // a worker's goroutine was ended
 }
 
 // task is a run of rows i0 ≤ i < i1 of x, the first being row number row.
@@ -85,6 +86,7 @@ func (p *pass) run(ctx context.Context) error {
 		defer r.close()
 		p.reader = r
 	}
+	defer o.dropBlocks()
 	tasks := (o.n + o.taskRows - 1) / o.taskRows
 	workers := max(1, min(o.workers, tasks))
 	for len(o.pool) < workers {
@@ -106,22 +108,36 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		wg.Wait()
 	}
-	for _, w := range o.pool {
-		w.block = nil // it belongs to this pass's cursor
-	}
 	if p.crashed != nil {
 		panic(p.crashed)
+	}
+	if p.exited {
+		return ErrExited
 	}
 	return p.err
 }
 
-// work takes tasks until none is left.
+// dropBlocks forgets blocks, which belong to the cursor of a pass.
+func (o *Operator) dropBlocks() {
+	for _, w := range o.pool {
+		w.block = nil
+	}
+}
+
+// work works until no task is left, or lets the others go that wait for its part.
 func (p *pass) work(ctx context.Context, w *worker) {
+	ended := false
 	defer func() {
-		if r := recover(); r != nil {
-			p.crash(r)
+		if !ended { // recover returns nil after runtime.Goexit
+			p.crash(recover())
 		}
 	}()
+	p.takeTasks(ctx, w)
+	ended = true
+}
+
+// takeTasks takes tasks until none is left.
+func (p *pass) takeTasks(ctx context.Context, w *worker) {
 	w.t = resized(w.t, p.op.tileRows*p.c)
 	w.part = resized(w.part, p.op.m*p.c)
 	for {
@@ -262,9 +278,15 @@ func (p *pass) failLocked(index int, err error) {
 	p.op.sum.Stop()
 }
 
+// crash ends the pass after a panic of that value, or after runtime.Goexit: nil.
 func (p *pass) crash(value any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.crashed, p.stop = value, true
+	if value == nil {
+		p.exited = true
+	} else {
+		p.crashed = value
+	}
+	p.stop = true
 	p.op.sum.Stop()
 }
