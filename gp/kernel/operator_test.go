@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -190,6 +191,92 @@ func TestOperatorIsDeterministic(t *testing.T) {
 			}
 		}
 	}
+}
+
+// No bit of any product depends on the number of workers, nor on products that
+// failed before, for kernels in panels of every kind and others, in both
+// precisions, with rows that are far from the centres among them.
+func TestOperatorIsDeterministicForAllKernels(t *testing.T) {
+	const n, d = 1100, 4
+	rng := kerneltest.Seeded(t, 77)
+	x := kerneltest.Points(rng, n, d)
+	for i := 0; i < n; i += 5 {
+		x.Row(i)[0] *= 20
+	}
+	gaussian := must(kernel.NewGaussian(1))
+	for name, k := range map[string]kernel.Kernel{
+		"Gaussian": gaussian, "ARD": must(kernel.NewGaussian(1, 2, .5, 1)), "Matérn 5/2": must(kernel.NewMatern52(1)),
+		"Matérn 1/2": must(kernel.NewMatern12(1)), "Laplace": must(kernel.NewLaplace(1)),
+		"rational quadratic": must(kernel.NewRationalQuadratic(1.5, 1)), "arc-cosine": must(kernel.NewArcCosine(1)),
+		"scaled": must(kernel.NewScaled(3, gaussian)), "sum": must(kernel.NewSum(gaussian, must(kernel.NewLinear(1)))),
+	} {
+		for _, m := range []int{1, 37, 150} {
+			for _, precision := range []kernel.Precision{kernel.Float64, kernel.Float32} {
+				for _, c := range []int{1, 3} {
+					v, u := normals(rng, m*c), normals(rng, n*c)
+					var first [4][]float64
+					for _, workers := range []int{1, 2, 5} {
+						op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, m), kernel.Options{Workers: workers, Precision: precision})
+						if err != nil {
+							t.Fatal(name, err)
+						}
+						for range 2 {
+							got := allProducts(t, op, v, u)
+							if first[0] == nil {
+								first = got
+							}
+							for i, product := range []string{"Apply", "ApplyT", "Gram", "GramFunc"} {
+								if !slices.Equal(got[i], first[i]) {
+									t.Errorf("%s, M = %d, c = %d, %v: %s with %d workers differs", name, m, c, precision, product, workers)
+								}
+							}
+							failProducts(t, op, v)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// allProducts returns Kv, Kᵀu, Kᵀ(Kv + u), written over v, and Kᵀtanh(Kv).
+func allProducts(t *testing.T, op *kernel.Operator, v, u []float64) [4][]float64 {
+	t.Helper()
+	out := [4][]float64{make([]float64, len(u)), make([]float64, len(v)), slices.Clone(v), make([]float64, len(v))}
+	err := errors.Join(
+		op.Apply(background, out[0], v), op.ApplyT(background, out[1], u), op.Gram(background, out[2], out[2], u),
+		op.GramFunc(background, out[3], v, func(_ int, t []float64) {
+			for i := range t {
+				t[i] = math.Tanh(t[i])
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// failProducts leaves products behind that ended in their midst.
+func failProducts(t *testing.T, op *kernel.Operator, v []float64) {
+	t.Helper()
+	dst := make([]float64, len(v))
+	if err := op.GramFunc(background, dst, v, func(row int, t []float64) {
+		if row > 400 {
+			t[0] = math.NaN()
+		}
+	}); err == nil {
+		t.Error("NaN passed through a product")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a panic was lost")
+		}
+	}()
+	_ = op.GramFunc(background, dst, v, func(row int, _ []float64) {
+		if row > 600 {
+			panic("no")
+		}
+	})
 }
 
 // The kernel of a user reaches the operator through pairs alone.
