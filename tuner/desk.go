@@ -50,18 +50,19 @@ type desk struct {
 	asks        chan func()   // for the proposer's goroutine
 	wake        chan struct{} // for the committer's
 
-	mu        sync.Mutex
-	s         *study.Study
-	committed study.Position
-	queue     []*batch // on their way to the store; the first may be being committed
-	broken    error    // nothing more is decided
-	advanced  chan struct{}
-	leases    leases
-	looked    time.Time // when settle last looked at the clock
-	suggester *suggester
-	pruner    prune.Pruner // nil for none
-	preparing atomic.Bool  // a suggestion, in the background
-	proposing atomic.Bool  // one for an ask
+	mu         sync.Mutex
+	s          *study.Study
+	committed  study.Position
+	queue      []*batch // on their way to the store; the first may be being committed
+	broken     error    // nothing more is decided
+	advanced   chan struct{}
+	leases     leases
+	looked     time.Time // when settle last looked at the clock
+	suggester  *suggester
+	pruner     prune.Pruner // nil for none
+	worked     bool         // a worker has called
+	preparing  atomic.Bool  // a suggestion, in the background, or waiting for the turn
+	consulting atomic.Int32 // calls that wait to consult the proposer
 }
 
 // batch is a run of events on their way to the store.
@@ -110,7 +111,6 @@ func (d *desk) run() {
 		return
 	}
 	d.t.work.Go(d.suggest)
-	d.prepare()
 	for {
 		select {
 		case <-d.wake:
@@ -205,6 +205,10 @@ func (d *desk) decide(cmd study.Command) (study.Reply, error) {
 		d.leases.observe(e, time.Now())
 		d.tellPruner(e)
 	}
+	if !d.worked && ofWorkers(cmd) {
+		d.worked = true
+		d.prepare()
+	}
 	if len(events) == 0 {
 		return reply, nil
 	}
@@ -223,6 +227,17 @@ func (d *desk) decide(cmd study.Command) (study.Reply, error) {
 	}
 	last.events, last.bytes = append(last.events, events...), last.bytes+size
 	return reply, nil
+}
+
+// ofWorkers tells whether a command is one of those that evaluate trials, who will
+// ask for more.
+func ofWorkers(cmd study.Command) bool {
+	switch cmd.(type) {
+	case study.Ask, study.Tell, study.ReportValues, study.Heartbeat:
+		return true
+	default:
+		return false
+	}
 }
 
 // tellPruner keeps the pruner up to date with an event that was just applied;

@@ -29,10 +29,13 @@ func (d *desk) consult(ctx context.Context, f func(p propose.Proposer, v *study.
 	d.mu.Lock()
 	g := d.suggester
 	d.mu.Unlock()
+	d.consulting.Add(1)
 	select {
 	case g.busy <- struct{}{}:
+		d.consulting.Add(-1)
 		defer func() { <-g.busy }()
 	case <-ctx.Done():
+		d.consulting.Add(-1)
 		return ctx.Err()
 	}
 	var v *study.View

@@ -24,9 +24,12 @@
 // every call fails with the code [Unknown] until the process starts again.
 //
 // A long-lived Tuner prepares the next suggestion, with the model that is due before
-// it, after a tell and as soon as it has loaded a study: after a restart the first
-// ask waits for what is left of that. An ask never waits for more than one of the
-// two, and what was prepared is what it would have got.
+// it, after a tell and when the first worker calls of a study it has loaded: after a
+// restart the first ask waits for what is left of that. It does so for one study at a
+// time and begins while nobody asks, so that studies which are only looked at, and
+// others than the one asked for, do not make an ask late. An ask never waits for more
+// than one of the two of its own study, and what was prepared is what it would have
+// got.
 //
 // # Leases
 //

@@ -15,37 +15,62 @@ type prepared struct {
 }
 
 // prepare makes the next suggestion in the background, with the model that is due
-// before it, if nobody is at it and no ask waits: after a tell, and when a study was
-// loaded. Nothing is decided by it: the suggestion is served if an ask sees the very
-// same study, and else forgotten.
+// before it, when it is the study's turn: after a tell, and when the first worker
+// calls after the study was loaded. Who only reads has nothing prepared. Nothing is
+// decided by it: the suggestion is served if an ask sees the very same study, and
+// else forgotten.
 func (d *desk) prepare() {
-	if !d.t.options.LongLived || len(d.asks) > 0 || d.proposing.Load() || !d.preparing.CompareAndSwap(false, true) {
-		return
-	}
-	d.mu.Lock()
-	g := d.suggester
-	_, models := g.proposer.(propose.Anchorer)
-	status, _ := d.s.Status()
-	ready := models && d.broken == nil && status == study.StatusActive
-	var view *study.View
-	if ready {
-		view = d.s.Snapshot()
-	}
-	d.mu.Unlock()
-	if !ready {
-		d.preparing.Store(false)
+	if !d.t.options.LongLived || !d.preparing.CompareAndSwap(false, true) {
 		return
 	}
 	d.t.work.Go(func() {
 		defer d.preparing.Store(false)
-		if err := g.prepare(d.ctx, view, d.proposing.Load); err != nil && d.ctx.Err() == nil {
+		if !d.t.turns.take(d.ctx) {
+			return
+		}
+		defer d.t.turns.pass()
+		g, view := d.toPrepare()
+		if view == nil {
+			return
+		}
+		if err := g.prepare(d.ctx, view, d.wanted); err != nil && d.ctx.Err() == nil {
 			d.t.options.Logger.Debug("no suggestion was prepared", "study", d.name, "error", err)
 		}
+		g.rest(d.ctx)
 	})
 }
 
+// toPrepare returns the study that a suggestion is to be prepared for; the view is
+// nil if there is nothing to prepare.
+func (d *desk) toPrepare() (*suggester, *study.View) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.suggester
+	status, _ := d.s.Status()
+	if _, models := g.proposer.(propose.Anchorer); !models || d.broken != nil || status != study.StatusActive {
+		return g, nil
+	}
+	return g, d.s.Snapshot()
+}
+
+// wanted tells whether what prepares should make way: for an ask of any study, or
+// for who waits to consult this one's proposer.
+func (d *desk) wanted() bool {
+	return d.consulting.Load() > 0 || d.t.turns.disturbed() != nil
+}
+
+// rest waits until the proposer is at work on nothing: also on what took longer than
+// it had.
+func (g *suggester) rest(ctx context.Context) {
+	select {
+	case g.busy <- struct{}{}:
+		<-g.busy
+	case <-ctx.Done():
+	}
+}
+
 // prepare makes the suggestion for the next ask of the study as it is in v. In
-// between it makes way if an ask waits, which finds the model made.
+// between it makes way for those that wait, who find the model made.
 func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bool) error {
 	a, due, err := g.anchor(ctx, v)
 	if err != nil || wanted() {

@@ -152,6 +152,7 @@ func (d *desk) suggest() {
 // error means that f has not run and will not, or, if it is an unknown outcome,
 // that f is at work and must not share memory with the caller.
 func (d *desk) inTurn(ctx context.Context, f func()) error {
+	defer d.t.turns.asking()()
 	var taken atomic.Bool // by the goroutine, or by who withdraws it
 	done := make(chan struct{})
 	job := func() {
@@ -243,8 +244,7 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 // d.mu is held, but not meanwhile; errDiscarded says that the study is another.
 func (d *desk) propose(ctx context.Context, n int) (propose.Proposal, error) {
 	s, g := d.s, d.suggester
-	d.proposing.Store(true) // by one ask at a time
-	defer d.proposing.Store(false)
+	defer d.t.turns.asking()() // whoever asked may have given up
 	view := s.Snapshot()
 	d.mu.Unlock()
 	anchor, due, modelErr := g.anchor(ctx, view)

@@ -57,6 +57,7 @@ type Tuner struct {
 	ctx     context.Context // of everything in the background
 	stop    context.CancelFunc
 	work    sync.WaitGroup
+	turns   *turns
 
 	mu      sync.Mutex
 	desks   map[string]*desk
@@ -81,7 +82,7 @@ func Open(s store.Store, o Options) *Tuner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk)}
+	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk), turns: newTurns()}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	if o.LongLived {
 		t.work.Go(t.keepTime)

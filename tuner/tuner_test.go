@@ -333,9 +333,9 @@ func TestPreparedSuggestions(t *testing.T) {
 	}
 }
 
-// TestPreparedAtTheOpening: once a long-lived service has loaded a study, the model
-// and the first suggestion are made before anybody asks, and are those that an ask
-// would have made.
+// TestPreparedAtTheOpening: once a worker reports to a long-lived service that has just
+// loaded the study, the model and the first suggestion are made before anybody asks,
+// and are those that an ask would have made.
 func TestPreparedAtTheOpening(t *testing.T) {
 	for _, results := range []int{3, 40} { // before there is a model, and when one is due
 		st := newFaulty()
@@ -343,17 +343,15 @@ func TestPreparedAtTheOpening(t *testing.T) {
 		if _, err := tn.AddAll(t.Context(), "s", manyCommands(t, testSpec(t, nil), results)); err != nil {
 			t.Fatal(err)
 		}
-		for range results / 10 { // what is queued
+		for range results/10 + 1 { // what is queued, and one more
 			ask(t, tn, study.Ask{})
 		}
 		tn.Close()
-		before := len(logOf(t, st))
 
 		long := Open(st, Options{LongLived: true})
 		defer long.Close()
-		if _, err := long.Study(t.Context(), "s"); err != nil {
-			t.Fatal(err)
-		}
+		report(t, long, results, 1, 0.5)
+		before := len(logOf(t, st))
 		d, release, err := long.desk(t.Context(), "s")
 		if err != nil {
 			t.Fatal(err)
@@ -363,7 +361,7 @@ func TestPreparedAtTheOpening(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		made := d.suggester.ready.Load()
-		if made == nil || made.trial != results {
+		if made == nil || made.trial != results+1 {
 			t.Fatalf("%d results: prepared is %+v", results, made)
 		}
 		if after := len(logOf(t, st)); after != before {
@@ -373,9 +371,9 @@ func TestPreparedAtTheOpening(t *testing.T) {
 		if !got.Config.Equal(made.proposal.Suggestions[0].Config) {
 			t.Errorf("%d results: suggested %v, prepared %v", results, got.Config, made.proposal.Suggestions[0].Config)
 		}
-		report, err := long.Replay(t.Context(), "s", nil)
-		if err != nil || report.Suggestions != 1 || len(report.Differences)+len(report.ModelDifferences) > 0 {
-			t.Errorf("%d results: replay %+v, %v", results, report, err)
+		replayed, err := long.Replay(t.Context(), "s", nil)
+		if err != nil || replayed.Suggestions != 2 || len(replayed.Differences)+len(replayed.ModelDifferences) > 0 {
+			t.Errorf("%d results: replay %+v, %v", results, replayed, err)
 		}
 	}
 }

@@ -1,0 +1,72 @@
+package tuner
+
+import (
+	"context"
+	"sync"
+)
+
+// turns is who prepares suggestions: one study of a Tuner at a time, begun while no
+// ask of any study is at work or waits. Else studies that nobody needs now would slow
+// an ask down until it makes do with a fallback.
+type turns struct {
+	slot chan struct{} // holds a token while somebody prepares
+
+	mu   sync.Mutex
+	asks int
+	calm chan struct{} // closed when asks falls to 0
+}
+
+func newTurns() *turns { return &turns{slot: make(chan struct{}, 1)} }
+
+// asking counts an ask until done is called.
+func (t *turns) asking() (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asks == 0 {
+		t.calm = make(chan struct{})
+	}
+	t.asks++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.asks--; t.asks == 0 {
+			close(t.calm)
+		}
+	}
+}
+
+// disturbed returns nil if no ask is at work or waits, else what is closed once that
+// is so.
+func (t *turns) disturbed() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asks == 0 {
+		return nil
+	}
+	return t.calm
+}
+
+// take waits for the turn to prepare; false if ctx ends first.
+func (t *turns) take(ctx context.Context) bool {
+	select {
+	case t.slot <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	for calm := t.disturbed(); calm != nil; calm = t.disturbed() {
+		select {
+		case <-calm:
+		case <-ctx.Done():
+			t.pass()
+			return false
+		}
+	}
+	if ctx.Err() != nil {
+		t.pass()
+		return false
+	}
+	return true
+}
+
+// pass gives the turn to the next.
+func (t *turns) pass() { <-t.slot }

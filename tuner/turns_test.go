@@ -1,0 +1,205 @@
+package tuner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// gated is a proposer that does each step only when it is let through, and counts.
+type gated struct {
+	propose.Proposer
+	through chan struct{}
+
+	mu                      sync.Mutex
+	anchors, proposals      int
+	atWork, most, recommend int
+}
+
+func (g *gated) pass(what *int) {
+	g.mu.Lock()
+	*what++
+	g.atWork++
+	g.most = max(g.most, g.atWork)
+	g.mu.Unlock()
+	<-g.through
+	g.mu.Lock()
+	g.atWork--
+	g.mu.Unlock()
+}
+
+func (g *gated) Anchor(context.Context, propose.View) (study.Anchor, bool, error) {
+	g.pass(&g.anchors)
+	return study.Anchor{}, false, nil
+}
+
+func (g *gated) Remake(context.Context, propose.View, study.Anchored) ([]byte, error) {
+	return nil, nil
+}
+
+func (g *gated) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+	g.pass(&g.proposals)
+	return g.Proposer.Propose(ctx, v, n)
+}
+
+func (g *gated) Recommend(context.Context, propose.View) ([]int, error) {
+	g.mu.Lock()
+	g.recommend++
+	g.mu.Unlock()
+	return nil, nil
+}
+
+// counts are the anchors, proposals and recommendations so far, and how many of the
+// first two have been made at once.
+func (g *gated) counts() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return fmt.Sprint(g.anchors, g.proposals, g.recommend, g.most)
+}
+
+func wantCounts(t *testing.T, when string, g *gated, want string) {
+	t.Helper()
+	synctest.Wait()
+	if got := g.counts(); got != want {
+		t.Fatalf("%s: anchors, proposals, recommendations and the most at once are %s, want %s", when, got, want)
+	}
+}
+
+// gatedStudies returns a long-lived service with studies of the given names, each
+// with a running trial, just opened, and one proposer at work for all.
+func gatedStudies(t *testing.T, names ...string) (*Tuner, *gated) {
+	t.Helper()
+	st := newFaulty()
+	tn := Open(st, Options{})
+	g := &gated{through: make(chan struct{})}
+	for _, name := range names {
+		if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: testSpec(t, nil)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.Ask(t.Context(), name, study.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tn.Close()
+	tn = Open(st, Options{LongLived: true, ProposeTimeout: time.Hour})
+	for _, name := range names {
+		d, release, err := tn.desk(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Proposer = d.suggester.proposer
+		d.suggester.proposer = g
+		release()
+	}
+	return tn, g
+}
+
+// TestReadersHaveNothingPrepared: whoever looks at a study makes no model.
+func TestReadersHaveNothingPrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn, g := gatedStudies(t, "s")
+		defer tn.Close()
+		for _, read := range []func() error{
+			func() error { _, err := tn.Study(t.Context(), "s"); return err },
+			func() error { _, err := tn.Trial(t.Context(), "s", 0); return err },
+			func() error { _, _, err := tn.Trials(t.Context(), "s", Filter{}); return err },
+			func() error { _, _, err := tn.Studies(t.Context(), "", 0); return err },
+			func() error { return tn.SetAttributes(t.Context(), "s", study.SetAttributes{}) },
+		} {
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+			wantCounts(t, "read", g, "0 0 0 0")
+		}
+		if _, err := tn.Best(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, "asked for the best", g, "0 0 1 0")
+		report(t, tn, 0, 1, 0.5)
+		wantCounts(t, "reported", g, "1 0 1 1") // a worker's call has
+		close(g.through)
+		wantCounts(t, "let through", g, "1 1 1 1")
+	})
+}
+
+// TestOnePreparationAtOnce: of many studies whose workers come back, one after
+// another is prepared, and those that are closed wait for no turn.
+func TestOnePreparationAtOnce(t *testing.T) {
+	names := strings.Split("abcdefgh", "")
+	for _, closed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			tn, g := gatedStudies(t, names...)
+			for _, name := range names {
+				if _, err := tn.Heartbeat(t.Context(), name, study.Heartbeat{Trial: 0}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantCounts(t, "all are due", g, "1 0 0 1")
+			if closed {
+				tn.Close() // would never end
+				close(g.through)
+				wantCounts(t, "closed", g, "1 0 0 1")
+				return
+			}
+			for i := range names {
+				g.through <- struct{}{}
+				wantCounts(t, "a model is made", g, fmt.Sprint(i+1, i+1, 0, 1))
+				g.through <- struct{}{}
+				wantCounts(t, "a suggestion is made", g, fmt.Sprint(min(i+2, len(names)), i+1, 0, 1))
+			}
+			tn.Close()
+		})
+	}
+}
+
+// TestPreparationsMakeWay: none begins while an ask of any study is at work, and one
+// that has begun ends after its model when an ask comes, or who consults the proposer.
+func TestPreparationsMakeWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn, g := gatedStudies(t, "s", "other")
+		defer tn.Close()
+		var work sync.WaitGroup
+		work.Go(func() { ask(t, tn, study.Ask{}) })
+		wantCounts(t, "asked", g, "1 0 0 1")
+		if _, err := tn.Heartbeat(t.Context(), "other", study.Heartbeat{Trial: 0}); err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, "another is due", g, "1 0 0 1")
+		g.through <- struct{}{}
+		wantCounts(t, "the ask's suggestion", g, "1 1 0 1")
+		g.through <- struct{}{}
+		work.Wait()
+		wantCounts(t, "one of the two is prepared", g, "2 1 0 1")
+
+		// An ask comes: the preparation ends with its model, and only when the ask is
+		// answered is the other study prepared.
+		work.Go(func() { ask(t, tn, study.Ask{}) })
+		wantCounts(t, "asked again", g, "2 1 0 1")
+		close(g.through)
+		work.Wait()
+		wantCounts(t, "all is done", g, "4 3 0 1")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		tn, g := gatedStudies(t, "s")
+		defer tn.Close()
+		report(t, tn, 0, 1, 0.5)
+		wantCounts(t, "reported", g, "1 0 0 1")
+		var work sync.WaitGroup
+		work.Go(func() {
+			if _, err := tn.Best(t.Context(), "s"); err != nil {
+				t.Error(err)
+			}
+		})
+		wantCounts(t, "the best waits", g, "1 0 0 1")
+		g.through <- struct{}{}
+		work.Wait()
+		wantCounts(t, "the best is there", g, "1 0 1 1") // and no suggestion, which is still shut
+	})
+}
