@@ -249,7 +249,7 @@ func (w *newton) curvature() []float64 {
 		i1 := min(i0+assembleRows, len(order))
 		cols := pre.factor.rows(pre.block, i0, i1)
 		rows := blocked.New(i1-i0, cols, pre.block[:(i1-i0)*cols])
-		blocked.Gemm(w.workers, false, rows, false, blocked.New(cols, c, w.v[:cols*c]), 1, 0, blocked.New(i1-i0, c, f[:(i1-i0)*c]))
+		multiply(w.workers, false, rows, w.v[:cols*c], 0, f[:(i1-i0)*c], c)
 		for i := i0; i < i1; i++ {
 			mean := 0.0
 			for _, v := range f[(i-i0)*c:][:c] {

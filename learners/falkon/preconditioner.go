@@ -16,7 +16,7 @@ import (
 type preconditioner struct {
 	factor
 	workers int
-	g       blocked.Matrix[float64] // R transposed, lower triangular
+	g       blocked.Matrix[float64] // R transposed, lower triangular, and 0 above
 	solver  *blocked.Triangle[float64]
 	block   []float64
 }
@@ -65,29 +65,32 @@ func (p *preconditioner) solve(trans bool, v []float64, c int) {
 	p.solver.Solve(p.workers, trans, blocked.New(p.rank(), c, v))
 }
 
-// invert overwrites coordinates v by β = Rv: the inverse of up.
+// invert overwrites coordinates v by β = Rv: the inverse of up. It reads the half
+// of R that is not 0, and squares of 0 beside the diagonal.
 func (p *preconditioner) invert(v []float64, c int) {
 	out := make([]float64, len(v))
-	for j := range p.rank() { // by rows of Rᵀ
-		for i, g := range p.g.Data[j*p.g.Stride:][:j+1] {
-			for k := range c {
-				out[i*c+k] += g * v[j*c+k]
-			}
-		}
+	for i0 := 0; i0 < p.rank(); i0 += assembleRows {
+		i1 := min(i0+assembleRows, p.rank())
+		multiply(p.workers, true, p.g.Sub(i0, 0, i1, i1), v[i0*c:i1*c], 1, out[:i1*c], c)
 	}
 	copy(v, out)
 }
 
 // raise overwrites r by Rᵀr: the inverse of down.
 func (p *preconditioner) raise(r []float64, c int) {
-	t := make([]float64, c)
-	for i := p.rank() - 1; i >= 0; i-- { // above i nothing has changed yet
-		clear(t)
-		for j, g := range p.g.Data[i*p.g.Stride:][:i+1] {
-			for k := range t {
-				t[k] += g * r[j*c+k]
-			}
-		}
-		copy(r[i*c:], t)
+	out := make([]float64, len(r))
+	for i0 := 0; i0 < p.rank(); i0 += assembleRows {
+		i1 := min(i0+assembleRows, p.rank())
+		multiply(p.workers, false, p.g.Sub(i0, 0, i1, i1), r[:i1*c], 0, out[i0*c:i1*c], c)
 	}
+	copy(r, out)
+}
+
+// multiply sets y = op(a)x + beta·y for x and y of c columns.
+func multiply(workers int, trans bool, a blocked.Matrix[float64], x []float64, beta float64, y []float64, c int) {
+	if c == 1 {
+		blocked.Gemv(workers, trans, a, x, 1, beta, y)
+		return
+	}
+	blocked.Gemm(workers, trans, a, false, blocked.New(len(x)/c, c, x), 1, beta, blocked.New(len(y)/c, c, y))
 }
