@@ -438,11 +438,14 @@ func TestNoAllocation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	a, b := gramian[float64](rng, 100, 110, 1), random[float64](rng, 100, 60, 0)
 	l, c := a.clone(), random[float64](rng, 100, 60, 0)
+	diagonal, x, y := make([]float64, 100), random[float64](rng, 100, 1, 0), random[float64](rng, 100, 1, 0)
 	run := func() {
 		copy(l.Data, a.Data)
 		Cholesky(1, l)
 		SolveLower(1, true, l, b)
 		Gemm(1, false, l, false, b, 1, 0, c)
+		Symm(1, a, diagonal, b, c)
+		Symm(1, a, diagonal, x, y)
 	}
 	run()
 	if n := testing.AllocsPerRun(20, run); n > 0.5 {

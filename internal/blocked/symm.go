@@ -17,7 +17,9 @@ func Symm[T Float](workers int, a Matrix[T], diagonal []T, b, c Matrix[T]) {
 	checkSame(b.Cols, c.Cols, "b and c")
 	scale(0, c, false)
 	order := min(n, symmBlock)
-	square := make([]T, order*order)
+	buf := take[T]()
+	defer buf.give()
+	square := sized(&buf.c, order*order)
 	for i0 := 0; i0 < n; i0 += symmBlock {
 		i1 := min(i0+symmBlock, n)
 		s := New(i1-i0, i1-i0, square[:(i1-i0)*(i1-i0)])

@@ -24,15 +24,21 @@ func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y
 	if float64(m)*float64(k) < 1<<17 {
 		workers = 1
 	}
-	if !trans {
+	keep := beta != 0
+	switch {
+	case workers <= 1 && !trans: // without a function, which would be allocated
+		alongRows(a, x, y, alpha, keep)
+	case workers <= 1:
+		acrossRows(a, x, y, alpha, keep)
+	case !trans:
 		share(workers, m, simd.Rows, func(i0, i1 int) {
-			alongRows(a.Sub(i0, 0, i1, k), x, y[i0:i1], alpha, beta != 0)
+			alongRows(a.Sub(i0, 0, i1, k), x, y[i0:i1], alpha, keep)
 		})
-		return
+	default:
+		share(workers, m, simd.Columns[T](), func(j0, j1 int) {
+			acrossRows(a.Sub(0, j0, k, j1), x, y[j0:j1], alpha, keep)
+		})
 	}
-	share(workers, m, simd.Columns[T](), func(j0, j1 int) {
-		acrossRows(a.Sub(0, j0, k, j1), x, y[j0:j1], alpha, beta != 0)
-	})
 }
 
 // alongRows sets y = alpha·a·x, and adds what was in y if keep is set: 6 sums at a
