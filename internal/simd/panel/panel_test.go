@@ -142,7 +142,7 @@ func testProducts[T, S Float](t *testing.T, tol float64) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][4]int{{1, 1, 1, 1}, {5, 0, 3, 1}, {0, 5, 3, 1}, {7, 9, 0, 1}, {13, 37, 2, 2}, {30, 500, 5, 1}, {301, 70, 18, 3}, {40, 300, 90, 1}} {
 		if testing.Short() && s[2] > 18 {
-			continue // of 90 coordinates the columns take two chunks: left to the everyday tests
+			continue // of 90 coordinates the columns take two chunks in float64: left to the everyday tests
 		}
 		checkShape[T, S](t, rng, s, tol)
 	}
