@@ -93,10 +93,11 @@ func (l *Linear) Spec() *sketch.FeatureSpec { return l.spec }
 // Weights returns w, M×c row-major, which the caller does not change.
 func (l *Linear) Weights() []float64 { return l.w }
 
-// Predict sets dst, n×c, to f(x_i), in memory for a block of features per
-// processor. Errors: *kernel.ShapeError, *kernel.DimensionError,
-// *kernel.TypeError, *kernel.NonFiniteError for rows and outputs,
-// *kernel.SourceError, ctx.Err().
+// Predict sets dst, n×c, to f(x_i). Memory for each processor: a block of rows,
+// and for a feature map a copy of w and, where features are written out, a tile of
+// them of 256 KiB (6 rows, if they take more). Errors: *kernel.ShapeError,
+// *kernel.DimensionError, *kernel.TypeError, *kernel.NonFiniteError for rows and
+// outputs, *kernel.SourceError, ctx.Err().
 func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
 	if err := checkPredict(l, dst, x); err != nil {
 		return err

@@ -27,9 +27,9 @@
 //     summation that the sizes of the matrices alone define.
 //   - What is not said to be written is not: elements between rows (Stride >
 //     Cols) and the other triangle.
-//   - In the steady state, with one worker, nothing is allocated; more workers
-//     cost a goroutine each. Packing memory, up to about 3 MiB a goroutine, is
-//     kept in a sync.Pool.
+//   - In the steady state, with one worker, nothing is allocated, but for n numbers
+//     by PivotedCholesky; more workers cost a goroutine each. Packing memory, up to
+//     about 3 MiB a goroutine, is kept in a sync.Pool.
 //   - Shapes that do not match are a mistake of the programmer and panic.
 //     Matrices that have no Cholesky factor are reported.
 //   - NaN and Inf propagate as arithmetic has it; beta = 0 does not read c.

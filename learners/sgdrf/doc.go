@@ -46,7 +46,10 @@
 //
 // # Costs
 //
-// A pass is O(nM(d + c)) operations, memory O(M) and a tile of 256 KiB for each
-// worker, whatever b is, plus a chunk if the source is not in memory. Estimating γ* costs less than a pass of
+// A pass is O(nM(d + c)) operations. Memory beside the feature map and a mini-batch
+// of rows is O(bc) for its residuals, up to about 4·workers·M·c numbers for sums
+// over tiles that wait for their turn, and, where features are written out, a tile
+// of 256 KiB (6 rows, if they take more) for each worker: never b×M. A source that
+// is not in memory has a chunk besides. Estimating γ* costs less than a pass of
 // 4000 rows and 32 MiB.
 package sgdrf
