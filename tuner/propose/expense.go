@@ -70,9 +70,14 @@ func (b *bkb) warnings(e *engine) []string {
 		out = append(out, fmt.Sprintf("the proposer's option cost weighs nothing: %d of %d results %s, and it takes 2 when a model is made", known, n, what))
 	}
 	if b.spec.MaxCost > 0 && b.results.spent == 0 {
-		text := fmt.Sprintf("nothing of the study's max_cost is spent: none of %d results was told with a cost, and only told costs count", n)
+		text := "nothing of the study's max_cost is spent: "
+		if costly := b.results.costly; costly > 0 { // a trial that was handed out would have spent it
+			text += fmt.Sprintf("the costs that %d of %d results were told with are those of added trials, which do not count towards it", costly, n)
+		} else {
+			text += fmt.Sprintf("none of %d results was told with a cost, and only told costs count", n)
+		}
 		if b.options.Cost != costIgnored {
-			text += "; costs weigh in full until some are"
+			text += "; costs weigh in full until something is"
 		}
 		out = append(out, text)
 	}

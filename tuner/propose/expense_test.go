@@ -163,6 +163,47 @@ func TestCostsThatComeToNothing(t *testing.T) {
 	}
 }
 
+// TestCostsOfAddedTrials: they are known to the model and spend nothing, and the
+// warning says so.
+func TestCostsOfAddedTrials(t *testing.T) {
+	for _, costly := range []int{0, 3, 8} {
+		for _, options := range []string{`{"cost": "told"}`, `{"cost": "seconds"}`, ``} {
+			spec := specOf(parse(t, spaces["continuous"]), 1)
+			spec.MaxCost = 100
+			l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+			add := func(i int, cost float64) {
+				c, err := spec.Space.Decode([]float64{float64(i) / 10, float64(i*3%10) / 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := completed(spec, bowl(spec.Space, c))
+				o.Cost = cost
+				l.do(study.Add{Config: c, Outcome: o})
+			}
+			for i := range 8 {
+				add(i+1, map[bool]float64{true: 5}[i < costly])
+			}
+			want := "is spent: none of 8 results was told with a cost"
+			if costly > 0 {
+				want = fmt.Sprintf("is spent: the costs that %d of 8 results were told with are those of added trials", costly)
+			}
+			warned := strings.Join(l.propose(p, 1).Warnings, "\n")
+			if !strings.Contains(warned, want) || strings.Contains(warned, "weigh in full") != (options != "") {
+				t.Errorf("%d costs, %s: warned %q, want %q", costly, options, warned, want)
+			}
+			// One that was handed out spends.
+			n := l.step(p)
+			trial, _ := l.s.Trial(n)
+			o := completed(spec, bowl(spec.Space, trial.Config))
+			o.Cost = 2
+			l.do(study.Tell{Trial: n, Outcome: o})
+			if warned := strings.Join(l.propose(p, 1).Warnings, "\n"); l.s.Cost() != 2 || strings.Contains(warned, "max_cost") {
+				t.Errorf("%d costs, %s: %v is spent, warned %q", costly, options, l.s.Cost(), warned)
+			}
+		}
+	}
+}
+
 // TestCostAware: with costs known, more is found for the same cost. On the
 // bowl over 5 seeds; BKB_EXPERIMENT=seeds runs both problems and prints figures.
 func TestCostAware(t *testing.T) {

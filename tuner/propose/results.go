@@ -44,6 +44,7 @@ type results struct {
 	trust    trust
 	costs    costSource
 	spent    float64 // told costs, as they count towards the study's MaxCost
+	costly   int     // results told with a cost, whether or not it counts
 	ordered  int     // coordinates
 }
 
@@ -115,6 +116,9 @@ func (r *results) follow(v View) error {
 		}
 		if tells {
 			r.list = append(r.list, res)
+			if t.Outcome.Cost > 0 {
+				r.costly++
+			}
 			r.trust.tell(&res, r.ordered)
 		}
 	}
