@@ -2,11 +2,13 @@ package propose
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -540,6 +542,62 @@ func TestRemakeOfNothing(t *testing.T) {
 		l.start(l.propose(p, 1))
 		trial, _ := l.s.Trial(i)
 		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config))})
+	}
+}
+
+// TestModelVersions: model events are of version 2; those of version 1, without what
+// came with 2, are read and remade as what they are; others are refused.
+func TestModelVersions(t *testing.T) {
+	spec := specOf(parse(t, spaces["continuous"]), 4)
+	suggest := func(version int, knee bool) (p Proposal, remade bool, err error) {
+		l, b := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+		for i := range 12 {
+			c, err := spec.Space.Decode([]float64{float64(i) / 12, float64(i*5%12) / 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := bowl(spec.Space, c)
+			if i == 4 && !knee {
+				v = 1e4 // the target is compressed, and has the knee of version 1
+			}
+			l.do(study.Add{Config: c, Outcome: completed(spec, v)})
+		}
+		a, due, err := b.Anchor(context.Background(), l.s)
+		if err != nil || !due {
+			t.Fatalf("no model: %v", err)
+		}
+		var m anchored
+		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 2 || (m.Surfaces[0].Target.Knee > 0) != knee {
+			t.Fatalf("the model is %s: %v", a.Model, err)
+		}
+		if m.Version = version; version == 1 {
+			m.Surfaces[0].Target.Knee = 0
+		}
+		if a.Model, err = json.Marshal(m); err != nil {
+			t.Fatal(err)
+		}
+		before := l.s.Snapshot()
+		l.do(a)
+		fresh := must(t, study.Component{Name: BKB}, spec).(*bkb)
+		model, remakeErr := fresh.Remake(context.Background(), before, study.Anchored(a))
+		p, err = fresh.Propose(context.Background(), l.s, 1)
+		if (remakeErr != nil) != (err != nil) {
+			t.Errorf("version %d: remade with %v, suggested with %v", version, remakeErr, err)
+		}
+		return p, string(model) == string(a.Model), err
+	}
+	one, remade, err := suggest(1, false)
+	two, remadeToo, errToo := suggest(2, false)
+	if err != nil || errToo != nil || !remade || !remadeToo || !one.Suggestions[0].Config.Equal(two.Suggestions[0].Config) {
+		t.Errorf("version 1: %+v, %t, %v\nversion 2: %+v, %t, %v", one, remade, err, two, remadeToo, errToo)
+	}
+	if _, remade, err := suggest(1, true); err != nil || remade { // this program has a knee there
+		t.Errorf("version 1, without a knee: remade the same is %t, %v", remade, err)
+	}
+	for _, version := range []int{-1, 0, 3} {
+		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 2", version)) {
+			t.Errorf("version %d: %v", version, err)
+		}
 	}
 }
 

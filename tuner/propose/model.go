@@ -14,8 +14,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// modelVersion is that of the encoding of model events.
-const modelVersion = 1
+// modelVersion is that of the encoding of model events. Version 2 has Knee of target
+// and Spread of fidelity, which a program that knows version 1 alone would pass over
+// and suggest otherwise; here an event of version 1 is one without them.
+const (
+	modelVersion = 2
+	firstVersion = 1
+)
 
 // anchored is the content of a model event: all that does not follow from the
 // study's results alone.
@@ -121,7 +126,7 @@ func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 		return study.Anchor{}, false, nil
 	}
 	if b.made.results != c || b.made.before != before.Results {
-		text, err := b.remake(context.WithoutCancel(ctx), before, c)
+		text, err := b.remake(context.WithoutCancel(ctx), before, c, modelVersion)
 		if err != nil {
 			return study.Anchor{}, false, err
 		}
@@ -130,12 +135,13 @@ func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 	return study.Anchor{Seen: b.results.list[c-1].end, Effective: v.Position() + 1, Model: b.made.model}, true, nil
 }
 
-// remake makes and encodes the model of the first c results.
-func (b *bkb) remake(ctx context.Context, before anchored, c int) ([]byte, error) {
+// remake makes and encodes the model of the first c results, under a version's number.
+func (b *bkb) remake(ctx context.Context, before anchored, c, version int) ([]byte, error) {
 	m, err := b.newModel(ctx, before, c)
 	if err != nil {
 		return nil, err
 	}
+	m.Version = version
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a model: %w", err)
@@ -154,8 +160,8 @@ func decodeModel(text []byte) (anchored, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("a model event: %w", err)
 	}
-	if m.Version != modelVersion {
-		return m, fmt.Errorf("a model event of version %d, this program knows %d", m.Version, modelVersion)
+	if m.Version < firstVersion || m.Version > modelVersion {
+		return m, fmt.Errorf("a model event of version %d, this program knows %d to %d", m.Version, firstVersion, modelVersion)
 	}
 	return m, nil
 }
@@ -163,7 +169,7 @@ func decodeModel(text []byte) (anchored, error) {
 // newModel makes the model of the first c results.
 func (b *bkb) newModel(ctx context.Context, before anchored, c int) (anchored, error) {
 	list := b.results.list[:c]
-	m := anchored{Version: modelVersion, Results: c, Fitted: before.Fitted, Active: b.activeMean(list)}
+	m := anchored{Results: c, Fitted: before.Fitted, Active: b.activeMean(list)}
 	refit := before.Fitted == 0 || float64(c) >= fitRatio*float64(before.Fitted)
 	infeasible := slices.ContainsFunc(list, func(r result) bool { return !r.feasible })
 	quantities := len(b.spec.Objectives)

@@ -45,7 +45,7 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 	if first := b.first(); first == 0 || c < first {
 		return nil, fmt.Errorf("a model event of %d results, where there can be none of so few", c)
 	}
-	return b.remake(ctx, before, c)
+	return b.remake(ctx, before, c, m.Version) // the number alone is no difference
 }
 
 // Recommend implements [Recommender]: of one objective the completed trial with
