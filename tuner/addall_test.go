@@ -2,11 +2,14 @@ package tuner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -104,6 +107,9 @@ func TestAddAllRefused(t *testing.T) {
 	commands[4] = bad
 	trials, err := tn.AddAll(t.Context(), "s", commands)
 	wantCode(t, err, Invalid, "loss")
+	if refused := (*CommandError)(nil); !errors.As(err, &refused) || refused.Index != 4 {
+		t.Errorf("error %#v does not say which", err)
+	}
 	if got := listed(t, tn); len(trials) != 4 || len(got) != 4 {
 		t.Errorf("%d trials answered, %d there", len(trials), len(got))
 	}
@@ -146,6 +152,7 @@ func TestAddAllOnAFullStore(t *testing.T) {
 // learns that some may be there; the same again goes on with the rest. Another
 // writer between the two changes nothing, unless the caller has given up by then.
 func TestAddAllInTwoCommits(t *testing.T) {
+	racetest.Alone(t)
 	full, conflict := fmt.Errorf("commit: %w", store.ErrFull), &store.ConflictError{Study: 1, Expected: 1, Actual: 2}
 	commands := largeCommands(t)
 	for what, test := range map[string]struct {
@@ -202,4 +209,68 @@ func largeCommands(t *testing.T) []study.Command {
 		}
 	}
 	return commands
+}
+
+// Beside asks and tells each of many stays whole: their trials are there once, with
+// consecutive numbers, and nobody's number is another's.
+func TestAddAllBesideAsks(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{}, nil)
+	var adds []study.Command
+	for _, c := range manyCommands(t, testSpec(t, nil), 80) {
+		if _, ok := c.(study.Add); ok { // what is enqueued would be asked for
+			adds = append(adds, c)
+		}
+	}
+	const parts, workers, asks = 4, 3, 10
+	made, asked := make([][]study.Trial, parts), make([][]int, workers)
+	var all sync.WaitGroup
+	for i := range parts {
+		all.Go(func() {
+			var err error
+			if made[i], err = tn.AddAll(t.Context(), "s", adds[i*18:(i+1)*18]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i := range workers {
+		all.Go(func() {
+			for range asks {
+				a, err := tn.Ask(t.Context(), "s", study.Ask{})
+				if err == nil {
+					_, err = tn.Tell(t.Context(), "s", study.Tell{Trial: a.Trials[0].Number, Outcome: loss(1)})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				asked[i] = append(asked[i], a.Trials[0].Number)
+			}
+		})
+	}
+	all.Wait()
+	had := make(map[int]bool)
+	for _, trials := range made {
+		for j, trial := range trials {
+			if trial.Number != trials[0].Number+j {
+				t.Errorf("trial %d of a part that begins at %d has the number %d", j, trials[0].Number, trial.Number)
+			}
+			had[trial.Number] = true
+		}
+	}
+	for _, numbers := range asked {
+		for _, n := range numbers {
+			had[n] = true
+		}
+	}
+	const want = parts*18 + workers*asks
+	if got := listed(t, tn); len(had) != want || len(got) != want {
+		t.Errorf("%d numbers, %d trials there, want %d", len(had), len(got), want)
+	}
+	tn.Close()
+	again := Open(st, Options{})
+	defer again.Close()
+	if got := listed(t, again); len(got) != want {
+		t.Errorf("%d trials after a restart, want %d", len(got), want)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -235,14 +236,14 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		if len(batch) == 0 {
 			return nil
 		}
-		trials, err := addAll(ctx, svc, i.name, batch)
+		trials, err := tuner.AddAll(ctx, svc, i.name, batch)
 		for _, t := range trials {
 			if t.Number >= i.had { // else it is the answer to an earlier import of the same
 				i.added++
 			}
 		}
-		if err != nil && len(trials) < len(batch) && ctx.Err() == nil {
-			err = fmt.Errorf("%s: %w", places[len(trials)], err)
+		if refused := (*tuner.CommandError)(nil); errors.As(err, &refused) {
+			err = fmt.Errorf("%s: %w", places[refused.Index], err)
 		}
 		done += len(trials)
 		batch, places = batch[:0], places[:0]
@@ -261,34 +262,37 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 	if err == nil {
 		err = flush()
 	}
-	if err != nil && done > 0 {
+	if err != nil {
 		line.end()
-		i.g.note(i.cmd, "%d of %d trials are imported; the same command goes on with the others.", done, of)
+		i.leftOff(err, done, of)
 	}
 	return err
 }
 
-// addAll adds trials at once where the service can, which over the network it
-// cannot.
-func addAll(ctx context.Context, svc tuner.Service, name string, commands []study.Command) (trials []study.Trial, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// leftOff says how far an import got that failed, and whether it can go on.
+func (i *importing) leftOff(err error, done, of int) {
+	some, then := "", "."
+	switch code := tuner.CodeOf(err); {
+	case code == tuner.Unknown:
+		some = "At least "
+	case done == 0:
+		return
 	}
-	if a, ok := svc.(tuner.Adder); ok {
-		return a.AddAll(ctx, name, commands)
+	if resumes(err) {
+		then = "; the same command goes on with the others."
 	}
-	for _, c := range commands {
-		var t study.Trial
-		switch c := c.(type) {
-		case study.Add:
-			t, err = svc.Add(ctx, name, c)
-		case study.Enqueue:
-			t, err = svc.Enqueue(ctx, name, c)
-		}
-		if err != nil {
-			return trials, err
-		}
-		trials = append(trials, t)
+	i.g.note(i.cmd, "%s%d of %d trials are imported%s", some, done, of, then)
+}
+
+// resumes tells whether after such an error the same import can do more: nothing
+// is wrong with the file or the study.
+func resumes(err error) bool {
+	if large := (*store.LimitError)(nil); errors.As(err, &large) {
+		return false
 	}
-	return trials, nil
+	switch tuner.CodeOf(err) {
+	case tuner.Cancelled, tuner.Deadline, tuner.Unavailable, tuner.Unknown, tuner.Exhausted:
+		return true
+	}
+	return false
 }

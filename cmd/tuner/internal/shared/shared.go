@@ -8,7 +8,6 @@ package shared
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -237,14 +236,10 @@ func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Tria
 	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Add(ctx, name, c) })
 }
 
-// AddAll implements [tuner.Adder], as far as the open service does.
+// AddAll implements [tuner.Adder]: at once if the open service can, else one after
+// another.
 func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) {
-		if a, ok := svc.(tuner.Adder); ok {
-			return a.AddAll(ctx, name, commands)
-		}
-		return nil, fmt.Errorf("adding many trials at once: %w", tuner.ErrUnsupported)
-	})
+	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return tuner.AddAll(ctx, svc, name, commands) })
 }
 
 // Trial implements [tuner.Service].

@@ -170,3 +170,31 @@ func want[T any](v T, err error) func(func(T) bool) error {
 		return err
 	}
 }
+
+// Many trials at once are added one after another where the open service cannot.
+func TestAddAllOneByOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tuner.db")
+	whole := open(path)
+	defer whole.Close()
+	newStudy(t, whole, 10)
+	single := shared.New(func(context.Context) (tuner.Service, error) {
+		st, err := bolt.Open(path, bolt.Options{LockTimeout: time.Minute})
+		if err != nil {
+			return nil, err
+		}
+		return struct{ tuner.Service }{tuner.Open(st, tuner.Options{})}, nil // which is no Adder
+	})
+	defer single.Close()
+	var commands []study.Command
+	for i := range 6 {
+		c := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(float64(i) / 4)})
+		commands = append(commands, study.Enqueue{RequestID: fmt.Sprint(i), Config: c})
+	}
+	for _, svc := range []*shared.Service{single, whole} { // the second is answered with what is there
+		trials, err := svc.AddAll(t.Context(), "s", commands)
+		refused := (*tuner.CommandError)(nil)
+		if !errors.As(err, &refused) || refused.Index != 5 || tuner.CodeOf(err) != tuner.Invalid || len(trials) != 5 || trials[4].Number != 4 {
+			t.Errorf("%d trials, error %v", len(trials), err)
+		}
+	}
+}
