@@ -82,8 +82,9 @@ func Open(s store.Store, o Options) *Tuner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk), turns: newTurns()}
+	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
+	t.turns = newTurns(t.ctx)
 	if o.LongLived {
 		t.work.Go(t.keepTime)
 	}
@@ -98,13 +99,9 @@ func (t *Tuner) Close() error {
 		return nil
 	}
 	t.closed = true
-	desks := t.desks
 	t.desks = nil
 	t.mu.Unlock()
-	for _, d := range desks {
-		d.retire()
-	}
-	t.stop()
+	t.stop() // and with it all desks
 	t.work.Wait()
 	return t.store.Close()
 }

@@ -9,14 +9,15 @@ import (
 // ask of any study is at work or waits. Else studies that nobody needs now would slow
 // an ask down until it makes do with a fallback.
 type turns struct {
-	slot chan struct{} // holds a token while somebody prepares
+	ctx  context.Context // of the Tuner
+	slot chan struct{}   // holds a token while somebody prepares
 
 	mu   sync.Mutex
 	asks int
 	calm chan struct{} // closed when asks falls to 0
 }
 
-func newTurns() *turns { return &turns{slot: make(chan struct{}, 1)} }
+func newTurns(ctx context.Context) *turns { return &turns{ctx: ctx, slot: make(chan struct{}, 1)} }
 
 // asking counts an ask until done is called.
 func (t *turns) asking() (done func()) {
@@ -46,7 +47,7 @@ func (t *turns) disturbed() <-chan struct{} {
 	return t.calm
 }
 
-// take waits for the turn to prepare; false if ctx ends first.
+// take waits for the turn to prepare; false if ctx, a desk's, ends first.
 func (t *turns) take(ctx context.Context) bool {
 	select {
 	case t.slot <- struct{}{}:
@@ -61,7 +62,7 @@ func (t *turns) take(ctx context.Context) bool {
 			return false
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || t.ctx.Err() != nil { // the Tuner's ends before those of its desks
 		t.pass()
 		return false
 	}

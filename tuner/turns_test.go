@@ -182,6 +182,8 @@ func TestPreparationsMakeWay(t *testing.T) {
 		// answered is the other study prepared.
 		work.Go(func() { ask(t, tn, study.Ask{}) })
 		wantCounts(t, "asked again", g, "2 1 0 1")
+		g.through <- struct{}{}
+		wantCounts(t, "the ask's turn", g, "3 1 0 1")
 		close(g.through)
 		work.Wait()
 		wantCounts(t, "all is done", g, "4 3 0 1")
@@ -199,7 +201,7 @@ func TestPreparationsMakeWay(t *testing.T) {
 		})
 		wantCounts(t, "the best waits", g, "1 0 0 1")
 		g.through <- struct{}{}
-		work.Wait()
-		wantCounts(t, "the best is there", g, "1 0 1 1") // and no suggestion, which is still shut
+		work.Wait() // would never end behind a suggestion, which is still shut
+		close(g.through)
 	})
 }
