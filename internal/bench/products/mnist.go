@@ -24,7 +24,7 @@ import (
 // on the 10,000 others.
 func mnist(args []string) {
 	flags := flag.NewFlagSet("mnist", flag.ExitOnError)
-	m := flags.Int("m", 10_000, "centres")
+	m := flags.Int("m", 12_000, "centres")
 	t := flags.Int("t", 20, "iterations")
 	lambda := flags.Float64("lambda", 1e-7, "λ per sample")
 	name := flags.String("kernel", "gaussian", "a kernel of one length scale: gaussian, matern52, laplace, …")
