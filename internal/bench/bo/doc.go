@@ -42,7 +42,8 @@
 //
 //   - Ranks are among the regrets of one problem and seed; equal ones share their
 //     mean. They are averaged over seeds, then over problems. All optimisers of a
-//     row are ranked on the same problems and seeds: those that all have.
+//     row are ranked on the same problems and seeds: those that all have. So whoever
+//     has less than a third of the runs that another has is left out, but for duels.
 //   - A problem is won or lost if the signed-rank test of the paired differences
 //     over seeds says so at 5 %; fewer than six seeds cannot. There is no
 //     correction for the number of problems. p is of the same test over the

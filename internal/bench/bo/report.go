@@ -27,7 +27,7 @@ func (c *Comparison) Report() (*bench.Result, error) {
 		return out, nil
 	}
 	field := func(k Contestant) bool { return k.Kind != Ablation }
-	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds)", measured, field)
+	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds; who has less than a third of the runs of others is under duels only)", measured, field)
 	if r.noisy() {
 		r.ranks(out, "ranks-recommended", "Mean rank by the regret of what each recommends, which is what it measured best unless it has a model for that", recommended, field)
 		r.ranks(out, "ranks-found", "Mean rank by the best configuration tried, whether it was known to be or not", found, field)
@@ -60,8 +60,8 @@ func (r *results) ranks(out *bench.Result, name, title string, by choice, in fun
 	}
 	t := out.Table(name, title, append([]bench.Column{{Name: "suite"}, {Name: "trials"}, {Name: "problems"}, {Name: "runs each"}}, regretColumns(names, "%.2f")...)...)
 	for _, s := range r.suite {
-		here := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.took(name) })
 		for _, n := range r.plan.budgets() {
+			here := s.regulars(names, n)
 			cells := s.cells(n, here...)
 			if len(here) < 2 || len(cells) == 0 {
 				continue
@@ -70,6 +70,23 @@ func (r *results) ranks(out *bench.Result, name, title string, by choice, in fun
 			t.Add(append(row, spread(names, here, s.meanRanks(cells, here, n, by))...)...)
 		}
 	}
+}
+
+// regulars returns those of the names that have at least a third of the runs of n
+// trials that any of them has. Others would leave next to nothing to compare on.
+func (s *suiteResults) regulars(names []string, n int) []string {
+	runs, most := make([]int, len(names)), 1
+	for i, name := range names {
+		runs[i] = len(s.cells(n, name))
+		most = max(most, runs[i])
+	}
+	var out []string
+	for i, name := range names {
+		if 3*runs[i] >= most {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // noisy tells whether any run measured something else than the truth.

@@ -163,6 +163,31 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 	}
 }
 
+// An optimiser with a few runs does not leave the others few to be ranked on.
+func TestRanksLeaveOutWhoHasFewRuns(t *testing.T) {
+	s := &suiteResults{Suite: Suite{Name: "s"}, seeds: 6, runs: make(map[cell]map[string]*Run)}
+	p := &plan{seeds: 6, trials: 2}
+	s.Problems = []Listed{{Name: "s/p"}}
+	for _, k := range []string{"all", "third", "few"} {
+		p.contestants = append(p.contestants, Contestant{Name: k, Kind: Peer})
+	}
+	for seed := range uint64(6) {
+		at := cell{"s/p", seed + 1}
+		s.runs[at] = make(map[string]*Run)
+		for name, runs := range map[string]uint64{"all": 6, "third": 2, "few": 1} {
+			if seed < runs {
+				s.runs[at][name] = &Run{Median: 1, Trials: make([]Trial, 2)}
+			}
+		}
+	}
+	p.suites = []Suite{s.Suite}
+	out := &bench.Result{}
+	(&results{plan: p, suite: []*suiteResults{s}}).ranks(out, "ranks", "", found, func(Contestant) bool { return true })
+	if row := out.Tables[0].Rows[0]; row[3] != 2 || row[4] != 1.5 || row[5] != 1.5 || !math.IsNaN(row[6].(float64)) {
+		t.Errorf("%v: not of the two runs of all and third, without few", row)
+	}
+}
+
 // Every table can be made of whatever runs there are, and the duel counts each
 // problem and run once.
 func TestTablesOfAnyRuns(t *testing.T) {
