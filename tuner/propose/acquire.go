@@ -156,6 +156,9 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 			w.weights[j] /= sum
 		}
 		w.ideal = slices.Repeat([]float64{math.Inf(-1)}, k)
+		if len(a.e.elite.members) == 0 { // none keeps to the constraints
+			clear(w.ideal)
+		}
 		for _, i := range a.e.elite.members {
 			for j, m := range a.b.results.list[i].y {
 				w.ideal[j] = max(w.ideal[j], a.e.model.Surfaces[j].Target.of(m.value))

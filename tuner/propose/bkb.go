@@ -70,6 +70,15 @@ type BKBOptions struct {
 	// were told to have cost, or how long they ran. The study's MaxCost is about what
 	// was told, whichever it is.
 	Cost costSource
+	// Constraints ("constraints", a JSON object: {"latency": {"max": 10}}) is what
+	// metrics told with outcomes must keep to: a completed trial that does not teaches
+	// what it was told, and that its configuration is not feasible. It is not
+	// recommended while another is.
+	Constraints []constraint
+	// IgnoreFailures ("failures": "learn", the default, or "ignore") has trials that
+	// crashed say nothing. Else they are taken to be infeasible. Those that expired or
+	// were cancelled say nothing anyway.
+	IgnoreFailures bool
 	// MaxStep ("max_step", default 0: inferred) is the step at which a report is
 	// worth an outcome. Inferred, it is the median of the last steps of completed
 	// trials.
@@ -112,8 +121,10 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		Trust:        int(o.Whole("trust_region", 5, 0, 10_000)),
 		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
 
-		MaxStep:       o.Whole("max_step", 0, 0, math.MaxInt64),
-		IgnoreReports: o.Choice("reports", "learn", "ignore") == "ignore",
+		Constraints:    readConstraints(o),
+		IgnoreFailures: o.Choice("failures", "learn", "ignore") == "ignore",
+		MaxStep:        o.Whole("max_step", 0, 0, math.MaxInt64),
+		IgnoreReports:  o.Choice("reports", "learn", "ignore") == "ignore",
 	}
 	cost := o.Choice("cost", "ignore", "told", "seconds")
 	b.Cost = map[string]costSource{"told": costTold, "seconds": costSeconds}[cost]
@@ -163,7 +174,7 @@ type bkb struct {
 }
 
 func newBKB(spec study.Spec, o BKBOptions) Proposer {
-	return &bkb{spec: spec, options: o, results: newResults(spec, o.Cost), design: newSobolDesign(spec)}
+	return &bkb{spec: spec, options: o, results: newResults(spec, &o), design: newSobolDesign(spec)}
 }
 
 // engine is the model that is in effect, with the results since.
@@ -311,8 +322,8 @@ func theoryBeta(p *posterior) float64 {
 	return 1 + math.Sqrt(max(p.gain(), 0)+2*math.Log(10))
 }
 
-// elite is what candidates are near to: of one objective the results with the
-// best targets, of several the front.
+// elite is what candidates are near to, of results that keep to all constraints: of
+// one objective those with the best targets, of several the front.
 type elite struct {
 	members []int // of results.list
 	scores  []float64
@@ -322,7 +333,7 @@ const eliteSize = 32
 
 func (l *elite) add(b *bkb, e *engine, i int) {
 	r := &b.results.list[i]
-	if r.y == nil {
+	if r.y == nil || !r.feasible {
 		return
 	}
 	if len(b.spec.Objectives) > 1 {

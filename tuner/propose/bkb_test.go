@@ -94,7 +94,7 @@ func bowl(sp *space.Space, c space.Config) float64 {
 // do in batches.
 func TestBKBSurvivesRestarts(t *testing.T) {
 	racetest.Alone(t)
-	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse"}`
+	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse", "constraints": {"loss": {"max": 0.4}}}`
 	for _, k := range []struct{ space, options string }{
 		{"continuous", plain}, {"mixed", plain}, {"conditional", plain}, {"finite", plain}, {"continuous", all}, {"mixed", all},
 	} {

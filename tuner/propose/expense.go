@@ -19,10 +19,10 @@ const (
 )
 
 // of is what a trial cost; 0 if that is not known. A pruned trial's says nothing
-// of what its configuration costs: bad ones would look cheap.
+// of what its configuration costs, nor does a crashed one's: bad ones would look cheap.
 func (c costSource) of(t *study.Trial) float64 {
 	switch {
-	case c == costIgnored || t.State == study.Pruned:
+	case c == costIgnored, t.State == study.Pruned, t.State == study.Failed && t.Outcome.Reason == study.FailedCrash:
 		return 0
 	case c == costTold:
 		return t.Outcome.Cost
@@ -52,9 +52,9 @@ func (b *bkb) newExpense(ctx context.Context, list []result, old *surface, refit
 	return &s, err
 }
 
-// warnings say what of the study's settings about costs comes to nothing.
+// warnings say what of the study's settings comes to nothing.
 func (b *bkb) warnings(e *engine) []string {
-	var out []string
+	out := b.untold()
 	n := len(b.results.list)
 	if b.options.Cost != costIgnored && e.expense == nil {
 		known := 0

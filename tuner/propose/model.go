@@ -561,7 +561,7 @@ func (b *bkb) bestOf(list []result, all []member, j int) []member {
 		for list[next].trial != m.trial {
 			next++
 		}
-		if list[next].y != nil && m.row == 0 {
+		if r := &list[next]; r.y != nil && r.feasible && m.row == 0 {
 			measured, value = append(measured, m), append(value, list[next].y[j].value)
 		}
 	}

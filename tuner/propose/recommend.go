@@ -51,46 +51,80 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 // Recommend implements [Recommender]: of one objective the completed trial with
 // the best posterior mean (or lower bound, by the option recommend), which a
 // lucky draw does not deceive; of equal ones the first. Of several objectives
-// the trials whose means no other's dominate.
+// the trials whose means no other's dominate. Where there are constraints, of the
+// trials that keep to them, while there is no model by what was measured; and if none
+// does, the one that by the model of feasibility is likeliest to.
 func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
 	e, err := b.ready(v)
-	if e == nil || err != nil {
+	if err != nil || e == nil && len(b.options.Constraints) == 0 {
 		return nil, err
 	}
-	var trials []int
-	var x []float64
-	for i := range b.results.list {
-		if r := &b.results.list[i]; r.y != nil {
-			if t, ok := v.Trial(r.trial); ok && t.State == study.Completed {
-				trials, x = append(trials, r.trial), append(x, r.x...)
-			}
+	trials, x, values := b.completed(v, true)
+	if len(trials) == 0 && e != nil {
+		if trials, x, _ = b.completed(v, false); len(trials) == 0 || len(e.surfaces) == b.feasibility() {
+			return nil, nil
 		}
+		mean, _ := e.surfaces[b.feasibility()].predict(kernel.NewPoints(len(trials), b.spec.Space.Dim(), x))
+		return first(trials, mean), nil
 	}
 	if len(trials) == 0 {
 		return nil, nil
 	}
-	points := kernel.NewPoints(len(trials), b.spec.Space.Dim(), x)
-	k := len(b.spec.Objectives)
-	values := make([][]float64, k)
-	for j := range k {
+	if e != nil {
+		values = b.values(e, kernel.NewPoints(len(trials), b.spec.Space.Dim(), x))
+	}
+	if len(values) == 1 {
+		return first(trials, values[0]), nil
+	}
+	return front(trials, values), nil
+}
+
+// completed returns the completed trials, with encoded configurations one after
+// another and each objective's measured values; only those that keep to the
+// constraints, or all.
+func (b *bkb) completed(v View, keeping bool) (trials []int, x []float64, values [][]float64) {
+	values = make([][]float64, len(b.spec.Objectives))
+	for i := range b.results.list {
+		r := &b.results.list[i]
+		if r.y == nil || keeping && !r.feasible {
+			continue
+		}
+		if t, ok := v.Trial(r.trial); !ok || t.State != study.Completed {
+			continue
+		}
+		trials, x = append(trials, r.trial), append(x, r.x...)
+		for j, m := range r.y {
+			values[j] = append(values[j], m.value)
+		}
+	}
+	return trials, x, values
+}
+
+// values are the means, or lower bounds, that trials are recommended by.
+func (b *bkb) values(e *engine, points *kernel.Points[float64]) [][]float64 {
+	out := make([][]float64, len(b.spec.Objectives))
+	for j := range out {
 		mean, variance := e.surfaces[j].predict(points)
 		if b.options.Lower {
 			for i := range mean {
 				mean[i] -= b.beta(e, j, 0) * math.Sqrt(variance[i])
 			}
 		}
-		values[j] = mean
+		out[j] = mean
 	}
-	if k == 1 {
-		best := 0
-		for i, m := range values[0] {
-			if m > values[0][best] || m == values[0][best] && trials[i] < trials[best] {
-				best = i
-			}
+	return out
+}
+
+// first returns the trial with the largest value, of equal ones the one with the
+// smallest number.
+func first(trials []int, values []float64) []int {
+	best := 0
+	for i, m := range values {
+		if m > values[best] || m == values[best] && trials[i] < trials[best] {
+			best = i
 		}
-		return trials[best : best+1], nil
 	}
-	return front(trials, values), nil
+	return trials[best : best+1]
 }
 
 // front returns the trials that no other dominates, ascending.

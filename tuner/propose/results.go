@@ -42,10 +42,12 @@ type results struct {
 	seen     map[uint64]struct{}
 	start    uint64 // number of the next point of the start design
 	trust    trust
-	costs    costSource
+	options  *BKBOptions
 	spent    float64 // told costs, as they count towards the study's MaxCost
 	costly   int     // results told with a cost, whether or not it counts
 	ordered  int     // coordinates
+
+	constrained []int // results told with the metric of each constraint
 }
 
 // pending is a trial that runs or waits to run.
@@ -55,15 +57,18 @@ type pending struct {
 	low   []rung // reports so far
 }
 
-func newResults(spec study.Spec, costs costSource) *results {
-	return &results{spec: spec, costs: costs, seen: make(map[uint64]struct{}), ordered: orderedAxes(spec.Space)}
+func newResults(spec study.Spec, o *BKBOptions) *results {
+	return &results{
+		spec: spec, options: o, seen: make(map[uint64]struct{}), ordered: orderedAxes(spec.Space),
+		constrained: make([]int, len(o.Constraints)),
+	}
 }
 
 // follow digests what is new in v.
 func (r *results) follow(v View) error {
 	// A View may have been one model event ahead; see WithAnchor.
 	if v.Trials() < r.trials || v.Position()+1 < r.position { // not the history we know; see Proposer
-		*r = *newResults(r.spec, r.costs)
+		*r = *newResults(r.spec, r.options)
 	}
 	type end struct {
 		at    study.Position
@@ -119,6 +124,11 @@ func (r *results) follow(v View) error {
 			if t.Outcome.Cost > 0 {
 				r.costly++
 			}
+			for i, c := range r.options.Constraints {
+				if _, told := t.Outcome.Metric(c.metric); told {
+					r.constrained[i]++
+				}
+			}
 			r.trust.tell(&res, r.ordered)
 		}
 	}
@@ -142,18 +152,24 @@ func (r *results) upTo(p study.Position) int {
 	return n
 }
 
-// read tells what a finished trial says. Crashed, expired and cancelled trials
-// say nothing; infeasible ones and those with NaN that they are not feasible. A
-// pruned one has its reports; without any, the objectives it was told with, which
+// blames tells whether the configuration is to blame for a failure.
+func (r *results) blames(reason study.FailReason) bool {
+	return reason == study.FailedNaN || reason == study.FailedCrash && !r.options.IgnoreFailures
+}
+
+// read tells what a finished trial says. Expired and cancelled trials say nothing;
+// infeasible ones, those that crashed or came to NaN, and completed ones that do not
+// keep to the constraints that they are not feasible. A pruned one has its reports; without any, the objectives it was told with, which
 // are no more than the last report where there is one.
 func (r *results) read(t *study.Trial) (out result, tells bool, err error) {
-	out = result{trial: t.Number, end: t.EndPosition(), feasible: true, cost: r.costs.of(t)}
+	out = result{trial: t.Number, end: t.EndPosition(), feasible: true, cost: r.options.Cost.of(t)}
 	out.guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
 	switch {
-	case t.State == study.Infeasible, t.State == study.Failed && t.Outcome.Reason == study.FailedNaN:
+	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
 		out.feasible = false
 	case t.State == study.Completed:
 		out.y, out.low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
+		out.feasible = kept(r.options.Constraints, t.Outcome)
 	case t.State == study.Pruned:
 		if out.low = rungsOf(t, r.spec.Objectives); out.low == nil {
 			out.y = r.measures(t.Outcome)

@@ -21,7 +21,7 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 		var items []fitted
 		n := rng.IntN(120)
 		for i := range n {
-			r := result{trial: 3*n - i}
+			r := result{trial: 3*n - i, feasible: rng.IntN(6) > 0}
 			if rng.IntN(4) > 0 {
 				v := math.Floor(rng.NormFloat64() * 4)
 				switch rng.IntN(20) {
@@ -40,7 +40,7 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 		}
 		var want []member
 		for _, m := range all {
-			if list[3*n-m.trial].y != nil && m.row == 0 {
+			if r := list[3*n-m.trial]; r.y != nil && r.feasible && m.row == 0 {
 				want = append(want, m)
 			}
 		}

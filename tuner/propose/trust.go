@@ -37,7 +37,7 @@ func (t *trust) tell(r *result, d int) {
 		t.length = trustFirst
 	}
 	better := false
-	if r.y != nil {
+	if r.y != nil && r.feasible {
 		y := clampFinite(r.y[0].value)
 		better = len(t.top) == 0 || y > t.top[0] && y-t.top[0] > trustGain*(t.top[0]-t.top[len(t.top)-1])
 		at, _ := slices.BinarySearchFunc(t.top, y, func(have, y float64) int {

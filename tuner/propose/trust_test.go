@@ -27,6 +27,8 @@ func TestTrustRegionSize(t *testing.T) {
 			improved := false
 			switch rng.IntN(10) {
 			case 0: // infeasible: nothing was measured
+			case 2: // measured, but without keeping to a constraint
+				r.feasible, r.y = false, []measure{{value: 1e9}}
 			case 1:
 				r.y = []measure{{value: math.Inf(-1)}}
 				values = append(values, -math.MaxFloat64)

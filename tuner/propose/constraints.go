@@ -1,0 +1,74 @@
+package propose
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// constraint is what a metric that is told with outcomes must keep to.
+type constraint struct {
+	metric   string
+	low, top float64 // ∓Inf for none
+}
+
+// readConstraints reads {"metric": {"min": 0.9, "max": 10}, …}, in order of name.
+func readConstraints(o *study.Options) []constraint {
+	const field = "proposer.options.constraints"
+	raw, given := o.Take("constraints")
+	if !given {
+		return nil
+	}
+	var out []constraint
+	all := o.Object(field, raw)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		at := field + "." + name
+		c := constraint{metric: name, low: math.Inf(-1), top: math.Inf(1)}
+		bounds := o.Object(at, all[name])
+		for _, side := range slices.Sorted(maps.Keys(bounds)) {
+			v, err := strconv.ParseFloat(string(bounds[side]), 64)
+			switch {
+			case err != nil:
+				o.Fail(at+"."+side, string(bounds[side]), "must be a finite number", "")
+			case side == "min":
+				c.low = v
+			case side == "max":
+				c.top = v
+			default:
+				o.Fail(at+"."+side, string(bounds[side]), "is neither min nor max", `write {"max": 10}`)
+			}
+		}
+		if len(bounds) == 0 || c.low > c.top {
+			o.Fail(at, string(all[name]), "must be a min, a max, or a min that is not above a max", `write {"max": 10}`)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// kept tells whether an outcome keeps to all constraints. What was not told, or is
+// NaN, keeps to none.
+func kept(constraints []constraint, o study.Outcome) bool {
+	for _, c := range constraints {
+		m, told := o.Metric(c.metric)
+		if v := m.Mean(); !told || !(v >= c.low && v <= c.top) {
+			return false
+		}
+	}
+	return true
+}
+
+// untold says of which constraints no result knows anything.
+func (b *bkb) untold() []string {
+	var out []string
+	for i, c := range b.options.Constraints {
+		if n := len(b.results.list); n > 0 && b.results.constrained[i] == 0 {
+			out = append(out, fmt.Sprintf("the constraint on %s cannot be kept: none of %d results was told with it", c.metric, n))
+		}
+	}
+	return out
+}

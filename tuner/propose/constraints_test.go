@@ -1,0 +1,199 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+const square = `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`
+
+// coordinates returns those of a trial.
+func (l *lab) coordinates(n int) []float64 {
+	l.t.Helper()
+	trial, _ := l.s.Trial(n)
+	u := make([]float64, l.s.Spec().Space.Dim())
+	if err := l.s.Spec().Space.Encode(trial.Config, u); err != nil {
+		l.t.Fatalf("%v", err)
+	}
+	return u
+}
+
+// TestConstraints: the least value is where latency is too high. What is recommended
+// keeps to the constraint and comes near its edge, and trials soon keep to it, with
+// one objective and with two. Without the constraint none of it holds.
+func TestConstraints(t *testing.T) {
+	racetest.Alone(t)
+	run := func(options string, objectives int) (recommended []float64, late int) {
+		spec := specOf(parse(t, square), 2)
+		if objectives > 1 {
+			spec.Objectives = append(spec.Objectives, study.Objective{Name: "more", Direction: study.Minimize})
+		}
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		for i := range 45 {
+			l.start(l.propose(p, 1))
+			u := l.coordinates(i)
+			v := math.Pow(u[0]-0.9, 2) + math.Pow(u[1]-0.4, 2)
+			o := completed(spec, append([]float64{v}, u[1])[:objectives]...)
+			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{100 * u[0]}}}, o.Metrics...)
+			l.do(study.Tell{Trial: i, Outcome: o})
+			if i >= 25 && u[0] > 0.6 {
+				late++
+			}
+		}
+		best, err := p.(Recommender).Recommend(context.Background(), l.s)
+		if err != nil || len(best) == 0 {
+			t.Fatalf("%v, %v", best, err)
+		}
+		for _, n := range best {
+			recommended = append(recommended, l.coordinates(n)[0])
+		}
+		return recommended, late
+	}
+	for objectives := 1; objectives <= 2; objectives++ {
+		x, late := run(`{"constraints": {"latency": {"max": 60, "min": 1}}}`, objectives)
+		if slices.Max(x) > 0.6 || slices.Max(x) < 0.5 || late > 9 {
+			t.Errorf("%d objectives: recommended at x = %v, where at most 0.6 is allowed; of the last 20 trials %d were not", objectives, x, late)
+		}
+		if x, late := run(`{}`, objectives); slices.Max(x) < 0.8 || late < 12 {
+			t.Errorf("%d objectives, no constraint: recommended at x = %v, %d of 20 above 0.6", objectives, x, late)
+		}
+	}
+}
+
+// TestConstraintsBeforeAModel: what is measured best of those that keep to the
+// constraints; if none does, under a model the one that is likeliest to.
+func TestConstraintsBeforeAModel(t *testing.T) {
+	spec := specOf(parse(t, square), 2)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 4, "constraints": {"latency": {"max": 1}}}`}, spec)
+	add := func(x, loss, latency float64) {
+		t.Helper()
+		c, err := spec.Space.Decode([]float64{x, 0.5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := completed(spec, loss)
+		if latency > 0 {
+			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{latency}}}, o.Metrics...)
+		}
+		l.do(study.Add{Config: c, Outcome: o})
+	}
+	best := func() string {
+		t.Helper()
+		trials, err := p.(Recommender).Recommend(context.Background(), l.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(trials)
+	}
+	add(0.1, 1, 5)
+	if got := best(); got != "[]" {
+		t.Errorf("recommended %s, where nothing keeps to the constraint", got)
+	}
+	add(0.9, 3, 1)
+	add(0.8, 2, 0.5)
+	add(0.5, 0.5, 0) // the constraint's metric was not told
+	if got := best(); got != "[2]" {
+		t.Errorf("recommended %s before there is a model, want [2]", got)
+	}
+	l.anchor(p)
+	if got := best(); got != "[2]" {
+		t.Errorf("recommended %s, want [2]", got)
+	}
+	// None keeps to it.
+	l, p = newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 4, "constraints": {"accuracy": {"min": 1}}}`}, spec)
+	for i := range 6 {
+		add(float64(i)/5, float64(i), 5)
+	}
+	proposal := l.propose(p, 2)
+	l.start(proposal)
+	if len(proposal.Warnings) != 1 || !strings.Contains(proposal.Warnings[0], "accuracy") || !strings.Contains(proposal.Warnings[0], "none of 6") {
+		t.Errorf("warnings %q", proposal.Warnings)
+	}
+	if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if got := best(); got == "[]" {
+		t.Error("nothing is recommended")
+	}
+}
+
+// TestFaultyConstraints: what cannot be meant is refused, by name.
+func TestFaultyConstraints(t *testing.T) {
+	spec := specOf(parse(t, square), 1)
+	for options, want := range map[string]string{
+		`{"constraints": {"latency": {"max": 10}}}`:           "",
+		`{"constraints": {"latency": {"min": 1, "max": 1}}}`:  "",
+		`{"constraints": {}}`:                                 "",
+		`{"constraints": 7}`:                                  "proposer.options.constraints = 7",
+		`{"constraints": {"latency": 7}}`:                     "proposer.options.constraints.latency = 7",
+		`{"constraints": {"latency": {}}}`:                    "proposer.options.constraints.latency = {}",
+		`{"constraints": {"latency": {"max": "ten"}}}`:        "proposer.options.constraints.latency.max",
+		`{"constraints": {"latency": {"max": 1e999}}}`:        "proposer.options.constraints.latency.max",
+		`{"constraints": {"latency": {"least": 1}}}`:          "proposer.options.constraints.latency.least",
+		`{"constraints": {"latency": {"min": 2, "max": 1}}}`:  "proposer.options.constraints.latency",
+		`{"constraints": {"a": {"max": 1}, "a": {"max": 2}}}`: "is there twice",
+		`{"failures": "forget"}`:                              "proposer.options.failures",
+	} {
+		_, err := New(study.Component{Name: BKB, Options: options}, spec)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", options, err)
+		}
+	}
+}
+
+// TestFailuresAreLearnt: trials that crash are avoided, unless failures are to be
+// ignored; those that were cancelled or expired say nothing, whatever is said.
+func TestFailuresAreLearnt(t *testing.T) {
+	racetest.Alone(t)
+	run := func(options string, outcome study.Outcome) (late, heard int) {
+		spec := specOf(parse(t, square), 2)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		for i := range 50 {
+			l.start(l.propose(p, 1))
+			u, o := l.coordinates(i), outcome
+			if u[0] <= 0.5 {
+				o = completed(spec, math.Pow(u[0]-0.65, 2)+math.Pow(u[1]-0.3, 2)) // better towards the edge
+			} else if i >= 30 && u[0] > 0.55 {
+				late++
+			}
+			l.do(study.Tell{Trial: i, Outcome: o})
+		}
+		l.propose(p, 1)
+		return late, len(p.(*bkb).results.list)
+	}
+	crash := study.Outcome{State: study.Failed, Reason: study.FailedCrash}
+	if late, heard := run(`{}`, crash); late > 6 || heard != 50 {
+		t.Errorf("%d of the last 20 trials crashed far from the edge, and %d results were heard of", late, heard)
+	}
+	if late, heard := run(`{"failures": "ignore"}`, crash); late < 12 || heard == 50 {
+		t.Errorf("ignored: %d of the last 20 trials crashed far from the edge, and %d results were heard of", late, heard)
+	}
+	if _, heard := run(`{}`, study.Outcome{State: study.Failed, Reason: study.FailedCancelled}); heard == 50 {
+		t.Error("cancelled trials teach something")
+	}
+}
+
+// TestCrashesCostNothing: how long a crashed trial ran says nothing of what its
+// configuration costs.
+func TestCrashesCostNothing(t *testing.T) {
+	for _, c := range []struct {
+		o    study.Outcome
+		want float64
+	}{
+		{study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 3}, 0},
+		{study.Outcome{State: study.Failed, Reason: study.FailedNaN, Cost: 3}, 3},
+		{study.Outcome{State: study.Infeasible, Cost: 3}, 3},
+		{study.Outcome{State: study.Pruned, Cost: 3}, 0},
+	} {
+		if got := costTold.of(&study.Trial{State: c.o.State, Outcome: c.o}); got != c.want {
+			t.Errorf("%v counts as %v, want %v", c.o, got, c.want)
+		}
+	}
+}
