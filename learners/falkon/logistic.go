@@ -114,7 +114,7 @@ func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learner
 	}
 	w.mu = max(f.Lambda, newtonStart*f.kappaSq)
 	if f.Iterations = p.Iterations; p.Iterations == 0 {
-		f.Iterations = newtonMore + int(math.Ceil(math.Log(w.mu/f.Lambda)/math.Log(w.decay)))
+		f.Iterations = newtonMore + p.Descent(f.Lambda, f.kappaSq)
 	}
 	monitor, err := learners.NewMonitor(ctx, algorithm, f.Iterations, train, o)
 	if err != nil {
@@ -130,6 +130,13 @@ func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learner
 		return nil, err
 	}
 	return monitor.Finish(w.run(ctx, monitor))
+}
+
+// Descent returns how many Newton steps are made at a μ above λ, for a kernel with
+// largest value kappaSq = κ²: 1e-2·κ² falls to λ by the factor Decay. The models of
+// these steps are those of a larger λ, whatever the one to come.
+func (p LogisticParams) Descent(lambda, kappaSq float64) int {
+	return max(int(math.Ceil(math.Log(newtonStart*kappaSq/lambda)/math.Log(orDefault(p.Decay, defaultDecay)))), 0)
 }
 
 // newton is Newton's method under way.

@@ -40,11 +40,16 @@ func wave(t *testing.T, n int, classes bool) *training.Data {
 		}
 		fmt.Fprintf(&b, "%v,%v,%s\n", x, z, text)
 	}
-	path := filepath.Join(t.TempDir(), "wave.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+	return prepared(t, b.String(), dataset.Options{Target: []string{"y"}})
+}
+
+func prepared(t *testing.T, text string, o dataset.Options) *training.Data {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	table, err := dataset.Open(t.Context(), dataset.Options{Target: []string{"y"}}, path)
+	table, err := dataset.Open(t.Context(), o, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,6 +358,41 @@ func TestStudyOfSomethingElse(t *testing.T) {
 	}
 	if _, _, err := tuning(t, "krr", d, autotune.Options{}).Study(t.Context(), svc, "t", study.Spec{}); err == nil || !strings.Contains(err.Error(), "not one of tuner auto") {
 		t.Error(err)
+	}
+}
+
+// The pruner waits for logistic FALKON to come down to the least λ there is.
+func TestPrunerWaitsForLambda(t *testing.T) {
+	d := wave(t, 60, true)
+	for _, c := range []struct {
+		algorithm string
+		fixed     training.Values
+		want      int64 // steps until μ, from 1e-2 on, is λ, counted by hand
+	}{
+		{"log-falkon", nil, 5}, // 1e-2, 1e-4, 1e-6, 1e-8, 1e-10
+		{"log-falkon", training.Values{"decay": "10"}, 9},
+		{"log-falkon", training.Values{"lambda": "1e-3"}, 2},
+		{"log-falkon", training.Values{"lambda": "0.1"}, 1},
+		{"log-falkon", training.Values{"lambda": "1e-5", "decay": "1000", "iterations": "40"}, 8}, // a fifth of the steps
+		{"falkon", nil, 4},
+	} {
+		s := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed}).Complete(study.Spec{})
+		if want := fmt.Sprintf(`{"warmup_steps":%d}`, c.want); s.Pruner.Name != "median" || s.Pruner.Options != want {
+			t.Errorf("%s, %v: %+v, want %s", c.algorithm, c.fixed, s.Pruner, want)
+		}
+	}
+}
+
+// Without a target no trial could do anything: nothing begins.
+func TestNoTarget(t *testing.T) {
+	a, err := training.Find("falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := prepared(t, "x\n1\n2\n3\n5\n8\n13\n21\n34\n", dataset.Options{})
+	missing := (*learners.DataError)(nil)
+	if _, err := autotune.New(t.Context(), a, d, autotune.Options{}); !errors.As(err, &missing) || !strings.Contains(err.Error(), "there is no target") {
+		t.Errorf("%v; want that there is no target", err)
 	}
 }
 

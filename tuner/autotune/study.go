@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -27,15 +29,36 @@ func (e *MismatchError) Error() string {
 
 // Complete sets in a spec what the tuning decides: space, objective and
 // attributes; and, where none is named, the pruner: the median rule, once a fifth
-// of the steps are done.
+// of the steps are done, and those that say nothing of a trial yet.
 func (t *Tuning) Complete(s study.Spec) study.Spec {
 	s.Space = t.space
 	s.Objectives = []study.Objective{{Name: t.Objective(), Direction: study.Minimize}}
 	s.Attributes = study.Attributes{attributeAlgorithm: t.algorithm.Name, attributeData: t.print}
 	if s.Pruner.Name == "" {
-		s.Pruner = study.Component{Name: "median", Options: fmt.Sprintf(`{"warmup_steps":%d}`, max(t.steps/5, 1))}
+		s.Pruner = study.Component{Name: "median", Options: fmt.Sprintf(`{"warmup_steps":%d}`, t.warmup())}
 	}
 	return s
+}
+
+// warmup is the step from which on trials can be compared. Logistic FALKON comes down
+// to its λ from a larger one: until all λ of the space are reached, trials with a small
+// one look no better than others, or worse, and are those that end best.
+func (t *Tuning) warmup() int {
+	steps := max(t.steps/5, 1)
+	l, ok := t.estimator.(falkon.LogisticParams)
+	if !ok {
+		return steps
+	}
+	least := l.Lambda
+	for _, p := range t.space.Parameters() {
+		if low, ok := p.Low.AsFloat(); ok && p.Name == "lambda" && p.Type == space.TypeFloat {
+			least = low
+		}
+	}
+	if least == 0 { // auto
+		least = 1 / float64(t.problem.Rows)
+	}
+	return max(steps, l.Descent(least, 1)+1)
 }
 
 // Check says why a study is not one of this tuning: a *MismatchError.

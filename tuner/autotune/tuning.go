@@ -39,8 +39,10 @@ type Tuning struct {
 
 	space  *space.Space
 	starts []space.Config
-	steps  int // of an iterative learner, 0 if not known
-	print  string
+	// estimator has the settings to begin with.
+	estimator learners.Estimator
+	steps     int // of an iterative learner, 0 if not known
+	print     string
 }
 
 // New returns the tuning of an algorithm on data that have validation rows. Errors:
@@ -69,7 +71,10 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 		return nil, err
 	}
 	// What no trial could do is refused at once.
-	if _, err := a.Estimator(Values(t.starts[0]), t.problem); err != nil {
+	if t.problem.Outputs == 0 { // every trial would fail of it
+		return nil, &learners.DataError{Data: "training data", Reason: "there is no target; name a column as target"}
+	}
+	if t.estimator, err = a.Estimator(Values(t.starts[0]), t.problem); err != nil {
 		return nil, err
 	}
 	t.print, err = t.fingerprint(ctx)
