@@ -53,7 +53,7 @@ func view(name string, id store.StudyID, s *study.Study) Study {
 	status, how := s.Status()
 	v := Study{
 		Name: name, ID: id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
-		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Cost: s.Cost(), Attributes: s.Attributes(),
+		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Added: s.Added(), Cost: s.Cost(), Attributes: s.Attributes(),
 	}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := s.Count(state); n > 0 {
@@ -144,7 +144,7 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 		} else if askErr != nil {
 			return askErr
 		}
-		asked = Asked{a.trials, a.usefulWorkers}
+		asked = Asked{a.trials, a.usefulWorkers, a.warnings}
 		return nil
 	})
 	return asked, err

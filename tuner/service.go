@@ -88,6 +88,7 @@ type Study struct {
 	Position   study.Position
 	Counts     map[study.TrialState]int // only states that have trials
 	Trials     int
+	Added      int // of the Trials; they do not count towards MaxTrials
 	Cost       float64
 	Attributes study.Attributes
 }
@@ -104,6 +105,9 @@ type Asked struct {
 	// UsefulWorkers is how many parallel workers the proposer has use for now;
 	// 0 if it cannot say.
 	UsefulWorkers int
+	// Warnings say what of the study's settings comes to nothing and why, and where
+	// the model is held back by its cap; only with new suggestions.
+	Warnings []string
 }
 
 // Told answers a tell.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/bkbtuner/bkb/internal/planted"
@@ -219,7 +220,10 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 		} else if err != nil {
 			return a, d.barrier(), err
 		}
-		a.usefulWorkers = p.UsefulWorkers
+		a.usefulWorkers, a.warnings = p.UsefulWorkers, p.Warnings
+		if p.Capped > 0 {
+			a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model rests on %d inducing points, the most that the proposer's option cap allows", p.Capped))
+		}
 		if len(p.Suggestions) < missing {
 			missing = len(p.Suggestions) // there are no more
 		}
@@ -316,6 +320,7 @@ type answer struct {
 	reply         study.Reply
 	trials        []study.Trial
 	usefulWorkers int
+	warnings      []string
 	first         *batch // has the first event that the ask made, nil if it made none
 }
 

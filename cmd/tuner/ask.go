@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,11 @@ FORMS
 				if err != nil {
 					return err
 				}
-				return a.print(cmd.OutOrStdout(), view, asked)
+				if err := a.print(cmd.OutOrStdout(), view, asked); err != nil {
+					return err
+				}
+				a.remark(g, cmd, asked)
+				return nil
 			})
 		},
 	}
@@ -131,12 +136,20 @@ type askedTrial struct {
 	StdDev   []float64    `json:"stddev,omitempty"` // and how sure it is
 	Bound    []float64    `json:"bound,omitempty"`  // the optimistic confidence bound
 	Beta     []float64    `json:"beta,omitempty"`   // and its width, in standard deviations
+	// What the answer says besides its trials is the same in each of them.
+	UsefulWorkers int      `json:"useful_workers,omitempty"`
+	Warnings      []string `json:"warnings,omitempty"`
 }
 
 func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error {
 	var trials []askedTrial
 	for _, t := range asked.Trials {
-		trials = append(trials, askedTrial{t.Number, t.Epoch, t.Config, t.Worker, t.Deadline, t.Suggestion.Phase, t.Suggestion.Mean, t.Suggestion.StdDev, t.Suggestion.Bound, t.Suggestion.Beta})
+		s := t.Suggestion
+		trials = append(trials, askedTrial{
+			Trial: t.Number, Epoch: t.Epoch, Config: t.Config, Worker: t.Worker, Deadline: t.Deadline,
+			Phase: s.Phase, Mean: s.Mean, StdDev: s.StdDev, Bound: s.Bound, Beta: s.Beta,
+			UsefulWorkers: asked.UsefulWorkers, Warnings: asked.Warnings,
+		})
 	}
 	var v any = trials
 	if !a.list {
@@ -156,6 +169,20 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 		return printAsked(out, view.Spec, asked.Trials)
 	default:
 		return writeJSON(out, v)
+	}
+}
+
+// remark says on stderr what of an answer its form has no place for.
+func (a *asking) remark(g *globals, cmd *cobra.Command, asked tuner.Asked) {
+	form := a.form.value
+	if form == "json" || form == "yaml" {
+		return
+	}
+	for _, text := range asked.Warnings {
+		g.note(cmd, "warning: %s", text)
+	}
+	if n := asked.UsefulWorkers; n > 0 && form == "table" {
+		g.note(cmd, "Useful in parallel now: %s.", trialsText(n))
 	}
 }
 
@@ -216,14 +243,32 @@ func printArgs(out io.Writer, trials []study.Trial) error {
 	return nil
 }
 
+// printAsked writes trials for people: what to try, and what the proposer thinks of it,
+// where it has a model.
 func printAsked(out io.Writer, spec study.Spec, trials []study.Trial) error {
-	header := []string{"TRIAL", "EPOCH"}
+	thought := slices.ContainsFunc(trials, func(t study.Trial) bool { return len(t.Suggestion.Mean) == len(spec.Objectives) })
+	header := []string{"TRIAL", "EPOCH", "PHASE"}
+	for _, o := range spec.Objectives {
+		if thought {
+			header = append(header, "expected "+o.Name, "bound")
+		}
+	}
 	for _, p := range spec.Space.Parameters() {
 		header = append(header, p.Name)
 	}
 	t := newTable(out, header...)
 	for _, trial := range trials {
-		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch)}
+		s := trial.Suggestion
+		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch), s.Phase}
+		for j := range spec.Objectives {
+			switch {
+			case !thought:
+			case j < len(s.Mean) && j < len(s.StdDev) && j < len(s.Bound):
+				row = append(row, fmt.Sprintf("%.4g±%.2g", s.Mean[j], s.StdDev[j]), fmt.Sprintf("%.4g", s.Bound[j]))
+			default:
+				row = append(row, "", "")
+			}
+		}
 		for _, p := range spec.Space.Parameters() {
 			text := ""
 			if v, ok := trial.Config.Get(p.Name); ok {

@@ -46,9 +46,9 @@ func newProgress(out io.Writer, g *globals, view tuner.Study, best []study.Trial
 	return p
 }
 
-// over is how many trials of a study are.
+// over is how many trials of a study are, of those that count towards its limit.
 func over(s tuner.Study) int {
-	return s.Trials - s.Counts[study.Queued] - s.Counts[study.Running]
+	return s.Trials - s.Added - s.Counts[study.Queued] - s.Counts[study.Running]
 }
 
 // tick redraws the bar now and then: its times go on.

@@ -259,6 +259,14 @@ func them(n int) string {
 	return "them"
 }
 
+// trialsText is 1 trial, 2 trials, ….
+func trialsText(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
+}
+
 func numbersText(trials []int) string {
 	words := make([]string, len(trials))
 	for i, n := range trials {

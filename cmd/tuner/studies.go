@@ -89,8 +89,11 @@ type studyTable struct{ *table }
 func (t *studyTable) put(v any) error {
 	s := v.(tuner.Study)
 	trials := fmt.Sprint(s.Trials)
-	if s.Spec.MaxTrials > 0 {
-		trials += fmt.Sprintf("/%d", s.Spec.MaxTrials)
+	if s.Spec.MaxTrials > 0 { // added ones do not count towards it
+		trials = fmt.Sprintf("%d/%d", s.Trials-s.Added, s.Spec.MaxTrials)
+		if s.Added > 0 {
+			trials += fmt.Sprintf(" +%d", s.Added)
+		}
 	}
 	t.row(s.Name, statusText(s), trials, fmt.Sprint(s.Counts[study.Running]), fmt.Sprint(s.Counts[study.Queued]),
 		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format("2006-01-02 15:04"))

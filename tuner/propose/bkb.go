@@ -188,6 +188,17 @@ type engine struct {
 	good     eliteBounds
 }
 
+// capped is the number of inducing points of the first surface that would have more
+// but for the option cap; 0 if none would.
+func (e *engine) capped() int {
+	for j, p := range e.surfaces {
+		if e.model.Surfaces[j].Capped || p.rank() >= p.limit {
+			return p.rank()
+		}
+	}
+	return 0
+}
+
 // current returns the engine for the view that results were read from; nil if
 // there is no model.
 func (b *bkb) current(v View) (*engine, error) {
@@ -295,7 +306,7 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		}
 		a.counted(x)
 	}
-	p.UsefulWorkers, p.Warnings = a.usefulWorkers(), b.warnings(e)
+	p.UsefulWorkers, p.Warnings, p.Capped = a.usefulWorkers(), b.warnings(e), e.capped()
 	if b.options.StopGap > 0 && b.options.trusts(b.spec) {
 		a.survey(v.Trials())
 	}

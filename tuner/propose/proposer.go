@@ -31,6 +31,9 @@ type Proposal struct {
 	Gap float64
 	// Warnings say what of the study's settings comes to nothing, and why.
 	Warnings []string
+	// Capped is the number of inducing points where there would be more but for the
+	// proposer's cap, else 0.
+	Capped int
 	// Converged says that by the proposer's own rule there is nothing more worth
 	// trying.
 	Converged bool

@@ -194,7 +194,7 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 		gap, _ = a.gap()
 	}
 	return Diagnosis{
-		Results: len(b.results.list), InducingPoints: p.rank(), Capped: s.Capped || p.rank() >= p.limit,
+		Results: len(b.results.list), InducingPoints: p.rank(), Capped: e.capped() > 0,
 		EffectiveDimension: s.Dimension, InformationGain: p.gain(),
 		Noise: s.Target.deviation(s.Mean, math.Sqrt(p.noise)),
 		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p), Gap: gap,

@@ -184,6 +184,9 @@ func (v *View) Count(state TrialState) int {
 // Suggested is the number of trials whose configuration the proposer made.
 func (v *View) Suggested() int { return v.origins[OriginSuggested] }
 
+// Added is the number of trials that were run elsewhere and added.
+func (v *View) Added() int { return v.origins[OriginAdded] }
+
 // Trial returns trial n as it stands; ok is false if there is none.
 func (v *View) Trial(n int) (t Trial, ok bool) {
 	if n < 0 || n >= v.trials.n {

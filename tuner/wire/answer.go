@@ -9,13 +9,13 @@ import (
 // EncodeAsked makes the answer to an ask.
 func EncodeAsked(name string, a tuner.Asked) (*pb.AskResponse, error) {
 	trials, err := EncodeTrials(name, a.Trials)
-	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers)}, err
+	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers), Warnings: a.Warnings}, err
 }
 
 // DecodeAsked reads the answer to an ask.
 func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
 	trials, err := DecodeTrials(m.GetTrials())
-	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers())}, err
+	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers()), Warnings: m.GetWarnings()}, err
 }
 
 // EncodeTold makes the answer to a tell.

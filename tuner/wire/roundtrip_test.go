@@ -132,6 +132,7 @@ var (
 				s.Trials += n
 			}
 		}
+		s.Added = rapid.IntRange(0, s.Trials).Draw(t, "added")
 		return s
 	})
 )
@@ -299,7 +300,7 @@ func TestRoundTrip(t *testing.T) {
 	}, wire.EncodeCreated, wire.DecodeCreated)
 	checkAnswer(t, "trial", func(t *rapid.T) study.Trial { return trials.Draw(t, "trial") }, of(wire.EncodeTrial), wire.DecodeTrial)
 	checkAnswer(t, "asked", func(t *rapid.T) tuner.Asked {
-		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers")}
+		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers"), Warnings: list(t, texts)}
 	}, of(wire.EncodeAsked), wire.DecodeAsked)
 	checkAnswer(t, "told", func(t *rapid.T) tuner.Told {
 		return tuner.Told{Trial: trials.Draw(t, "trial"), Late: rapid.Bool().Draw(t, "late")}

@@ -98,6 +98,7 @@ func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 		Pruned:       count(study.Pruned),
 		Cost:         s.Cost,
 		Attributes:   s.Attributes,
+		Added:        int64(s.Added),
 	}, nil
 }
 
@@ -120,6 +121,7 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 		Finished:   study.Finished{Reason: enum(&d, "finish_reason", m.GetFinishReason(), study.FinishedUser), Detail: m.GetFinishDetail()},
 		Created:    d.time("create_time", m.GetCreateTime()),
 		Position:   study.Position(m.GetPosition()),
+		Added:      number[int](&d, "added", m.GetAdded()),
 		Cost:       m.GetCost(),
 		Attributes: orNil(study.Attributes(m.GetAttributes())),
 	}

@@ -773,7 +773,9 @@ type Study struct {
 	// Remarks on the search space; only in the answer to CreateStudy.
 	Warnings []*SpaceWarning `protobuf:"bytes,16,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The user's notes as they are now.
-	Attributes    map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attributes map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How many of the trials were added: they do not count towards max_trials.
+	Added         int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -925,6 +927,13 @@ func (x *Study) GetAttributes() map[string]string {
 		return x.Attributes
 	}
 	return nil
+}
+
+func (x *Study) GetAdded() int64 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
 }
 
 // SpaceWarning is a remark on a search space that is sound but odd.
@@ -2223,6 +2232,9 @@ type AskResponse struct {
 	Trials []*Trial               `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
 	// How many workers are useful in parallel now; 0 if the proposer cannot say.
 	UsefulWorkers int32 `protobuf:"varint,2,opt,name=useful_workers,json=usefulWorkers,proto3" json:"useful_workers,omitempty"`
+	// What of the study's settings comes to nothing, and what limits the model, for
+	// people; only with new suggestions.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2269,6 +2281,13 @@ func (x *AskResponse) GetUsefulWorkers() int32 {
 		return x.UsefulWorkers
 	}
 	return 0
+}
+
+func (x *AskResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 type TellRequest struct {
@@ -3480,7 +3499,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x05\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -3504,7 +3523,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\bwarnings\x18\x10 \x03(\v2\x16.tuner.v1.SpaceWarningR\bwarnings\x12?\n" +
 	"\n" +
 	"attributes\x18\x11 \x03(\v2\x1f.tuner.v1.Study.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12\x14\n" +
+	"\x05added\x18\x12 \x01(\x03R\x05added\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
@@ -3641,10 +3661,11 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"auto_count\x18\x04 \x01(\bR\tautoCount\x12\x16\n" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\x12/\n" +
 	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x10\n" +
-	"\x03new\x18\a \x01(\bR\x03new\"]\n" +
+	"\x03new\x18\a \x01(\bR\x03new\"y\n" +
 	"\vAskResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12%\n" +
-	"\x0euseful_workers\x18\x02 \x01(\x05R\rusefulWorkers\"\x83\x01\n" +
+	"\x0euseful_workers\x18\x02 \x01(\x05R\rusefulWorkers\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\x83\x01\n" +
 	"\vTellRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +

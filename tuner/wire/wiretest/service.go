@@ -95,7 +95,7 @@ func (e *entry) describe(name string) tuner.Study {
 	status, how := e.study.Status()
 	d := tuner.Study{
 		Name: name, ID: e.id, Spec: e.study.Spec(), Status: status, Finished: how, Created: e.study.Created(),
-		Position: e.study.Position(), Trials: e.study.Trials(), Cost: e.study.Cost(), Attributes: e.study.Attributes(),
+		Position: e.study.Position(), Trials: e.study.Trials(), Added: e.study.Added(), Cost: e.study.Cost(), Attributes: e.study.Attributes(),
 	}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := e.study.Count(state); n > 0 {
@@ -219,7 +219,7 @@ func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (asked tune
 		for _, n := range numbers {
 			asked.Trials = append(asked.Trials, e.trial(n))
 		}
-		asked.UsefulWorkers = 4
+		asked.UsefulWorkers, asked.Warnings = 4, []string{"no cost"}
 		return nil
 	})
 	return asked, err

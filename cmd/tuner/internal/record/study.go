@@ -17,6 +17,7 @@ type Study struct {
 	Detail     string            `json:"detail,omitempty"`
 	Objectives []Objective       `json:"objectives"`
 	Trials     int               `json:"trials"`
+	Added      int               `json:"added,omitempty"` // of the trials; they do not count towards max_trials
 	Counts     map[string]int    `json:"counts,omitempty"`
 	Cost       Number            `json:"cost,omitempty"`
 	MaxTrials  int               `json:"max_trials,omitempty"`
@@ -48,7 +49,7 @@ type Component struct {
 // OfStudy returns the written form of a study.
 func OfStudy(s tuner.Study) Study {
 	r := Study{
-		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Cost: Number(s.Cost),
+		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
 		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
 		MaxRetries: s.Spec.MaxRetries, Seed: s.Spec.Seed, Attributes: s.Attributes,
 		Proposer: ofComponent(s.Spec.Proposer), Pruner: ofComponent(s.Spec.Pruner),
