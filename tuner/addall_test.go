@@ -71,9 +71,9 @@ func TestAddAll(t *testing.T) {
 	many.on(func(n int) error { commits = n + 1; return nil })
 	for from := 0; from < len(commands); from += 50 {
 		part := commands[from:min(from+50, len(commands))]
-		trials, err := tn.AddAll(t.Context(), "s", part)
-		if err != nil || len(trials) != len(part) || trials[0].Number != from {
-			t.Fatalf("from %d: %d trials, %v", from, len(trials), err)
+		numbers, err := tn.AddAll(t.Context(), "s", part)
+		if err != nil || len(numbers) != len(part) || numbers[0] != from {
+			t.Fatalf("from %d: %v, %v", from, numbers, err)
 		}
 	}
 	if commits != 3 {
@@ -92,9 +92,9 @@ func TestAddAll(t *testing.T) {
 		}
 	}
 	// Once more they are what is there.
-	trials, err := again.AddAll(t.Context(), "s", commands[30:40])
-	if err != nil || trials[0].Number != 30 || trials[9].Number != 39 {
-		t.Errorf("once more: %v, %v", trials, err)
+	numbers, err := again.AddAll(t.Context(), "s", commands[30:40])
+	if err != nil || numbers[0] != 30 || numbers[9] != 39 {
+		t.Errorf("once more: %v, %v", numbers, err)
 	}
 }
 
@@ -105,19 +105,19 @@ func TestAddAllRefused(t *testing.T) {
 	bad := commands[4].(study.Add)
 	bad.Outcome = loss()
 	commands[4] = bad
-	trials, err := tn.AddAll(t.Context(), "s", commands)
-	wantCode(t, err, Invalid, "loss")
-	if refused := (*CommandError)(nil); !errors.As(err, &refused) || refused.Index != 4 {
+	numbers, err := tn.AddAll(t.Context(), "s", commands)
+	wantCode(t, err, Invalid, "trials[4]: ", "loss")
+	if refused := (*CommandError)(nil); !errors.As(err, &refused) || refused.Index != 4 || !refused.Refused() {
 		t.Errorf("error %#v does not say which", err)
 	}
-	if got := listed(t, tn); len(trials) != 4 || len(got) != 4 {
-		t.Errorf("%d trials answered, %d there", len(trials), len(got))
+	if got := listed(t, tn); len(numbers) != 0 || len(got) != 4 {
+		t.Errorf("%d trials answered, %d there", len(numbers), len(got))
 	}
 	bad.RequestID = ""
 	for what, c := range map[string][]study.Command{
-		"commands[1].request_id": {commands[0], bad},
-		"commands[0]":            {study.Pause{RequestID: "p"}},
-		"at most 1000":           make([]study.Command, MaxPage+1),
+		"trials[1].request_id": {commands[0], bad},
+		"trials[0]":            {study.Pause{RequestID: "p"}},
+		"at most 1000":         make([]study.Command, MaxPage+1),
 	} {
 		_, err := tn.AddAll(t.Context(), "s", c)
 		wantCode(t, err, Invalid, what)
@@ -223,7 +223,7 @@ func TestAddAllBesideAsks(t *testing.T) {
 		}
 	}
 	const parts, workers, asks = 4, 3, 10
-	made, asked := make([][]study.Trial, parts), make([][]int, workers)
+	made, asked := make([][]int, parts), make([][]int, workers)
 	var all sync.WaitGroup
 	for i := range parts {
 		all.Go(func() {
@@ -250,12 +250,12 @@ func TestAddAllBesideAsks(t *testing.T) {
 	}
 	all.Wait()
 	had := make(map[int]bool)
-	for _, trials := range made {
-		for j, trial := range trials {
-			if trial.Number != trials[0].Number+j {
-				t.Errorf("trial %d of a part that begins at %d has the number %d", j, trials[0].Number, trial.Number)
+	for _, numbers := range made {
+		for j, n := range numbers {
+			if n != numbers[0]+j {
+				t.Errorf("trial %d of a part that begins at %d has the number %d", j, numbers[0], n)
 			}
-			had[trial.Number] = true
+			had[n] = true
 		}
 	}
 	for _, numbers := range asked {

@@ -236,16 +236,19 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		if len(batch) == 0 {
 			return nil
 		}
-		trials, err := tuner.AddAll(ctx, svc, i.name, batch)
-		for _, t := range trials {
-			if t.Number >= i.had { // else it is the answer to an earlier import of the same
+		numbers, err := tuner.AddAll(ctx, svc, i.name, batch)
+		for _, n := range numbers {
+			if n >= i.had { // else it is the answer to an earlier import of the same
 				i.added++
 			}
 		}
-		if refused := (*tuner.CommandError)(nil); errors.As(err, &refused) {
-			err = fmt.Errorf("%s: %w", places[refused.Index], err)
+		done += len(numbers)
+		if at := (*tuner.CommandError)(nil); errors.As(err, &at) {
+			done += at.Index
+			if err = at.Err; at.Refused() {
+				err = fmt.Errorf("%s: %w", places[at.Index], err)
+			}
 		}
-		done += len(trials)
 		batch, places = batch[:0], places[:0]
 		line.draw(done == of, func() string { return fmt.Sprintf("importing: %d of %d trials", done, of) })
 		return err

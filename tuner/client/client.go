@@ -25,6 +25,7 @@ type Client struct {
 	conn     *grpc.ClientConn
 	stub     pb.TunerClient
 	retryFor time.Duration
+	maxSend  int // bytes of one message
 	closed   atomic.Bool
 
 	address   string
@@ -32,7 +33,10 @@ type Client struct {
 	troubled  atomic.Bool // onTrouble was called, and no call succeeded since
 }
 
-var _ tuner.Service = (*Client)(nil)
+var (
+	_ tuner.Service = (*Client)(nil)
+	_ tuner.Adder   = (*Client)(nil)
+)
 
 // Dial makes a client of the server at host:port or unix:path. It reads files
 // but does not connect: the first call does.
@@ -49,7 +53,7 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}
-	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor, address: address, onTrouble: o.OnTrouble}, nil
+	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor, maxSend: o.MaxSendBytes, address: address, onTrouble: o.OnTrouble}, nil
 }
 
 func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {

@@ -188,6 +188,6 @@ func (c *Client) conclude(ctx context.Context, err error, uncertain bool) error 
 		return errClosed
 	default:
 		a.Err.Message = c.explain(a)
-		return a.Err
+		return a.Whole()
 	}
 }

@@ -226,6 +226,18 @@ func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Tri
 	return answerTrial(name, t, err)
 }
 
+func (h *handlers) AddTrials(ctx context.Context, m *pb.AddTrialsRequest) (*pb.AddTrialsResponse, error) {
+	name, commands, err := wire.DecodeAddAll(m)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := tuner.AddAll(ctx, h.service, name, commands)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeAdded(numbers), nil
+}
+
 func (h *handlers) GetTrial(ctx context.Context, m *pb.GetTrialRequest) (*pb.Trial, error) {
 	name, number, err := wire.ParseTrialName(m.GetName())
 	if err != nil {

@@ -69,7 +69,7 @@ type Limits struct {
 	MaxSendBytes   int // one message to a caller: 16 MiB; lists are cut into pages of half that
 	MaxHeaderBytes int // the headers of a call: 16 KiB
 	// MaxInFlightBytes of requests at once, all callers together: 32 MiB. In
-	// memory they can take some forty times that.
+	// memory they can take some sixty times that.
 	MaxInFlightBytes int
 	MaxConnections   int           // 2,000; more wait to be accepted
 	MaxStreams       int           // calls at once on one connection: 128

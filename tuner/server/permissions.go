@@ -47,6 +47,7 @@ func permissions() map[string]need {
 		pb.Tuner_Heartbeat_FullMethodName:     needWork,
 		pb.Tuner_EnqueueTrial_FullMethodName:  needWork,
 		pb.Tuner_AddTrial_FullMethodName:      needWork,
+		pb.Tuner_AddTrials_FullMethodName:     needWork,
 		pb.Tuner_GetTrial_FullMethodName:      needRead,
 		pb.Tuner_ListTrials_FullMethodName:    needRead,
 		pb.Tuner_GetBest_FullMethodName:       needRead,

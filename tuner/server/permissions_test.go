@@ -58,6 +58,7 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 			return of(c.EnqueueTrial(ctx, &pb.EnqueueTrialRequest{Parent: parent}))
 		},
 		"AddTrial":   func(ctx context.Context) error { return of(c.AddTrial(ctx, &pb.AddTrialRequest{Parent: parent})) },
+		"AddTrials":  func(ctx context.Context) error { return of(c.AddTrials(ctx, &pb.AddTrialsRequest{Parent: parent})) },
 		"GetTrial":   func(ctx context.Context) error { return of(c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial})) },
 		"ListTrials": func(ctx context.Context) error { return of(c.ListTrials(ctx, &pb.ListTrialsRequest{Parent: parent})) },
 		"GetBest":    func(ctx context.Context) error { return of(c.GetBest(ctx, &pb.GetBestRequest{Parent: parent})) },
@@ -133,7 +134,7 @@ func TestPermissions(t *testing.T) {
 			if caller == "read" || caller == "worker" {
 				return passed
 			}
-		case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial":
+		case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials":
 			if caller == "worker" || caller == "worker of this study" {
 				return passed
 			}

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -91,14 +92,25 @@ func Status(err error, id string) (s *status.Status, hidden bool) {
 	if hidden {
 		message += " (error id " + id + ")"
 	}
-	return NewStatus(canonical[code], code, message, details(code, err)...), hidden
+	info := &errdetails.ErrorInfo{Reason: string(code), Domain: Domain}
+	if at := (*tuner.CommandError)(nil); errors.As(err, &at) && code != tuner.Unknown {
+		info.Metadata = map[string]string{indexKey: strconv.Itoa(at.Index)}
+	}
+	return newStatus(canonical[code], info, message, details(code, err)...), hidden
 }
+
+// indexKey is the place in an ErrorInfo's metadata of which of many trials was
+// refused.
+const indexKey = "index"
 
 // NewStatus makes a status with our ErrorInfo and further details, as long as
 // they are not too large.
 func NewStatus(c codes.Code, code tuner.Code, message string, details ...proto.Message) *status.Status {
+	return newStatus(c, &errdetails.ErrorInfo{Reason: string(code), Domain: Domain}, message, details...)
+}
+
+func newStatus(c codes.Code, info *errdetails.ErrorInfo, message string, details ...proto.Message) *status.Status {
 	s := status.New(c, cut(message, maxMessageBytes))
-	info := &errdetails.ErrorInfo{Reason: string(code), Domain: Domain}
 	room := maxDetailBytes
 	add := []protoadapt.MessageV1{info}
 	for _, d := range details {
@@ -202,11 +214,14 @@ func outcomeDetail(o study.Outcome) []proto.Message {
 
 // violations names the fields that an Invalid is about.
 func violations(err error) []proto.Message {
-	bad := &errdetails.BadRequest{}
+	bad, of := &errdetails.BadRequest{}, ""
+	if at := (*tuner.CommandError)(nil); errors.As(err, &at) {
+		of = at.Where() + "."
+	}
 	add := func(field, description string) {
 		if len(bad.FieldViolations) < maxViolations {
 			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: cut(field, maxViolationBytes), Description: cut(description, maxViolationBytes),
+				Field: cut(of+field, maxViolationBytes), Description: cut(description, maxViolationBytes),
 			})
 		}
 	}
@@ -256,6 +271,20 @@ type Answer struct {
 	ByService bool
 	// RetryAfter is when to try again; 0 if that was not said.
 	RetryAfter time.Duration
+	// At says that of many trials the one with Index was refused.
+	At    bool
+	Index int
+}
+
+// Whole is the error with what it says of many trials.
+func (a Answer) Whole() error {
+	if !a.At {
+		return a.Err
+	}
+	at := &tuner.CommandError{Index: a.Index}
+	a.Err.Message = strings.TrimPrefix(a.Err.Message, at.Where()+": ")
+	at.Err = a.Err
+	return at
 }
 
 // ReadError takes the error of a gRPC call apart; ok is false if it is none.
@@ -274,6 +303,9 @@ func ReadError(err error) (a Answer, ok bool) {
 					a.Err.Code = code
 				}
 			}
+			if n, err := strconv.Atoi(d.GetMetadata()[indexKey]); err == nil && n >= 0 && a.ByService {
+				a.At, a.Index = true, n
+			}
 		case *errdetails.RetryInfo:
 			a.RetryAfter = d.GetRetryDelay().AsDuration()
 		case *pb.Outcome:
@@ -285,11 +317,11 @@ func ReadError(err error) (a Answer, ok bool) {
 	return a, true
 }
 
-// Error turns the error of a gRPC call into a [tuner.RemoteError]; others stay
-// as they are.
+// Error turns the error of a gRPC call into a [tuner.RemoteError], for one of many
+// trials within a [tuner.CommandError]; others stay as they are.
 func Error(err error) error {
 	if a, ok := ReadError(err); ok {
-		return a.Err
+		return a.Whole()
 	}
 	return err
 }

@@ -58,6 +58,7 @@ var localErrors = []struct {
 	{context.DeadlineExceeded, tuner.Deadline, false},
 	{fmt.Errorf("backup: %w", tuner.ErrUnsupported), tuner.Unsupported, false},
 	{&tuner.RemoteError{Code: tuner.Denied, Message: "no"}, tuner.Denied, false},
+	{&tuner.CommandError{Index: 7, Err: &study.InvalidError{Field: "x", Value: "2", Rule: "must be at most 1"}}, tuner.Invalid, false},
 	{disk, tuner.Internal, true},
 	{&tuner.RemoteError{Code: "SOMETHING_NEW", Message: disk.Error()}, tuner.Internal, true},
 }
@@ -117,6 +118,26 @@ func TestErrorDetails(t *testing.T) {
 	bad, ok := detail(errors.Join(&space.Error{Parameter: "a", Field: "low", Rule: "r", Remedy: "m"}, &space.Error{Parameter: "b", Rule: "s"}))[0].(*errdetails.BadRequest)
 	if !ok || len(bad.FieldViolations) != 2 || bad.FieldViolations[0].Field != "a.low" || bad.FieldViolations[0].Description != "r; m" {
 		t.Errorf("violations: %v", bad)
+	}
+	many := &tuner.CommandError{Index: 7, Err: &study.InvalidError{Field: "x", Value: "2", Rule: "must be at most 1"}}
+	bad, ok = detail(many)[0].(*errdetails.BadRequest)
+	if !ok || len(bad.FieldViolations) != 1 || bad.FieldViolations[0].Field != "trials[7].x" {
+		t.Errorf("violations of one of many: %v", bad)
+	}
+	st, _ = wire.Status(many, "")
+	at, ok := wire.Error(st.Err()).(*tuner.CommandError)
+	if !ok || at.Index != 7 || at.Err.Error() != many.Err.Error() {
+		t.Errorf("one of many came back as %#v", at)
+	}
+	// Of what nobody knows the outcome it says nothing.
+	st, _ = wire.Status(&tuner.CommandError{Index: 7, Err: store.ErrUnknownOutcome}, "")
+	if err := wire.Error(st.Err()); errors.As(err, &at) && tuner.CodeOf(err) == tuner.Unknown {
+		t.Errorf("an unknown outcome of one of many came back as %#v", err)
+	}
+	// Nor do others than the service.
+	foreign, _ := status.New(codes.InvalidArgument, "m").WithDetails(&errdetails.ErrorInfo{Domain: "example.org", Metadata: map[string]string{"index": "3"}})
+	if _, ok := wire.Error(foreign.Err()).(*tuner.CommandError); ok {
+		t.Error("somebody else's index was taken for ours")
 	}
 	retry, ok := detail(&study.NoneLeftError{Trials: 1, Running: 1, NextExpiry: time.Now().Add(time.Hour)})[0].(*errdetails.RetryInfo)
 	if !ok || retry.RetryDelay.AsDuration() <= 0 {

@@ -28,6 +28,7 @@ var hostile = []func(b []byte) error{
 	decode(new(pb.Study), func(m *pb.Study) error { _, err := wire.DecodeStudy(m); return err }),
 	decode(new(pb.Trial), func(m *pb.Trial) error { _, err := wire.DecodeTrial(m); return err }),
 	decode(new(pb.WatchResponse), func(m *pb.WatchResponse) error { _, err := wire.DecodeHappening(m); return err }),
+	decode(new(pb.AddTrialsRequest), func(m *pb.AddTrialsRequest) error { _, _, err := wire.DecodeAddAll(m); return err }),
 }
 
 // decode reads a message and then what it says.
@@ -51,7 +52,11 @@ func FuzzMessages(f *testing.F) {
 		}},
 		7:  &pb.ReportRequest{Name: "studies/s/trials/1", Reports: []*pb.IntermediateValues{{Step: 1, Values: map[string]float64{"loss": 1}}}},
 		11: &pb.ListTrialsRequest{Parent: "studies/s", PageToken: "7", States: []pb.TrialState{pb.TrialState_TRIAL_STATE_FAILED}},
-		0:  &pb.CreateStudyRequest{StudyId: "s", Spec: &pb.StudySpec{Space: `{"version":1,"parameters":[{"name":"x","type":"float","low":0,"high":1}]}`}},
+		17: &pb.AddTrialsRequest{Parent: "studies/s", Trials: []*pb.NewTrial{
+			{RequestId: "a", Config: map[string]*pb.Value{"x": {Kind: &pb.Value_FloatValue{FloatValue: 1}}}, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_PRUNED}},
+			{RequestId: "b", Enqueue: true},
+		}},
+		0: &pb.CreateStudyRequest{StudyId: "s", Spec: &pb.StudySpec{Space: `{"version":1,"parameters":[{"name":"x","type":"float","low":0,"high":1}]}`}},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
@@ -218,6 +220,84 @@ func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
 		Outcome: d.outcome(m.GetOutcome()), Attributes: orNil(study.Attributes(m.GetAttributes())),
 	}
 	return name, c, d.err
+}
+
+// EncodeNew makes one of many trials to add, of a study.Add or study.Enqueue. The
+// Epoch of each report, which a service ignores, does not travel.
+func EncodeNew(c study.Command) (*pb.NewTrial, error) {
+	if e, ok := c.(study.Enqueue); ok {
+		return &pb.NewTrial{RequestId: e.RequestID, Config: EncodeConfig(e.Config), Attributes: e.Attributes, Enqueue: true}, nil
+	}
+	add := c.(study.Add)
+	reports, err := encodeReports(add.Reports)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reports {
+		r.Epoch = 0
+	}
+	outcome, err := EncodeOutcome(add.Outcome)
+	return &pb.NewTrial{RequestId: add.RequestID, Config: EncodeConfig(add.Config), Attributes: add.Attributes, Reports: reports, Outcome: outcome}, err
+}
+
+// DecodeAddAll reads the request to take in many trials.
+func DecodeAddAll(m *pb.AddTrialsRequest) (name string, commands []study.Command, err error) {
+	name, err = ParseStudyName(m.GetParent())
+	if err == nil {
+		err = tuner.CheckMany(len(m.GetTrials())) // before they take memory
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	for i, t := range m.GetTrials() {
+		c, err := decodeNew(t)
+		if err != nil {
+			var at *study.InvalidError
+			if errors.As(err, &at) {
+				at.Field = fmt.Sprintf("trials[%d].%s", i, at.Field)
+			}
+			return "", nil, err
+		}
+		commands = append(commands, c)
+	}
+	return name, commands, nil
+}
+
+func decodeNew(m *pb.NewTrial) (study.Command, error) {
+	config, attributes := DecodeConfig(m.GetConfig()), orNil(study.Attributes(m.GetAttributes()))
+	if m.GetEnqueue() {
+		if m.GetOutcome() != nil || len(m.GetReports()) > 0 {
+			return nil, &study.InvalidError{
+				Field: "enqueue", Value: "true", Rule: "must not be set of a trial that has an outcome or reports",
+				Remedy: "leave them out, or enqueue if it has been run",
+			}
+		}
+		return study.Enqueue{RequestID: m.GetRequestId(), Config: config, Attributes: attributes}, nil
+	}
+	var d decoder
+	c := study.Add{RequestID: m.GetRequestId(), Config: config, Attributes: attributes, Reports: d.reports(m.GetReports()), Outcome: d.outcome(m.GetOutcome())}
+	return c, d.err
+}
+
+// EncodeAdded makes the answer to many trials: their numbers.
+func EncodeAdded(numbers []int) *pb.AddTrialsResponse {
+	m := &pb.AddTrialsResponse{}
+	for _, n := range numbers {
+		m.Numbers = append(m.Numbers, int64(n))
+	}
+	return m
+}
+
+// DecodeAdded reads the answer to so many trials.
+func DecodeAdded(m *pb.AddTrialsResponse, of int) (numbers []int, err error) {
+	if n := len(m.GetNumbers()); n != of {
+		return nil, invalid("numbers", n, fmt.Sprintf("must be %d, as many as there are trials", of))
+	}
+	var d decoder
+	for _, n := range m.GetNumbers() {
+		numbers = append(numbers, number[int](&d, "numbers", n))
+	}
+	return numbers, d.err
 }
 
 // EncodeFilter makes the request for a page of trials.

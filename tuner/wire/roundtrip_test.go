@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -276,6 +277,27 @@ func TestRoundTrip(t *testing.T) {
 			Attributes: attributes.Draw(t, "attributes"),
 		}
 	}, wire.EncodeAdd, wire.DecodeAdd)
+	checkCommand(t, "many", func(t *rapid.T) (many []study.Command) {
+		for i := range rapid.IntRange(0, 5).Draw(t, "trials") {
+			if rapid.Bool().Draw(t, "enqueue") {
+				many = append(many, study.Enqueue{RequestID: fmt.Sprint(i), Config: configs.Draw(t, "config"), Attributes: attributes.Draw(t, "attributes")})
+				continue
+			}
+			many = append(many, study.Add{
+				RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Reports: reports(t, false), Outcome: outcomes.Draw(t, "outcome"),
+				Attributes: attributes.Draw(t, "attributes"),
+			})
+		}
+		return many
+	}, func(name string, many []study.Command) (*pb.AddTrialsRequest, error) {
+		parent, err := wire.StudyName(name)
+		m := &pb.AddTrialsRequest{Parent: parent}
+		for _, c := range many {
+			t, newErr := wire.EncodeNew(c)
+			m.Trials, err = append(m.Trials, t), errors.Join(err, newErr)
+		}
+		return m, err
+	}, wire.DecodeAddAll)
 	checkCommand(t, "filter", func(t *rapid.T) tuner.Filter {
 		return tuner.Filter{First: rapid.Int().Draw(t, "first"), Limit: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "limit"), States: list(t, states), Worker: texts.Draw(t, "worker")}
 	}, wire.EncodeFilter, wire.DecodeFilter)
@@ -302,6 +324,8 @@ func TestRoundTrip(t *testing.T) {
 	checkAnswer(t, "asked", func(t *rapid.T) tuner.Asked {
 		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers"), Warnings: list(t, texts)}
 	}, of(wire.EncodeAsked), wire.DecodeAsked)
+	checkAnswer(t, "added", func(t *rapid.T) []int { return list(t, ints) }, sure(wire.EncodeAdded),
+		func(m *pb.AddTrialsResponse) ([]int, error) { return wire.DecodeAdded(m, len(m.GetNumbers())) })
 	checkAnswer(t, "told", func(t *rapid.T) tuner.Told {
 		return tuner.Told{Trial: trials.Draw(t, "trial"), Late: rapid.Bool().Draw(t, "late")}
 	}, of(wire.EncodeTold), wire.DecodeTold)
@@ -373,6 +397,18 @@ func TestHostileMessages(t *testing.T) {
 			_, _, err := wire.DecodeFilter(&pb.ListTrialsRequest{Parent: "studies/s", PageToken: "x"})
 			return err
 		},
+		"too many trials": func() error {
+			_, _, err := wire.DecodeAddAll(&pb.AddTrialsRequest{Parent: "studies/s", Trials: make([]*pb.NewTrial, tuner.MaxPage+1)})
+			return err
+		},
+		"trials of a trial": func() error {
+			_, _, err := wire.DecodeAddAll(&pb.AddTrialsRequest{Parent: "studies/s/trials/1"})
+			return err
+		},
+		"fewer numbers than trials": func() error {
+			_, err := wire.DecodeAdded(&pb.AddTrialsResponse{Numbers: []int64{1}}, 2)
+			return err
+		},
 		"no space":       func() error { _, _, err := wire.DecodeSpec(&pb.StudySpec{Space: "{"}); return err },
 		"leading zeros":  func() error { _, _, err := wire.ParseTrialName("studies/s/trials/01"); return err },
 		"plus sign":      func() error { _, _, err := wire.ParseTrialName("studies/s/trials/+1"); return err },
@@ -400,6 +436,21 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
+// TestHostileTrials: of many trials the error names the field of the one that is
+// wrong, and what to do.
+func TestHostileTrials(t *testing.T) {
+	for field, trial := range map[string]*pb.NewTrial{
+		"trials[2].outcome.state": {RequestId: "x", Outcome: &pb.Outcome{State: 99}},
+		"trials[2].enqueue":       {RequestId: "x", Enqueue: true, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_PRUNED}},
+		"trials[2].enqueue = true: must not be set of a trial that has an outcome or reports; leave them out": {RequestId: "x", Enqueue: true, Reports: []*pb.IntermediateValues{{Step: 1}}},
+	} {
+		_, commands, err := wire.DecodeAddAll(&pb.AddTrialsRequest{Parent: "studies/s", Trials: []*pb.NewTrial{{}, nil, trial}})
+		if tuner.CodeOf(err) != tuner.Invalid || !strings.Contains(err.Error(), field) || commands != nil {
+			t.Errorf("error %v and %d trials, want one about %s", err, len(commands), field)
+		}
+	}
+}
+
 // TestTwins: what a map cannot hold is refused before it is sent.
 func TestTwins(t *testing.T) {
 	twice := []study.Metric{{Name: "m", Values: []float64{1}}, {Name: "m", Values: []float64{2}}}
@@ -410,6 +461,9 @@ func TestTwins(t *testing.T) {
 	_, err = wire.EncodeReport("s", study.ReportValues{Reports: []study.Report{{Values: []study.NamedValue{{Name: "m", Value: 1}, {Name: "m", Value: 2}}}}})
 	if tuner.CodeOf(err) != tuner.Invalid {
 		t.Errorf("two values of one name: %v", err)
+	}
+	if _, err = wire.EncodeNew(study.Add{Outcome: study.Outcome{State: study.Completed, Metrics: twice}}); tuner.CodeOf(err) != tuner.Invalid {
+		t.Errorf("two metrics of one name, of one of many: %v", err)
 	}
 }
 

@@ -2815,6 +2815,194 @@ func (x *AddTrialRequest) GetAttributes() map[string]string {
 	return nil
 }
 
+type AddTrialsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The study.
+	Parent string `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	// At most 1,000, and together at most what the server takes as one message.
+	Trials        []*NewTrial `protobuf:"bytes,2,rep,name=trials,proto3" json:"trials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddTrialsRequest) Reset() {
+	*x = AddTrialsRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddTrialsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddTrialsRequest) ProtoMessage() {}
+
+func (x *AddTrialsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddTrialsRequest.ProtoReflect.Descriptor instead.
+func (*AddTrialsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *AddTrialsRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *AddTrialsRequest) GetTrials() []*NewTrial {
+	if x != nil {
+		return x.Trials
+	}
+	return nil
+}
+
+// NewTrial is one of many trials to add.
+type NewTrial struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. It may be that of an AddTrial or EnqueueTrial with the same content:
+	// then this is that trial.
+	RequestId  string            `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Config     map[string]*Value `protobuf:"bytes,2,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attributes map[string]string `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of a finished trial.
+	Reports []*IntermediateValues `protobuf:"bytes,4,rep,name=reports,proto3" json:"reports,omitempty"`
+	Outcome *Outcome              `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Put it in the queue, to be run: then without reports and outcome.
+	Enqueue       bool `protobuf:"varint,6,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewTrial) Reset() {
+	*x = NewTrial{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewTrial) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewTrial) ProtoMessage() {}
+
+func (x *NewTrial) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewTrial.ProtoReflect.Descriptor instead.
+func (*NewTrial) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *NewTrial) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *NewTrial) GetConfig() map[string]*Value {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *NewTrial) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *NewTrial) GetReports() []*IntermediateValues {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+func (x *NewTrial) GetOutcome() *Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *NewTrial) GetEnqueue() bool {
+	if x != nil {
+		return x.Enqueue
+	}
+	return false
+}
+
+type AddTrialsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of each trial, in the order of the request.
+	Numbers       []int64 `protobuf:"varint,1,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddTrialsResponse) Reset() {
+	*x = AddTrialsResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddTrialsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddTrialsResponse) ProtoMessage() {}
+
+func (x *AddTrialsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddTrialsResponse.ProtoReflect.Descriptor instead.
+func (*AddTrialsResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *AddTrialsResponse) GetNumbers() []int64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
 type GetTrialRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2824,7 +3012,7 @@ type GetTrialRequest struct {
 
 func (x *GetTrialRequest) Reset() {
 	*x = GetTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3024,7 @@ func (x *GetTrialRequest) String() string {
 func (*GetTrialRequest) ProtoMessage() {}
 
 func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3037,7 @@ func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrialRequest.ProtoReflect.Descriptor instead.
 func (*GetTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetTrialRequest) GetName() string {
@@ -2874,7 +3062,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3074,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3087,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListTrialsRequest) GetParent() string {
@@ -2947,7 +3135,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3147,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3160,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2998,7 +3186,7 @@ type GetBestRequest struct {
 
 func (x *GetBestRequest) Reset() {
 	*x = GetBestRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3198,7 @@ func (x *GetBestRequest) String() string {
 func (*GetBestRequest) ProtoMessage() {}
 
 func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3211,7 @@ func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestRequest.ProtoReflect.Descriptor instead.
 func (*GetBestRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetBestRequest) GetParent() string {
@@ -3043,7 +3231,7 @@ type GetBestResponse struct {
 
 func (x *GetBestResponse) Reset() {
 	*x = GetBestResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3243,7 @@ func (x *GetBestResponse) String() string {
 func (*GetBestResponse) ProtoMessage() {}
 
 func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3256,7 @@ func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestResponse.ProtoReflect.Descriptor instead.
 func (*GetBestResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetBestResponse) GetTrials() []*Trial {
@@ -3087,7 +3275,7 @@ type GetDiagnosisRequest struct {
 
 func (x *GetDiagnosisRequest) Reset() {
 	*x = GetDiagnosisRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3287,7 @@ func (x *GetDiagnosisRequest) String() string {
 func (*GetDiagnosisRequest) ProtoMessage() {}
 
 func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3300,7 @@ func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
 func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetDiagnosisRequest) GetParent() string {
@@ -3149,7 +3337,7 @@ type Diagnosis struct {
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3349,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3362,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Diagnosis) GetResults() int64 {
@@ -3258,7 +3446,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3270,7 +3458,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3283,7 +3471,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -3315,7 +3503,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3515,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3528,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -3386,7 +3574,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3398,7 +3586,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3411,7 +3599,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
 }
 
 type BackupResponse struct {
@@ -3424,7 +3612,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3624,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3637,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -3724,7 +3912,28 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"%\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"V\n" +
+	"\x10AddTrialsRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x12*\n" +
+	"\x06trials\x18\x02 \x03(\v2\x12.tuner.v1.NewTrialR\x06trials\"\xaf\x03\n" +
+	"\bNewTrial\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x126\n" +
+	"\x06config\x18\x02 \x03(\v2\x1e.tuner.v1.NewTrial.ConfigEntryR\x06config\x12B\n" +
+	"\n" +
+	"attributes\x18\x03 \x03(\v2\".tuner.v1.NewTrial.AttributesEntryR\n" +
+	"attributes\x126\n" +
+	"\areports\x18\x04 \x03(\v2\x1c.tuner.v1.IntermediateValuesR\areports\x12+\n" +
+	"\aoutcome\x18\x05 \x01(\v2\x11.tuner.v1.OutcomeR\aoutcome\x12\x18\n" +
+	"\aenqueue\x18\x06 \x01(\bR\aenqueue\x1aJ\n" +
+	"\vConfigEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
+	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"-\n" +
+	"\x11AddTrialsResponse\x12\x18\n" +
+	"\anumbers\x18\x01 \x03(\x03R\anumbers\"%\n" +
 	"\x0fGetTrialRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xad\x01\n" +
 	"\x11ListTrialsRequest\x12\x16\n" +
@@ -3807,7 +4016,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ORIGIN_SUGGESTED\x10\x01\x12\x13\n" +
 	"\x0fORIGIN_ENQUEUED\x10\x02\x12\x10\n" +
-	"\fORIGIN_ADDED\x10\x032\x85\n" +
+	"\fORIGIN_ADDED\x10\x032\xcb\n" +
 	"\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
@@ -3824,7 +4033,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06Report\x12\x17.tuner.v1.ReportRequest\x1a\x18.tuner.v1.ReportResponse\x12D\n" +
 	"\tHeartbeat\x12\x1a.tuner.v1.HeartbeatRequest\x1a\x1b.tuner.v1.HeartbeatResponse\x12>\n" +
 	"\fEnqueueTrial\x12\x1d.tuner.v1.EnqueueTrialRequest\x1a\x0f.tuner.v1.Trial\x126\n" +
-	"\bAddTrial\x12\x19.tuner.v1.AddTrialRequest\x1a\x0f.tuner.v1.Trial\x126\n" +
+	"\bAddTrial\x12\x19.tuner.v1.AddTrialRequest\x1a\x0f.tuner.v1.Trial\x12D\n" +
+	"\tAddTrials\x12\x1a.tuner.v1.AddTrialsRequest\x1a\x1b.tuner.v1.AddTrialsResponse\x126\n" +
 	"\bGetTrial\x12\x19.tuner.v1.GetTrialRequest\x1a\x0f.tuner.v1.Trial\x12G\n" +
 	"\n" +
 	"ListTrials\x12\x1b.tuner.v1.ListTrialsRequest\x1a\x1c.tuner.v1.ListTrialsResponse\x12>\n" +
@@ -3846,7 +4056,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -3887,137 +4097,150 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*HeartbeatResponse)(nil),     // 36: tuner.v1.HeartbeatResponse
 	(*EnqueueTrialRequest)(nil),   // 37: tuner.v1.EnqueueTrialRequest
 	(*AddTrialRequest)(nil),       // 38: tuner.v1.AddTrialRequest
-	(*GetTrialRequest)(nil),       // 39: tuner.v1.GetTrialRequest
-	(*ListTrialsRequest)(nil),     // 40: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 41: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 42: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 43: tuner.v1.GetBestResponse
-	(*GetDiagnosisRequest)(nil),   // 44: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 45: tuner.v1.Diagnosis
-	(*WatchRequest)(nil),          // 46: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 47: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 48: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 49: tuner.v1.BackupResponse
-	nil,                           // 50: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 51: tuner.v1.Study.AttributesEntry
-	nil,                           // 52: tuner.v1.Trial.ConfigEntry
-	nil,                           // 53: tuner.v1.Trial.AttributesEntry
-	nil,                           // 54: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 55: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 56: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 57: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 58: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 59: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 60: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 61: tuner.v1.AddTrialRequest.AttributesEntry
-	(*durationpb.Duration)(nil),   // 62: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
+	(*AddTrialsRequest)(nil),      // 39: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 40: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 41: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 42: tuner.v1.GetTrialRequest
+	(*ListTrialsRequest)(nil),     // 43: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 44: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 45: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 46: tuner.v1.GetBestResponse
+	(*GetDiagnosisRequest)(nil),   // 47: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 48: tuner.v1.Diagnosis
+	(*WatchRequest)(nil),          // 49: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 50: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 51: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 52: tuner.v1.BackupResponse
+	nil,                           // 53: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 54: tuner.v1.Study.AttributesEntry
+	nil,                           // 55: tuner.v1.Trial.ConfigEntry
+	nil,                           // 56: tuner.v1.Trial.AttributesEntry
+	nil,                           // 57: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 58: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 59: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 60: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 61: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 62: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 63: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 64: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 65: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 66: tuner.v1.NewTrial.AttributesEntry
+	(*durationpb.Duration)(nil),   // 67: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	7,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	62, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	62, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	67, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	67, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	8,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	8,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	50, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	53, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	9,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	63, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	68, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	11, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	51, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	54, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	52, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	55, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	13, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	63, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	68, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	14, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	17, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	53, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	63, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	63, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	63, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	54, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	56, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	68, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	68, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	68, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	57, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	55, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	56, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	63, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	58, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	59, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	68, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	16, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	9,  // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	10, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	57, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	62, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	60, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	67, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	12, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	16, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	12, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	14, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	63, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	62, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	63, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	58, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	59, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	60, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	68, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	67, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	68, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	61, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	62, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	63, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	14, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	61, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	3,  // 49: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	12, // 50: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	12, // 51: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	63, // 52: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 53: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	12, // 54: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	6,  // 55: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	15, // 56: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	6,  // 57: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 58: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	18, // 59: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	19, // 60: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	20, // 61: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	22, // 62: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	24, // 63: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	25, // 64: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	26, // 65: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	27, // 66: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	29, // 67: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	31, // 68: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	33, // 69: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	35, // 70: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	37, // 71: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	38, // 72: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	39, // 73: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	40, // 74: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	42, // 75: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	44, // 76: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	46, // 77: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	48, // 78: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	10, // 79: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	10, // 80: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	21, // 81: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	23, // 82: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	10, // 83: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	10, // 84: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	10, // 85: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	28, // 86: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	30, // 87: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	32, // 88: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	34, // 89: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	36, // 90: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	12, // 91: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	12, // 92: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	12, // 93: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	41, // 94: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	43, // 95: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	45, // 96: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	47, // 97: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	49, // 98: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	79, // [79:99] is the sub-list for method output_type
-	59, // [59:79] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	64, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	40, // 49: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	65, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	66, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	14, // 52: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	16, // 53: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	3,  // 54: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	12, // 55: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	12, // 56: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	68, // 57: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,  // 58: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	12, // 59: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	6,  // 60: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	15, // 61: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	6,  // 62: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	6,  // 63: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	6,  // 64: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	18, // 65: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	19, // 66: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	20, // 67: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	22, // 68: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	24, // 69: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	25, // 70: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	26, // 71: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	27, // 72: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	29, // 73: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	31, // 74: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	33, // 75: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	35, // 76: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	37, // 77: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	38, // 78: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	39, // 79: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	42, // 80: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	43, // 81: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	45, // 82: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	47, // 83: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	49, // 84: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	51, // 85: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	10, // 86: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	10, // 87: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	21, // 88: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	23, // 89: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	10, // 90: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	10, // 91: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	10, // 92: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	28, // 93: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	30, // 94: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	32, // 95: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	34, // 96: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	36, // 97: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	12, // 98: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	12, // 99: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	41, // 100: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	12, // 101: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	44, // 102: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	46, // 103: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	48, // 104: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	50, // 105: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	52, // 106: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	86, // [86:107] is the sub-list for method output_type
+	65, // [65:86] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -4038,7 +4261,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   56,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -73,6 +73,7 @@ const (
 	Tuner_Heartbeat_FullMethodName     = "/tuner.v1.Tuner/Heartbeat"
 	Tuner_EnqueueTrial_FullMethodName  = "/tuner.v1.Tuner/EnqueueTrial"
 	Tuner_AddTrial_FullMethodName      = "/tuner.v1.Tuner/AddTrial"
+	Tuner_AddTrials_FullMethodName     = "/tuner.v1.Tuner/AddTrials"
 	Tuner_GetTrial_FullMethodName      = "/tuner.v1.Tuner/GetTrial"
 	Tuner_ListTrials_FullMethodName    = "/tuner.v1.Tuner/ListTrials"
 	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
@@ -115,6 +116,18 @@ type TunerClient interface {
 	EnqueueTrial(ctx context.Context, in *EnqueueTrialRequest, opts ...grpc.CallOption) (*Trial, error)
 	// AddTrial takes in a finished trial that was run elsewhere.
 	AddTrial(ctx context.Context, in *AddTrialRequest, opts ...grpc.CallOption) (*Trial, error)
+	// AddTrials takes in many trials with one commit, in order, as AddTrial and
+	// EnqueueTrial take in one. An error says which of them are stored:
+	//
+	//	with "index" in the metadata of its ErrorInfo: those before the trial with
+	//	  that index, from 0, which is the one refused, and no others
+	//	UNKNOWN, or UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED without an ErrorInfo:
+	//	  nobody knows how many, the first so and so many
+	//	any other: none
+	//
+	// Each trial has a request_id of its own; so the same request, or one with some
+	// of its trials, can be sent again at any time, and stores none of them twice.
+	AddTrials(ctx context.Context, in *AddTrialsRequest, opts ...grpc.CallOption) (*AddTrialsResponse, error)
 	GetTrial(ctx context.Context, in *GetTrialRequest, opts ...grpc.CallOption) (*Trial, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
@@ -276,6 +289,16 @@ func (c *tunerClient) AddTrial(ctx context.Context, in *AddTrialRequest, opts ..
 	return out, nil
 }
 
+func (c *tunerClient) AddTrials(ctx context.Context, in *AddTrialsRequest, opts ...grpc.CallOption) (*AddTrialsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddTrialsResponse)
+	err := c.cc.Invoke(ctx, Tuner_AddTrials_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) GetTrial(ctx context.Context, in *GetTrialRequest, opts ...grpc.CallOption) (*Trial, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Trial)
@@ -388,6 +411,18 @@ type TunerServer interface {
 	EnqueueTrial(context.Context, *EnqueueTrialRequest) (*Trial, error)
 	// AddTrial takes in a finished trial that was run elsewhere.
 	AddTrial(context.Context, *AddTrialRequest) (*Trial, error)
+	// AddTrials takes in many trials with one commit, in order, as AddTrial and
+	// EnqueueTrial take in one. An error says which of them are stored:
+	//
+	//	with "index" in the metadata of its ErrorInfo: those before the trial with
+	//	  that index, from 0, which is the one refused, and no others
+	//	UNKNOWN, or UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED without an ErrorInfo:
+	//	  nobody knows how many, the first so and so many
+	//	any other: none
+	//
+	// Each trial has a request_id of its own; so the same request, or one with some
+	// of its trials, can be sent again at any time, and stores none of them twice.
+	AddTrials(context.Context, *AddTrialsRequest) (*AddTrialsResponse, error)
 	GetTrial(context.Context, *GetTrialRequest) (*Trial, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
@@ -450,6 +485,9 @@ func (UnimplementedTunerServer) EnqueueTrial(context.Context, *EnqueueTrialReque
 }
 func (UnimplementedTunerServer) AddTrial(context.Context, *AddTrialRequest) (*Trial, error) {
 	return nil, status.Error(codes.Unimplemented, "method AddTrial not implemented")
+}
+func (UnimplementedTunerServer) AddTrials(context.Context, *AddTrialsRequest) (*AddTrialsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddTrials not implemented")
 }
 func (UnimplementedTunerServer) GetTrial(context.Context, *GetTrialRequest) (*Trial, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTrial not implemented")
@@ -742,6 +780,24 @@ func _Tuner_AddTrial_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_AddTrials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddTrialsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).AddTrials(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_AddTrials_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).AddTrials(ctx, req.(*AddTrialsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_GetTrial_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetTrialRequest)
 	if err := dec(in); err != nil {
@@ -898,6 +954,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AddTrial",
 			Handler:    _Tuner_AddTrial_Handler,
+		},
+		{
+			MethodName: "AddTrials",
+			Handler:    _Tuner_AddTrials_Handler,
 		},
 		{
 			MethodName: "GetTrial",

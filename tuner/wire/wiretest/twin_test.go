@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -91,6 +92,23 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 			return of(s.CreateStudy(ctx, name, study.Create{RequestID: id, Spec: spec}))
 		}
 	}
+	many := func(id string, xs ...float64) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) {
+			var commands []study.Command
+			for i, x := range xs {
+				one := ""
+				if id != "" {
+					one = fmt.Sprint(id, " ", i)
+				}
+				if i%2 == 0 {
+					commands = append(commands, study.Enqueue{RequestID: one, Config: config(x, 3)})
+				} else {
+					commands = append(commands, study.Add{RequestID: one, Config: config(x, 3), Outcome: completed(x)})
+				}
+			}
+			return of(tuner.AddAll(ctx, s, "s", commands))
+		}
+	}
 	ask := func(c study.Ask) func(context.Context, tuner.Service) (any, error) {
 		return func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "s", c)) }
 	}
@@ -157,6 +175,14 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"add", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return of(s.Add(ctx, "s", study.Add{Config: config(-0.5, 9), Outcome: completed(0.1), Reports: []study.Report{{Step: 0, Values: []study.NamedValue{{Name: "loss", Value: 7}}}}}))
 		}},
+		{"add many", "", many("many", 0.25, -0.25, 0.75)},
+		{"add many again", "", many("many", 0.25, -0.25, 0.75)},
+		{"add many and more", "", many("many", 0.25, -0.25, 0.75, -0.75)},
+		{"add many with the id of another", tuner.Invalid, many("many", 0.25, -0.5)},
+		{"add many up to nonsense", tuner.Invalid, many("upto", 0.1, 0.2, 7, 0.3)},
+		{"add many without an id", tuner.Invalid, many("", 0.1)},
+		{"add none", "", many("none")},
+		{"add too many", tuner.Invalid, many("few", make([]float64, tuner.MaxPage+1)...)},
 		{"trial", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 0)) }},
 		{"no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 99)) }},
 		{"trials", "", func(ctx context.Context, s tuner.Service) (any, error) {

@@ -238,8 +238,8 @@ func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Tria
 
 // AddAll implements [tuner.Adder]: at once if the open service can, else one after
 // another.
-func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return tuner.AddAll(ctx, svc, name, commands) })
+func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
+	return call(ctx, s, func(svc tuner.Service) ([]int, error) { return tuner.AddAll(ctx, svc, name, commands) })
 }
 
 // Trial implements [tuner.Service].

@@ -1,0 +1,209 @@
+package wiretest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
+)
+
+// adds are n trials to add, in the order of their costs.
+func adds(n int) (commands []study.Command) {
+	for i := range n {
+		o := completed(float64(i))
+		o.Cost = float64(i)
+		commands = append(commands, study.Add{RequestID: fmt.Sprint("add ", i), Config: config(0.5, 1), Outcome: o})
+	}
+	return commands
+}
+
+// inOrder tells how many of the adds are there; it is a fault if they are not the
+// first ones, once and in order.
+func inOrder(t *testing.T, s tuner.Service) int {
+	t.Helper()
+	trials, _, err := s.Trials(t.Context(), "s", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range trials {
+		if trial.Outcome.Cost != float64(i) {
+			t.Fatalf("trial %d is the add %g", i, trial.Outcome.Cost)
+		}
+	}
+	return len(trials)
+}
+
+// counted is the service with a count of how often many were added to it, whose
+// connections break before some of the answers are sent.
+type counted struct {
+	tuner.Adder
+	tuner.Service
+	calls atomic.Int64
+	cut   func(call int64)
+}
+
+func newCounted(t *testing.T) *counted {
+	t.Helper()
+	tn := tuner.Open(memory.New(), tuner.Options{})
+	t.Cleanup(func() { tn.Close() })
+	if _, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
+		t.Fatal(err)
+	}
+	return &counted{Adder: tn, Service: tn, cut: func(int64) {}}
+}
+
+func (c *counted) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
+	defer func() { c.cut(c.calls.Add(1)) }()
+	return c.Adder.AddAll(ctx, name, commands)
+}
+
+// What does not fit into one message goes in several.
+func TestAddAllInMessages(t *testing.T) {
+	service, l := newCounted(t), listen(t)
+	serve(t, service, server.Options{Limits: free}, l)
+	for most, want := range map[int]int64{0: 1, 8 << 10: 7} {
+		service.calls.Store(0)
+		c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1, MaxSendBytes: most})
+		numbers, err := c.AddAll(t.Context(), "s", adds(400))
+		if err != nil || len(numbers) != 400 || numbers[399] != 399 {
+			t.Fatalf("%d numbers, %v", len(numbers), err)
+		}
+		if got := service.calls.Load(); want == 1 && got != 1 || want > 1 && (got < want-2 || got > want+2) {
+			t.Errorf("%d calls where a message has %d bytes, want about %d", got, most, want)
+		}
+		if n := inOrder(t, service); n != 400 {
+			t.Errorf("%d trials", n)
+		}
+	}
+	// What does not fit into any is named, and those before it are stored.
+	commands := adds(410)
+	large := commands[405].(study.Add)
+	large.Attributes = study.Attributes{"log": strings.Repeat("x", 9<<10)}
+	commands[405] = large
+	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1, MaxSendBytes: 8 << 10})
+	_, err := c.AddAll(t.Context(), "s", commands)
+	if at := (*tuner.CommandError)(nil); !errors.As(err, &at) || at.Index != 405 || !at.Refused() || !strings.Contains(err.Error(), "must be at most 8064 bytes as a message; shorten") {
+		t.Errorf("too large: %v", err)
+	}
+	if n := inOrder(t, service); n != 405 {
+		t.Errorf("%d trials before one that is too large, want 405", n)
+	}
+}
+
+// A connection that breaks in the middle leaves the first ones: as many as the error
+// says, or more. The same again goes on, and in the end each is there once. A
+// patient client does that by itself.
+func TestAddAllBroken(t *testing.T) {
+	for what, o := range map[string]client.Options{
+		"hasty":   {Plaintext: true, RetryFor: -1, MaxSendBytes: 4 << 10},
+		"patient": {Plaintext: true, MaxSendBytes: 4 << 10},
+	} {
+		t.Run(what, func(t *testing.T) {
+			service := newCounted(t)
+			l := &cuttable{Listener: listen(t)}
+			service.cut = func(call int64) {
+				if call%3 == 0 && call < 10 { // a whole try is six calls
+					l.cut()
+				}
+			}
+			serve(t, service, server.Options{Limits: free}, l)
+			c := dial(t, l.Addr().String(), o)
+			broken := 0
+			for {
+				numbers, err := c.AddAll(t.Context(), "s", adds(200))
+				if err == nil {
+					if len(numbers) != 200 {
+						t.Errorf("%d numbers", len(numbers))
+					}
+					break
+				}
+				if broken++; broken > 20 {
+					t.Fatalf("still broken: %v", err)
+				}
+				done := 0
+				if at := (*tuner.CommandError)(nil); errors.As(err, &at) {
+					done = at.Index
+				}
+				if code := tuner.CodeOf(err); code != tuner.Unknown && code != tuner.Unavailable || inOrder(t, service) < done {
+					t.Fatalf("%d trials are there after %q of %v", inOrder(t, service), code, err)
+				}
+			}
+			if n := inOrder(t, service); n != 200 || (broken > 0) != (what == "hasty") {
+				t.Errorf("%d trials after %d breaks", n, broken)
+			}
+		})
+	}
+}
+
+// old is a server from before many could be added at once.
+type old struct {
+	pb.UnimplementedTunerServer
+	service tuner.Service
+}
+
+func (o *old) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
+	name, c, err := wire.DecodeAdd(m)
+	if err != nil {
+		return nil, err
+	}
+	t, err := o.service.Add(ctx, name, c)
+	if err != nil {
+		st, _ := wire.Status(err, "")
+		return nil, st.Err()
+	}
+	return wire.EncodeTrial(name, t)
+}
+
+// To a server that does not know how, trials are added one by one.
+func TestAddAllToAnOldServer(t *testing.T) {
+	service := newCounted(t)
+	l := listen(t)
+	s := grpc.NewServer()
+	pb.RegisterTunerServer(s, &old{service: service})
+	go s.Serve(l)
+	t.Cleanup(s.Stop)
+	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
+	commands := adds(20)
+	wrong := commands[15].(study.Add)
+	wrong.Outcome = study.Outcome{}
+	commands[15] = wrong
+	_, err := tuner.AddAll(t.Context(), c, "s", commands)
+	if at := (*tuner.CommandError)(nil); !errors.As(err, &at) || at.Index != 15 || !at.Refused() || inOrder(t, service) != 15 {
+		t.Errorf("%d trials, error %v", inOrder(t, service), err)
+	}
+	numbers, err := tuner.AddAll(t.Context(), c, "s", adds(20))
+	if err != nil || len(numbers) != 20 || inOrder(t, service) != 20 || service.calls.Load() != 0 {
+		t.Errorf("%v, %v", numbers, err)
+	}
+}
+
+// Over the wire too, a study that is not there is not found, and a closed client is
+// closed.
+func TestAddAllNowhere(t *testing.T) {
+	l := listen(t)
+	serve(t, wiretest.New(), server.Options{Limits: free}, l)
+	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
+	for _, name := range []string{"none", "a/b"} {
+		if _, err := c.AddAll(t.Context(), name, adds(2)); tuner.CodeOf(err) != tuner.NotFound {
+			t.Errorf("of study %q: %v", name, err)
+		}
+	}
+	c.Close()
+	if _, err := c.AddAll(t.Context(), "s", adds(2)); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("of a closed client: %v", err)
+	}
+}
