@@ -1,6 +1,8 @@
 package torture
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -12,11 +14,11 @@ import (
 // call is one call of a client with how it ended.
 type call struct {
 	Client  int
-	Kind    string // ask, tell, report, enqueue
+	Kind    string // ask, tell, report, enqueue, many
 	Study   string
 	Request string
 	Worker  string `json:",omitempty"`
-	Count   int    `json:",omitempty"` // of an ask
+	Count   int    `json:",omitempty"` // of an ask, or of many to add
 	Trial   int    // of a tell, report; what an enqueue made
 	Epoch   int
 	Bits    uint64 // of the value told, reported or enqueued
@@ -25,7 +27,7 @@ type call struct {
 	Ending     ending
 	Code       tuner.Code `json:",omitempty"` // of the error, if any
 	Doubt      bool       `json:",omitempty"` // an earlier send of it has an unknown outcome
-	Given      []given    `json:",omitempty"` // by an ask
+	Given      []given    `json:",omitempty"` // by an ask; what many made
 	Late       bool       `json:",omitempty"`
 }
 
@@ -91,4 +93,40 @@ func (c *call) outcome() study.Outcome {
 
 func (c *call) reports() []study.Report {
 	return []study.Report{{Step: int64(c.Bits & 0xfffff), Values: []study.NamedValue{{Name: "loss", Value: c.value()}}}}
+}
+
+// requests are the ids with which a call is in the log.
+func (c *call) requests() []string {
+	if c.Kind != "many" {
+		return []string{c.Request}
+	}
+	var ids []string
+	for i := range c.Count {
+		ids = append(ids, fmt.Sprint(c.Request, "/", i))
+	}
+	return ids
+}
+
+// commands are those of many: adds and enqueues in turn.
+func (c *call) commands() (commands []study.Command) {
+	for i, id := range c.requests() {
+		if queued(i) {
+			commands = append(commands, study.Enqueue{RequestID: id, Config: config(c.value(), 7)})
+		} else {
+			commands = append(commands, study.Add{RequestID: id, Config: config(c.value(), 7), Outcome: c.outcome()})
+		}
+	}
+	return commands
+}
+
+// queued tells whether the i-th of many goes into the queue.
+func queued(i int) bool { return i%2 == 1 }
+
+// addAll sends many to a service.
+func (c *call) addAll(ctx context.Context, s tuner.Service) error {
+	numbers, err := tuner.AddAll(ctx, s, c.Study, c.commands())
+	for _, n := range numbers {
+		c.Given = append(c.Given, given{Trial: n})
+	}
+	return err
 }

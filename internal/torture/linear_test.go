@@ -29,7 +29,8 @@ type made struct {
 	queue []int
 }
 
-// makes is what an ask or an enqueue was answered with; the input is the call.
+// makes is what an ask, an enqueue or many to add were answered with; the input is
+// the call.
 var makes = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		return split(history, func(c *call) string { return c.Study })
@@ -40,6 +41,16 @@ var makes = porcupine.Model{
 		if c.Kind == "enqueue" {
 			ok := c.Ending != acked || c.Trial == m.next
 			return ok, made{m.next + 1, append(slices.Clip(m.queue), m.next)}
+		}
+		if c.Kind == "many" {
+			after := made{m.next + c.Count, slices.Clip(m.queue)}
+			for i := range c.Count {
+				if queued(i) {
+					after.queue = append(after.queue, m.next+i)
+				}
+			}
+			ok := c.Ending != acked || len(c.Given) == c.Count && c.Given[0].Trial == m.next && c.Given[c.Count-1].Trial == after.next-1
+			return ok, after
 		}
 		var trials []int
 		after := m
@@ -134,7 +145,7 @@ func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
 }
 
 func making(c *call) []*call {
-	if c.Kind == "ask" || c.Kind == "enqueue" {
+	if c.Kind == "ask" || c.Kind == "enqueue" || c.Kind == "many" {
 		return []*call{c}
 	}
 	return nil
@@ -276,6 +287,9 @@ func (h *historian) work(i int, random *rand.Rand) {
 		case n == 1:
 			c.Kind, c.Bits = "enqueue", math.Float64bits(random.Float64())
 			h.enqueue(ctx, c, random)
+		case n == 2:
+			c.Kind, c.Count, c.Bits = "many", 1+random.IntN(4), math.Float64bits(random.Float64())
+			h.many(ctx, c, random)
 		case n < 5:
 			c.Kind, c.Trial = "read", held[0].Trial
 			trial, err := h.service.Trial(ctx, name, c.Trial)
@@ -330,6 +344,18 @@ func (h *historian) enqueue(ctx context.Context, c *call, random *rand.Rand) {
 			continue
 		}
 		c.Trial = trial.Number
+		c.end(err)
+		return
+	}
+}
+
+func (h *historian) many(ctx context.Context, c *call, random *rand.Rand) {
+	for {
+		c.Given = nil
+		err := c.addAll(ctx, h.service)
+		if h.lose(random) {
+			continue
+		}
 		c.end(err)
 		return
 	}

@@ -119,6 +119,8 @@ func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *cal
 		kind = "report"
 	case n == 3:
 		kind = "enqueue"
+	case n == 4:
+		kind = "many"
 	}
 	c := w.newCall(i, kind, name)
 	switch kind {
@@ -132,6 +134,8 @@ func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *cal
 		c.Bits = math.Float64bits(random.Float64() + 1)
 	case "enqueue":
 		c.Bits = math.Float64bits(random.Float64())
+	case "many":
+		c.Count, c.Bits = 1+random.IntN(4), math.Float64bits(random.Float64())
 	}
 	return c
 }
@@ -187,6 +191,8 @@ func (w *crowd) send(ctx context.Context, s tuner.Service, c *call) error {
 	case "report":
 		_, err := s.Report(ctx, c.Study, study.ReportValues{RequestID: c.Request, Trial: c.Trial, Epoch: c.Epoch, Reports: c.reports()})
 		return err
+	case "many":
+		return c.addAll(ctx, s)
 	default:
 		trial, err := s.Enqueue(ctx, c.Study, study.Enqueue{RequestID: c.Request, Config: config(c.value(), 7)})
 		if err == nil {

@@ -223,3 +223,7 @@ func (p patient) Report(ctx context.Context, name string, c study.ReportValues) 
 func (p patient) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
 	return p.Service.Enqueue(context.WithoutCancel(ctx), name, c)
 }
+
+func (p patient) AddAll(ctx context.Context, name string, c []study.Command) ([]int, error) {
+	return tuner.AddAll(context.WithoutCancel(ctx), p.Service, name, c)
+}

@@ -1,12 +1,14 @@
 package torture
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -218,12 +220,54 @@ func (b *book) change(was, is study.Trial) {
 func (b *book) refuse(c *simCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ids := c.ids()
+	if at := (*tuner.CommandError)(nil); errors.As(c.answer.err, &at) {
+		b.before(c, ids[:at.Index])
+		ids = ids[at.Index:]
+	}
 	if c.doubt || c.acked || c.command == nil || c.kind == "heartbeat" {
 		return
 	}
-	b.refused[c.id] = true
-	if len(b.effects[asked{c.incarnation, c.id}]) > 0 {
-		b.s.broken("%s %s was refused (%v), but is on the disk", c.kind, c.id, c.answer.err)
+	for _, id := range ids {
+		b.refused[id] = true
+		if len(b.effects[asked{c.incarnation, id}]) > 0 {
+			b.s.broken("%s %s was refused (%v), but is on the disk", c.kind, id, c.answer.err)
+		}
+	}
+}
+
+// before: those before the one of many that was refused are on the disk.
+func (b *book) before(c *simCall, ids []string) {
+	if st := b.studies[c.study]; st == nil || st.id != c.incarnation {
+		return // deleted meanwhile
+	}
+	for _, id := range ids {
+		if len(b.effects[asked{c.incarnation, id}]) != 1 {
+			b.s.broken("many %s ended at a later one (%v), and %s is lost", c.id, c.answer.err, id)
+		}
+	}
+}
+
+// added: what many made is on the disk, each once and under its number.
+func (b *book) added(st *simStudy, c *simCall) {
+	ids := c.ids()
+	if len(c.answer.made) != len(ids) || c.acked && !slices.Equal(c.accepted.made, c.answer.made) {
+		b.s.broken("many %s was answered with %v, before with %v", c.id, c.answer.made, c.accepted.made)
+		return
+	}
+	for i, id := range ids {
+		number := -1
+		for _, e := range b.effects[asked{st.id, id}] {
+			switch body := e.body.(type) {
+			case study.Added:
+				number = body.Trial
+			case study.Enqueued:
+				number = body.Trial
+			}
+		}
+		if number != c.answer.made[i] {
+			b.s.broken("many %s made trial %d of %s, on the disk is %d", c.id, c.answer.made[i], id, number)
+		}
 	}
 }
 
@@ -263,6 +307,8 @@ func (b *book) acknowledge(c *simCall) {
 		if c.acked && c.accepted.trial.Number != c.answer.trial.Number {
 			b.s.broken("%s %s was answered with trial %d and then %d", c.kind, c.id, c.accepted.trial.Number, c.answer.trial.Number)
 		}
+	case "many":
+		b.added(st, c)
 	case "report", "attributes":
 		if len(b.effects[asked{st.id, c.id}]) != 1 {
 			b.s.broken("%s %s was acknowledged and is lost", c.kind, c.id)

@@ -71,6 +71,9 @@ func (s *simulation) invent(w *simWorker) *simCall {
 		c.kind, c.command = "heartbeat", study.Heartbeat{Trial: c.trial, Epoch: c.epoch}
 	case n < 33:
 		c.kind, c.command = "enqueue", study.Enqueue{RequestID: c.id, Config: config(s.random.Float64(), 9)}
+	case n < 34 && s.random.IntN(2) == 0:
+		c.kind, c.many = "many", s.many(c)
+		c.command = c.many[0]
 	case n < 34:
 		c.kind, c.command = "add", study.Add{RequestID: c.id, Config: config(s.random.Float64(), 9), Outcome: s.outcome()}
 	case n < 35:
@@ -85,6 +88,39 @@ func (s *simulation) invent(w *simWorker) *simCall {
 		c.kind = []string{"study", "trial"}[s.random.IntN(2)]
 	}
 	return c
+}
+
+// many are commands to add, with ids of their own; now and then one is refused.
+func (s *simulation) many(c *simCall) (commands []study.Command) {
+	for i := range 2 + s.random.IntN(3) {
+		id := fmt.Sprint(c.id, "/", i)
+		if s.random.IntN(2) == 0 {
+			commands = append(commands, study.Enqueue{RequestID: id, Config: config(s.random.Float64(), 9)})
+			continue
+		}
+		add := study.Add{RequestID: id, Config: config(s.random.Float64(), 9), Outcome: s.outcome()}
+		if s.random.IntN(8) == 0 {
+			add.Outcome.Metrics = nil
+		}
+		commands = append(commands, add)
+	}
+	return commands
+}
+
+// ids are the ids that a call's effects have.
+func (c *simCall) ids() (ids []string) {
+	for _, m := range c.many {
+		switch m := m.(type) {
+		case study.Add:
+			ids = append(ids, m.RequestID)
+		case study.Enqueue:
+			ids = append(ids, m.RequestID)
+		}
+	}
+	if c.many == nil {
+		ids = []string{c.id}
+	}
+	return ids
 }
 
 // outcome is one like no other, now and then not a number.
@@ -150,6 +186,8 @@ func invoke(ctx context.Context, t *tuner.Tuner, c *simCall) (a simAnswer) {
 		var trial study.Trial
 		trial, a.err = t.Add(ctx, c.study, c.command.(study.Add))
 		a.trial = &trial
+	case "many":
+		a.made, a.err = t.AddAll(ctx, c.study, c.many)
 	case "attributes":
 		a.err = t.SetAttributes(ctx, c.study, c.command.(study.SetAttributes))
 	case "pause":

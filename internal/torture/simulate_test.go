@@ -325,6 +325,7 @@ type simCall struct {
 	kind    string
 	study   string
 	command study.Command
+	many    []study.Command // of adding many: command is the first
 	trial   int
 	epoch   int
 
@@ -347,4 +348,5 @@ type simAnswer struct {
 	late  bool
 	study *tuner.Study
 	trial *study.Trial
+	made  []int // by adding many
 }

@@ -44,6 +44,7 @@ type judgement struct {
 type placed struct {
 	position int
 	body     study.Body
+	id       string
 }
 
 func (j *judgement) fault(format string, args ...any) {
@@ -63,7 +64,9 @@ func judge(h holding, calls []*call) *judgement {
 		if known[c.Study] == nil {
 			known[c.Study] = make(map[string]*call)
 		}
-		known[c.Study][c.Request] = c
+		for _, id := range c.requests() {
+			known[c.Study][id] = c
+		}
 	}
 	for name, log := range h {
 		j.study(name, log, known[name])
@@ -103,10 +106,12 @@ func (j *judgement) study(name string, log []study.Event, known map[string]*call
 				continue
 			}
 		}
-		if known[id] == nil {
+		c := known[id]
+		if c == nil {
 			j.fault("study %s has an event %d (%T, request %q) that nobody asked for", name, i+1, e.Body, id)
+			continue
 		}
-		j.events[name][id] = append(j.events[name][id], placed{i + 1, e.Body})
+		j.events[name][c.Request] = append(j.events[name][c.Request], placed{i + 1, e.Body, id})
 	}
 }
 
@@ -136,6 +141,33 @@ func (j *judgement) call(c *call) {
 		j.tell(c, events)
 	case "report", "enqueue":
 		j.once(c, events)
+	case "many":
+		j.many(c, events)
+	}
+}
+
+// many: of those that were acknowledged all are there, once, in order and under
+// their numbers; of others the first so and so many.
+func (j *judgement) many(c *call, events []placed) {
+	if c.Ending == acked && len(events) != c.Count || len(events) > c.Count {
+		j.fault("many %s has %d effects of %d (%s)", c.Request, len(events), c.Count, c.Ending)
+		return
+	}
+	for i, e := range events {
+		number := -1
+		switch b := e.body.(type) {
+		case study.Added:
+			if number = b.Trial; queued(i) || !b.Outcome.Equal(c.outcome()) {
+				j.fault("many %s has %+v in place %d", c.Request, b, i)
+			}
+		case study.Enqueued:
+			if number = b.Trial; !queued(i) {
+				j.fault("many %s has %+v in place %d", c.Request, b, i)
+			}
+		}
+		if e.id != c.requests()[i] || c.Ending == acked && number != c.Given[i].Trial {
+			j.fault("many %s was answered with %+v, in place %d is trial %d of request %s", c.Request, c.Given, i, number, e.id)
+		}
 	}
 }
 
@@ -257,6 +289,9 @@ func (j *judgement) handouts(calls []*call) {
 	}
 	holders := make(map[lease]string)
 	for _, c := range calls {
+		if c.Kind != "ask" {
+			continue
+		}
 		for _, g := range c.Given {
 			l := lease{c.Study, g.Trial, g.Epoch}
 			if other, taken := holders[l]; taken && other != c.Request {
