@@ -189,7 +189,9 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	s.shutDown()
 	stopMetrics()
 	for range running {
-		err = errors.Join(err, <-ended)
+		if e := <-ended; !errors.Is(e, grpc.ErrServerStopped) { // which is stopped before it had begun
+			err = errors.Join(err, e)
+		}
 	}
 	return err
 }
