@@ -306,13 +306,24 @@ func (d *desk) autoCount(ctx context.Context, c study.Ask) (int, error) {
 	if status, _ := d.s.Status(); status != study.StatusActive {
 		return 1, nil // the ask will say why not
 	}
-	p, err := d.propose(ctx, 1)
+	n, err := d.useful(ctx, 1)
+	if err != nil || n == 1 {
+		return n, err
+	}
+	// One suggestion tells how many of its like are useful; those that the ask will get
+	// may be of another.
+	m, err := d.useful(ctx, n)
+	return min(n, m), err
+}
+
+// useful is how many more trials are useful now by what n suggestions tell, at least
+// one; d.mu is held.
+func (d *desk) useful(ctx context.Context, n int) (int, error) {
+	p, err := d.propose(ctx, n)
 	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
 		return 1, nil
-	} else if err != nil {
-		return 0, err
 	}
-	return min(max(p.UsefulWorkers-d.s.Count(study.Running), 1), maxAuto), nil
+	return min(max(p.UsefulWorkers-d.s.Count(study.Running), 1), maxAuto), err
 }
 
 // answer is what an ask is given.

@@ -414,6 +414,60 @@ func TestAutoCount(t *testing.T) {
 	}
 }
 
+// TestAutoCountKeepsTheRule: of what such an ask gets under a model, all but the last
+// sum up to no more than BBKB's rule allows, 1 + Σσ²/ξ² ≤ 2, with the predictions that
+// there were before it.
+func TestAutoCountKeepsTheRule(t *testing.T) {
+	const seed = 3
+	rng := rand.New(rand.NewPCG(seed, 1))
+	several := 0
+	for round := range 3 {
+		tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
+			c.Proposer, c.Seed = study.Component{Name: propose.BKB, Options: `{"tail": "keep"}`}, uint64(round)
+		})
+		for i := 0; i < 40; {
+			asked, err := tn.Ask(t.Context(), "s", study.Ask{Count: AutoCount})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := tn.Diagnose(t.Context(), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var configs []space.Config
+			for _, trial := range asked.Trials {
+				configs = append(configs, trial.Config)
+			}
+			var predictions []propose.Prediction
+			if err := tn.with(t.Context(), "s", func(d *desk) error {
+				return d.consult(t.Context(), func(p propose.Proposer, v *study.View) (err error) {
+					predictions, _, err = p.(propose.Predictor).Predict(t.Context(), v, configs)
+					return err
+				})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for n := range predictions {
+				if n == len(predictions)-1 && n > 0 && sum > 1.001 {
+					t.Errorf("seed %d, round %d: %d trials at once, where the rule allows %d", seed, round, len(configs), n)
+				}
+				sum += math.Pow(predictions[n].StdDev[0]/d.Noise, 2)
+			}
+			if len(predictions) > 1 {
+				several++
+			}
+			for _, trial := range asked.Trials {
+				tell(t, tn, trial.Number, loss(rng.NormFloat64()))
+				i++
+			}
+		}
+	}
+	if several == 0 {
+		t.Error("no ask had more than one trial")
+	}
+}
+
 // TestGapEndsTheStudy: the option stop_gap.
 func TestGapEndsTheStudy(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {

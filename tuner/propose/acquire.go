@@ -22,7 +22,7 @@ type acquisition struct {
 	beta     []float64
 	added    map[uint64]struct{} // chosen here
 	chosen   [][]float64
-	best     float64 // the largest UCB found, of one objective
+	best     float64 // the largest UCB found before any is chosen, of one objective
 	tried    bool    // best is there
 }
 
@@ -234,7 +234,7 @@ func (a *acquisition) score(w wish, x *kernel.Points[float64]) (out, first, spre
 			for i, m := range mean {
 				sd := a.beta[j] * math.Sqrt(variance[i])
 				mean[i] += w.width * sd
-				if k == 1 && w.trusted == nil && (!a.tried || m+sd > a.best) {
+				if k == 1 && w.trusted == nil && len(a.chosen) == 0 && (!a.tried || m+sd > a.best) {
 					a.best, a.tried = m+sd, true
 				}
 			}

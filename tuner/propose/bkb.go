@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -192,7 +193,7 @@ type engine struct {
 // but for the option cap; 0 if none would.
 func (e *engine) capped() int {
 	for j, p := range e.surfaces {
-		if e.model.Surfaces[j].Capped || p.rank() >= p.limit {
+		if !e.exact(j) {
 			return p.rank()
 		}
 	}
@@ -289,6 +290,9 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		return p, err
 	}
 	a := b.newAcquisition(e)
+	if b.options.StopGap > 0 && b.options.trusts(b.spec) {
+		a.survey(v.Trials())
+	}
 	var p Proposal
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -307,12 +311,9 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		a.counted(x)
 	}
 	p.UsefulWorkers, p.Warnings, p.Capped = a.usefulWorkers(), b.warnings(e), e.capped()
-	if b.options.StopGap > 0 && b.options.trusts(b.spec) {
-		a.survey(v.Trials())
-	}
-	if gap, ok := a.gap(); ok {
+	if gap, ok := a.gap(); ok && len(b.results.pending) == 0 {
 		p.Gap = gap
-		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.pending) == 0 && len(b.results.list) >= 2*b.options.Start
+		p.Converged = b.options.StopGap > 0 && gap <= b.options.StopGap && len(b.results.list) >= 2*b.options.Start
 	}
 	return p, nil
 }
@@ -321,16 +322,34 @@ func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 // suggestions beyond those that the results know of.
 func (b *bkb) beta(e *engine, j, beyond int) float64 {
 	if b.options.Theory {
-		return theoryBeta(e.surfaces[j])
+		return b.theory(e, j)
 	}
 	t := float64(len(b.results.list) + len(b.results.pending) + beyond)
 	return math.Sqrt(b.options.Width * max(e.model.Active, 1) * math.Log(2*t+1))
 }
 
-// theoryBeta is b of thesis Theorem 21 for F = 1, δ = 0.1, with the information
-// gain itself: F + √(log det V + 2 log(1/δ)).
-func theoryBeta(p *posterior) float64 {
-	return 1 + math.Sqrt(max(p.gain(), 0)+2*math.Log(10))
+// theory is b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing
+// that is F + √(log det V + 2 log(1/δ)). Else it is thesis Theorem 21's with ε = ½,
+// by the effective dimension, which a sample more raises by at most 1 since the model
+// event that it was found at. The theorem wants [bandit.TheoryOversampling] inducing
+// points of each dimension, and there are oversampling: so then it is no guarantee.
+func (b *bkb) theory(e *engine, j int) float64 {
+	p, s := e.surfaces[j], &e.model.Surfaces[j]
+	rows := 1
+	if s.Fidelity != nil {
+		rows += lowRows
+	}
+	return bandit.Theory{Norm: 1, Delta: 0.1, Epsilon: 0.5, ByDimension: !e.exact(j)}.Beta(bandit.State{
+		Exact: e.exact(j), InformationGain: max(p.gain(), 0),
+		EffectiveDimension: s.Dimension + float64(rows*(e.told-e.model.Results)),
+		Step:               rows*e.told + 1, Bound: p.k.factor, NoiseVariance: p.noise,
+	})
+}
+
+// exact tells whether all that surface j has heard of is in the span of its inducing
+// points, so that it is the posterior itself.
+func (e *engine) exact(j int) bool {
+	return !e.model.Surfaces[j].Capped && e.surfaces[j].rank() < e.surfaces[j].limit
 }
 
 // elite is what candidates are near to, of results that keep to all constraints: of
@@ -348,7 +367,7 @@ func (l *elite) add(b *bkb, e *engine, i int) {
 		return
 	}
 	if len(b.spec.Objectives) > 1 {
-		l.addFront(b, i)
+		l.addFront(b, e, i)
 		return
 	}
 	score := r.y[0].value
@@ -387,9 +406,9 @@ func (e *engine) bounds(b *bkb) *eliteBounds {
 	return &e.good
 }
 
-// addFront keeps the results that no other dominates, the latest ones if there
-// are many.
-func (l *elite) addFront(b *bkb, i int) {
+// addFront keeps the results that no other dominates, those that dominate most if
+// there are many (see thin).
+func (l *elite) addFront(b *bkb, e *engine, i int) {
 	dominates := func(p, q []measure) bool {
 		for j := range p {
 			if p[j].value < q[j].value {
@@ -406,9 +425,20 @@ func (l *elite) addFront(b *bkb, i int) {
 	}
 	l.members = slices.DeleteFunc(l.members, func(m int) bool { return dominates(y, b.results.list[m].y) })
 	l.members = append(l.members, i)
-	if len(l.members) > 2*eliteSize {
-		l.members = slices.Delete(l.members, 0, 1)
+	if len(l.members) < frontMost {
+		return
 	}
+	points := make([][]float64, len(l.members))
+	for at, m := range l.members {
+		for j, v := range b.results.list[m].y {
+			points[at] = append(points[at], e.model.Surfaces[j].Target.of(v.value))
+		}
+	}
+	var kept []int
+	for _, at := range thin(points, frontKept) {
+		kept = append(kept, l.members[at])
+	}
+	l.members = kept
 }
 
 // trialSeed is the seed of what is random about a trial's suggestion.

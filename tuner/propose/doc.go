@@ -93,7 +93,8 @@
 // crashed (6 seeds), and 7 to 12 where crashes were learnt from, next to the edge. A
 // pruned trial counts with its reports (see Fidelity) or, where it has none, with
 // what it was told; those that expired or were cancelled do not count. With several objectives every suggestion draws weights for an
-// augmented Chebyshev scalarisation of the upper bounds.
+// augmented Chebyshev scalarisation of the upper bounds, and mutates results of the
+// front, of which those are kept that dominate the most hypervolume (see thin).
 //
 // From 5 ordered coordinates on (option trust_region), with one objective, the
 // candidates are within a trust region (TuRBO, Eriksson et al., 2019) around the

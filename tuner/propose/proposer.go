@@ -27,7 +27,8 @@ type Proposal struct {
 	// that no limit is known, as for designs that do not look at results.
 	UsefulWorkers int
 	// Gap is how much better than the best the model thinks a configuration could
-	// be at most, in the units of the one objective; 0 if it cannot say.
+	// be at most, in the units of the one objective; 0 if it cannot say, as while
+	// trials are pending.
 	Gap float64
 	// Warnings say what of the study's settings comes to nothing, and why.
 	Warnings []string

@@ -189,7 +189,7 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 	p, s := e.surfaces[0], &e.model.Surfaces[0]
 	gap := 0.0
 	if len(b.spec.Objectives) == 1 {
-		a := b.newAcquisition(e)
+		a := &acquisition{b: b, e: e, surfaces: e.surfaces} // what runs has not shown anything yet
 		a.survey(v.Trials())
 		gap, _ = a.gap()
 	}
@@ -197,7 +197,7 @@ func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 		Results: len(b.results.list), InducingPoints: p.rank(), Capped: e.capped() > 0,
 		EffectiveDimension: s.Dimension, InformationGain: p.gain(),
 		Noise: s.Target.deviation(s.Mean, math.Sqrt(p.noise)),
-		Beta:  b.beta(e, 0, 0), TheoryBeta: theoryBeta(p), Gap: gap,
+		Beta:  b.beta(e, 0, 0), TheoryBeta: b.theory(e, 0), Gap: gap,
 		Warnings: b.warnings(e),
 	}, nil
 }
