@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,10 @@ import (
 
 // defaultAutoTrials is how many trials there are unless somebody says otherwise.
 const defaultAutoTrials = 60
+
+// defaultAutoLease is short: who runs trials here gives signs of life, and the others
+// wait so long for one that died.
+const defaultAutoLease = 5 * time.Minute
 
 func newAuto(g *globals) *cobra.Command {
 	var a autoRun
@@ -43,12 +48,14 @@ by the mean of the proposer's model, may recommend another.
 ` + trainList() + `
 
 CTRL-C loses nothing: the same command goes on. So does a run that was killed. With
---server several machines that have the same data can work on one study.
+--server several machines that have the same data can work on one study. A study that
+has finished is gone on from in a new one, with --from and limits of its own.
 
 ` + dataHelp,
 		Example: `  tuner auto --demo
   tuner auto falkon --data housing.csv --target price --trials 40 --out price.model
   tuner auto sgdrf --data big.csv --budget 30m --set passes=10 --set kernel=gaussian
+  tuner auto falkon --data housing.csv --target price --from falkon-housing --trials 40
   tuner auto falkon --data housing.csv --server tuner.example.org:7070 --study housing`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,6 +85,7 @@ type autoRun struct {
 	workers   int
 	threads   int
 	study     string
+	from      string
 	out       string
 	png       string
 	logDir    string
@@ -97,6 +105,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.DurationVar(&a.budget, "budget", 0, "finish when the trials took so long, each of the workers: as 10m (0: no limit)")
 	f.IntVarP(&a.workers, "workers", "j", 2, "how many trials at a time")
 	f.StringVar(&a.study, "study", "", "the `name` of the study (default: of algorithm and file)")
+	f.StringVar(&a.from, "from", "", "take over the trials of this `study` of the same data, and go on in a new one: for more than its limit")
 	f.StringVarP(&a.out, "out", "o", "", "the `file` to write the model to (default: STUDY.model)")
 	f.StringVar(&a.png, "png", "", "draw the history, and the error over each hyper-parameter, as PNG into this `folder`")
 	f.StringVar(&a.measure, "measure", "", "the error to make small: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
@@ -106,7 +115,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.Uint64Var(&a.split.Seed, "seed", 1, "what random numbers are derived from")
 	f.StringVar(&a.proposer, "proposer", "", "what suggests: bkb (default), sobol, random; `NAME` with options as in create-study")
 	f.StringVar(&a.pruner, "pruner", "", "what stops trials early: median (default), asha, none; `NAME` likewise")
-	f.DurationVar(&a.lease, "lease", 0, "how long a worker holds a trial without a sign of life (default 1h)")
+	f.DurationVar(&a.lease, "lease", defaultAutoLease, "how long a worker holds a trial without a sign of life")
 	f.StringVar(&a.logDir, "log-dir", "", "where the logs of trials go, and who this run is (default: STUDY.logs)")
 	f.IntVar(&a.threads, "threads", 0, "how many goroutines compute in each trial (0: processors divided by workers)")
 	a.encoding.add(cmd)
@@ -151,8 +160,13 @@ func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error
 	if a.threads == 0 {
 		a.threads = max((runtime.NumCPU()+a.workers-1)/a.workers, 1)
 	}
-	if a.study == "" {
+	switch {
+	case a.study == "" && a.from != "":
+		a.study = successor(a.from)
+	case a.study == "":
 		a.study = studyNameOf(a.algorithm.Name, a.data.paths[0])
+	case a.study == a.from:
+		return nil, usagef("--from %s: takes over the trials of another study; leave --study out, or name a new one", a.from)
 	}
 	if err := checkName(a.study); err != nil {
 		return nil, err
@@ -203,6 +217,17 @@ func studyNameOf(algorithm, path string) string {
 	return fmt.Sprintf("%s-%.40s", algorithm, base)
 }
 
+// successor is the name of the study that goes on from another: a-2 after a, a-3 after
+// a-2.
+func successor(name string) string {
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		if n, err := strconv.Atoi(name[i+1:]); err == nil && n > 1 && n < 1000 {
+			return fmt.Sprintf("%s-%d", name[:i], n+1)
+		}
+	}
+	return name + "-2"
+}
+
 // prepare reads the data.
 func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, fixed training.Values) (*autotune.Tuning, error) {
 	o, err := a.encoding.encoding()
@@ -242,7 +267,7 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	if err != nil {
 		return err
 	}
-	view, made, err := tn.Study(ctx, svc, a.study, spec)
+	view, made, err := a.begin(ctx, g, cmd, svc, tn, spec)
 	mismatch := (*autotune.MismatchError)(nil)
 	switch {
 	case errors.As(err, &mismatch):
@@ -254,6 +279,10 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	default:
 		if err := a.checkLimits(cmd, view); err != nil {
 			return err
+		}
+		if view.Status == study.StatusFinished {
+			g.note(cmd, "Study %s had finished before, with %s; --from %s, with --trials or --budget, goes on from it.", a.study, trialsText(over(view)), a.study)
+			break
 		}
 		g.note(cmd, "Study %s goes on: %d of its trials are over, %s.", a.study, over(view), limitText(view.Spec))
 	}
@@ -278,6 +307,31 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	return a.conclude(ctx, g, cmd, svc, tn, summary.Study, best)
 }
 
+// begin makes the study, or takes the one there is.
+func (a *autoRun) begin(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, spec study.Spec) (tuner.Study, bool, error) {
+	if a.from == "" {
+		return tn.Study(ctx, svc, a.study, spec)
+	}
+	source, err := svc.Study(ctx, a.from)
+	if err != nil {
+		return source, false, explain(ctx, svc, a.from, err)
+	}
+	if err := tn.Check(source); err != nil {
+		return source, false, err
+	}
+	view, made, err := tn.Continue(ctx, svc, a.study, spec)
+	if err != nil || view.Status == study.StatusFinished {
+		return view, made, err
+	}
+	// What was taken over before is not taken over again.
+	c := creation{g: g, cmd: cmd, svc: svc, name: a.study}
+	if err := c.takeOver(ctx, source); err != nil {
+		return view, made, err
+	}
+	view, err = svc.Study(ctx, a.study)
+	return view, made, err
+}
+
 // checkLimits refuses limits that are not those of the study.
 func (a *autoRun) checkLimits(cmd *cobra.Command, view tuner.Study) error {
 	want, err := a.spec()
@@ -296,7 +350,8 @@ func (a *autoRun) checkLimits(cmd *cobra.Command, view tuner.Study) error {
 		if cmd.Flags().Changed(c.flag) && !c.same {
 			return &statusError{
 				statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
-				fmt.Errorf("study %s exists with another --%s; leave the flag out, or name another study with --study", a.study, c.flag),
+				fmt.Errorf("study %s exists with another --%s (%s); leave the flag out, go on from it in a new study with --from %s, or name another with --study",
+					a.study, c.flag, limitText(view.Spec), a.study),
 			}
 		}
 	}
@@ -468,7 +523,15 @@ func (r tuned) verdict() string {
 	}
 	change := 100 * (1 - best/theory)
 	if change < 0 {
-		return fmt.Sprintf("; its %s is %.2g%% above that of theory's settings", what, -change)
+		return fmt.Sprintf("; its %s is %s above that of theory's settings", what, percentText(-change))
 	}
-	return fmt.Sprintf("; its %s is %.2g%% below that of theory's settings", what, change)
+	return fmt.Sprintf("; its %s is %s below that of theory's settings", what, percentText(change))
+}
+
+// percentText has two digits, or those before the point.
+func percentText(x float64) string {
+	if x >= 10 {
+		return fmt.Sprintf("%.0f%%", x)
+	}
+	return fmt.Sprintf("%.2g%%", x)
 }

@@ -82,23 +82,8 @@ func (t *Tuning) Check(s tuner.Study) error {
 // Study makes the study if there is none, checks it if there is one, and sees to
 // it that the configurations to begin with are in its queue, once.
 func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec study.Spec) (view tuner.Study, made bool, err error) {
-	view, err = svc.Study(ctx, name)
-	if tuner.CodeOf(err) == tuner.NotFound {
-		created, err := svc.CreateStudy(ctx, name, study.Create{Spec: t.Complete(spec)})
-		switch {
-		case err == nil:
-			view, made = created.Study, true
-		case tuner.CodeOf(err) != tuner.AlreadyExists: // somebody else was faster
-			return view, false, err
-		default:
-			if view, err = svc.Study(ctx, name); err != nil {
-				return view, false, err
-			}
-		}
-	} else if err != nil {
-		return view, false, err
-	}
-	if err := t.Check(view); err != nil || view.Status == study.StatusFinished {
+	view, made, err = t.Continue(ctx, svc, name, spec)
+	if err != nil || view.Status == study.StatusFinished {
 		return view, made, err
 	}
 	for i, c := range t.starts {
@@ -119,6 +104,28 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 	}
 	view, err = svc.Study(ctx, name)
 	return view, made, err
+}
+
+// Continue is Study for one that takes over the trials of another: nothing is put into
+// its queue.
+func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, spec study.Spec) (view tuner.Study, made bool, err error) {
+	view, err = svc.Study(ctx, name)
+	if tuner.CodeOf(err) == tuner.NotFound {
+		created, err := svc.CreateStudy(ctx, name, study.Create{Spec: t.Complete(spec)})
+		switch {
+		case err == nil:
+			view, made = created.Study, true
+		case tuner.CodeOf(err) != tuner.AlreadyExists: // somebody else was faster
+			return view, false, err
+		default:
+			if view, err = svc.Study(ctx, name); err != nil {
+				return view, false, err
+			}
+		}
+	} else if err != nil {
+		return view, false, err
+	}
+	return view, made, t.Check(view)
 }
 
 // Default returns the trial with theory's settings; ok is false if it has not
