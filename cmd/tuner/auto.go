@@ -379,13 +379,7 @@ func (a *autoRun) work(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 		return runner.Summary{}, err
 	}
 	defer claim.Release()
-	var before []study.Trial
-	if best, ok, err := tn.Best(ctx, svc, a.study); err != nil {
-		return runner.Summary{}, err
-	} else if ok {
-		before = append(before, best)
-	}
-	p := newProgress(cmd.ErrOrStderr(), g, view, before)
+	p := newProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
 	defer p.end()
 	return runner.Run(ctx, svc, runner.Options{
 		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: a.logDir, Lease: a.lease,

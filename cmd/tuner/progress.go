@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -25,18 +26,20 @@ type progress struct {
 	mu      sync.Mutex
 	study   tuner.Study
 	best    *study.Trial
-	already int // trials that were over when the run began
+	others  func(but int) // takes in what other workers measured, if it can
+	already int           // trials that were over when the run began
+	spent   float64       // and what they had cost
 	running int
 	waiting tuner.Code // what was said of waiting last
+	idle    time.Time  // since when there has been nothing to hand out
 	done    chan struct{}
 	ticking sync.WaitGroup
 }
 
-func newProgress(out io.Writer, g *globals, view tuner.Study, best []study.Trial) *progress {
-	p := &progress{out: out, terminal: terminalOf(out), g: g, began: time.Now(), study: view, already: over(view), done: make(chan struct{})}
-	if len(best) > 0 && len(view.Spec.Objectives) == 1 {
-		p.best = &best[0]
-	}
+func newProgress(ctx context.Context, out io.Writer, g *globals, svc tuner.Service, view tuner.Study) *progress {
+	p := &progress{out: out, terminal: terminalOf(out), g: g, began: time.Now(), study: view, already: over(view), spent: view.Cost, done: make(chan struct{})}
+	p.others = p.reader(ctx, svc)
+	p.others(-1)
 	if g.quiet {
 		p.terminal = nil
 	}
@@ -44,6 +47,32 @@ func newProgress(out io.Writer, g *globals, view tuner.Study, best []study.Trial
 		p.ticking.Go(p.tick)
 	}
 	return p
+}
+
+// reader returns a function that looks for a better trial among all but one of those
+// that came to be over since it was called last: other workers have trials too.
+func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) {
+	name, first := p.study.Name, 0
+	if p.study.Trials > maxRemarked {
+		first = p.study.Trials
+	}
+	return func(but int) {
+		if p.g.quiet || len(p.study.Spec.Objectives) != 1 {
+			return
+		}
+		behind := true // no trial before this one runs
+		for t, err := range allTrials(ctx, svc, name, tuner.Filter{First: first}) {
+			if err != nil {
+				return // it is a remark
+			}
+			if behind = behind && t.State.Terminal(); behind {
+				first = t.Number + 1
+			}
+			if t.Number != but && p.improves(t) {
+				p.best = &t
+			}
+		}
+	}
 }
 
 // over is how many trials of a study are, of those that count towards its limit.
@@ -83,12 +112,12 @@ func (p *progress) event(e runner.Event) {
 	p.running = e.Running
 	switch e.Kind {
 	case runner.Started:
-		p.waiting = tuner.OK
+		p.waiting, p.idle = tuner.OK, time.Time{}
 		if p.g.verbose > 0 {
 			p.line("Trial %d started: %s", e.Trial.Number, configText(e.Trial))
 		}
 	case runner.Resumed:
-		p.waiting = tuner.OK
+		p.waiting, p.idle = tuner.OK, time.Time{}
 		p.line("Trial %d goes on: an earlier run left it.", e.Trial.Number)
 	case runner.Ended:
 		p.ended(e)
@@ -105,7 +134,7 @@ func (p *progress) event(e runner.Event) {
 // wait says once why nothing starts, unless it is because of our own trials.
 func (p *progress) wait(e runner.Event) {
 	code := tuner.CodeOf(e.Err)
-	if p.waiting == code || code == tuner.NoneLeft && e.Running > 0 {
+	if p.waiting == code || code == tuner.NoneLeft && (e.Running > 0 || p.soon()) {
 		return
 	}
 	p.waiting = code
@@ -119,7 +148,17 @@ func (p *progress) wait(e runner.Event) {
 	}
 }
 
+// soon tells that there has been nothing to hand out for less than a second: another of
+// our own workers may be about to take, or to tell, the trial that is left.
+func (p *progress) soon() bool {
+	if p.idle.IsZero() {
+		p.idle = time.Now()
+	}
+	return time.Since(p.idle) < time.Second
+}
+
 func (p *progress) ended(e runner.Event) {
+	p.others(e.Trial.Number)
 	better := p.improves(e.Trial)
 	if better {
 		p.best = &e.Trial
@@ -148,9 +187,7 @@ func (p *progress) improves(t study.Trial) bool {
 	if p.best == nil {
 		return true
 	}
-	mine, _ := t.Outcome.Metric(objectives[0].Name)
-	theirs, _ := p.best.Outcome.Metric(objectives[0].Name)
-	return objectives[0].Direction.Compare(mine.Mean(), theirs.Mean()) < 0
+	return measuredBetter(objectives[0], t, *p.best)
 }
 
 // line writes a line, above the bar if there is one.
@@ -198,7 +235,12 @@ func (p *progress) bar(elapsed time.Duration) string {
 		left := time.Duration(float64(elapsed) / float64(mine) * float64(of-done))
 		b.WriteString(", about " + left.Round(time.Second).String() + " left")
 	} else if cost := p.study.Spec.MaxCost; of == 0 && cost > 0 {
-		fmt.Fprintf(&b, ", %.0f%% of the budget", 100*min(p.study.Cost/cost, 1))
+		spent := min(p.study.Cost/cost, 1)
+		fmt.Fprintf(&b, ", %.0f%% of the budget", 100*spent)
+		if began := p.spent / cost; spent > began && spent < 1 {
+			left := time.Duration(float64(elapsed) / (spent - began) * (1 - spent))
+			b.WriteString(", about " + left.Round(time.Second).String() + " left")
+		}
 	}
 	return b.String()
 }

@@ -198,15 +198,14 @@ func (r *running) run(ctx context.Context, g *globals, cmd *cobra.Command, svc t
 	if err != nil {
 		return err
 	}
-	best, err := svc.Best(ctx, o.Study)
-	if err != nil {
-		return err
-	}
-	p := newProgress(cmd.ErrOrStderr(), g, view, best)
+	p := newProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
 	o.OnEvent, o.Env = p.event, g.environment()
 	summary, err := runner.Run(ctx, svc, *o)
 	p.end()
-	return r.conclude(g, cmd, summary, err)
+	if err := r.conclude(g, cmd, summary, err); err != nil || r.form.value != "table" {
+		return err
+	}
+	return g.remarkMeasured(ctx, cmd, svc, summary.Study, summary.Best)
 }
 
 // secondSignal returns a channel that is closed at the second Ctrl-C. The third

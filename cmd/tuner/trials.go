@@ -106,7 +106,8 @@ func newBest(g *globals) *cobra.Command {
 		Long: `Best shows the completed trial with the best objective, or with several objectives all
 that no other beats in every one. Trials are compared by what the model of the
 proposer bkb expects of them, which a lucky measurement does not deceive; without a
-model, by the means of their replicates. If none completed yet it is exit status 3.
+model, by the means of their replicates. Where another trial measured better, stderr says
+which. If none completed yet it is exit status 3.
 
 The forms args and env write only its configuration, for shells.`,
 		Example: "  tuner best digits\n  python train.py $(tuner best digits -f args) --epochs 100",
@@ -124,7 +125,10 @@ The forms args and env write only its configuration, for shells.`,
 				if len(best) == 0 {
 					return &statusError{exitNotFound, fmt.Errorf("study %s has no completed trial yet", name)}
 				}
-				return printBest(cmd.OutOrStdout(), form.value, view, best)
+				if err := printBest(cmd.OutOrStdout(), form.value, view, best); err != nil || form.value != "table" {
+					return err
+				}
+				return g.remarkMeasured(ctx, cmd, svc, view, best)
 			})
 		},
 	}

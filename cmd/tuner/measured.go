@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+// maxRemarked is how many trials are read at most for a remark.
+const maxRemarked = 20_000
+
+// remarkMeasured says on stderr which trial measured better than the one that is
+// recommended, and why it is not the one: the model of the proposer bkb takes a part of
+// every measurement for luck.
+func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
+	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > maxRemarked || g.quiet || constrained(view.Spec) {
+		return nil
+	}
+	o, least := view.Spec.Objectives[0], best[0]
+	for t, err := range allTrials(ctx, svc, view.Name, tuner.Filter{States: []study.TrialState{study.Completed}}) {
+		if err != nil {
+			return err
+		}
+		if measuredBetter(o, t, least) {
+			least = t
+		}
+	}
+	if least.Number != best[0].Number {
+		g.note(cmd, "Trial %d is the best by what the model expects, which allows for luck; the best measured is %s.", best[0].Number, bestText(least, o))
+	}
+	return nil
+}
+
+// measuredBetter compares the means of two trials' replicates.
+func measuredBetter(o study.Objective, a, b study.Trial) bool {
+	x, _ := a.Outcome.Metric(o.Name)
+	y, _ := b.Outcome.Metric(o.Name)
+	return o.Direction.Compare(x.Mean(), y.Mean()) < 0
+}
+
+// constrained tells whether a better value alone makes no better trial.
+func constrained(s study.Spec) bool {
+	var options struct {
+		Constraints json.RawMessage `json:"constraints"`
+	}
+	err := json.Unmarshal([]byte(s.Proposer.Options), &options)
+	return err == nil && options.Constraints != nil
+}

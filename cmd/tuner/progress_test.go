@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// newProgressTest returns the progress of a run on a study "s" with a limit, where it
+// writes to, and what tells a value of a new trial.
+func newProgressTest(t *testing.T, maxTrials int) (p *progress, out *bytes.Buffer, tell func(x float64) study.Trial) {
+	t.Helper()
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc := tuner.Open(memory.New(), tuner.Options{})
+	t.Cleanup(func() { svc.Close() })
+	created, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: study.Spec{
+		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, MaxTrials: maxTrials, Proposer: study.Component{Name: "sobol"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = new(bytes.Buffer)
+	p = newProgress(t.Context(), out, new(globals), svc, created.Study)
+	t.Cleanup(p.end)
+	return p, out, func(x float64) study.Trial {
+		asked, err := svc.Ask(t.Context(), "s", study.Ask{Count: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := svc.Tell(t.Context(), "s", study.Tell{Trial: asked.Trials[0].Number, Outcome: study.Outcome{
+			State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{x}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told.Trial
+	}
+}
+
+// The best so far is that of all workers, not of this run alone.
+func TestProgressKnowsOthers(t *testing.T) {
+	p, out, tell := newProgressTest(t, 0)
+	tell(3) // by somebody else, as are all but those of the events
+	p.event(runner.Event{Kind: runner.Ended, Trial: tell(5)})
+	tell(1)
+	p.event(runner.Event{Kind: runner.Ended, Trial: tell(2)})
+	p.event(runner.Event{Kind: runner.Ended, Trial: tell(0.5)})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{"best: loss=3 (trial 0)", "best: loss=1 (trial 2)", "the best so far"} {
+		if i >= len(lines) || !strings.HasSuffix(lines[i], want) {
+			t.Errorf("line %d of\n%s\nwant %q at its end", i, out, want)
+		}
+	}
+}
+
+// A run says that it waits only if it does: what is left may be its own.
+func TestProgressWaits(t *testing.T) {
+	p, out, _ := newProgressTest(t, 0)
+	none := runner.Event{Kind: runner.Waiting, Err: &study.NoneLeftError{Trials: 3, Running: 1}}
+	p.event(none)
+	p.event(none)
+	if out.Len() > 0 {
+		t.Errorf("said at once: %s", out)
+	}
+	p.idle = p.idle.Add(-time.Second)
+	p.event(none)
+	p.event(none)
+	if n := strings.Count(out.String(), "Waiting: "); n != 1 {
+		t.Errorf("said %d times: %s", n, out)
+	}
+}
+
+// The bar says what time is left under a budget, counted from where this run began.
+func TestBarUnderBudget(t *testing.T) {
+	p, _, _ := newProgressTest(t, 0)
+	p.study.Spec.MaxCost, p.study.Cost, p.spent = 100, 60, 20
+	if got := p.bar(10 * time.Second); !strings.Contains(got, "60% of the budget, about 10s left") {
+		t.Error(got)
+	}
+	p.study.Cost = 20
+	if got := p.bar(10 * time.Second); !strings.HasSuffix(got, "20% of the budget") {
+		t.Error(got)
+	}
+}
