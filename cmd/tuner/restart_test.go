@@ -34,7 +34,7 @@ func BenchmarkRestart(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			storetest.LongStudy(b, st, "s", k.proposer, k.n)
+			storetest.LongStudy(b, st, "s", k.proposer, k.n, 8)
 			if err := st.Close(); err != nil {
 				b.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func BenchmarkLocalAsk(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			storetest.LongStudy(b, st, "s", "bkb", n)
+			storetest.LongStudy(b, st, "s", "bkb", n, 8)
 			if err := st.Close(); err != nil {
 				b.Fatal(err)
 			}

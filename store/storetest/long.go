@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -10,13 +11,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// LongStudy fills a store with a study of n told trials of ten parameters, for
+// LongStudy fills a store with a study of n told trials of d parameters, for
 // benchmarks: two events a trial, each with a worker and a request id. All its
-// configurations are said to be of the start design of the proposer.
-func LongStudy(b testing.TB, st store.Store, name, proposer string, n int) {
+// configurations, which are random, are said to be of the start design of the
+// proposer; the objective is a bowl.
+func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 	b.Helper()
 	var parameters []space.Parameter
-	for i := range 10 {
+	for i := range d {
 		parameters = append(parameters, space.NewFloat(fmt.Sprintf("parameter-%d", i), 0, 1))
 	}
 	sp, err := space.New(parameters...)
@@ -43,11 +45,13 @@ func LongStudy(b testing.TB, st store.Store, name, proposer string, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	u := make([]float64, sp.Dim())
+	u, rng := make([]float64, sp.Dim()), rand.New(rand.NewPCG(1, 1))
 	var pending []study.Event
 	for i := range n {
+		bowl := 0.0
 		for j := range u {
-			u[j] = float64((i*(j+7)+j*j)%10007) / 10007
+			u[j] = rng.Float64()
+			bowl += (u[j] - 0.3) * (u[j] - 0.3)
 		}
 		config, err := sp.Decode(u)
 		if err != nil {
@@ -58,7 +62,7 @@ func LongStudy(b testing.TB, st store.Store, name, proposer string, n int) {
 			Ask: study.Ask{RequestID: "a" + id, Count: 1, Worker: fmt.Sprint("worker-", i%64)}, Trial: i, Answer: 1,
 			Suggestion: study.Suggestion{Config: config, Phase: "start", Seed: uint64(i), Seen: s.Position()},
 		})...)
-		pending = append(pending, do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: u[:1:1]}}}})...)
+		pending = append(pending, do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{bowl}}}}})...)
 		if len(pending) > 2000 || i == n-1 {
 			if err := st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending); err != nil {
 				b.Fatal(err)
