@@ -361,7 +361,7 @@ func (a *autoRun) checkLimits(cmd *cobra.Command, view tuner.Study) error {
 func limitText(s study.Spec) string {
 	var words []string
 	if s.MaxTrials > 0 {
-		words = append(words, fmt.Sprintf("%d trials", s.MaxTrials))
+		words = append(words, trialsText(s.MaxTrials))
 	}
 	if s.MaxCost > 0 {
 		words = append(words, fmt.Sprintf("%s of training", time.Duration(s.MaxCost*float64(time.Second)).Round(time.Second)))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -125,7 +126,10 @@ var remedies = strings.NewReplacer(
 	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
 	"name it in Missing", "name it with --missing",
 	"or the column in Categorical", "or the column with --categorical",
+	"or name the column in Categorical", "or name the column with --categorical",
 	"name the column in Categorical", "name the column with --categorical",
+	"say that the file has no header", "say --header no",
+	"drop the column if it identifies rows", "--drop it if it identifies rows",
 	"set ZeroBased", "give --zero-based",
 	"Target, TargetPath, Drop and Categorical do not apply", "--target, --target-file, --drop and --categorical do not apply",
 	"see Options.Target", "--target overrules",
@@ -202,13 +206,36 @@ func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *dataset.Enc
 			g.note(cmd, "%s", remedies.Replace(strings.TrimSuffix(line, "\n")))
 		}
 	} else {
-		g.note(cmd, "%d rows, %d inputs, target %s (%s)", r.Rows, r.Inputs, joinOr(r.Target, "none"), remedies.Replace(r.TargetWhy))
+		task := ""
+		if e != nil {
+			task = taskText(e)
+		}
+		g.note(cmd, "%s, %s, target %s (%s)%s", countText(r.Rows, "row"), countText(r.Inputs, "input"), joinOr(r.Target, "none"), remedies.Replace(r.TargetWhy), task)
 	}
 	if e != nil {
 		for _, n := range e.Notes {
-			g.note(cmd, "%s", n)
+			g.note(cmd, "%s", remedies.Replace(n))
 		}
 	}
+}
+
+// taskText says what is made of the target.
+func taskText(e *dataset.Encoding) string {
+	switch e.Task {
+	case dataset.Classification:
+		return fmt.Sprintf(": classification, %d classes", len(e.Classes))
+	case dataset.Regression:
+		return ": regression"
+	}
+	return ""
+}
+
+// countText is 1 row, 2 rows, ….
+func countText(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func joinOr(words []string, none string) string {

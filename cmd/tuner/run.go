@@ -279,7 +279,7 @@ func numbersText(trials []int) string {
 
 // runText says how the study stands and what this run did.
 func runText(s runner.Summary) string {
-	text := fmt.Sprintf("Study %s: %s, %d trials", s.Study.Name, statusText(s.Study), s.Study.Trials)
+	text := fmt.Sprintf("Study %s: %s, %s", s.Study.Name, statusText(s.Study), trialsText(s.Study.Trials))
 	var words []string
 	for state := study.Completed; state <= study.Pruned; state++ {
 		if n := s.Counts[state]; n > 0 {

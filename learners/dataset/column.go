@@ -139,6 +139,11 @@ func (c *columnBuilder) finish(file string) (Column, error) {
 		Min: c.min, Max: c.max, Values: c.different, Whole: c.numbers > 0 && !c.fraction,
 	}
 	switch {
+	case c.texts > 0 && !c.categorical && c.decimalCommas():
+		return col, &CellError{
+			File: file, Row: c.firstText.row, Line: c.firstText.line, Column: c.name,
+			Reason: c.text + " is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical",
+		}
 	case c.texts > 0 && c.numbers > 0:
 		return col, c.mixed(file)
 	case c.overflow:
@@ -147,6 +152,20 @@ func (c *columnBuilder) finish(file string) (Column, error) {
 		col.Kind, col.Levels, col.Values = Categorical, c.levels, min(3, len(c.levels))
 	}
 	return col, nil
+}
+
+// decimalCommas tells whether all texts are numbers but for a comma in them.
+func (c *columnBuilder) decimalCommas() bool {
+	for _, s := range c.levels {
+		whole, part, ok := strings.Cut(s, ",")
+		if !ok || !digits([]byte(part)) || part == "" {
+			return false
+		}
+		if _, err := parseNumber([]byte(strings.ReplaceAll(whole, ".", "") + "." + part)); err != nil {
+			return false
+		}
+	}
+	return len(c.levels) > 0
 }
 
 func (c *columnBuilder) mixed(file string) error {

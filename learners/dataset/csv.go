@@ -67,7 +67,7 @@ func (c *csvReader) readFirst(header bool) error {
 		names[i] = string(f)
 	}
 	if c.names, err = checkNames(names); err != nil {
-		return &FileError{File: c.file, Reason: "its header cannot be used", Err: err}
+		return &FileError{File: c.file, Reason: "its header cannot be used", Err: fmt.Errorf("%w; mend the first line, or say that the file has no header", err)}
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 	if len(recs) == 0 {
 		return false, "there are no records"
 	}
-	seen := map[string]bool{}
+	seen, twice := map[string]bool{}, ""
 	for c, name := range recs[0] {
 		if _, err := parseNumber([]byte(name)); err == nil {
 			return false, fmt.Sprintf("field %d of the first record is a number", c+1)
@@ -171,7 +171,7 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 			return false, fmt.Sprintf("field %d of the first record is a missing value", c+1)
 		}
 		if seen[name] {
-			return false, fmt.Sprintf("the first record has %q twice", name)
+			twice = name
 		}
 		seen[name] = true
 	}
@@ -179,6 +179,9 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 		if numericBelow(recs[1:], c, missing) {
 			return true, fmt.Sprintf("%q stands above numbers", recs[0][c])
 		}
+	}
+	if len(seen) < len(recs[0]) {
+		return false, fmt.Sprintf("the first record has %q twice", twice)
 	}
 	for c, name := range recs[0] {
 		for _, r := range recs[1:] {

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -330,6 +331,57 @@ func TestEncodingJSON(t *testing.T) {
 			t.Errorf("%q is not in %s", c[0], text)
 		} else if json.Unmarshal([]byte(broken), &back) == nil {
 			t.Errorf("%q was accepted", c[1])
+		}
+	}
+}
+
+// Numbers with a comma may be asked for as categories, and texts with commas are no
+// numbers.
+func TestCommasThatAreNone(t *testing.T) {
+	for text, o := range map[string]Options{
+		"a;y\n1,5;1\n2,5;2\n1,5;3\n": {Categorical: []string{"a"}},
+		"a;y\n1,x;1\n2,5;2\n1,5;3\n": {},
+		"a;y\n1,;1\n2,5;2\n1,5;3\n":  {},
+		"a;y\n1,5,5;1\n2,5;2\n":      {},
+	} {
+		if c := opened(t, o, file(t, "a.csv", text)).Report().Columns[0]; c.Kind != Categorical {
+			t.Errorf("%q: the column is %s", text, c.Kind)
+		}
+	}
+}
+
+// Texts that tell rows apart are remarked on; ordinary categories are not.
+func TestManyTextsAreRemarkedOn(t *testing.T) {
+	for _, c := range []struct {
+		rows, levels int
+		want         bool
+	}{{100, 100, true}, {100, 51, true}, {100, 50, false}, {15, 15, false}, {1000, 60, false}} {
+		var b strings.Builder
+		b.WriteString("name,x,y\n")
+		for i := range c.rows {
+			fmt.Fprintf(&b, "n%d,%d,%d\n", i%c.levels, i*i%17, i%13)
+		}
+		e, err := FitEncoding(context.Background(), opened(t, Options{}, file(t, "a.csv", b.String())), nil, EncodingOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(e.Notes, "\n")
+		if got := strings.Contains(notes, fmt.Sprintf(`input "name" has %d different texts in %d rows`, c.levels, c.rows)); got != c.want || !c.want && notes != "" {
+			t.Errorf("%d levels in %d rows: %q", c.levels, c.rows, notes)
+		}
+	}
+}
+
+// One row is told from inputs that are constant, and a header alone from both.
+func TestConstantInputsOfOneRow(t *testing.T) {
+	for text, want := range map[string]string{
+		"a,b,y\n1,2,3\n":        "constant over the 1 training row",
+		"a,b,y\n":               "constant over the 1 training row, which may be a header without rows",
+		"a,b,y\n1,2,3\n1,2,4\n": "constant over the 2 training rows",
+	} {
+		_, err := FitEncoding(context.Background(), opened(t, Options{}, file(t, "a.csv", text)), nil, EncodingOptions{Task: Unlabelled})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}
 }

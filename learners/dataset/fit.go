@@ -227,7 +227,7 @@ func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
 		col := &f.t.columns[c]
 		in := Input{Name: col.Name, Position: c, Kind: col.Kind}
 		if col.Kind == Categorical {
-			f.categorical(c, &in)
+			f.categorical(c, e, &in)
 		} else {
 			f.numeric(c, &in)
 		}
@@ -243,10 +243,26 @@ func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
 		return err
 	}
 	if e.Dim() == 0 {
-		return errors.New("dataset: all inputs are constant over the training rows")
+		return fmt.Errorf("dataset: all inputs are constant over the %s", f.trainingRows())
 	}
 	return nil
 }
+
+// trainingRows counts them: of few of them all else follows.
+func (f *fitter) trainingRows() string {
+	n := f.t.rows
+	if f.rows != nil {
+		n = len(f.rows)
+	}
+	text := count(n, "training row")
+	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind == Numeric }) {
+		text += ", which may be a header without rows"
+	}
+	return text
+}
+
+// suspectLevels is the number of levels from which on a category may be none.
+const suspectLevels = 20
 
 func (f *fitter) numeric(c int, in *Input) {
 	m := &f.moments[c]
@@ -257,7 +273,7 @@ func (f *fitter) numeric(c int, in *Input) {
 	}
 }
 
-func (f *fitter) categorical(c int, in *Input) {
+func (f *fitter) categorical(c int, e *Encoding, in *Input) {
 	for code, n := range f.counts[c] {
 		if n > 0 {
 			in.Levels = append(in.Levels, f.t.columns[c].Levels[code])
@@ -265,6 +281,9 @@ func (f *fitter) categorical(c int, in *Input) {
 	}
 	slices.Sort(in.Levels)
 	in.Dropped = len(in.Levels) < 2
+	if rows := f.t.rows; len(in.Levels) >= suspectLevels && 2*len(f.t.columns[c].Levels) > rows {
+		e.Notes = append(e.Notes, fmt.Sprintf("input %q has %d different texts in %s, each an input of its own: drop the column if it identifies rows", in.Name, len(f.t.columns[c].Levels), count(rows, "row")))
+	}
 }
 
 // fill decides what replaces missing inputs: also of inputs that have no missing

@@ -172,7 +172,7 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
-		go func() { ended <- s.serveGRPC(l) }()
+		go func() { ended <- s.grpc.Serve(s.limited(l)) }()
 	}
 	if metrics != nil {
 		running++
@@ -194,14 +194,6 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 		}
 	}
 	return err
-}
-
-// serveGRPC serves until shutDown; to be shut down before it began is no failure.
-func (s *Server) serveGRPC(l net.Listener) error {
-	if err := s.grpc.Serve(s.limited(l)); !errors.Is(err, grpc.ErrServerStopped) {
-		return err
-	}
-	return nil
 }
 
 // limited bounds the number of connections and counts them.
