@@ -236,11 +236,13 @@ func TestWidths(t *testing.T) {
 	}{
 		{`{"width": 0.2}`, 24, func(int) float64 { return 1 }},
 		{`{"width": 0.2, "exploit_every": 0, "explore_every": 3}`, 24, func(trial int) float64 { return map[bool]float64{true: 3, false: 1}[trial%3 == 1] }},
+		// Every two in vain double it, up to eightfold.
+		{`{"width": 0.2, "exploit_every": 0, "patience": 2}`, 24, func(trial int) float64 { return math.Pow(2, min(float64((trial-24)/2), 3)) }},
 	} {
 		l, p, _ := worked(t, c.options, 1, c.n, wavy)
-		for range 6 {
+		for range 9 {
 			trial := l.s.Trials()
-			proposal := l.propose(p, 2)
+			proposal := l.propose(p, 1)
 			for i, g := range proposal.Suggestions {
 				want := c.times(trial+i) * math.Sqrt(0.2*2*math.Log(2*float64(trial+i)+1))
 				if !close2(g.Beta[0], want, 1e-12) {
@@ -250,8 +252,15 @@ func TestWidths(t *testing.T) {
 					t.Errorf("%s: bound %v, want %v", c.options, g.Bound[0], bound)
 				}
 			}
-			l.start(firstOf(proposal, 1))
+			l.start(proposal)
 			l.do(study.Tell{Trial: trial, Outcome: completed(l.s.Spec(), 0.5)})
+		}
+	}
+	// Several at once: each counts the ones before.
+	l, p, _ := worked(t, `{"width": 0.2}`, 1, 24, wavy)
+	for i, g := range l.propose(p, 3).Suggestions {
+		if want := math.Sqrt(0.2 * 2 * math.Log(2*float64(24+i)+1)); !close2(g.Beta[0], want, 1e-12) {
+			t.Errorf("width %v of suggestion %d of 3, want %v", g.Beta[0], i, want)
 		}
 	}
 	for _, n := range []int{10, 12, 60} { // the cap is 16
@@ -273,10 +282,67 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// firstOf is the first n suggestions of a proposal.
-func firstOf(p Proposal, n int) Proposal {
-	p.Suggestions = p.Suggestions[:n]
-	return p
+// TestWidthOfWhatIsActive: of conditional parameters the width counts those that were
+// active, in the mean over the results that the model was made from.
+func TestWidthOfWhatIsActive(t *testing.T) {
+	spec := specOf(parse(t, spaces["conditional"]), 4)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"width": 0.2}`}, spec)
+	var active []int
+	points := must(t, study.Component{Name: Random}, spec)
+	const n = 20
+	for range n {
+		q, err := points.Propose(context.Background(), l.s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := q.Suggestions[0].Config
+		active = append(active, c.Len())
+		l.do(study.Add{Config: c, Outcome: completed(spec, bowl(spec.Space, c))})
+	}
+	got, sum := l.propose(p, 1).Suggestions[0].Beta[0], 0.0
+	of := p.(*bkb).engine.model.Results
+	for _, k := range active[:of] {
+		sum += float64(k)
+	}
+	if want := math.Sqrt(0.2 * sum / float64(of) * math.Log(2*n+1)); sum == float64(3*of) || !close2(got, want, 1e-12) {
+		t.Errorf("width %v, want %v; %v of %d were active", got, want, sum, 3*of)
+	}
+}
+
+// TestLeastNoise: the option min_noise is in units of the variance of the results.
+func TestLeastNoise(t *testing.T) {
+	smooth := func(u []float64, _ *rand.Rand) []float64 { return []float64{1000 * (u[0] + u[1])} }
+	_, _, e := worked(t, `{"tail": "keep"}`, 1, 20, smooth)
+	_, _, f := worked(t, `{"tail": "keep", "min_noise": 0.3}`, 1, 20, smooth)
+	if low, high := e.model.Surfaces[0].Noise, f.model.Surfaces[0].Noise; low > 0.01 || high < 0.299 {
+		t.Errorf("noise %v, with a least one of 0.3 %v", low, high)
+	}
+}
+
+// TestManyPending: of very many pending trials the latest count.
+func TestManyPending(t *testing.T) {
+	l, p, _ := worked(t, `{}`, 1, 12, wavy)
+	enqueue := func(u ...float64) {
+		c, err := l.s.Spec().Space.Decode(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.do(study.Enqueue{Config: c})
+	}
+	for range maxPending {
+		enqueue(0, 0)
+	}
+	enqueue(1, 1)
+	e, err := p.ready(l.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := kernel.NewPoints(1, 2, []float64{1, 1})
+	_, before := e.surfaces[0].predict(row)
+	_, after := p.newAcquisition(e).surfaces[0].predict(row)
+	if after[0] > before[0]/2 {
+		t.Errorf("σ² of the latest of %d pending trials is %v, %v without it", maxPending+1, after[0], before[0])
+	}
 }
 
 // TestExploits: every fourth trial is where the mean is best, by the model that it was
@@ -304,7 +370,7 @@ func TestExploits(t *testing.T) {
 					t.Errorf("%s: trial %d exploits a mean of %v, where there is %v", options, trial, at[0], slices.Max(mean))
 				}
 			}
-			l.start(firstOf(Proposal{Suggestions: []study.Suggestion{g}}, 1))
+			l.start(Proposal{Suggestions: []study.Suggestion{g}})
 			u := l.coordinates(trial)
 			l.do(study.Tell{Trial: trial, Outcome: completed(l.s.Spec(), wavy(u, rand.New(rand.NewPCG(1, 1)))[0])})
 		}
