@@ -358,3 +358,62 @@ func TestDamagedFile(t *testing.T) {
 		}
 	}
 }
+
+// Noise is the same for whoever asks for the same configurations, and another with
+// another seed; and what optimisers are started with is the same for all of them,
+// another for every problem and seed.
+func TestSameForAll(t *testing.T) {
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(name string, seed uint64) (out []float64) {
+		o := &scripted{space: sp, choice: 0.2, x: []float64{0.4, 0.2, 0.9, 0.3}}
+		r := &runner{run: Run{Problem: "test/steep", Optimiser: name, Version: name, Seed: seed, Median: 0.25}, problem: steep{sp, 0.3}, optimiser: o}
+		if err := r.do(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range r.run.Trials {
+			if trial.OK {
+				out = append(out, trial.Value)
+			}
+		}
+		return out
+	}
+	if a, b, c := values("a", 1), values("b", 1), values("a", 2); !slices.Equal(a, b) || slices.Equal(a, c) || len(a) != 3 {
+		t.Errorf("measured %v and %v, with another seed %v", a, b, c)
+	}
+	var setups []Setup
+	contestant := func(name string) Contestant {
+		return Contestant{
+			Name: name, Kind: Peer,
+			New: func(_ context.Context, s Setup) (Optimiser, error) {
+				setups = append(setups, s)
+				return &scripted{space: s.Space}, nil
+			},
+			Version: func(context.Context, Setup) (string, error) { return name, nil },
+		}
+	}
+	c := &Comparison{
+		Out: t.TempDir(), Tier: Smoke, Suites: []string{"classic", "bbob"}, Optimisers: []string{"sobol"}, Seeds: 2, Trials: 3,
+		Variants: []Contestant{contestant("one"), contestant("two")},
+	}
+	if _, err := c.Execute(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seeds := make(map[uint64]int)
+	for _, s := range setups {
+		seeds[s.Seed]++
+		if s.Trials != 3 || s.Python != "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(setups) != 2*len(seeds) || len(seeds) != 2*3 {
+		t.Errorf("%d setups with %d seeds", len(setups), len(seeds))
+	}
+	for seed, n := range seeds {
+		if n != 2 {
+			t.Errorf("seed %d for %d of 2 optimisers", seed, n)
+		}
+	}
+}
