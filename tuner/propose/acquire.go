@@ -445,5 +445,5 @@ func (a *acquisition) gap() (gap float64, ok bool) {
 		lower = max(lower, m-a.beta[0]*math.Sqrt(good.variance[i]))
 	}
 	t := a.e.model.Surfaces[0].Target
-	return max(t.value(a.best)-t.value(lower), 0), true
+	return clampFinite(max(t.value(a.best)-t.value(lower), 0)), true
 }

@@ -236,7 +236,7 @@ func TestHostileHistories(t *testing.T) {
 				if _, err := p.(Recommender).Recommend(context.Background(), l.s); err != nil {
 					t.Error(err)
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || math.IsNaN(d.Gap+d.Noise+d.InformationGain) {
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})

@@ -469,7 +469,7 @@ func TestHostileReports(t *testing.T) {
 						l.do(study.Tell{Trial: i, Outcome: study.Outcome{State: study.Pruned}})
 					}
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || math.IsNaN(d.Gap+d.Noise+d.InformationGain) {
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})
