@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"math"
 	"math/rand/v2"
@@ -24,14 +25,14 @@ type plain struct{ *kernel.Base }
 // predictions of fits with few iterations in either precision and in plain loops,
 // against those of many iterations in plain loops, for a smooth target in many
 // coordinates and for an ill-conditioned problem in few.
-func accuracy(args []string) {
+func accuracy(w io.Writer, args []string) {
 	flags := flag.NewFlagSet("accuracy", flag.ExitOnError)
 	n := flags.Int("n", 10_000, "training rows")
 	m := flags.Int("m", 500, "centres")
 	many := flags.Int("reference", 200, "iterations of the reference")
 	_ = flags.Parse(args) // exits on an error
-	fmt.Printf("FALKON, n = %d, M = %d; ‖f − f_ref‖/‖f_ref‖ on test rows, f_ref of %d iterations in plain float64 with direct differences\n\n", *n, *m, *many)
-	fmt.Print("| problem | λ | iterations | plain | float64 | float32 | RMSE plain | RMSE float64 | RMSE float32 |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "FALKON, n = %d, M = %d; ‖f − f_ref‖/‖f_ref‖ on test rows, f_ref of %d iterations in plain float64 with direct differences\n\n", *n, *m, *many)
+	fmt.Fprint(w, "| problem | λ | iterations | plain | float64 | float32 | RMSE plain | RMSE float64 | RMSE float32 |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range []struct {
 		d     int
 		scale float64
@@ -59,7 +60,7 @@ func accuracy(args []string) {
 			for _, t := range []int{20, 40} {
 				slow := fit(plain{gaussian}, lambda, t, kernel.Float64)
 				f64, f32 := fit(gaussian, lambda, t, kernel.Float64), fit(gaussian, lambda, t, kernel.Float32)
-				fmt.Printf("| d = %d, ℓ = %g | %.0e | %d | %.1e | %.1e | %.1e | %.6f | %.6f | %.6f |\n", p.d, p.scale, lambda, t,
+				fmt.Fprintf(w, "| d = %d, ℓ = %g | %.0e | %d | %.1e | %.1e | %.1e | %.6f | %.6f | %.6f |\n", p.d, p.scale, lambda, t,
 					rms(slow, reference)/size, rms(f64, reference)/size, rms(f32, reference)/size, rms(slow, y), rms(f64, y), rms(f32, y))
 			}
 		}

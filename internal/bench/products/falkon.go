@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"math"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ func compareFalkon(python, dir string, args []string) {
 		if name == "32" {
 			precision = kernel.Float32
 		}
-		centers, err := p.ours(precision, x, y)
+		centers, err := p.ours(os.Stdout, precision, x, y)
 		if err == nil {
 			err = save(work, "c", centers)
 		}
@@ -108,7 +109,7 @@ func save(dir, name string, data any) error {
 }
 
 // ours fits, prints one line of the table, and returns the centres.
-func (p problem) ours(precision kernel.Precision, x []float32, y []float64) ([]float32, error) {
+func (p problem) ours(w io.Writer, precision kernel.Precision, x []float32, y []float64) ([]float32, error) {
 	k, err := kernel.NewGaussian(p.lengthScale)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (p problem) ours(precision kernel.Precision, x []float32, y []float64) ([]f
 	for i, v := range out {
 		square += (v - y[p.n+i]) * (v - y[p.n+i])
 	}
-	fmt.Printf("| learners/falkon, %v products | %.1f | %.1f | %d | %.5f |\n", precision, seconds, processorSeconds, (peak-before)>>10, math.Sqrt(square/float64(p.test)))
+	fmt.Fprintf(w, "| learners/falkon, %v products | %.1f | %.1f | %d | %.5f |\n", precision, seconds, processorSeconds, (peak-before)>>10, math.Sqrt(square/float64(p.test)))
 	centers := model.(*learners.Expansion).Centers()
 	return centers.(*kernel.Points[float32]).Data(), nil
 }

@@ -25,6 +25,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -52,13 +53,20 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	counts, err := threadCounts(*threads)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *rounds < 1 {
+		log.Fatalf("-rounds is %d, want at least 1", *rounds)
+	}
 	switch flag.Arg(0) {
 	case "":
 	case "falkon":
 		compareFalkon(*binary, *dir, flag.Args()[1:])
 		return
 	case "accuracy":
-		accuracy(flag.Args()[1:])
+		accuracy(os.Stdout, flag.Args()[1:])
 		return
 	case "mnist":
 		mnist(flag.Args()[1:])
@@ -67,11 +75,7 @@ func main() {
 		log.Fatalf("there is no comparison %q: falkon, accuracy, mnist, or none for products", flag.Arg(0))
 	}
 	machine(os.Stdout)
-	for _, s := range strings.Split(*threads, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			log.Fatalf("-threads is %q, want numbers ≥ 1 separated by commas", *threads)
-		}
+	for _, n := range counts {
 		r := run{threads: n, gonum: *withGonum && n == 1}
 		if *binary != "" {
 			if r.python, err = startPython(*binary, filepath.Join(*dir, "peer.py"), n); err != nil {
@@ -80,17 +84,30 @@ func main() {
 		}
 		for _, t := range tasks {
 			if pattern.MatchString(t.name) && (n == 1 || t.pair) {
-				r.cases = append(r.cases, &measured{task: t, c: build(t.name, n), ratios: map[string][]float64{}, peers: map[string][]float64{}})
+				r.cases = append(r.cases, newMeasured(t, build(t.name, n)))
 			}
 		}
 		runtime.LockOSThread()
 		r.measure(*rounds)
 		r.report(os.Stdout)
+		r.python.close()
 	}
 }
 
+// threadCounts reads numbers separated by commas.
+func threadCounts(text string) (counts []int, err error) {
+	for _, s := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-threads is %q, want numbers ≥ 1 separated by commas", text)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
+}
+
 // machine describes where this runs.
-func machine(w *os.File) {
+func machine(w io.Writer) {
 	model := "unknown processor"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for _, line := range strings.Split(string(info), "\n") {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -96,35 +97,50 @@ func dataDir() string {
 
 // digits reads images, of pixels from 0 to 1, and labels.
 func digits(dir, part string) (*kernel.Points[float32], []byte, error) {
-	pixels, err1 := idx(filepath.Join(dir, part+"-images-idx3-ubyte.gz"), 16)
-	labels, err2 := idx(filepath.Join(dir, part+"-labels-idx1-ubyte.gz"), 8)
+	pixels, images, err1 := idx(filepath.Join(dir, part+"-images-idx3-ubyte.gz"), 3)
+	labels, n, err2 := idx(filepath.Join(dir, part+"-labels-idx1-ubyte.gz"), 1)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, err
 	}
-	x := kernel.NewPoints[float32](len(labels), len(pixels)/max(1, len(labels)), nil)
+	if n != images {
+		return nil, nil, fmt.Errorf("%s: %d images and %d labels", part, images, n)
+	}
+	x := kernel.NewPoints[float32](n, len(pixels)/n, nil)
 	for i, v := range pixels {
 		x.Data()[i] = float32(v) / 255
 	}
 	return x, labels, nil
 }
 
-// idx reads the bytes after a header, which says how many items there are.
-func idx(file string, header int) ([]byte, error) {
+// idx reads the items, and how many there are, of a file of bytes in the format IDX:
+// 0, 0, 8 for bytes, the number of axes; the lengths of the axes as big-endian
+// numbers of 32 bits, of which the first is that of the items; the bytes.
+func idx(file string, axes int) (data []byte, items int, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, 0, fmt.Errorf("%s: %w", file, err)
 	}
 	all, err := io.ReadAll(z)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, 0, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(all) < header || int(binary.BigEndian.Uint32(all[4:])) == 0 {
-		return nil, fmt.Errorf("%s: not an IDX file with items", file)
+	header := 4 + 4*axes
+	if len(all) < header || !bytes.Equal(all[:4], []byte{0, 0, 8, byte(axes)}) {
+		return nil, 0, fmt.Errorf("%s: not an IDX file of bytes with %d axes", file, axes)
 	}
-	return all[header:], nil
+	want := uint64(1)
+	for i := range axes {
+		if want *= uint64(binary.BigEndian.Uint32(all[4+4*i:])); want > 1<<32 {
+			break // more than any file has, and no further product overflows
+		}
+	}
+	if want == 0 || want != uint64(len(all)-header) {
+		return nil, 0, fmt.Errorf("%s: its header is of %d bytes, and %d follow", file, want, len(all)-header)
+	}
+	return all[header:], int(binary.BigEndian.Uint32(all[4:])), nil
 }

@@ -6,15 +6,21 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log"
+	"math"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 )
 
 // python is the Python process of one number of threads.
 type python struct {
-	in       io.Writer
+	in       io.WriteCloser
 	out      *bufio.Scanner
-	versions string // what it has
+	end      func() error // waits for the process
+	versions string       // what it has
+	ended    bool
 }
 
 func startPython(binary, script string, threads int) (*python, error) {
@@ -31,23 +37,53 @@ func startPython(binary, script string, threads int) (*python, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &python{in: in, out: bufio.NewScanner(out)}
+	p := &python{in: in, out: bufio.NewScanner(out), end: cmd.Wait}
 	if !p.out.Scan() {
-		return nil, fmt.Errorf("%s %s: %w", binary, script, cmd.Wait())
+		if err := cmd.Wait(); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", binary, script, err)
+		}
+		return nil, fmt.Errorf("%s %s: it ended and said nothing", binary, script)
 	}
 	p.versions = p.out.Text()
 	return p, nil
 }
 
-// time has a library run a case once. ok is false if it is not there or does not
-// know the case.
+// time has a library run a case once. ok is false if it is not there, does not know
+// the case, or has ended, which is said once.
 func (p *python) time(library, name string) (wall, processor float64, ok bool) {
-	if p == nil {
+	if p == nil || p.ended {
 		return 0, 0, false
 	}
 	if _, err := fmt.Fprintln(p.in, library, name); err != nil || !p.out.Scan() {
+		log.Printf("Python ended at the case %s of %s: what follows is without it", name, library)
+		p.ended = true
 		return 0, 0, false
 	}
-	n, _ := fmt.Sscan(p.out.Text(), &wall, &processor)
-	return wall, processor, n == 2
+	return seconds(p.out.Text())
+}
+
+// seconds reads an answer: wall and CPU seconds, both above 0.
+func seconds(answer string) (wall, processor float64, ok bool) {
+	fields := strings.Fields(answer)
+	if len(fields) != 2 {
+		return 0, 0, false
+	}
+	wall, err1 := strconv.ParseFloat(fields[0], 64)
+	processor, err2 := strconv.ParseFloat(fields[1], 64)
+	good := func(s float64) bool { return s > 0 && !math.IsInf(s, 1) }
+	if err1 != nil || err2 != nil || !good(wall) || !good(processor) {
+		return 0, 0, false
+	}
+	return wall, processor, true
+}
+
+// close lets Python end.
+func (p *python) close() {
+	if p == nil {
+		return
+	}
+	p.in.Close()
+	if err := p.end(); err != nil {
+		log.Print("Python: ", err)
+	}
 }

@@ -30,6 +30,10 @@ type measured struct {
 	peers, ratios map[string][]float64
 }
 
+func newMeasured(t task, c comparison) *measured {
+	return &measured{task: t, c: c, ratios: map[string][]float64{}, peers: map[string][]float64{}}
+}
+
 // measure takes all cases, after a round to warm up.
 func (r *run) measure(rounds int) {
 	var p32, p64 []float64
@@ -164,12 +168,15 @@ func (r *run) report(w io.Writer) {
 			}
 			fmt.Fprintf(w, " %s | %s |", gates.judge(rate/peak, gate, 100, " %"), aims.judge(rate/peak, aim, 100, " %"))
 		default:
+			gates.leaveOut(m.gate)
 			fmt.Fprint(w, " | | | |")
 		}
 		empty := true
 		for _, want := range m.wanted {
 			times, ratios := m.peers[want.peer], m.ratios[want.peer]
+			gate := want.gate[min(r.threads, 2)-1]
 			if len(times) == 0 {
+				gates.leaveOut(gate)
 				continue
 			}
 			if !empty {
@@ -179,7 +186,6 @@ func (r *run) report(w io.Writer) {
 			_, t, _ := quartiles(times)
 			low, ratio, high := quartiles(ratios)
 			fmt.Fprintf(w, " %s | %.3g | %.2f [%.2f %.2f] |", want.peer, 1e3*t, ratio, low, high)
-			gate := want.gate[min(r.threads, 2)-1]
 			fmt.Fprintf(w, " %s | %s |", gates.judge(ratio, gate, 1, ""), aims.judge(ratio, want.aim, 1, ""))
 		}
 		if empty {
@@ -187,19 +193,31 @@ func (r *run) report(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "\n%d of %d gates and %d of %d aims hold.\n", gates.held, gates.all, aims.held, aims.all)
+	fmt.Fprintf(w, "\n%d of %d gates and %d of %d aims hold", gates.held, gates.all, aims.held, aims.all)
+	if gates.out > 0 {
+		fmt.Fprintf(w, "; %d gates could not be measured", gates.out)
+	}
+	fmt.Fprintln(w, ".")
 }
 
-// tally counts bounds that hold.
-type tally struct{ held, all int }
+// tally counts bounds that hold, and those that could not be judged.
+type tally struct{ held, all, out int }
 
-// judge compares with a bound and prints it times scale; 0 is none.
+// leaveOut counts a bound that nothing was measured for; 0 is none.
+func (t *tally) leaveOut(bound float64) {
+	if bound != 0 {
+		t.out++
+	}
+}
+
+// judge compares with a bound and prints it times scale; 0 is none, and what is not a
+// number holds nowhere.
 func (t *tally) judge(value, bound, scale float64, unit string) string {
 	if bound == 0 {
 		return ""
 	}
 	t.all++
-	if value < bound {
+	if !(value >= bound) {
 		return fmt.Sprintf("%.3g%s **missed**", scale*bound, unit)
 	}
 	t.held++
@@ -209,7 +227,7 @@ func (t *tally) judge(value, bound, scale float64, unit string) string {
 // judgeMost is judge for a bound from above.
 func (t *tally) judgeMost(value, bound float64) string {
 	t.all++
-	if value > bound {
+	if !(value <= bound) {
 		return fmt.Sprintf("%.3g **missed**", bound)
 	}
 	t.held++
