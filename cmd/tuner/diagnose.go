@@ -17,8 +17,9 @@ func newDiagnose(g *globals) *cobra.Command {
 		Long: `Diagnose shows what the model of the proposer bkb rests on and how sure it is: the
 results it has heard of, its inducing points (and whether there would be more but for
 the option cap), the effective dimension and the information gain of the results, the
-noise, and the width of the confidence bounds, beside the one that the theory asks
-for. It warns of settings that come to nothing, as costs that nobody tells.`,
+noise, the width of the confidence bounds, beside the one that the theory asks for, and
+the gap: how much better than the best a configuration could be at most, as far as the
+bounds hold. It warns of settings that come to nothing, as costs that nobody tells.`,
 		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +66,11 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error 
 	t.row("noise", fmt.Sprintf("%.3g", d.Noise))
 	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta))
 	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta))
-	t.row("gap", fmt.Sprintf("%.3g", d.Gap))
+	gap := "-" // with several objectives, and where the model cannot say
+	if d.Gap != 0 {
+		gap = fmt.Sprintf("%.3g", d.Gap)
+	}
+	t.row("gap", gap)
 	if err := t.end(); err != nil {
 		return err
 	}

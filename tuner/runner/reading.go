@@ -20,6 +20,7 @@ type reading struct {
 	mu         sync.Mutex
 	result     []study.Metric // of lines without a step
 	lastStep   []study.Metric // of the last line with one
+	besides    []study.Metric // of the last line without an objective
 	infeasible *string
 	reports    []study.Report // not yet taken
 	fresh      chan struct{}  // holds a token if there are reports
@@ -48,6 +49,11 @@ func (r *reading) line(text string) {
 	}
 	s.metrics = slices.DeleteFunc(s.metrics, func(m study.Metric) bool { return !r.tellable(m) })
 	if !slices.ContainsFunc(s.metrics, func(m study.Metric) bool { return r.objective(m.Name) >= 0 }) {
+		if len(s.metrics) > 0 {
+			r.mu.Lock()
+			r.besides = s.metrics
+			r.mu.Unlock()
+		}
 		return
 	}
 	s.metrics = s.metrics[:min(len(s.metrics), study.MaxMetrics)]
@@ -122,6 +128,13 @@ func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing
 		}
 	}
 	return metrics, r.infeasible, missing
+}
+
+// other returns the metrics of the last line that had no objective.
+func (r *reading) other() []study.Metric {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.besides
 }
 
 // parseLine reads words name=value, or a JSON object.

@@ -115,7 +115,7 @@ func TestHowCommandsEnd(t *testing.T) {
 			0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
 			1) exit 66;;
 			2) echo infeasible=too large;;
-			3) echo hello;;
+			3) echo hello; echo lost=1 time=2;;
 			4) echo loss=nan;;
 			5) echo loss=-inf;;
 			6) trap '' TERM; while :; do sleep 0.05; done;;
@@ -134,7 +134,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		"failed(crash): boom: no such file (exit status 3)",
 		"infeasible",
 		"infeasible: too large",
-		"failed(crash): the command said nothing of loss: stdout needs a line loss=NUMBER, or JSON",
+		"failed(crash): the command said nothing of loss: stdout needs a line loss=NUMBER, or JSON; what it said is of lost, time",
 		"failed(nan) loss=NaN",
 		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
 		"failed(crash): ended because it ran longer than 3s",

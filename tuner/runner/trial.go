@@ -142,9 +142,26 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		if r.options.Result != "" {
 			where = "the file of results"
 		}
-		return crash(fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)), true
+		text := fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)
+		if said := append(metrics, reading.other()...); len(said) > 0 {
+			text += "; what it said is of " + namesText(said)
+		}
+		return crash(text), true
 	}
 	return study.Outcome{State: study.Completed, Metrics: metrics}, false
+}
+
+// namesText names up to 8 metrics.
+func namesText(metrics []study.Metric) string {
+	var names []string
+	for i, m := range metrics {
+		if i == 8 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // verdict asks the service whether a trial whose command has ended should have

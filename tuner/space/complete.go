@@ -24,6 +24,8 @@ func (s *Space) convert(c Config, conversion func(*member, Value) (Value, bool),
 		}
 		if v, ok := conversion(m, values[k]); ok {
 			values[k] = v
+		} else if v, ok := m.number(values[k]); ok { // so that the error is not of its kind
+			values[k] = v
 		}
 		if values[k].kind != KindNone {
 			count++
@@ -49,6 +51,18 @@ func (m *member) convert(v Value) (Value, bool) {
 	if n, ok := toInt(v); ok && v.kind == KindFloat {
 		_, ok = m.coordinateOf(n)
 		return n, ok
+	}
+	return Value{}, false
+}
+
+// number is an Int as the Float that a float wants, and the other way round, whether
+// legal or not; ok is false if v is no such number.
+func (m *member) number(v Value) (x Value, ok bool) {
+	switch {
+	case m.Type == TypeFloat && v.kind == KindInt:
+		return toFloat(v)
+	case m.Type == TypeInt && v.kind == KindFloat:
+		return toInt(v)
 	}
 	return Value{}, false
 }

@@ -77,6 +77,18 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%v: %v, %v", c.given, got, err)
 		}
 	}
+	for _, c := range []struct {
+		given space.Config
+		want  string
+	}{
+		{assign("lr", 10, "opt", "adam", "n", 4), `parameter "lr" = 10: outside 1e-5 … 1`},
+		{assign("lr", 0.5, "opt", "adam", "n", 100.0), `parameter "n" = 100: outside 1 … `},
+		{assign("lr", 0.5, "opt", "adam", "n", 4.5), `parameter "n" = 4.5: must be an int, not a float`},
+	} {
+		if _, err := s.Complete(c.given); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %s", c.given, err, c.want)
+		}
+	}
 	for _, bad := range []space.Config{
 		assign("lr", "1_0", "opt", "adam", "n", 4), assign("lr", 0.5, "opt", "adam", "n", 4.5), assign("lr", 0.5, "opt", "adam", "m", 0.5, "n", 4),
 		assign("lr", 0.5, "opt", "sgd", "m", 0.34, "n", 4), assign("opt", "adam", "n", 4), assign("lr", 0.5, "opt", "adam", "n", 4, "x", 1), assign("lr", true, "opt", "adam", "n", 4),

@@ -247,9 +247,7 @@ func fromRow(header, row []string) (r Trial, err error) {
 		}
 	}
 	r.Config = space.NewConfig(entries...)
-	if r.State == "" && len(r.Values) > 0 {
-		r.State = study.Completed.String()
-	}
+	r.imply()
 	return r, nil
 }
 

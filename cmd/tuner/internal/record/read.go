@@ -76,6 +76,7 @@ func readJSONL(data []byte, yield func(int, Trial, error) bool) {
 		}
 		var r Trial
 		err := strict(line, &r)
+		r.imply()
 		if !yield(n, r, err) || err != nil {
 			return
 		}
@@ -91,6 +92,7 @@ func readJSON(data []byte, yield func(int, Trial, error) bool) {
 	for i, raw := range list {
 		var r Trial
 		err := strict(raw, &r)
+		r.imply()
 		if !yield(i, r, err) || err != nil {
 			return
 		}

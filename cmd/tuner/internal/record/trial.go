@@ -136,6 +136,9 @@ func ParseState(word string) (study.TrialState, error) {
 	if s, ok := states()[word]; ok {
 		return s, nil
 	}
+	if word == "" {
+		return 0, fmt.Errorf("there are neither values nor a state; the states are %s", strings.Join(slices.Sorted(maps.Keys(states())), ", "))
+	}
 	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, strings.Join(slices.Sorted(maps.Keys(states())), ", "))
 }
 
@@ -150,6 +153,13 @@ func ParseReason(word string) (study.FailReason, error) {
 		return study.FailedNaN, nil
 	}
 	return 0, fmt.Errorf("there is no reason %.40q; there are crash, cancelled, nan", word)
+}
+
+// imply sets what goes without saying: who has values has completed.
+func (r *Trial) imply() {
+	if r.State == "" && len(r.Values) > 0 {
+		r.State = study.Completed.String()
+	}
 }
 
 // Unfinished tells whether the trial has no outcome.
