@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
@@ -206,4 +208,37 @@ func TestAddAllNowhere(t *testing.T) {
 	if _, err := c.AddAll(t.Context(), "s", adds(2)); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("of a closed client: %v", err)
 	}
+}
+
+// BenchmarkAddAll adds trials over gRPC on loopback to a store on disk: at once,
+// against one after another.
+func BenchmarkAddAll(b *testing.B) {
+	c := whole(b, 1, nil)[0]
+	var single, many time.Duration
+	trials := 0
+	for b.Loop() {
+		for _, at := range []struct {
+			once bool
+			took *time.Duration
+		}{{false, &single}, {true, &many}} {
+			var commands []study.Command
+			for range 200 {
+				config := space.NewConfig(space.Assignment{Name: "lr", Value: space.Float(0.5)}, space.Assignment{Name: "batch", Value: space.Int(32)},
+					space.Assignment{Name: "optimizer", Value: space.String("sgd")})
+				commands = append(commands, study.Add{RequestID: fmt.Sprint(trials), Config: config, Outcome: completed(1)})
+				trials++
+			}
+			s := c
+			if !at.once {
+				s = struct{ tuner.Service }{c} // which is no Adder
+			}
+			start := time.Now()
+			if _, err := tuner.AddAll(b.Context(), s, "s", commands); err != nil {
+				b.Fatal(err)
+			}
+			*at.took += time.Since(start)
+		}
+	}
+	b.ReportMetric(many.Seconds()/float64(trials/2)*1e6, "µs/trial")
+	b.ReportMetric(single.Seconds()/many.Seconds(), "one-by-one/at-once")
 }
