@@ -170,7 +170,7 @@ func TestLongFront(t *testing.T) {
 	spec := specOf(parse(t, square), 2)
 	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Minimize}}
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cap": 16}`}, spec)
-	const n = 200
+	const n = 140
 	for i := range n {
 		x := float64(i) / n
 		switch i {
