@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -16,15 +16,15 @@ const maxRemarked = 20_000
 // recommended, and why it is not the one: the model of the proposer bkb takes a part of
 // every measurement for luck.
 func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
-	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > maxRemarked || g.quiet || constrained(view.Spec) {
+	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > maxRemarked || g.quiet {
 		return nil
 	}
-	o, least := view.Spec.Objectives[0], best[0]
+	o, least, keeps := view.Spec.Objectives[0], best[0], propose.Keeps(view.Spec.Proposer)
 	for t, err := range allTrials(ctx, svc, view.Name, tuner.Filter{States: []study.TrialState{study.Completed}}) {
 		if err != nil {
 			return err
 		}
-		if measuredBetter(o, t, least) {
+		if keeps(t.Outcome) && measuredBetter(o, t, least) {
 			least = t
 		}
 	}
@@ -39,13 +39,4 @@ func measuredBetter(o study.Objective, a, b study.Trial) bool {
 	x, _ := a.Outcome.Metric(o.Name)
 	y, _ := b.Outcome.Metric(o.Name)
 	return o.Direction.Compare(x.Mean(), y.Mean()) < 0
-}
-
-// constrained tells whether a better value alone makes no better trial.
-func constrained(s study.Spec) bool {
-	var options struct {
-		Constraints json.RawMessage `json:"constraints"`
-	}
-	err := json.Unmarshal([]byte(s.Proposer.Options), &options)
-	return err == nil && options.Constraints != nil
 }

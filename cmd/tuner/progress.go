@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"golang.org/x/term"
@@ -27,8 +28,9 @@ type progress struct {
 	study   tuner.Study
 	best    *study.Trial
 	others  func(but int) // takes in what other workers measured, if it can
-	already int           // trials that were over when the run began
-	spent   float64       // and what they had cost
+	keeps   func(study.Outcome) bool
+	already int     // trials that were over when the run began
+	spent   float64 // and what they had cost
 	running int
 	waiting tuner.Code // what was said of waiting last
 	idle    time.Time  // since when there has been nothing to hand out
@@ -38,7 +40,7 @@ type progress struct {
 
 func newProgress(ctx context.Context, out io.Writer, g *globals, svc tuner.Service, view tuner.Study) *progress {
 	p := &progress{out: out, terminal: terminalOf(out), g: g, began: time.Now(), study: view, already: over(view), spent: view.Cost, done: make(chan struct{})}
-	p.others = p.reader(ctx, svc)
+	p.others, p.keeps = p.reader(ctx, svc), propose.Keeps(view.Spec.Proposer)
 	p.others(-1)
 	if g.quiet {
 		p.terminal = nil
@@ -125,6 +127,8 @@ func (p *progress) event(e runner.Event) {
 		p.line("Trial %d was given up: %v", e.Trial.Number, e.Err)
 	case runner.Waiting, runner.Retrying:
 		p.wait(e)
+	case runner.Warning:
+		p.line("warning: %v", e.Err)
 	case runner.Remark:
 		p.line("Trial %d: %v", e.Trial.Number, e.Err)
 	}
@@ -170,6 +174,9 @@ func (p *progress) ended(e runner.Event) {
 		return // the bar says enough
 	}
 	text := fmt.Sprintf("Trial %d: %s  %s", e.Trial.Number, e.Trial.Outcome, configText(e.Trial))
+	if e.Trial.State == study.Completed && !p.keeps(e.Trial.Outcome) {
+		text += "  breaks a constraint"
+	}
 	if p.best != nil && !better {
 		text += "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
 	} else if better {
@@ -181,7 +188,7 @@ func (p *progress) ended(e runner.Event) {
 // improves tells whether a trial is the best so far.
 func (p *progress) improves(t study.Trial) bool {
 	objectives := p.study.Spec.Objectives
-	if len(objectives) != 1 || t.State != study.Completed {
+	if len(objectives) != 1 || t.State != study.Completed || !p.keeps(t.Outcome) {
 		return false
 	}
 	if p.best == nil {

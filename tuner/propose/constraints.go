@@ -50,6 +50,16 @@ func readConstraints(o *study.Options) []constraint {
 	return out
 }
 
+// Keeps returns what tells whether an outcome keeps to the constraints that a study's
+// proposer has among its options; without constraints every outcome does.
+func Keeps(c study.Component) func(study.Outcome) bool {
+	var constraints []constraint
+	if c.Name == BKB || c.Name == "" {
+		constraints = readConstraints(study.ReadOptions("proposer.options", c.Options))
+	}
+	return func(o study.Outcome) bool { return kept(constraints, o) }
+}
+
 // kept tells whether an outcome keeps to all constraints. What was not told, or is
 // NaN, keeps to none.
 func kept(constraints []constraint, o study.Outcome) bool {

@@ -87,6 +87,7 @@ const (
 	Waiting                   // nothing to hand out now; Err says why
 	Retrying                  // a call will be sent again; Err says why
 	Remark                    // Err says what was odd
+	Warning                   // Err says what of the study's settings comes to nothing, or limits the model; each once
 )
 
 // Event is something that happened in a run.
@@ -127,6 +128,7 @@ type run struct {
 	result  *Command // whose one argument is the file of results
 	spec    study.Spec
 	began   time.Time
+	warned  sync.Map // without their numbers, the warnings that were passed on
 
 	events sync.Mutex // one event at a time
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -131,7 +133,23 @@ func (r *run) ask(ctx context.Context, name string) (study.Trial, error) {
 	if len(asked.Trials) != 1 {
 		return study.Trial{}, fmt.Errorf("an ask for 1 trial gave %d", len(asked.Trials))
 	}
+	r.warn(asked.Warnings)
 	return asked.Trials[0], nil
+}
+
+// warn passes on what it has not passed on with other numbers.
+func (r *run) warn(warnings []string) {
+	for _, text := range warnings {
+		kind := strings.Map(func(c rune) rune {
+			if unicode.IsDigit(c) {
+				return -1
+			}
+			return c
+		}, text)
+		if _, again := r.warned.LoadOrStore(kind, true); !again {
+			r.event(Event{Kind: Warning, Err: errors.New(text)})
+		}
+	}
 }
 
 // refused decides what an ask that gave no trial means.
