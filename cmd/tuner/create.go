@@ -185,6 +185,7 @@ func newCreateStudy(g *globals) *cobra.Command {
 		Use:   "create-study NAME",
 		Short: "Make a study",
 		Long: `Create-study makes a study and prints its name. Names are of a–z, 0–9, -, _ and .
+What a file of --space says is told by tuner space --help.
 
 With --from it takes over space, objectives and limits of another study, as far as
 no flag says otherwise, and its finished trials: those whose configuration the new

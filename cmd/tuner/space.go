@@ -14,12 +14,33 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// spaceHelp is BKB Tuner's own form of a search space; a test reads its example.
+const spaceHelp = `A FILE, in YAML (or the same in JSON)
+  parameters:
+    lr:        {type: float, low: 1e-5, high: 0.1, scale: log}
+    batch:     {type: int, low: 16, high: 512, scale: log}
+    width:     {type: int, low: 32, high: 256, step: 32}
+    size:      {type: ordinal, values: [s, m, l]}
+    optimizer: {type: categorical, values: [sgd, adam]}
+    momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
+    classes:   {type: constant, value: 10}
+
+  float, int    numbers from low to high, both included, every step if there is one;
+                the scale is linear, log, or reverse-log (fine near high)
+  ordinal       values in an order that means something: neighbours are alike
+  categorical   values without an order
+  constant      one value, handed out with every trial
+  when          active only while the parent has the value, or one of [a, list]; of
+                several parents all must agree. An inactive parameter is left out`
+
 func newSpace() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "space",
 		Short: "Check and convert search spaces",
 		Long: `Space looks at descriptions of what can be tuned, in BKB Tuner's own form, Optuna's or
-Katib's.`,
+Katib's.
+
+` + spaceHelp,
 		Example: "  tuner space check space.yaml\n  tuner space convert --to optuna space.yaml",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
