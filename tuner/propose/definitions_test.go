@@ -416,12 +416,87 @@ func TestGapByDefinition(t *testing.T) {
 			t.Errorf("%d at once: gap %v, want %v", n, got, want())
 		}
 	}
-	l.start(l.propose(p, 3))
+	for l.s.Trials()%4 != 3 {
+		c, err := l.s.Spec().Space.Decode([]float64{0.5, 0.1 * float64(l.s.Trials()-20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.do(study.Add{Config: c, Outcome: completed(l.s.Spec(), 2)})
+	}
+	for n := 1; n <= 3; n++ {
+		if got := l.propose(p, n); got.Suggestions[0].Phase != PhaseExploit || got.Gap != 0 || got.Converged {
+			t.Errorf("%d at once, the first of phase %s: gap %v, which nobody has looked for before that was pending", n, got.Suggestions[0].Phase, got.Gap)
+		}
+	}
+	if e = p.engine; e == nil {
+		t.Fatal("no model")
+	}
+	l.start(l.propose(p, 1))
 	if got := diagnosed(); math.Abs(got/want()-1) > 0.01 {
 		t.Errorf("with trials running: gap %v, want %v", got, want())
 	}
-	if got := l.propose(p, 1); got.Gap != 0 || got.Converged {
-		t.Errorf("with trials running an ask says %v, %t", got.Gap, got.Converged)
+	if got := l.propose(p, 1); got.Suggestions[0].Phase != PhaseModel || got.Gap != 0 || got.Converged {
+		t.Errorf("with trials running an ask of phase %s says %v, %t", got.Suggestions[0].Phase, got.Gap, got.Converged)
+	}
+}
+
+// TestThriftByDefinition: scores are log(u − μ*) − p·log c with μ* the best mean of the
+// results and c what the model of costs foretells, p = 1 or what is left of the study's
+// MaxCost; what is no better than μ* comes after all that is.
+func TestThriftByDefinition(t *testing.T) {
+	for _, all := range []float64{0, 100} {
+		spec := specOf(parse(t, square), 7)
+		spec.MaxCost = all
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cost": "told"}`}, spec).(*bkb)
+		spent := 0.0
+		for i := range 14 {
+			l.start(l.propose(p, 1))
+			u := l.coordinates(i)
+			o := completed(spec, math.Pow(u[0]-0.3, 2)+u[1])
+			o.Cost = math.Exp(2*u[1] - u[0])
+			spent += o.Cost
+			l.do(study.Tell{Trial: i, Outcome: o})
+		}
+		l.anchor(p)
+		e, err := p.ready(l.s)
+		if err != nil || e == nil || e.expense == nil {
+			t.Fatalf("no model of costs: %v", err)
+		}
+		reference := math.Inf(-1)
+		for i := range p.results.list {
+			mean, _ := e.surfaces[0].predict(kernel.NewPoints(1, 2, p.results.list[i].x))
+			reference = max(reference, mean[0])
+		}
+		power := 1.0
+		if all > 0 {
+			power = 1 - spent/all
+		}
+		a, rng := p.newAcquisition(e), rand.New(rand.NewPCG(1, 2))
+		x := kernel.NewPoints[float64](50, 2, nil)
+		bounds := make([]float64, x.Len())
+		for i := range bounds {
+			x.Row(i)[0], x.Row(i)[1], bounds[i] = rng.Float64(), rng.Float64(), reference+rng.NormFloat64()
+		}
+		scores := slices.Clone(bounds)
+		a.spend().weigh(a, scores, x)
+		apart := 0
+		for i, u := range bounds {
+			mean, _ := e.expense.predict(kernel.NewPoints(1, 2, x.Row(i)))
+			cost := e.model.Expense.Target.value(mean[0])
+			if math.Abs(cost-(2*x.Row(i)[1]-x.Row(i)[0])) > 0.3 {
+				apart++
+			}
+			if u <= reference {
+				if best := slices.Max(scores); scores[i] > best-5 {
+					t.Errorf("a bound below the best mean has score %v of %v", scores[i], best)
+				}
+			} else if want := math.Log(u-reference) - power*cost; !close2(scores[i], want, 1e-9) {
+				t.Errorf("score %v, want %v with power %v", scores[i], want, power)
+			}
+		}
+		if apart > 10 {
+			t.Errorf("%d of 50 costs are foretold far from what they are", apart)
+		}
 	}
 }
 
