@@ -53,10 +53,10 @@ type Service interface {
 	Trial(ctx context.Context, name string, number int) (study.Trial, error)
 	// Trials returns the trials that match the filter, in order of number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
-	// Best recommends: of one objective the completed trial with the best mean
-	// (of equal ones the first), of several the Pareto front of the means, in
-	// order of number. The means are those of the proposer's model if it has one,
-	// else of each trial's replicates. Empty if no trial completed.
+	// Best recommends: of one objective the completed trial that the proposer's
+	// model takes for the best (see propose.Recommender), or without a model the one
+	// with the best mean of its replicates (of equal ones the first); of several the
+	// Pareto front of the means, in order of number. Empty if no trial completed.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
 	// Diagnose says how the model of a study's proposer stands; without one all is
 	// 0. The error wraps ErrUnsupported for proposers that never have one.

@@ -43,7 +43,7 @@ configuration to training and validation rows together, and shows it beside theo
 
 The best configuration is that of the trial with the least error. As all trials fit and
 are judged on the same rows, with the same seed, no luck decides; tuner best, which goes
-by the mean of the proposer's model, may recommend another.
+by the proposer's model, may recommend another.
 
 ` + trainList() + `
 

@@ -13,8 +13,8 @@ import (
 const maxRemarked = 20_000
 
 // remarkMeasured says on stderr which trial measured better than the one that is
-// recommended, and why it is not the one: the model of the proposer bkb takes a part of
-// every measurement for luck.
+// recommended, and why it is not the one: the model of the proposer bkb takes it for
+// luck.
 func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
 	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > maxRemarked || g.quiet {
 		return nil

@@ -32,7 +32,7 @@ var auto = Experiment{
 result. The split is fixed, seeds are those of the proposer. M is 500 to 1,000.
 "validation" is the least error of a trial, "test" that of its configuration fitted to
 training and validation rows; "recommended" and "test of that" are of the trial that
-the proposer's model has the best mean for, which is what "tuner best" shows.
+the proposer's model takes for the best, which is what "tuner best" shows.
 
 "random ×10" is the least error that 600 random configurations of the space have, none
 of them pruned, and "random" what 60 of them would find on average. They are measured

@@ -369,12 +369,12 @@ func TestPrunerWaitsForLambda(t *testing.T) {
 		fixed     training.Values
 		want      int64 // steps until μ, from 1e-2 on, is λ, counted by hand
 	}{
-		{"log-falkon", nil, 5}, // 1e-2, 1e-4, 1e-6, 1e-8, 1e-10
-		{"log-falkon", training.Values{"decay": "10"}, 9},
-		{"log-falkon", training.Values{"lambda": "1e-3"}, 2},
-		{"log-falkon", training.Values{"lambda": "0.1"}, 1},
-		{"log-falkon", training.Values{"lambda": "1e-5", "decay": "1000", "iterations": "40"}, 8}, // a fifth of the steps
-		{"falkon", nil, 4},
+		{"log-falkon", training.Values{"iterations": "6"}, 5}, // 1e-2, 1e-4, 1e-6, 1e-8, 1e-10
+		{"log-falkon", training.Values{"decay": "10", "iterations": "12"}, 9},
+		{"log-falkon", training.Values{"lambda": "1e-3", "iterations": "2"}, 2},
+		{"log-falkon", training.Values{"lambda": "0.1", "iterations": "2"}, 1},
+		{"log-falkon", training.Values{"lambda": "1e-5", "decay": "1000", "iterations": "40"}, 20}, // half the steps
+		{"falkon", nil, 10},
 	} {
 		s := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed}).Complete(study.Spec{})
 		if want := fmt.Sprintf(`{"warmup_steps":%d}`, c.want); s.Pruner.Name != "median" || s.Pruner.Options != want {

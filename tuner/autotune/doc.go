@@ -35,7 +35,11 @@
 // fit, which has more rows. Every trial has the same seed, so equal
 // configurations have equal errors and comparisons are paired: [Tuning.Best] is the
 // least error. Each step is reported before the next begins, and a trial that the
-// pruner gives up ends there.
+// pruner gives up ends there. That is the median rule from half the steps on. FALKON
+// with a small λ begins slowly and ends best: on kin40k (tuner bench auto; 60 trials, 3
+// seeds) the error was 1.022 of that of the best of 600 random configurations where
+// trials were given up from a fifth of the steps on, 0.946 from half on and 0.946 where
+// none was, in 46, 78 and 81 s of CPU; with the pruner model 0.963, in 60 s.
 // A fit that diverges, or whose error is not a number, is infeasible: the proposer
 // learns to keep away. Any other error, a panic among them, is a failure of that
 // trial alone.

@@ -28,8 +28,8 @@ func (e *MismatchError) Error() string {
 }
 
 // Complete sets in a spec what the tuning decides: space, objective and
-// attributes; and, where none is named, the pruner: the median rule, once a fifth
-// of the steps are done, and those that say nothing of a trial yet.
+// attributes; and, where none is named, the pruner: the median rule, once half
+// of the steps are done, and those that say nothing of a trial yet; see doc.go.
 func (t *Tuning) Complete(s study.Spec) study.Spec {
 	s.Space = t.space
 	s.Objectives = []study.Objective{{Name: t.Objective(), Direction: study.Minimize}}
@@ -44,7 +44,7 @@ func (t *Tuning) Complete(s study.Spec) study.Spec {
 // to its λ from a larger one: until all λ of the space are reached, trials with a small
 // one look no better than others, or worse, and are those that end best.
 func (t *Tuning) warmup() int {
-	steps := max(t.steps/5, 1)
+	steps := max(t.steps/2, 1)
 	l, ok := t.estimator.(falkon.LogisticParams)
 	if !ok {
 		return steps

@@ -87,10 +87,19 @@ type BKBOptions struct {
 	// IgnoreReports ("reports": "learn", the default, or "ignore") has the model
 	// learn from outcomes only; of pruned trials that have reported, nothing.
 	IgnoreReports bool
-	// Lower ("recommend": "mean", the default, or "lower") recommends by the lower
-	// confidence bound in place of the mean.
-	Lower bool
+	// Recommend ("recommend": "plausible", the default, "mean" or "lower") is what
+	// trial of one objective is the best.
+	Recommend recommendation
 }
+
+// recommendation is a way to choose the best trial.
+type recommendation string
+
+const (
+	plausible recommendation = "plausible" // the best measured of those whose mean is next to the best one
+	byMean    recommendation = "mean"
+	byLower   recommendation = "lower" // the lower confidence bound
+)
 
 // duplicates is a policy for configurations that the study has already.
 type duplicates string
@@ -120,7 +129,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		KeepTail:     o.Choice("tail", "test", "keep") == "keep",
 		Coarse:       o.Choice("refine", "gradient", "mutations") == "mutations",
 		Trust:        int(o.Whole("trust_region", 5, 0, 10_000)),
-		Lower:        o.Choice("recommend", "mean", "lower") == "lower",
+		Recommend:    recommendation(o.Choice("recommend", string(plausible), string(byMean), string(byLower))),
 
 		Constraints:    readConstraints(o),
 		IgnoreFailures: o.Choice("failures", "learn", "ignore") == "ignore",

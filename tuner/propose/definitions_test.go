@@ -570,10 +570,68 @@ func TestRecommendLower(t *testing.T) {
 		}
 		return l.coordinates(best[0])[0]
 	}
-	if x := recommended(`{"width": 2}`); math.Abs(x-0.05) > 0.01 {
+	if x := recommended(`{"width": 2, "recommend": "mean"}`); math.Abs(x-0.05) > 0.01 {
 		t.Errorf("by the mean x = %v is recommended", x)
 	}
 	if x := recommended(`{"width": 2, "recommend": "lower"}`); math.Abs(x-0.95) > 0.01 {
 		t.Errorf("by the lower bound x = %v is recommended", x)
+	}
+}
+
+// TestRecommendPlausible: what was measured decides among the trials whose means are
+// within one standard deviation of the best, and a draw that its neighbours make
+// implausible does not count.
+func TestRecommendPlausible(t *testing.T) {
+	for seed := range uint64(6) {
+		spec := specOf(parse(t, square), seed+1)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
+		rng := rand.New(rand.NewPCG(seed, 5))
+		noise := []float64{0, 0.3}[seed%2]
+		least, lucky := math.Inf(1), -1
+		for i := range 40 {
+			x := []float64{rng.Float64(), rng.Float64()}
+			y := 4*math.Pow(x[0]-0.3, 2) + 4*math.Pow(x[1]-0.6, 2) + noise*rng.NormFloat64()
+			if noise > 0 { // two places, again and again: the worse one is the luckier
+				x, y = []float64{0.2 + 0.6*float64(i%2), 0.5}, float64(i%2)+noise*rng.NormFloat64()
+				if i == 21 {
+					y = -1.5
+				}
+			}
+			c, err := spec.Space.Decode(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.do(study.Add{Config: c, Outcome: completed(spec, y)})
+			if y < least {
+				least, lucky = y, i
+			}
+		}
+		l.anchor(p)
+		best, err := p.Recommend(context.Background(), l.s)
+		if err != nil || len(best) != 1 {
+			t.Fatalf("seed %d: %v, %v", seed, best, err)
+		}
+		if noise == 0 && best[0] != lucky {
+			t.Errorf("seed %d: trial %d is recommended, %d was the best measured of a smooth function", seed, best[0], lucky)
+		}
+		if noise > 0 && best[0]%2 == 1 {
+			t.Errorf("seed %d: trial %d is recommended, of the worse place", seed, best[0])
+		}
+		// By its definition.
+		trials, x, measured := p.completed(l.s, true)
+		e, err := p.current(l.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, variance := e.surfaces[0].predict(kernel.NewPoints(len(trials), 2, x))
+		want, top := -1, slices.Max(mean)
+		for i, m := range mean {
+			if top-m <= math.Sqrt(variance[i]) && (want < 0 || measured[0][i] > measured[0][want]) {
+				want = i
+			}
+		}
+		if best[0] != trials[want] {
+			t.Errorf("seed %d: trial %d is recommended, not %d", seed, best[0], trials[want])
+		}
 	}
 }

@@ -305,6 +305,7 @@ func (b *bkb) fit(ctx context.Context, list []result, j int, s *surface, warm *c
 	d := b.spec.Space.Dim()
 	opts := gp.DimensionScaled(d)
 	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, b.options.MinNoise
+	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // see doc.go
 	if d > manyCoordinates {
 		opts.MaxIterations = 15
 	}

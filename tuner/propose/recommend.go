@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -48,10 +49,11 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 	return b.remake(ctx, before, c, m.Version) // the number alone is no difference
 }
 
-// Recommend implements [Recommender]: of one objective the completed trial with
-// the best posterior mean (or lower bound, by the option recommend), which a
-// lucky draw does not deceive; of equal ones the first. Of several objectives
-// the trials whose means no other's dominate. Where there are constraints, of the
+// Recommend implements [Recommender]: of one objective the best measured of the
+// completed trials whose posterior mean is at most plausibly below the best mean, so
+// that no lucky draw deceives (or, by the option recommend, the one with the best
+// mean or lower bound); of equal ones the first. Of several objectives the trials
+// whose means no other's dominate. Where there are constraints, of the
 // trials that keep to them, while there is no model by what was measured; and if none
 // does, the one that by the model of feasibility is likeliest to.
 func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
@@ -71,7 +73,7 @@ func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
 		return nil, nil
 	}
 	if e != nil {
-		values = b.values(e, kernel.NewPoints(len(trials), b.spec.Space.Dim(), x))
+		values = b.values(e, kernel.NewPoints(len(trials), b.spec.Space.Dim(), x), values)
 	}
 	if len(values) == 1 {
 		return first(trials, values[0]), nil
@@ -100,14 +102,26 @@ func (b *bkb) completed(v View, keeping bool) (trials []int, x []float64, values
 	return trials, x, values
 }
 
-// values are the means, or lower bounds, that trials are recommended by.
-func (b *bkb) values(e *engine, points *kernel.Points[float64]) [][]float64 {
+// plausibly is how many posterior standard deviations of its own a trial's mean may be
+// below the best mean for its measurement to be believed.
+const plausibly = 1
+
+// values are what trials are recommended by, of what was measured.
+func (b *bkb) values(e *engine, points *kernel.Points[float64], measured [][]float64) [][]float64 {
 	out := make([][]float64, len(b.spec.Objectives))
 	for j := range out {
 		mean, variance := e.surfaces[j].predict(points)
-		if b.options.Lower {
+		switch {
+		case b.options.Recommend == byLower:
 			for i := range mean {
 				mean[i] -= b.beta(e, j, 0) * math.Sqrt(variance[i])
+			}
+		case b.options.Recommend == plausible && len(out) == 1:
+			best := slices.Max(mean)
+			for i, m := range mean {
+				if mean[i] = measured[j][i]; m < best-plausibly*math.Sqrt(variance[i]) {
+					mean[i] = math.Inf(-1)
+				}
 			}
 		}
 		out[j] = mean
