@@ -315,8 +315,8 @@ type embedding struct {
 }
 
 // embedRows returns z of every row, m a row, and the residuals, until it is
-// called again.
-func (p *posterior) embedRows(x *kernel.Points[float64]) (z []float64, res []float64) {
+// called again. So many goroutines work on it.
+func (p *posterior) embedRows(x *kernel.Points[float64], workers int) (z []float64, res []float64) {
 	n, m, s := x.Len(), p.rank(), p.room
 	s.z, s.res = slices.Grow(s.z[:0], n*m)[:n*m], slices.Grow(s.res[:0], n)[:n]
 	z, res = s.z, s.res
@@ -330,12 +330,26 @@ func (p *posterior) embedRows(x *kernel.Points[float64]) (z []float64, res []flo
 		p.prep = p.k.Prepare(p.rows())
 	}
 	p.prep.Fill(z, m, x, 0, n, &s.scratch)
-	blocked.SolveLowerRight(runtime.GOMAXPROCS(0), true, p.lower(p.ld), blocked.New(n, m, z))
+	blocked.SolveLowerRight(workers, true, p.lower(p.ld), blocked.New(n, m, z))
 	for i := range res {
 		row := z[i*m:][:m]
 		res[i] = max(res[i]-floats.Dot(row, row), 0)
 	}
 	return z, res
+}
+
+// worthSharing is how many multiplications there have to be for others to take a part
+// of them. An ask of 200 inducing points solves a dozen times for a millisecond or
+// less; with two goroutines it took a sixth more processor time and a tenth more on
+// the wall (BenchmarkAsk).
+const worthSharing = 1 << 26
+
+// workers is how many goroutines embed or predict n rows. It changes no bit.
+func (p *posterior) workers(n int) int {
+	if n*p.rank()*p.rank() < worthSharing {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // predict returns μ and σ² of every row of x.
@@ -352,10 +366,11 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 		}
 		return mean, variance
 	}
+	workers := p.workers(n)
 	for from := 0; from < n; from += chunk {
 		to := min(from+chunk, n)
 		part := x.Slice(from, to).(*kernel.Points[float64])
-		z, res := p.embedRows(part)
+		z, res := p.embedRows(part, workers)
 		for i := range res {
 			mean[from+i] = p.mean
 			if m > 0 {
@@ -363,7 +378,7 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 			}
 		}
 		if m > 0 {
-			blocked.SolveLowerRight(runtime.GOMAXPROCS(0), true, p.lower(p.lv), blocked.New(to-from, m, z))
+			blocked.SolveLowerRight(workers, true, p.lower(p.lv), blocked.New(to-from, m, z))
 		}
 		for i, r := range res {
 			row := z[i*m:][:m]
@@ -407,9 +422,10 @@ func rebuilt(k *covariance, noise, mean float64, limit int, fitc bool, inducing 
 	for i := range m {
 		v[i*m+i] = 1
 	}
+	workers := p.workers(len(samples))
 	for from := 0; from < len(samples); from += chunk {
 		part := samples[from:min(from+chunk, len(samples))]
-		z, res := p.embedRows(pointsOf(part, p.dim))
+		z, res := p.embedRows(pointsOf(part, p.dim), workers)
 		for i, o := range part {
 			row, omega, r := z[i*m:][:m], p.precision(o, res[i]), o.y-mean
 			if from+i >= window {
