@@ -130,12 +130,13 @@ func split(history []porcupine.Operation, key func(*call) string) [][]porcupine.
 func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
 	var history []porcupine.Operation
 	for _, c := range calls {
-		if c.Ending == refused && c.Code != tuner.AlreadyTold {
+		undone := c.Ending == refused && c.Code != tuner.AlreadyTold
+		if undone && !(c.Doubt && c.Count > 1) { // a part of these may have been stored at an earlier send
 			continue
 		}
 		for _, part := range pick(c) {
 			end := c.End
-			if c.Ending == unknown {
+			if c.Ending == unknown || undone {
 				end = math.MaxInt64
 			}
 			history = append(history, porcupine.Operation{ClientId: c.Client, Input: part, Call: c.Start, Output: part, Return: end})
@@ -144,11 +145,32 @@ func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
 	return history
 }
 
+// making cuts an ask for several trials, or many to add, into its steps if it was
+// sent again: what a kill left of its first send is a prefix, and others may come
+// before the rest is made.
 func making(c *call) []*call {
-	if c.Kind == "ask" || c.Kind == "enqueue" || c.Kind == "many" {
+	switch {
+	case c.Kind != "ask" && c.Kind != "enqueue" && c.Kind != "many":
+		return nil
+	case !c.Doubt || c.Count < 2:
 		return []*call{c}
 	}
-	return nil
+	var steps []*call
+	for i := range c.Count {
+		step := *c
+		step.Count, step.Given = 1, nil
+		if c.Ending == acked && i < len(c.Given) {
+			step.Given = c.Given[i : i+1]
+		}
+		if c.Kind == "many" && queued(i) {
+			step.Kind = "enqueue"
+			if c.Ending == acked && i < len(c.Given) {
+				step.Trial = c.Given[i].Trial
+			}
+		}
+		steps = append(steps, &step)
+	}
+	return steps
 }
 
 // owning cuts an ask into the trials that it gave.
@@ -358,6 +380,61 @@ func (h *historian) many(ctx context.Context, c *call, random *rand.Rand) {
 		}
 		c.end(err)
 		return
+	}
+}
+
+// TestHistoryOfParts: only what was sent again may have been done in parts.
+func TestHistoryOfParts(t *testing.T) {
+	at := int64(0)
+	made := func(client int, kind string, count int, doubt bool, trials ...int) *call {
+		c := &call{Client: client, Kind: kind, Study: "s", Count: count, Start: at, End: at + 10, Ending: acked, Doubt: doubt}
+		for _, n := range trials {
+			c.Given = append(c.Given, given{Trial: n, Epoch: 1})
+		}
+		if kind == "enqueue" {
+			c.Trial = trials[0]
+		}
+		at++
+		return c
+	}
+	for _, c := range []struct {
+		name  string
+		calls func(doubt bool) []*call
+	}{
+		{"ask", func(doubt bool) []*call { // the queued trial was handed out before the kill, the other one after
+			return []*call{made(0, "enqueue", 0, false, 0), made(1, "ask", 2, doubt, 0, 2), made(2, "ask", 1, false, 1)}
+		}},
+		{"many", func(doubt bool) []*call { // one is added before the kill, two after
+			return []*call{made(0, "many", 3, doubt, 0, 2, 3), made(1, "enqueue", 0, false, 1), made(2, "ask", 2, false, 1, 2)}
+		}},
+	} {
+		for _, doubt := range []bool{false, true} {
+			want := porcupine.Illegal
+			if doubt {
+				want = porcupine.Ok
+			}
+			if got := porcupine.CheckOperationsTimeout(makes, operations(c.calls(doubt), making), checkLimit); got != want {
+				t.Errorf("%s, sent again %t: the history is %s, want %s", c.name, doubt, got, want)
+			}
+		}
+		lost := c.calls(true)
+		for _, c := range lost {
+			if c.Doubt { // a number is made that nobody was given
+				c.Given[len(c.Given)-1].Trial += 7
+			}
+		}
+		if got := porcupine.CheckOperationsTimeout(makes, operations(lost, making), checkLimit); got != porcupine.Illegal {
+			t.Errorf("%s with a number that was never made: the history is %s", c.name, got)
+		}
+		ended := c.calls(true)
+		for _, c := range ended {
+			if c.Doubt { // the first send left a part, the second was refused
+				c.Ending, c.Code, c.Given = refused, tuner.Exhausted, nil
+			}
+		}
+		if got := porcupine.CheckOperationsTimeout(makes, operations(ended, making), checkLimit); got != porcupine.Ok {
+			t.Errorf("%s that was refused at its second send: the history is %s", c.name, got)
+		}
 	}
 }
 
