@@ -12,6 +12,12 @@ import (
 // maxRemarked is how many trials are read at most for a remark.
 const maxRemarked = 20_000
 
+// remarkBest says on stderr what is worth knowing of the trials that are recommended.
+func (g *globals) remarkBest(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
+	g.remarkEdges(cmd, view, best)
+	return g.remarkMeasured(ctx, cmd, svc, view, best)
+}
+
 // remarkMeasured says on stderr which trial measured better than the one that is
 // recommended, and why it is not the one: the model of the proposer bkb takes it for
 // luck.

@@ -205,7 +205,7 @@ func (r *running) run(ctx context.Context, g *globals, cmd *cobra.Command, svc t
 	if err := r.conclude(g, cmd, summary, err); err != nil || r.form.value != "table" {
 		return err
 	}
-	return g.remarkMeasured(ctx, cmd, svc, summary.Study, summary.Best)
+	return g.remarkBest(ctx, cmd, svc, summary.Study, summary.Best)
 }
 
 // secondSignal returns a channel that is closed at the second Ctrl-C. The third

@@ -109,6 +109,12 @@ proposer bkb expects of them, which a lucky measurement does not deceive; withou
 model, by the means of their replicates. Where another trial measured better, stderr says
 which. If none completed yet it is exit status 3.
 
+Where it lies at an end of a parameter's range, stderr says that too, and how to go on
+with a wider one; json, jsonl and yaml have it in edges. That is the first or the last
+value, or within 1 % of the range on its scale. Not meant are ranges of at most four
+values, and ends with nothing beyond: 0, a count of 1, and 1 of a range of shares that
+is not logarithmic.
+
 The forms args and env write only its configuration, for shells.`,
 		Example: "  tuner best digits\n  python train.py $(tuner best digits -f args) --epochs 100",
 		Args:    between(0, 1),
@@ -128,7 +134,7 @@ The forms args and env write only its configuration, for shells.`,
 				if err := printBest(cmd.OutOrStdout(), form.value, view, best); err != nil || form.value != "table" {
 					return err
 				}
-				return g.remarkMeasured(ctx, cmd, svc, view, best)
+				return g.remarkBest(ctx, cmd, svc, view, best)
 			})
 		},
 	}
@@ -146,9 +152,9 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 	case form == "env":
 		return printConfigEnv(out, view.Spec.Space, best[0].Config)
 	case form == "json" && one:
-		return writeJSON(out, record.OfTrial(best[0]))
+		return writeJSON(out, ofBest(view, best[0]))
 	case form == "yaml" && one:
-		return writeYAML(out, record.OfTrial(best[0]))
+		return writeYAML(out, ofBest(view, best[0]))
 	}
 	s, err := trialSink(out, form, view.Spec)
 	if form == "table" {
@@ -158,11 +164,18 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 		return err
 	}
 	for _, t := range best {
-		if err := s.put(record.OfTrial(t)); err != nil {
+		if err := s.put(ofBest(view, t)); err != nil {
 			return err
 		}
 	}
 	return s.end()
+}
+
+// ofBest is the written form of a trial that is recommended.
+func ofBest(view tuner.Study, t study.Trial) record.Trial {
+	r := record.OfTrial(t)
+	r.Edges = record.OfEdges(view.Spec.Space.Edges(t.Config))
+	return r
 }
 
 // configText is a configuration in a few words, for people.

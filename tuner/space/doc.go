@@ -4,7 +4,8 @@
 // categoricals and constants, each active always or only while its parents have
 // given values. A [Config] assigns values to the active ones. [Parse] reads a
 // space from YAML or JSON (its own form, Optuna's, Katib's), [Lint] gives advice
-// about it, [Space.Validate] and [Space.Complete] judge and mend configurations.
+// about it, [Space.Validate] and [Space.Complete] judge and mend configurations,
+// [Space.Edges] says at which ends of ranges one lies.
 //
 // # Encoding
 //

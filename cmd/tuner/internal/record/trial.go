@@ -42,6 +42,30 @@ type Trial struct {
 	Created    time.Time          `json:"created,omitzero"`
 	Started    time.Time          `json:"started,omitzero"`
 	Ended      time.Time          `json:"ended,omitzero"`
+	Edges      []Edge             `json:"edges,omitempty"`
+}
+
+// Edge is an end of a parameter's range at which what is recommended lies.
+type Edge struct {
+	Parameter string `json:"parameter"`
+	End       string `json:"end"` // low or high
+	Low       Number `json:"low"`
+	High      Number `json:"high"`
+}
+
+// OfEdges returns the written form of ends of ranges.
+func OfEdges(edges []space.Edge) []Edge {
+	var out []Edge
+	for _, e := range edges {
+		low, _ := e.Low.Number()
+		high, _ := e.High.Number()
+		end := "low"
+		if e.Upper {
+			end = "high"
+		}
+		out = append(out, Edge{e.Parameter, end, Number(low), Number(high)})
+	}
+	return out
 }
 
 // Report is intermediate values at one step.

@@ -1,0 +1,90 @@
+package space
+
+import "fmt"
+
+// Edge is an end of a parameter's range at which a configuration lies: what is best
+// there may be better beyond.
+type Edge struct {
+	Parameter string
+	Low, High Value // the least and the greatest of the range
+	Upper     bool  // at High, else at Low
+}
+
+// String says so: lambda is at the lower end of its range (1e-09…1).
+func (e Edge) String() string {
+	end := "lower"
+	if e.Upper {
+		end = "upper"
+	}
+	return fmt.Sprintf("%s is at the %s end of its range (%s…%s)", e.Parameter, end, e.Low, e.High)
+}
+
+// What counts as the end of a range.
+const (
+	edgeShare  = 0.01 // of the range, on its scale
+	edgeLevels = 5    // the least values of a range that has ends
+)
+
+// Edges returns the ends of ranges at which c lies, in order of declaration: where an
+// active float, int, or ordinal of rising or falling numbers has the first or the last
+// of its values, or is within 1 % of the range, on its scale, of one.
+//
+// Not ranges of at most four values, which somebody chose one by one, and not ends
+// beyond which by all appearances there is nothing: 0; the 1 below which nothing can be
+// counted; and the 1 above a range of shares, one that is not logarithmic and begins at
+// 0 or higher. What c has not, or cannot have, is passed over.
+func (s *Space) Edges(c Config) []Edge {
+	var out []Edge
+	for i := range s.members {
+		m := &s.members[i]
+		v, ok := c.Get(m.Name)
+		if !ok || m.axis == nil || m.axis.levels() != 0 && m.axis.levels() < edgeLevels {
+			continue
+		}
+		if e, ok := m.edge(v); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// edge returns the end of m's range at which v lies.
+func (m *member) edge(v Value) (Edge, bool) {
+	low, high := m.axis.decode(0), m.axis.decode(1)
+	first, _ := m.axis.encode(low)
+	last, _ := m.axis.encode(high)
+	u, legal := m.axis.encode(v)
+	if !legal || m.Type == TypeCategorical || m.Type == TypeOrdinal && !monotone(m.Values) {
+		return Edge{}, false
+	}
+	share := (u - first) / (last - first)
+	if less(high, low) { // an ordinal that falls
+		low, high, share = high, low, 1-share
+	}
+	e := Edge{Parameter: m.Name, Low: low, High: high, Upper: share > 0.5}
+	return e, (share <= edgeShare || share >= 1-edgeShare) && !m.closed(&e)
+}
+
+// closed tells that beyond the end of e there is nothing.
+func (m *member) closed(e *Edge) bool {
+	low, _ := e.Low.Number()
+	high, _ := e.High.Number()
+	if !e.Upper {
+		return low == 0 || low == 1 && e.Low.kind == KindInt
+	}
+	share := m.Type == TypeFloat && m.Scale != Log && low >= 0
+	return high == 0 || high == 1 && share
+}
+
+// monotone tells whether values are numbers that rise or fall throughout.
+func monotone(values []Value) bool {
+	for i, v := range values {
+		if v.kind != KindInt && v.kind != KindFloat {
+			return false
+		}
+		if i > 1 && less(values[i-1], v) != less(values[0], values[1]) {
+			return false
+		}
+	}
+	return true
+}
