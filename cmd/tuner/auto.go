@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
@@ -45,17 +46,23 @@ The best configuration is that of the trial with the least error. As all trials 
 are judged on the same rows, with the same seed, no luck decides; tuner best, which goes
 by the proposer's model, may recommend another.
 
+Ranges are theory's: they depend on the number of rows and on their distances. Where the
+best lies at an end of one, stderr says so: --range lambda=1e-14..0.1 sets another.
+
 ` + trainList() + `
 
 CTRL-C loses nothing: the same command goes on. So does a run that was killed. With
---server several machines that have the same data can work on one study. A study that
-has finished is gone on from in a new one, with --from and limits of its own.
+--server several machines that have the same data can work on one study, by the same
+command: what --set and --range say is a study's for good. One that has finished is gone
+on from in a new one, with --from and limits and ranges of its own; trials outside of
+these stay behind.
 
 ` + dataHelp,
 		Example: `  tuner auto --demo
   tuner auto falkon --data housing.csv --target price --trials 40 --out price.model
   tuner auto sgdrf --data big.csv --budget 30m --set passes=10 --set kernel=gaussian
   tuner auto falkon --data housing.csv --target price --from falkon-housing --trials 40
+  tuner auto falkon --data housing.csv --target price --range lambda=1e-14..1e-4
   tuner auto falkon --data housing.csv --server tuner.example.org:7070 --study housing`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +87,7 @@ type autoRun struct {
 	split     training.Split
 	measure   string
 	set       []string
+	ranges    []string
 	trials    int
 	budget    time.Duration
 	workers   int
@@ -110,6 +118,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.StringVar(&a.png, "png", "", "draw the history, and the error over each hyper-parameter, as PNG into this `folder`")
 	f.StringVar(&a.measure, "measure", "", "the error to make small: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
 	f.StringArrayVar(&a.set, "set", nil, "a hyper-parameter that is not to be searched, `name=value`; repeat for more")
+	f.StringArrayVar(&a.ranges, "range", nil, "where to search a hyper-parameter, `name=a..b`, in place of theory's range; repeat for more")
 	f.Float64Var(&a.split.Validation, "validation", 0.2, "the `share` of rows to compare trials on")
 	f.Float64Var(&a.split.Test, "test", 0.2, "the `share` of rows that only the end result is measured on")
 	f.Uint64Var(&a.split.Seed, "seed", 1, "what random numbers are derived from")
@@ -129,11 +138,11 @@ func (a *autoRun) run(ctx context.Context, g *globals, cmd *cobra.Command, algor
 	if a.algorithm, err = training.Find(algorithm); err != nil {
 		return &statusError{exitInvalid, err}
 	}
-	fixed, err := a.complete(cmd)
+	o, err := a.complete(cmd)
 	if err != nil {
 		return err
 	}
-	tn, err := a.prepare(ctx, g, cmd, fixed)
+	tn, err := a.prepare(ctx, g, cmd, o)
 	if err != nil {
 		return err
 	}
@@ -143,16 +152,16 @@ func (a *autoRun) run(ctx context.Context, g *globals, cmd *cobra.Command, algor
 }
 
 // complete checks the flags and sets what follows from others.
-func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error) {
+func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	switch {
 	case len(a.data.paths) == 0:
-		return nil, usagef("name the file of the data with --data")
+		return o, usagef("name the file of the data with --data")
 	case a.trials < 0 || a.budget < 0:
-		return nil, usagef("--trials and --budget must not be negative")
+		return o, usagef("--trials and --budget must not be negative")
 	case a.workers < 1 || a.threads < 0:
-		return nil, usagef("--workers must be at least 1, --threads at least 0")
+		return o, usagef("--workers must be at least 1, --threads at least 0")
 	case !(a.split.Validation > 0):
-		return nil, usagef("--validation must be above 0: trials are compared on these rows")
+		return o, usagef("--validation must be above 0: trials are compared on these rows")
 	}
 	if a.budget > 0 && !cmd.Flags().Changed("trials") {
 		a.trials = 0
@@ -166,10 +175,10 @@ func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error
 	case a.study == "":
 		a.study = studyNameOf(a.algorithm.Name, a.data.paths[0])
 	case a.study == a.from:
-		return nil, usagef("--from %s: takes over the trials of another study; leave --study out, or name a new one", a.from)
+		return o, usagef("--from %s: takes over the trials of another study; leave --study out, or name a new one", a.from)
 	}
 	if err := checkName(a.study); err != nil {
-		return nil, err
+		return o, err
 	}
 	if a.out == "" {
 		a.out = a.study + ".model"
@@ -178,25 +187,44 @@ func (a *autoRun) complete(cmd *cobra.Command) (fixed training.Values, err error
 		a.logDir = a.study + ".logs"
 	}
 	if err := checkModelOut(a.out, append(slices.Clone(a.data.paths), a.data.options.TargetPath)...); err != nil {
-		return nil, err
+		return o, err
 	}
 	if a.png != "" { // before time is spent
 		if err := os.MkdirAll(a.png, 0o755); err != nil {
-			return nil, err
+			return o, err
 		}
 	}
 	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
-		return nil, usagef("--measure: %w", err)
+		return o, usagef("--measure: %w", err)
 	}
-	fixed = training.Values{}
+	o = autotune.Options{Measure: a.measure, Seed: a.split.Seed, Workers: a.threads}
+	return o, a.parameters(&o)
+}
+
+// parameters reads what is said of single hyper-parameters.
+func (a *autoRun) parameters(o *autotune.Options) error {
+	o.Fixed, o.Ranges = training.Values{}, map[string]autotune.Range{}
 	for _, pair := range a.set {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usagef("--set: %q is not name=value", pair)
+			return usagef("--set: %q is not name=value", pair)
 		}
-		fixed[name] = value
+		o.Fixed[name] = value
 	}
-	return fixed, dataError(a.algorithm.Check(fixed))
+	if err := a.algorithm.Check(o.Fixed); err != nil {
+		return dataError(err)
+	}
+	for _, text := range a.ranges {
+		name, r, err := autotune.ParseRange(text)
+		if err != nil {
+			return usagef("--range: %w", err)
+		}
+		if _, twice := o.Ranges[name]; twice {
+			return usagef("--range: %s is there twice; leave one out", name)
+		}
+		o.Ranges[name] = r
+	}
+	return refused(autotune.CheckRanges(a.algorithm, o.Fixed, o.Ranges))
 }
 
 // studyNameOf makes the name of a study from those of algorithm and file.
@@ -229,8 +257,8 @@ func successor(name string) string {
 }
 
 // prepare reads the data.
-func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, fixed training.Values) (*autotune.Tuning, error) {
-	o, err := a.encoding.encoding()
+func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, o autotune.Options) (*autotune.Tuning, error) {
+	encoding, err := a.encoding.encoding()
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +267,12 @@ func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, f
 		return nil, err
 	}
 	defer table.Close()
-	data, err := training.Prepare(ctx, table, a.split, o)
+	data, err := training.Prepare(ctx, table, a.split, encoding)
 	if err != nil {
 		return nil, refused(err)
 	}
 	g.noteTable(cmd, table, data.Encoding)
-	tn, err := autotune.New(ctx, a.algorithm, data, autotune.Options{Measure: a.measure, Fixed: fixed, Seed: a.split.Seed, Workers: a.threads})
+	tn, err := autotune.New(ctx, a.algorithm, data, o)
 	return tn, refused(err)
 }
 
@@ -270,6 +298,11 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	view, made, err := a.begin(ctx, g, cmd, svc, tn, spec)
 	mismatch := (*autotune.MismatchError)(nil)
 	switch {
+	case errors.As(err, &mismatch) && a.from == "" && tn.CheckSource(view) == nil:
+		return &statusError{
+			statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
+			fmt.Errorf("study %s exists, %s; give each --range as then, go on from it in a new study with --from %s, or name another with --study", mismatch.Study, mismatch.What, a.study),
+		}
 	case errors.As(err, &mismatch):
 		return &statusError{statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}), fmt.Errorf("%w with --study", err)}
 	case err != nil:
@@ -316,7 +349,7 @@ func (a *autoRun) begin(ctx context.Context, g *globals, cmd *cobra.Command, svc
 	if err != nil {
 		return source, false, explain(ctx, svc, a.from, err)
 	}
-	if err := tn.Check(source); err != nil {
+	if err := tn.CheckSource(source); err != nil {
 		return source, false, err
 	}
 	view, made, err := tn.Continue(ctx, svc, a.study, spec)
@@ -397,7 +430,10 @@ func (a *autoRun) work(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 // conclude fits the best configuration and theory's, writes the model and shows
 // what came out.
 func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study, best study.Trial) error {
-	r := tuned{Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(view), Measure: tn.Measure()}
+	r := tuned{
+		Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(view), Measure: tn.Measure(),
+		Edges: record.OfEdges(autotune.Edges(view.Spec, best.Config)),
+	}
 	line := newStatusLine(g, cmd)
 	defer line.end()
 	refit := func(what string, t study.Trial) (*autotune.Fitted, error) {
@@ -425,6 +461,8 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 		if r.Theory, err = refit("theory's configuration", theory); err != nil {
 			return err
 		}
+	case theory.State == 0:
+		g.note(cmd, "Theory's settings are not in the ranges: nothing to compare with.")
 	default:
 		g.note(cmd, "Theory's settings, trial %d, did not complete: nothing to compare with.", theory.Number)
 	}
@@ -432,6 +470,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
 	}
+	g.remarkEdges(cmd, view, []study.Trial{best})
 	if a.png != "" {
 		files, err := writePlots(ctx, svc, view, best, a.png)
 		if err != nil {
@@ -454,6 +493,7 @@ type tuned struct {
 	Measure   string           `json:"measure"`
 	Best      *autotune.Fitted `json:"best"`
 	Theory    *autotune.Fitted `json:"theory,omitempty"`
+	Edges     []record.Edge    `json:"edges,omitempty"` // at which the best lies
 }
 
 func (r tuned) write(cmd *cobra.Command, form string) error {

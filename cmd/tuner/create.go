@@ -307,7 +307,7 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 			return errors.Join(fmt.Errorf("trial %d of %s could not be taken over", t.Number, source.Name), err)
 		}
 	}
-	c.g.note(c.cmd, "Took over %d trials of %s.", added, source.Name)
+	c.g.note(c.cmd, "Took over %s of %s.", trialsText(added), source.Name)
 	if refused > 0 {
 		c.g.note(c.cmd, "Left out %d that do not fit the new space or objectives.", refused)
 	}

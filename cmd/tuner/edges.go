@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -11,37 +14,40 @@ import (
 // remarkEdges says on stderr at which ends of ranges the trials lie that are
 // recommended, and what to do about it.
 func (g *globals) remarkEdges(cmd *cobra.Command, view tuner.Study, best []study.Trial) {
-	lines := edgeLines(view, best)
+	edges, lines := edgesOf(view.Spec, best)
 	for _, line := range lines {
 		g.note(cmd, "%s: the optimum may lie beyond it.", line)
 	}
-	if len(lines) > 0 {
+	switch {
+	case len(lines) == 0:
+	case autotune.Is(view.Spec):
+		var wider strings.Builder
+		for _, e := range edges {
+			wider.WriteString(" --range " + autotune.Wider(view.Spec, e))
+		}
+		g.note(cmd, "tuner auto as before, but with --from %s%s, goes on in a wider range.", view.Name, wider.String())
+	default:
 		g.note(cmd, "A new study with a wider range takes these trials over: tuner create-study %s --from %s --space FILE.", successor(view.Name), view.Name)
 	}
 }
 
-// edgeLines says of each end of a range which of the best trials lie there.
-func edgeLines(view tuner.Study, best []study.Trial) []string {
-	type end struct {
-		parameter string
-		upper     bool
-	}
-	var ends []end // in the order in which they turn up
-	texts, counts := map[end]string{}, map[end]int{}
+// edgesOf returns the ends of ranges at which some of the best trials lie, and says of
+// each of which.
+func edgesOf(spec study.Spec, best []study.Trial) (edges []space.Edge, lines []string) {
+	counts := map[string]int{}
 	for _, t := range best {
-		for _, e := range view.Spec.Space.Edges(t.Config) {
-			at := end{e.Parameter, e.Upper}
-			if counts[at]++; counts[at] == 1 {
-				ends, texts[at] = append(ends, at), e.String()
+		for _, e := range autotune.Edges(spec, t.Config) {
+			if counts[e.String()]++; counts[e.String()] == 1 {
+				edges = append(edges, e) // in the order in which they turn up
 			}
 		}
 	}
-	lines := make([]string, len(ends))
-	for i, at := range ends {
-		lines[i] = texts[at]
+	for _, e := range edges {
+		line := e.String()
 		if len(best) > 1 {
-			lines[i] += fmt.Sprintf(" in %d of the %d best trials", counts[at], len(best))
+			line += fmt.Sprintf(" in %d of the %d best trials", counts[line], len(best))
 		}
+		lines = append(lines, line)
 	}
-	return lines
+	return edges, lines
 }

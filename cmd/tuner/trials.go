@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -174,7 +175,7 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 // ofBest is the written form of a trial that is recommended.
 func ofBest(view tuner.Study, t study.Trial) record.Trial {
 	r := record.OfTrial(t)
-	r.Edges = record.OfEdges(view.Spec.Space.Edges(t.Config))
+	r.Edges = record.OfEdges(autotune.Edges(view.Spec, t.Config))
 	return r
 }
 

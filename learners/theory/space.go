@@ -33,6 +33,9 @@ type Dimension struct {
 	// Low ≤ Start ≤ High, whole numbers if Integer.
 	Low, High, Start float64
 	Integer          bool
+	// Least and Most bound what means anything to the learner: there are no more
+	// centres than rows. Both are included if Integer, and excluded if not.
+	Least, Most float64
 	// Step, if not 0, is the distance of values: 2 where they must be even.
 	Step float64
 	// Choices, of Scale Choice, the first being the one to start from. Ordered says
@@ -104,8 +107,10 @@ func (d Data) own(algorithm string) []Dimension {
 		return []Dimension{fidelity("iterations", min(max(few, 100), 1000), root)}
 	case "sgdrf":
 		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
+		scale := logs("step-scale", "γ*", 0.05, 1.5, 1)
+		scale.Most = 2 // from there on iterates diverge
 		return []Dimension{
-			logs("step-scale", "γ*", 0.05, 1.5, 1),
+			scale,
 			counts("batch-size", 1, 4*root, float64(s.BatchSize), n),
 			evens(counts("random-features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt-1)),
 			fidelity("passes", 20, 5),
@@ -132,7 +137,7 @@ func (d Data) lambda() Dimension {
 
 // evens rounds up to even numbers: features come in pairs.
 func evens(d Dimension) Dimension {
-	for _, v := range []*float64{&d.Low, &d.Start, &d.High} {
+	for _, v := range []*float64{&d.Least, &d.Low, &d.Start, &d.High} {
 		*v = 2 * math.Ceil(*v/2)
 	}
 	d.Step = 2
@@ -147,7 +152,7 @@ func fidelity(name string, high, start float64) Dimension {
 }
 
 func logs(name, unit string, low, high, start float64) Dimension {
-	return Dimension{Name: name, Unit: unit, Scale: Log, Low: low, High: high, Start: min(max(start, low), high)}
+	return Dimension{Name: name, Unit: unit, Scale: Log, Low: low, High: high, Start: min(max(start, low), high), Most: math.Inf(1)}
 }
 
 // counts is a range of whole numbers in [1, limit].
@@ -156,5 +161,6 @@ func counts(name string, low, high, start float64, limit int) Dimension {
 	return Dimension{
 		Name: name, Scale: Log, Integer: true,
 		Low: l, High: max(l, h), Start: min(max(float64(ceil(start, limit)), l), max(l, h)),
+		Least: 1, Most: float64(limit),
 	}
 }

@@ -222,6 +222,9 @@ func TestSpace(t *testing.T) {
 				if !(d.Low > 0 && d.Low <= d.Start && d.Start <= d.High) || d.Integer && d.Start != math.Trunc(d.Start) {
 					t.Errorf("%s, n = %d: %+v", name, n, d)
 				}
+				if d.Low < d.Least || d.High > d.Most || !d.Integer && (d.Low == d.Least || d.High == d.Most) {
+					t.Errorf("%s, n = %d: beyond what the learner takes: %+v", name, n, d)
+				}
 			}
 			if l := dims[1]; l.Name != "length-scale" || l.Start != 3 || math.Abs(l.Low-0.3) > 1e-12 || l.High != 30 {
 				t.Errorf("%s: %+v", name, l)

@@ -361,6 +361,43 @@ func TestStudyOfSomethingElse(t *testing.T) {
 	}
 }
 
+// A study with other ranges is another one, but can take trials over; one whose ranges
+// leave theory's settings out does not call its first trial theory's.
+func TestStudyInOtherRanges(t *testing.T) {
+	d := wave(t, 60, false)
+	svc := newStudy(t, tuning(t, "krr", d, autotune.Options{}), 3, nil)
+	source, err := svc.Study(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow := tuning(t, "krr", d, autotune.Options{Ranges: map[string]autotune.Range{"lambda": {Low: 1e-12, High: 1e-8}}})
+	mismatch := (*autotune.MismatchError)(nil)
+	if _, _, err := narrow.Study(t.Context(), svc, "s", study.Spec{}); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "another search space (lambda: 1e-10…0.1 there, 1e-12…1e-08 here)") {
+		t.Error(err)
+	}
+	if err := narrow.CheckSource(source); err != nil {
+		t.Error(err)
+	}
+	for _, o := range []autotune.Options{{Fixed: training.Values{"lambda": "0.1"}}, {Fixed: training.Values{"kernel": "laplace"}}, {Seed: 9}} {
+		if err := tuning(t, "krr", d, o).CheckSource(source); !errors.As(err, &mismatch) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, made, err := narrow.Study(t.Context(), svc, "t", study.Spec{MaxTrials: 3}); err != nil || !made {
+		t.Fatal(made, err)
+	}
+	first, err := svc.Trial(t.Context(), "t", 0)
+	if lambda, _ := first.Config.Get("lambda"); err != nil || lambda != space.Float(1e-8) {
+		t.Errorf("begins with %v, %v", first.Config, err)
+	}
+	if theory, ok, err := autotune.Default(t.Context(), svc, "t"); ok || err != nil || theory.State != 0 {
+		t.Errorf("%v is taken for theory's", theory)
+	}
+	if theory, _, err := autotune.Default(t.Context(), svc, "s"); err != nil || theory.State != study.Queued {
+		t.Errorf("%v is not taken for theory's", theory)
+	}
+}
+
 // The pruner waits for logistic FALKON to come down to the least λ there is.
 func TestPrunerWaitsForLambda(t *testing.T) {
 	d := wave(t, 60, true)

@@ -25,6 +25,14 @@
 // first trials are theory's settings and the same with half the length scale, the
 // median being large for what the tables of the papers use.
 //
+// [Options.Ranges] are searched in place of theory's. Theory's settings are then not
+// always among them: the first trial has what is nearest. They are a study's for good,
+// as its space is, but a study with other ranges can take its trials over
+// ([Tuning.CheckSource], [Tuning.Continue]): even counts are theory's progression,
+// within any range and beyond theory's, so that a wider one has them all. [Edges] tells
+// where the best lies at an end of a range, and not at what the learner itself sets, as
+// n centres: a study remembers these limits in an attribute.
+//
 // # The objective
 //
 // The error on the validation rows; smaller is better. It is named validation-rmse

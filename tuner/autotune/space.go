@@ -1,6 +1,7 @@
 package autotune
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -10,8 +11,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// maxSteps is the most values of an ordinal that stands for a range of counts.
-const maxSteps = 33
+// maxSteps is the most values of an ordinal that stands for theory's range of counts,
+// leastRatio the least of neighbours beyond it.
+const (
+	maxSteps   = 33
+	leastRatio = 1.1
+)
 
 // build makes the space and the configurations to begin with.
 func (t *Tuning) build(dims []theory.Dimension) error {
@@ -21,7 +26,8 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		if _, fixed := t.options.Fixed[d.Name]; fixed {
 			continue
 		}
-		p, v := parameterOf(d)
+		p, v := parameterOf(d, t.searched(d))
+		t.limit(d)
 		if d.Fidelity {
 			t.steps = int(d.High)
 		}
@@ -49,9 +55,18 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	}
 	low, _ := parameters[i].Low.AsFloat()
 	x, _ := start["length-scale"].AsFloat()
-	start["length-scale"] = space.Float(max(rounded(x/2), low))
-	t.starts = append(t.starts, configOf(start))
+	if half := max(rounded(x/2), low); half < x {
+		start["length-scale"] = space.Float(half)
+		t.starts = append(t.starts, configOf(start))
+	}
 	return nil
+}
+
+// limit remembers what a dimension can be at all.
+func (t *Tuning) limit(d theory.Dimension) {
+	if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 {
+		t.limits = append(t.limits, fmt.Sprintf("%s=%s", d.Name, Range{d.Least, min(d.Most, math.MaxInt32)}))
+	}
 }
 
 // iterations is the fixed or default number of steps of a learner that has one.
@@ -65,8 +80,9 @@ func (t *Tuning) iterations() int {
 	return 0
 }
 
-// parameterOf returns a dimension as a parameter with the value to start from.
-func parameterOf(d theory.Dimension) (space.Parameter, space.Value) {
+// parameterOf returns a dimension as theory has it, to be searched in d, as a parameter
+// with the value to start from.
+func parameterOf(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	switch {
 	case d.Scale == theory.Choice:
 		values := make([]space.Value, len(d.Choices))
@@ -81,22 +97,33 @@ func parameterOf(d theory.Dimension) (space.Parameter, space.Value) {
 		v := space.Int(int64(d.High))
 		return space.NewConstant(d.Name, v), v
 	case d.Step > 0:
-		return stepped(d)
+		return stepped(theirs, d)
 	case d.Integer:
 		return space.NewInt(d.Name, int64(d.Low), int64(d.High)).WithScale(space.Log), space.Int(int64(d.Start))
 	}
-	low, high := rounded(d.Low), rounded(d.High)
-	v := space.Float(min(max(rounded(d.Start), low), high))
-	return space.NewFloat(d.Name, low, high).WithScale(space.Log), v
+	return space.NewFloat(d.Name, d.Low, d.High).WithScale(space.Log), space.Float(d.Start)
 }
 
-// stepped returns counts that are multiples of a step as an ordinal: a geometric
-// progression from low to high, and the value to start from.
-func stepped(d theory.Dimension) (space.Parameter, space.Value) {
+// stepped returns counts that are multiples of a step as an ordinal, with the value to
+// start from: the ends of d, and between them theory's geometric progression, which goes
+// on beyond theory's ends. So what is in a range is in every wider one.
+func stepped(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	counts := []float64{d.Low, d.Start, d.High}
+	add := func(x float64) {
+		if x = d.Step * math.Round(x/d.Step); d.Low < x && x < d.High {
+			counts = append(counts, x)
+		}
+	}
+	ratio := math.Pow(theirs.High/theirs.Low, 1/float64(maxSteps-3))
 	for i := range maxSteps - 2 {
-		x := d.Low * math.Pow(d.High/d.Low, float64(i)/float64(maxSteps-3))
-		counts = append(counts, min(max(d.Step*math.Round(x/d.Step), d.Low), d.High))
+		add(theirs.Low * math.Pow(theirs.High/theirs.Low, float64(i)/float64(maxSteps-3)))
+	}
+	ratio = max(ratio, leastRatio)
+	for x := theirs.Low / ratio; x > d.Low; x /= ratio {
+		add(x)
+	}
+	for x := theirs.High * ratio; x < d.High; x *= ratio {
+		add(x)
 	}
 	slices.Sort(counts)
 	var values []space.Value

@@ -3,6 +3,8 @@ package autotune
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/tuner"
@@ -16,9 +18,15 @@ const (
 	attributeAlgorithm = "autotune.algorithm"
 	attributeData      = "autotune.data"
 	attributeStart     = "autotune.start"
+	attributeLimits    = "autotune.limits" // of the learner: batch-size=1..3600, …
 )
 
-const startTheory = "theory"
+// What the configurations to begin with are.
+const (
+	startTheory = "theory"
+	startNear   = "near theory"
+	startHalf   = "half the length scale"
+)
 
 // MismatchError is a study that is not of this tuning.
 type MismatchError struct{ Study, What string }
@@ -34,6 +42,9 @@ func (t *Tuning) Complete(s study.Spec) study.Spec {
 	s.Space = t.space
 	s.Objectives = []study.Objective{{Name: t.Objective(), Direction: study.Minimize}}
 	s.Attributes = study.Attributes{attributeAlgorithm: t.algorithm.Name, attributeData: t.print}
+	if len(t.limits) > 0 {
+		s.Attributes[attributeLimits] = strings.Join(t.limits, " ")
+	}
 	if s.Pruner.Name == "" {
 		s.Pruner = study.Component{Name: "median", Options: fmt.Sprintf(`{"warmup_steps":%d}`, t.warmup())}
 	}
@@ -62,7 +73,13 @@ func (t *Tuning) warmup() int {
 }
 
 // Check says why a study is not one of this tuning: a *MismatchError.
-func (t *Tuning) Check(s tuner.Study) error {
+func (t *Tuning) Check(s tuner.Study) error { return t.check(s, (*space.Space).Equal) }
+
+// CheckSource is Check of a study whose trials another one is to take over: it may have
+// been searched in other ranges.
+func (t *Tuning) CheckSource(s tuner.Study) error { return t.check(s, alike) }
+
+func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 	have, mine := s.Spec.Attributes, s.Spec.Objectives
 	switch {
 	case have[attributeAlgorithm] == "":
@@ -73,10 +90,50 @@ func (t *Tuning) Check(s tuner.Study) error {
 		return &MismatchError{s.Name, "and has another objective than " + t.Objective()}
 	case have[attributeData] != t.print:
 		return &MismatchError{s.Name, "with other data, or another split, encoding or seed"}
-	case !s.Spec.Space.Equal(t.space):
-		return &MismatchError{s.Name, "with another search space"}
+	case !same(s.Spec.Space, t.space):
+		return &MismatchError{s.Name, "with another search space" + differs(s.Spec.Space, t.space)}
 	}
 	return nil
+}
+
+// alike tells whether spaces are equal but for their ranges.
+func alike(a, b *space.Space) bool {
+	return slices.EqualFunc(a.Parameters(), b.Parameters(), func(p, q space.Parameter) bool {
+		return withoutRange(p).Equal(withoutRange(q))
+	})
+}
+
+func withoutRange(p space.Parameter) space.Parameter {
+	p.Low, p.High = space.Value{}, space.Value{}
+	if p.Type == space.TypeOrdinal && p.Values[0].Kind() == space.KindInt {
+		p.Values = nil
+	}
+	return p
+}
+
+// differs names the first hyper-parameter that is searched otherwise.
+func differs(theirs, mine *space.Space) string {
+	for _, p := range slices.Concat(mine.Parameters(), theirs.Parameters()) {
+		there, here := searchedIn(theirs, p.Name), searchedIn(mine, p.Name)
+		if there != here {
+			return fmt.Sprintf(" (%s: %s there, %s here)", p.Name, there, here)
+		}
+	}
+	return ""
+}
+
+// searchedIn says in a few words how a hyper-parameter is searched.
+func searchedIn(s *space.Space, name string) string {
+	p, ok := s.Lookup(name)
+	switch n := len(p.Values); {
+	case !ok:
+		return "its default"
+	case p.Type == space.TypeConstant:
+		return p.Values[0].String()
+	case n > 0:
+		return fmt.Sprintf("%s…%s", p.Values[0], p.Values[n-1])
+	}
+	return fmt.Sprintf("%s…%s", p.Low, p.High)
 }
 
 // Study makes the study if there is none, checks it if there is one, and sees to
@@ -91,8 +148,11 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 			break
 		}
 		what := startTheory
-		if i > 0 {
-			what = "half the length scale"
+		switch {
+		case i > 0:
+			what = startHalf
+		case t.moved:
+			what = startNear
 		}
 		// The id makes it happen once, whoever comes first and however often.
 		_, err := svc.Enqueue(ctx, name, study.Enqueue{
@@ -129,7 +189,7 @@ func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, s
 }
 
 // Default returns the trial with theory's settings; ok is false if it has not
-// completed.
+// completed, and the trial has no State if there is none.
 func Default(ctx context.Context, svc tuner.Service, name string) (trial study.Trial, ok bool, err error) {
 	trials, _, err := svc.Trials(ctx, name, tuner.Filter{Limit: 100})
 	for _, trial := range trials {

@@ -22,6 +22,8 @@ type Options struct {
 	Measure string
 	// Fixed are hyper-parameters that are not searched.
 	Fixed training.Values
+	// Ranges are those that are searched in another range than theory's, by name.
+	Ranges map[string]Range
 	// Seed is that of every fit.
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
@@ -39,6 +41,8 @@ type Tuning struct {
 
 	space  *space.Space
 	starts []space.Config
+	moved  bool     // theory's settings are not in the ranges: the first start is near them
+	limits []string // of what is searched, those that the learner sets, as ranges
 	// estimator has the settings to begin with.
 	estimator learners.Estimator
 	steps     int // of an iterative learner, 0 if not known
@@ -46,8 +50,8 @@ type Tuning struct {
 }
 
 // New returns the tuning of an algorithm on data that have validation rows. Errors:
-// those of [training.Algorithm.Estimator] for Fixed and the kind of target, of the
-// measure's name, and of reading data.
+// those of [training.Algorithm.Estimator] for Fixed and the kind of target, a
+// *[RangeError] for Ranges, of the measure's name, and of reading data.
 func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
 	if d.Validation == nil || d.Validation.Len() == 0 {
 		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
@@ -65,6 +69,9 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	}
 	dims, err := theory.Space(a.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
 	if err != nil {
+		return nil, err
+	}
+	if err := checkRanges(a, dims, o.Fixed, o.Ranges); err != nil {
 		return nil, err
 	}
 	if err := t.build(dims); err != nil {
