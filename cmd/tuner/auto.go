@@ -27,10 +27,6 @@ import (
 // defaultAutoTrials is how many trials there are unless somebody says otherwise.
 const defaultAutoTrials = 60
 
-// defaultAutoLease is short: who runs trials here gives signs of life, and the others
-// wait so long for one that died.
-const defaultAutoLease = 5 * time.Minute
-
 func newAuto(g *globals) *cobra.Command {
 	var a autoRun
 	cmd := &cobra.Command{
@@ -124,7 +120,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.Uint64Var(&a.split.Seed, "seed", 1, "what random numbers are derived from")
 	f.StringVar(&a.proposer, "proposer", "", "what suggests: bkb (default), sobol, random; `NAME` with options as in create-study")
 	f.StringVar(&a.pruner, "pruner", "", "what stops trials early: median (default), asha, none; `NAME` likewise")
-	f.DurationVar(&a.lease, "lease", defaultAutoLease, "how long a worker holds a trial without a sign of life")
+	f.DurationVar(&a.lease, "lease", runner.DefaultLease, "how long a worker holds a trial without a sign of life")
 	f.StringVar(&a.logDir, "log-dir", "", "where the logs of trials go, and who this run is (default: STUDY.logs)")
 	f.IntVar(&a.threads, "threads", 0, "how many goroutines compute in each trial (0: processors divided by workers)")
 	a.encoding.add(cmd)

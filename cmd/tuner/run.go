@@ -97,6 +97,7 @@ func (r *running) flags(cmd *cobra.Command) {
 	r.form = formatFlag(cmd, "table", "json", "yaml", "args", "none")
 	cmd.Flag("format").Usage = "the form in which the best trial is written at the end: table, json, yaml, args, none"
 	r.spec.add(cmd)
+	cmd.Flag("lease").Usage = "how long a trial is held without a sign of life (default 5m, or what the study was made with)"
 }
 
 // parse takes the study and the command from the arguments.

@@ -15,11 +15,7 @@ const maxBeat = time.Minute
 // attend keeps a trial's lease alive and passes on what its command reports,
 // until the command is over and all of it was sent, or there is a verdict.
 func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over <-chan struct{}, verdicts chan<- verdict) {
-	lease := r.options.Lease
-	if lease == 0 {
-		lease = r.spec.Lease
-	}
-	beat := time.NewTicker(min(max(lease/3, time.Second/3), maxBeat))
+	beat := time.NewTicker(min(max(r.options.Lease/3, time.Second/3), maxBeat))
 	defer beat.Stop()
 	for {
 		var err error

@@ -33,7 +33,8 @@
 // # What may go wrong
 //
 // A trial is held under a lease, which is renewed every third of its length and at
-// least every minute.
+// least every minute. So it is short unless somebody says otherwise, [DefaultLease]:
+// what a machine that died was running is another's soon.
 // When the service says that a trial should stop, or that somebody else has it,
 // its process group gets SIGTERM and after a time of grace SIGKILL.
 //

@@ -45,7 +45,8 @@ type Options struct {
 	// to, with placeholders as in the command; it is read in place of stdout.
 	Result string
 	// Lease is how long a trial is held without a sign of life; 0 means the
-	// study's.
+	// study's, or [DefaultLease] if that is [study.DefaultLease], which a study has
+	// of which nobody said how long.
 	Lease time.Duration
 	// Timeout ends a trial that runs longer, as a failure; 0 means never.
 	Timeout time.Duration
@@ -66,10 +67,12 @@ type Options struct {
 	OnEvent func(Event)
 }
 
-// The defaults of [Options].
+// The defaults of [Options]. The lease is short beside that of a study, which is for
+// workers that give no signs of life: so long others wait for a machine that died.
 const (
 	DefaultGrace    = 10 * time.Second
 	DefaultPatience = 5 * time.Minute
+	DefaultLease    = 5 * time.Minute
 )
 
 // CostSeconds, as a CostMetric, is the time that a trial ran.
@@ -195,11 +198,21 @@ func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.spec = view.Spec
+	if r.spec = view.Spec; o.Lease == 0 {
+		r.options.Lease = leaseOf(r.spec)
+	}
 	if err := r.parse(); err != nil {
 		return nil, err
 	}
 	return r, r.findNames(ctx)
+}
+
+// leaseOf is how long trials of a study are held unless a run says so.
+func leaseOf(s study.Spec) time.Duration {
+	if s.Lease == study.DefaultLease {
+		return DefaultLease
+	}
+	return s.Lease
 }
 
 // parse reads the command and looks for its program.

@@ -26,6 +26,11 @@ import (
 // newStudy returns a service with a study "s" of x in [0, 1].
 func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {
 	t.Helper()
+	return newStudyOf(t, tuner.Options{}, change)
+}
+
+func newStudyOf(t *testing.T, o tuner.Options, change func(*study.Spec)) tuner.Service {
+	t.Helper()
 	sp, err := space.New(space.NewFloat("x", 0, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +42,7 @@ func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {
 	if change != nil {
 		change(&spec)
 	}
-	svc := tuner.Open(memory.New(), tuner.Options{})
+	svc := tuner.Open(memory.New(), o)
 	t.Cleanup(func() { svc.Close() })
 	if _, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {
 		t.Fatal(err)
