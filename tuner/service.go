@@ -114,7 +114,7 @@ type Asked struct {
 type Told struct {
 	Trial study.Trial
 	// Late says that the outcome was kept as a late result: another worker has
-	// the trial.
+	// the trial. A proposer with a model learns from it all the same.
 	Late bool
 }
 

@@ -285,7 +285,7 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 	if err != nil {
 		return err
 	}
-	added, refused := 0, 0
+	added, refused, late := 0, 0, 0
 	for t, err := range allTrials(ctx, c.svc, source.Name, tuner.Filter{}) {
 		if err != nil {
 			return err
@@ -300,7 +300,7 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 		}
 		switch {
 		case err == nil:
-			added++
+			added, late = added+1, late+len(t.Late)
 		case tuner.CodeOf(err) == tuner.Invalid:
 			refused++
 		default:
@@ -310,6 +310,9 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 	c.g.note(c.cmd, "Took over %s of %s.", trialsText(added), source.Name)
 	if refused > 0 {
 		c.g.note(c.cmd, "Left out %d that do not fit the new space or objectives.", refused)
+	}
+	if late > 0 {
+		c.g.note(c.cmd, "Left out %d late results, which are no trials' values.", late)
 	}
 	return nil
 }

@@ -91,6 +91,7 @@ type importing struct {
 	as              record.Form
 	dryRun, enqueue bool
 	left            int // trials without an outcome
+	late            int // late results
 	had             int // trials of the study before
 	added           int // trials that are new
 }
@@ -106,6 +107,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	}
 	if i.left > 0 && !i.enqueue {
 		i.g.note(i.cmd, "Leaving out %d trials without an outcome; --enqueue would enqueue them.", i.left)
+	}
+	if i.late > 0 {
+		i.g.note(i.cmd, "Leaving out %d late results, which are no trials' values.", i.late)
 	}
 	if i.dryRun {
 		i.g.note(i.cmd, "%s: %d trials can be imported.", i.file, n)
@@ -158,9 +162,9 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 	return spec, false, nil
 }
 
-// items calls f with the command for each trial of the file, and the place where it
-// stands.
-func (i *importing) items(spec study.Spec, f func(where string, c study.Command) error) error {
+// items calls f with the command for each trial of the file, the place where it stands,
+// and how many late results it has.
+func (i *importing) items(spec study.Spec, f func(where string, late int, c study.Command) error) error {
 	digest := sha256.Sum256(i.data)
 	prefix := "import-" + hex.EncodeToString(digest[:12])
 	n := 0
@@ -185,7 +189,7 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.Where, err)
 		}
-		if err := f(item.Where, c); err != nil {
+		if err := f(item.Where, len(r.Late), c); err != nil {
 			return err
 		}
 	}
@@ -205,8 +209,9 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 	if err := s.Apply(events[0]); err != nil {
 		return 0, err
 	}
-	i.left = 0
-	err = i.items(spec, func(where string, c study.Command) error {
+	i.left, i.late = 0, 0
+	err = i.items(spec, func(where string, late int, c study.Command) error {
+		i.late += late
 		if _, waits := c.(study.Enqueue); waits {
 			i.left++
 			if !i.enqueue {
@@ -253,7 +258,7 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		line.draw(done == of, func() string { return fmt.Sprintf("importing: %d of %d trials", done, of) })
 		return err
 	}
-	err = i.items(spec, func(where string, c study.Command) error {
+	err = i.items(spec, func(where string, _ int, c study.Command) error {
 		if _, waits := c.(study.Enqueue); waits && !i.enqueue {
 			return nil
 		}

@@ -283,10 +283,7 @@ func (b *bkb) posteriorOf(list []result, j int, s *surface) (*posterior, error) 
 
 // Propose implements [Proposer].
 func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
-	if err := b.results.follow(v); err != nil {
-		return Proposal{}, err
-	}
-	e, err := b.current(v)
+	e, err := b.ready(v)
 	if err != nil {
 		return Proposal{}, err
 	}

@@ -545,8 +545,8 @@ func TestRemakeOfNothing(t *testing.T) {
 	}
 }
 
-// TestModelVersions: model events are of version 2; those of version 1, without what
-// came with 2, are read and remade as what they are; others are refused.
+// TestModelVersions: model events are of version 3; those of versions 2 and 1, without
+// what came with 2, are read and remade as what they are; others are refused.
 func TestModelVersions(t *testing.T) {
 	spec := specOf(parse(t, spaces["continuous"]), 4)
 	suggest := func(version int, knee bool) (p Proposal, remade bool, err error) {
@@ -567,7 +567,7 @@ func TestModelVersions(t *testing.T) {
 			t.Fatalf("no model: %v", err)
 		}
 		var m anchored
-		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 2 || (m.Surfaces[0].Target.Knee > 0) != knee {
+		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 3 || (m.Surfaces[0].Target.Knee > 0) != knee {
 			t.Fatalf("the model is %s: %v", a.Model, err)
 		}
 		if m.Version = version; version == 1 {
@@ -586,16 +586,18 @@ func TestModelVersions(t *testing.T) {
 		}
 		return p, string(model) == string(a.Model), err
 	}
-	one, remade, err := suggest(1, false)
-	two, remadeToo, errToo := suggest(2, false)
-	if err != nil || errToo != nil || !remade || !remadeToo || !one.Suggestions[0].Config.Equal(two.Suggestions[0].Config) {
-		t.Errorf("version 1: %+v, %t, %v\nversion 2: %+v, %t, %v", one, remade, err, two, remadeToo, errToo)
+	three, remade, err := suggest(3, false)
+	for version := 1; version <= 2; version++ {
+		p, remadeToo, errToo := suggest(version, false)
+		if err != nil || errToo != nil || !remade || !remadeToo || !p.Suggestions[0].Config.Equal(three.Suggestions[0].Config) {
+			t.Errorf("version 3: %+v, %t, %v\nversion %d: %+v, %t, %v", three, remade, err, version, p, remadeToo, errToo)
+		}
 	}
 	if _, remade, err := suggest(1, true); err != nil || remade { // this program has a knee there
 		t.Errorf("version 1, without a knee: remade the same is %t, %v", remade, err)
 	}
-	for _, version := range []int{-1, 0, 3} {
-		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 2", version)) {
+	for _, version := range []int{-1, 0, 4} {
+		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 3", version)) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}

@@ -177,6 +177,25 @@
 //
 // Useful workers are those of BBKB's rule 1 + Σσ²/ξ² ≤ 2.
 //
+// # Late results
+//
+// What the former holder of a trial tells after another has taken it over (see package
+// study) is a measurement like any other: a result of its own, of the same
+// configuration, at its place in the log, with what was reported under its lease. So a
+// trial told by both is two replicates. While the new holder still works, the trial is
+// measured once and pending once, as its second measurement is yet to come. A late
+// result that is infeasible, crashed or NaN counts as such, one that was cancelled for
+// nothing. What it cost counts if it was told; how long it ran is not known. For the trust
+// region and patience a suggestion counts once, by what was heard of it first.
+//
+// Recommended are completed trials only: one that has expired is not, whatever its
+// former holder found; but what was measured of a completed one is the mean of its
+// outcome and its late results. Without a model, and in tables, its outcome alone counts,
+// and pruners compare trials by what was reported under their last leases. Studies made
+// by earlier programs go on as without late results up to their next model event, which
+// is due at once if there are any (see modelVersion); so their logs still explain every
+// suggestion.
+//
 // # Fidelity
 //
 // Reports of an objective are measurements of it at a lower fidelity, and their

@@ -117,10 +117,10 @@ func TestCostsThatComeToNothing(t *testing.T) {
 		warned     []string
 		spentAtAll bool
 	}{
-		{`{"cost": "told"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 8 results were told"}, false},
+		{`{"cost": "told"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results were told"}, false},
 		{`{"cost": "told"}`, 100, 0, 0, []string{"option cost weighs nothing", "nothing of the study's max_cost is spent"}, false},
 		{`{"cost": "told"}`, 100, 2, 0, nil, true},
-		{`{"cost": "seconds"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 8 results say how long"}, false},
+		{`{"cost": "seconds"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results say how long"}, false},
 		{`{"cost": "seconds"}`, 100, 0, time.Second, []string{"costs weigh in full until"}, false},
 		{`{"cost": "seconds"}`, 100, 2, time.Second, nil, true},
 		{`{"cost": "seconds"}`, 0, 0, time.Second, nil, false},

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,9 +17,13 @@ import (
 
 // modelVersion is that of the encoding of model events. Version 2 has Knee of target
 // and Spread of fidelity, which a program that knows version 1 alone would pass over
-// and suggest otherwise; here an event of version 1 is one without them.
+// and suggest otherwise; here an event of version 1 is one without them. From version
+// 3 on late results are results, of the model and of suggestions while it is in effect;
+// with one of version 2 or 1 they are not, as they were not when it was made. So the
+// log tells of each suggestion what it was made from.
 const (
-	modelVersion = 2
+	modelVersion = 3
+	lateVersion  = 3
 	firstVersion = 1
 )
 
@@ -44,8 +49,10 @@ type surface struct {
 	Noise      float64   `json:"noise"`
 	Mean       float64   `json:"mean"`
 	Dictionary []int     `json:"dictionary"` // inducing points, by trial
-	// Rows are which of a trial's samples they are, if they are not all the first.
+	// Rows are which of a trial's samples they are, if they are not all the first, and
+	// Epochs of which of its late results, 0 for its outcome, if they are not all of that.
 	Rows      []int     `json:"rows,omitempty"`
+	Epochs    []int     `json:"epochs,omitempty"`
 	Fidelity  *fidelity `json:"fidelity,omitempty"`
 	Capped    bool      `json:"capped,omitempty"`
 	Dimension float64   `json:"dimension"` // effective
@@ -111,7 +118,7 @@ func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 	if b.spec.Space.Dim() == 0 {
 		return study.Anchor{}, false, nil
 	}
-	if err := b.results.follow(v); err != nil {
+	if err := b.results.follow(v, true); err != nil {
 		return study.Anchor{}, false, err
 	}
 	var before anchored
@@ -122,6 +129,9 @@ func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 		}
 	}
 	c := b.milestone(before.Results, len(b.results.list))
+	if c == 0 && before.deaf() && len(b.results.heardOf) > 0 && b.first() > 0 {
+		c = len(b.results.list)
+	}
 	if c == 0 {
 		return study.Anchor{}, false, nil
 	}
@@ -133,6 +143,23 @@ func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 		b.made = made{before.Results, c, text}
 	}
 	return study.Anchor{Seen: b.results.list[c-1].end, Effective: v.Position() + 1, Model: b.made.model}, true, nil
+}
+
+// deaf tells whether there is a model and late results do not count while it is in
+// effect.
+func (m *anchored) deaf() bool { return m.Version > 0 && m.Version < lateVersion }
+
+// counting tells whether late results count in v, by the model that is in effect there.
+func (b *bkb) counting(v View) (bool, error) {
+	a, ok := v.Anchor(v.Position())
+	if !ok {
+		return true, nil
+	}
+	if b.engine != nil && bytes.Equal(b.engine.event, a.Model) {
+		return !b.engine.model.deaf(), nil
+	}
+	m, err := decodeModel(a.Model)
+	return !m.deaf(), err
 }
 
 // remake makes and encodes the model of the first c results, under a version's number.
@@ -461,11 +488,11 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 			if len(different) <= b.options.Cap {
 				different[pointKey(o.x)] = struct{}{}
 			}
-			all = append(all, member{list[i].trial, n, len(all)})
+			all = append(all, member{i, n, len(all)})
 		}
 	}
 	if len(different) <= b.options.Cap {
-		s.setDictionary(distinct(samples, all, nil))
+		s.setDictionary(list, distinct(samples, all, nil))
 		p := rebuilt(k, s.Noise, s.Mean, b.options.Cap, false, b.inputs(list, j, s), samples)
 		s.Dimension, s.Gain = dimension(p, samples), p.gain()
 		return nil
@@ -473,14 +500,14 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	// Probabilities under the old dictionary.
 	base := *s
 	if old != nil {
-		base.Dictionary, base.Rows = old.Dictionary, old.Rows
+		base.Dictionary, base.Rows, base.Epochs = old.Dictionary, old.Rows, old.Epochs
 	} else {
 		rng := stream.New(stream.Derive(b.spec.Seed, "bkb uniform", uint64(len(list))))
 		var drawn []member
 		for range b.options.Cap {
 			drawn = append(drawn, all[rng.IntN(len(all))])
 		}
-		base.setDictionary(drawn)
+		base.setDictionary(list, drawn)
 	}
 	best := b.bestOf(list, all, j)
 	few := b.uniform(all, len(list))
@@ -500,7 +527,7 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	var in []drawn
 	seed := stream.Derive(b.spec.Seed, "bkb dictionary", uint64(len(list)))
 	for i, v := range scores {
-		u := float64(stream.Mix(seed^stream.Mix(uint64(few[i].trial)+uint64(few[i].row)<<48))>>11) / (1 << 53)
+		u := float64(stream.Mix(seed^list[few[i].of].key(few[i].row))>>11) / (1 << 53)
 		if key := u / min(1, oversampling*v*weight); key < 1 {
 			in = append(in, drawn{few[i].at, map[bool]int{true: 1}[b.isReport(samples[few[i].at])], key})
 		}
@@ -511,7 +538,7 @@ func (b *bkb) chooseDictionary(list []result, j int, s *surface, old *surface) e
 	for _, d := range in {
 		chosen = append(chosen, all[d.i])
 	}
-	s.setDictionary(distinct(samples, chosen, func(n int) bool { return n < room }))
+	s.setDictionary(list, distinct(samples, chosen, func(n int) bool { return n < room }))
 	s.Capped = len(s.Dictionary) >= room
 	return nil
 }
@@ -522,8 +549,17 @@ func (b *bkb) isReport(o sample) bool {
 	return len(o.x) > d && o.x[d] > 0
 }
 
-// member is a sample of a trial: the row-th of its own, the at-th of all.
-type member struct{ trial, row, at int }
+// member is a sample of a result: the row-th of its own, the at-th of all.
+type member struct{ of, row, at int }
+
+// key is what the row-th sample of a result has chance by.
+func (r *result) key(row int) uint64 {
+	k := stream.Mix(uint64(r.trial) + uint64(row)<<48)
+	if r.epoch > 0 {
+		k = stream.Derive(k, "late", uint64(r.epoch))
+	}
+	return k
+}
 
 // uniform returns the members, or scored of them, drawn at random, ascending.
 func (b *bkb) uniform(members []member, results int) []member {
@@ -557,13 +593,9 @@ func (b *bkb) bestOf(list []result, all []member, j int) []member {
 	}
 	value := make([]float64, 0, len(all)) // of those that follow
 	var measured []member
-	next := 0 // all is in the order of list
 	for _, m := range all {
-		for list[next].trial != m.trial {
-			next++
-		}
-		if r := &list[next]; r.y != nil && r.feasible && m.row == 0 {
-			measured, value = append(measured, m), append(value, list[next].y[j].value)
+		if r := &list[m.of]; r.y != nil && r.feasible && m.row == 0 {
+			measured, value = append(measured, m), append(value, r.y[j].value)
 		}
 	}
 	var best []int // into measured, by value and then in order
@@ -605,31 +637,43 @@ func distinct(samples []sample, chosen []member, more func(n int) bool) []member
 	return out
 }
 
-func (s *surface) setDictionary(members []member) {
-	s.Dictionary, s.Rows = nil, nil
+func (s *surface) setDictionary(list []result, members []member) {
+	s.Dictionary, s.Rows, s.Epochs = nil, nil, nil
 	lower := slices.ContainsFunc(members, func(m member) bool { return m.row > 0 })
+	late := slices.ContainsFunc(members, func(m member) bool { return list[m.of].epoch > 0 })
 	for _, m := range members {
-		s.Dictionary = append(s.Dictionary, m.trial)
+		s.Dictionary = append(s.Dictionary, list[m.of].trial)
 		if lower {
 			s.Rows = append(s.Rows, m.row)
+		}
+		if late {
+			s.Epochs = append(s.Epochs, list[m.of].epoch)
 		}
 	}
 }
 
 // inputs are those of the dictionary of surface s of quantity j.
 func (b *bkb) inputs(list []result, j int, s *surface) [][]float64 {
-	at := make(map[int]*result, len(s.Dictionary))
-	for _, trial := range s.Dictionary {
-		at[trial] = nil
+	type source struct{ trial, epoch int }
+	from := func(n int) source {
+		if s.Epochs != nil {
+			return source{s.Dictionary[n], s.Epochs[n]}
+		}
+		return source{s.Dictionary[n], 0}
+	}
+	at := make(map[source]*result, len(s.Dictionary))
+	for n := range s.Dictionary {
+		at[from(n)] = nil
 	}
 	for i := range list {
-		if _, ok := at[list[i].trial]; ok {
-			at[list[i].trial] = &list[i]
+		key := source{list[i].trial, list[i].epoch}
+		if _, ok := at[key]; ok {
+			at[key] = &list[i]
 		}
 	}
 	var out [][]float64
-	for n, trial := range s.Dictionary {
-		r, row := at[trial], 0
+	for n := range s.Dictionary {
+		r, row := at[from(n)], 0
 		if s.Rows != nil {
 			row = s.Rows[n]
 		}

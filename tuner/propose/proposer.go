@@ -137,6 +137,10 @@ type View interface {
 	Suggested() int
 	// Trial returns trial n as it stands.
 	Trial(n int) (t study.Trial, ok bool)
+	// LateResults is the number of late results, and Late yields them from number
+	// first on, in the order of the log.
+	LateResults() int
+	Late(first int) iter.Seq[study.Late]
 	// All yields the trials from number first on, in order.
 	All(first int) iter.Seq[study.Trial]
 	// Anchor returns the model event in effect at a position up to that of the

@@ -21,7 +21,11 @@ var (
 
 // ready digests v; the engine is nil if there is no model.
 func (b *bkb) ready(v View) (*engine, error) {
-	if err := b.results.follow(v); err != nil {
+	counting, err := b.counting(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.results.follow(v, counting); err != nil {
 		return nil, err
 	}
 	return b.current(v)
@@ -29,11 +33,11 @@ func (b *bkb) ready(v View) (*engine, error) {
 
 // Remake implements [Anchorer].
 func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
-	if err := b.results.follow(v); err != nil {
-		return nil, err
-	}
 	m, err := decodeModel(a.Model)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.results.follow(v, !m.deaf()); err != nil {
 		return nil, err
 	}
 	var before anchored
@@ -52,7 +56,7 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 // Recommend implements [Recommender]: of one objective the best measured of the
 // completed trials whose posterior mean is at most plausibly below the best mean, so
 // that no lucky draw deceives (or, by the option recommend, the one with the best
-// mean or lower bound); of equal ones the first. Of several objectives the trials
+// mean or lower bound); of equal ones the first. What was told late counts as measured. Of several objectives the trials
 // whose means no other's dominate. Where there are constraints, of the
 // trials that keep to them, while there is no model by what was measured; and if none
 // does, the one that by the model of feasibility is likeliest to.
@@ -73,6 +77,7 @@ func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
 		return nil, nil
 	}
 	if e != nil {
+		b.countLate(v, trials, values[0])
 		values = b.values(e, kernel.NewPoints(len(trials), b.spec.Space.Dim(), x), values)
 	}
 	if len(values) == 1 {
@@ -88,7 +93,7 @@ func (b *bkb) completed(v View, keeping bool) (trials []int, x []float64, values
 	values = make([][]float64, len(b.spec.Objectives))
 	for i := range b.results.list {
 		r := &b.results.list[i]
-		if r.y == nil || keeping && !r.feasible {
+		if r.y == nil || r.epoch > 0 || keeping && !r.feasible {
 			continue
 		}
 		if t, ok := v.Trial(r.trial); !ok || t.State != study.Completed {
@@ -100,6 +105,31 @@ func (b *bkb) completed(v View, keeping bool) (trials []int, x []float64, values
 		}
 	}
 	return trials, x, values
+}
+
+// countLate makes of what completed trials measured of the one objective the means of
+// that and of their late results that completed, where those count, each replicate for
+// one. So no trial is the best for one draw where there are two.
+func (b *bkb) countLate(v View, trials []int, values []float64) {
+	if !b.results.counting || v.LateResults() == 0 {
+		return
+	}
+	for i, n := range trials {
+		t, _ := v.Trial(n)
+		if len(t.Late) == 0 {
+			continue
+		}
+		weight := float64(b.results.measures(t.Outcome)[0].count)
+		for _, l := range t.Late {
+			y := b.results.measures(l.Outcome)
+			if l.Outcome.State != study.Completed || y == nil {
+				continue
+			}
+			more := float64(y[0].count)
+			values[i] = values[i]*(weight/(weight+more)) + y[0].value*(more/(weight+more))
+			weight += more
+		}
+	}
 }
 
 // plausibly is how many posterior standard deviations of its own a trial's mean may be

@@ -4,18 +4,21 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// result is what one finished trial tells a model.
+// result is what one finished trial tells a model, or one late result of a trial:
+// that is a measurement more of the same configuration.
 type result struct {
 	trial    int
-	end      study.Position
-	x        []float64 // encoded configuration
+	epoch    int            // of a late result the lease that it was told under, else 0
+	end      study.Position // of the event that told it
+	x        []float64      // encoded configuration
 	feasible bool
-	guided   bool      // a model suggested it
+	guided   bool      // a model suggested it, and this is the first that is heard of it
 	cost     float64   // 0 if not known
 	y        []measure // outcome, each objective; nil where there is none
 	low      []rung    // reports, ascending steps
@@ -48,6 +51,10 @@ type results struct {
 	ordered  int     // coordinates
 
 	constrained []int // results told with the metric of each constraint
+
+	counting bool             // late results are among list
+	late     int              // digested late results
+	heardOf  map[int]struct{} // trials of which a late one tells, whether or not counting
 }
 
 // pending is a trial that runs or waits to run.
@@ -60,27 +67,32 @@ type pending struct {
 func newResults(spec study.Spec, o *BKBOptions) *results {
 	return &results{
 		spec: spec, options: o, seen: make(map[uint64]struct{}), ordered: orderedAxes(spec.Space),
-		constrained: make([]int, len(o.Constraints)),
+		constrained: make([]int, len(o.Constraints)), heardOf: make(map[int]struct{}),
 	}
 }
 
-// follow digests what is new in v.
-func (r *results) follow(v View) error {
+// end is an outcome that was told: a trial's, or a late one.
+type end struct {
+	at    study.Position
+	trial int
+	late  *study.Late // nil for the trial's
+}
+
+// follow digests what is new in v, with the late results or without.
+func (r *results) follow(v View, counting bool) error {
 	// A View may have been one model event ahead; see WithAnchor.
-	if v.Trials() < r.trials || v.Position()+1 < r.position { // not the history we know; see Proposer
+	anew := v.Trials() < r.trials || v.Position()+1 < r.position // not the history we know; see Proposer
+	if anew || counting != r.counting && len(r.heardOf) > 0 {
 		*r = *newResults(r.spec, r.options)
 	}
-	type end struct {
-		at    study.Position
-		trial int
-	}
+	r.counting = counting
 	var ended []end
 	var open []int
 	r.pending = r.pending[:0]
 	look := func(t *study.Trial) error {
 		done := t.State.Terminal()
 		if done && !(t.State == study.Failed && t.Outcome.Reason == study.FailedExpired) {
-			ended = append(ended, end{t.EndPosition(), t.Number})
+			ended = append(ended, end{at: t.EndPosition(), trial: t.Number})
 			return nil
 		}
 		open = append(open, t.Number)
@@ -111,29 +123,73 @@ func (r *results) follow(v View) error {
 			return err
 		}
 	}
+	for l := range v.Late(r.late) {
+		ended = append(ended, end{l.Position, l.Trial, &l})
+	}
 	slices.SortFunc(ended, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	r.list = slices.Grow(r.list, len(ended))
 	for _, e := range ended {
 		t, _ := v.Trial(e.trial)
-		res, tells, err := r.read(&t)
-		if err != nil {
+		if err := r.hear(t, e.late); err != nil {
 			return err
 		}
-		if tells {
-			r.list = append(r.list, res)
-			if t.Outcome.Cost > 0 {
-				r.costly++
-			}
-			for i, c := range r.options.Constraints {
-				if _, told := t.Outcome.Metric(c.metric); told {
-					r.constrained[i]++
-				}
-			}
-			r.trust.tell(&res, r.ordered)
+	}
+	r.open, r.trials, r.position, r.spent, r.late = open, v.Trials(), v.Position(), v.Cost(), v.LateResults()
+	return nil
+}
+
+// hear takes in a trial's outcome, or a late one if that is not nil.
+func (r *results) hear(t study.Trial, late *study.Late) error {
+	first := true
+	if late != nil {
+		var err error
+		if first, err = r.leads(&t, late); err != nil {
+			return err
+		}
+		t = former(t, late)
+	}
+	res, tells, err := r.read(&t)
+	if err != nil || !tells {
+		return err
+	}
+	_, before := r.heardOf[t.Number]
+	res.guided = res.guided && first && !(before && r.counting)
+	if late != nil {
+		r.heardOf[t.Number] = struct{}{}
+		if !r.counting {
+			return nil
+		}
+		res.end, res.epoch = late.Position, late.Epoch
+	}
+	r.list = append(r.list, res)
+	if t.Outcome.Cost > 0 {
+		r.costly++
+	}
+	for i, c := range r.options.Constraints {
+		if _, told := t.Outcome.Metric(c.metric); told {
+			r.constrained[i]++
 		}
 	}
-	r.open, r.trials, r.position, r.spent = open, v.Trials(), v.Position(), v.Cost()
+	r.trust.tell(&res, r.ordered)
 	return nil
+}
+
+// former is a trial as its former holder tells of it: with the outcome of a late
+// result and what was reported under its lease. How long that ran is not known.
+func former(t study.Trial, late *study.Late) study.Trial {
+	t.State, t.Outcome, t.Epoch = late.Outcome.State, late.Outcome, late.Epoch
+	t.Started, t.Ended = time.Time{}, time.Time{}
+	return t
+}
+
+// leads tells whether a late result came before the trial's own outcome, or that
+// tells nothing.
+func (r *results) leads(t *study.Trial, late *study.Late) (bool, error) {
+	if end := t.EndPosition(); end == 0 || end > late.Position {
+		return true, nil
+	}
+	_, tells, err := r.read(t)
+	return !tells, err
 }
 
 func (r *results) encode(c space.Config) ([]float64, error) {

@@ -34,18 +34,18 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 			}
 			list = append(list, r)
 			for row := range rng.IntN(3) { // none for what teaches nothing
-				all = append(all, member{r.trial, row, len(all)})
+				all = append(all, member{i, row, len(all)})
 				items = append(items, fitted{sample: sample{y: float64(rng.IntN(9)), extra: float64(len(items))}})
 			}
 		}
 		var want []member
 		for _, m := range all {
-			if r := list[3*n-m.trial]; r.y != nil && r.feasible && m.row == 0 {
+			if r := list[m.of]; r.y != nil && r.feasible && m.row == 0 {
 				want = append(want, m)
 			}
 		}
 		slices.SortStableFunc(want, func(a, c member) int {
-			return cmp.Compare(list[3*n-c.trial].y[0].value, list[3*n-a.trial].y[0].value)
+			return cmp.Compare(list[c.of].y[0].value, list[a.of].y[0].value)
 		})
 		want = want[:min(len(want), bestAlways)]
 		if got := b.bestOf(list, all, 0); !slices.Equal(got, want) {

@@ -211,6 +211,7 @@ func (s *Study) applyToldLate(e Event, b ToldLate) error {
 	if b.Epoch < 1 || b.Epoch >= t.Epoch {
 		return fmt.Errorf("epoch %d of trial %d was not taken over", b.Epoch, b.Trial)
 	}
+	s.late = append(s.late, lateAt{b.Trial, len(t.Late), s.position + 1})
 	t.Late = append(t.Late, LateResult{b.Epoch, e.Time, b.Outcome})
 	s.put(t)
 	s.cost += b.Outcome.Cost
@@ -315,7 +316,7 @@ func (s *Study) dequeue(n int) {
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
 	var origins [OriginAdded + 1]int
-	running, workers, n := 0, 0, -1
+	running, workers, late, n := 0, 0, 0, -1
 	for t := range s.All(0) {
 		n++
 		counts[t.State]++
@@ -323,6 +324,7 @@ func (s *Study) Check() error {
 			return fmt.Errorf("trial %d stands at %d", t.Number, n)
 		}
 		origins[t.Origin]++
+		late += len(t.Late)
 		_, held := s.running[n]
 		if queued := slices.Contains(s.queue, n); queued != (t.State == Queued) || held != (t.State == Running) {
 			return fmt.Errorf("trial %d is %s, but queued: %t, held: %t", n, t.State, queued, held)
@@ -340,6 +342,9 @@ func (s *Study) Check() error {
 			return fmt.Errorf("trial %d is %s, its outcome %s", n, t.State, t.Outcome.State)
 		}
 	}
+	if err := s.checkLate(late); err != nil {
+		return err
+	}
 	listed := 0
 	for held := range maps.Values(s.byWorker) {
 		listed += len(held)
@@ -352,6 +357,23 @@ func (s *Study) Check() error {
 	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
 		return fmt.Errorf("running %d, of named workers %d, queued %d; kept: %d, %d, %d",
 			running, workers, counts[Queued], len(s.running), listed, len(s.queue))
+	}
+	return nil
+}
+
+// checkLate holds the order of the late results, of which there are n, against them.
+func (s *Study) checkLate(n int) error {
+	if n != len(s.late) {
+		return fmt.Errorf("late results: %d, in order %d", n, len(s.late))
+	}
+	last := Position(0)
+	seen := make(map[int]int)
+	for i, l := range s.late {
+		if l.index != seen[l.trial] || l.index >= len(s.trials.at(l.trial).Late) || l.position <= last || l.position > s.position {
+			return fmt.Errorf("late result %d, of trial %d at event %d, is not the next one", i, l.trial, l.position)
+		}
+		seen[l.trial]++
+		last = l.position
 	}
 	return nil
 }

@@ -36,7 +36,8 @@
 // ([AlreadyToldError]). The one exception is failed(expired), which nobody
 // told: the holder's late tell replaces it. A late tell of a trial that
 // somebody else took over is kept beside the trial as a [LateResult] and never
-// becomes its value.
+// becomes its value; [View.Late] has them in the order of the log, for whoever
+// learns from them.
 //
 // # Numbers that are not numbers
 //

@@ -39,6 +39,13 @@ type View struct {
 	cost       float64              // told costs, added trials excluded
 	attributes Attributes
 	anchors    []Anchored // the last two
+	late       []lateAt   // in order; what is there never changes
+}
+
+// lateAt is where a late result is.
+type lateAt struct {
+	trial, index int
+	position     Position
 }
 
 // Snapshot returns the study as it stands. It costs O(trials/256).
@@ -200,6 +207,20 @@ func (v *View) All(first int) iter.Seq[Trial] {
 	return func(yield func(Trial) bool) {
 		for n := max(first, 0); n < v.trials.n; n++ {
 			if !yield(*v.trials.at(n)) {
+				return
+			}
+		}
+	}
+}
+
+// LateResults is the number of late results.
+func (v *View) LateResults() int { return len(v.late) }
+
+// Late yields the late results from number first on, in the order of the log.
+func (v *View) Late(first int) iter.Seq[Late] {
+	return func(yield func(Late) bool) {
+		for _, l := range v.late[min(max(first, 0), len(v.late)):] {
+			if !yield(Late{l.trial, l.position, v.trials.at(l.trial).Late[l.index]}) {
 				return
 			}
 		}

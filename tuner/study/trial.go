@@ -135,6 +135,13 @@ type LateResult struct {
 	Outcome Outcome
 }
 
+// Late is a late result with its place.
+type Late struct {
+	Trial    int
+	Position Position // of the event that told it
+	LateResult
+}
+
 // CurrentReports returns the reports of the trial's last epoch in order of arrival.
 func (t *Trial) CurrentReports() []Report {
 	i := len(t.Reports)

@@ -1,0 +1,499 @@
+package propose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// lateOutcome is one of many kinds; a trial is told nothing else under its last lease.
+func lateOutcome(spec study.Spec, rng *rand.Rand, c space.Config) study.Outcome {
+	values := make([]float64, len(spec.Objectives))
+	for j := range values {
+		values[j] = float64(j) + bowl(spec.Space, c)*float64(1-2*(j%2)) + 0.1*rng.NormFloat64()
+	}
+	o := completed(spec, values...)
+	o.Cost = 1 + rng.Float64()
+	loss := &o.Metrics[slices.IndexFunc(o.Metrics, func(m study.Metric) bool { return m.Name == "loss" })]
+	switch rng.IntN(12) {
+	case 0:
+		o = study.Outcome{State: study.Infeasible}
+	case 1:
+		o = study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 2}
+	case 2:
+		o = study.Outcome{State: study.Failed, Reason: study.FailedCancelled}
+	case 3:
+		loss.Values = []float64{math.NaN()}
+	case 4:
+		loss.Values = []float64{values[0], values[0] + 0.1, values[0] - 0.05}
+	case 5:
+		loss.HasStdErr, loss.StdErr = true, 0.2
+	case 6:
+		o.State = study.Pruned
+	case 7:
+		loss.Values[0] = math.Inf(1) // the bad side
+	}
+	return o
+}
+
+func lateReports(rng *rand.Rand, final float64) []study.Report {
+	var out []study.Report
+	for step := int64(1); step <= int64(1+rng.IntN(20)); step++ {
+		out = append(out, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: curve(final, step)}}})
+	}
+	return out
+}
+
+// lateStudies are those in which late results are tried: options, objectives, and
+// whether trials report.
+var lateStudies = []struct {
+	space, options string
+	objectives     int
+	reports        bool
+}{
+	{"continuous", `{}`, 1, false},
+	{"mixed", `{"constraints": {"loss": {"max": 0.5}}}`, 1, false},
+	{"conditional", `{"cost": "told", "failures": "ignore"}`, 1, false},
+	{"mixed", `{}`, 2, false},
+	{"continuous", `{}`, 1, true},
+}
+
+// TestLateIsAReplicate: a study in which trials are taken over, and their former
+// holders tell late, has to the bit the model of one in which the same outcomes, with
+// what was reported under the same leases, are those of trials of their own: told before
+// the new holder's outcome or after it, or of a trial that still runs or has expired.
+func TestLateIsAReplicate(t *testing.T) {
+	for _, k := range lateStudies {
+		for seed := range uint64(2) {
+			rng := rand.New(rand.NewPCG(seed, 21))
+			spec := specOf(parse(t, spaces[k.space]), seed)
+			for j := 1; j < k.objectives; j++ {
+				spec.Objectives = append(spec.Objectives, study.Objective{Name: string(rune('a' + j)), Direction: study.Maximize})
+			}
+			c := study.Component{Name: BKB, Options: k.options}
+			l, p := newLab(t, spec), must(t, c, spec)
+			twin, q := newLab(t, spec), must(t, c, spec)
+			told := 0
+			tell := func(n, epoch int, reports []study.Report) {
+				trial, _ := l.s.Trial(n)
+				o := lateOutcome(spec, rng, trial.Config)
+				l.do(study.Tell{Trial: n, Epoch: epoch, Outcome: o})
+				twin.do(study.Add{Config: trial.Config, Outcome: o, Reports: reports})
+				if o.Reason != study.FailedCancelled {
+					told++
+				}
+			}
+			compare := func(when string) {
+				l.anchor(p)
+				twin.anchor(q)
+				u := make([]float64, spec.Space.Dim())
+				var at []space.Config
+				for range 20 {
+					for i := range u {
+						u[i] = rng.Float64()
+					}
+					config, err := spec.Space.Decode(u)
+					if err != nil {
+						t.Fatal(err)
+					}
+					at = append(at, config)
+				}
+				got, ok, err := p.(Predictor).Predict(context.Background(), l.s, at)
+				want, okToo, errToo := q.(Predictor).Predict(context.Background(), twin.s, at)
+				if err != nil || errToo != nil || ok != okToo || !ok && told > 30 {
+					t.Fatalf("%+v, seed %d, %s: %t, %v and %t, %v", k, seed, when, ok, err, okToo, errToo)
+				}
+				for i := range want {
+					if fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
+						t.Fatalf("%+v, seed %d, %s: at %v it is %v, of replicates %v", k, seed, when, at[i], got[i], want[i])
+					}
+				}
+				if n, m := len(p.(*bkb).results.list), len(q.(*bkb).results.list); n != m {
+					t.Fatalf("%+v, seed %d, %s: %d results, of replicates %d", k, seed, when, n, m)
+				}
+			}
+			for i := range 36 {
+				u := make([]float64, spec.Space.Dim())
+				for i := range u {
+					u[i] = rng.Float64()
+				}
+				config, err := spec.Space.Decode(u)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.do(study.Enqueue{Config: config})
+				report := func() (r []study.Report) {
+					if k.reports {
+						r = lateReports(rng, bowl(spec.Space, config))
+						l.do(study.ReportValues{Trial: i, Reports: r})
+					}
+					return r
+				}
+				l.do(study.Ask{Count: 1})
+				first := report()
+				if i%3 == 0 { // nobody takes it over
+					tell(i, 1, first)
+					continue
+				}
+				l.do(study.Expire{Trial: i, Epoch: 1})
+				l.do(study.Ask{Count: 1})
+				second := report()
+				switch rng.IntN(5) {
+				case 0:
+					tell(i, 1, first)
+					tell(i, 2, second)
+				case 1:
+					tell(i, 2, second)
+					tell(i, 1, first)
+				case 2: // runs on
+					tell(i, 1, first)
+				case 3: // expired for good, for specOf allows one retry
+					l.do(study.Expire{Trial: i, Epoch: 2})
+					tell(i, 1, first)
+				case 4: // was late to tell even so
+					tell(i, 1, first)
+					l.do(study.Expire{Trial: i, Epoch: 2})
+					tell(i, 2, second)
+				}
+				if i%12 == 10 {
+					compare(fmt.Sprintf("after trial %d", i))
+				}
+			}
+			if err := l.s.Check(); err != nil || l.s.LateResults() < 10 {
+				t.Fatalf("%d late results, %v", l.s.LateResults(), err)
+			}
+			compare("at the end")
+		}
+	}
+}
+
+// TestLateByDefinition: a late result and the trial's own are worth one result with
+// both as its replicates: their mean, at half the noise. As pending the trial shrinks
+// σ² once more while it runs, by the measurement that is still to come, and no more.
+func TestLateByDefinition(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 22))
+		l, p, _ := worked(t, `{}`, 1, 20, func(u []float64, rng *rand.Rand) []float64 {
+			return []float64{math.Sin(3*u[0]) + u[1] + 0.3*rng.NormFloat64()}
+		})
+		at := kernel.NewPoints[float64](50, 2, nil)
+		for i := range at.Data() {
+			at.Data()[i] = rng.Float64()
+		}
+		config, err := l.s.Spec().Space.Decode([]float64{rng.Float64(), rng.Float64()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := l.do(study.Enqueue{Config: config}).Trials[0]
+		x := l.coordinates(n)
+		copy(at.Row(0), x)
+		l.do(study.Ask{Count: 1})
+		l.do(study.Expire{Trial: n, Epoch: 1})
+		l.do(study.Ask{Count: 1})
+		e, err := p.ready(l.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, s := e.surfaces[0].clone(), &e.model.Surfaces[0]
+		if s.Target.Compressed || s.Target.Power > 0 {
+			t.Fatal("the target is not affine")
+		}
+		values := []float64{rng.NormFloat64(), rng.NormFloat64()}
+		expect := func(when string, got *posterior, values ...float64) {
+			t.Helper()
+			want := before.clone()
+			mean := 0.0
+			for _, v := range values {
+				mean -= v / float64(len(values)) // larger is better
+			}
+			want.observe(sample{x: x, y: s.Target.of(mean), extra: want.noise/float64(len(values)) - want.noise})
+			wantMean, wantVar := want.predict(at)
+			mean1, var1 := got.predict(at)
+			for i := range mean1 {
+				if !close2(mean1[i], wantMean[i], 1e-6) || !close2(var1[i], wantVar[i], 1e-6) {
+					t.Fatalf("seed %d, %s: %v ± %v, of one result %v ± %v", seed, when, mean1[i], var1[i], wantMean[i], wantVar[i])
+				}
+			}
+		}
+		l.do(study.Tell{Trial: n, Epoch: 1, Outcome: completed(l.s.Spec(), values[0])})
+		if e, err = p.ready(l.s); err != nil {
+			t.Fatal(err)
+		}
+		expect("running", e.surfaces[0], values[0])
+		row := kernel.NewPoints(1, 2, x)
+		mean, was := e.surfaces[0].predict(row)
+		now, variance := p.newAcquisition(e).surfaces[0].predict(row)
+		if want := was[0] * before.noise / (was[0] + before.noise); !close2(variance[0], want, 1e-6) || !close2(now[0], mean[0], 1e-9) {
+			t.Errorf("seed %d: pending %v ± %v, want %v ± %v", seed, now[0], variance[0], mean[0], want)
+		}
+		l.do(study.Tell{Trial: n, Epoch: 2, Outcome: completed(l.s.Spec(), values[1])})
+		if e, err = p.ready(l.s); err != nil {
+			t.Fatal(err)
+		}
+		expect("told", e.surfaces[0], values...)
+		if got := len(p.newAcquisition(e).b.results.pending); got != 0 {
+			t.Errorf("seed %d: %d pending trials", seed, got)
+		}
+	}
+}
+
+// TestLateSurvivesRestarts: with trials that expire, are taken over and told late, in
+// any order, all that is suggested, foretold, recommended and diagnosed comes out the
+// same after restarts, and each model is remade as it was (see lab.anchor).
+func TestLateSurvivesRestarts(t *testing.T) {
+	racetest.Alone(t)
+	for i, k := range lateStudies {
+		t.Run(k.space+k.options, func(t *testing.T) {
+			more := []string{`"cap": 16`, `"cap": 200, "trust_region": 1, "patience": 2`}[i%2]
+			if k.objectives > 1 {
+				more = `"cap": 16`
+			}
+			options := `{` + more + `}`
+			if len(k.options) > 2 {
+				options = `{` + more + `, ` + k.options[1:]
+			}
+			c := study.Component{Name: BKB, Options: options}
+			spec := specOf(parse(t, spaces[k.space]), 5)
+			spec.MaxRetries = 2
+			for j := 1; j < k.objectives; j++ {
+				spec.Objectives = append(spec.Objectives, study.Objective{Name: string(rune('a' + j)), Direction: study.Maximize})
+			}
+			late, between := 0, 0
+			run := func(restart bool) []string {
+				l, p := newLab(t, spec), must(t, c, spec)
+				rng := rand.New(rand.NewPCG(3, 4))
+				var out []string
+				for i := range 18 {
+					proposal := l.propose(p, 1+i%2)
+					for _, g := range proposal.Suggestions {
+						out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Bound, g.Seen))
+					}
+					l.start(proposal)
+					for n := range l.s.Trials() {
+						trial, _ := l.s.Trial(n)
+						switch draw := rng.IntN(6); {
+						case trial.Epoch > 1 && draw < 3 && len(trial.Late) < trial.Epoch-1:
+							if trial.State.Terminal() {
+								between++
+							}
+							l.do(study.Tell{Trial: n, Epoch: len(trial.Late) + 1, Outcome: lateOutcome(spec, rng, trial.Config)})
+						case trial.State != study.Running:
+						case k.reports && len(trial.CurrentReports()) == 0 && draw < 5:
+							l.do(study.ReportValues{Trial: n, Reports: lateReports(rng, bowl(spec.Space, trial.Config))})
+							f, ok, err := p.(Forecaster).Forecast(context.Background(), l.s, n, 2)
+							out = append(out, fmt.Sprint(f, ok, err))
+						case draw == 3:
+							l.do(study.Expire{Trial: n, Epoch: trial.Epoch})
+							if again, _ := l.s.Trial(n); again.State == study.Queued {
+								l.do(study.Ask{Count: 1})
+							}
+						case draw > 3:
+							l.do(study.Tell{Trial: n, Outcome: lateOutcome(spec, rng, trial.Config)})
+						}
+						if rng.IntN(4) > 0 && restart {
+							p = l.restart(c, spec)
+						}
+					}
+					best, err := p.(Recommender).Recommend(context.Background(), l.s)
+					d, errToo := p.(Diagnoser).Diagnose(context.Background(), l.s)
+					out = append(out, fmt.Sprint(best, err, d, errToo))
+				}
+				late = l.s.LateResults()
+				return out
+			}
+			straight, restarted := run(false), run(true)
+			for i := range straight {
+				if straight[i] != restarted[i] {
+					t.Fatalf("%s: answer %d was\n%s and is\n%s", options, i, straight[i], restarted[i])
+				}
+			}
+			if late < 5 || between == 0 {
+				t.Errorf("%s: %d late results, %d of trials that were over", options, late, between)
+			}
+		})
+	}
+}
+
+// TestLateInOldLogs: with a model event of version 2 late results do not count, as they
+// did not when it was made: suggestions are those without them. The next model event is
+// then due at once, is of version 3, and they count.
+func TestLateInOldLogs(t *testing.T) {
+	for _, lateFirst := range []bool{false, true} {
+		for seed := range uint64(3) {
+			spec := specOf(parse(t, spaces["mixed"]), seed)
+			c := study.Component{Name: BKB}
+			var with, without []string
+			var models [2]string
+			for k, late := range []bool{false, true} {
+				l, p := newLab(t, spec), must(t, c, spec).(*bkb)
+				rng := rand.New(rand.NewPCG(seed, 23))
+				told := func() {
+					if late {
+						l.do(study.Tell{Trial: 0, Epoch: 1, Outcome: completed(spec, -3)})
+					}
+				}
+				for i := range 14 {
+					l.ask(p.design, 1)
+					if i == 0 {
+						l.do(study.Expire{Trial: 0, Epoch: 1})
+						l.do(study.Ask{Count: 1})
+					}
+					trial, _ := l.s.Trial(i)
+					l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config)+0.01*rng.NormFloat64())})
+					if i == 5 && lateFirst {
+						told()
+					}
+				}
+				last := l.s.Position()
+				model, err := p.Remake(context.Background(), l.s, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				models[k] = string(model)
+				l.do(study.Anchor{Seen: last, Effective: last + 1, Model: model})
+				if !lateFirst {
+					told()
+				}
+				suggested := func(p Proposer) string {
+					proposal, err := p.Propose(context.Background(), l.s, 3)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text := ""
+					for _, g := range proposal.Suggestions {
+						text += fmt.Sprint(g.Config, g.Mean, g.StdDev, g.Bound, g.Phase)
+					}
+					best, err := p.(Recommender).Recommend(context.Background(), l.s)
+					return fmt.Sprint(text, best, err)
+				}
+				out := &without
+				if late {
+					out = &with
+				}
+				*out = append(*out, suggested(p), suggested(must(t, c, spec)))
+				a, due, err := p.Anchor(context.Background(), l.s)
+				if err != nil || due != late {
+					t.Fatalf("seed %d: a model event is due: %t, %v; late results %t", seed, due, err, late)
+				}
+				*out = append(*out, suggested(p)) // whoever asked was too impatient for it
+				if !late {
+					continue
+				}
+				before := (*out)[0]
+				l.anchor(p)
+				if m, err := decodeModel(a.Model); err != nil || m.Version != 3 || m.Results != 15 {
+					t.Errorf("seed %d: the model event is %s, %v", seed, a.Model, err)
+				}
+				if _, due, err := p.Anchor(context.Background(), l.s); err != nil || due {
+					t.Errorf("seed %d: one more model event is due, %v", seed, err)
+				}
+				after, cold := suggested(p), suggested(must(t, c, spec))
+				if after == before || after != cold {
+					t.Errorf("seed %d: suggested was\n%s now\n%s and after a restart\n%s", seed, before, after, cold)
+				}
+			}
+			if models[0] != models[1] {
+				t.Errorf("seed %d: a model of version 2 is made of late results:\n%s\n%s", seed, models[0], models[1])
+			}
+			if !slices.Equal(with, without) || with[0] != with[1] || with[0] != with[2] {
+				t.Errorf("seed %d: suggested\n%q\nand without the late result\n%q", seed, with, without)
+			}
+		}
+	}
+}
+
+// TestLateAndTheBest: of two trials that the model cannot tell apart the one is
+// recommended that measured better in the mean of all that was measured of it.
+func TestLateAndTheBest(t *testing.T) {
+	recommended := func(late ...float64) int {
+		spec := specOf(parse(t, square), 3)
+		spec.MaxRetries = 3
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
+		rng := rand.New(rand.NewPCG(3, 24))
+		for i := range 30 { // two places, as good as each other, among others
+			u := []float64{rng.Float64(), rng.Float64()}
+			if i < 2 {
+				u = []float64{0.3 + 0.001*float64(i), 0.6}
+			}
+			c, err := spec.Space.Decode(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.do(study.Enqueue{Config: c})
+			l.do(study.Ask{Count: 1})
+			if i == 0 {
+				for k := range late {
+					l.do(study.Expire{Trial: 0, Epoch: k + 1})
+					l.do(study.Ask{Count: 1})
+				}
+			}
+			v := 4 + rng.NormFloat64()
+			if i < 2 {
+				v = 0.2 * float64(i)
+			}
+			l.do(study.Tell{Trial: i, Outcome: completed(spec, v)})
+			if i == 1 {
+				for k, v := range late {
+					l.do(study.Tell{Trial: 0, Epoch: k + 1, Outcome: completed(spec, v)})
+				}
+			}
+		}
+		l.anchor(p)
+		best, err := p.(Recommender).Recommend(context.Background(), l.s)
+		if err != nil || len(best) != 1 {
+			t.Fatalf("%v, %v", best, err)
+		}
+		return best[0]
+	}
+	if n := recommended(); n != 0 {
+		t.Errorf("trial %d is recommended where trial 0 measured best", n)
+	}
+	if n := recommended(0.3); n != 0 {
+		t.Errorf("trial %d is recommended, where 0 measured 0 and 0.3, and 1 0.2", n)
+	}
+	if n := recommended(0.6); n != 1 {
+		t.Errorf("trial %d is recommended, where 0 measured 0 and 0.6, and 1 0.2", n)
+	}
+}
+
+// TestLateCountsOnce: for the trust region and patience a suggestion that is told late
+// and by its new holder is one, by what was heard first.
+func TestLateCountsOnce(t *testing.T) {
+	for _, lateFirst := range []bool{false, true} {
+		spec := specOf(parse(t, spaces["continuous"]), 3)
+		c := study.Component{Name: BKB, Options: `{"trust_region": 1}`}
+		l, p := newLab(t, spec), must(t, c, spec)
+		guided, late := 0, 0
+		for i := range 20 {
+			proposal := l.propose(p, 1)
+			l.start(proposal)
+			if phase := proposal.Suggestions[0].Phase; phase == PhaseModel || phase == PhaseExploit {
+				guided++
+			}
+			l.do(study.Expire{Trial: i, Epoch: 1})
+			l.do(study.Ask{Count: 1})
+			for epoch := 1; epoch <= 2; epoch++ {
+				now := epoch
+				if !lateFirst {
+					now = 3 - epoch
+				}
+				l.do(study.Tell{Trial: i, Epoch: now, Outcome: completed(spec, 100+float64(i)+0.1*float64(now))}) // ever worse
+			}
+			late++
+		}
+		if _, err := p.(*bkb).ready(l.s); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.(*bkb).results; len(got.list) != 2*late || got.trust.stale != guided || guided < 10 {
+			t.Errorf("late first %t: %d results of %d trials, %d suggestions without an improvement, %d were guided", lateFirst, len(got.list), late, got.trust.stale, guided)
+		}
+	}
+}
