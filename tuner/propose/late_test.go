@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -413,7 +414,7 @@ func TestLateInOldLogs(t *testing.T) {
 // TestLateAndTheBest: of two trials that the model cannot tell apart the one is
 // recommended that measured better in the mean of all that was measured of it.
 func TestLateAndTheBest(t *testing.T) {
-	recommended := func(late ...float64) int {
+	recommended := func(own float64, late ...float64) int {
 		spec := specOf(parse(t, square), 3)
 		spec.MaxRetries = 3
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
@@ -437,7 +438,7 @@ func TestLateAndTheBest(t *testing.T) {
 			}
 			v := 4 + rng.NormFloat64()
 			if i < 2 {
-				v = 0.2 * float64(i)
+				v = []float64{own, 0.2}[i]
 			}
 			l.do(study.Tell{Trial: i, Outcome: completed(spec, v)})
 			if i == 1 {
@@ -453,14 +454,34 @@ func TestLateAndTheBest(t *testing.T) {
 		}
 		return best[0]
 	}
-	if n := recommended(); n != 0 {
+	if n := recommended(0); n != 0 {
 		t.Errorf("trial %d is recommended where trial 0 measured best", n)
 	}
-	if n := recommended(0.3); n != 0 {
-		t.Errorf("trial %d is recommended, where 0 measured 0 and 0.3, and 1 0.2", n)
+	for _, k := range []struct {
+		want int
+		own  float64
+		late []float64
+	}{{0, 0, []float64{0.3}}, {1, 0, []float64{0.6}}, {1, 0.6, []float64{0}}, {0, 0.6, []float64{0, -0.1}}, {1, 0, []float64{0, 0.9}}} {
+		if n := recommended(k.own, k.late...); n != k.want {
+			t.Errorf("trial %d is recommended, where 0 measured %v and %v, and 1 0.2", n, k.own, k.late)
+		}
 	}
-	if n := recommended(0.6); n != 1 {
-		t.Errorf("trial %d is recommended, where 0 measured 0 and 0.6, and 1 0.2", n)
+}
+
+// TestLateChance: samples of late results have a chance of their own to be inducing
+// points, and those of outcomes the one they had before late results counted.
+func TestLateChance(t *testing.T) {
+	seen := make(map[uint64]bool)
+	for trial := range 5 {
+		for row := range 5 {
+			for epoch := range 5 {
+				key := (&result{trial: trial, epoch: epoch}).key(row)
+				if seen[key] || epoch == 0 && key != stream.Mix(uint64(trial)+uint64(row)<<48) {
+					t.Fatalf("trial %d, epoch %d, row %d: %x", trial, epoch, row, key)
+				}
+				seen[key] = true
+			}
+		}
 	}
 }
 
