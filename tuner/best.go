@@ -50,13 +50,21 @@ func (d *desk) recommend(ctx context.Context) (view *study.View, trials []int, e
 }
 
 // best returns the completed trials that no other one dominates: with one
-// objective the first of those with the best mean.
+// objective the first of those with the best mean. Where some keep to the constraints
+// on outcomes, the others do not count.
 func best(v *study.View) []study.Trial {
+	if front := bestOf(v, propose.Keeps(v.Spec().Proposer)); len(front) > 0 {
+		return front
+	}
+	return bestOf(v, func(study.Outcome) bool { return true })
+}
+
+func bestOf(v *study.View, counts func(study.Outcome) bool) []study.Trial {
 	objectives := v.Spec().Objectives
 	var front []study.Trial
 	var means [][]float64 // of the front
 	for t := range v.All(0) {
-		if t.State != study.Completed {
+		if t.State != study.Completed || !counts(t.Outcome) {
 			continue
 		}
 		mean := make([]float64, len(objectives))

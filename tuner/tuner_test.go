@@ -192,6 +192,31 @@ func TestBestByMeanAndParetoFront(t *testing.T) {
 	}
 }
 
+// What breaks a constraint is the best only where nothing keeps to it, also where the
+// proposer gives no recommendation.
+func TestBestKeepsToConstraints(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
+		c.Proposer = study.Component{Name: propose.BKB, Options: `{"constraints": {"size": {"max": 1}}}`}
+	})
+	ask(t, tn, study.Ask{Count: 3})
+	for i, c := range []struct {
+		loss, size float64
+		best       int // measured, so far
+	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
+		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
+		err := tn.with(t.Context(), "s", func(d *desk) error {
+			view, _, err := d.recommend(t.Context())
+			if got := best(view); err == nil && (len(got) != 1 || got[0].Number != c.best) {
+				t.Errorf("after trial %d: %v", i, got)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestManyClients(t *testing.T) {
 	const clients, each = 64, 30
 	tn := open(t, memory.New(), Options{LongLived: true}, func(c *study.Spec) { c.MaxTrials = clients * each })

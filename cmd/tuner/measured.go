@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -14,6 +15,9 @@ const maxRemarked = 20_000
 
 // remarkBest says on stderr what is worth knowing of the trials that are recommended.
 func (g *globals) remarkBest(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
+	if judge := record.NewJudge(view.Spec); len(best) > 0 && judge.Breaks(best[0]) {
+		g.note(cmd, "%s breaks a constraint (%s), as all that have completed do.", breaksMark, judge.Constraints())
+	}
 	g.remarkEdges(cmd, view, best)
 	return g.remarkMeasured(ctx, cmd, svc, view, best)
 }

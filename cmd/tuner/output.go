@@ -212,6 +212,9 @@ func (t *table) row(cells ...string) {
 
 func (t *table) end() error { return t.w.Flush() }
 
+// breaksMark marks a completed trial that breaks a constraint.
+const breaksMark = "!"
+
 // trialTable writes trials as a table.
 type trialTable struct {
 	*table
@@ -238,6 +241,9 @@ func (t *trialTable) put(v any) error {
 	state := r.State
 	if r.Reason != "" {
 		state += "(" + r.Reason + ")"
+	}
+	if r.Feasible != nil && !*r.Feasible && r.State == study.Completed.String() {
+		state += " " + breaksMark
 	}
 	row := []string{fmt.Sprint(r.Trial), state}
 	for _, o := range t.spec.Objectives {

@@ -46,8 +46,9 @@ func newTrials(g *globals) *cobra.Command {
 	return newTrialList(g, &cobra.Command{
 		Use:   "trials [STUDY]",
 		Short: "List the trials of a study",
-		Long: `Trials lists the trials of a study in order of number. The table rounds to six digits;
-all other forms are exact and have everything that is known of a trial.`,
+		Long: `Trials lists the trials of a study in order of number. The table rounds to six digits,
+and marks with ! what breaks a constraint of the proposer; all other forms are exact and
+have everything that is known of a trial.`,
 		Example: "  tuner trials digits\n  tuner trials digits --state running -f jsonl\n  tuner trials digits -f json | jq '.[].config.lr'",
 		Args:    between(0, 1),
 	}, "table", "json", "jsonl", "csv", "yaml")
@@ -85,15 +86,25 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 			if err != nil {
 				return err
 			}
+			judge, broken := record.NewJudge(view.Spec), 0
 			for t, err := range allTrials(ctx, svc, name, filter) {
 				if err != nil {
 					return err
 				}
-				if err := out.put(record.OfTrial(t)); err != nil {
+				if err := out.put(judge.OfTrial(t)); err != nil {
 					return err
 				}
+				if judge.Breaks(t) {
+					broken++
+				}
 			}
-			return out.end()
+			if err := out.end(); err != nil {
+				return err
+			}
+			if broken > 0 && form.value == "table" {
+				g.note(cmd, "%s breaks a constraint (%s): not the best, whatever it measured.", breaksMark, judge.Constraints())
+			}
+			return nil
 		})
 	}
 	return cmd
@@ -174,7 +185,7 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 
 // ofBest is the written form of a trial that is recommended.
 func ofBest(view tuner.Study, t study.Trial) record.Trial {
-	r := record.OfTrial(t)
+	r := record.NewJudge(view.Spec).OfTrial(t)
 	r.Edges = record.OfEdges(autotune.Edges(view.Spec, t.Config))
 	return r
 }

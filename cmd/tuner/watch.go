@@ -29,7 +29,7 @@ has finished and no trial runs.`,
 				if err != nil {
 					return err
 				}
-				w := watching{cmd: cmd, form: form.value, spec: view.Spec, untilFinished: untilFinished}
+				w := watching{cmd: cmd, form: form.value, judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
 				from := view.Position
 				if cmd.Flags().Changed("after") {
 					from = study.Position(after)
@@ -54,7 +54,7 @@ func quiet(s tuner.Study) bool {
 type watching struct {
 	cmd           *cobra.Command
 	form          string
-	spec          study.Spec
+	judge         record.Judge
 	untilFinished bool
 }
 
@@ -96,17 +96,17 @@ func (w *watching) print(h tuner.Happening) error {
 	if w.form == "jsonl" {
 		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Status: h.Status.String()}
 		if h.Trial != nil {
-			r := record.OfTrial(*h.Trial)
+			r := w.judge.OfTrial(*h.Trial)
 			out.Trial = &r
 		}
 		return writeJSON(w.cmd.OutOrStdout(), out)
 	}
-	_, err := fmt.Fprintf(w.cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, clean(describe(h, w.spec)))
+	_, err := fmt.Fprintf(w.cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, clean(describe(h, w.judge)))
 	return err
 }
 
 // describe says what happened in a line.
-func describe(h tuner.Happening, spec study.Spec) string {
+func describe(h tuner.Happening, judge record.Judge) string {
 	if h.Trial == nil {
 		return h.Kind
 	}
@@ -124,6 +124,9 @@ func describe(h tuner.Happening, spec study.Spec) string {
 		}
 	case "told", "added":
 		text += "  " + h.Trial.Outcome.String()
+		if judge.Breaks(*h.Trial) {
+			text += "  breaks a constraint"
+		}
 	}
 	if h.Kind == "started" && h.Trial.Worker != "" {
 		text += "  (" + h.Trial.Worker + ")"

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -50,13 +51,40 @@ func readConstraints(o *study.Options) []constraint {
 	return out
 }
 
+// String says what must hold: latency at most 10.
+func (c constraint) String() string {
+	var bounds []string
+	if !math.IsInf(c.low, -1) {
+		bounds = append(bounds, fmt.Sprintf("at least %v", c.low))
+	}
+	if !math.IsInf(c.top, 1) {
+		bounds = append(bounds, fmt.Sprintf("at most %v", c.top))
+	}
+	return c.metric + " " + strings.Join(bounds, " and ")
+}
+
+// constraintsOf are those that a study's proposer has among its options.
+func constraintsOf(c study.Component) []constraint {
+	if c.Name != BKB && c.Name != "" {
+		return nil
+	}
+	return readConstraints(study.ReadOptions("proposer.options", c.Options))
+}
+
+// Constrained says, for people, to what [Keeps] holds outcomes, one constraint after
+// another.
+func Constrained(c study.Component) []string {
+	var out []string
+	for _, k := range constraintsOf(c) {
+		out = append(out, k.String())
+	}
+	return out
+}
+
 // Keeps returns what tells whether an outcome keeps to the constraints that a study's
 // proposer has among its options; without constraints every outcome does.
 func Keeps(c study.Component) func(study.Outcome) bool {
-	var constraints []constraint
-	if c.Name == BKB || c.Name == "" {
-		constraints = readConstraints(study.ReadOptions("proposer.options", c.Options))
-	}
+	constraints := constraintsOf(c)
 	return func(o study.Outcome) bool { return kept(constraints, o) }
 }
 

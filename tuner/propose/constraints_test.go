@@ -197,3 +197,20 @@ func TestCrashesCostNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestConstrained: what outcomes are held to, in words; other proposers have nothing of
+// the kind.
+func TestConstrained(t *testing.T) {
+	options := `{"constraints": {"weight": {"min": 1, "max": 2.5}, "latency": {"max": 10}, "size": {"min": -0.5}}}`
+	want := []string{"latency at most 10", "size at least -0.5", "weight at least 1 and at most 2.5"}
+	for _, name := range []string{"", BKB} {
+		if got := Constrained(study.Component{Name: name, Options: options}); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	for _, c := range []study.Component{{}, {Name: BKB, Options: `{"start": 4}`}, {Name: Sobol}} {
+		if got := Constrained(c); len(got) > 0 || !Keeps(c)(study.Outcome{State: study.Completed}) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -27,6 +27,9 @@ const (
 	prefixStdErr = "stderr."
 )
 
+// columnFeasible is there if the study has constraints on outcomes.
+const columnFeasible = "feasible"
+
 // CSVHeader returns the columns for a study.
 func CSVHeader(spec study.Spec) []string {
 	h := []string{"trial", "state", "reason", "message"}
@@ -36,7 +39,11 @@ func CSVHeader(spec study.Spec) []string {
 	for _, o := range spec.Objectives {
 		h = append(h, prefixValue+o.Name, prefixStdErr+o.Name)
 	}
-	return append(h, "metrics", "cost", "attributes", "reports", "origin", "phase", "worker", "epoch", "created", "started", "ended")
+	h = append(h, "metrics", "cost", "attributes", "reports", "origin", "phase", "worker", "epoch", "created", "started", "ended")
+	if NewJudge(spec).Constraints() != "" {
+		h = append(h, columnFeasible)
+	}
+	return h
 }
 
 // CSVRow writes a trial into the columns of CSVHeader.
@@ -99,6 +106,11 @@ func (r Trial) cell(header []string, column string) (string, error) {
 		return timeCell(r.Created), nil
 	case "started":
 		return timeCell(r.Started), nil
+	case columnFeasible:
+		if r.Feasible == nil {
+			return "", nil
+		}
+		return strconv.FormatBool(*r.Feasible), nil
 	default:
 		return timeCell(r.Ended), nil
 	}
@@ -217,7 +229,7 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 }
 
 func checkHeader(header []string) error {
-	known := CSVHeader(study.Spec{Space: &space.Space{}})
+	known := append(CSVHeader(study.Spec{Space: &space.Space{}}), columnFeasible)
 	for i, column := range header {
 		if slices.Contains(header[:i], column) {
 			return fmt.Errorf("there are two columns %q", column)

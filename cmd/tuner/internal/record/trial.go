@@ -18,6 +18,7 @@ import (
 type Trial struct {
 	Trial      int                `json:"trial"`
 	State      string             `json:"state"`
+	Feasible   *bool              `json:"feasible,omitempty"` // see Judge
 	Reason     string             `json:"reason,omitempty"`
 	Message    string             `json:"message,omitempty"`
 	Config     space.Config       `json:"config"`
