@@ -33,7 +33,7 @@ func (d *desk) consult(ctx context.Context, f func(p propose.Proposer, v *study.
 	select {
 	case g.busy <- struct{}{}:
 		d.consulting.Add(-1)
-		defer func() { <-g.busy }()
+		defer g.free()
 	case <-ctx.Done():
 		d.consulting.Add(-1)
 		return ctx.Err()

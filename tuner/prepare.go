@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"context"
+	"time"
 
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -25,7 +26,7 @@ func (d *desk) prepare() {
 	}
 	d.t.work.Go(func() {
 		defer d.preparing.Store(false)
-		if !d.t.turns.take(d.ctx) {
+		if d.stuck() || !d.t.turns.take(d.ctx) {
 			return
 		}
 		defer d.t.turns.pass()
@@ -59,13 +60,28 @@ func (d *desk) wanted() bool {
 	return d.consulting.Load() > 0 || d.t.turns.disturbed() != nil
 }
 
-// rest waits until the proposer is at work on nothing: also on what took longer than
-// it had.
+// maxRest is how long the turn waits for a proposer that goes on with what took longer
+// than it had. Then it is stuck, others take their turns, and nothing more is prepared
+// with it until it is done.
+const maxRest = time.Minute
+
+// rest waits until the proposer is at work on nothing, or is stuck.
 func (g *suggester) rest(ctx context.Context) {
+	timer := time.NewTimer(maxRest)
+	defer timer.Stop()
 	select {
 	case g.busy <- struct{}{}:
-		<-g.busy
+		g.free()
+		return
 	case <-ctx.Done():
+		return
+	case <-timer.C:
+	}
+	g.stuck.Store(true)
+	select { // in case that it was done at this very moment
+	case g.busy <- struct{}{}:
+		g.free()
+	default:
 	}
 }
 

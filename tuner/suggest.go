@@ -21,7 +21,14 @@ type suggester struct {
 	fallback propose.Proposer
 	options  Options
 	busy     chan struct{} // holds a token while the proposer is at work
+	stuck    atomic.Bool   // it has been for so long that nobody prepares anything with it
 	ready    atomic.Pointer[prepared]
+}
+
+// free takes the token back from who was at work.
+func (g *suggester) free() {
+	<-g.busy
+	g.stuck.Store(false)
 }
 
 // phaseFallback marks suggestions that the study's proposer did not make.
@@ -110,7 +117,7 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 			if r := recover(); r != nil {
 				a.err = fmt.Errorf("it panicked: %v", r)
 			}
-			<-g.busy // before the answer, so that the next one finds it free
+			g.free() // before the answer, so that the next one finds it free
 			answers <- a
 		}()
 		a.result, a.err = f(ctx)
@@ -153,7 +160,7 @@ func (d *desk) suggest() {
 // error means that f has not run and will not, or, if it is an unknown outcome,
 // that f is at work and must not share memory with the caller.
 func (d *desk) inTurn(ctx context.Context, f func()) error {
-	defer d.t.turns.asking()()
+	defer d.t.turns.asking(d.stuck())()
 	var taken atomic.Bool // by the goroutine, or by who withdraws it
 	done := make(chan struct{})
 	job := func() {
@@ -182,6 +189,13 @@ func (d *desk) inTurn(ctx context.Context, f func()) error {
 		<-done // it is at work, and ends soon
 		return nil
 	}
+}
+
+// stuck tells whether the study's proposer is.
+func (d *desk) stuck() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.suggester.stuck.Load()
 }
 
 // errBusy refuses an ask because too many wait already.
@@ -248,7 +262,7 @@ func (d *desk) ask(ctx context.Context, c study.Ask) (a answer, b *batch, err er
 // d.mu is held, but not meanwhile; errDiscarded says that the study is another.
 func (d *desk) propose(ctx context.Context, n int) (propose.Proposal, error) {
 	s, g := d.s, d.suggester
-	defer d.t.turns.asking()() // whoever asked may have given up
+	defer d.t.turns.asking(g.stuck.Load())() // whoever asked may have given up
 	view := s.Snapshot()
 	d.mu.Unlock()
 	anchor, due, modelErr := g.anchor(ctx, view)

@@ -7,7 +7,8 @@ import (
 
 // turns is who prepares suggestions: one study of a Tuner at a time, begun while no
 // ask of any study is at work or waits. Else studies that nobody needs now would slow
-// an ask down until it makes do with a fallback.
+// an ask down until it makes do with a fallback. A proposer that does not come back has
+// the turn for at most maxRest more than an ask would wait for it.
 type turns struct {
 	ctx  context.Context // of the Tuner
 	slot chan struct{}   // holds a token while somebody prepares
@@ -19,8 +20,12 @@ type turns struct {
 
 func newTurns(ctx context.Context) *turns { return &turns{ctx: ctx, slot: make(chan struct{}, 1)} }
 
-// asking counts an ask until done is called.
-func (t *turns) asking() (done func()) {
+// asking counts an ask until done is called; not one that waits for a proposer that is
+// stuck, and needs no processor.
+func (t *turns) asking(stuck bool) (done func()) {
+	if stuck {
+		return func() {}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.asks == 0 {

@@ -205,3 +205,84 @@ func TestPreparationsMakeWay(t *testing.T) {
 		close(g.through)
 	})
 }
+
+// TestStuckProposer: a proposer that does not come back keeps the studies of others from
+// being prepared for a minute after its time is over, and never again: neither by what is
+// told of its study nor by those that ask for its trials, who get a fallback. Once it is
+// back its study is prepared again.
+func TestStuckProposer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const patience = 10 * time.Second
+		tn := Open(newFaulty(), Options{LongLived: true, ProposeTimeout: patience})
+		defer tn.Close()
+		proposers := make(map[string]*gated)
+		for _, name := range []string{"stuck", "other"} {
+			if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: testSpec(t, func(c *study.Spec) { c.Lease = 24 * time.Hour })}); err != nil {
+				t.Fatal(err)
+			}
+			d, release, err := tn.desk(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			g := &gated{Proposer: d.suggester.proposer, through: make(chan struct{})}
+			d.suggester.proposer, proposers[name] = g, g
+		}
+		stuck, other := proposers["stuck"], proposers["other"]
+		close(other.through)
+		back := sync.OnceFunc(func() { close(stuck.through) })
+		defer back()
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		asked := func(name, phase string) int {
+			t.Helper()
+			got, err := tn.Ask(t.Context(), name, study.Ask{})
+			if err != nil || got.Trials[0].Suggestion.Phase != phase {
+				t.Fatalf("asked %s: %+v, %v", name, got, err)
+			}
+			return got.Trials[0].Number
+		}
+		told := func(name string, trial int) {
+			t.Helper()
+			if _, err := tn.Tell(t.Context(), name, study.Tell{Trial: trial, Outcome: loss(1)}); err != nil {
+				t.Error(err)
+			}
+		}
+		prepared := func(when string, g *gated, anchors int) {
+			t.Helper()
+			synctest.Wait()
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if g.anchors != anchors {
+				t.Fatalf("%s: %d models were looked for, want %d", when, g.anchors, anchors)
+			}
+		}
+		trial := asked("stuck", phaseFallback)
+		prepared("asked", stuck, 1)
+		told("stuck", trial)
+		synctest.Wait()
+		mine := asked("other", propose.PhaseStart)
+		told("other", mine)
+		prepared("the turn is another's", other, 1) // by the ask
+		time.Sleep(patience + time.Minute + time.Second)
+		prepared("a minute is over", other, 2)
+
+		for range 4 { // workers of the other one come and go while some wait for the stuck one
+			for range 2 {
+				waiting.Go(func() { told("stuck", asked("stuck", phaseFallback)) })
+			}
+			time.Sleep(time.Second)
+			other.mu.Lock()
+			before := other.anchors
+			other.mu.Unlock()
+			told("other", asked("other", propose.PhaseStart))
+			prepared("others wait", other, before+2)
+			waiting.Wait()
+		}
+		prepared("all that time", stuck, 1)
+		back()
+		synctest.Wait()
+		told("stuck", asked("stuck", propose.PhaseStart))
+		prepared("it is back", stuck, 3)
+	})
+}
