@@ -29,6 +29,10 @@ func newAsk(g *globals) *cobra.Command {
 tells what came of it, with tell; who runs longer than the lease sends a heartbeat
 now and then.
 
+On a file, every ask makes the model anew from the study's trials. Where that takes longer
+than --propose-timeout, in a very large study or on a busy machine, the suggestion is a
+random one (phase fallback, and a warning). A server keeps its models.
+
 A worker with a name that asks again gets the trial back that it is running, unless
 --new. A finished study is exit status 10, so that loops end; with nothing to hand
 out now it is 11, or 12 for a paused study, unless --wait.
@@ -79,6 +83,7 @@ FORMS
 	fs.BoolVar(&a.New, "new", false, "a new trial, even if the worker is running one")
 	fs.DurationVar(&a.Lease, "lease", 0, "how long the trial is held without a sign of life (default: the study's)")
 	fs.StringVar(&a.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	g.proposeFlag(cmd)
 	fs.BoolVar(&a.wait, "wait", false, "wait until there is a trial, or the study has finished")
 	a.form = formatFlag(cmd, "json", "env", "args", "yaml", "table")
 	return cmd

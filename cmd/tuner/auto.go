@@ -71,7 +71,7 @@ these stay behind.
 			return a.run(cmd.Context(), g, cmd, args[0])
 		},
 	}
-	a.flags(cmd)
+	a.flags(g, cmd)
 	return cmd
 }
 
@@ -100,7 +100,7 @@ type autoRun struct {
 	demo      bool
 }
 
-func (a *autoRun) flags(cmd *cobra.Command) {
+func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	a.data.add(cmd)
@@ -121,6 +121,7 @@ func (a *autoRun) flags(cmd *cobra.Command) {
 	f.StringVar(&a.proposer, "proposer", "", "what suggests: bkb (default), sobol, random; `NAME` with options as in create-study")
 	f.StringVar(&a.pruner, "pruner", "", "what stops trials early: median (default), asha, none; `NAME` likewise")
 	f.DurationVar(&a.lease, "lease", runner.DefaultLease, "how long a worker holds a trial without a sign of life")
+	g.proposeFlag(cmd)
 	f.StringVar(&a.logDir, "log-dir", "", "where the logs of trials go, and who this run is (default: STUDY.logs)")
 	f.IntVar(&a.threads, "threads", 0, "how many goroutines compute in each trial (0: processors divided by workers)")
 	a.encoding.add(cmd)

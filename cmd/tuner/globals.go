@@ -33,6 +33,7 @@ type globals struct {
 	retryFor    time.Duration
 	quiet       bool
 	verbose     int
+	propose     time.Duration // of commands with the flag of proposeFlag
 }
 
 const (
@@ -56,6 +57,27 @@ func (g *globals) flags(root *cobra.Command) {
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	f.CountVarP(&g.verbose, "verbose", "v", "say more on stderr; twice for all")
 }
+
+// proposeFlag lets a command say how long its asks wait for suggestions.
+func (g *globals) proposeFlag(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "how long an ask waits for a suggestion before it makes do with a random one")
+}
+
+// checkPropose refuses a flag of proposeFlag that makes no sense.
+func (g *globals) checkPropose(cmd *cobra.Command, address string) error {
+	switch f := cmd.Flag("propose-timeout"); {
+	case f == nil || !f.Changed:
+		return nil
+	case g.propose <= 0:
+		return usagef("--propose-timeout %s: must be above 0, as %s", g.propose, tuner.DefaultProposeTimeout)
+	case address != "":
+		return usagef("--propose-timeout is for work on a file; how long the server at %s waits is said to it: tuner serve --propose-timeout", address)
+	}
+	return nil
+}
+
+// service are the options of a service on a file.
+func (g *globals) service() tuner.Options { return tuner.Options{ProposeTimeout: g.propose} }
 
 // note says something on stderr, unless it should be quiet.
 func (g *globals) note(cmd *cobra.Command, format string, args ...any) {
@@ -122,16 +144,21 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	if g.server != "" && g.db != "" {
 		return nil, usagef("--db and --server exclude one another")
 	}
-	if address := g.address(); address != "" {
+	address := g.address()
+	if err := g.checkPropose(cmd, address); err != nil {
+		return nil, err
+	}
+	if address != "" {
 		return g.dial(cmd, address)
 	}
-	path, logger := g.file(), g.logger(cmd, slog.LevelWarn)
+	path, logger, o := g.file(), g.logger(cmd, slog.LevelWarn), g.service()
+	o.Logger = logger
 	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
 		st, err := g.openStore(ctx, path, e, logger)
 		if err != nil {
 			return nil, err
 		}
-		return tuner.Open(backuper{st}, tuner.Options{Logger: logger}), nil
+		return tuner.Open(backuper{st}, o), nil
 	})
 	return s, nil
 }

@@ -35,6 +35,33 @@ func TestEveryCodeHasOneStatus(t *testing.T) {
 	}
 }
 
+// How long an ask waits for a suggestion reaches the file's service, from every command
+// that asks.
+func TestProposeTimeout(t *testing.T) {
+	for line, want := range map[string]time.Duration{
+		"ask s":                       tuner.DefaultProposeTimeout,
+		"ask s --propose-timeout 7s":  7 * time.Second,
+		"run s --propose-timeout 1m":  time.Minute,
+		"auto --propose-timeout 90s":  90 * time.Second,
+		"serve --propose-timeout 10s": 10 * time.Second,
+	} {
+		g := &globals{}
+		cmd, rest, err := newRoot(g).Find(strings.Fields(line))
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err == nil {
+			err = g.checkPropose(cmd, "")
+		}
+		if err != nil || g.service().ProposeTimeout != want {
+			t.Errorf("%s: %v, %v; want %v", line, g.service().ProposeTimeout, err, want)
+		}
+		if err := g.checkPropose(cmd, "unix:socket"); (err != nil) != strings.Contains(line, "--") {
+			t.Errorf("%s, on a server: %v", line, err)
+		}
+	}
+}
+
 func TestGuardNegatives(t *testing.T) {
 	for line, want := range map[string]string{
 		"tell s 3 -0.5":                  "tell s 3 =-0.5",

@@ -67,7 +67,7 @@ at a time need two directories.`,
 			})
 		},
 	}
-	r.flags(cmd)
+	r.flags(g, cmd)
 	return cmd
 }
 
@@ -79,7 +79,7 @@ type running struct {
 	demo    bool
 }
 
-func (r *running) flags(cmd *cobra.Command) {
+func (r *running) flags(g *globals, cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	o := &r.options
@@ -93,6 +93,7 @@ func (r *running) flags(cmd *cobra.Command) {
 	fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "how long to try again when the server or file cannot be reached")
 	fs.IntVar(&o.MaxFailures, "max-failures", 10, "end the run when so many trials in a row crashed (0: never)")
 	fs.StringVar(&o.CostMetric, "cost", "", "what a trial costs: seconds, or the `metric` of this name")
+	g.proposeFlag(cmd)
 	fs.BoolVar(&r.demo, "demo", false, "run a small built-in example")
 	r.form = formatFlag(cmd, "table", "json", "yaml", "args", "none")
 	cmd.Flag("format").Usage = "the form in which the best trial is written at the end: table, json, yaml, args, none"

@@ -42,6 +42,9 @@ tuner token) or client certificates (--client-ca).`,
 			if err := g.offline(cmd); err != nil {
 				return err
 			}
+			if err := g.checkPropose(cmd, ""); err != nil {
+				return err
+			}
 			return s.run(cmd.Context(), g, cmd)
 		},
 	}
@@ -58,7 +61,7 @@ tuner token) or client certificates (--client-ca).`,
 	fs.BoolVar(&s.options.MetricsAllowRemote, "metrics-allow-remote", false, "let others reach the metrics")
 	fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls a second with one token (0: 200; negative: no limit)")
 	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
-	fs.DurationVar(&s.tuner.ProposeTimeout, "propose-timeout", tuner.DefaultProposeTimeout, "how long an ask waits for a suggestion before it makes do with a random one")
+	g.proposeFlag(cmd)
 	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")
 	return cmd
 }
@@ -66,7 +69,6 @@ tuner token) or client certificates (--client-ca).`,
 // serving is a server with its flags as written.
 type serving struct {
 	options      server.Options
-	tuner        tuner.Options
 	tokens       string
 	clientScopes []string
 	logFormat    string
@@ -89,13 +91,14 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	ctx, fatal := context.WithCancelCause(ctx)
 	defer fatal(nil)
-	s.tuner.LongLived, s.tuner.Logger, s.tuner.OnFatal = true, logger, func(err error) { fatal(err) }
+	o := g.service()
+	o.LongLived, o.Logger, o.OnFatal = true, logger, func(err error) { fatal(err) }
 	// Most of what a server holds is trials, which never become garbage: waiting
 	// for as much again before collecting would double its size.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(40)
 	}
-	svc := tuner.Open(backuper{st}, s.tuner)
+	svc := tuner.Open(backuper{st}, o)
 	defer func() { err = errors.Join(err, svc.Close()) }()
 	s.options.Logger = logger
 	srv, err := server.New(svc, s.options)
