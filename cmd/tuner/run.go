@@ -31,8 +31,8 @@ THE COMMAND
   they say; {args} stands for all parameters as --name=value; {{ and }} are braces. An
   argument that names an inactive parameter is left out, and an option before it.
   The environment has TUNER_PARAM_LR and so on, TUNER_CONFIG (JSON), TUNER_TRIAL,
-  TUNER_EPOCH and TUNER_STUDY, and TUNER_DB or TUNER_SERVER, so that a script can call
-  tuner report or tuner heartbeat itself.
+  TUNER_EPOCH, TUNER_STUDY and TUNER_LEASE, and TUNER_DB or TUNER_SERVER, so that a script
+  can call tuner report or tuner heartbeat itself; it need not: run sends signs of life.
 
 WHAT IT PRINTS, on stdout
   loss=0.31 accuracy=0.9     the result; the last such line counts. JSON will do too:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
@@ -46,6 +47,15 @@ func epoch(flag int, fromEnv bool) int {
 		flag, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
 	}
 	return flag
+}
+
+// lease is how long the run that started us holds its trial, if t is that trial; else 0.
+func (t target) lease() time.Duration {
+	if os.Getenv("TUNER_STUDY") != t.study || os.Getenv("TUNER_TRIAL") != strconv.Itoa(t.trial) {
+		return 0
+	}
+	lease, _ := time.ParseDuration(os.Getenv("TUNER_LEASE"))
+	return lease
 }
 
 // onlyObjective is the name that a bare value has; empty if there are several.
@@ -266,6 +276,9 @@ STUDY and TRIAL can be left out as for tell.`,
 				return usagef("%q is too much: %s", to.rest[0], cmd.UseLine())
 			}
 			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			if c.Lease == 0 {
+				c.Lease = to.lease()
+			}
 			return g.withStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
 				verdict, err := svc.Heartbeat(ctx, name, c)
 				if err != nil {
@@ -278,7 +291,7 @@ STUDY and TRIAL can be left out as for tell.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntVar(&c.Epoch, "epoch", 0, "under which lease it runs, as ask said (default: the current one)")
-	fs.DurationVar(&c.Lease, "lease", 0, "how long from now on (default: the study's)")
+	fs.DurationVar(&c.Lease, "lease", 0, "how long from now on (default: $TUNER_LEASE for the trial in $TUNER_TRIAL, else the study's)")
 	v.add(cmd)
 	return cmd
 }

@@ -9,8 +9,9 @@
 // --name=value; {{ and }} are braces. An argument that names a parameter which
 // is inactive in a trial is left out, and so is an option right before one that
 // is nothing but the placeholder. The environment has TUNER_STUDY, TUNER_TRIAL,
-// TUNER_EPOCH, TUNER_CONFIG (JSON) and a TUNER_PARAM_NAME for each active
-// parameter, its name in capitals and with _ for whatever is no letter or digit.
+// TUNER_EPOCH, TUNER_LEASE (as 5m0s), TUNER_CONFIG (JSON) and a TUNER_PARAM_NAME for
+// each active parameter, its name in capitals and with _ for whatever is no letter or
+// digit.
 //
 // # What it prints
 //

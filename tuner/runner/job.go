@@ -88,7 +88,9 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 	fmt.Fprintf(log, "# trial %d, epoch %d, %s: %q\n", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
 	stderr := &lines{f: j.last.line}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = slices.Concat(os.Environ(), r.options.Env, r.command.Environment(t))
+	// What a command that gives signs of life by itself must not make longer.
+	lease := "TUNER_LEASE=" + r.options.Lease.String()
+	cmd.Env = slices.Concat(os.Environ(), r.options.Env, r.command.Environment(t), []string{lease})
 	cmd.Stdout = io.MultiWriter(stdout, log)
 	cmd.Stderr = io.MultiWriter(stderr, log)
 	cmd.WaitDelay = r.options.Grace // for what its children may still write
