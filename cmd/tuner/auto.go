@@ -463,11 +463,17 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	default:
 		g.note(cmd, "Theory's settings, trial %d, did not complete: nothing to compare with.", theory.Number)
 	}
+	if name, value, last := tn.LastStep(best); last {
+		r.Edges = append(r.Edges, record.Edge{Parameter: name, End: "high", Low: 1, High: record.Number(value)})
+	}
 	line.end()
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
 	}
 	g.remarkEdges(cmd, view, []study.Trial{best})
+	if name, value, last := tn.LastStep(best); last {
+		g.note(cmd, "Its best step is the last: more may be better. tuner auto as before, but with --study NAME --set %s=%d, makes more.", name, 2*value)
+	}
 	if a.png != "" {
 		files, err := writePlots(ctx, svc, view, best, a.png)
 		if err != nil {

@@ -398,6 +398,36 @@ func TestStudyInOtherRanges(t *testing.T) {
 	}
 }
 
+// The best step is an end too, of what one training passes through: where the error
+// falls to the end, and not where it has risen again.
+func TestLastStep(t *testing.T) {
+	d := wave(t, 60, false)
+	for _, c := range []struct {
+		algorithm  string
+		fixed      training.Values
+		best, last float64
+		name       string
+		value      int
+	}{
+		{"sgdrf", nil, 20, 20, "passes", 20},
+		{"sgdrf", nil, 19, 20, "", 0},
+		{"sgdrf", training.Values{"passes": "3"}, 3, 3, "passes", 3},
+		{"landweber", training.Values{"iterations": "300"}, 300, 300, "iterations", 300},
+		{"doublyonline", nil, 60, 60, "passes", 1}, // many steps in a pass
+		{"doublyonline", nil, 59, 60, "", 0},
+		{"krr", nil, 0, 1, "", 0}, // has no best step
+	} {
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "steps", Values: []float64{c.last}}}}
+		if c.best > 0 {
+			o.Metrics = append(o.Metrics, study.Metric{Name: "best-step", Values: []float64{c.best}})
+		}
+		name, value, ok := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed}).LastStep(study.Trial{State: study.Completed, Outcome: o})
+		if name != c.name || value != c.value || ok != (c.name != "") {
+			t.Errorf("%s, %v, step %v of %v: %q, %d, %v", c.algorithm, c.fixed, c.best, c.last, name, value, ok)
+		}
+	}
+}
+
 // The pruner waits for logistic FALKON to come down to the least λ there is.
 func TestPrunerWaitsForLambda(t *testing.T) {
 	d := wave(t, 60, true)

@@ -2,8 +2,10 @@ package autotune
 
 import (
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -51,6 +53,21 @@ func Wider(s study.Spec, e space.Edge) string {
 		low = rounded(max(low/100, math.SmallestNonzeroFloat64))
 	}
 	return e.Parameter + "=" + Range{low, high}.String()
+}
+
+// LastStep tells whether the best step of a completed trial was its last one, so that
+// more may be better, and of which hyper-parameter there should be more than there is.
+func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
+	best, found := trial.Outcome.Metric(bestStep)
+	last, _ := trial.Outcome.Metric(lastStep)
+	if !found || t.steps == 0 || best.Mean() < last.Mean() {
+		return "", 0, false
+	}
+	name = "iterations"
+	if slices.ContainsFunc(t.algorithm.Parameters, func(p training.Parameter) bool { return p.Name == "passes" }) {
+		name = "passes"
+	}
+	return name, t.steps, true
 }
 
 // limitsOf are the ranges beyond which the learner cannot go, by name.

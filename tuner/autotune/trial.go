@@ -17,8 +17,11 @@ import (
 )
 
 // bestStep is the metric that says at which step of a fit the validation error was
-// least.
-const bestStep = "best-step"
+// least, lastStep the one that says how many there were.
+const (
+	bestStep = "best-step"
+	lastStep = "steps"
+)
 
 // StoppedError is the end of a trial that was told to stop.
 type StoppedError struct{ Reason string }
@@ -60,7 +63,7 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	if result-result != 0 {
 		return infeasible(out, errors.New("the validation error is not finite"))
 	}
-	_, err = fmt.Fprintf(out, "%s=%s%s steps=%d\n", f.objective, strconv.FormatFloat(result, 'g', 8, 64), text, f.last)
+	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", f.objective, strconv.FormatFloat(result, 'g', 8, 64), text, lastStep, f.last)
 	return err
 }
 
