@@ -110,7 +110,7 @@ type Diagnoser interface {
 
 // Diagnosis is how a model stands. Without a model all is 0.
 type Diagnosis struct {
-	Results            int      // that the model has heard of
+	Results            int      // that the model has heard of, late ones included
 	InducingPoints     int      // m
 	Capped             bool     // there would be more but for the option cap
 	EffectiveDimension float64  // d_eff, when inducing points were last chosen
