@@ -37,9 +37,9 @@ func TestSimulate(t *testing.T) {
 		}
 		total.add(s.counts)
 	}
-	figures(t, "%d seeds in %s: %d steps, %d calls, %d acknowledged, %d sent again, %d crashes, %d commits refused or of unknown outcome, %d leases expired, %d jumps of the wall clock; every promise kept",
-		n, time.Since(begun).Round(time.Second), total.steps, total.calls, total.acked, total.again, total.crashes, total.faults, total.expired, total.jumps)
-	if n >= 100 && (total.crashes == 0 || total.again == 0 || total.expired == 0 || total.faults == 0) {
+	figures(t, "%d seeds in %s: %d steps, %d calls, %d acknowledged, %d sent again, %d crashes, %d commits refused or of unknown outcome, %d leases expired, %d jumps of the wall clock, %d suggestions and %d models recomputed; every promise kept",
+		n, time.Since(begun).Round(time.Second), total.steps, total.calls, total.acked, total.again, total.crashes, total.faults, total.expired, total.jumps, total.explained, total.models)
+	if n >= 100 && (total.crashes == 0 || total.again == 0 || total.expired == 0 || total.faults == 0 || total.explained == 0 || n >= 2000 && total.models == 0) {
 		t.Errorf("too little happened: %+v", total)
 	}
 }
@@ -85,11 +85,12 @@ func keepTrace(t *testing.T, s *simulation) {
 }
 
 // counts is what happened.
-type counts struct{ steps, calls, acked, again, crashes, faults, expired, jumps int }
+type counts struct{ steps, calls, acked, again, crashes, faults, expired, jumps, explained, models int }
 
 func (c *counts) add(d counts) {
 	c.steps, c.calls, c.acked, c.again = c.steps+d.steps, c.calls+d.calls, c.acked+d.acked, c.again+d.again
 	c.crashes, c.faults, c.expired, c.jumps = c.crashes+d.crashes, c.faults+d.faults, c.expired+d.expired, c.jumps+d.jumps
+	c.explained, c.models = c.explained+d.explained, c.models+d.models
 }
 
 // simulation is one run.
@@ -116,6 +117,10 @@ type simulation struct {
 
 const simSteps = 150
 
+// modelled is how many seeds there are for one in which the proposer has a model, which
+// takes ten times as long.
+const modelled = 64
+
 // simulate runs one seed in a bubble.
 func simulate(t *testing.T, seed uint64) *simulation {
 	s := &simulation{seed: seed, random: rand.New(rand.NewPCG(seed, 3))}
@@ -132,6 +137,9 @@ func (s *simulation) run(t *testing.T) {
 	if s.random.IntN(4) == 0 {
 		s.spec.Proposer = study.Component{Name: propose.Sobol}
 	}
+	if s.seed%modelled == 0 {
+		s.spec.Proposer = study.Component{Name: propose.BKB, Options: `{"start": 3, "cap": 16}`}
+	}
 	s.disk = newSimDisk(s)
 	s.book = newBook(s)
 	for i := range 4 {
@@ -143,6 +151,9 @@ func (s *simulation) run(t *testing.T) {
 	}
 	if s.fault == "" {
 		s.settle()
+	}
+	if s.fault == "" {
+		s.explain(t.Context())
 	}
 	s.disk.end(s.life)
 	s.service.Close()
@@ -288,6 +299,20 @@ func (s *simulation) settle() {
 		synctest.Wait()
 	}
 	s.book.atRest()
+}
+
+// explain: the log of each study explains every suggestion and every model.
+func (s *simulation) explain(ctx context.Context) {
+	for _, name := range []string{"a", "b"} {
+		if !s.book.exists(name) {
+			continue
+		}
+		r, err := s.service.Replay(ctx, name, nil)
+		if err != nil || len(r.Differences)+len(r.ModelDifferences) > 0 {
+			s.broken("the log of study %s does not explain what was suggested: %+v, %v", name, r, err)
+		}
+		s.counts.explained, s.counts.models = s.counts.explained+r.Suggestions, s.counts.models+r.Models
+	}
 }
 
 func (s *simulation) say(format string, args ...any) {
