@@ -470,7 +470,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
 	}
-	g.remarkEdges(cmd, view, []study.Trial{best})
+	g.remarkEdges(cmd, view.Spec, []study.Trial{best}, a.wider(g, cmd, view.Spec))
 	if name, value, last := tn.LastStep(best); last {
 		g.note(cmd, "Its best step is the last: more may be better. tuner auto as before, but with --study NAME --set %s=%d, makes more.", name, 2*value)
 	}

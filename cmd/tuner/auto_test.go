@@ -1,9 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 func TestVerdict(t *testing.T) {
@@ -28,6 +32,30 @@ func TestSuccessor(t *testing.T) {
 	for name, want := range map[string]string{"a": "a-2", "a-2": "a-3", "a-9": "a-10", "falkon-2024": "falkon-2024-2", "a-b": "a-b-2", "a-1": "a-1-2", "-7": "-7-2"} {
 		if got := successor(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// The command that goes on in a wider range is the one that was given, but for what was
+// of the first study alone.
+func TestCommandForAWiderRange(t *testing.T) {
+	edge := space.Edge{Parameter: "lambda", Low: space.Float(1e-4), High: space.Float(1e-2), Upper: true}
+	for line, want := range map[string]string{
+		"auto krr --data a.csv": "auto krr --data a.csv --from s --range lambda=0.0001..1",
+		"auto krr --data a.csv --data 'b --target y,z --set kernel=laplace -j 3 --float32 --study s --out m -v -q --budget 10m --server unix:x": `auto krr --data a.csv --data ''\''b' --target y --target z --set kernel=laplace --workers 3 --float32=true --budget 10m0s --server unix:x --from s --range lambda=0.0001..1`,
+		"auto krr --data a.csv --db d --from r --range lambda=1e-4..1e-2 --range length-scale=1..2":                                             "auto krr --data a.csv --db d --from s --range lambda=0.0001..1 --range length-scale=1..2",
+	} {
+		g, a := &globals{}, &autoRun{algorithm: training.Algorithm{Name: "krr"}}
+		cmd := newAuto(g)
+		a.study = "s"
+		root := newRoot(g)
+		root.AddCommand(cmd)
+		if err := cmd.ParseFlags(strings.Fields(line)[2:]); err != nil {
+			t.Fatal(err)
+		}
+		a.ranges, _ = cmd.Flags().GetStringArray("range")
+		if got := a.wider(g, cmd, study.Spec{})([]space.Edge{edge}); !strings.HasSuffix(got, "\n  "+programName()+" "+want) {
+			t.Errorf("%s:\n%s\nwant %s", line, got, want)
 		}
 	}
 }

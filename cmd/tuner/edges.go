@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -9,26 +11,86 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // remarkEdges says on stderr at which ends of ranges the trials lie that are
-// recommended, and what to do about it.
-func (g *globals) remarkEdges(cmd *cobra.Command, view tuner.Study, best []study.Trial) {
-	edges, lines := edgesOf(view.Spec, best)
+// recommended, and, by remedy, what to do about it.
+func (g *globals) remarkEdges(cmd *cobra.Command, spec study.Spec, best []study.Trial, remedy func([]space.Edge) string) {
+	edges, lines := edgesOf(spec, best)
 	for _, line := range lines {
 		g.note(cmd, "%s: the optimum may lie beyond it.", line)
 	}
-	switch {
-	case len(lines) == 0:
-	case autotune.Is(view.Spec):
-		var wider strings.Builder
-		for _, e := range edges {
-			wider.WriteString(" --range " + autotune.Wider(view.Spec, e))
-		}
-		g.note(cmd, "tuner auto as before, but with --from %s%s, goes on in a wider range.", view.Name, wider.String())
-	default:
-		g.note(cmd, "A new study with a wider range takes these trials over: tuner create-study %s --from %s --space FILE.", successor(view.Name), view.Name)
+	if len(lines) > 0 {
+		g.note(cmd, "%s", remedy(edges))
 	}
+}
+
+// wider says how to go on from a study in wider ranges.
+func wider(view tuner.Study) func([]space.Edge) string {
+	return func(edges []space.Edge) string {
+		if !autotune.Is(view.Spec) {
+			return fmt.Sprintf("A new study with a wider range takes these trials over: tuner create-study %s --from %s --space FILE.", successor(view.Name), view.Name)
+		}
+		words := []string{"tuner auto as before, but with --from", view.Name}
+		for _, e := range edges {
+			words = append(words, "--range", autotune.Wider(view.Spec, e))
+		}
+		return strings.Join(words, " ") + ", goes on in a wider range."
+	}
+}
+
+// wider says by which command to go on in wider ranges: by the one that was given, as
+// far as it goes for the new study too.
+func (a *autoRun) wider(g *globals, cmd *cobra.Command, spec study.Spec) func([]space.Edge) string {
+	return func(edges []space.Edge) string {
+		words := []string{programName(), "auto", a.algorithm.Name}
+		if a.demo { // has no such flags
+			words = append(words, "--data", shellQuote(a.data.paths[0]), "--target", "y", "--db", shellQuote(g.db))
+		}
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			switch f.Name {
+			case "demo", "from", "study", "range", "out", "log-dir", "png", "quiet", "verbose":
+			case "db":
+				if !a.demo {
+					words = append(words, flagWords(f)...)
+				}
+			default:
+				words = append(words, flagWords(f)...)
+			}
+		})
+		words = append(words, "--from", a.study)
+		ranges := map[string]string{}
+		for _, e := range edges {
+			ranges[e.Parameter] = autotune.Wider(spec, e)
+		}
+		for _, text := range a.ranges {
+			if name, _, _ := strings.Cut(text, "="); ranges[name] == "" {
+				ranges[name] = text
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(ranges)) {
+			words = append(words, "--range", ranges[name])
+		}
+		return "Go on from these trials in a wider range with\n\n  " + strings.Join(words, " ")
+	}
+}
+
+// flagWords are a flag that was given as words for a shell.
+func flagWords(f *pflag.Flag) []string {
+	name := "--" + f.Name
+	if f.Value.Type() == "bool" {
+		return []string{name + "=" + f.Value.String()}
+	}
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	var words []string
+	for _, v := range values {
+		words = append(words, name, shellQuote(v))
+	}
+	return words
 }
 
 // edgesOf returns the ends of ranges at which some of the best trials lie, and says of

@@ -18,7 +18,7 @@ func (g *globals) remarkBest(ctx context.Context, cmd *cobra.Command, svc tuner.
 	if judge := record.NewJudge(view.Spec); len(best) > 0 && judge.Breaks(best[0]) {
 		g.note(cmd, "%s breaks a constraint (%s), as all that have completed do.", breaksMark, judge.Constraints())
 	}
-	g.remarkEdges(cmd, view, best)
+	g.remarkEdges(cmd, view.Spec, best, wider(view))
 	return g.remarkMeasured(ctx, cmd, svc, view, best)
 }
 
