@@ -303,17 +303,19 @@
 // Of bkb, m inducing points, n results: a suggestion O(candidates·m(m + d)), of
 // which there are fewer from m = 200 on, a result or a pending trial O(m²), a model
 // event a fit of 160 results and O(n m²), a restart O(n m²). Inducing points are
-// drawn from at most 8192 results. Measured on 8 dimensions and two cores that had
-// ten times more to do (BenchmarkAsk):
+// drawn from at most 8192 results. In 8 dimensions on two cores with nothing else to
+// do (tuner bench bo --latency, one run; docs/benchmarks.md), what waits for a new
+// model being apart:
 //
-//	results   m     p50      CPU      memory
-//	10²       141   5.1 ms   5.0 ms    3 MB
-//	10³       256   9.1 ms   8.4 ms    6 MB
-//	10⁴       256   9.7 ms   9.0 ms    6 MB, restart 65 ms
-//	10⁵       256   7.4 ms   7.3 ms   24 MB, restart 1.2 s
+//	results   m     p50      p99       CPU      with a new model   first after a restart
+//	10²       196   7.3 ms   11.9 ms   7.7 ms   0.24 s             18 ms
+//	10³       213   7.3 ms   10.9 ms   7.4 ms   0.06 s             55 ms
+//	10⁴       179   7.6 ms   11.4 ms   7.7 ms   0.14 s             67 ms
+//	10⁵       175   8.1 ms   13.4 ms   7.8 ms   0.67 s             0.54 s
 //
-// Of the others, a suggestion costs O(parameters + conditions), some 0.3 µs a parameter, and a µs
-// for a random stream, at any number of trials. The digest of a finite space takes some 40
+// Of the others, a suggestion costs O(parameters + conditions), some 0.3 µs a
+// parameter, and a µs for a random stream, at any number of trials. The digest of a
+// finite space takes some 40
 // bytes a trial, and reads each trial once. A grid is compiled once; a cell is
 // found from its number in O(parameters·log values), and nothing is listed but
 // the values of single parameters. Conditions on several parents can make
