@@ -427,9 +427,10 @@ func (a *autoRun) work(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 // conclude fits the best configuration and theory's, writes the model and shows
 // what came out.
 func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study, best study.Trial) error {
+	spec := tn.Complete(view.Spec) // also if an earlier program made the study
 	r := tuned{
 		Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(view), Measure: tn.Measure(),
-		Edges: record.OfEdges(autotune.Edges(view.Spec, best.Config)),
+		Edges: record.OfEdges(autotune.Edges(spec, best.Config)),
 	}
 	line := newStatusLine(g, cmd)
 	defer line.end()
@@ -459,7 +460,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 			return err
 		}
 	case theory.State == 0:
-		g.note(cmd, "Theory's settings are not in the ranges: nothing to compare with.")
+		g.note(cmd, "No trial has theory's settings: nothing to compare with.")
 	default:
 		g.note(cmd, "Theory's settings, trial %d, did not complete: nothing to compare with.", theory.Number)
 	}
@@ -470,7 +471,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
 	}
-	g.remarkEdges(cmd, view.Spec, []study.Trial{best}, a.wider(g, cmd, view.Spec))
+	g.remarkEdges(cmd, spec, []study.Trial{best}, a.wider(g, cmd, spec))
 	if name, value, last := tn.LastStep(best); last {
 		g.note(cmd, "Its best step is the last: more may be better. tuner auto as before, but with --study NAME --set %s=%d, makes more.", name, 2*value)
 	}

@@ -1,10 +1,12 @@
 package autotune
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -70,13 +72,31 @@ func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 	return name, t.steps, true
 }
 
-// limitsOf are the ranges beyond which the learner cannot go, by name.
+// limitsOf are the ranges beyond which the learner cannot go, by name: those that the
+// study remembers, or of one that an earlier program made, those that hold for any data.
 func limitsOf(s study.Spec) map[string]Range {
 	limits := map[string]Range{}
-	for _, text := range strings.Fields(s.Attributes[attributeLimits]) {
+	text, ok := s.Attributes[attributeLimits]
+	if !ok {
+		dims, _ := theory.Space(s.Attributes[attributeAlgorithm], theory.Data{Rows: math.MaxInt32})
+		text = strings.Join(limitTexts(dims), " ")
+	}
+	for _, text := range strings.Fields(text) {
 		if name, r, err := ParseRange(text); err == nil {
 			limits[name] = r
 		}
 	}
 	return limits
+}
+
+// limitTexts are what dimensions can be at all, where there is a limit, as ParseRange
+// reads it.
+func limitTexts(dims []theory.Dimension) []string {
+	var out []string
+	for _, d := range dims {
+		if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 {
+			out = append(out, fmt.Sprintf("%s=%s", d.Name, Range{d.Least, min(d.Most, math.MaxInt32)}))
+		}
+	}
+	return out
 }

@@ -1,7 +1,6 @@
 package autotune
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -27,7 +26,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			continue
 		}
 		p, v := parameterOf(d, t.searched(d))
-		t.limit(d)
+		t.limits = append(t.limits, limitTexts([]theory.Dimension{d})...)
 		if d.Fidelity {
 			t.steps = int(d.High)
 		}
@@ -60,13 +59,6 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		t.starts = append(t.starts, configOf(start))
 	}
 	return nil
-}
-
-// limit remembers what a dimension can be at all.
-func (t *Tuning) limit(d theory.Dimension) {
-	if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 {
-		t.limits = append(t.limits, fmt.Sprintf("%s=%s", d.Name, Range{d.Least, min(d.Most, math.MaxInt32)}))
-	}
 }
 
 // iterations is the fixed or default number of steps of a learner that has one.

@@ -350,3 +350,56 @@ func TestEdgesOfLearners(t *testing.T) {
 		}
 	}
 }
+
+// Studies of programs that remembered no limits have those that hold for any data, and
+// the others from the data.
+func TestLimitsOfEarlierPrograms(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, name string
+		upper           bool
+		alone, with     string // range to go on in, without the data and with them
+	}{
+		{"sgdrf", "step-scale", true, "step-scale=0.05..1.75", "step-scale=0.05..1.75"},
+		{"sgdrf", "random-features", false, "random-features=2..278", "random-features=2..278"},
+		{"sgdrf", "batch-size", true, "batch-size=1..280", "batch-size=1..280"},
+		{"falkon", "lambda", true, "lambda=1e-10..10", "lambda=1e-10..10"},
+		{"falkon", "centers", true, "centers=174..1200", ""},
+	} {
+		tn, err := withRanges(t, c.algorithm, 300, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := tn.Complete(study.Spec{})
+		delete(old.Attributes, attributeLimits)
+		at := make([]float64, tn.space.Dim())
+		for j := range at {
+			at[j] = 0.5
+		}
+		i, _ := tn.space.Coordinate(c.name)
+		at[i] = map[bool]float64{true: 1}[c.upper]
+		config, err := tn.space.Decode(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wider := func(s study.Spec) string {
+			edges := Edges(s, config)
+			if len(edges) == 0 {
+				return ""
+			}
+			return Wider(s, edges[0])
+		}
+		if alone, with := wider(old), wider(tn.Complete(old)); alone != c.alone || with != c.with {
+			t.Errorf("%s, %s: %q and %q, want %q and %q", c.algorithm, c.name, alone, with, c.alone, c.with)
+		}
+		if c.with == "" {
+			continue
+		}
+		name, r, err := ParseRange(c.with)
+		if err == nil {
+			_, err = withRanges(t, c.algorithm, 300, map[string]Range{name: r})
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.with, err)
+		}
+	}
+}
