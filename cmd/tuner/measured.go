@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
@@ -39,9 +41,27 @@ func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tu
 		}
 	}
 	if least.Number != best[0].Number {
-		g.note(cmd, "Trial %d is the best by what the model expects, which allows for luck; the best measured is %s.", best[0].Number, bestText(least, o))
+		g.note(cmd, "%s", luckText(best[0], least, o))
 	}
 	return nil
+}
+
+// luckText says why a trial is recommended and not another one that measured better:
+// also by what was told late of the two, which tables do not show.
+func luckText(best, measured study.Trial, o study.Objective) string {
+	text := fmt.Sprintf("Trial %d is the best by what the model expects, which allows for luck; the best measured is %s.", best.Number, bestText(measured, o))
+	var late []string
+	for _, t := range []study.Trial{best, measured} {
+		for _, l := range t.Late {
+			if t.Outcome = l.Outcome; l.Outcome.State == study.Completed {
+				late = append(late, bestText(t, o))
+			}
+		}
+	}
+	if len(late) > 0 {
+		text += " The model knows what was told late, too: " + strings.Join(late, ", ") + "."
+	}
+	return text
 }
 
 // measuredBetter compares the means of two trials' replicates.

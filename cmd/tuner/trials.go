@@ -47,8 +47,8 @@ func newTrials(g *globals) *cobra.Command {
 		Use:   "trials [STUDY]",
 		Short: "List the trials of a study",
 		Long: `Trials lists the trials of a study in order of number. The table rounds to six digits,
-and marks with ! what breaks a constraint of the proposer; all other forms are exact and
-have everything that is known of a trial.`,
+and marks with ! what breaks a constraint of the proposer; all other forms are exact, and
+json, jsonl and yaml have everything that is known of a trial, late results too.`,
 		Example: "  tuner trials digits\n  tuner trials digits --state running -f jsonl\n  tuner trials digits -f json | jq '.[].config.lr'",
 		Args:    between(0, 1),
 	}, "table", "json", "jsonl", "csv", "yaml")
@@ -61,6 +61,7 @@ func newExport(g *globals) *cobra.Command {
 		Long: `Export writes the trials of a study to stdout: CSV for spreadsheets, JSON (a list), or
 JSON lines. Import reads all three. NaN and the infinities are the strings nan, inf
 and -inf; in CSV, text that a spreadsheet would take for a formula has a ' before it.
+CSV has no late results, and import leaves those of JSON out.
 
 It reads page by page: large studies take no more memory than small ones.`,
 		Example: "  tuner export digits > digits.csv\n  tuner export digits -f jsonl | tuner --db other.db import digits -",

@@ -128,9 +128,13 @@ func (e *LeaseError) Error() string {
 type AlreadyToldError struct {
 	Trial  int
 	Stored Outcome
+	Late   int // the epoch of a late result that differs, else 0
 }
 
 func (e *AlreadyToldError) Error() string {
+	if e.Late > 0 {
+		return fmt.Sprintf("trial %d was handed out again, and keeps what was told late under epoch %d: %s", e.Trial, e.Late, e.Stored)
+	}
 	return fmt.Sprintf("trial %d is over and keeps its outcome: %s", e.Trial, e.Stored)
 }
 

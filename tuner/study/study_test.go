@@ -229,7 +229,7 @@ func TestExpiryAndLateTells(t *testing.T) {
 	if reply := h.must(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.7)}); !reply.Late || h.s.Position() != before {
 		t.Error("telling the same late result again did something")
 	}
-	h.refuse(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.8)}, "loss=0.7")
+	h.refuse(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.8)}, "handed out again", "late under epoch 1: completed loss=0.7")
 	if got := h.trial(0); got.State != Running || len(got.Late) != 1 || got.Late[0].Epoch != 1 {
 		t.Errorf("after a late tell: %+v", got)
 	}

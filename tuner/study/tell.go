@@ -61,7 +61,7 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	case t.provisional():
 		return s.thenFinish(told, now, t, o.Cost), nil
 	default:
-		return nil, &AlreadyToldError{t.Number, t.Outcome}
+		return nil, &AlreadyToldError{Trial: t.Number, Stored: t.Outcome}
 	}
 }
 
@@ -75,7 +75,7 @@ func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
 		if l.Outcome.Equal(o) {
 			return nil, nil
 		}
-		return nil, &AlreadyToldError{t.Number, l.Outcome}
+		return nil, &AlreadyToldError{t.Number, l.Outcome, epoch}
 	}
 	return []Body{ToldLate{t.Number, epoch, o}}, nil
 }
