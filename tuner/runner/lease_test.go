@@ -205,6 +205,8 @@ func TestSuspendedMachine(t *testing.T) {
 		{"at work", time.Hour, true, true, []string{"started", "lost"}, 2, 2, 0},
 		{"done meanwhile", 10 * time.Minute, true, false, []string{"started", "lost"}, 2, 2, 1},
 		{"done meanwhile", 10 * time.Minute, true, true, []string{"started", "lost"}, 2, 2, 1},
+		{"done at waking", 20*time.Minute + time.Second/2, true, false, []string{"started", "lost"}, 2, 2, 1},
+		{"done at waking", 20*time.Minute + time.Second/2, true, true, []string{"started", "lost"}, 2, 2, 1},
 		{"at work, alone", time.Hour, false, false, []string{"started", "ended"}, 1, 1, 0},
 		{"at work, alone", time.Hour, false, true, again, 1, 2, 0},
 		{"done meanwhile, alone", 10 * time.Minute, false, false, []string{"started", "ended"}, 1, 1, 0},

@@ -58,6 +58,10 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	select {
 	case <-job.done:
 	case v = <-verdicts:
+		if v.lost && r.endsBy(ctx, job, settling) { // its result is one all the same
+			v = verdict{}
+			break
+		}
 		ended = true
 		r.stop(job)
 	case <-timeout:
@@ -99,6 +103,24 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	}
 	o.Cost = r.cost(o, time.Since(began))
 	return r.tell(ctx, t, o)
+}
+
+// settling is how long a command whose trial is another's may go on: after a machine
+// slept, what ended meanwhile is known as ended only some moments later.
+const settling = time.Second
+
+// endsBy waits for a job to end by itself, and tells whether it did.
+func (r *run) endsBy(ctx context.Context, j *job, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-r.options.KillNow:
+	}
+	return j.over()
 }
 
 // await waits until the last reports are sent, but not for long once ctx ended.
