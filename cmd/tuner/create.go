@@ -46,7 +46,7 @@ func (f *specFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.maxTrials, "max-trials", 0, "finish after so many trials (0: no limit)")
 	fs.DurationVar(&f.timeout, "timeout", 0, "finish so long after the creation, as 90m or 12h (0: no limit)")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "finish when the told costs sum up to it (0: no limit)")
-	fs.DurationVar(&f.lease, "lease", 0, "how long a worker holds a trial without a sign of life (default 1h)")
+	fs.DurationVar(&f.lease, "lease", 0, "how long a worker holds a trial without a sign of life (default 1h, five minutes in tuner run)")
 	fs.IntVar(&f.maxRetries, "max-retries", defaultMaxRetries, "how often a trial whose lease expired is handed out again")
 	fs.Uint64Var(&f.seed, "seed", 0, "where the random numbers begin (default: drawn by chance)")
 	fs.StringVar(&f.proposer, "proposer", "", "what suggests: bkb (default), sobol, random or grid; `NAME`, NAME:{…} (JSON) or NAME:key=value,…")
