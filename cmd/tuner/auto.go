@@ -464,7 +464,8 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	default:
 		g.note(cmd, "Theory's settings, trial %d, did not complete: nothing to compare with.", theory.Number)
 	}
-	if name, value, last := tn.LastStep(best); last {
+	name, value, last := tn.LastStep(best)
+	if last {
 		r.Edges = append(r.Edges, record.Edge{Parameter: name, End: "high", Low: 1, High: record.Number(value)})
 	}
 	line.end()
@@ -472,7 +473,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 		return err
 	}
 	g.remarkEdges(cmd, spec, []study.Trial{best}, a.wider(g, cmd, spec))
-	if name, value, last := tn.LastStep(best); last {
+	if last {
 		g.note(cmd, "Its best step is the last: more may be better. tuner auto as before, but with --study NAME --set %s=%d, makes more.", name, 2*value)
 	}
 	if a.png != "" {

@@ -51,13 +51,13 @@ func (a *autoRun) wider(g *globals, cmd *cobra.Command, spec study.Spec) func([]
 		cmd.Flags().Visit(func(f *pflag.Flag) {
 			switch f.Name {
 			case "demo", "from", "study", "range", "out", "log-dir", "png", "quiet", "verbose":
+				return
 			case "db":
-				if !a.demo {
-					words = append(words, flagWords(f)...)
+				if a.demo {
+					return
 				}
-			default:
-				words = append(words, flagWords(f)...)
 			}
+			words = append(words, flagWords(f)...)
 		})
 		words = append(words, "--from", a.study)
 		ranges := map[string]string{}

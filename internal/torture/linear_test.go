@@ -159,14 +159,11 @@ func making(c *call) []*call {
 	for i := range c.Count {
 		step := *c
 		step.Count, step.Given = 1, nil
-		if c.Ending == acked && i < len(c.Given) {
-			step.Given = c.Given[i : i+1]
+		if i < len(c.Given) {
+			step.Given, step.Trial = c.Given[i:i+1], c.Given[i].Trial
 		}
 		if c.Kind == "many" && queued(i) {
 			step.Kind = "enqueue"
-			if c.Ending == acked && i < len(c.Given) {
-				step.Trial = c.Given[i].Trial
-			}
 		}
 		steps = append(steps, &step)
 	}

@@ -3,11 +3,9 @@ package autotune
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/learners/theory"
-	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -65,11 +63,7 @@ func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 	if !found || t.steps == 0 || best.Mean() < last.Mean() {
 		return "", 0, false
 	}
-	name = "iterations"
-	if slices.ContainsFunc(t.algorithm.Parameters, func(p training.Parameter) bool { return p.Name == "passes" }) {
-		name = "passes"
-	}
-	return name, t.steps, true
+	return t.counted, t.steps, true
 }
 
 // limitsOf are the ranges beyond which the learner cannot go, by name: those that the

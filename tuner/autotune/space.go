@@ -28,7 +28,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		p, v := parameterOf(d, t.searched(d))
 		t.limits = append(t.limits, limitTexts([]theory.Dimension{d})...)
 		if d.Fidelity {
-			t.steps = int(d.High)
+			t.counted, t.steps = d.Name, int(d.High)
 		}
 		parameters, start[d.Name] = append(parameters, p), v
 	}
@@ -41,7 +41,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		parameters, start[p.Name] = append(parameters, space.NewConstant(p.Name, v)), v
 	}
 	if t.steps == 0 {
-		t.steps = t.iterations()
+		t.counted, t.steps = t.iterations()
 	}
 	var err error
 	if t.space, err = space.New(parameters...); err != nil {
@@ -61,15 +61,16 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	return nil
 }
 
-// iterations is the fixed or default number of steps of a learner that has one.
-func (t *Tuning) iterations() int {
+// iterations is the fixed or default number of steps of a learner that has one, and
+// what it is called.
+func (t *Tuning) iterations() (name string, n int) {
 	all := t.algorithm.Resolve(t.options.Fixed)
 	for _, name := range []string{"passes", "iterations"} {
 		if n, err := strconv.Atoi(all[name]); err == nil {
-			return n
+			return name, n
 		}
 	}
-	return 0
+	return "", 0
 }
 
 // parameterOf returns a dimension as theory has it, to be searched in d, as a parameter

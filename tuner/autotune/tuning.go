@@ -45,7 +45,8 @@ type Tuning struct {
 	limits []string // of what is searched, those that the learner sets, as ranges
 	// estimator has the settings to begin with.
 	estimator learners.Estimator
-	steps     int // of an iterative learner, 0 if not known
+	steps     int    // of an iterative learner, 0 if not known
+	counted   string // the hyper-parameter that is their number
 	print     string
 }
 

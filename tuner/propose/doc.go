@@ -124,9 +124,10 @@
 // left: on the half square of TestFailuresAreLearnt all of the last 20 trials of 50
 // crashed (6 seeds), and 7 to 12 where crashes were learnt from, next to the edge. A
 // pruned trial counts with its reports (see Fidelity) or, where it has none, with
-// what it was told; those that expired or were cancelled do not count. With several objectives every suggestion draws weights for an
-// augmented Chebyshev scalarisation of the upper bounds, and mutates results of the
-// front, of which those are kept that dominate the most hypervolume (see thin).
+// what it was told; those that expired or were cancelled do not count. With several
+// objectives every suggestion draws weights for an augmented Chebyshev scalarisation
+// of the upper bounds, and mutates results of the front, of which those are kept that
+// dominate the most hypervolume (see thin).
 //
 // From 5 ordered coordinates on (option trust_region), with one objective, the
 // candidates are within a trust region (TuRBO, Eriksson et al., 2019) around the
@@ -315,10 +316,9 @@
 //
 // Of the others, a suggestion costs O(parameters + conditions), some 0.3 µs a
 // parameter, and a µs for a random stream, at any number of trials. The digest of a
-// finite space takes some 40
-// bytes a trial, and reads each trial once. A grid is compiled once; a cell is
-// found from its number in O(parameters·log values), and nothing is listed but
-// the values of single parameters. Conditions on several parents can make
-// compiling expensive; it gives up with an error instead of taking more than
+// finite space takes some 40 bytes a trial, and reads each trial once. A grid is
+// compiled once; a cell is found from its number in O(parameters·log values), and
+// nothing is listed but the values of single parameters. Conditions on several parents
+// can make compiling expensive; it gives up with an error instead of taking more than
 // about a second.
 package propose

@@ -56,10 +56,10 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 // Recommend implements [Recommender]: of one objective the best measured of the
 // completed trials whose posterior mean is at most plausibly below the best mean, so
 // that no lucky draw deceives (or, by the option recommend, the one with the best
-// mean or lower bound); of equal ones the first. What was told late counts as measured. Of several objectives the trials
-// whose means no other's dominate. Where there are constraints, of the
-// trials that keep to them, while there is no model by what was measured; and if none
-// does, the one that by the model of feasibility is likeliest to.
+// mean or lower bound); of equal ones the first. What was told late counts as measured.
+// Of several objectives the trials whose means no other's dominate. Where there are
+// constraints, of the trials that keep to them, while there is no model by what was
+// measured; and if none does, the one that by the model of feasibility is likeliest to.
 func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
 	e, err := b.ready(v)
 	if err != nil || e == nil && len(b.options.Constraints) == 0 {
