@@ -309,10 +309,10 @@
 // model being apart:
 //
 //	results   m     p50      p99       CPU      with a new model   first after a restart
-//	10²       196   7.3 ms   11.9 ms   7.7 ms   0.24 s             18 ms
-//	10³       213   7.3 ms   10.9 ms   7.4 ms   0.06 s             55 ms
-//	10⁴       179   7.6 ms   11.4 ms   7.7 ms   0.14 s             67 ms
-//	10⁵       175   8.1 ms   13.4 ms   7.8 ms   0.67 s             0.54 s
+//	10²       196   8.0 ms   12.4 ms   7.8 ms   0.21 s             17 ms
+//	10³       213   8.3 ms   15.1 ms   7.9 ms   0.05 s             54 ms
+//	10⁴       179   8.6 ms   18.8 ms   8.5 ms   0.18 s             85 ms
+//	10⁵       175   8.5 ms   14.8 ms   8.2 ms   0.80 s             0.60 s
 //
 // Of the others, a suggestion costs O(parameters + conditions), some 0.3 µs a
 // parameter, and a µs for a random stream, at any number of trials. The digest of a
