@@ -138,7 +138,7 @@ func (p *BKB) LearnNoisy(x kernel.Rows, y, variances []float64) error {
 		return err
 	}
 	if x == nil || x.Len() != len(y) {
-		return &ShapeError{What: "y", Got: len(y), Want: lenOf(x)}
+		return shapeError("y", len(y), lenOf(x))
 	}
 	if err := p.post.Observe(gp.Data{X: x, Y: y, Noise: variances}); err != nil {
 		return err

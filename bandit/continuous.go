@@ -35,7 +35,7 @@ type ContinuousConfig struct {
 func (c ContinuousConfig) Validate() error {
 	errs := []error{c.BKBConfig.Validate()}
 	if len(c.Lo) == 0 || len(c.Lo) != len(c.Hi) {
-		errs = append(errs, &ShapeError{What: "Hi", Got: len(c.Hi), Want: max(len(c.Lo), 1)})
+		errs = append(errs, shapeError("Hi", len(c.Hi), max(len(c.Lo), 1)))
 		return errors.Join(errs...)
 	}
 	for i, lo := range c.Lo {
@@ -308,7 +308,7 @@ func (p *Continuous) direction(s gp.Slope, b float64) (g []float64, norm float64
 // row verifies an input and copies it.
 func (p *Continuous) row(x []float64) (kernel.Rows, error) {
 	if len(x) != len(p.cfg.Lo) {
-		return nil, &ShapeError{What: "x", Got: len(x), Want: len(p.cfg.Lo)}
+		return nil, shapeError("x", len(x), len(p.cfg.Lo))
 	}
 	for c, v := range x {
 		if !(v >= p.cfg.Lo[c] && v <= p.cfg.Hi[c]) {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
 // ErrBatchFull is returned by Next where the batch is closed and some of its
@@ -33,13 +36,10 @@ func (e *ValueError) Error() string {
 }
 
 // ShapeError reports an argument of the wrong length.
-type ShapeError struct {
-	What      string
-	Got, Want int
-}
+type ShapeError = kernel.ShapeError
 
-func (e *ShapeError) Error() string {
-	return fmt.Sprintf("bandit: %s has length %d, want %d", e.What, e.Got, e.Want)
+func shapeError(what string, got, want int) error {
+	return &ShapeError{In: "bandit", What: what, Got: got, Want: strconv.Itoa(want)}
 }
 
 // ArmError reports an arm that there is not.

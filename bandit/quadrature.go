@@ -151,7 +151,7 @@ func (q *Quadrature) Apply(dst []float64, x kernel.Rows) error {
 	}
 	m := q.Features()
 	if len(dst) != x.Len()*m {
-		return &ShapeError{What: "dst", Got: len(dst), Want: x.Len() * m}
+		return shapeError("dst", len(dst), x.Len()*m)
 	}
 	p, ok := x.(*kernel.Points[float64])
 	if !ok {

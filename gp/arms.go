@@ -271,7 +271,7 @@ func (s *Sparse) ArmCovariances(dst []float64, i int) error {
 		return err
 	}
 	if len(dst) != len(a.mean) {
-		return &ShapeError{What: "dst", Got: len(dst), Want: len(a.mean)}
+		return shapeError("dst", len(dst), len(a.mean))
 	}
 	z, h := s.buf[0], s.buf[1]
 	a.column(z, i)

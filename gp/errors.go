@@ -3,19 +3,16 @@ package gp
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
 // ShapeError reports an argument of the wrong length.
-type ShapeError struct {
-	What string // the argument
-	Got  int    // its length
-	Want int    // what the length must be
-}
+type ShapeError = kernel.ShapeError
 
-func (e *ShapeError) Error() string {
-	return fmt.Sprintf("gp: %s has length %d, want %d", e.What, e.Got, e.Want)
+func shapeError(what string, got, want int) error {
+	return &ShapeError{In: "gp", What: what, Got: got, Want: strconv.Itoa(want)}
 }
 
 // ValueError reports a number outside its domain, and where it stands. Index

@@ -26,7 +26,7 @@ func (s *Sparse) Extend(x kernel.Rows) (added bool, err error) {
 		return false, err
 	}
 	if x.Len() != 1 {
-		return false, &ShapeError{What: "x", Got: x.Len(), Want: 1}
+		return false, shapeError("x", x.Len(), 1)
 	}
 	z, prior, res, err := s.emb.embed(x, 1)
 	if err != nil {

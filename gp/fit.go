@@ -50,7 +50,7 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 		return errors.New("gp: no kernel")
 	}
 	if data.len() == 0 || data.X == nil {
-		return &ShapeError{What: "y", Got: data.len(), Want: 1}
+		return shapeError("y", data.len(), 1)
 	}
 	for _, v := range []struct {
 		name  string

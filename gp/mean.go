@@ -56,7 +56,7 @@ func (m Mean) check(x kernel.Rows) error {
 		return fmt.Errorf("gp: a linear mean cannot read %T, want dense points", x)
 	}
 	if !m.fitted && len(m.coef) != x.Dim()+1 {
-		return &ShapeError{What: "coefficients of the mean", Got: len(m.coef), Want: x.Dim() + 1}
+		return shapeError("coefficients of the mean", len(m.coef), x.Dim()+1)
 	}
 	return nil
 }

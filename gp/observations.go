@@ -26,15 +26,15 @@ func (d Data) len() int { return len(d.Y) }
 func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
 	if d.X == nil {
 		if len(d.Y) > 0 || len(d.Noise) > 0 {
-			return &ShapeError{What: "y", Got: len(d.Y), Want: 0}
+			return shapeError("y", len(d.Y), 0)
 		}
 		return nil
 	}
 	if d.X.Len() != len(d.Y) {
-		return &ShapeError{What: "y", Got: len(d.Y), Want: d.X.Len()}
+		return shapeError("y", len(d.Y), d.X.Len())
 	}
 	if d.Noise != nil && len(d.Noise) != len(d.Y) {
-		return &ShapeError{What: "noise", Got: len(d.Noise), Want: len(d.Y)}
+		return shapeError("noise", len(d.Noise), len(d.Y))
 	}
 	if err := checkRows("x", k, d.X, x); err != nil {
 		return err

@@ -52,7 +52,7 @@ func Targets(ctx context.Context, src dataset.Source) ([]float64, error) {
 		return nil, err
 	}
 	if len(y) != src.Len()*src.Outputs() {
-		return nil, &kernel.ShapeError{What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", src.Len(), src.Outputs())}
+		return nil, &kernel.ShapeError{In: "learners", What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", src.Len(), src.Outputs())}
 	}
 	return y, checkFinite("y", y, max(src.Outputs(), 1))
 }

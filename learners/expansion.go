@@ -28,7 +28,7 @@ func NewExpansion(k kernel.Kernel, centers kernel.Rows, coef []float64, c int) (
 		return nil, fmt.Errorf("centers: %w", err)
 	}
 	if c < 1 || centers.Len() < 1 || len(coef) != centers.Len()*c {
-		return nil, &kernel.ShapeError{What: "coefficients (M×c)", Got: len(coef), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", centers.Len(), c)}
+		return nil, &kernel.ShapeError{In: "learners", What: "coefficients (M×c)", Got: len(coef), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", centers.Len(), c)}
 	}
 	if err := kernel.CheckFinite("centers", centers); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func checkPredict(m Model, dst []float64, x kernel.Source) error {
 		return &kernel.DimensionError{What: "x", Got: x.Dim(), Want: m.Dim()}
 	}
 	if len(dst) != x.Len()*m.Outputs() {
-		return &kernel.ShapeError{What: "outputs (n×c)", Got: len(dst), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), m.Outputs())}
+		return &kernel.ShapeError{In: "learners", What: "outputs (n×c)", Got: len(dst), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), m.Outputs())}
 	}
 	return nil
 }

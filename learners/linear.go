@@ -63,7 +63,7 @@ func newLinear(spec *sketch.FeatureSpec, features func() (sketch.FeatureMap, err
 		return nil, &kernel.DimensionError{What: "the feature map", Got: spec.Dim, Want: d}
 	}
 	if d < 1 || c < 1 || len(w)/c != m || len(w)%c != 0 {
-		return nil, &kernel.ShapeError{What: "weights (M×c)", Got: len(w), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", m, c)}
+		return nil, &kernel.ShapeError{In: "learners", What: "weights (M×c)", Got: len(w), Want: fmt.Sprintf("M·c = %d·%d, both at least 1", m, c)}
 	}
 	if err := checkFinite("weights", w, c); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (t *target) scale(share float64) float64 {
 // checkApply verifies the arguments of Apply and returns a way to read rows.
 func (t *target) checkApply(dst []float64, x kernel.Rows) (rowReader, error) {
 	if want := x.Len() * t.Features(); len(dst) != want {
-		return nil, &kernel.ShapeError{What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
+		return nil, &kernel.ShapeError{In: "sketch", What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
 	}
 	if err := t.checkRows(x); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda
 	}
 	g := &Generator{k: k, m: len(weights), ridge: Ridge(lambda, n)}
 	if points != nil && points.Len() != g.m || points == nil && g.m > 0 {
-		return nil, &kernel.ShapeError{What: "weights (one per point)", Got: g.m, Want: "the number of points"}
+		return nil, &kernel.ShapeError{In: "sketch", What: "weights (one per point)", Got: g.m, Want: "the number of points"}
 	}
 	if g.m == 0 {
 		return g, nil

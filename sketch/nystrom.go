@@ -82,10 +82,10 @@ func (e *Embedding) Factor() []float64 { return e.l }
 func (e *Embedding) Apply(ctx context.Context, z, residual []float64, src kernel.Source, workers int) error {
 	n, r := src.Len(), e.Rank()
 	if len(z) != n*r {
-		return &kernel.ShapeError{What: "z (n×r)", Got: len(z), Want: "n·Rank"}
+		return &kernel.ShapeError{In: "sketch", What: "z (n×r)", Got: len(z), Want: "n·Rank"}
 	}
 	if residual != nil && len(residual) != n {
-		return &kernel.ShapeError{What: "residual (n)", Got: len(residual), Want: "n, or nil"}
+		return &kernel.ShapeError{In: "sketch", What: "residual (n)", Got: len(residual), Want: "n, or nil"}
 	}
 	return eachBlock(ctx, e.k, src, blockRows(r), workers, func(w *workspace, row int, x kernel.Rows) error {
 		cols := x.Len()

@@ -136,14 +136,14 @@ func (o *FeatureOperator) Gram(dst []float64, x kernel.Rows, w []float64, f func
 
 func (o *FeatureOperator) columns(what string, v []float64) (int, error) {
 	if len(v) == 0 || len(v)%o.m != 0 {
-		return 0, &kernel.ShapeError{What: what, Got: len(v), Want: fmt.Sprintf("a positive multiple of %d", o.m)}
+		return 0, &kernel.ShapeError{In: "sketch", What: what, Got: len(v), Want: fmt.Sprintf("a positive multiple of %d", o.m)}
 	}
 	return len(v) / o.m, nil
 }
 
 func (o *FeatureOperator) check(what string, v []float64, want int) error {
 	if len(v) != want {
-		return &kernel.ShapeError{What: what, Got: len(v), Want: fmt.Sprint(want)}
+		return &kernel.ShapeError{In: "sketch", What: what, Got: len(v), Want: fmt.Sprint(want)}
 	}
 	return nil
 }

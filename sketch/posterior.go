@@ -58,13 +58,13 @@ func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kern
 // observations checks the shapes and returns n.
 func (v PosteriorVariance) observations(rows int) (int, error) {
 	if len(v.Variances) != rows {
-		return 0, &kernel.ShapeError{What: "Variances (one per row)", Got: len(v.Variances), Want: "the length of the source"}
+		return 0, &kernel.ShapeError{In: "sketch", What: "Variances (one per row)", Got: len(v.Variances), Want: "the length of the source"}
 	}
 	if v.Counts == nil {
 		return rows, nil
 	}
 	if len(v.Counts) != rows {
-		return 0, &kernel.ShapeError{What: "Counts (one per row)", Got: len(v.Counts), Want: "the length of the source, or nil"}
+		return 0, &kernel.ShapeError{In: "sketch", What: "Counts (one per row)", Got: len(v.Counts), Want: "the length of the source, or nil"}
 	}
 	n := 0
 	for _, c := range v.Counts {

@@ -64,7 +64,7 @@ type tunableProfile interface {
 // newBase validates the length scales and puts the kernel together.
 func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*Base, error) {
 	if len(scales) == 0 {
-		return nil, &ShapeError{What: "length scales", Got: 0, Want: "1 or d"}
+		return nil, &ShapeError{In: "kernel", What: "length scales", Got: 0, Want: "1 or d"}
 	}
 	k := &Base{name: name, scales: slices.Clone(scales), phi: phi}
 	k.st = Statistic{Kind: kind, Weights: make([]float64, len(scales))}
@@ -198,7 +198,7 @@ func (k *Base) Parameters() []Parameter {
 // WithLogParameters returns the kernel with other parameters.
 func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if p := len(k.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
 	}
 	theta := make([]float64, len(logTheta))
 	for p, v := range logTheta {

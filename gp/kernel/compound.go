@@ -63,7 +63,7 @@ func prefixed(prefix string, k Kernel) []Parameter {
 // withLogParameters returns the parts with new parameters.
 func (l partList) withLogParameters(logTheta []float64) (partList, error) {
 	if p := len(l.Parameters()); len(logTheta) != p {
-		return partList{}, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+		return partList{}, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
 	}
 	out := slices.Clone(l.list)
 	for i, k := range l.list {

@@ -29,10 +29,10 @@ func NewCSR[T Float](n, d int, ptr []int, col []int32, val []T) (*CSR[T], error)
 		return nil, fmt.Errorf("kernel: sparse rows of %d×%d", n, d)
 	}
 	if len(ptr) != n+1 {
-		return nil, &ShapeError{What: "ptr", Got: len(ptr), Want: fmt.Sprintf("n+1 = %d", n+1)}
+		return nil, &ShapeError{In: "kernel", What: "ptr", Got: len(ptr), Want: fmt.Sprintf("n+1 = %d", n+1)}
 	}
 	if len(col) != len(val) {
-		return nil, &ShapeError{What: "col", Got: len(col), Want: fmt.Sprintf("the length of val, %d", len(val))}
+		return nil, &ShapeError{In: "kernel", What: "col", Got: len(col), Want: fmt.Sprintf("the length of val, %d", len(val))}
 	}
 	for i := range n {
 		lo, hi := ptr[i], ptr[i+1]

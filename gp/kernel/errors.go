@@ -16,15 +16,25 @@ var ErrExited = errors.New("kernel: a function that was passed in called runtime
 // contract: fewer or more rows than Len, or a block of the wrong size.
 var ErrSource = errors.New("source does not yield the rows it announced")
 
-// ShapeError reports a vector or matrix argument of the wrong length.
+// ShapeError reports a vector or matrix argument of the wrong length. Every
+// numeric package returns this type.
 type ShapeError struct {
+	In   string // the package or algorithm, as "kernel"
 	What string // the argument and its shape, as "v (M×c)"
 	Got  int    // its length
 	Want string // what the length must be
 }
 
 func (e *ShapeError) Error() string {
-	return fmt.Sprintf("kernel: %s has length %d, want %s", e.What, e.Got, e.Want)
+	return fmt.Sprintf("%s%s has length %d, want %s", prefix(e.In), e.What, e.Got, e.Want)
+}
+
+// prefix returns the start of a message about the package or algorithm in.
+func prefix(in string) string {
+	if in == "" {
+		return ""
+	}
+	return in + ": "
 }
 
 // DimensionError reports rows of the wrong dimension d.

@@ -187,14 +187,14 @@ func columns(args []operand) (int, error) {
 		if c == 0 {
 			c = len(a.data) / a.per
 			if c == 0 {
-				return 0, &ShapeError{What: a.name, Got: len(a.data), Want: fmt.Sprintf("a positive multiple of %d", a.per)}
+				return 0, &ShapeError{In: "kernel", What: a.name, Got: len(a.data), Want: fmt.Sprintf("a positive multiple of %d", a.per)}
 			}
 		}
 	}
 	c = max(c, 1)
 	for _, a := range args {
 		if len(a.data) != a.per*c {
-			return 0, &ShapeError{What: a.name, Got: len(a.data), Want: fmt.Sprintf("%d·%d (c = %[2]d)", a.per, c)}
+			return 0, &ShapeError{In: "kernel", What: a.name, Got: len(a.data), Want: fmt.Sprintf("%d·%d (c = %[2]d)", a.per, c)}
 		}
 	}
 	return c, nil

@@ -101,7 +101,7 @@ func (k *Restricted) WithLogParameters(logTheta []float64) (Kernel, error) {
 	t, ok := AsTunable(k.k)
 	if !ok {
 		if len(logTheta) != 0 {
-			return nil, &ShapeError{What: "log parameters", Got: len(logTheta), Want: "0"}
+			return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: "0"}
 		}
 		return k, nil
 	}

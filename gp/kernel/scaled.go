@@ -81,7 +81,7 @@ func (k *Scaled) Parameters() []Parameter {
 // WithLogParameters returns the kernel with other parameters.
 func (k *Scaled) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if p := len(k.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
 	}
 	inner := k.k
 	if t, ok := AsTunable(inner); ok {

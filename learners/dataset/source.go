@@ -57,7 +57,7 @@ type Memory struct {
 // copying. Every target must be finite: [*CellError].
 func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	if c < 0 || len(y) != x.Len()*c {
-		return nil, &kernel.ShapeError{What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
+		return nil, &kernel.ShapeError{In: "dataset", What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
 	}
 	for i, v := range y {
 		if v-v != 0 {

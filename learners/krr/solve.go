@@ -47,7 +47,7 @@ func (e *NotPSDError) Error() string {
 func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int, lambda float64, workers int) (*Solution, error) {
 	n := x.Len()
 	if n < 1 || outputs < 1 || len(y) != n*outputs {
-		return nil, &kernel.ShapeError{What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
+		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
