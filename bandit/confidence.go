@@ -54,7 +54,7 @@ func (p Practical) Check() error {
 		}
 	}
 	if p.Dim < 0 {
-		return &ValueError{What: "Practical.Dim", Index: -1, Value: float64(p.Dim), Want: "≥ 0"}
+		return valueError("Practical.Dim", -1, float64(p.Dim), "≥ 0")
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (c Constant) Check() error {
 	if c >= 0 && finite(float64(c)) {
 		return nil
 	}
-	return &ValueError{What: "Constant", Index: -1, Value: float64(c), Want: "≥ 0 and finite"}
+	return valueError("Constant", -1, float64(c), "≥ 0 and finite")
 }
 
 // Theory is b = β̃_t/√λ with which the regret bound of thesis Theorem 21 holds,

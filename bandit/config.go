@@ -54,10 +54,10 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.Report.withNorm(c.Beta).Check())
 	if c.Ratio != 0 && !(c.Ratio >= 1 && finite(c.Ratio)) {
-		errs = append(errs, &ValueError{What: "Ratio", Index: -1, Value: c.Ratio, Want: "≥ 1 and finite, or 0"})
+		errs = append(errs, valueError("Ratio", -1, c.Ratio, "≥ 1 and finite, or 0"))
 	}
 	if c.Workers < 0 {
-		errs = append(errs, &ValueError{What: "Workers", Index: -1, Value: float64(c.Workers), Want: "≥ 0"})
+		errs = append(errs, valueError("Workers", -1, float64(c.Workers), "≥ 0"))
 	}
 	return errors.Join(errs...)
 }

@@ -40,11 +40,11 @@ func (c ContinuousConfig) Validate() error {
 	}
 	for i, lo := range c.Lo {
 		if !(lo < c.Hi[i]) || !finite(c.Hi[i]-lo) {
-			errs = append(errs, &ValueError{What: "Lo", Index: i, Value: lo, Want: "< Hi, both finite"})
+			errs = append(errs, valueError("Lo", i, lo, "< Hi, both finite"))
 		}
 	}
 	if c.Candidates < 0 || c.Candidates > math.MaxInt32 {
-		errs = append(errs, &ValueError{What: "Candidates", Index: -1, Value: float64(c.Candidates), Want: "≥ 0"})
+		errs = append(errs, valueError("Candidates", -1, float64(c.Candidates), "≥ 0"))
 	}
 	return errors.Join(errs...)
 }
@@ -312,7 +312,7 @@ func (p *Continuous) row(x []float64) (kernel.Rows, error) {
 	}
 	for c, v := range x {
 		if !(v >= p.cfg.Lo[c] && v <= p.cfg.Hi[c]) {
-			return nil, &ValueError{What: "x", Index: c, Value: v, Want: "within Lo and Hi"}
+			return nil, valueError("x", c, v, "within Lo and Hi")
 		}
 	}
 	return kernel.NewPoints(1, len(x), slices.Clone(x)), nil

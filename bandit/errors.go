@@ -21,18 +21,10 @@ var ErrNotPending = errors.New("bandit: not pending")
 
 // ValueError reports a number outside its domain, and where it stands. Index
 // is −1 for a single number.
-type ValueError struct {
-	What  string // as "y" or "Oversampling"
-	Index int
-	Value float64
-	Want  string // its domain, as "> 0 and finite"
-}
+type ValueError = kernel.ValueError
 
-func (e *ValueError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("bandit: %s is %v, want %s", e.What, e.Value, e.Want)
-	}
-	return fmt.Sprintf("bandit: %s is %v at index %d, want %s", e.What, e.Value, e.Index, e.Want)
+func valueError(what string, index int, v float64, want string) error {
+	return &ValueError{In: "bandit", What: what, Index: index, Value: v, Want: want}
 }
 
 // ShapeError reports an argument of the wrong length.
@@ -71,7 +63,7 @@ func checkRewards(y []float64) error {
 	}
 	for i, v := range y {
 		if !(math.Abs(v) <= maxReward) {
-			return &ValueError{What: "y", Index: i, Value: v, Want: "finite, |y| ≤ 1e150"}
+			return valueError("y", i, v, "finite, |y| ≤ 1e150")
 		}
 	}
 	return nil
@@ -84,7 +76,7 @@ func positive(what string, v float64) error {
 	if v > 0 && finite(v) {
 		return nil
 	}
-	return &ValueError{What: what, Index: -1, Value: v, Want: "> 0 and finite"}
+	return valueError(what, -1, v, "> 0 and finite")
 }
 
 // fraction returns an error unless 0 < v < 1.
@@ -92,5 +84,5 @@ func fraction(what string, v float64) error {
 	if v > 0 && v < 1 {
 		return nil
 	}
-	return &ValueError{What: what, Index: -1, Value: v, Want: "> 0 and < 1"}
+	return valueError(what, -1, v, "> 0 and < 1")
 }

@@ -30,7 +30,7 @@ var _ Policy = (*MiniGPOpt)(nil)
 // more. C̃ is cfg.Ratio. Errors: as [NewGPUCB].
 func NewMiniGPOpt(cfg Config, arms kernel.Rows) (*MiniGPOpt, error) {
 	if cfg.Ratio != 0 && cfg.Ratio <= 1 {
-		return nil, errors.Join(cfg.Validate(), &ValueError{What: "Ratio", Index: -1, Value: cfg.Ratio, Want: "> 1"})
+		return nil, errors.Join(cfg.Validate(), valueError("Ratio", -1, cfg.Ratio, "> 1"))
 	}
 	b, err := newBatched(cfg, Sparsity{Oversampling: math.Inf(1)}, arms)
 	if err != nil {

@@ -46,16 +46,16 @@ const maxQuadrature = 1 << 14
 func NewQuadrature(nodes int, lengthScales ...float64) (*Quadrature, error) {
 	d := len(lengthScales)
 	if d < 1 || d > 3 {
-		return nil, &ValueError{What: "number of length scales", Index: -1, Value: float64(d), Want: "1, 2 or 3"}
+		return nil, valueError("number of length scales", -1, float64(d), "1, 2 or 3")
 	}
 	size := math.Pow(float64(nodes), float64(d))
 	if nodes < 1 || size > maxQuadrature {
-		return nil, &ValueError{What: "nodes", Index: -1, Value: float64(nodes), Want: "≥ 1, and nodes^d ≤ 16384"}
+		return nil, valueError("nodes", -1, float64(nodes), "≥ 1, and nodes^d ≤ 16384")
 	}
 	var errs []error
 	for i, l := range lengthScales {
 		if !(l > 0) || !finite(l) {
-			errs = append(errs, &ValueError{What: "length scale", Index: i, Value: l, Want: "> 0 and finite"})
+			errs = append(errs, valueError("length scale", i, l, "> 0 and finite"))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

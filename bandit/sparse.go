@@ -36,16 +36,14 @@ type Sparsity struct {
 func (s Sparsity) Validate() error {
 	var errs []error
 	if s.Oversampling != 0 && !(s.Oversampling >= 1) {
-		errs = append(errs, &ValueError{What: "Oversampling", Index: -1, Value: s.Oversampling, Want: "≥ 1, or 0"})
+		errs = append(errs, valueError("Oversampling", -1, s.Oversampling, "≥ 1, or 0"))
 	}
 	if s.Threshold != 0 {
 		errs = append(errs, positive("Threshold", s.Threshold))
 	}
 	if s.Approximation != gp.DTC && s.Approximation != gp.FITC {
-		errs = append(errs, &ValueError{
-			What: "Approximation", Index: -1, Value: float64(s.Approximation),
-			Want: "DTC or FITC; for SoR see NewSubset",
-		})
+		errs = append(errs, valueError("Approximation", -1, float64(s.Approximation),
+			"DTC or FITC; for SoR see NewSubset"))
 	}
 	return errors.Join(errs...)
 }

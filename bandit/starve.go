@@ -27,7 +27,7 @@ var _ Policy = (*Static)(nil)
 // points ≥ 1; more than there are arms stands for all. Errors: as [NewGPUCB].
 func NewSubset(cfg Config, arms kernel.Rows, points int) (*Static, error) {
 	if points < 1 {
-		return nil, &ValueError{What: "points", Index: -1, Value: float64(points), Want: "≥ 1"}
+		return nil, valueError("points", -1, float64(points), "≥ 1")
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type ThompsonConfig struct {
 func (c ThompsonConfig) Validate() error {
 	errs := []error{c.BKBConfig.Validate()}
 	if c.Candidates < 0 {
-		errs = append(errs, &ValueError{What: "Candidates", Index: -1, Value: float64(c.Candidates), Want: "≥ 0"})
+		errs = append(errs, valueError("Candidates", -1, float64(c.Candidates), "≥ 0"))
 	}
 	if c.Scale != 0 {
 		errs = append(errs, positive("Scale", c.Scale))

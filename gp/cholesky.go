@@ -49,7 +49,7 @@ func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
 	for i := range n {
 		for j, v := range a[i*n : i*n+i+1] {
 			if !isFinite(v) {
-				return nil, Jitter{}, &ValueError{What: what, Index: i*n + j, Value: v, Want: "finite"}
+				return nil, Jitter{}, valueError(what, i*n+j, v, "finite")
 			}
 		}
 		scale += math.Abs(a[i*n+i]) / float64(n)

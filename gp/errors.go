@@ -17,18 +17,10 @@ func shapeError(what string, got, want int) error {
 
 // ValueError reports a number outside its domain, and where it stands. Index
 // is −1 for a single number.
-type ValueError struct {
-	What  string // as "y" or "noise variance"
-	Index int
-	Value float64
-	Want  string // its domain, as "> 0 and finite"
-}
+type ValueError = kernel.ValueError
 
-func (e *ValueError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("gp: %s is %v, want %s", e.What, e.Value, e.Want)
-	}
-	return fmt.Sprintf("gp: %s is %v at index %d, want %s", e.What, e.Value, e.Index, e.Want)
+func valueError(what string, index int, v float64, want string) error {
+	return &ValueError{In: "gp", What: what, Index: index, Value: v, Want: want}
 }
 
 // NotPSDError reports a kernel that is not positive semi-definite on the rows
@@ -63,7 +55,7 @@ func isFinite(v float64) bool { return v-v == 0 }
 // checkVariance verifies a noise variance.
 func checkVariance(v float64) error {
 	if !(v > 0) || !isFinite(v) {
-		return &ValueError{What: "noise variance", Index: -1, Value: v, Want: "> 0 and finite"}
+		return valueError("noise variance", -1, v, "> 0 and finite")
 	}
 	return nil
 }

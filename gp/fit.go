@@ -57,7 +57,7 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 		value float64
 	}{{"noise variance", o.NoiseVariance}, {"least noise variance", o.MinNoise}} {
 		if !(v.value >= 0) || !isFinite(v.value) {
-			return &ValueError{What: v.name, Index: -1, Value: v.value, Want: "> 0, or 0 for the default"}
+			return valueError(v.name, -1, v.value, "> 0, or 0 for the default")
 		}
 	}
 	if !o.Mean.fitted && o.Mean.basis != basisNone {

@@ -46,7 +46,7 @@ func FittedLinear() Mean { return Mean{basis: basisLinear, fitted: true} }
 func (m Mean) check(x kernel.Rows) error {
 	for i, c := range m.coef {
 		if !isFinite(c) {
-			return &ValueError{What: "coefficient of the mean", Index: i, Value: c, Want: "finite"}
+			return valueError("coefficient of the mean", i, c, "finite")
 		}
 	}
 	if m.basis != basisLinear || x == nil {

@@ -46,7 +46,7 @@ func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
 	}
 	for i, v := range d.Noise {
 		if !(v >= 0) || v > maxTarget {
-			return &ValueError{What: "noise", Index: i, Value: v, Want: "a variance ≥ 0, ≤ 1e150"}
+			return valueError("noise", i, v, "a variance ≥ 0, ≤ 1e150")
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
 
 func checkTarget(i int, y float64) error {
 	if !(math.Abs(y) <= maxTarget) {
-		return &ValueError{What: "y", Index: i, Value: y, Want: "finite, |y| ≤ 1e150"}
+		return valueError("y", i, y, "finite, |y| ≤ 1e150")
 	}
 	return nil
 }

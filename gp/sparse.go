@@ -44,13 +44,13 @@ func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
 		return fmt.Errorf("gp: unknown approximation %d", o.Approximation)
 	}
 	if !(o.RankTolerance >= 0 && o.RankTolerance < 1) {
-		return &ValueError{What: "rank tolerance", Index: -1, Value: o.RankTolerance, Want: "≥ 0 and < 1"}
+		return valueError("rank tolerance", -1, o.RankTolerance, "≥ 0 and < 1")
 	}
 	if !(o.InformationGain >= 0) || !isFinite(o.InformationGain) {
-		return &ValueError{What: "information gain", Index: -1, Value: o.InformationGain, Want: "≥ 0 and finite"}
+		return valueError("information gain", -1, o.InformationGain, "≥ 0 and finite")
 	}
 	if o.AnchorEvery < 0 {
-		return &ValueError{What: "updates between anchors", Index: -1, Value: float64(o.AnchorEvery), Want: "≥ 0"}
+		return valueError("updates between anchors", -1, float64(o.AnchorEvery), "≥ 0")
 	}
 	if o.Mean.fitted {
 		return errors.New("gp: a sparse posterior wants the coefficients of its mean given")

@@ -295,7 +295,7 @@ func benchError(err error) error {
 	switch {
 	case errors.As(err, &part):
 		return usagef("--only: %w", part)
-	case errors.As(err, &value):
+	case errors.As(err, &value) && value.In == "bench":
 		return usagef("%w", value)
 	case errors.As(err, &data):
 		return &statusError{exitNotFound, data}

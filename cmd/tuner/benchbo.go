@@ -224,7 +224,7 @@ func boError(err error) error {
 			return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; list them with: tuner bench bo --list", selection.What, selection.Name)}
 		}
 		return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; did you mean %s?", selection.What, selection.Name, near)}
-	case errors.As(err, &value):
+	case errors.As(err, &value) && value.In == "bench":
 		return usagef("%w", value)
 	}
 	return err

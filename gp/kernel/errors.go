@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // ErrClosed is returned by every method of an [Operator] after Close.
@@ -35,6 +36,35 @@ func prefix(in string) string {
 		return ""
 	}
 	return in + ": "
+}
+
+// ValueError reports a value outside its domain, and where it stands. Every
+// numeric package returns this type.
+type ValueError struct {
+	In    string // the package or algorithm, as "gp"
+	What  string // as "y" or "noise variance"
+	Index int    // −1 for a single value
+	Value any    // a number, or text that is none
+	Want  string // its domain, as "> 0 and finite"
+}
+
+func (e *ValueError) Error() string {
+	at := ""
+	if e.Index >= 0 {
+		at = fmt.Sprintf(" at index %d", e.Index)
+	}
+	return fmt.Sprintf("%s%s is %s%s, want %s", prefix(e.In), e.What, shown(e.Value), at, e.Want)
+}
+
+// shown returns a value as a message shows it: text in quotes.
+func shown(v any) string {
+	if v == nil {
+		return "missing"
+	}
+	if reflect.TypeOf(v).Kind() == reflect.String {
+		return fmt.Sprintf("%q", v)
+	}
+	return fmt.Sprint(v)
 }
 
 // DimensionError reports rows of the wrong dimension d.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
@@ -105,15 +106,13 @@ func (e *PartError) Error() string {
 	return fmt.Sprintf("bench: %s has no part %q; it has %s", e.Experiment, e.Part, strings.Join(e.Parts, ", "))
 }
 
-// ValueError reports a number outside its domain.
-type ValueError struct {
-	What  string
-	Value int
-	Want  string
-}
+// ValueError reports a number outside its domain. In is "bench" for those of
+// this package.
+type ValueError = kernel.ValueError
 
-func (e *ValueError) Error() string {
-	return fmt.Sprintf("bench: %s %d: must be %s", e.What, e.Value, e.Want)
+// NewValueError returns a *ValueError about a setting of an experiment.
+func NewValueError(what string, value int, want string) error {
+	return &ValueError{In: "bench", What: what, Index: -1, Value: value, Want: want}
 }
 
 func (v *Env) check(e Experiment) error {
@@ -124,11 +123,11 @@ func (v *Env) check(e Experiment) error {
 	}
 	switch {
 	case v.Repeats < 0:
-		return &ValueError{"repeats", v.Repeats, "1 or more (0: the experiment's own)"}
+		return NewValueError("repeats", v.Repeats, "1 or more (0: the experiment's own)")
 	case v.Workers < 0:
-		return &ValueError{"workers", v.Workers, "1 or more (0: one per processor)"}
+		return NewValueError("workers", v.Workers, "1 or more (0: one per processor)")
 	case v.Scale < Quick || v.Scale > Full:
-		return &ValueError{"scale", int(v.Scale), "Quick, Standard or Full"}
+		return NewValueError("scale", int(v.Scale), "Quick, Standard or Full")
 	}
 	return nil
 }

@@ -108,9 +108,9 @@ is on M random features; else on the kernel itself, where a step costs n evaluat
 		linear := r.text("kernel") == linearModel
 		switch {
 		case linear && e.Features > 0:
-			return nil, &ValueError{r.a.Name, "random-features", r.text("random-features"), "must be 0 for kernel = none; name the kernel of the features"}
+			return nil, r.a.refused("random-features", r.text("random-features"), "0 for kernel = none; name the kernel of the features")
 		case e.Features == 0 && e.Family != "":
-			return nil, &ValueError{r.a.Name, "features", r.text("features"), "goes with random-features of 1 and more"}
+			return nil, r.a.refused("features", r.text("features"), "random-features of 1 or more with it")
 		case linear:
 			return e, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -46,12 +47,10 @@ type Values map[string]string
 
 // ValueError is a value that a hyper-parameter cannot have, or a name that is no
 // hyper-parameter.
-type ValueError struct {
-	Algorithm, Name, Value, Rule string
-}
+type ValueError = kernel.ValueError
 
-func (e *ValueError) Error() string {
-	return fmt.Sprintf("%s: %s = %q %s", e.Algorithm, e.Name, e.Value, e.Rule)
+func (a *Algorithm) refused(name, text, want string) error {
+	return &ValueError{In: a.Name, What: name, Index: -1, Value: text, Want: want}
 }
 
 // Problem is what defaults depend on.
@@ -78,10 +77,10 @@ func (a *Algorithm) Check(v Values) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		i := slices.IndexFunc(a.Parameters, func(p Parameter) bool { return p.Name == name })
 		if i < 0 {
-			return &ValueError{a.Name, name, v[name], "is no hyper-parameter of it; it has " + strings.Join(a.names(), ", ")}
+			return a.refused(name, v[name], "a name that "+a.Name+" has: "+strings.Join(a.names(), ", "))
 		}
-		if rule := a.Parameters[i].refuse(v[name]); rule != "" {
-			return &ValueError{a.Name, name, v[name], rule}
+		if want := a.Parameters[i].refuse(v[name]); want != "" {
+			return a.refused(name, v[name], want)
 		}
 	}
 	return nil
@@ -95,7 +94,7 @@ func (a *Algorithm) names() []string {
 	return names
 }
 
-// refuse says why text is no value of p; empty if it is one. Ranges are the
+// refuse says what a value of p is; empty if text is one. Ranges are the
 // estimator's to check.
 func (p *Parameter) refuse(text string) string {
 	if text == Auto && p.Auto != "" {
@@ -109,9 +108,9 @@ func (p *Parameter) refuse(text string) string {
 	case Real:
 		switch x, err := strconv.ParseFloat(text, 64); {
 		case err != nil || math.IsInf(x, 0) || math.IsNaN(x):
-			return "must be a number" + or
+			return "a number" + or
 		case p.Positive && x <= 0:
-			return "must be positive" + or
+			return "> 0" + or
 		}
 	case Count:
 		least := int64(0)
@@ -119,11 +118,11 @@ func (p *Parameter) refuse(text string) string {
 			least = 1
 		}
 		if x, err := strconv.ParseInt(text, 10, 64); err != nil || x < least || x > math.MaxInt32 {
-			return fmt.Sprintf("must be a whole number from %d to %d", least, math.MaxInt32) + or
+			return fmt.Sprintf("a whole number from %d to %d", least, math.MaxInt32) + or
 		}
 	case Choice:
 		if !slices.Contains(p.Choices, text) {
-			return "must be one of " + strings.Join(p.Choices, ", ") + or
+			return "one of " + strings.Join(p.Choices, ", ") + or
 		}
 	}
 	return ""

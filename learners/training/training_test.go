@@ -195,8 +195,8 @@ func TestValuesAreChecked(t *testing.T) {
 				t.Errorf("defaults: %v", err)
 			}
 			for _, x := range a.Parameters {
-				if rule := x.refuse(x.Default); rule != "" {
-					t.Errorf("default %s = %q %s", x.Name, x.Default, rule)
+				if want := x.refuse(x.Default); want != "" {
+					t.Errorf("default %s = %q, want %s", x.Name, x.Default, want)
 				}
 				if x.Kind == Choice {
 					for _, c := range x.Choices {
@@ -209,12 +209,12 @@ func TestValuesAreChecked(t *testing.T) {
 					}
 				}
 				var e *ValueError
-				if _, err := a.Estimator(Values{x.Name: "?"}, p); !errors.As(err, &e) || e.Name != x.Name {
+				if _, err := a.Estimator(Values{x.Name: "?"}, p); !errors.As(err, &e) || e.What != x.Name {
 					t.Errorf("%s = ?: %v", x.Name, err)
 				}
 			}
 			var e *ValueError
-			if _, err := a.Estimator(Values{"lambada": "1"}, p); !errors.As(err, &e) || e.Name != "lambada" {
+			if _, err := a.Estimator(Values{"lambada": "1"}, p); !errors.As(err, &e) || e.What != "lambada" {
 				t.Errorf("unknown name: %v", err)
 			}
 		})

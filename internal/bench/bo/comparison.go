@@ -70,7 +70,7 @@ func (c *Comparison) plan() (*plan, error) {
 		value int
 	}{{"seeds", c.Seeds}, {"trials", c.Trials}, {"jobs", c.Jobs}} {
 		if v.value < 0 {
-			return nil, &bench.ValueError{What: v.what, Value: v.value, Want: "1 or more (0: the tier's own)"}
+			return nil, bench.NewValueError(v.what, v.value, "1 or more (0: the tier's own)")
 		}
 	}
 	p := &plan{seeds: c.Seeds, trials: c.Trials}

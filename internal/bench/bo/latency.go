@@ -46,11 +46,11 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*bench
 		asks = latencyAsks
 	}
 	if asks < latencyPeerShare || asks > 100_000 {
-		return nil, &bench.ValueError{What: "asks", Value: asks, Want: "15 to 100000"}
+		return nil, bench.NewValueError("asks", asks, "15 to 100000")
 	}
 	for _, n := range sizes {
 		if n < 20 || n > 1_000_000 {
-			return nil, &bench.ValueError{What: "sizes", Value: n, Want: "20 to 1000000"}
+			return nil, bench.NewValueError("sizes", n, "20 to 1000000")
 		}
 	}
 	r := &bench.Result{}
