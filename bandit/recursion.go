@@ -151,7 +151,7 @@ func (e *recursion) shrink(variance []float64, n int) error {
 	for i, v := range e.v[n*count : (n+1)*count] {
 		s := variance[i] - v*v
 		if s < -1e-6*e.prior[i] {
-			return &gp.NotPSDError{What: "posterior variance of an arm", Row: i, Pivot: s}
+			return &gp.NotPSDError{In: "bandit", What: "posterior variance of an arm", Row: i, Pivot: s}
 		}
 		variance[i] = max(s, 1e-12*e.prior[i])
 	}

@@ -59,7 +59,7 @@ func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
 	for rel := 0.0; ; rel = max(10*rel, firstJitter) {
 		if rel > lastJitter*1.5 {
 			row, pivot := badPivot(a, n, rep.Amount)
-			return nil, rep, &NotPSDError{What: what, Row: row, Pivot: pivot, Jitter: rep.Amount}
+			return nil, rep, &NotPSDError{In: "gp", What: what, Row: row, Pivot: pivot, Jitter: rep.Amount}
 		}
 		rep.Amount, rep.Relative = rel*scale, rel
 		copy(c.data, a[:n*n])

@@ -101,7 +101,7 @@ func checkRemainder(l, a []float64, perm []int, diag []float64, m, n int, scale 
 	const what = "conditional variance of inducing points"
 	for r, i := range perm[m:] {
 		if diag[i] < -psdTolerance*scale {
-			return &NotPSDError{What: what, Row: i, Pivot: diag[i]}
+			return notPSD(what, i, diag[i])
 		}
 		for _, j := range perm[m : m+min(r, checkedRest)] {
 			v := a[i*n+j]
@@ -109,7 +109,7 @@ func checkRemainder(l, a []float64, perm []int, diag []float64, m, n int, scale 
 				v -= dot(l[i*n:i*n+m], l[j*n:j*n+m])
 			}
 			if math.Abs(v) > psdTolerance*scale {
-				return &NotPSDError{What: what, Row: i, Pivot: -math.Abs(v)}
+				return notPSD(what, i, -math.Abs(v))
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (e *embedding) residual(x kernel.Rows, i int, q float64) (prior, res float6
 		return 0, 0, &kernel.NonFiniteError{What: "k(x, x)", Row: i, Col: -1, Value: p}
 	}
 	if p < 0 || !(p-q >= -psdTolerance*p) {
-		return 0, 0, &NotPSDError{What: "conditional variance given the inducing points", Row: i, Pivot: min(p, p-q)}
+		return 0, 0, notPSD("conditional variance given the inducing points", i, min(p, p-q))
 	}
 	return p, max(p-q, 0), nil
 }

@@ -25,19 +25,10 @@ func valueError(what string, index int, v float64, want string) error {
 
 // NotPSDError reports a kernel that is not positive semi-definite on the rows
 // at hand: a pivot (a variance, up to noise) that is negative beyond rounding.
-type NotPSDError struct {
-	What   string  // the matrix or variance
-	Row    int     // the row at which it shows
-	Pivot  float64 // the negative number met there
-	Jitter float64 // the largest amount added to the diagonal in vain
-}
+type NotPSDError = kernel.NotPSDError
 
-func (e *NotPSDError) Error() string {
-	if e.Jitter > 0 {
-		return fmt.Sprintf("gp: %s is not positive definite: pivot %g at row %d, in spite of %g on the diagonal",
-			e.What, e.Pivot, e.Row, e.Jitter)
-	}
-	return fmt.Sprintf("gp: the kernel is not positive semi-definite: %s is %g at row %d", e.What, e.Pivot, e.Row)
+func notPSD(what string, row int, pivot float64) error {
+	return &NotPSDError{In: "gp", What: what, Row: row, Pivot: pivot}
 }
 
 // maxTarget keeps squares of targets, and sums of them, finite.
@@ -81,7 +72,7 @@ func checkRows(what string, k kernel.Kernel, x, like kernel.Rows) error {
 // It reports a variance that is negative beyond rounding.
 func clampVariance(what string, row int, v, prior float64) (float64, error) {
 	if v < -psdTolerance*prior || prior < 0 || math.IsNaN(v) {
-		return 0, &NotPSDError{What: what, Row: row, Pivot: min(v, prior)}
+		return 0, notPSD(what, row, min(v, prior))
 	}
 	return max(v, varianceFloor*prior), nil
 }

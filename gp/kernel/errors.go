@@ -170,15 +170,32 @@ func (e *AsymmetryError) Error() string {
 		e.I, e.J, e.IJ, e.J, e.I, e.JI)
 }
 
-// NotPSDError reports a kernel matrix with a negative eigenvalue, and the row
-// with the largest weight in its eigenvector: the place to look at first.
+// NotPSDError reports a matrix that is not positive semi-definite: a pivot, a
+// variance or an eigenvalue that is negative beyond rounding. Every numeric
+// package returns this type.
 type NotPSDError struct {
-	Eigenvalue float64 // the smallest eigenvalue of K
-	Tolerance  float64 // −Tolerance was still allowed
-	Row        int
+	In        string  // the package or algorithm, as "gp"
+	What      string  // the matrix, the variance or the eigenvalue
+	Row       int     // the row to look at first
+	Pivot     float64 // the number met there
+	Tolerance float64 // −Tolerance was still allowed; 0 if only rounding was
+	Jitter    float64 // the largest amount added to the diagonal in vain
+	Remedy    string  // as "a larger lambda"; may be empty
 }
 
 func (e *NotPSDError) Error() string {
-	return fmt.Sprintf("kernel: not positive semi-definite: smallest eigenvalue %g < −%g, most weight on row %d",
-		e.Eigenvalue, e.Tolerance, e.Row)
+	var s string
+	if e.Jitter > 0 {
+		s = fmt.Sprintf("%s%s is not positive definite: pivot %g at row %d, even with %g added to the diagonal",
+			prefix(e.In), e.What, e.Pivot, e.Row, e.Jitter)
+	} else {
+		s = fmt.Sprintf("%sthe kernel is not positive semi-definite: %s is %g at row %d", prefix(e.In), e.What, e.Pivot, e.Row)
+	}
+	if e.Tolerance > 0 {
+		s += fmt.Sprintf(", want ≥ -%g", e.Tolerance)
+	}
+	if e.Remedy != "" {
+		s += "; try " + e.Remedy
+	}
+	return s
 }

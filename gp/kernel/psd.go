@@ -52,11 +52,11 @@ func smallestEigenvalue(gram *mat.SymDense, tol float64) error {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	row, most := 0, 0.0
+	row, most := 0, 0.0 // the largest weight in the eigenvector
 	for i := range gram.SymmetricDim() {
 		if v := math.Abs(vectors.At(i, 0)); v > most {
 			row, most = i, v
 		}
 	}
-	return &NotPSDError{Eigenvalue: least, Tolerance: tol, Row: row}
+	return &NotPSDError{In: "kernel", What: "the smallest eigenvalue of K", Row: row, Pivot: least, Tolerance: tol}
 }

@@ -116,7 +116,7 @@ func TestCheckPSD(t *testing.T) {
 	x := gaussianRows(2)(rand.New(rand.NewPCG(1, 0)), 20)
 	dist := func(x, y []float64) float64 { return math.Sqrt(r2(x, y, []float64{1})) }
 	var psd *kernel.NotPSDError
-	if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "distance", Func: dist}, x); !errors.As(err, &psd) || psd.Eigenvalue >= 0 {
+	if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "distance", Func: dist}, x); !errors.As(err, &psd) || psd.Pivot >= 0 {
 		t.Errorf("a distance is no kernel: %v", err)
 	}
 	for _, scale := range []float64{1, 1e-12, 1e-40} { // what counts is relative

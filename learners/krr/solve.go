@@ -32,14 +32,7 @@ type Solution struct {
 
 // NotPSDError reports a kernel matrix that is not positive semi-definite, even
 // with the largest jitter.
-type NotPSDError struct {
-	Row    int // of the first pivot that is not positive
-	Jitter float64
-}
-
-func (e *NotPSDError) Error() string {
-	return fmt.Sprintf("krr: K + λnI is not positive definite at row %d, even with %g added to its diagonal; is the kernel one, and λ not too small?", e.Row, e.Jitter)
-}
+type NotPSDError = kernel.NotPSDError
 
 // Solve returns the coefficients for the n rows x and targets y, n×outputs.
 // workers = 0 stands for one per processor. Errors: those of kernel.Gramian,
@@ -85,7 +78,11 @@ func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, worker
 	}
 	for relative := 0.0; ; relative = max(10*relative, firstJitter) {
 		if relative > 1.5*lastJitter {
-			return 0, &NotPSDError{bad(a, n), jitter}
+			row := min(bad(a, n), n-1)
+			return 0, &NotPSDError{
+				In: algorithm, What: "K + λnI", Row: row, Pivot: a.Data[row*a.Stride+row], Jitter: jitter,
+				Remedy: "a positive semi-definite kernel or a larger λ",
+			}
 		}
 		jitter = relative * (mean + ridge)
 		for i := range n {
