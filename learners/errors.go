@@ -31,12 +31,18 @@ func (e *DivergenceError) Error() string {
 	return s
 }
 
+// Invalid returns a *ParameterError: want is the domain of the hyper-parameter
+// name, in a phrase.
+func Invalid(algorithm, name string, value any, want string) error {
+	return &ParameterError{In: algorithm, Parameter: name, Value: value, Want: want}
+}
+
 // Positive returns a *ParameterError unless v is positive and finite.
 func Positive(algorithm, name string, v float64) error {
 	if v > 0 && v-v == 0 {
 		return nil
 	}
-	return &ParameterError{algorithm, name, v, "must be positive and finite"}
+	return Invalid(algorithm, name, v, "> 0 and finite")
 }
 
 // NotNegative returns a *ParameterError unless v is 0 or more, and finite.
@@ -44,7 +50,7 @@ func NotNegative(algorithm, name string, v float64) error {
 	if v >= 0 && v-v == 0 {
 		return nil
 	}
-	return &ParameterError{algorithm, name, v, "must be 0 or more, and finite"}
+	return Invalid(algorithm, name, v, "≥ 0 and finite")
 }
 
 // AtLeast returns a *ParameterError unless v ≥ least.
@@ -52,7 +58,7 @@ func AtLeast(algorithm, name string, v, least int) error {
 	if v >= least {
 		return nil
 	}
-	return &ParameterError{algorithm, name, v, fmt.Sprintf("must be %d or more", least)}
+	return Invalid(algorithm, name, v, fmt.Sprintf("≥ %d", least))
 }
 
 // CheckDistances returns a *ParameterError unless d is a way to compute distances.
@@ -61,5 +67,5 @@ func CheckDistances(algorithm string, d kernel.Distances) error {
 	case kernel.AutoDistances, kernel.DirectDistances, kernel.ExpandedDistances:
 		return nil
 	}
-	return &ParameterError{algorithm, "distances", d, "must be kernel.AutoDistances, DirectDistances or ExpandedDistances"}
+	return Invalid(algorithm, "distances", d, "kernel.AutoDistances, DirectDistances or ExpandedDistances")
 }

@@ -3,7 +3,6 @@ package learners
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -87,13 +86,4 @@ type Progress struct {
 var ErrStop = errors.New("learners: stop and keep the model")
 
 // ParameterError is a hyper-parameter out of range.
-type ParameterError struct {
-	Algorithm string // "falkon"
-	Name      string // in the field's terms: "lambda"
-	Value     any
-	Rule      string // "must be positive and finite"
-}
-
-func (e *ParameterError) Error() string {
-	return fmt.Sprintf("%s: %s = %v %s", e.Algorithm, e.Name, e.Value, e.Rule)
-}
+type ParameterError = kernel.ParameterError

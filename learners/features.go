@@ -16,8 +16,9 @@ const MaxFrequencies = 1 << 28
 // for thousands of features of sparse rows with millions of coordinates.
 func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec) (sketch.FeatureMap, error) {
 	if m, d := spec.Features, spec.Dim; spec.Family != sketch.Fastfood && m > 0 && d > MaxFrequencies/m {
-		return nil, &ParameterError{algorithm, "features", m, fmt.Sprintf(
-			"takes %.3g GB of frequencies for %d coordinates, more than %.3g; take fewer features, or those of fastfood, which takes none", 8e-9*float64(m)*float64(d), d, 8e-9*MaxFrequencies)}
+		return nil, Invalid(algorithm, "features", m, fmt.Sprintf(
+			"at most %d: for %d coordinates the frequencies take %.3g GB, and %.3g are allowed; fastfood features take none",
+			MaxFrequencies/d, d, 8e-9*float64(m)*float64(d), 8e-9*MaxFrequencies))
 	}
 	return sketch.NewFeaturesContext(ctx, spec)
 }

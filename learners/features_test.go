@@ -20,7 +20,7 @@ func TestFeaturesBeyondMemory(t *testing.T) {
 	}
 	spec := sketch.FeatureSpec{Family: sketch.Fourier, Kernel: k.Spec(), Dim: 1 << 20, Features: 1 << 9}
 	var e *learners.ParameterError
-	if _, err := learners.NewFeatures(context.Background(), "sgdrf", spec); !errors.As(err, &e) || e.Name != "features" {
+	if _, err := learners.NewFeatures(context.Background(), "sgdrf", spec); !errors.As(err, &e) || e.Parameter != "features" {
 		t.Errorf("4 GiB: %v", err)
 	}
 	spec.Family = sketch.Fastfood

@@ -82,7 +82,7 @@ func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []
 	}
 	for _, s := range scores {
 		if !(s >= 0) || math.IsInf(s, 0) {
-			return nil, nil, &ParameterError{What: "Include", Parameter: "scores", Value: s, Want: "≥ 0 and finite"}
+			return nil, nil, parameterError("Include", "scores", s, "≥ 0 and finite")
 		}
 	}
 	indices, weights = include(scores, oversampling, rng)

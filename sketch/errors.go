@@ -1,17 +1,17 @@
 package sketch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
 
 // ParameterError reports a number outside its domain.
-type ParameterError struct {
-	What      string // whose parameter, as "BLESS"
-	Parameter string // its name, as "Lambda"
-	Value     float64
-	Want      string // its domain, as "> 0 and finite"
-}
+type ParameterError = kernel.ParameterError
 
-func (e *ParameterError) Error() string {
-	return fmt.Sprintf("sketch: %s: %s is %v, want %s", e.What, e.Parameter, e.Value, e.Want)
+// parameterError returns a *ParameterError about what, as "BLESS".
+func parameterError(what, parameter string, v float64, want string) error {
+	return &ParameterError{In: "sketch: " + what, Parameter: parameter, Value: v, Want: want}
 }
 
 // EmptyError reports that something without any row was to be sampled from.
@@ -55,7 +55,7 @@ func isPositive(v float64) bool { return v > 0 && v-v == 0 }
 
 func checkPositive(what, parameter string, v float64) error {
 	if !isPositive(v) {
-		return &ParameterError{What: what, Parameter: parameter, Value: v, Want: "> 0 and finite"}
+		return parameterError(what, parameter, v, "> 0 and finite")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func checkPositive(what, parameter string, v float64) error {
 // checkLambda refuses a λ for which λ or λn is not a positive number.
 func checkLambda(what string, lambda float64, n int) error {
 	if !isPositive(lambda) || !isPositive(Ridge(lambda, n)) {
-		return &ParameterError{What: what, Parameter: "Lambda", Value: lambda, Want: "> 0, and λn finite"}
+		return parameterError(what, "Lambda", lambda, "> 0, and λn finite")
 	}
 	return nil
 }
@@ -74,14 +74,14 @@ func orDefault(what, parameter string, v, def, min float64) (float64, error) {
 		return def, nil
 	}
 	if !(v >= min) || !isPositive(v) {
-		return 0, &ParameterError{What: what, Parameter: parameter, Value: v, Want: fmt.Sprintf("≥ %g and finite, or 0 for %g", min, def)}
+		return 0, parameterError(what, parameter, v, fmt.Sprintf("≥ %g and finite, or 0 for %g", min, def))
 	}
 	return v, nil
 }
 
 func checkCount(what, parameter string, n int) error {
 	if n < 0 {
-		return &ParameterError{What: what, Parameter: parameter, Value: float64(n), Want: "≥ 0"}
+		return parameterError(what, parameter, float64(n), "≥ 0")
 	}
 	return nil
 }

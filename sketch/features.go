@@ -108,13 +108,13 @@ func newTarget(family Family, k kernel.Kernel, d, m int, seed uint64, families .
 		kernel:      k, base: k.Spec(), amplitude: 1,
 	}
 	if d < 1 {
-		return t, &ParameterError{What: string(family), Parameter: "Dim", Value: float64(d), Want: "≥ 1"}
+		return t, parameterError(string(family), "Dim", float64(d), "≥ 1")
 	}
 	if m < 1 {
-		return t, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "≥ 1"}
+		return t, parameterError(string(family), "Features", float64(m), "≥ 1")
 	}
 	if elements := float64(d) * float64(m); elements > maxElements {
-		return t, &ParameterError{What: string(family), Parameter: "Dim·Features", Value: elements, Want: fmt.Sprintf("≤ %d", maxElements)}
+		return t, parameterError(string(family), "Dim·Features", elements, fmt.Sprintf("≤ %d", maxElements))
 	}
 	for t.base.Name == "scaled" && len(t.base.Parts) == 1 {
 		t.amplitude *= math.Sqrt(t.base.Params["factor"])

@@ -27,7 +27,7 @@ func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 // newPairs is newTarget for maps of cosines and sines.
 func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ...string) (target, error) {
 	if m%2 != 0 {
-		return target{}, &ParameterError{What: string(family), Parameter: "Features", Value: float64(m), Want: "even: a cosine and a sine for each frequency"}
+		return target{}, parameterError(string(family), "Features", float64(m), "even: a cosine and a sine for each frequency")
 	}
 	return newTarget(family, k, d, m, seed, families...)
 }

@@ -34,7 +34,7 @@ func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda
 		return nil, &EmptyError{What: "kernel"}
 	}
 	if n < 1 {
-		return nil, &ParameterError{What: "Generator", Parameter: "n", Value: float64(n), Want: "≥ 1"}
+		return nil, parameterError("Generator", "n", float64(n), "≥ 1")
 	}
 	if err := checkLambda("Generator", lambda, n); err != nil {
 		return nil, err

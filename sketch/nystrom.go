@@ -39,7 +39,7 @@ func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64) (*Emb
 		return nil, &EmptyError{What: "set of centers"}
 	}
 	if !(tolerance >= 0 && tolerance < 1) {
-		return nil, &ParameterError{What: "Embedding", Parameter: "tolerance", Value: tolerance, Want: "≥ 0 and < 1"}
+		return nil, parameterError("Embedding", "tolerance", tolerance, "≥ 0 and < 1")
 	}
 	if tolerance == 0 {
 		tolerance = DefaultTolerance

@@ -69,7 +69,7 @@ func (v PosteriorVariance) observations(rows int) (int, error) {
 	n := 0
 	for _, c := range v.Counts {
 		if c < 1 {
-			return 0, &ParameterError{What: "PosteriorVariance", Parameter: "Counts", Value: float64(c), Want: "≥ 1"}
+			return 0, parameterError("PosteriorVariance", "Counts", float64(c), "≥ 1")
 		}
 		n += c
 	}

@@ -88,7 +88,6 @@ func dataError(err error) error {
 		data    *learners.DataError
 		value   *learners.ParameterError
 		text    *training.ValueError
-		scale   *kernel.ParameterError
 		finite  *kernel.NonFiniteError
 		file    *dataset.FileError
 		size    *krr.SizeError
@@ -101,7 +100,7 @@ func dataError(err error) error {
 	err = reworded(err)
 	switch {
 	case errors.As(err, &cell), errors.As(err, &columns), errors.As(err, &unknown), errors.As(err, &data), errors.As(err, &value),
-		errors.As(err, &text), errors.As(err, &scale), errors.As(err, &finite), errors.As(err, &file), errors.As(err, &size), errors.As(err, &away):
+		errors.As(err, &text), errors.As(err, &finite), errors.As(err, &file), errors.As(err, &size), errors.As(err, &away):
 		return &statusError{exitInvalid, err}
 	}
 	return err

@@ -74,7 +74,7 @@ func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*B
 			w /= l
 		}
 		if !(l > 0) || w == 0 || !isFinite(w) {
-			return nil, &ParameterError{Kernel: name, Parameter: scaleName(len(scales), c), Value: l, Want: "> 0 and finite"}
+			return nil, parameterError(name, scaleName(len(scales), c), l, "> 0 and finite")
 		}
 		k.st.Weights[c] = w
 	}

@@ -103,16 +103,21 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("kernel: %s is %v at row %d, column %d", e.What, e.Value, e.Row, e.Col)
 }
 
-// ParameterError reports a hyper-parameter outside its domain.
+// ParameterError reports a parameter or a setting outside its domain. Every
+// numeric package returns this type.
 type ParameterError struct {
-	Kernel    string
-	Parameter string // as "length_scale[2]"
-	Value     float64
+	In        string // the kernel, sampler or algorithm, as "falkon"
+	Parameter string // its name in the field's terms, as "length_scale[2]"
+	Value     any    // nil if it is missing
 	Want      string // its domain, as "> 0 and finite"
 }
 
 func (e *ParameterError) Error() string {
-	return fmt.Sprintf("kernel: %s kernel: %s is %v, want %s", e.Kernel, e.Parameter, e.Value, e.Want)
+	return fmt.Sprintf("%s%s is %s, want %s", prefix(e.In), e.Parameter, shown(e.Value), e.Want)
+}
+
+func parameterError(kernel, parameter string, v float64, want string) error {
+	return &ParameterError{In: "kernel: " + kernel + " kernel", Parameter: parameter, Value: v, Want: want}
 }
 
 // OptionError reports a setting of [Options] that does not exist.

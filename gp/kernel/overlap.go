@@ -5,7 +5,7 @@ package kernel
 // parameters to tune, and its input gradient is 0.
 func NewOverlap(d int) (*Base, error) {
 	if d < 1 {
-		return nil, &ParameterError{Kernel: "overlap", Parameter: "dim", Value: float64(d), Want: "≥ 1"}
+		return nil, parameterError("overlap", "dim", float64(d), "≥ 1")
 	}
 	return newUnscaled("overlap", Mismatches, d, overlap{float64(d)}), nil
 }

@@ -31,10 +31,10 @@ func NewPolynomial(degree int, offset float64, lengthScales ...float64) (*Base, 
 
 func newPolynomial(degree int, offset float64) (profile, error) {
 	if degree < 1 || degree > maxDegree {
-		return nil, &ParameterError{Kernel: "polynomial", Parameter: "degree", Value: float64(degree), Want: "1 to 64"}
+		return nil, parameterError("polynomial", "degree", float64(degree), "1 to 64")
 	}
 	if !(offset >= 0) || math.IsInf(offset, 1) {
-		return nil, &ParameterError{Kernel: "polynomial", Parameter: "offset", Value: offset, Want: "≥ 0 and finite"}
+		return nil, parameterError("polynomial", "offset", offset, "≥ 0 and finite")
 	}
 	return polynomial{degree, offset}, nil
 }

@@ -15,7 +15,7 @@ func NewRationalQuadratic(alpha float64, lengthScales ...float64) (*Base, error)
 
 func newRationalQuadratic(alpha float64) (profile, error) {
 	if !(alpha > 0) || math.IsInf(alpha, 1) {
-		return nil, &ParameterError{Kernel: "rational_quadratic", Parameter: "alpha", Value: alpha, Want: "> 0 and finite"}
+		return nil, parameterError("rational_quadratic", "alpha", alpha, "> 0 and finite")
 	}
 	return rationalQuadratic{alpha}, nil
 }

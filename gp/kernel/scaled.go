@@ -22,7 +22,7 @@ type Scaled struct {
 // NewScaled returns factor·k.
 func NewScaled(factor float64, k Kernel) (*Scaled, error) {
 	if !(factor > 0) || math.IsInf(factor, 1) {
-		return nil, &ParameterError{Kernel: "scaled", Parameter: "factor", Value: factor, Want: "> 0 and finite"}
+		return nil, parameterError("scaled", "factor", factor, "> 0 and finite")
 	}
 	return &Scaled{factor, k}, nil
 }

@@ -137,7 +137,7 @@ func (p *params) number(name string) float64 {
 func (p *params) integer(name string) int {
 	v := p.number(name)
 	if (v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) && p.err == nil {
-		p.err = &ParameterError{Kernel: p.spec.Name, Parameter: name, Value: v, Want: "an integer"}
+		p.err = parameterError(p.spec.Name, name, v, "an integer")
 		return 0
 	}
 	return int(v)

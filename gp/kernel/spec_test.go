@@ -33,7 +33,7 @@ func TestBadParameters(t *testing.T) {
 		}
 	}
 	var p *kernel.ParameterError
-	if _, err := kernel.NewLaplace(1, -1); !errors.As(err, &p) || p.Parameter != "length_scale[1]" || p.Value != -1 {
+	if _, err := kernel.NewLaplace(1, -1); !errors.As(err, &p) || p.Parameter != "length_scale[1]" || p.Value != -1.0 {
 		t.Errorf("the error does not say which length scale: %v", err)
 	}
 	var shape *kernel.ShapeError

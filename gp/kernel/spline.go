@@ -36,10 +36,10 @@ const (
 // where the exclusion of k = 0 is not spelt out.
 func NewSpline(q float64, terms int) (*Base, error) {
 	if !(q > 1) || math.IsInf(q, 1) {
-		return nil, &ParameterError{Kernel: "spline", Parameter: "q", Value: q, Want: "> 1 and finite"}
+		return nil, parameterError("spline", "q", q, "> 1 and finite")
 	}
 	if terms < 0 || terms > maxTerms {
-		return nil, &ParameterError{Kernel: "spline", Parameter: "terms", Value: float64(terms), Want: "0 to 65536"}
+		return nil, parameterError("spline", "terms", float64(terms), "0 to 65536")
 	}
 	if half := q / 2; terms == 0 && q <= maxBernoulli && half == math.Trunc(half) {
 		return newUnscaled("spline", Manhattan, 1, newBernoulliSpline(int(q))), nil

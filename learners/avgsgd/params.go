@@ -51,40 +51,40 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, rule string) error {
-		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	invalid := func(name string, value any, want string) error {
+		return learners.Invalid(algorithm, name, value, want)
 	}
 	for _, c := range []struct {
 		name  string
 		value int
 	}{{"features", p.Features}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
 		if c.value < 0 {
-			return invalid(c.name, c.value, "must be at least 1, or 0 for the default")
+			return invalid(c.name, c.value, "at least 1, or 0 for the default")
 		}
 	}
 	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
 		return err
 	}
 	if p.Averaging != "" && p.Averaging != All && p.Averaging != None {
-		return invalid("averaging", p.Averaging, "must be all or none")
+		return invalid("averaging", p.Averaging, "all or none")
 	}
 	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
+		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
 	}
 	if p.Kernel == nil {
 		if p.Features > 0 || p.Family != "" {
-			return invalid("kernel", nil, "must be given for random features")
+			return invalid("kernel", nil, "one for random features")
 		}
 		return nil
 	}
 	if p.Features == 0 {
 		if p.Family != "" {
-			return invalid("features", 0, "must be at least 1 with a family of features")
+			return invalid("features", 0, "at least 1 with a family of features")
 		}
 		return nil
 	}
 	if _, err := p.newFeatures(context.Background(), someDim(p.Kernel), p.Features, 0); err != nil {
-		return invalid("features", p.Features, "must suit the family and the kernel: "+err.Error())
+		return invalid("features", p.Features, "a number that suits the family and the kernel: "+err.Error())
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package avgsgd
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -81,8 +80,8 @@ func (s Study) Run(ctx context.Context) (*Curve, error) {
 }
 
 func (s Study) checked() (Study, error) {
-	invalid := func(name string, value any, rule string) error {
-		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	invalid := func(name string, value any, want string) error {
+		return learners.Invalid(algorithm, name, value, want)
 	}
 	if err := s.Problem.Check(); err != nil {
 		return s, err
@@ -101,13 +100,13 @@ func (s Study) checked() (Study, error) {
 	}
 	switch {
 	case len(s.Sizes) < 2 || s.Sizes[0] < 2 || !slices.IsSorted(s.Sizes) || s.Sizes[0] == s.Sizes[len(s.Sizes)-1]:
-		return s, invalid("sizes", fmt.Sprint(s.Sizes), "must be two different numbers of rows at least, from 2 on, increasing")
+		return s, invalid("sizes", s.Sizes, "two different numbers of rows at least, from 2 on, increasing")
 	case s.Repetitions < 1:
-		return s, invalid("repetitions", s.Repetitions, "must be at least 1")
+		return s, invalid("repetitions", s.Repetitions, "at least 1")
 	case s.Passes < 1:
-		return s, invalid("passes", s.Passes, "must be at least 1")
+		return s, invalid("passes", s.Passes, "at least 1")
 	case !s.Sampling.Valid():
-		return s, invalid("sampling", s.Sampling, "must be replacement, reshuffle or cycle")
+		return s, invalid("sampling", s.Sampling, "replacement, reshuffle or cycle")
 	}
 	return s, nil
 }

@@ -48,18 +48,18 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, rule string) error {
-		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	invalid := func(name string, value any, want string) error {
+		return learners.Invalid(algorithm, name, value, want)
 	}
 	if p.Kernel == nil {
-		return invalid("kernel", nil, "must be given: a Gaussian with the median distance as length scale is a start")
+		return invalid("kernel", nil, "one; start with a Gaussian with the median distance as length scale")
 	}
 	for _, c := range []struct {
 		name  string
 		value int
 	}{{"features", p.Features}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
 		if c.value < 0 {
-			return invalid(c.name, c.value, "must be at least 1, or 0 for the default")
+			return invalid(c.name, c.value, "at least 1, or 0 for the default")
 		}
 	}
 	for _, c := range []struct {
@@ -71,24 +71,24 @@ func (p Params) Validate() error {
 		}
 	}
 	if !(p.StepDecay >= 0 && p.StepDecay < 1) {
-		return invalid("step decay", p.StepDecay, "must lie in [0, 1)")
+		return invalid("step decay", p.StepDecay, "in [0, 1)")
 	}
 	if p.Lambda*max(p.StepSize, 0) >= 1 || p.StepSize == 0 && p.Lambda >= 1 {
-		return invalid("lambda", p.Lambda, "must be below 1/η, η being the step size, or 1 if that is the default")
+		return invalid("lambda", p.Lambda, "below 1/η, η being the step size, or 1 if that is the default")
 	}
 	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
+		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
 	}
 	switch p.family() {
 	case sketch.Fourier, sketch.FourierCosine, sketch.ReLU, sketch.GaussianSketch:
 	default:
-		return invalid("family", p.Family, "must be one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
+		return invalid("family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
 	}
 	if p.Features%2 != 0 && p.family() == sketch.Fourier {
-		return invalid("features", p.Features, "must be even: a cosine and a sine for each frequency")
+		return invalid("features", p.Features, "even: a cosine and a sine for each frequency")
 	}
 	if _, err := p.newFeatures(someDim(p.Kernel), p.perStep(), 0); err != nil {
-		return invalid("family", p.family(), "must suit the kernel: "+err.Error())
+		return invalid("family", p.family(), "one that suits the kernel: "+err.Error())
 	}
 	return nil
 }

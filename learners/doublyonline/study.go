@@ -2,7 +2,6 @@ package doublyonline
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -69,7 +68,7 @@ func (s Study) Run(ctx context.Context) (*Rates, error) {
 		s.Repetitions = 8
 	}
 	if len(s.Sizes) < 2 || s.Sizes[0] < 1 || !slices.IsSorted(s.Sizes) || s.Sizes[0] == s.Sizes[len(s.Sizes)-1] {
-		return nil, &learners.ParameterError{Algorithm: algorithm, Name: "sizes", Value: fmt.Sprint(s.Sizes), Rule: "must be two different numbers of steps at least, increasing"}
+		return nil, learners.Invalid(algorithm, "sizes", s.Sizes, "two different numbers of steps at least, increasing")
 	}
 	out := &Rates{Sizes: s.Sizes, Error: make([]float64, len(s.Sizes))}
 	for i, steps := range s.Sizes {
@@ -105,7 +104,7 @@ func (s Study) params(steps int) (p Params, rate float64, err error) {
 		t, err = studyProblem.Regularised(steps, studyEpsilon)
 		t.StepSize = 1
 	default:
-		err = &learners.ParameterError{Algorithm: algorithm, Name: "rule", Value: s.Rule, Rule: "must be fixed, decaying or regularised"}
+		err = learners.Invalid(algorithm, "rule", s.Rule, "fixed, decaying or regularised")
 	}
 	if err != nil {
 		return p, 0, err

@@ -267,7 +267,7 @@ func TestErrors(t *testing.T) {
 	} {
 		_, err := p.Fit(background, train, learners.Options{})
 		var bad *learners.ParameterError
-		if !errors.As(err, &bad) || bad.Name != name {
+		if !errors.As(err, &bad) || bad.Parameter != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -155,7 +155,7 @@ func TestDistances(t *testing.T) {
 		requireNear(t, name, auto, direct, 3e-15*(1+5*5)/math.Sqrt(epsilon*lambda))
 	}
 	var bad *learners.ParameterError
-	if _, err := (LogisticParams{Kernel: kerneltest.Gaussian(1), Distances: 9}).Fit(background, classes, learners.Options{}); !errors.As(err, &bad) || bad.Name != "distances" {
+	if _, err := (LogisticParams{Kernel: kerneltest.Gaussian(1), Distances: 9}).Fit(background, classes, learners.Options{}); !errors.As(err, &bad) || bad.Parameter != "distances" {
 		t.Errorf("distances that do not exist: %v", err)
 	}
 }

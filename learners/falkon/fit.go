@@ -2,6 +2,7 @@ package falkon
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -250,7 +251,7 @@ func (f *fit) close() {
 // values of a model at the centres.
 func (f *fit) warm(ctx context.Context, m learners.Model) error {
 	if m.Outputs() != f.sys.c {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "start", Value: m.Outputs(), Rule: "outputs; the data have another number of them"}
+		return learners.Invalid(algorithm, "start", fmt.Sprintf("a model of %d outputs", m.Outputs()), "one of as many as the data have")
 	}
 	values := make([]float64, f.points.Len()*f.sys.c)
 	if err := m.Predict(ctx, values, kernel.FromRows(f.points)); err != nil {

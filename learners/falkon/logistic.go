@@ -88,7 +88,7 @@ func (p LogisticParams) Validate() error {
 		return err
 	}
 	if p.Decay != 0 && !(p.Decay > 1 && p.Decay <= math.MaxFloat64) {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "decay", Value: p.Decay, Rule: "must be above 1 and finite, or 0 for 100"}
+		return learners.Invalid(algorithm, "decay", p.Decay, "above 1 and finite, or 0 for 100")
 	}
 	return nil
 }

@@ -87,20 +87,20 @@ const (
 // of range.
 func (p Params) Validate() error {
 	if p.Kernel == nil {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "is missing: choose one, such as kernel.NewGaussian(1)"}
+		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
 	}
 	if !slices.Contains(factorizations, p.Factorization) {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "factorization", Value: p.Factorization, Rule: fmt.Sprintf("must be one of %q", factorizations)}
+		return learners.Invalid(algorithm, "factorization", p.Factorization, fmt.Sprintf("one of %q", factorizations))
 	}
 	if p.Solver != ConjugateGradient && p.Solver != Gradient {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "solver", Value: p.Solver, Rule: fmt.Sprintf("must be %q or %q", ConjugateGradient, Gradient)}
+		return learners.Invalid(algorithm, "solver", p.Solver, fmt.Sprintf("%q or %q", ConjugateGradient, Gradient))
 	}
 	if !(p.Epsilon < 1) {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "epsilon", Value: p.Epsilon, Rule: "must be below 1: it is relative to k(x, x)"}
+		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1: it is relative to k(x, x)")
 	}
 	for i, s := range p.RowWeights {
 		if !(s >= 0) || math.IsInf(s, 0) {
-			return &learners.ParameterError{Algorithm: algorithm, Name: fmt.Sprintf("row weight %d", i), Value: s, Rule: "must be 0 or more, and finite"}
+			return learners.Invalid(algorithm, fmt.Sprintf("row weight %d", i), s, "≥ 0 and finite")
 		}
 	}
 	for _, err := range []error{
@@ -122,10 +122,10 @@ func (p Params) Validate() error {
 // settled returns p with its defaults for n rows and κ² = sup k(x, x).
 func (p Params) settled(n int, kappaSq float64) (Params, error) {
 	if p.RowWeights != nil && len(p.RowWeights) != n {
-		return p, &learners.ParameterError{Algorithm: algorithm, Name: "row weights", Value: len(p.RowWeights), Rule: fmt.Sprintf("in number; there are %d rows", n)}
+		return p, learners.Invalid(algorithm, "row weights", fmt.Sprintf("%d numbers", len(p.RowWeights)), fmt.Sprintf("%d, one for each row", n))
 	}
 	if p.Start != nil && p.Start.Outputs() < 1 {
-		return p, &learners.ParameterError{Algorithm: algorithm, Name: "start", Value: p.Start, Rule: "has no outputs"}
+		return p, learners.Invalid(algorithm, "start", "a model without outputs", "one with outputs")
 	}
 	if p.Lambda == 0 {
 		l, err := theory.Lambda(n, theory.Regularity{R: 0.5, Alpha: 0})

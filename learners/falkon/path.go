@@ -41,14 +41,14 @@ type Solution struct {
 // of range.
 func (p PathParams) Validate() error {
 	if len(p.Lambdas) == 0 {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "lambdas", Value: p.Lambdas, Rule: "must be one at least"}
+		return learners.Invalid(algorithm, "lambdas", p.Lambdas, "at least one")
 	}
 	for i, l := range p.Lambdas {
 		if err := learners.Positive(algorithm, fmt.Sprintf("lambda %d", i+1), l); err != nil {
 			return err
 		}
 		if i > 0 && !(l < p.Lambdas[i-1]) {
-			return &learners.ParameterError{Algorithm: algorithm, Name: fmt.Sprintf("lambda %d", i+1), Value: l, Rule: "must be below the one before"}
+			return learners.Invalid(algorithm, fmt.Sprintf("lambda %d", i+1), l, "below the one before")
 		}
 	}
 	return p.Params.Validate()

@@ -39,7 +39,7 @@ func (e *SizeError) Error() string {
 // of range.
 func (p Params) Validate() error {
 	if p.Kernel == nil {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "must be given"}
+		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
 	}
 	if err := learners.NotNegative(algorithm, "lambda", p.Lambda); err != nil {
 		return err

@@ -42,7 +42,7 @@ var _ learners.Estimator = Params{}
 // of range.
 func (p Params) Validate() error {
 	if p.Kernel == nil {
-		return &learners.ParameterError{Algorithm: algorithm, Name: "kernel", Value: nil, Rule: "must be given"}
+		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
 	}
 	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
 		return err

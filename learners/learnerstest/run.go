@@ -116,7 +116,7 @@ func (c Case) validate(t *testing.T) {
 			t.Errorf("%+v: Validate = %v, want a *ParameterError", e, err)
 			continue
 		}
-		if bad.Algorithm == "" || bad.Name == "" || bad.Rule == "" {
+		if bad.In == "" || bad.Parameter == "" || bad.Want == "" {
 			t.Errorf("%#v has an empty field", bad)
 		}
 		m, fitErr := e.Fit(context.Background(), untouchable{train, t}, learners.Options{})

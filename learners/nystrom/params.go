@@ -84,8 +84,8 @@ var _ learners.Estimator = Params{}
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	bad := func(name string, value any, rule string) error {
-		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	bad := func(name string, value any, want string) error {
+		return learners.Invalid(algorithm, name, value, want)
 	}
 	switch p.Solver {
 	case Direct, Gradient, SGD, CG:
@@ -94,11 +94,11 @@ func (p Params) Validate() error {
 	}
 	switch {
 	case p.Kernel == nil:
-		return bad("kernel", nil, "must be given")
+		return bad("kernel", nil, "one, such as kernel.NewGaussian(1)")
 	case p.Coordinates != Whitened && p.Coordinates != Plain:
 		return bad("coordinates", p.Coordinates, `must be "" (whitened) or plain`)
 	case p.Coordinates == Plain && p.Solver == Direct:
-		return bad("coordinates", p.Coordinates, "is for the iterative solvers only")
+		return bad("coordinates", p.Coordinates, "none; it is for the iterative solvers")
 	}
 	for _, err := range []error{
 		learners.NotNegative(algorithm, "lambda", p.Lambda),

@@ -88,22 +88,22 @@ func DefaultStepScale(b, n int) float64 {
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, rule string) error {
-		return &learners.ParameterError{Algorithm: algorithm, Name: name, Value: value, Rule: rule}
+	invalid := func(name string, value any, want string) error {
+		return learners.Invalid(algorithm, name, value, want)
 	}
 	if p.Kernel == nil {
-		return invalid("kernel", nil, "must be given: a Gaussian with the median distance as length scale is a start")
+		return invalid("kernel", nil, "one; start with a Gaussian with the median distance as length scale")
 	}
 	for _, c := range []struct {
 		name  string
 		value int
 	}{{"features", p.Features}, {"batch size", p.BatchSize}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
 		if c.value < 0 {
-			return invalid(c.name, c.value, "must be at least 1, or 0 for the default")
+			return invalid(c.name, c.value, "at least 1, or 0 for the default")
 		}
 	}
 	if p.Features%2 != 0 && paired(p.family(p.someDim())) {
-		return invalid("features", p.Features, "must be even: a cosine and a sine for each frequency")
+		return invalid("features", p.Features, "even: a cosine and a sine for each frequency")
 	}
 	for _, c := range []struct {
 		name  string
@@ -114,24 +114,24 @@ func (p Params) Validate() error {
 		}
 	}
 	if !(p.StepScale >= 0 && p.StepScale < 2) {
-		return invalid("step scale", p.StepScale, "must be above 0 and below 2, where iterates diverge, or 0 for the default")
+		return invalid("step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default")
 	}
 	if p.StepScale > 0 && p.StepSize > 0 {
-		return invalid("step scale", p.StepScale, "must be 0 if the step size is given")
+		return invalid("step scale", p.StepScale, "0 if the step size is given")
 	}
 	if !(p.StepDecay >= 0 && p.StepDecay < 1) {
-		return invalid("step decay", p.StepDecay, "must lie in [0, 1)")
+		return invalid("step decay", p.StepDecay, "in [0, 1)")
 	}
 	switch p.averaging(1) {
 	case None, Tail, All:
 	default:
-		return invalid("averaging", p.Averaging, "must be none, tail or all, or empty for the default")
+		return invalid("averaging", p.Averaging, "none, tail or all, or empty for the default")
 	}
 	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "must be replacement, reshuffle or cycle")
+		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
 	}
 	if _, err := p.newFeatures(context.Background(), p.someDim(), 2, 0); err != nil {
-		return invalid("family", p.family(p.someDim()), "must suit the kernel: "+err.Error())
+		return invalid("family", p.family(p.someDim()), "one that suits the kernel: "+err.Error())
 	}
 	return nil
 }

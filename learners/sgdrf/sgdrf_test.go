@@ -462,7 +462,7 @@ func TestBadInput(t *testing.T) {
 		"family":      {Kernel: k, Family: sketch.ReLU},
 	} {
 		var e *learners.ParameterError
-		if err := p.Validate(); !errors.As(err, &e) || e.Name != trim(name) {
+		if err := p.Validate(); !errors.As(err, &e) || e.Parameter != trim(name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

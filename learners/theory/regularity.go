@@ -32,10 +32,10 @@ func (g Regularity) Rate() (float64, error) {
 
 func (g Regularity) check() error {
 	if !(g.R >= 0.5 && g.R <= 1) {
-		return invalid("r", g.R, "must lie in [1/2, 1]: Assumption 5; use 1/2 if nothing is known")
+		return invalid("r", g.R, "in [1/2, 1]: Assumption 5; use 1/2 if nothing is known")
 	}
 	if !(g.Alpha >= 0 && g.Alpha <= 1) {
-		return invalid("alpha", g.Alpha, "must lie in [0, 1]: Assumption 4; use 1 if nothing is known")
+		return invalid("alpha", g.Alpha, "in [0, 1]: Assumption 4; use 1 if nothing is known")
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func Landweber(n int, g Regularity) (int, error) {
 
 func checkProblem(n int, g Regularity) error {
 	if n < 1 {
-		return invalid("n", n, "must be at least 1: the number of observations")
+		return invalid("n", n, "at least 1: the number of observations")
 	}
 	return g.check()
 }
@@ -77,14 +77,14 @@ func ceil(v float64, limit int) int {
 	return max(1, int(v))
 }
 
-func invalid(name string, value any, rule string) error {
-	return &learners.ParameterError{Algorithm: "theory", Name: name, Value: value, Rule: rule}
+func invalid(name string, value any, want string) error {
+	return learners.Invalid("theory", name, value, want)
 }
 
 // checkPositive wants 0 < v < ∞.
 func checkPositive(name string, v float64) error {
 	if !(v > 0 && v <= math.MaxFloat64) {
-		return invalid(name, v, "must be positive and finite")
+		return invalid(name, v, "> 0 and finite")
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func checkPositive(name string, v float64) error {
 // checkDelta wants a probability of failure.
 func checkDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
-		return invalid("delta", delta, "must lie in (0, 1): the probability that the statement fails")
+		return invalid("delta", delta, "in (0, 1): the probability that the statement fails")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (s Schedule) Settings(n int, g Regularity) (SGD, error) {
 	case FullBatch:
 		b = N
 	default:
-		return SGD{}, invalid("schedule", s, "must be small-steps, single-points, mini-batches or full-batch")
+		return SGD{}, invalid("schedule", s, "small-steps, single-points, mini-batches or full-batch")
 	}
 	out := SGD{
 		BatchSize:  ceil(b, n),
@@ -81,7 +81,7 @@ func MaxStep(n, iterations int, theta, delta float64) (float64, error) {
 		return 0, err
 	}
 	if log := math.Log(2 / delta); float64(n) < 32*log*log {
-		return 0, invalid("n", n, "must be at least 32 log²(2/δ): Theorem 3")
+		return 0, invalid("n", n, "at least 32 log²(2/δ): Theorem 3")
 	}
 	T := float64(iterations)
 	decay := 1 / (8 * (1 + math.Log(T)))
@@ -110,10 +110,10 @@ func MinFeatures(step float64, iterations int, theta, delta float64) (int, error
 
 func checkTheorem3(iterations int, theta, delta float64) error {
 	if iterations < 1 {
-		return invalid("iterations", iterations, "must be at least 1")
+		return invalid("iterations", iterations, "at least 1")
 	}
 	if !(theta >= 0 && theta < 1) {
-		return invalid("theta", theta, "must lie in [0, 1): Theorem 3")
+		return invalid("theta", theta, "in [0, 1): Theorem 3")
 	}
 	return checkDelta(delta)
 }

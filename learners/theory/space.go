@@ -80,10 +80,10 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 		return nil, err
 	}
 	if d.Rows < 1 {
-		return nil, invalid("n", d.Rows, "must be at least 1: the number of observations")
+		return nil, invalid("n", d.Rows, "at least 1: the number of observations")
 	}
 	if !slices.Contains(algorithms, algorithm) {
-		return nil, invalid("algorithm", algorithm, "must be one of "+strings.Join(algorithms, ", "))
+		return nil, invalid("algorithm", algorithm, "one of "+strings.Join(algorithms, ", "))
 	}
 	kernel := []Dimension{
 		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}, Ordered: true}, // by smoothness

@@ -274,7 +274,7 @@ func TestOutOfRange(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if trimmed := trimRight(name); p.Name != trimmed || p.Rule == "" || p.Algorithm != "theory" {
+		if trimmed := trimRight(name); p.Parameter != trimmed || p.Want == "" || p.In != "theory" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -85,9 +85,8 @@ func (t *Tuning) stepsRegularise() bool {
 func impossible(err error) bool {
 	var diverged *learners.DivergenceError
 	var parameter *learners.ParameterError
-	var scale *kernel.ParameterError
 	var number *kernel.NonFiniteError
-	return errors.As(err, &diverged) || errors.As(err, &parameter) || errors.As(err, &scale) || errors.As(err, &number)
+	return errors.As(err, &diverged) || errors.As(err, &parameter) || errors.As(err, &number)
 }
 
 func infeasible(out io.Writer, reason error) error {
