@@ -54,8 +54,9 @@
 // # Noise and λ
 //
 // Here λ = ξ² is the noise variance, total: K + ξ²I. In sketch and learners λ
-// is per sample: K + λnI. [NoiseVariance] and [Lambda] convert. Variances are
-// in the units of (6.4); (7.1) is divided by λ, which [LeverageScore] does.
+// is per sample: K + λnI. sketch.Ridge and sketch.LambdaOfNoise convert.
+// Variances are in the units of (6.4); (7.1) is divided by λ, which
+// sketch.ScoreOfVariance does.
 //
 // # Fitting
 //

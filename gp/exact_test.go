@@ -1,6 +1,7 @@
 package gp_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 func TestExactAppendsEqualDenseInverse(t *testing.T) {
@@ -237,20 +239,24 @@ func TestNoiseVarianceOfRidgeRegression(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Mul(gram(k, q, x), &c)
-	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: gp.NoiseVariance(lambda, n)}))
+	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: sketch.Ridge(lambda, n)}))
 	mean, _ := predict(t, g, q)
 	near(t, "mean", mean, want.RawMatrix().Data, 1e-10)
-	if l := gp.Lambda(gp.NoiseVariance(lambda, n), n); l != lambda {
+	if l := sketch.LambdaOfNoise(sketch.Ridge(lambda, n), n); l != lambda {
 		t.Errorf("λ came back as %v", l)
 	}
-	// Leverage scores: the diagonal of K(K + λnI)⁻¹, which is σ²/ξ² (7.1).
+	// Leverage scores: the diagonal of K(K + λnI)⁻¹, which is σ²/ξ² by (7.1), and
+	// (5.3) with all rows as the dictionary.
 	var lev mat.Dense
 	if err := lev.Solve(addDiag(gram(k, x, x), lambda*n), gram(k, x, x)); err != nil {
 		t.Fatal(err)
 	}
+	scores := must(sketch.LeverageScores(context.Background(), k, kernel.FromRows(x), lambda))
 	_, variance := predict(t, g, x)
 	for i := range n {
-		near1(t, "leverage", gp.LeverageScore(variance[i], g.NoiseVariance()), lev.At(i, i), 1e-9)
+		near1(t, "leverage (7.1)", sketch.ScoreOfVariance(variance[i], g.NoiseVariance()), lev.At(i, i), 1e-9)
+		near1(t, "leverage (5.3)", scores[i], lev.At(i, i), 1e-9)
+		near1(t, "variance", sketch.VarianceOfScore(scores[i], g.NoiseVariance()), variance[i], 1e-9)
 	}
 }
 

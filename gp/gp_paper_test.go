@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 // What the sources claim, one test a claim. "Thesis" is the PhD thesis that
@@ -53,7 +54,7 @@ func effectiveDimension(t *testing.T, g *gp.Exact, x kernel.Rows) float64 {
 	_, v := predict(t, g, x)
 	d := 0.0
 	for _, v := range v {
-		d += gp.LeverageScore(v, g.NoiseVariance())
+		d += sketch.ScoreOfVariance(v, g.NoiseVariance())
 	}
 	return d
 }
@@ -89,7 +90,7 @@ func TestEquation71(t *testing.T) {
 	for i := range 15 {
 		near1(t, "mean", mean[i], mu.At(i, 0), 1e-10)
 		printed := (k.Diag(q, i) - c.At(i, i)) / lambda
-		near1(t, "leverage", gp.LeverageScore(variance[i], lambda), printed, 1e-9)
+		near1(t, "leverage", sketch.ScoreOfVariance(variance[i], lambda), printed, 1e-9)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 // Pending pulls of the exact posterior: means are those of the observations,
@@ -112,7 +113,7 @@ func dimension(t *rapid.T, g *gp.Exact, x kernel.Rows) float64 {
 	}
 	sum := 0.0
 	for _, v := range variance {
-		sum += gp.LeverageScore(v, g.NoiseVariance())
+		sum += sketch.ScoreOfVariance(v, g.NoiseVariance())
 	}
 	return sum
 }

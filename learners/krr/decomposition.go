@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 // Decomposition is K = QSQᵀ with Qᵀy: what makes every λ cheap. It is immutable
@@ -68,7 +69,7 @@ func (d *Decomposition) Eigenvalues() []float64 { return d.values }
 // pseudo-inverse.
 func (d *Decomposition) inverses(lambda float64) []float64 {
 	out := make([]float64, d.n)
-	ridge := lambda * float64(d.n)
+	ridge := sketch.Ridge(lambda, d.n)
 	floor := float64(d.n) * 0x1p-52 * d.values[d.n-1]
 	if lambda > 0 {
 		floor = 0

@@ -8,6 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 // Jitter is tried from the first to the last in units of the mean diagonal
@@ -57,7 +58,7 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	for i := range n {
 		diagonal[i] = gram[i*n+i]
 	}
-	ridge := lambda * float64(n)
+	ridge := sketch.Ridge(lambda, n)
 	if s.Jitter, err = factor(a, diagonal, ridge, learners.Workers(workers)); err != nil {
 		return nil, err
 	}
