@@ -30,10 +30,11 @@ const DefaultTolerance = 1e-10
 
 // NewEmbedding returns the embedding by the given centres. tolerance is
 // relative to the largest k(x, x) of the centres, 0 ≤ tolerance < 1; 0 stands
-// for [DefaultTolerance]. Cost: M²/2 evaluations, M·r² operations. Errors:
+// for [DefaultTolerance]. workers is the number of goroutines, 0 for one per
+// processor; it changes no bit. Cost: M²/2 evaluations, M·r² operations. Errors:
 // [*EmptyError], [*ParameterError], those of [kernel.Gramian]; centres that are
 // all 0 to the kernel are a [*FactorizationError].
-func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64) (*Embedding, error) {
+func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64, workers int) (*Embedding, error) {
 	m := centers.Len()
 	if m == 0 {
 		return nil, &EmptyError{What: "set of centers"}
@@ -44,12 +45,15 @@ func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64) (*Emb
 	if tolerance == 0 {
 		tolerance = DefaultTolerance
 	}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
 	gram, err := kernel.Gramian(k, centers)
 	if err != nil {
 		return nil, err
 	}
 	pivots := make([]int, m)
-	r := blocked.PivotedCholesky(runtime.GOMAXPROCS(0), blocked.New(m, m, gram), tolerance, pivots)
+	r := blocked.PivotedCholesky(workers, blocked.New(m, m, gram), tolerance, pivots)
 	if r == 0 {
 		return nil, &FactorizationError{Size: m}
 	}

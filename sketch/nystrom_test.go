@@ -32,7 +32,7 @@ func dot(a, b []float64) float64 {
 func TestEmbeddingIsTheKernelOnItsSpan(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 70), 60, 2)
 	k := must(kernel.NewScaled(3, kerneltest.Gaussian(0.8)))
-	e := must(NewEmbedding(k, x.Slice(0, 25), 0))
+	e := must(NewEmbedding(k, x.Slice(0, 25), 0, 0))
 	z, residual := embed(t, e, x)
 	r := e.Rank()
 	for i := range 60 {
@@ -54,7 +54,7 @@ func TestEmbeddingIsTheKernelOnItsSpan(t *testing.T) {
 func TestEmbeddingFactor(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 71), 20, 2)
 	k := kerneltest.Gaussian(0.5)
-	e := must(NewEmbedding(k, x, 0))
+	e := must(NewEmbedding(k, x, 0, 0))
 	r := e.Rank()
 	l := e.Factor()
 	for i := range r {
@@ -83,7 +83,7 @@ func TestEmbeddingOfDependentCenters(t *testing.T) {
 		order := upTo(20)
 		repeated := slices.Concat(order, order[5:15])
 		slices.Reverse(repeated)
-		a, b := must(NewEmbedding(c.k, x.Select(order), 0)), must(NewEmbedding(c.k, x.Select(repeated), 0))
+		a, b := must(NewEmbedding(c.k, x.Select(order), 0, 0)), must(NewEmbedding(c.k, x.Select(repeated), 0, 0))
 		if a.Rank() != c.rank || b.Rank() != c.rank {
 			t.Fatalf("%s: ranks %d and %d, want %d", c.k.Spec().Name, a.Rank(), b.Rank(), c.rank)
 		}
@@ -102,7 +102,7 @@ func TestEmbeddingOfDependentCenters(t *testing.T) {
 
 func TestEmbeddingIsDeterministic(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 73), 600, 3)
-	e := must(NewEmbedding(kerneltest.Gaussian(1), x.Slice(0, 90), 0))
+	e := must(NewEmbedding(kerneltest.Gaussian(1), x.Slice(0, 90), 0, 0))
 	z, residual := embed(t, e, x)
 	for _, src := range []kernel.Source{kernel.FromRows(x), kerneltest.Sequential(x)} {
 		z2, r2 := make([]float64, len(z)), make([]float64, len(residual))
@@ -118,18 +118,18 @@ func TestEmbeddingIsDeterministic(t *testing.T) {
 func TestEmbeddingFaults(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 74), 5, 2)
 	k := kerneltest.Gaussian(1)
-	if _, err := NewEmbedding(k, x.Slice(0, 0), 0); !errors.As(err, new(*EmptyError)) {
+	if _, err := NewEmbedding(k, x.Slice(0, 0), 0, 0); !errors.As(err, new(*EmptyError)) {
 		t.Error(err)
 	}
 	for _, tolerance := range []float64{-1, 1, math.NaN()} {
-		if _, err := NewEmbedding(k, x, tolerance); !errors.As(err, new(*ParameterError)) {
+		if _, err := NewEmbedding(k, x, tolerance, 0); !errors.As(err, new(*ParameterError)) {
 			t.Error(err)
 		}
 	}
-	if _, err := NewEmbedding(must(kernel.NewLinear(1)), kernel.NewPoints[float64](3, 2, nil), 0); !errors.As(err, new(*FactorizationError)) {
+	if _, err := NewEmbedding(must(kernel.NewLinear(1)), kernel.NewPoints[float64](3, 2, nil), 0, 0); !errors.As(err, new(*FactorizationError)) {
 		t.Error(err)
 	}
-	e := must(NewEmbedding(k, x, 0))
+	e := must(NewEmbedding(k, x, 0, 0))
 	var shape *kernel.ShapeError
 	if err := e.Apply(background, make([]float64, 3), nil, kernel.FromRows(x), 1); !errors.As(err, &shape) {
 		t.Error(err)

@@ -326,7 +326,7 @@ func TestPaperWeightsPrecondition(t *testing.T) {
 	k, x := susy(n, 15)
 	src := kernel.FromRows(x)
 	d := must(BLESS{}.Sample(background, k, src, lambda, rand.New(rand.NewPCG(16, 0))))
-	e := must(NewEmbedding(k, d.Points, 0))
+	e := must(NewEmbedding(k, d.Points, 0, 0))
 	covariance := func(src kernel.Source, w []float64) *mat.SymDense {
 		r := e.Rank()
 		z := make([]float64, src.Len()*r)
@@ -430,7 +430,7 @@ func blobsSeen(blob, indices []int) int {
 
 // largestResidual is max k(x, x) − ‖z(x)‖² for the Nyström embedding by d.
 func largestResidual(t *testing.T, k kernel.Kernel, src kernel.Source, d *Dictionary) float64 {
-	e := must(NewEmbedding(k, d.Points, 0))
+	e := must(NewEmbedding(k, d.Points, 0, 0))
 	z, residual := make([]float64, src.Len()*e.Rank()), make([]float64, src.Len())
 	if err := e.Apply(background, z, residual, src, 0); err != nil {
 		t.Fatal(err)

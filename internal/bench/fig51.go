@@ -270,7 +270,7 @@ func (b blobs) missed(rows []int) int {
 // largestResidual returns the largest share of a row's k(x, x) that the Nyström
 // embedding by the centres misses.
 func largestResidual(ctx context.Context, k kernel.Kernel, centers kernel.Rows, src kernel.Source, workers int) (float64, error) {
-	e, err := sketch.NewEmbedding(k, centers, 0)
+	e, err := sketch.NewEmbedding(k, centers, 0, 0)
 	if err != nil {
 		return math.NaN(), err
 	}

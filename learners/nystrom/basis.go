@@ -1,8 +1,11 @@
 package nystrom
 
 import (
+	"errors"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/sketch"
 )
 
 // basis is the matrix P of the coordinates, c = Pw.
@@ -21,28 +24,28 @@ func spanTolerance(m int) float64 { return 10 * float64(m) * 0x1p-52 }
 
 func newBasis(k kernel.Kernel, centers kernel.Rows, coordinates Coordinates, workers int) (*basis, error) {
 	m := centers.Len()
-	data, err := kernel.Gramian(k, centers)
-	if err != nil {
-		return nil, err
-	}
-	gram := blocked.New(m, m, data)
 	b := &basis{points: centers, m: m, given: m, workers: workers}
 	if coordinates == Plain {
+		data, err := kernel.Gramian(k, centers)
+		if err != nil {
+			return nil, err
+		}
+		gram := blocked.New(m, m, data)
 		b.gram = &gram
 		return b, nil
 	}
-	perm := make([]int, m)
-	r := blocked.PivotedCholesky(workers, gram, spanTolerance(m), perm)
-	if r == 0 { // K_MM = 0: any centre does, and with c = 0 the function is 0
+	e, err := sketch.NewEmbedding(k, centers, spanTolerance(m), workers)
+	if zero := (*sketch.FactorizationError)(nil); errors.As(err, &zero) {
+		// K_MM = 0: any centre does, and with c = 0 the function is 0
 		one := blocked.New(1, 1, []float64{1})
 		b.points, b.m, b.l = centers.Slice(0, 1), 1, &one
 		return b, nil
 	}
-	l := blocked.New[float64](r, r, nil)
-	for i := range r {
-		copy(l.Data[i*r:][:i+1], data[i*m:][:i+1])
+	if err != nil {
+		return nil, err
 	}
-	b.points, b.m, b.l = centers.Select(perm[:r]), r, &l
+	l := blocked.New(e.Rank(), e.Rank(), e.Factor())
+	b.points, b.m, b.l = e.Points(), e.Rank(), &l
 	return b, nil
 }
 
