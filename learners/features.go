@@ -3,7 +3,9 @@ package learners
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -22,3 +24,36 @@ func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec)
 	}
 	return sketch.NewFeaturesContext(ctx, spec)
 }
+
+// ApplyFeatures sets dst, n×M, to the features of the rows x. Each of at most
+// workers goroutines takes least rows or more.
+func ApplyFeatures(phi sketch.FeatureMap, dst []float64, x kernel.Rows, least, workers int) error {
+	n, m := x.Len(), phi.Features()
+	share := max(least, (n+workers-1)/workers)
+	errs := make([]error, (n+share-1)/share)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() {
+			a, z := i*share, min((i+1)*share, n)
+			errs[i] = phi.Apply(dst[a*m:z*m], x.Slice(a, z))
+		})
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return Shift(err, i*share)
+		}
+	}
+	return nil
+}
+
+// Unscaled returns the kernel that factors were put before.
+func Unscaled(spec kernel.Spec) kernel.Spec {
+	for spec.Name == "scaled" && len(spec.Parts) == 1 {
+		spec = spec.Parts[0]
+	}
+	return spec
+}
+
+// SomeDim returns a number of coordinates that the kernel accepts.
+func SomeDim(k kernel.Kernel) int { return max(1, len(Unscaled(k.Spec()).LengthScales)) }

@@ -316,9 +316,6 @@ func TestMinimum(t *testing.T) {
 	if _, _, inside := minimum(grid, falling); inside {
 		t.Error("not at the edge")
 	}
-	if s := slope([]int{10, 100, 1000}, []float64{5, 50, 500}); math.Abs(s-1) > 1e-14 {
-		t.Errorf("slope %g", s)
-	}
 }
 
 func TestNoData(t *testing.T) {

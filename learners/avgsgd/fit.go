@@ -1,6 +1,7 @@
 package avgsgd
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -11,12 +12,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
-
-// divergence is how many times the loss of the function 0 the mean loss of a
-// pass may be.
-const divergence = 100
 
 // machine is one of the three forms at work.
 type machine interface {
@@ -37,10 +35,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	passes := p.Passes
-	if passes == 0 {
-		passes = DefaultPasses
-	}
+	passes := cmp.Or(p.Passes, DefaultPasses)
 	monitor, err := learners.NewMonitor(ctx, algorithm, passes, train, o)
 	if err != nil {
 		return nil, err
@@ -52,8 +47,8 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	n := train.Len()
 	for pass := 1; pass <= passes; pass++ {
 		loss, zero, err := m.pass(ctx, stream.New(stream.Derive(o.Seed, "avgsgd/pass", uint64(pass))))
-		if err == nil && (loss-loss != 0 || loss > divergence*zero) {
-			err = &learners.DivergenceError{Algorithm: algorithm, Iteration: pass, Remedy: "a smaller step size"}
+		if err == nil {
+			err = minibatch.CheckLoss(algorithm, pass, loss, zero)
 		}
 		if err != nil {
 			return monitor.FinishWithin(ctx, err, func() (learners.Model, error) {
@@ -124,7 +119,7 @@ type explicit struct {
 
 func (m *explicit) pass(ctx context.Context, rng *rand.Rand) (loss, zero float64, err error) {
 	block := learners.BlockRows(m.weights.m)
-	err = m.p.plan(block).Pass(ctx, m.src, rng, func(x kernel.Rows, y []float64) error {
+	err = m.p.settings().Rows(block).Pass(ctx, m.src, rng, func(x kernel.Rows, y []float64) error {
 		x, err := m.features(x)
 		if err != nil {
 			return err
@@ -148,20 +143,8 @@ func (m *explicit) features(x kernel.Rows) (kernel.Rows, error) {
 	if len(m.buf) < n*width {
 		m.buf = make([]float64, n*width)
 	}
-	share := max(8, (n+m.workers-1)/m.workers)
-	errs := make([]error, (n+share-1)/share)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			a, z := i*share, min((i+1)*share, n)
-			errs[i] = m.phi.Apply(m.buf[a*width:z*width], x.Slice(a, z))
-		})
-	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return nil, learners.Shift(err, i*share)
-		}
+	if err := learners.ApplyFeatures(m.phi, m.buf[:n*width], x, 8, m.workers); err != nil {
+		return nil, err
 	}
 	return kernel.NewPoints(n, width, m.buf[:n*width]), nil
 }
@@ -261,7 +244,7 @@ const columnElements = 1 << 21
 func (m *kernelised) pass(ctx context.Context, rng *rand.Rand) (loss, zero float64, err error) {
 	n, c := m.dual.n, m.dual.c
 	block := min(max(columnElements/n, 1), 64)
-	err = m.p.plan(block).Deal(ctx, n, rng, func(idx []int) error {
+	err = m.p.settings().Rows(block).Deal(ctx, n, rng, func(idx []int) error {
 		k, row := m.gram, func(j int) int { return idx[j] }
 		if k == nil {
 			row = func(j int) int { return j }

@@ -1,6 +1,7 @@
 package avgsgd
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -51,51 +52,28 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, want string) error {
-		return learners.Invalid(algorithm, name, value, want)
-	}
-	for _, c := range []struct {
-		name  string
-		value int
-	}{{"features", p.Features}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
-		if c.value < 0 {
-			return invalid(c.name, c.value, "at least 1, or 0 for the default")
-		}
-	}
-	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
+	if err := p.settings().Validate(algorithm); err != nil {
 		return err
 	}
 	if p.Averaging != "" && p.Averaging != All && p.Averaging != None {
-		return invalid("averaging", p.Averaging, "all or none")
-	}
-	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
+		return learners.Invalid(algorithm, "averaging", p.Averaging, "all or none")
 	}
 	if p.Kernel == nil {
 		if p.Features > 0 || p.Family != "" {
-			return invalid("kernel", nil, "one for random features")
+			return learners.Invalid(algorithm, "kernel", nil, "one for random features")
 		}
 		return nil
 	}
 	if p.Features == 0 {
 		if p.Family != "" {
-			return invalid("features", 0, "at least 1 with a family of features")
+			return learners.Invalid(algorithm, "features", 0, "at least 1 with a family of features")
 		}
 		return nil
 	}
-	if _, err := p.newFeatures(context.Background(), someDim(p.Kernel), p.Features, 0); err != nil {
-		return invalid("features", p.Features, "a number that suits the family and the kernel: "+err.Error())
+	if _, err := p.newFeatures(context.Background(), learners.SomeDim(p.Kernel), p.Features, 0); err != nil {
+		return learners.Invalid(algorithm, "features", p.Features, "a number that suits the family and the kernel: "+err.Error())
 	}
 	return nil
-}
-
-// someDim is a number of coordinates that the kernel accepts.
-func someDim(k kernel.Kernel) int {
-	spec := k.Spec()
-	for spec.Name == "scaled" && len(spec.Parts) == 1 {
-		spec = spec.Parts[0]
-	}
-	return max(1, len(spec.LengthScales))
 }
 
 func (p Params) newFeatures(ctx context.Context, d, m int, seed uint64) (sketch.FeatureMap, error) {
@@ -106,11 +84,9 @@ func (p Params) newFeatures(ctx context.Context, d, m int, seed uint64) (sketch.
 	return learners.NewFeatures(ctx, algorithm, sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }
 
-// plan deals blocks of rows to step on one by one.
-func (p Params) plan(block int) minibatch.Plan {
-	plan := minibatch.Plan{Sampling: p.Sampling, BatchSize: block, Exact: true, Chunk: p.Chunk}
-	if plan.Sampling == "" {
-		plan.Sampling = minibatch.Replacement
+func (p Params) settings() minibatch.Settings {
+	return minibatch.Settings{
+		Features: p.Features, Passes: p.Passes, Chunk: p.Chunk, StepSize: p.StepSize,
+		Sampling: cmp.Or(p.Sampling, minibatch.Replacement),
 	}
-	return plan
 }

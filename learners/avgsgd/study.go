@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/theory"
 )
 
 // Study is the experiment of figures 2, 4 and 5 of the paper: the number of steps
@@ -75,14 +76,11 @@ func (s Study) Run(ctx context.Context) (*Curve, error) {
 		c.Grid, c.Risks = append(c.Grid, grid), append(c.Risks, mean)
 		c.AtEdge = c.AtEdge || !inside
 	}
-	c.Slope, c.RiskSlope = slope(s.Sizes, c.Steps), slope(s.Sizes, c.Risk)
+	c.Slope, c.RiskSlope = theory.Slope(s.Sizes, c.Steps), theory.Slope(s.Sizes, c.Risk)
 	return c, nil
 }
 
 func (s Study) checked() (Study, error) {
-	invalid := func(name string, value any, want string) error {
-		return learners.Invalid(algorithm, name, value, want)
-	}
 	if err := s.Problem.Check(); err != nil {
 		return s, err
 	}
@@ -100,15 +98,13 @@ func (s Study) checked() (Study, error) {
 	}
 	switch {
 	case len(s.Sizes) < 2 || s.Sizes[0] < 2 || !slices.IsSorted(s.Sizes) || s.Sizes[0] == s.Sizes[len(s.Sizes)-1]:
-		return s, invalid("sizes", s.Sizes, "two different numbers of rows at least, from 2 on, increasing")
+		return s, learners.Invalid(algorithm, "sizes", s.Sizes, "two different numbers of rows at least, from 2 on, increasing")
 	case s.Repetitions < 1:
-		return s, invalid("repetitions", s.Repetitions, "at least 1")
+		return s, learners.Invalid(algorithm, "repetitions", s.Repetitions, "at least 1")
 	case s.Passes < 1:
-		return s, invalid("passes", s.Passes, "at least 1")
-	case !s.Sampling.Valid():
-		return s, invalid("sampling", s.Sampling, "replacement, reshuffle or cycle")
+		return s, learners.Invalid(algorithm, "passes", s.Passes, "at least 1")
 	}
-	return s, nil
+	return s, s.Sampling.Check(algorithm)
 }
 
 // grid returns the numbers of steps from n/8 to Passes·n.
@@ -273,15 +269,4 @@ func parabola(x, y []float64) (c [3]float64, ok bool) {
 		c[j] /= a[j][j]
 	}
 	return c, true
-}
-
-// slope is that of the least squares line of log y against log n.
-func slope(n []int, y []float64) float64 {
-	var sx, sy, sxx, sxy float64
-	for i, v := range n {
-		x, l := math.Log(float64(v)), math.Log(y[i])
-		sx, sy, sxx, sxy = sx+x, sy+l, sxx+x*x, sxy+x*l
-	}
-	m := float64(len(n))
-	return (m*sxy - sx*sy) / (m*sxx - sx*sx)
 }

@@ -9,12 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
-
-// divergence is how many times the loss of the function 0 the mean loss between
-// two iterations may be.
-const divergence = 100
 
 // Fit implements learners.Estimator. An iteration is a twentieth of the T steps;
 // its Objective is the mean of ‖f_t(x_t) − y_t‖² over them, each before its own
@@ -36,7 +33,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	f.g = p.newGrowing(train.Dim(), train.Outputs(), f.steps, stream.Derive(o.Seed, "doublyonline/features", 0), learners.Workers(o.Workers))
 	for pass := range f.passes {
 		rng := stream.New(stream.Derive(o.Seed, "doublyonline/pass", uint64(pass)))
-		err := p.plan(64).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error { return f.rows(ctx, x, y) })
+		err := p.settings().Rows(64).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error { return f.rows(ctx, x, y) })
 		if errors.Is(err, errStopped) {
 			return f.monitor.Finish(nil)
 		} else if err != nil {
@@ -88,8 +85,8 @@ func (f *fit) rows(ctx context.Context, x kernel.Rows, y []float64) error {
 // finish ends an iteration.
 func (f *fit) finish(ctx context.Context) error {
 	f.iteration++
-	if f.loss-f.loss != 0 || f.loss > divergence*f.zero {
-		return &learners.DivergenceError{Algorithm: algorithm, Iteration: f.iteration, Remedy: "a smaller step size"}
+	if err := minibatch.CheckLoss(algorithm, f.iteration, f.loss, f.zero); err != nil {
+		return err
 	}
 	objective := f.loss / float64(f.g.t-f.since)
 	f.loss, f.zero, f.since = 0, 0, f.g.t

@@ -2,7 +2,6 @@ package doublyonline
 
 import (
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -90,22 +89,7 @@ func (g *growing) features(x kernel.Rows) (m int, err error) {
 	if len(g.buf) < n*m {
 		g.buf = make([]float64, n*m)
 	}
-	share := (n + g.workers - 1) / g.workers
-	errs := make([]error, (n+share-1)/share)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			a, z := i*share, min((i+1)*share, n)
-			errs[i] = g.phi.Apply(g.buf[a*m:z*m], x.Slice(a, z))
-		})
-	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return 0, learners.Shift(err, i*share)
-		}
-	}
-	return m, nil
+	return m, learners.ApplyFeatures(g.phi, g.buf[:n*m], x, 1, g.workers)
 }
 
 // one makes the step for a row with features φ = ψ/√m and returns the loss
@@ -114,10 +98,7 @@ func (g *growing) one(phi, y []float64) (loss float64) {
 	g.t++
 	root := math.Sqrt(float64(len(phi)))
 	g.value(phi, g.scale*root)
-	eta := g.step
-	if g.p.StepDecay > 0 {
-		eta *= math.Pow(float64(g.t), -g.p.StepDecay)
-	}
+	eta := g.p.settings().Decayed(g.step, g.t)
 	g.scale *= 1 - eta*g.p.Lambda
 	if g.scale < minScale {
 		g.fold()

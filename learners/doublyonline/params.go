@@ -1,6 +1,7 @@
 package doublyonline
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -48,58 +49,27 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, want string) error {
-		return learners.Invalid(algorithm, name, value, want)
-	}
 	if p.Kernel == nil {
-		return invalid("kernel", nil, "one; start with a Gaussian with the median distance as length scale")
+		return learners.Invalid(algorithm, "kernel", nil, "one; start with a Gaussian with the median distance as length scale")
 	}
-	for _, c := range []struct {
-		name  string
-		value int
-	}{{"features", p.Features}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
-		if c.value < 0 {
-			return invalid(c.name, c.value, "at least 1, or 0 for the default")
-		}
-	}
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"step size", p.StepSize}, {"lambda", p.Lambda}} {
-		if err := learners.NotNegative(algorithm, c.name, c.value); err != nil {
-			return err
-		}
-	}
-	if !(p.StepDecay >= 0 && p.StepDecay < 1) {
-		return invalid("step decay", p.StepDecay, "in [0, 1)")
+	if err := p.settings().Validate(algorithm); err != nil {
+		return err
 	}
 	if p.Lambda*max(p.StepSize, 0) >= 1 || p.StepSize == 0 && p.Lambda >= 1 {
-		return invalid("lambda", p.Lambda, "below 1/η, η being the step size, or 1 if that is the default")
-	}
-	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
+		return learners.Invalid(algorithm, "lambda", p.Lambda, "below 1/η, η being the step size, or 1 if that is the default")
 	}
 	switch p.family() {
 	case sketch.Fourier, sketch.FourierCosine, sketch.ReLU, sketch.GaussianSketch:
 	default:
-		return invalid("family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
+		return learners.Invalid(algorithm, "family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
 	}
 	if p.Features%2 != 0 && p.family() == sketch.Fourier {
-		return invalid("features", p.Features, "even: a cosine and a sine for each frequency")
+		return learners.Invalid(algorithm, "features", p.Features, "even: a cosine and a sine for each frequency")
 	}
-	if _, err := p.newFeatures(someDim(p.Kernel), p.perStep(), 0); err != nil {
-		return invalid("family", p.family(), "one that suits the kernel: "+err.Error())
+	if _, err := p.newFeatures(learners.SomeDim(p.Kernel), p.perStep(), 0); err != nil {
+		return learners.Invalid(algorithm, "family", p.family(), "one that suits the kernel: "+err.Error())
 	}
 	return nil
-}
-
-// someDim is a number of coordinates that the kernel accepts.
-func someDim(k kernel.Kernel) int {
-	spec := k.Spec()
-	for spec.Name == "scaled" && len(spec.Parts) == 1 {
-		spec = spec.Parts[0]
-	}
-	return max(1, len(spec.LengthScales))
 }
 
 func (p Params) family() sketch.Family {
@@ -113,10 +83,7 @@ func (p Params) family() sketch.Family {
 }
 
 func (p Params) perStep() int {
-	if p.Features == 0 {
-		return DefaultFeatures
-	}
-	return p.Features
+	return cmp.Or(p.Features, DefaultFeatures)
 }
 
 func (p Params) newFeatures(d, m int, seed uint64) (sketch.FeatureMap, error) {
@@ -131,11 +98,10 @@ func (p Params) stepSize(steps int) float64 {
 	return 1 / math.Sqrt(float64(steps))
 }
 
-// plan deals blocks of rows to step on one by one.
-func (p Params) plan(block int) minibatch.Plan {
-	plan := minibatch.Plan{Sampling: p.Sampling, BatchSize: block, Exact: true, Chunk: p.Chunk}
-	if plan.Sampling == "" {
-		plan.Sampling = minibatch.Reshuffle
+func (p Params) settings() minibatch.Settings {
+	return minibatch.Settings{
+		Features: p.Features, Passes: p.Passes, Chunk: p.Chunk,
+		StepSize: p.StepSize, StepDecay: p.StepDecay, Lambda: p.Lambda,
+		Sampling: cmp.Or(p.Sampling, minibatch.Reshuffle),
 	}
-	return plan
 }

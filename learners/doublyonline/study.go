@@ -2,7 +2,6 @@ package doublyonline
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -85,7 +84,7 @@ func (s Study) Run(ctx context.Context) (*Rates, error) {
 			out.Error[i] += e / float64(s.Repetitions)
 		}
 	}
-	out.Slope = slope(s.Sizes, out.Error)
+	out.Slope = theory.Slope(s.Sizes, out.Error)
 	return out, nil
 }
 
@@ -156,15 +155,4 @@ func (s Study) once(ctx context.Context, p Params, steps, rep int) (float64, err
 		return 0, err
 	}
 	return learners.MSE(f, want, 1) / learners.MSE(make([]float64, studyGrid), want, 1), nil
-}
-
-// slope is that of the least squares line of log y against log n.
-func slope(n []int, y []float64) float64 {
-	var sx, sy, sxx, sxy float64
-	for i, v := range n {
-		x, l := math.Log(float64(v)), math.Log(y[i])
-		sx, sy, sxx, sxy = sx+x, sy+l, sxx+x*x, sxy+x*l
-	}
-	m := float64(len(n))
-	return (m*sxy - sx*sy) / (m*sxx - sx*sx)
 }

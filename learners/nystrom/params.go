@@ -90,13 +90,13 @@ func (p Params) Validate() error {
 	switch p.Solver {
 	case Direct, Gradient, SGD, CG:
 	default:
-		return bad("solver", p.Solver, `must be "" (direct), gradient, sgd or cg`)
+		return bad("solver", p.Solver, `"" (direct), gradient, sgd or cg`)
 	}
 	switch {
 	case p.Kernel == nil:
 		return bad("kernel", nil, "one, such as kernel.NewGaussian(1)")
 	case p.Coordinates != Whitened && p.Coordinates != Plain:
-		return bad("coordinates", p.Coordinates, `must be "" (whitened) or plain`)
+		return bad("coordinates", p.Coordinates, `"" (whitened) or plain`)
 	case p.Coordinates == Plain && p.Solver == Direct:
 		return bad("coordinates", p.Coordinates, "none; it is for the iterative solvers")
 	}

@@ -1,6 +1,7 @@
 package sgdrf
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -10,12 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
-
-// divergence is how many times the loss of the function 0 the mean loss of a
-// pass may be. Iterates that converge stay below 1 but for noise.
-const divergence = 100
 
 // Fit implements learners.Estimator. An iteration is a pass over the data; its
 // Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each
@@ -25,10 +23,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	passes := p.Passes
-	if passes == 0 {
-		passes = DefaultPasses
-	}
+	passes := cmp.Or(p.Passes, DefaultPasses)
 	monitor, err := learners.NewMonitor(ctx, algorithm, passes, train, o)
 	if err != nil {
 		return nil, err
@@ -105,13 +100,13 @@ func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int
 func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
-	err := s.p.plan(s.b).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error {
+	err := s.p.settings().Batches(s.b).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error {
 		loss, err := s.grad.at(s.w, x, y)
 		if err != nil {
 			return err
 		}
-		if loss-loss != 0 {
-			return s.diverged()
+		if err := minibatch.CheckLoss(algorithm, s.passes, loss, math.Inf(1)); err != nil {
+			return err
 		}
 		total += loss
 		for _, v := range y {
@@ -122,8 +117,8 @@ func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand
 		return nil
 	})
 	s.rows += int64(rows)
-	if err == nil && total > divergence*zero {
-		err = s.diverged()
+	if err == nil {
+		err = minibatch.CheckLoss(algorithm, s.passes, total, zero)
 	}
 	if err != nil {
 		return 0, err
@@ -137,20 +132,13 @@ func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand
 // large for it.
 func (s *descent) update(n int) {
 	s.t++
-	step := s.step
-	if s.p.StepDecay > 0 {
-		step *= math.Pow(float64(s.t), -s.p.StepDecay)
-	}
+	step := s.p.settings().Decayed(s.step, s.t)
 	share := float64(n) / float64(s.b)
 	keep, move := 1-step*share*s.p.Lambda, step/float64(s.b)
 	for j, g := range s.grad.sum {
 		s.w[j] = keep*s.w[j] - move*g
 	}
 	s.mean.add(s.w)
-}
-
-func (s *descent) diverged() error {
-	return &learners.DivergenceError{Algorithm: algorithm, Iteration: s.passes, Remedy: "a smaller step size"}
 }
 
 // now returns the function after the last step, nil before the first.

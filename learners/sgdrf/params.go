@@ -1,6 +1,7 @@
 package sgdrf
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -88,61 +89,30 @@ func DefaultStepScale(b, n int) float64 {
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	invalid := func(name string, value any, want string) error {
-		return learners.Invalid(algorithm, name, value, want)
-	}
 	if p.Kernel == nil {
-		return invalid("kernel", nil, "one; start with a Gaussian with the median distance as length scale")
+		return learners.Invalid(algorithm, "kernel", nil, "one; start with a Gaussian with the median distance as length scale")
 	}
-	for _, c := range []struct {
-		name  string
-		value int
-	}{{"features", p.Features}, {"batch size", p.BatchSize}, {"passes", p.Passes}, {"chunk", p.Chunk}} {
-		if c.value < 0 {
-			return invalid(c.name, c.value, "at least 1, or 0 for the default")
-		}
+	if err := p.settings().Validate(algorithm); err != nil {
+		return err
 	}
-	if p.Features%2 != 0 && paired(p.family(p.someDim())) {
-		return invalid("features", p.Features, "even: a cosine and a sine for each frequency")
-	}
-	for _, c := range []struct {
-		name  string
-		value float64
-	}{{"step size", p.StepSize}, {"lambda", p.Lambda}} {
-		if err := learners.NotNegative(algorithm, c.name, c.value); err != nil {
-			return err
-		}
+	if p.Features%2 != 0 && paired(p.family(learners.SomeDim(p.Kernel))) {
+		return learners.Invalid(algorithm, "features", p.Features, "even: a cosine and a sine for each frequency")
 	}
 	if !(p.StepScale >= 0 && p.StepScale < 2) {
-		return invalid("step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default")
+		return learners.Invalid(algorithm, "step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default")
 	}
 	if p.StepScale > 0 && p.StepSize > 0 {
-		return invalid("step scale", p.StepScale, "0 if the step size is given")
-	}
-	if !(p.StepDecay >= 0 && p.StepDecay < 1) {
-		return invalid("step decay", p.StepDecay, "in [0, 1)")
+		return learners.Invalid(algorithm, "step scale", p.StepScale, "0 if the step size is given")
 	}
 	switch p.averaging(1) {
 	case None, Tail, All:
 	default:
-		return invalid("averaging", p.Averaging, "none, tail or all, or empty for the default")
+		return learners.Invalid(algorithm, "averaging", p.Averaging, "none, tail or all, or empty for the default")
 	}
-	if !p.plan(1).Sampling.Valid() {
-		return invalid("sampling", p.Sampling, "replacement, reshuffle or cycle")
-	}
-	if _, err := p.newFeatures(context.Background(), p.someDim(), 2, 0); err != nil {
-		return invalid("family", p.family(p.someDim()), "one that suits the kernel: "+err.Error())
+	if _, err := p.newFeatures(context.Background(), learners.SomeDim(p.Kernel), 2, 0); err != nil {
+		return learners.Invalid(algorithm, "family", p.family(learners.SomeDim(p.Kernel)), "one that suits the kernel: "+err.Error())
 	}
 	return nil
-}
-
-// someDim is a number of coordinates that the kernel accepts.
-func (p Params) someDim() int {
-	spec := p.Kernel.Spec()
-	for spec.Name == "scaled" && len(spec.Parts) == 1 {
-		spec = spec.Parts[0]
-	}
-	return max(1, len(spec.LengthScales))
 }
 
 func paired(f sketch.Family) bool {
@@ -162,11 +132,7 @@ func (p Params) family(d int) sketch.Family {
 // orthogonal and far cheaper to draw; else those that the kernel has. It does not
 // ask whether rows are sparse, so that equal data give equal models.
 func FamilyOf(k kernel.Kernel, d int) sketch.Family {
-	spec := k.Spec()
-	for spec.Name == "scaled" && len(spec.Parts) == 1 {
-		spec = spec.Parts[0]
-	}
-	switch spec.Name {
+	switch learners.Unscaled(k.Spec()).Name {
 	case "arc_cosine":
 		return sketch.ReLU
 	case "linear":
@@ -180,12 +146,12 @@ func FamilyOf(k kernel.Kernel, d int) sketch.Family {
 	return sketch.Orthogonal
 }
 
-func (p Params) plan(b int) minibatch.Plan {
-	plan := minibatch.Plan{Sampling: p.Sampling, BatchSize: b, Chunk: p.Chunk}
-	if plan.Sampling == "" {
-		plan.Sampling = minibatch.Replacement
+func (p Params) settings() minibatch.Settings {
+	return minibatch.Settings{
+		Features: p.Features, BatchSize: p.BatchSize, Passes: p.Passes, Chunk: p.Chunk,
+		StepSize: p.StepSize, StepDecay: p.StepDecay, Lambda: p.Lambda,
+		Sampling: cmp.Or(p.Sampling, minibatch.Replacement),
 	}
-	return plan
 }
 
 func (p Params) averaging(passes int) Averaging {

@@ -67,6 +67,18 @@ func checkProblem(n int, g Regularity) error {
 	return g.check()
 }
 
+// Slope returns the slope of the least squares line of log y against log n: the
+// exponent of a power law, as measured.
+func Slope(n []int, y []float64) float64 {
+	var sx, sy, sxx, sxy float64
+	for i, v := range n {
+		x, l := math.Log(float64(v)), math.Log(y[i])
+		sx, sy, sxx, sxy = sx+x, sy+l, sxx+x*x, sxy+x*l
+	}
+	m := float64(len(n))
+	return (m*sxy - sx*sy) / (m*sxx - sx*sx)
+}
+
 // ceil rounds v ≥ 0 up to an integer in [1, limit]. Powers such as 10⁶^½ come
 // out as 1000.0000000000001: a relative 1e-9 is forgiven.
 func ceil(v float64, limit int) int {

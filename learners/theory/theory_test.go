@@ -286,3 +286,10 @@ func trimRight(s string) string {
 	}
 	return s
 }
+
+// A power law has its exponent as slope.
+func TestSlope(t *testing.T) {
+	if s := Slope([]int{10, 100, 1000}, []float64{5, 50, 500}); math.Abs(s-1) > 1e-14 {
+		t.Errorf("slope %g", s)
+	}
+}

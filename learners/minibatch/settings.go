@@ -1,0 +1,82 @@
+package minibatch
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// Settings are the hyper-parameters that stochastic gradient learners share. A
+// learner leaves at zero what it does not have.
+type Settings struct {
+	Features  int     // of a step or of the model, 0 for the default
+	BatchSize int     // b, 0 for the default
+	Passes    int     // over the data, 0 for the default
+	Chunk     int     // that of Plan
+	StepSize  float64 // γ, 0 for the default
+	StepDecay float64 // θ in γt^−θ
+	Lambda    float64 // λ ≥ 0 per sample
+	Sampling  Sampling
+}
+
+// Validate returns a *learners.ParameterError for the first setting out of range.
+func (s Settings) Validate(algorithm string) error {
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"features", s.Features}, {"batch size", s.BatchSize}, {"passes", s.Passes}, {"chunk", s.Chunk}} {
+		if c.value < 0 {
+			return learners.Invalid(algorithm, c.name, c.value, "at least 1, or 0 for the default")
+		}
+	}
+	if err := learners.NotNegative(algorithm, "step size", s.StepSize); err != nil {
+		return err
+	}
+	if err := learners.NotNegative(algorithm, "lambda", s.Lambda); err != nil {
+		return err
+	}
+	if !(s.StepDecay >= 0 && s.StepDecay < 1) {
+		return learners.Invalid(algorithm, "step decay", s.StepDecay, "in [0, 1)")
+	}
+	return s.Sampling.Check(algorithm)
+}
+
+// Check returns a *learners.ParameterError unless s is one of the three.
+func (s Sampling) Check(algorithm string) error {
+	if !s.Valid() {
+		return learners.Invalid(algorithm, "sampling", s, "replacement, reshuffle or cycle")
+	}
+	return nil
+}
+
+// Rows returns the plan of a method that steps row by row and reads block rows at
+// a time.
+func (s Settings) Rows(block int) Plan {
+	return Plan{Sampling: s.Sampling, BatchSize: block, Exact: true, Chunk: s.Chunk}
+}
+
+// Batches returns the plan of a method that steps on mini-batches of b rows.
+func (s Settings) Batches(b int) Plan {
+	return Plan{Sampling: s.Sampling, BatchSize: b, Chunk: s.Chunk}
+}
+
+// Decayed returns γt^−θ, the size of step t = 1, 2, …
+func (s Settings) Decayed(step float64, t int) float64 {
+	if s.StepDecay > 0 {
+		step *= math.Pow(float64(t), -s.StepDecay)
+	}
+	return step
+}
+
+// divergence is how many times the loss of the function 0 the loss of an
+// iteration may be. Iterates that converge stay below 1 but for noise.
+const divergence = 100
+
+// CheckLoss returns a *learners.DivergenceError if loss, the sum over the rows of
+// an iteration, is not finite or far above zero, that of the function 0.
+func CheckLoss(algorithm string, iteration int, loss, zero float64) error {
+	if loss-loss != 0 || loss > divergence*zero {
+		return &learners.DivergenceError{Algorithm: algorithm, Iteration: iteration, Remedy: "a smaller step size"}
+	}
+	return nil
+}
