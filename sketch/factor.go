@@ -9,7 +9,8 @@ import (
 // factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of
 // L with LLᵀ = K_JJ + diag(ridge) + jitter·I. jitter is 0 unless rounding has
 // left the sum not positive definite: then the smallest of M·ε·max K_jj times
-// a power of 100 that mends it.
+// a power of 100 that mends it. Its steps are multiples of the rounding, unlike
+// those of gp.NewCholesky: with the ridge only rounding can make the sum indefinite.
 func factorize(gram, ridge []float64) (jitter float64, err error) {
 	m := len(ridge)
 	diag, largest := make([]float64, m), 0.0

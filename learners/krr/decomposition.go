@@ -35,13 +35,7 @@ func (e *DecompositionError) Error() string {
 // *DecompositionError.
 func Decompose(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs, workers int) (*Decomposition, error) {
 	n := x.Len()
-	if n < 1 || outputs < 1 || len(y) != n*outputs {
-		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	gram, err := kernel.Gramian(k, x)
+	gram, err := gramian(ctx, k, x, y, outputs)
 	if err != nil {
 		return nil, err
 	}

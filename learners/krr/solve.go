@@ -40,13 +40,7 @@ type NotPSDError = kernel.NotPSDError
 // *NotPSDError, *kernel.ShapeError, ctx.Err() before the factorisation.
 func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int, lambda float64, workers int) (*Solution, error) {
 	n := x.Len()
-	if n < 1 || outputs < 1 || len(y) != n*outputs {
-		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	gram, err := kernel.Gramian(k, x)
+	gram, err := gramian(ctx, k, x, y, outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +63,22 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	return s, nil
 }
 
+// gramian returns the kernel matrix, n×n, once the shape of y is right.
+func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int) ([]float64, error) {
+	n := x.Len()
+	if n < 1 || outputs < 1 || len(y) != n*outputs {
+		return nil, &kernel.ShapeError{In: algorithm, What: "y (n×outputs)", Got: len(y), Want: fmt.Sprintf("n·outputs = %d·%d, both at least 1", n, outputs)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return kernel.Gramian(k, x)
+}
+
 // factor overwrites the lower triangle of a symmetric matrix, with another
 // diagonal plus ridge, by its Cholesky factor. What is above the diagonal is the
-// copy of K that further attempts start from.
+// copy of K that further attempts start from. Unlike gp.NewCholesky it works in
+// place, because K takes most of the memory of a fit.
 func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
 	n, mean := a.Rows, 0.0
 	for _, v := range diagonal {

@@ -84,21 +84,18 @@ var _ learners.Estimator = Params{}
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	bad := func(name string, value any, want string) error {
-		return learners.Invalid(algorithm, name, value, want)
-	}
 	switch p.Solver {
 	case Direct, Gradient, SGD, CG:
 	default:
-		return bad("solver", p.Solver, `"" (direct), gradient, sgd or cg`)
+		return learners.Invalid(algorithm, "solver", p.Solver, `"" (direct), gradient, sgd or cg`)
 	}
 	switch {
 	case p.Kernel == nil:
-		return bad("kernel", nil, "one, such as kernel.NewGaussian(1)")
+		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
 	case p.Coordinates != Whitened && p.Coordinates != Plain:
-		return bad("coordinates", p.Coordinates, `"" (whitened) or plain`)
+		return learners.Invalid(algorithm, "coordinates", p.Coordinates, `"" (whitened) or plain`)
 	case p.Coordinates == Plain && p.Solver == Direct:
-		return bad("coordinates", p.Coordinates, "none; it is for the iterative solvers")
+		return learners.Invalid(algorithm, "coordinates", p.Coordinates, "none; it is for the iterative solvers")
 	}
 	for _, err := range []error{
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
