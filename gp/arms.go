@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -24,14 +25,13 @@ type arms struct {
 	variance []float64
 	point    []int // the arm's point, −1 while it has none
 	lazy     bool
-	lambda   float64
-	emb      *embedding
+		emb      *embedding
 	deferred deferred
 }
 
 func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
 	n := rows.Len()
-	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), lambda: opts.NoiseVariance, emb: e}
+	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), emb: e}
 	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
 		*v = make([]float64, n)
 	}
@@ -100,7 +100,8 @@ func (a *arms) add(g []float64, i0 int, e, shrink float64) {
 
 // refreshMeans computes the means afresh. Cost O(Am).
 func (a *arms) refreshMeans(s *Sparse) {
-	a.products(a.mean, s.sys.w, s.opts.Workers)
+	s.settled()
+	a.products(a.mean, s.reg.w, s.opts.Workers)
 	for i, m := range a.m0 {
 		a.mean[i] += m
 	}
@@ -141,6 +142,9 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	if rows == nil {
 		s.arms, s.paused = nil, nil
 		return nil
+	}
+	if s.opts.grows() {
+		return errors.New("gp: a posterior that grows keeps no arms; predict them, or leave SparseOptions.Growth out")
 	}
 	if err := checkRows("arms", s.k, rows, s.emb.rows); err != nil {
 		return err
@@ -232,7 +236,8 @@ func (s *Sparse) MaxUCB(b float64) int {
 	if len(a.mean) == 0 {
 		panic("gp: precondition: there are arms")
 	}
-	return a.maxUCB(b, s.sys.w, s.opts.Workers)
+	s.settled()
+	return a.maxUCB(b, s.reg.w, s.opts.Workers)
 }
 
 func (s *Sparse) settledArms() *arms {
@@ -255,14 +260,14 @@ func (s *Sparse) RefreshArms(idx []int) {
 	for _, i := range idx {
 		t := s.buf[0]
 		a.column(t, i)
-		s.varL.SolveL(t)
+		s.varL.forward(t)
 		a.variance[i] = s.assemble(a.prior[i], a.res[i], square(t))
 	}
 }
 
 // ArmCovariances sets dst, of length A, to the posterior covariances of all arms
 // with arm i as far as the inducing points see them, without pending pulls:
-// λz(x)ᵀV⁻¹z(x_i). A pull of arm i shrinks the variance σ̃²(x) at most by the
+// z(x)ᵀV⁻¹z(x_i). A pull of arm i shrinks the variance σ̃²(x) at most by the
 // factor 1 + cov²/(λσ̃²(x)). Cost O(Am + m²). Errors: *[kernel.IndexError],
 // [*ShapeError].
 func (s *Sparse) ArmCovariances(dst []float64, i int) error {
@@ -275,10 +280,7 @@ func (s *Sparse) ArmCovariances(dst []float64, i int) error {
 	}
 	z, h := s.buf[0], s.buf[1]
 	a.column(z, i)
-	s.direction(s.sys.l, z, h)
-	for j := range h {
-		h[j] *= s.opts.NoiseVariance
-	}
+	direction(s.reg.l, z, h)
 	a.products(dst, h, s.opts.Workers)
 	return nil
 }
@@ -294,7 +296,7 @@ func (s *Sparse) ObserveArm(a int, y float64) error {
 	if err != nil {
 		return err
 	}
-	s.observe(p, y)
+	s.observe(p, y, 0)
 	return nil
 }
 
@@ -316,9 +318,9 @@ func (s *Sparse) CancelArm(a int) error {
 	}
 	p, found := arms.point[a], true
 	if p < 0 {
-		p, found = s.point(arms.rows, a)
+		p, _, found = s.pts.find(arms.rows, a)
 	}
-	if !found || s.pend[p] == 0 {
+	if !found || len(s.gains[p]) == 0 {
 		return fmt.Errorf("gp: arm %d: %w", a, ErrNotPending)
 	}
 	s.release(p, 1)
@@ -335,7 +337,7 @@ func (s *Sparse) armPoint(a int) (int, error) {
 	if p := arms.point[a]; p >= 0 {
 		return p, nil
 	}
-	at, err := s.locate(arms.rows.Slice(a, a+1), nil)
+	at, err := s.locate(Data{X: arms.rows.Slice(a, a+1)})
 	if err != nil {
 		return 0, err
 	}

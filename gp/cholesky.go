@@ -239,18 +239,3 @@ func (c *Cholesky) reserve(n int) *Cholesky {
 	}
 	return &Cholesky{n: n, stride: stride, data: data}
 }
-
-// rankOne replaces L by the factor of A + xxᵀ, by Givens rotations, which
-// cannot fail. It overwrites x. Cost 2n² operations, row by row.
-func (c *Cholesky) rankOne(x, cos, sin []float64) {
-	for i := range c.n {
-		row, xi := c.row(i), x[i]
-		for k, l := range row[:i] {
-			row[k] = cos[k]*l + sin[k]*xi
-			xi = cos[k]*xi - sin[k]*l
-		}
-		r := math.Hypot(row[i], xi)
-		cos[i], sin[i] = row[i]/r, xi/r
-		row[i] = r
-	}
-}

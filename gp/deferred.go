@@ -15,7 +15,7 @@ import (
 //
 //	UCB ≤ max μ̃ + b·max σ̃ + D·max √(zᵀV⁻¹z),  D = ‖w' − w‖_V,
 //
-// with the panel's numbers of then: zᵀV⁻¹z = (σ̃² − res)/λ, and σ̃² only shrinks.
+// with the panel's numbers of then: zᵀV⁻¹z = σ̃² − res, and σ̃² only shrinks.
 // Where that does not do, the means m + zᵀw' of a panel cost one product, however
 // many updates it lacks; they hold until later with D the sum of |e|√(z_kᵀV⁻¹z_k)
 // over the updates k since. Only what may still be best is brought up to date, in
@@ -89,7 +89,7 @@ func (a *arms) remember(p int) {
 		v := a.variance[i]
 		t.mean, t.sd, t.known = max(t.mean, a.mean[i]), max(t.sd, v), max(t.known, v-a.res[i]+knownSlack*a.prior[i])
 	}
-	t.sd, t.known = math.Sqrt(t.sd), math.Sqrt(t.known/a.lambda)
+	t.sd, t.known = math.Sqrt(t.sd), math.Sqrt(t.known)
 	a.deferred.top[p] = t
 }
 

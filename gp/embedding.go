@@ -2,6 +2,10 @@ package gp
 
 import (
 	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -19,13 +23,21 @@ const defaultRankTolerance = 1e-12
 // the order of their conditional variance, until that is below tol of the
 // largest prior variance. Repeated or dependent points thus never hurt, and no
 // jitter is needed.
+//
+// An embedding does not change; with returns one that is a row longer.
 type embedding struct {
 	k       kernel.Kernel
+	radial  kernel.Radial // k, if it is one and D is dense; else nil
+	data    []float64     // D, where radial
+	dim     int
 	rows    kernel.Rows // D, m rows
 	kept    []int       // D's indices in the dictionary
-	prep    kernel.Prepared
 	l       *Cholesky
 	offered int
+	scale   float64 // the largest prior variance of D
+
+	once sync.Once
+	prep kernel.Prepared
 }
 
 // newEmbedding cost: |D|² evaluations, |D|·m² operations.
@@ -39,8 +51,113 @@ func newEmbedding(k kernel.Kernel, dictionary kernel.Rows, tol float64) (*embedd
 	if err != nil {
 		return nil, err
 	}
-	rows := dictionary.Select(kept)
-	return &embedding{k: k, rows: rows, kept: kept, prep: kernel.Prepare(k, rows), l: l, offered: n}, nil
+	return assembled(k, dictionary.Select(kept), kept, l, n), nil
+}
+
+// assembled puts an embedding together.
+func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *Cholesky, offered int) *embedding {
+	e := &embedding{k: k, rows: rows, kept: kept, l: l, offered: offered, dim: rows.Dim()}
+	if p, ok := rows.(*kernel.Points[float64]); ok {
+		if e.radial, ok = kernel.AsRadial(k); ok {
+			e.data = flat(p)
+		}
+	}
+	for i := range rows.Len() {
+		e.scale = max(e.scale, k.Diag(rows, i))
+	}
+	return e
+}
+
+// flat returns the rows of p one after another.
+func flat(p *kernel.Points[float64]) []float64 {
+	if p.Stride() == p.Dim() {
+		return p.Data()[:p.Len()*p.Dim()]
+	}
+	out := make([]float64, 0, p.Len()*p.Dim())
+	for i := range p.Len() {
+		out = append(out, p.Row(i)...)
+	}
+	return out
+}
+
+// with returns the embedding with one more inducing point, the only row of x, that
+// has embedding z and residual root². It may share memory with e, which must not
+// grow again.
+func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, error) {
+	g := &embedding{
+		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered + 1,
+		kept: append(e.kept, e.offered), l: e.l.bordered(z, root), scale: max(e.scale, e.k.Diag(x, 0)),
+	}
+	if u, ok := e.vector(x); ok {
+		g.data = append(e.data, u...)
+		g.rows = kernel.NewPoints(e.len()+1, e.dim, g.data)
+		return g, nil
+	}
+	var err error
+	g.rows, err = e.rows.Concat(x)
+	return g, err
+}
+
+// fork returns an embedding that can grow beside e.
+func (e *embedding) fork() *embedding {
+	return &embedding{
+		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered, scale: e.scale, rows: e.rows,
+		kept: slices.Clip(e.kept), data: slices.Clip(e.data),
+		l: &Cholesky{n: e.l.n, stride: e.l.stride, data: slices.Clip(e.l.data)},
+	}
+}
+
+// prepared is D, packed for many rows.
+func (e *embedding) prepared() kernel.Prepared {
+	e.once.Do(func() { e.prep = kernel.Prepare(e.k, e.rows) })
+	return e.prep
+}
+
+// vector is the only row of x, where rows are evaluated by a [kernel.Radial].
+func (e *embedding) vector(x kernel.Rows) (u []float64, ok bool) {
+	if e.radial == nil {
+		return nil, false
+	}
+	p, ok := x.(*kernel.Points[float64])
+	if !ok {
+		return nil, false
+	}
+	return p.Row(0), true
+}
+
+// pairwise returns the embedding without its fast path for dense rows, for inputs
+// of another kind than D.
+func (e *embedding) pairwise() *embedding {
+	return &embedding{k: e.k, dim: e.dim, rows: e.rows, kept: e.kept, l: e.l, offered: e.offered, scale: e.scale}
+}
+
+// column sets dst to k(x_i, y_j) of one row of x and all rows of y, which may be
+// given as xs, len(dst)×d, where they are dense.
+func (e *embedding) column(dst []float64, x kernel.Rows, y kernel.Rows, xs []float64) error {
+	if u, ok := e.vector(x); ok {
+		e.radial.FillRow(dst, u, xs)
+	} else if len(dst) > 0 {
+		kernel.Prepare(e.k, x).Fill(dst, 1, y, 0, len(dst), new(kernel.Scratch))
+	}
+	return checkKernel(dst, 1, 0)
+}
+
+// one returns the embedding of the only row of x, with room for another
+// coordinate, its prior variance and its residual.
+func (e *embedding) one(x kernel.Rows) (z []float64, prior, res float64, err error) {
+	m := e.len()
+	z = make([]float64, m, m+1)
+	if u, ok := e.vector(x); ok {
+		e.radial.FillRow(z, u, e.data)
+	} else if m > 0 {
+		e.prepared().Fill(z, m, x, 0, 1, new(kernel.Scratch))
+	}
+	if err := checkKernel(z, max(m, 1), 0); err != nil {
+		return nil, 0, 0, err
+	}
+	e.l.forward(z)
+	prior, res, err = e.residual(x, 0, floats.Dot(z, z))
+	return z, prior, res, err
 }
 
 // pivotedCholesky factors the part of a, n×n, that it keeps.
@@ -140,7 +257,7 @@ func (e *embedding) embed(x kernel.Rows, workers int) (z, prior, res []float64, 
 func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch) error {
 	m := e.len()
 	if m > 0 {
-		e.prep.Fill(z, m, x, i0, i1, s)
+		e.prepared().Fill(z, m, x, i0, i1, s)
 		if err := checkKernel(z, m, i0); err != nil {
 			return err
 		}

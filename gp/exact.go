@@ -84,7 +84,7 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 // O(n²) for each, by bordering the Cholesky factor; O(n³) where a merged point
 // is repeated, or where the border needs more jitter. Errors: as [NewExact].
 func (g *Exact) Append(data Data) error {
-	if err := data.check(g.k, g.obs.x); err != nil {
+	if err := data.check(g.k, g.obs.x, 0); err != nil {
 		return err
 	}
 	if data.len() == 0 {

@@ -74,7 +74,7 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 			return err
 		}
 	}
-	return data.check(k, nil)
+	return data.check(k, nil, 0)
 }
 
 func (o FitOptions) withDefaults() FitOptions {

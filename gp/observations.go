@@ -12,18 +12,34 @@ import (
 // Data is what was observed: inputs X, n×d, and targets Y, n. Noise, if not
 // nil, has for every target a variance of its own, added to the noise variance
 // of the process: the square of a standard error, for instance. Its length is
-// n and its entries are ≥ 0.
+// n and its entries are ≥ 0. A [Sparse] posterior also takes entries > −ξ², of
+// targets that are known better than one observation: −ξ²(1 − 1/k) for a mean of k.
+//
+// Coarse, if not nil, marks observations of the process at a lower fidelity, for a
+// [Sparse] posterior. Their residual always counts as noise, and they take no more
+// than three quarters of the room of one that grows.
 type Data struct {
-	X     kernel.Rows
-	Y     []float64
-	Noise []float64
+	X      kernel.Rows
+	Y      []float64
+	Noise  []float64
+	Coarse []bool
 }
+
+// own is the noise of observation i.
+func (d Data) own(i int) float64 {
+	if d.Noise == nil {
+		return 0
+	}
+	return d.Noise[i]
+}
+
+func (d Data) coarse(i int) bool { return d.Coarse != nil && d.Coarse[i] }
 
 // len is the number of observations.
 func (d Data) len() int { return len(d.Y) }
 
-// check verifies data to be added to rows like x.
-func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
+// check verifies data to be added to rows like x, whose noise may be down to −least.
+func (d Data) check(k kernel.Kernel, x kernel.Rows, least float64) error {
 	if d.X == nil {
 		if len(d.Y) > 0 || len(d.Noise) > 0 {
 			return shapeError("y", len(d.Y), 0)
@@ -32,6 +48,9 @@ func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
 	}
 	if d.X.Len() != len(d.Y) {
 		return shapeError("y", len(d.Y), d.X.Len())
+	}
+	if d.Coarse != nil && len(d.Coarse) != len(d.Y) {
+		return shapeError("coarse", len(d.Coarse), len(d.Y))
 	}
 	if d.Noise != nil && len(d.Noise) != len(d.Y) {
 		return shapeError("noise", len(d.Noise), len(d.Y))
@@ -45,7 +64,7 @@ func (d Data) check(k kernel.Kernel, x kernel.Rows) error {
 		}
 	}
 	for i, v := range d.Noise {
-		if !(v >= 0) || v > maxTarget {
+		if !(v >= 0 || v > -least) || v > maxTarget {
 			return valueError("noise", i, v, "a variance ≥ 0, ≤ 1e150")
 		}
 	}

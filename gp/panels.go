@@ -115,9 +115,10 @@ type scoring struct {
 }
 
 func (s *Sparse) scoring() scoring {
+	s.settled()
 	c := scoring{s: s, ld: packTriangle(s.emb.l), lv: packTriangle(s.varL)}
 	c.w = make([]float64, c.ld.padded)
-	copy(c.w, s.sys.w)
+	copy(c.w, s.reg.w)
 	return c
 }
 
@@ -165,7 +166,7 @@ func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x ker
 
 // fillPanels sets panels to the columns k_D(x_i).
 func (e *embedding) fillPanels(ld triangle, panels []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) {
-	if f, ok := e.prep.(kernel.PanelFiller); ok && f.FillPanels(panels, x, i0, i1, sc) {
+	if f, ok := e.prepared().(kernel.PanelFiller); ok && f.FillPanels(panels, x, i0, i1, sc) {
 		return
 	}
 	mark := sc.Mark()

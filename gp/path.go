@@ -3,7 +3,6 @@ package gp
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -34,7 +33,7 @@ type Path struct {
 // conditioning; Wilson et al. 2020), in place of the q³ of [Sparse.Sample]:
 //
 //	f(x) = m(x) + z(x)ᵀw̃ + φ(x)ᵀθ − z(x)ᵀL_D⁻¹Φ_Dθ,
-//	w̃ ~ N(w, λV⁻¹), θ ~ N(0, I).
+//	w̃ ~ N(w, V⁻¹), θ ~ N(0, I).
 //
 // Its mean is μ̃, its covariance that of [Sparse.Covariance] with φᵀφ for k in
 // the part that the inducing points do not see. SoR has no such part, and
@@ -43,10 +42,11 @@ func (s *Sparse) Path(features FeatureMap, rng *rand.Rand) (*Path, error) {
 	m := s.emb.len()
 	p := &Path{emb: s.emb, mean: s.opts.Mean, weights: make([]float64, m), workers: s.opts.Workers}
 	for j := range p.weights {
-		p.weights[j] = math.Sqrt(s.opts.NoiseVariance) * rng.NormFloat64()
+		p.weights[j] = rng.NormFloat64()
 	}
-	s.varL.SolveLT(p.weights)
-	addTo(p.weights, s.sys.w)
+	s.settled()
+	s.varL.backward(p.weights)
+	addTo(p.weights, s.reg.w)
 	if s.opts.Approximation == SoR {
 		return p, nil
 	}
@@ -61,7 +61,7 @@ func (s *Sparse) Path(features FeatureMap, rng *rand.Rand) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.emb.l.SolveL(atD)
+	s.emb.l.forward(atD)
 	for j, v := range atD {
 		p.weights[j] -= v
 	}

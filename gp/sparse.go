@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -22,15 +23,38 @@ type SparseOptions struct {
 	// dependent on the others. 0 stands for 1e-12.
 	RankTolerance float64
 	// AnchorEvery is the number of rank-one updates after which everything is
-	// computed afresh from the counts, to forget rounding. 0 stands for 512. The
-	// mean's rounding is of order 1e-15/λ while nothing has been observed of an
-	// inducing point, and does not depend on λ else.
+	// computed afresh from the counts, to forget rounding. 0 stands for 512, and
+	// for never in a posterior that grows. The mean's rounding is of order 1e-15/λ
+	// while nothing has been observed of an inducing point, and does not depend on
+	// λ else.
 	AnchorEvery int
 	// InformationGain, if not 0, is that of the data given to NewSparse, as
 	// [Sparse.InformationGain] told it once. 0 computes it anew.
 	InformationGain float64
-	// Workers as in [Options].
+	// Growth, if its Room is not 0, makes a posterior that grows; see [Growth].
+	Growth Growth
+	// Workers as in [Options]. 0 also keeps small work on one processor.
 	Workers int
+}
+
+// Growth are the settings of a posterior that takes inducing points as they come:
+// those of the dictionary first, in its order, then observations and pending pulls
+// as they are made. What is computed afresh takes one pass over the points and one Cholesky factorisation of V, in memory O(Window·m).
+type Growth struct {
+	// Room is the most inducing points. An observation for which there is no room
+	// counts its residual as noise, as nothing will take it up.
+	Room int
+	// Window is the number of points, the latest, whose embeddings are kept when all
+	// is computed afresh; none are if there are more than twice as many points, as
+	// too few would be known to a new inducing point. 0 keeps all.
+	Window int
+	// Significance ≥ 0 is the residual, in units of ξ², up to which an input does
+	// not become an inducing point.
+	Significance float64
+	// Apart keeps observations of equal inputs as points of their own, as programs
+	// before version 4 of the tuner's model events did. Where residuals count as
+	// noise, each of them then has its own.
+	Apart bool
 }
 
 func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
@@ -49,8 +73,16 @@ func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
 	if !(o.InformationGain >= 0) || !isFinite(o.InformationGain) {
 		return valueError("information gain", -1, o.InformationGain, "≥ 0 and finite")
 	}
-	if o.AnchorEvery < 0 {
-		return valueError("updates between anchors", -1, float64(o.AnchorEvery), "≥ 0")
+	for _, c := range []struct {
+		what  string
+		value int
+	}{{"updates between anchors", o.AnchorEvery}, {"room", o.Growth.Room}, {"window", o.Growth.Window}} {
+		if c.value < 0 {
+			return valueError(c.what, -1, float64(c.value), "≥ 0")
+		}
+	}
+	if !(o.Growth.Significance >= 0) || !isFinite(o.Growth.Significance) {
+		return valueError("significance", -1, o.Growth.Significance, "≥ 0 and finite")
 	}
 	if o.Mean.fitted {
 		return errors.New("gp: a sparse posterior wants the coefficients of its mean given")
@@ -65,27 +97,33 @@ func (o SparseOptions) withDefaults() SparseOptions {
 	if o.RankTolerance == 0 {
 		o.RankTolerance = defaultRankTolerance
 	}
-	if o.AnchorEvery == 0 {
+	if o.AnchorEvery == 0 && !o.grows() {
 		o.AnchorEvery = 512
 	}
 	return o
 }
 
+func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
+
 // Sparse is a posterior supported on m inducing points, thesis (7.1) with its
 // misprints corrected:
 //
-//	z(x)  = L_D⁻¹k_D(x),  V = Σ_i n_i z_i z_iᵀ + λI,  w = V⁻¹ Σ_i n_i ȳ_i z_i
-//	μ̃(x)  = z(x)ᵀw
-//	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + λ‖L_V⁻¹z(x)‖²
+//	z(x)  = L_D⁻¹k_D(x),  V = I + Σ_i W_i z_i z_iᵀ = L_V L_Vᵀ,  w = V⁻¹ Σ_i W_i r_i z_i
+//	μ̃(x)  = m(x) + z(x)ᵀw
+//	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + ‖L_V⁻¹z(x)‖²
 //
-// for DTC; see [Approximation] for the others. The variance is a sum of terms
-// that are not negative, in the units of (6.4): the leverage score of BKB is
-// σ̃²/λ. With all observed points as inducing points it is the exact posterior.
+// over the different inputs x_i, with W_i the precision of their mean target ȳ_i
+// given the process, n_i/λ for DTC; see [Approximation] for the others. V is that
+// of (7.1) divided by λ. The variance is a sum of terms that are not negative, in
+// the units of (6.4): the leverage score of BKB is σ̃²/λ. With all observed points
+// as inducing points it is the exact posterior.
 //
-// Observations of equal inputs are counts of one point. A point can also be
-// pending: pulled, its target not known yet. Pending pulls shrink σ̃ as
-// observations do and leave μ̃ alone, which is BBKB within a batch and for
-// workers that are late. An observation of a pending point resolves it, unless it has noise of its own.
+// Observations of equal inputs are one point, weighted by their precisions. So a
+// residual that counts as noise counts once a point, however often it was
+// observed. A point can also be pending: pulled, its target not known yet. Pending
+// pulls shrink σ̃ as observations do and leave μ̃ alone, which is BBKB within a
+// batch and for workers that are late. An observation of a pending point resolves
+// it, unless it has noise of its own.
 //
 // Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up
 // to date. Methods that change the posterior need it for themselves; reading
@@ -95,20 +133,20 @@ type Sparse struct {
 	opts SparseOptions
 	emb  *embedding
 
-	obs   *observations
-	z     []float64 // of the points, u×m
-	res   []float64 // k − ‖z‖² of the points
-	prior []float64 // k of the points
-	m0    []float64 // prior mean at the points
-	pend  []int     // pending pulls of the points
-	gains [][]float64
-	held  int   // Σ pend
-	order []int // points in the order of their first observation
+	pts  *points
+	win  window
+	reg  regression
+	varL *Cholesky // of V with pending pulls; reg.l itself when there are none
+	own  bool      // the factors are not shared with the posterior this was forked from
 
-	sys  system
-	varL *Cholesky // of V with pending pulls; sys.l itself when there are none
+	// frozen says that V holds pulls that will have no targets: w stays.
+	frozen bool
+	gains  map[int][]float64 // of the pending pulls of each point
+	held   int               // their number
+	order  []int             // points in the order of their first observation
 
-	trace, varTrace float64 // tr V⁻¹ of both
+	traces  *traces // nil in a posterior that grows
+	reading *sync.Mutex
 
 	updates  int     // since the last anchor
 	leverage float64 // Σ σ̃²/λ of pulls since the last Resparsify
@@ -119,33 +157,40 @@ type Sparse struct {
 	buf    [5][]float64 // scratch of length m
 }
 
+// traces are tr V⁻¹ without and with pending pulls.
+type traces struct{ mean, variance float64 }
+
 // NewSparse returns the posterior on the inducing points of dictionary given
 // data, which may be empty. It is, to the bit, what [Sparse.Resparsify] makes
 // of a posterior with the same observations in the same order. Cost
 // O(|D|m² + um²) for u different inputs, and O(nm²) for n observations where
-// the information gain is not given. Errors: as [NewExact]; an empty dictionary
-// is allowed and means the prior.
+// the information gain is not given and the posterior does not grow. Errors: as
+// [NewExact]; an empty dictionary is allowed and means the prior.
 func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOptions) (*Sparse, error) {
 	if err := opts.check(k, dictionary); err != nil {
 		return nil, err
 	}
-	s := &Sparse{obs: &observations{}}
+	s := &Sparse{pts: &points{apart: opts.Growth.Apart}, reading: new(sync.Mutex)}
 	if err := s.rebuild(k, dictionary, opts.withDefaults()); err != nil {
 		return nil, err
 	}
-	if err := data.check(k, s.emb.rows); err != nil || data.len() == 0 {
-		s.gain = opts.InformationGain
+	s.gain = opts.InformationGain
+	if err := data.check(k, s.emb.rows, opts.NoiseVariance); err != nil || data.len() == 0 {
 		return s, err
 	}
-	at, err := s.locate(data.X, data.Noise)
+	if opts.grows() {
+		return s, s.load(data)
+	}
+	s.gain = 0
+	at, err := s.locate(data)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range at {
 		if opts.InformationGain == 0 {
-			s.observe(p, data.Y[i])
+			s.observe(p, data.Y[i], data.own(i))
 		} else {
-			s.note(p, data.Y[i])
+			s.note(p, data.Y[i], data.own(i))
 		}
 	}
 	if opts.InformationGain > 0 {
@@ -154,6 +199,23 @@ func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOp
 	s.leverage = 0
 	s.anchor()
 	return s, nil
+}
+
+// load takes in observations without embedding them, and computes V from all.
+func (s *Sparse) load(data Data) error {
+	for i := range data.Y {
+		p, key, found := s.pts.find(data.X, i)
+		if !found {
+			var err error
+			if p, err = s.pts.push(data.X, i, key); err != nil {
+				return err
+			}
+		}
+		st := s.pts.edit(p)
+		st.coarse = st.coarse || data.coarse(i)
+		s.note(p, data.Y[i], data.own(i))
+	}
+	return s.stream()
 }
 
 // Resparsify exchanges the inducing points and computes everything afresh from
@@ -179,8 +241,12 @@ func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptio
 
 // rebuild computes all that depends on kernel, settings and inducing points.
 func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptions) error {
-	if s.obs.x != nil {
-		if err := checkRows("dictionary", k, dictionary, s.obs.x); err != nil {
+	if s.frozen {
+		return ErrFrozen
+	}
+	x := s.pts.rows()
+	if x != nil {
+		if err := checkRows("dictionary", k, dictionary, x); err != nil {
 			return err
 		}
 	}
@@ -189,91 +255,128 @@ func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOpt
 			return err
 		}
 	}
-	emb, err := newEmbedding(k, dictionary, opts.RankTolerance)
+	next := *s
+	next.k, next.opts, next.own = k, opts, true
+	next.win = window{stride: opts.Growth.Room}
+	var err error
+	if opts.grows() {
+		err = next.adopt(dictionary)
+	} else if next.emb, err = newEmbedding(k, dictionary, opts.RankTolerance); err == nil && x != nil {
+		err = next.embedAll(x)
+	}
 	if err != nil {
 		return err
 	}
-	next := *s
-	next.k, next.opts, next.emb = k, opts, emb
-	next.z, next.prior, next.res, next.m0 = nil, nil, nil, nil
-	for i := range next.buf {
-		next.buf[i] = make([]float64, emb.len())
-	}
-	if s.obs.x != nil {
-		if next.z, next.prior, next.res, err = emb.embed(s.obs.x, opts.Workers); err != nil {
-			return err
-		}
-		next.m0 = opts.Mean.at(s.obs.x)
-	}
 	if s.arms != nil {
-		if next.arms, err = newArms(emb, s.arms.rows, opts); err != nil {
+		if next.arms, err = newArms(next.emb, s.arms.rows, opts); err != nil {
 			return err
 		}
 		next.arms.point, next.arms.lazy = s.arms.point, s.arms.lazy
 	}
+	next.resize()
 	next.leverage = 0
-	next.anchor()
-	*s = next
+	if opts.grows() {
+		err = next.stream()
+	} else {
+		next.anchor()
+	}
+	if err == nil {
+		*s = next
+	}
+	return err
+}
+
+// adopt takes inducing points in the order of the dictionary, without points.
+func (s *Sparse) adopt(dictionary kernel.Rows) error {
+	s.emb = assembled(s.k, dictionary.Slice(0, 0), nil, &Cholesky{}, 0)
+	if s.emb.radial == nil && s.emb.dim > 0 { // dense rows, of a kernel without fast path
+		s.emb = s.emb.pairwise()
+	}
+	for i := range dictionary.Len() {
+		x := dictionary.Slice(i, i+1)
+		z, prior, res, err := s.emb.one(x)
+		if err != nil {
+			return err
+		}
+		if !s.worthwhile(prior, res) {
+			s.emb.offered++
+			continue
+		}
+		if s.emb, err = s.emb.with(x, z, math.Sqrt(res)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// weight is that of point i with extra pulls more than were observed.
-func (s *Sparse) weight(i, pulls int) float64 {
-	return s.opts.Approximation.weight(s.opts.NoiseVariance,
-		s.obs.count[i]+float64(pulls), s.obs.extra[i], s.res[i])
+// worthwhile tells whether an input with this residual becomes an inducing point.
+func (s *Sparse) worthwhile(prior, res float64) bool {
+	if !(res > s.opts.RankTolerance*max(prior, s.emb.scale)) {
+		return false
+	}
+	return !s.opts.grows() || s.emb.len() < s.opts.Growth.Room && res > s.opts.Growth.Significance*s.opts.NoiseVariance
 }
 
-// Anchor computes everything afresh from the counts, to forget the rounding of
-// updates. It is done without being asked every AnchorEvery updates, and by
-// Resparsify. Cost O(um² + Am²).
-func (s *Sparse) Anchor() { s.anchor() }
-
-func (s *Sparse) anchor() {
-	u, m := s.obs.len(), s.emb.len()
-	resid := make([]float64, u)
-	for i := range resid {
-		resid[i] = s.obs.mean[i] - s.m0[i]
-	}
-	s.sys = solveSystem(s.z, resid, func(i int) float64 { return s.weight(i, 0) }, s.order, m, s.opts.NoiseVariance)
-	s.trace = s.sys.l.inverseTrace()
-	if s.arms != nil {
-		s.arms.deferred.forget()
-	}
-	s.anchorPending()
-	if s.arms != nil {
-		s.arms.refreshMeans(s)
-	}
-}
-
-// anchorPending computes V with the pending pulls, and the arms' variances.
-func (s *Sparse) anchorPending() {
-	m := s.emb.len()
-	s.varL, s.varTrace = s.sys.l, s.trace
-	if s.held > 0 {
-		order := slices.Clone(s.order)
-		for i, n := range s.obs.count {
-			if n == 0 && s.pend[i] > 0 {
-				order = append(order, i)
-			}
-		}
-		s.varL = solveSystem(s.z, nil, func(i int) float64 { return s.weight(i, s.pend[i]) },
-			order, m, s.opts.NoiseVariance).l
-		s.varTrace = s.varL.inverseTrace()
-	}
-	s.updates = 0
-	if s.arms != nil {
-		s.arms.settleAll(s.opts.Workers)
-		s.arms.refreshVariances(s)
-	}
-}
-
-// Observe adds observations. Observations of pending points resolve them. Cost
-// O(m²) each, and O(Am) for the arms. Errors: as [Exact.Append].
-func (s *Sparse) Observe(data Data) error {
-	if err := data.check(s.k, s.emb.rows); err != nil || data.len() == 0 {
+// embedAll puts all points into the window.
+func (s *Sparse) embedAll(x kernel.Rows) error {
+	if err := s.suit(x); err != nil {
 		return err
 	}
-	at, err := s.locate(data.X, data.Noise)
+	z, prior, res, err := s.emb.embed(x, s.workers(x.Len()))
+	if err != nil {
+		return err
+	}
+	m := s.emb.len()
+	s.win = window{stride: m, z: z, prior: prior, res: res, omega: make([]float64, len(res)), resid: make([]float64, len(res))}
+	if s.emb.radial != nil {
+		s.win.xs = slices.Clone(flat(x.(*kernel.Points[float64])))
+	}
+	return nil
+}
+
+// suit gives the fast path for dense rows up where inputs are of another kind.
+func (s *Sparse) suit(x kernel.Rows) error {
+	if _, dense := x.(*kernel.Points[float64]); !dense && s.emb.radial != nil {
+		s.emb = s.emb.pairwise()
+	}
+	return nil
+}
+
+// resize makes the scratch as long as there are inducing points.
+func (s *Sparse) resize() {
+	for i := range s.buf {
+		s.buf[i] = make([]float64, s.emb.len())
+	}
+}
+
+// workers is how many goroutines embed or predict n rows. It changes no bit.
+func (s *Sparse) workers(n int) int {
+	if m := s.emb.len(); s.opts.Workers == 0 && n*m*m < worthSharing {
+		return 1
+	}
+	return s.opts.Workers
+}
+
+// worthSharing is how many multiplications there must be for other goroutines to
+// take a part. Predicting 700 inputs by 200 inducing points takes 2 ms on one; with
+// two it took a tenth longer.
+const worthSharing = 1 << 26
+
+// Observe adds observations. Observations of pending points resolve them. Cost
+// O(m²) each, and O(Am) for the arms. A posterior that grows makes each an inducing
+// point where that is worth while: O(m² + wm) for w points in the window. Errors: as
+// [Exact.Append], and [ErrFrozen].
+func (s *Sparse) Observe(data Data) error {
+	if err := data.check(s.k, s.emb.rows, s.opts.NoiseVariance); err != nil || data.len() == 0 {
+		return err
+	}
+	if s.frozen {
+		return ErrFrozen
+	}
+	if s.opts.grows() {
+		return s.absorb(data)
+	}
+	at, err := s.locate(data)
 	if err != nil {
 		return err
 	}
@@ -282,25 +385,30 @@ func (s *Sparse) Observe(data Data) error {
 		s.arms = nil // computed afresh at the end
 	}
 	for i, p := range at {
-		s.observe(p, data.Y[i])
+		s.observe(p, data.Y[i], data.own(i))
 	}
 	if s.arms = live; len(at) > anchorBatch {
-		s.anchor()
+		return s.Anchor()
 	}
 	return nil
 }
 
 // anchorBatch is the number of observations at once from which on it is
-// cheaper to compute the arms afresh.
+// cheaper to compute everything afresh.
 const anchorBatch = 64
 
 // ObserveVariance adds a pending pull at every row of x: variances shrink as
-// by observations, means stay. Cost as [Sparse.Observe].
+// by observations, means stay. Cost as [Sparse.Observe]. In a posterior that grows
+// such pulls cannot be taken back and no target can follow: give them to a
+// [Sparse.Fork].
 func (s *Sparse) ObserveVariance(x kernel.Rows) error {
 	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
 		return err
 	}
-	at, err := s.locate(x, nil)
+	if s.opts.grows() {
+		return s.absorbPulls(x)
+	}
+	at, err := s.locate(Data{X: x})
 	if err != nil {
 		return err
 	}
@@ -318,8 +426,8 @@ func (s *Sparse) Cancel(x kernel.Rows) error {
 	}
 	want := map[int]int{}
 	for i := range x.Len() {
-		p, found := s.point(x, i)
-		if !found || s.pend[p] <= want[p] {
+		p, _, found := s.pts.find(x, i)
+		if !found || len(s.gains[p]) <= want[p] {
 			return fmt.Errorf("gp: row %d of x: %w", i, ErrNotPending)
 		}
 		want[p]++
@@ -331,310 +439,131 @@ func (s *Sparse) Cancel(x kernel.Rows) error {
 	return nil
 }
 
-// point finds the point of row i of x.
-func (s *Sparse) point(x kernel.Rows, i int) (p int, found bool) {
-	if key, ok := rowKey(x, i); ok {
-		p, found = s.obs.keys[key]
-	}
-	return p, found
-}
-
 // ErrNotPending is returned where a pull is taken back that is not pending.
 var ErrNotPending = errors.New("gp: not pending")
 
+// ErrFrozen is returned where a posterior that grows is to take an observation after
+// a pull without target: its means stay as they are.
+var ErrFrozen = errors.New("gp: the posterior has pulls without targets, so no target can be added; observe on the one it was forked from")
+
 // locate finds or makes the points of rows, with their embedding.
-func (s *Sparse) locate(x kernel.Rows, extra []float64) ([]int, error) {
+func (s *Sparse) locate(data Data) ([]int, error) {
+	x := data.X
 	if err := s.opts.Mean.check(x); err != nil {
 		return nil, err
 	}
-	pl, err := s.obs.place(x, extra, true)
+	if err := s.suit(x); err != nil {
+		return nil, err
+	}
+	at, fresh, keys := make([]int, x.Len()), []int(nil), []string(nil)
+	added := map[string]int{}
+	for i := range at {
+		p, key, found := s.pts.find(x, i)
+		if !found && key != "" {
+			p, found = added[key]
+		}
+		if !found {
+			p = s.pts.len() + len(fresh)
+			fresh, keys = append(fresh, i), append(keys, key)
+			if key != "" {
+				added[key] = p
+			}
+		}
+		at[i] = p
+	}
+	if len(fresh) == 0 {
+		return at, nil
+	}
+	rows := x.Select(fresh)
+	if all := s.pts.rows(); all != nil && s.emb.radial == nil {
+		if _, err := all.Slice(0, 0).Concat(rows); err != nil {
+			return nil, fmt.Errorf("gp: x: %w", err)
+		}
+	}
+	z, prior, res, err := s.emb.embed(rows, s.workers(len(fresh)))
 	if err != nil {
 		return nil, err
 	}
-	n := len(pl.fresh)
-	if n == 0 {
-		return pl.at, nil
-	}
-	fresh := pl.x.Slice(s.obs.len(), pl.x.Len())
-	z, prior, res, err := s.emb.embed(fresh, s.opts.Workers)
-	if err != nil {
-		return nil, err
-	}
-	s.obs.accept(pl)
-	s.z = append(s.z, z...)
-	s.prior, s.res = append(s.prior, prior...), append(s.res, res...)
-	s.m0 = append(s.m0, s.opts.Mean.at(fresh)...)
-	s.pend = append(s.pend, make([]int, n)...)
-	s.gains = append(s.gains, make([][]float64, n)...)
-	return pl.at, nil
-}
-
-// variance returns σ̃² at point i.
-func (s *Sparse) variance(i int) float64 {
-	m, t := s.emb.len(), s.buf[0]
-	copy(t, s.z[i*m:(i+1)*m])
-	s.varL.SolveL(t)
-	return s.assemble(s.prior[i], s.res[i], square(t))
-}
-
-// assemble returns σ̃² from the residual and q = ‖L_V⁻¹z‖².
-func (s *Sparse) assemble(prior, res, q float64) float64 {
-	if s.opts.Approximation == SoR {
-		res = 0
-	}
-	return max(res+s.opts.NoiseVariance*q, varianceFloor*prior)
-}
-
-// pulled takes note of a pull at point i before its variance shrinks.
-func (s *Sparse) pulled(i int) (gain float64) {
-	rls := s.variance(i) / (s.opts.NoiseVariance + s.obs.extra[i])
-	s.leverage += rls
-	gain = math.Log1p(rls)
-	s.gain += gain
-	return gain
-}
-
-// observe adds a target to point i.
-func (s *Sparse) observe(i int, y float64) {
-	w0, pulls := s.weight(i, 0), s.weight(i, s.pend[i])
-	b0 := w0 * (s.obs.mean[i] - s.m0[i])
-	resolves := s.pend[i] > 0
-	if resolves {
-		last := len(s.gains[i]) - 1
-		s.gains[i] = s.gains[i][:last]
-		s.pend[i]--
-		s.held--
-	} else {
-		s.pulled(i)
-	}
-	s.note(i, y)
-	w1 := s.weight(i, 0)
-	shared := s.varL == s.sys.l
-	s.updateMean(i, w1-w0, w1*(s.obs.mean[i]-s.m0[i])-b0, shared)
-	switch {
-	case shared:
-		s.varTrace = s.trace
-	case s.held == 0: // V with pending pulls is V again, up to rounding
-		s.varL, s.varTrace = s.sys.l, s.trace
-	case !resolves:
-		s.updateVariance(i, s.weight(i, s.pend[i])-pulls)
-	}
-	s.count()
-}
-
-// note counts a target of point i.
-func (s *Sparse) note(i int, y float64) {
-	if s.obs.count[i] == 0 {
-		s.order = append(s.order, i)
-	}
-	s.obs.observe(i, y)
-}
-
-// pull adds a pending pull to point i.
-func (s *Sparse) pull(i int) {
-	s.gains[i] = append(s.gains[i], s.pulled(i))
-	if s.varL == s.sys.l {
-		s.varL = s.sys.l.clone()
-	}
-	before := s.weight(i, s.pend[i])
-	s.pend[i]++
-	s.held++
-	s.updateVariance(i, s.weight(i, s.pend[i])-before)
-	s.count()
-}
-
-// release takes back n pending pulls of point i, but not their variance.
-func (s *Sparse) release(i, n int) {
-	last := len(s.gains[i]) - n
-	for _, g := range s.gains[i][last:] {
-		s.gain -= g
-	}
-	s.gains[i] = s.gains[i][:last]
-	s.pend[i] -= n
-	s.held -= n
-}
-
-// count anchors when it is time.
-func (s *Sparse) count() {
-	if s.updates++; s.updates >= s.opts.AnchorEvery {
-		s.anchor()
-	}
-}
-
-// updateMean adds δzzᵀ to V and βz to Σ W r z, for z of point i:
-//
-//	h = V⁻¹z,  w += h(β − δ zᵀw)/(1 + δ zᵀh).
-//
-// variances says that V is also that of the variances.
-func (s *Sparse) updateMean(i int, delta, beta float64, variances bool) {
 	m := s.emb.len()
-	z, h := s.z[i*m:(i+1)*m], s.buf[1]
-	if m == 0 {
-		return
+	for j, key := range keys {
+		p, err := s.pts.push(rows, j, key)
+		if err != nil {
+			return nil, err
+		}
+		s.pts.edit(p).coarse = data.coarse(fresh[j])
+		s.join(rows.Slice(j, j+1), z[j*m:(j+1)*m], 0, 0, prior[j], res[j])
 	}
-	wait := variances && s.arms != nil && !s.arms.lazy
-	if wait {
-		s.arms.begin(s.sys)
-	}
-	q := s.direction(s.sys.l, z, h)
-	den := 1 + delta*q
-	e := (beta - delta*dot(z, s.sys.w)) / den
-	axpy(e, h, s.sys.w)
-	s.trace -= delta * square(h) / den
-	s.rankOne(s.sys.l, z, delta)
-	if s.arms == nil {
-		return
-	}
-	shrink := 0.0
-	if variances {
-		shrink = s.opts.NoiseVariance * delta / den
-	}
-	if wait {
-		s.arms.later(h, e, shrink, math.Sqrt(q))
-		return
-	}
-	s.arms.settleAll(s.opts.Workers)
-	s.arms.update(h, e, shrink, s.opts)
+	return at, nil
 }
 
-// updateVariance adds δzzᵀ to the V of the variances.
-func (s *Sparse) updateVariance(i int, delta float64) {
-	m := s.emb.len()
-	z, h := s.z[i*m:(i+1)*m], s.buf[1]
-	if m == 0 {
-		return
-	}
-	q := s.direction(s.varL, z, h)
-	s.varTrace -= delta * square(h) / (1 + delta*q)
-	if s.arms != nil && !s.arms.lazy {
-		s.arms.settleAll(s.opts.Workers)
-		s.arms.update(h, 0, s.opts.NoiseVariance*delta/(1+delta*q), s.opts)
-	}
-	s.rankOne(s.varL, z, delta)
+// join puts the embedding of the next point into the window.
+func (s *Sparse) join(x kernel.Rows, z []float64, omega, resid, prior, res float64) {
+	u, _ := s.emb.vector(x)
+	s.win.add(z, u, omega, resid, prior, res)
 }
-
-// direction sets h = V⁻¹z and returns zᵀV⁻¹z ≥ 0.
-func (s *Sparse) direction(l *Cholesky, z, h []float64) float64 {
-	copy(h, z)
-	l.SolveL(h)
-	q := dot(h, h)
-	l.SolveLT(h)
-	return q
-}
-
-func (s *Sparse) rankOne(l *Cholesky, z []float64, delta float64) {
-	x, root := s.buf[2], math.Sqrt(max(delta, 0))
-	for j, v := range z {
-		x[j] = root * v
-	}
-	l.rankOne(x, s.buf[3], s.buf[4])
-}
-
-// Kernel returns the kernel.
-func (s *Sparse) Kernel() kernel.Kernel { return s.k }
-
-// NoiseVariance returns λ = ξ².
-func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
-
-// Rank returns m, the number of inducing points in use.
-func (s *Sparse) Rank() int { return s.emb.len() }
-
-// Inducing returns the m inducing points in use, and their indices in the
-// dictionary given. The others were combinations of these.
-func (s *Sparse) Inducing() (kernel.Rows, []int) { return s.emb.rows, slices.Clone(s.emb.kept) }
 
 // Len returns the number of observations, repetitions included.
-func (s *Sparse) Len() int { return s.obs.total }
+func (s *Sparse) Len() int { return s.pts.total }
 
 // Pending returns the number of pending pulls.
 func (s *Sparse) Pending() int { return s.held }
 
-// Points returns the different inputs observed or once pending, in the order
-// in which they came; nil if there are none. With Counts and PointVariances it
-// is what the next dictionary is drawn from.
-func (s *Sparse) Points() kernel.Rows { return s.obs.x }
+// Rank returns the number m of inducing points kept of the dictionary.
+func (s *Sparse) Rank() int { return s.emb.len() }
 
-// Counts returns the number of observations of every point.
-func (s *Sparse) Counts() []float64 { return slices.Clone(s.obs.count) }
-
-// PendingCounts returns the number of pending pulls of every point.
-func (s *Sparse) PendingCounts() []int { return slices.Clone(s.pend) }
-
-// TargetMeans returns the mean target ȳ_i of every point, 0 without any.
-func (s *Sparse) TargetMeans() []float64 { return slices.Clone(s.obs.mean) }
-
-// PointVariances returns σ̃² at every point. Cost O(um²).
-func (s *Sparse) PointVariances() []float64 {
-	v := make([]float64, s.obs.len())
-	s.variances(v, s.z, s.prior, s.res)
-	return v
+// Exact reports whether every observation is in the span of the inducing points
+// by the posterior's own rule, so that it is the exact posterior: it grows, there
+// is room left, and no residual counts as noise.
+func (s *Sparse) Exact() bool {
+	return s.opts.grows() && s.opts.Approximation == DTC && s.emb.len() < s.opts.Growth.Room
 }
 
-// variances computes σ̃² for embedded rows.
-func (s *Sparse) variances(dst, z, prior, res []float64) {
-	m, lv := s.emb.len(), packTriangle(s.varL)
-	_ = forBlocks(len(dst), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
-		mark := sc.Mark()
-		defer sc.Release(mark)
-		q := i1 - i0
-		panels := sc.Floats((q + lanes - 1) / lanes * lanes * lv.padded)
-		if m > 0 {
-			lv.pack(panels, z[i0*m:i1*m], q)
+// NoiseVariance returns λ = ξ².
+func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
+
+// Kernel returns the kernel.
+func (s *Sparse) Kernel() kernel.Kernel { return s.k }
+
+// Inducing returns the inducing points, m×d, and their indices in the
+// dictionary that they were chosen from. Points that were added since count on
+// from its length.
+func (s *Sparse) Inducing() (points kernel.Rows, kept []int) {
+	return s.emb.rows, slices.Clone(s.emb.kept)
+}
+
+// Points returns the different inputs that were observed or pulled, in the order in
+// which they came; nil without any.
+func (s *Sparse) Points() kernel.Rows { return s.pts.rows() }
+
+// Counts returns the number of observations n_i of every point.
+func (s *Sparse) Counts() []float64 {
+	return s.each(func(i int) float64 { return s.pts.get(i).observations() })
+}
+
+// PendingCounts returns the number of pending pulls of every point.
+func (s *Sparse) PendingCounts() []int {
+	out := make([]int, s.pts.len())
+	for p, gains := range s.gains {
+		out[p] = len(gains)
+	}
+	return out
+}
+
+// TargetMeans returns the mean target ȳ_i of every point, weighted by precisions, 0
+// without any.
+func (s *Sparse) TargetMeans() []float64 {
+	return s.each(func(i int) float64 {
+		if st := s.pts.get(i); st.observations() > 0 {
+			return st.target(s.opts.NoiseVariance)
 		}
-		s.spread(dst[i0:i1], lv, panels, prior[i0:i1], res[i0:i1], sc)
-		return nil
+		return 0
 	})
 }
 
-// Leverage returns Σ σ̃²(x_s)/λ over the pulls since the inducing points were
-// chosen, each with the variance before the pull, pending pulls included: BKB
-// resparsifies when it exceeds a bound. For the rule of BBKB, which wants the
-// variances at the start of the batch in the sum (Calandriello et al. 2020: no
-// variance then shrinks by more than 1 + the sum), add those up yourself; this
-// sum is smaller, as each variance has seen the pulls before it.
-func (s *Sparse) Leverage() float64 { return s.leverage }
-
-// InformationGain returns Σ log(1 + σ̃²_{s−1}(x_s)/λ) over all pulls so far,
-// across changes of inducing points: log det(I + K/λ) if variances were exact
-// ([Exact.LogDet]), the quantity inside β of thesis (7.5). Pending pulls count.
-func (s *Sparse) InformationGain() float64 { return s.gain }
-
-// PendingGain returns the part of InformationGain that is of pending pulls: these
-// have shrunk no variance by more than its exponential, as far as σ̃ is exact.
-// Cost O(u), nothing without any.
-func (s *Sparse) PendingGain() float64 {
-	sum := 0.0
-	if s.held == 0 {
-		return sum
+func (s *Sparse) each(f func(i int) float64) []float64 {
+	out := make([]float64, s.pts.len())
+	for i := range out {
+		out[i] = f(i)
 	}
-	for _, gains := range s.gains {
-		for _, g := range gains {
-			sum += g
-		}
-	}
-	return sum
-}
-
-// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones
-// included (thesis (7.3)); at points with own noise, their share of Σ W σ̃²/λ. As
-// V = Σ W zzᵀ + λI, it is
-//
-//	Σ_i W_i res_i/λ + m − λ tr V⁻¹,
-//
-// and tr V⁻¹ is kept up to date. Cost O(u).
-func (s *Sparse) EffectiveDimension() float64 {
-	sum := float64(s.emb.len()) - s.opts.NoiseVariance*s.varTrace
-	if s.opts.Approximation == SoR {
-		return sum
-	}
-	for i, r := range s.res {
-		sum += s.weight(i, s.pend[i]) * r / s.opts.NoiseVariance
-	}
-	return sum
-}
-
-// LogDet returns log det(V/λ) of the present inducing points, without pending
-// pulls: for DTC log det(I + Q/λ).
-func (s *Sparse) LogDet() float64 {
-	return s.sys.l.LogDet() - float64(s.emb.len())*math.Log(s.opts.NoiseVariance)
+	return out
 }

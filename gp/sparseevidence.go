@@ -245,7 +245,7 @@ func (s *Sparse) LogEvidence(bound Bound) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	within, _ := s.obs.withinEvidence(s.opts.NoiseVariance)
+	within, _ := s.pts.observed().withinEvidence(s.opts.NoiseVariance)
 	return e.value() + within, nil
 }
 
@@ -256,7 +256,7 @@ func (s *Sparse) Evidence(bound Bound) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	within, slope := s.obs.withinEvidence(s.opts.NoiseVariance)
+	within, slope := s.pts.observed().withinEvidence(s.opts.NoiseVariance)
 	grad, noise := e.gradient(s.k, s.opts.Workers)
 	return Evidence{Value: e.value() + within, Kernel: grad, Noise: noise + slope}, nil
 }
@@ -265,7 +265,12 @@ func (s *Sparse) evidence(bound Bound) (*evidenceState, error) {
 	if err := bound.check(); err != nil {
 		return nil, err
 	}
-	return newEvidenceState(bound, s.emb, s.obs, s.m0, s.opts.NoiseVariance, s.opts.Workers)
+	o := s.pts.observed()
+	m0 := make([]float64, o.len())
+	if o.x != nil {
+		m0 = s.opts.Mean.at(o.x)
+	}
+	return newEvidenceState(bound, s.emb, o, m0, s.opts.NoiseVariance, s.opts.Workers)
 }
 
 func (b Bound) check() error {

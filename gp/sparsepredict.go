@@ -1,9 +1,14 @@
 package gp
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Predict returns μ̃ and σ̃² at every row of x, without observation noise,
@@ -14,16 +19,82 @@ func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := s.checkQuery(x); err != nil {
 		return nil, nil, err
 	}
-	n, c := x.Len(), s.scoring()
+	n := x.Len()
 	mean, variance = make([]float64, n), make([]float64, n)
-	err = forBlocks(n, predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
-		return c.rows(mean[i0:i1], variance[i0:i1], x, i0, i1, sc)
-	})
+	switch {
+	case n <= fewRows:
+		t := s.Probe()
+		for i := range n {
+			if mean[i], variance[i], err = t.at(x.Slice(i, i+1)); err != nil {
+				return nil, nil, rowError(err, i)
+			}
+		}
+		return mean, variance, nil
+	case n <= someRows:
+		err = s.predictRows(mean, variance, x)
+	default:
+		err = s.predictPanels(mean, variance, x)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	addTo(mean, s.opts.Mean.at(x))
 	return mean, variance, nil
+}
+
+// fewRows are predicted one by one, and someRows by blocks of rows; for more it pays
+// to pack the triangles of L_D and L_V.
+const (
+	fewRows  = 4
+	someRows = 2048
+)
+
+// predictRows is Predict by blocks of rows.
+func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
+	s.settled()
+	m, workers, prior := s.emb.len(), s.workers(x.Len()), s.opts.Mean.at(x)
+	for from := 0; from < len(mean); from += streamBlock {
+		to := min(from+streamBlock, len(mean))
+		z, variances, res, err := s.emb.embed(x.Slice(from, to), workers)
+		if err != nil {
+			return blockError(err, from)
+		}
+		for i := range res {
+			mean[from+i] = prior[from+i] + floats.Dot(z[i*m:][:m], s.reg.w)
+		}
+		if m > 0 {
+			blocked.SolveLowerRight(max(workers, 1), true, s.varL.matrix(), blocked.New(to-from, m, z))
+		}
+		for i, r := range res {
+			row := z[i*m:][:m]
+			variance[from+i] = s.assemble(variances[i], r, floats.Dot(row, row))
+		}
+	}
+	return nil
+}
+
+// blockError says which row of x an error is about, of one about a block from row
+// from on.
+func blockError(err error, from int) error {
+	var at int
+	switch e := err.(type) {
+	case *kernel.NonFiniteError:
+		at = e.Row
+	case *NotPSDError:
+		at = e.Row
+	default:
+		return err
+	}
+	return rowError(err, from+at)
+}
+
+// predictPanels is Predict with the triangles packed.
+func (s *Sparse) predictPanels(mean, variance []float64, x kernel.Rows) error {
+	c := s.scoring()
+	err := forBlocks(len(mean), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
+		return c.rows(mean[i0:i1], variance[i0:i1], x, i0, i1, sc)
+	})
+	addTo(mean, s.opts.Mean.at(x))
+	return err
 }
 
 func (s *Sparse) checkQuery(x kernel.Rows) error {
@@ -45,9 +116,9 @@ func (s *Sparse) Embed(x kernel.Rows) (z, residual []float64, err error) {
 
 // Covariance returns μ̃ at the q rows of x and their q×q joint covariance,
 //
-//	K(x, x) − ZZᵀ + λ Z V⁻¹Zᵀ
+//	K(x, x) − ZZᵀ + Z V⁻¹Zᵀ
 //
-// (λ Z V⁻¹Zᵀ alone for SoR), with σ̃² on the diagonal. Cost O(qm² + q²m).
+// (Z V⁻¹Zᵀ alone for SoR), with σ̃² on the diagonal. Cost O(qm² + q²m).
 // Errors: as [Sparse.Predict].
 func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 	if err := s.checkQuery(x); err != nil {
@@ -70,13 +141,14 @@ func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 			cov[i*q+i] = res[i]
 		}
 	}
+	s.settled()
 	mean = s.opts.Mean.at(x)
 	for i := 0; i < q && m > 0; i++ {
-		mean[i] += dot(z[i*m:(i+1)*m], s.sys.w)
+		mean[i] += dot(z[i*m:(i+1)*m], s.reg.w)
 	}
 	s.varL.solveRowsL(z, q)
 	if q > 0 && m > 0 {
-		syrk(cov, z, q, m, s.opts.NoiseVariance)
+		syrk(cov, z, q, m, 1)
 	}
 	for i := range q {
 		cov[i*q+i] = max(cov[i*q+i], varianceFloor*prior[i])
@@ -94,41 +166,121 @@ func (s *Sparse) Sample(x kernel.Rows, count int, rng *rand.Rand) ([]float64, Ji
 	return sampleNormal(mean, cov, count, rng)
 }
 
-// PredictSlope returns the prediction at row i of x with its gradient. With
-// α = L_D⁻ᵀw and M = L_D⁻ᵀ(I − λV⁻¹)L_D⁻¹,
-//
-//	∇μ̃ = ∇m + Jᵀα,  ∇σ̃ = (½∇k(x, x) − JᵀM k_D(x))/σ̃,  J = ∂k_D/∂x.
-//
-// Cost O(m² + md). Errors: as [Sparse.Predict]; [ErrNotDifferentiable].
+// PredictSlope returns the prediction at row i of x with its gradient; a [Probe]
+// does so for one input after another. Cost O(m² + md). Errors: as
+// [Sparse.Predict]; [ErrNotDifferentiable].
 func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
-	dk, one, err := slopeQuery(s.checkQuery, s.k, x, i)
+	_, one, err := slopeQuery(s.checkQuery, s.k, x, i)
 	if err != nil {
 		return Slope{}, err
 	}
-	z, prior, res, err := s.emb.embed(one, 1)
+	t := s.Probe()
+	mean, _, err := t.at(one)
 	if err != nil {
-		return Slope{}, err
+		return Slope{}, rowError(err, i)
 	}
-	mean := s.opts.Mean.at(one)[0]
-	h := append([]float64(nil), z...)
-	s.varL.SolveL(h)
-	variance := s.assemble(prior[0], res[0], square(h))
-	s.varL.SolveLT(h)
-	alpha := append([]float64(nil), s.sys.w...)
-	if len(z) > 0 {
-		mean += dot(z, alpha)
+	dMean, dSD := t.Gradient()
+	return Slope{Mean: mean, SD: t.sd, MeanGradient: dMean, SDGradient: dSD}, nil
+}
+
+// PointVariances returns σ̃² at every point. Cost O(um²).
+func (s *Sparse) PointVariances() []float64 {
+	v := make([]float64, s.pts.len())
+	if s.whole() {
+		m := s.emb.len()
+		s.variances(v, s.win.dense(0, len(v), m), s.win.prior, s.win.res)
+		return v
 	}
-	for j := range h { // b = M k_D = L⁻ᵀ(z − λV⁻¹z), without z for SoR
-		h[j] *= -s.opts.NoiseVariance
-		if s.opts.Approximation != SoR {
-			h[j] += z[j]
+	if x := s.pts.rows(); x != nil {
+		if err := s.predictRows(make([]float64, len(v)), v, x); err != nil {
+			panic("gp: a point that was embedded before: " + err.Error())
 		}
 	}
-	s.emb.l.SolveLT(alpha)
-	s.emb.l.SolveLT(h)
-	half := 1.0
-	if s.opts.Approximation == SoR {
-		half = 0
-	}
-	return slope(dk, one, s.emb.rows, s.opts.Mean, mean, variance, prior[0], half, alpha, h), nil
+	return v
 }
+
+// whole tells whether all points are in the window.
+func (s *Sparse) whole() bool { return s.win.first == 0 && s.win.len() == s.pts.len() }
+
+// variances computes σ̃² for embedded rows.
+func (s *Sparse) variances(dst, z, prior, res []float64) {
+	m, lv := s.emb.len(), packTriangle(s.varL)
+	_ = forBlocks(len(dst), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
+		mark := sc.Mark()
+		defer sc.Release(mark)
+		q := i1 - i0
+		panels := sc.Floats((q + lanes - 1) / lanes * lanes * lv.padded)
+		if m > 0 {
+			lv.pack(panels, z[i0*m:i1*m], q)
+		}
+		s.spread(dst[i0:i1], lv, panels, prior[i0:i1], res[i0:i1], sc)
+		return nil
+	})
+}
+
+// Leverage returns Σ σ̃²(x_s)/λ over the pulls since the inducing points were
+// chosen, each with the variance before the pull, pending pulls included: BKB
+// resparsifies when it exceeds a bound. For the rule of BBKB, which wants the
+// variances at the start of the batch in the sum (Calandriello et al. 2020: no
+// variance then shrinks by more than 1 + the sum), add those up yourself; this
+// sum is smaller, as each variance has seen the pulls before it. A posterior that
+// grows does not count it.
+func (s *Sparse) Leverage() float64 { return s.leverage }
+
+// InformationGain returns Σ log(1 + σ̃²_{s−1}(x_s)/λ) over all pulls so far,
+// across changes of inducing points: log det(I + K/λ) if variances were exact
+// ([Exact.LogDet]), the quantity inside β of thesis (7.5). Pending pulls count. Of a
+// posterior that grows it is [Sparse.LogDet].
+func (s *Sparse) InformationGain() float64 {
+	if s.opts.grows() {
+		return s.LogDet()
+	}
+	return s.gain
+}
+
+// PendingGain returns the part of InformationGain that is of pending pulls: these
+// have shrunk no variance by more than its exponential, as far as σ̃ is exact.
+// Cost O(u), nothing without any.
+func (s *Sparse) PendingGain() float64 {
+	sum := 0.0
+	for _, p := range slices.Sorted(maps.Keys(s.gains)) {
+		for _, g := range s.gains[p] {
+			sum += g
+		}
+	}
+	return sum
+}
+
+// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones
+// included (thesis (7.3)); at points with own noise, their share of Σ W σ̃². As
+// V = I + Σ W zzᵀ, it is
+//
+//	Σ_i W_i res_i + m − tr V⁻¹,
+//
+// and tr V⁻¹ is kept up to date. Cost O(u), and O(um²) in a posterior that grows.
+func (s *Sparse) EffectiveDimension() float64 {
+	sum := float64(s.emb.len())
+	if s.traces != nil {
+		sum -= s.traces.variance
+	} else {
+		sum -= s.varL.inverseTrace()
+	}
+	if s.opts.Approximation == SoR || s.pts.len() == 0 {
+		return sum
+	}
+	res := s.win.res
+	if !s.whole() {
+		var err error
+		if _, _, res, err = s.emb.embed(s.pts.rows(), s.workers(s.pts.len())); err != nil {
+			panic("gp: a point that was embedded before: " + err.Error())
+		}
+	}
+	for p, r := range res {
+		sum += s.weight(s.pts.get(p), len(s.gains[p]), r) * r
+	}
+	return sum
+}
+
+// LogDet returns log det V of the present inducing points, without pending pulls:
+// for DTC log det(I + Q/λ).
+func (s *Sparse) LogDet() float64 { return s.reg.l.LogDet() }

@@ -18,3 +18,8 @@ func (gaussian) shape() []shapeParameter    { return nil }
 func (gaussian) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -math.Exp(-s/2) / 2, 0, 0
 }
+
+func (gaussian) valueSlope(s float64) (value, slope float64) {
+	e := math.Exp(-s / 2)
+	return e, -e / 2
+}

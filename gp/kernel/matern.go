@@ -60,13 +60,25 @@ func (matern52) shape() []shapeParameter { return nil }
 
 func (matern52) at(s, _, _ float64) float64 {
 	a := math.Sqrt(5 * s)
-	return polyExp(1+a+a*a/3, a)
+	return polyExp(matern52Polynomial(a), a)
 }
 
 func (matern52) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	a := math.Sqrt(5 * s)
 	return -5. / 6 * polyExp(1+a, a), 0, 0
 }
+
+func (matern52) valueSlope(s float64) (value, slope float64) {
+	a := math.Sqrt(5 * s)
+	e := math.Exp(-a)
+	if e == 0 {
+		return 0, 0
+	}
+	return matern52Polynomial(a) * e, -5. / 6 * (1 + a) * e
+}
+
+// matern52Polynomial is what Matérn-5/2 multiplies exp(−a) by.
+func matern52Polynomial(a float64) float64 { return 1 + a + a*a/3 }
 
 // polyExp returns p·exp(−a), and 0 where exp(−a) is 0, even if p is +Inf.
 func polyExp(p, a float64) float64 {

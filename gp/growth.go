@@ -1,0 +1,235 @@
+package gp
+
+import (
+	"math"
+	"sync"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// absorb takes in observations one by one, each as an inducing point where there is
+// room and it is no combination of those there are: one bordered and one rank-one
+// update, O(m² + wm) for w points in the window.
+func (s *Sparse) absorb(data Data) error {
+	if err := s.opts.Mean.check(data.X); err != nil {
+		return err
+	}
+	if err := s.suit(data.X); err != nil {
+		return err
+	}
+	for i, y := range data.Y {
+		if err := s.absorbOne(data, i, y); err != nil {
+			return rowError(err, i)
+		}
+	}
+	return nil
+}
+
+func (s *Sparse) absorbOne(data Data, i int, y float64) error {
+	x := data.X.Slice(i, i+1)
+	z, prior, res, err := s.emb.one(x)
+	if err != nil {
+		return err
+	}
+	p, key, found := s.pts.find(data.X, i)
+	coarse := data.coarse(i)
+	full := coarse && s.emb.len() >= s.opts.Growth.Room*3/4 // what others come to is worth more
+	if !full && s.worthwhile(prior, res) {
+		if err := s.grow(x, z, math.Sqrt(res)); err != nil {
+			return err
+		}
+		z, res = append(z, math.Sqrt(res)), 0
+	}
+	if !found {
+		if p, err = s.pts.push(data.X, i, key); err != nil {
+			return err
+		}
+	}
+	st := s.pts.edit(p)
+	st.coarse = st.coarse || coarse
+	delta, beta := s.add(p, y, data.own(i), res)
+	if !found {
+		s.remember(p, x, z, st.weight, st.resid, prior, res)
+	}
+	s.updateMean(z, delta, beta, true)
+	return nil
+}
+
+// remember puts a point into the window while inducing points may come.
+func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prior, res float64) {
+	if s.emb.len() >= s.opts.Growth.Room || p != s.win.first+s.win.len() {
+		return
+	}
+	s.join(x, z, weight, resid, prior, res)
+}
+
+// absorbPulls takes in pulls that will have no target: variances shrink as by
+// observations, and means stay.
+func (s *Sparse) absorbPulls(x kernel.Rows) error {
+	if err := s.suit(x); err != nil {
+		return err
+	}
+	s.reg.settle()
+	s.frozen = true
+	for i := range x.Len() {
+		if err := s.absorbPull(x, i); err != nil {
+			return rowError(err, i)
+		}
+	}
+	return nil
+}
+
+func (s *Sparse) absorbPull(x kernel.Rows, i int) error {
+	one := x.Slice(i, i+1)
+	z, prior, res, err := s.emb.one(one)
+	if err != nil {
+		return err
+	}
+	if s.worthwhile(prior, res) {
+		if err := s.grow(one, z, math.Sqrt(res)); err != nil {
+			return err
+		}
+		z, res = append(z, math.Sqrt(res)), 0
+	}
+	p, key, found := s.pts.find(x, i)
+	if !found {
+		if p, err = s.pts.push(x, i, key); err != nil {
+			return err
+		}
+	}
+	// Without a target a pull is a count of its point.
+	st := s.pts.edit(p)
+	before := st.weight
+	st.n++
+	delta := 1 / s.opts.NoiseVariance
+	if s.counts(st) {
+		st.weight = s.weight(st, 0, res)
+		delta = max(st.weight-before, 0)
+	} else {
+		st.weight += delta
+	}
+	s.win.set(p, st.weight, st.resid)
+	if !found {
+		s.remember(p, one, z, st.weight, 0, prior, res)
+	}
+	s.unshare()
+	if len(z) > 0 {
+		s.reg.l.rankOne(z, delta, s.buf[3], s.buf[4])
+	}
+	return nil
+}
+
+// grow makes the only row of x an inducing point, given its embedding and the root
+// of its residual: L_D and V get a row. Cost O(m² + wm) for w points in the window.
+func (s *Sparse) grow(x kernel.Rows, z []float64, root float64) error {
+	column := make([]float64, s.win.len())
+	if err := s.emb.column(column, x, s.seen(), s.win.xs); err != nil {
+		return err
+	}
+	emb, err := s.emb.with(x, z, root)
+	if err != nil {
+		return err
+	}
+	s.border(emb, column, z, root)
+	return nil
+}
+
+// seen are the inputs of the window, where they are not dense.
+func (s *Sparse) seen() kernel.Rows {
+	if s.emb.radial != nil || s.win.len() == 0 {
+		return nil
+	}
+	return s.pts.rows().Slice(s.win.first, s.win.first+s.win.len())
+}
+
+// border gives everything but the arms one coordinate more, and returns the edge of
+// the V of the variances.
+func (s *Sparse) border(emb *embedding, column, z []float64, root float64) edge {
+	s.unshare()
+	mean, held := s.win.widen(column, z, root)
+	shared := s.varL == s.reg.l
+	e := newEdge(s.reg.l, mean.border, mean.corner)
+	if s.traces != nil {
+		s.traces.mean += e.trace(s.reg.l)
+	}
+	s.reg.l = s.reg.l.bordered(e.row, e.root)
+	s.reg.b, s.reg.w = append(s.reg.b, mean.sum), append(s.reg.w, 0)
+	s.reg.fresh = s.frozen
+	if shared {
+		s.varL = s.reg.l
+		if s.traces != nil {
+			s.traces.variance = s.traces.mean
+		}
+	} else {
+		e = newEdge(s.varL, held.border, held.corner)
+		s.traces.variance += e.trace(s.varL)
+		s.varL = s.varL.bordered(e.row, e.root)
+	}
+	s.emb = emb
+	for i := range s.buf {
+		s.buf[i] = append(s.buf[i], 0)
+	}
+	return e
+}
+
+// Fork returns a posterior that goes on from here: it takes observations and pulls
+// of its own, and leaves s as it is. It shares what is old, so that it costs
+// O(1) now and O(m² + wm) at its first change, and it is good only until s changes.
+// It has no arms.
+func (s *Sparse) Fork() *Sparse {
+	s.settled()
+	f := *s
+	f.reading = new(sync.Mutex)
+	f.pts, f.own, f.win.shared = s.pts.fork(), false, true
+	f.emb = s.emb.fork()
+	f.reg.b, f.reg.w = append([]float64(nil), s.reg.b...), append([]float64(nil), s.reg.w...)
+	f.order = append([]int(nil), s.order...)
+	f.gains = nil
+	for p, gains := range s.gains {
+		f.setGains(p, gains)
+	}
+	f.arms, f.paused = nil, nil
+	if s.traces != nil {
+		t := *s.traces
+		f.traces = &t
+	}
+	f.resize()
+	return &f
+}
+
+// unshare makes the factors the posterior's own, to be changed.
+func (s *Sparse) unshare() {
+	if s.own {
+		return
+	}
+	shared := s.varL == s.reg.l
+	s.reg.l = s.reg.l.clone()
+	if shared {
+		s.varL = s.reg.l
+	} else {
+		s.varL = s.varL.clone()
+	}
+	s.own = true
+}
+
+// settled brings w up to date, for readers.
+func (s *Sparse) settled() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.reg.settle()
+}
+
+// rowError says which row of the data an error about a single row is about.
+func rowError(err error, row int) error {
+	if e, ok := err.(*kernel.NonFiniteError); ok {
+		at := *e
+		at.Row = row
+		return &at
+	}
+	if e, ok := err.(*NotPSDError); ok {
+		at := *e
+		at.Row = row
+		return &at
+	}
+	return err
+}

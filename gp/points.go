@@ -1,0 +1,216 @@
+package gp
+
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// points are the different inputs of a sparse posterior, in the order in which
+// they came, with what was observed at each. Points of a fork go on from those
+// of its origin, which they leave alone.
+type points struct {
+	origin  *points
+	before  int         // points of origin
+	x       kernel.Rows // further ones; nil for none
+	data    []float64   // of x, where it is dense and can grow in place
+	stats   []stat
+	changed map[int]*stat // of origin's points, those that have changed
+	keys    map[string]int
+	apart   bool // equal inputs are points of their own
+	total   int  // observations
+}
+
+// stat is what is known of one point.
+type stat struct {
+	n             float64 // observations without noise of their own
+	mean, scatter float64 // of their targets, and Σ (y − mean)²
+	own           []ownNoise
+	coarse        bool
+	// weight and resid are W and r̄ as they stand in V and b, where W = 1/(v + res)
+	// or 1/v for the variance v of ȳ given the process.
+	weight, resid float64
+}
+
+// ownNoise is an observation with a noise variance of its own.
+type ownNoise struct{ y, variance float64 }
+
+// observations is their number.
+func (s *stat) observations() float64 { return s.n + float64(len(s.own)) }
+
+// add takes in a target, by Welford's recursion.
+func (s *stat) add(y, own float64) {
+	if own != 0 {
+		s.own = append(slices.Clip(s.own), ownNoise{y, own})
+		return
+	}
+	s.n++
+	d := y - s.mean
+	s.mean += d / s.n
+	s.scatter += d * (y - s.mean)
+}
+
+// variance is that of ȳ given the process, 1/Σ 1/(ξ² + own), with further pulls
+// counted in; there must be an observation or a pull.
+func (s *stat) variance(noise float64, pulls int) float64 {
+	n := s.n + float64(pulls)
+	switch {
+	case len(s.own) == 0:
+		return noise / n
+	case n == 0 && len(s.own) == 1:
+		return noise + s.own[0].variance
+	}
+	sum := n / noise
+	for _, o := range s.own {
+		sum += 1 / (noise + o.variance)
+	}
+	return 1 / sum
+}
+
+// target is ȳ, the mean of all targets weighted by their precisions.
+func (s *stat) target(noise float64) float64 {
+	if len(s.own) == 0 {
+		return s.mean
+	}
+	sum, weights := s.n/noise*s.mean, s.n/noise
+	for _, o := range s.own {
+		w := 1 / (noise + o.variance)
+		sum, weights = sum+w*o.y, weights+w
+	}
+	if s.n == 0 && len(s.own) == 1 {
+		return s.own[0].y
+	}
+	return sum / weights
+}
+
+// fork returns points that go on from p, which must not change meanwhile.
+func (p *points) fork() *points {
+	return &points{origin: p, before: p.len(), apart: p.apart, total: p.total}
+}
+
+func (p *points) len() int { return p.before + len(p.stats) }
+
+// get returns what is known of point i, to be read.
+func (p *points) get(i int) *stat {
+	if i >= p.before {
+		return &p.stats[i-p.before]
+	}
+	if s, ok := p.changed[i]; ok {
+		return s
+	}
+	return p.origin.get(i)
+}
+
+// edit returns it to be changed.
+func (p *points) edit(i int) *stat {
+	if i >= p.before {
+		return &p.stats[i-p.before]
+	}
+	if s, ok := p.changed[i]; ok {
+		return s
+	}
+	s := *p.origin.get(i)
+	if p.changed == nil {
+		p.changed = map[int]*stat{}
+	}
+	p.changed[i] = &s
+	return &s
+}
+
+// find returns the point of row i of x, and the key by which equal rows are known,
+// empty where nothing is merged.
+func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) {
+	if p.apart {
+		return 0, "", false
+	}
+	key, known := rowKey(x, i)
+	if !known {
+		return 0, "", false
+	}
+	for q := p; q != nil; q = q.origin {
+		if point, found = q.keys[key]; found && point < p.len() {
+			return point, key, true
+		}
+	}
+	return 0, key, false
+}
+
+// push makes row i of x the next point.
+func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
+	at := p.len()
+	if err := p.append(x.Slice(i, i+1)); err != nil {
+		return 0, err
+	}
+	if key != "" {
+		if p.keys == nil {
+			p.keys = map[string]int{}
+		}
+		p.keys[key] = at
+	}
+	p.stats = append(p.stats, stat{})
+	return at, nil
+}
+
+// append adds a row to x. Rows that were handed out stay as they are.
+func (p *points) append(row kernel.Rows) error {
+	if v, ok := row.(*kernel.Points[float64]); ok {
+		p.data = append(p.data, v.Row(0)...)
+		p.x = kernel.NewPoints(len(p.stats)+1, v.Dim(), p.data)
+		return nil
+	}
+	if p.x == nil {
+		p.x = row
+		return nil
+	}
+	var err error
+	p.x, err = p.x.Concat(row)
+	return err
+}
+
+// row returns input i.
+func (p *points) row(i int) kernel.Rows {
+	if i < p.before {
+		return p.origin.row(i)
+	}
+	return p.x.Slice(i-p.before, i-p.before+1)
+}
+
+// rows returns all inputs, u×d; nil when there are none. Of a fork they are copied.
+func (p *points) rows() kernel.Rows {
+	switch {
+	case p.origin == nil || p.before == 0:
+		return p.x
+	case p.x == nil:
+		return p.origin.rows()
+	}
+	all, err := p.origin.rows().Slice(0, p.before).Concat(p.x)
+	if err != nil {
+		panic("gp: points of different kinds: " + err.Error()) // they were checked
+	}
+	return all
+}
+
+// observed are the points as the evidence takes them: observations with noise of
+// their own are points of their own.
+func (p *points) observed() *observations {
+	o := &observations{total: p.total}
+	var from []int
+	add := func(i int, count, mean, scatter, extra float64) {
+		from = append(from, i)
+		o.count, o.mean = append(o.count, count), append(o.mean, mean)
+		o.scatter, o.extra = append(o.scatter, scatter), append(o.extra, extra)
+	}
+	for i := range p.len() {
+		s := p.get(i)
+		if s.n > 0 {
+			add(i, s.n, s.mean, s.scatter, 0)
+		}
+		for _, v := range s.own {
+			add(i, 1, v.y, 0, v.variance)
+		}
+	}
+	if len(from) > 0 {
+		o.x = p.rows().Select(from)
+	}
+	return o
+}

@@ -1,0 +1,145 @@
+package gp
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// regression is Bayesian linear regression on embedded inputs z with weights of
+// prior N(0, I):
+//
+//	V = I + Σ ω z zᵀ = L Lᵀ,  b = Σ ω r z,  w = V⁻¹b
+//
+// over points with precisions ω and residual targets r. Variances do not depend
+// on b, so that a second factor, of the same order, serves pending pulls.
+type regression struct {
+	l     *Cholesky
+	b, w  []float64
+	fresh bool // w is V⁻¹b
+}
+
+// newRegression is that of no observations on m inducing points.
+func newRegression(m, room int) regression {
+	l := &Cholesky{n: m, stride: max(room, m, 1)}
+	l.data = make([]float64, m*l.stride, l.stride*l.stride)
+	for i := range m {
+		l.data[i*l.stride+i] = 1
+	}
+	return regression{l: l, b: make([]float64, m), w: make([]float64, m)}
+}
+
+// settle computes w. Cost m².
+func (g *regression) settle() {
+	if g.fresh {
+		return
+	}
+	copy(g.w, g.b)
+	g.l.forward(g.w)
+	g.l.backward(g.w)
+	g.fresh = true
+}
+
+// edge is what a new inducing point adds to V: its column V₊ᵢ = Σ ω z₊ z, as
+// L⁻¹ times it, and the root of its Schur complement.
+type edge struct {
+	row  []float64 // L⁻¹ Σ ω z₊ z
+	root float64
+}
+
+// newEdge takes Σ ω z₊ z, which it overwrites, and 1 + Σ ω z₊². The Schur
+// complement is at least 1, the prior's, whatever rounding says.
+func newEdge(l *Cholesky, column []float64, corner float64) edge {
+	l.forward(column)
+	return edge{column, math.Sqrt(max(corner-floats.Dot(column, column), 1))}
+}
+
+// trace returns what the edge adds to tr V⁻¹, (1 + ‖V⁻¹v‖²)/δ for its column v and
+// Schur complement δ, given L as it was. Cost m²/2.
+func (e edge) trace(l *Cholesky) float64 {
+	h := append([]float64(nil), e.row...)
+	l.backward(h)
+	return (1 + square(h)) / (e.root * e.root)
+}
+
+// forward replaces b by L⁻¹b, by products of rows.
+func (c *Cholesky) forward(b []float64) {
+	for i := range b {
+		row := c.data[i*c.stride:]
+		b[i] = (b[i] - floats.Dot(row[:i], b[:i])) / row[i]
+	}
+}
+
+// backward replaces b by L⁻ᵀb, by multiples of rows.
+func (c *Cholesky) backward(b []float64) {
+	for i := len(b) - 1; i >= 0; i-- {
+		row := c.data[i*c.stride:]
+		b[i] /= row[i]
+		floats.AddScaled(b[:i], -b[i], row[:i])
+	}
+}
+
+// bordered returns the factor with one row more. The old factor stays valid, but
+// must not grow again: the two may share memory.
+func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
+	g := c.reserve(c.n + 1)
+	copy(g.data[c.n*g.stride:], row)
+	g.data[c.n*g.stride+c.n] = diagonal
+	return g
+}
+
+// rankOne replaces L by the factor of A + ω z zᵀ, by Givens rotations, which
+// cannot fail. A row goes through the rotations of all rows above it, one after
+// another, and four rows go side by side. It returns det ratio 1 + ω zᵀA⁻¹z.
+// For ω < 0 see downdate. Cost 3n² operations.
+func (c *Cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
+	m, root := c.n, math.Sqrt(omega)
+	ratio = 1
+	var t [4]float64
+	for i := 0; i < m; i += len(t) {
+		n := min(len(t), m-i)
+		for r := range n {
+			t[r] = root * z[i+r]
+		}
+		if n == len(t) {
+			c.rotate(i, cos[:i], sin[:i], &t)
+		}
+		for r := range n {
+			row := c.data[(i+r)*c.stride:][:i+r+1]
+			from := i
+			if n < len(t) {
+				from = 0
+			}
+			v := t[r]
+			for k := from; k < i+r; k++ {
+				l := row[k]
+				row[k] = cos[k]*l + sin[k]*v
+				v = cos[k]*v - sin[k]*l
+			}
+			last := row[i+r]
+			h := math.Sqrt(last*last + v*v)
+			cos[i+r], sin[i+r] = last/h, v/h
+			row[i+r] = h
+			ratio *= (h / last) * (h / last)
+		}
+	}
+	return ratio
+}
+
+// rotate applies the rotations of the first rows to rows i … i + 3.
+func (c *Cholesky) rotate(i int, cos, sin []float64, t *[4]float64) {
+	n := len(cos)
+	sin = sin[:n]
+	r0, r1 := c.data[i*c.stride:][:n], c.data[(i+1)*c.stride:][:n]
+	r2, r3 := c.data[(i+2)*c.stride:][:n], c.data[(i+3)*c.stride:][:n]
+	t0, t1, t2, t3 := t[0], t[1], t[2], t[3]
+	for k, ck := range cos {
+		sk := sin[k]
+		l0, l1, l2, l3 := r0[k], r1[k], r2[k], r3[k]
+		r0[k], r1[k] = ck*l0+sk*t0, ck*l1+sk*t1
+		r2[k], r3[k] = ck*l2+sk*t2, ck*l3+sk*t3
+		t0, t1 = ck*t0-sk*l0, ck*t1-sk*l1
+		t2, t3 = ck*t2-sk*l2, ck*t3-sk*l3
+	}
+	*t = [4]float64{t0, t1, t2, t3}
+}

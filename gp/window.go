@@ -1,0 +1,140 @@
+package gp
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// window has the embeddings of consecutive points, first … first + len − 1, with
+// what a new inducing point needs of them. What is older is in V only: it tells a
+// new inducing point nothing.
+type window struct {
+	first, stride int
+	z             []float64 // rows of length m, stride apart
+	omega, resid  []float64 // W and r of every point
+	held          []float64 // W of its pending pulls; nil where there are none
+	prior, res    []float64 // k(x, x), and k(x, x) − ‖z‖²
+	xs            []float64 // inputs, where they are dense
+	shared        bool      // with the posterior that this one was forked from
+}
+
+func (w *window) len() int { return len(w.omega) }
+
+// row returns the embedding of the window's i-th point, with room behind it.
+func (w *window) row(i int) []float64 { return w.z[i*w.stride : (i+1)*w.stride] }
+
+// at returns the place of a point in the window.
+func (w *window) at(point int) (i int, ok bool) {
+	i = point - w.first
+	return i, i >= 0 && i < w.len()
+}
+
+// unshare makes the window its own, to be changed.
+func (w *window) unshare() {
+	if !w.shared {
+		return
+	}
+	w.shared = false
+	for _, v := range []*[]float64{&w.z, &w.omega, &w.resid, &w.held, &w.prior, &w.res, &w.xs} {
+		*v = slices.Clone(*v)
+	}
+}
+
+// add puts the next point into the window.
+func (w *window) add(z, x []float64, omega, resid, prior, res float64) {
+	w.unshare()
+	w.reserve(len(z))
+	at := len(w.z)
+	w.z = slices.Grow(w.z, w.stride)[:at+w.stride]
+	clear(w.z[at:])
+	copy(w.z[at:], z)
+	w.xs = append(w.xs, x...)
+	w.omega, w.resid = append(w.omega, omega), append(w.resid, resid)
+	w.prior, w.res = append(w.prior, prior), append(w.res, res)
+	if w.held != nil {
+		w.held = append(w.held, 0)
+	}
+}
+
+// set renews weight and residual target of a point, if it is in the window.
+func (w *window) set(point int, omega, resid float64) {
+	if i, ok := w.at(point); ok {
+		w.unshare()
+		w.omega[i], w.resid[i] = omega, resid
+	}
+}
+
+// hold renews the weight of a point's pending pulls.
+func (w *window) hold(point int, omega float64) {
+	i, ok := w.at(point)
+	if !ok {
+		return
+	}
+	w.unshare()
+	if w.held == nil {
+		w.held = make([]float64, w.len())
+	}
+	w.held[i] = omega
+}
+
+// reserve makes room for embeddings of length m.
+func (w *window) reserve(m int) {
+	if m <= w.stride {
+		return
+	}
+	stride := max(m, w.stride+w.stride/2, 16)
+	z := make([]float64, w.len()*stride)
+	for i := range w.len() {
+		copy(z[i*stride:], w.row(i))
+	}
+	w.z, w.stride = z, stride
+}
+
+// dense returns rows i0 ≤ i < i1 without the room behind them, for m coordinates.
+func (w *window) dense(i0, i1, m int) []float64 {
+	out := make([]float64, 0, (i1-i0)*m)
+	for i := i0; i < i1; i++ {
+		out = append(out, w.row(i)[:m]...)
+	}
+	return out
+}
+
+// widen gives every embedding its coordinate m, given k(x, d) for a new inducing
+// point d with embedding z and residual root², and returns
+//
+//	Σ ω z₊ z,  1 + Σ ω z₊²,  Σ ω r z₊
+//
+// and the first two also with the pending pulls, if there are any.
+func (w *window) widen(column, z []float64, root float64) (mean, held moments) {
+	m := len(z)
+	w.unshare()
+	w.reserve(m + 1)
+	mean = moments{border: make([]float64, m), corner: 1}
+	if w.held != nil {
+		held = moments{border: make([]float64, m), corner: 1}
+	}
+	for i, k := range column {
+		at := w.row(i)
+		v := (k - floats.Dot(at[:m], z)) / root
+		at[m] = v
+		w.res[i] = max(w.res[i]-v*v, 0)
+		mean.add(w.omega[i], v, at[:m])
+		mean.sum += w.omega[i] * v * w.resid[i]
+		if w.held != nil {
+			held.add(w.omega[i]+w.held[i], v, at[:m])
+		}
+	}
+	return mean, held
+}
+
+// moments are sums over points of products with the coordinate z₊.
+type moments struct {
+	border      []float64 // Σ ω z₊ z
+	corner, sum float64   // 1 + Σ ω z₊², Σ ω r z₊
+}
+
+func (s *moments) add(omega, v float64, z []float64) {
+	floats.AddScaled(s.border, omega*v, z)
+	s.corner += omega * v * v
+}
