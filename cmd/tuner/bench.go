@@ -164,7 +164,7 @@ func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
 		e, err := bench.Find(name)
 		if err != nil {
 			near := "list them with: tuner bench"
-			if n := nearest(name, benchNames()); n != "" {
+			if n := similar(name, benchNames()); n != "" {
 				near = fmt.Sprintf("did you mean %s?", n)
 			}
 			return nil, &statusError{exitNotFound, fmt.Errorf("there is no experiment %q; %s", name, near)}

@@ -219,7 +219,7 @@ func boError(err error) error {
 	selection, value := (*bo.SelectionError)(nil), (*bench.ValueError)(nil)
 	switch {
 	case errors.As(err, &selection):
-		near := nearest(selection.Name, selection.Known)
+		near := similar(selection.Name, selection.Known)
 		if near == "" {
 			return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; list them with: tuner bench bo --list", selection.What, selection.Name)}
 		}

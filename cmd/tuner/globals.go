@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
+	"github.com/bkbtuner/bkb/internal/nearest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
@@ -307,7 +308,7 @@ func explain(ctx context.Context, svc tuner.Service, name string, err error) err
 		names[i] = s.Name
 	}
 	text := "there are no studies yet"
-	switch near := nearest(name, names); {
+	switch near := similar(name, names); {
 	case near != "":
 		text = fmt.Sprintf("did you mean %s?", near)
 	case len(names) > 0 && len(names) <= 8 && !more:
@@ -318,34 +319,7 @@ func explain(ctx context.Context, svc tuner.Service, name string, err error) err
 	return &statusError{exitNotFound, fmt.Errorf("there is no study %q; %s", name, text)}
 }
 
-// nearest returns the name that is a slip of the keyboard away, if one is.
-func nearest(name string, names []string) string {
-	best, at := "", max(2, len(name)/4)+1
-	for _, n := range names {
-		if d := distance(name, n); d < at {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+// similar returns the name that a misspelled name most likely stands for, or "".
+func similar(name string, names []string) string {
+	return nearest.Name(name, names, max(2, len(name)/4)+1)
 }

@@ -129,10 +129,10 @@ func TestParseComponent(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestSimilar(t *testing.T) {
 	names := []string{"digits", "letters", "a"}
 	for in, want := range map[string]string{"digit": "digits", "dgiits": "digits", "leters": "letters", "words": "", "": "a"} {
-		if got := nearest(in, names); got != want {
+		if got := similar(in, names); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

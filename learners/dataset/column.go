@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/internal/nearest"
 )
 
 // Kind is what the cells of a column are.
@@ -221,42 +223,22 @@ func hidden(r rune) bool { return unicode.Is(unicode.Cc, r) || unicode.Is(unicod
 // positional is the name of column i, from 0, in a file without names.
 func positional(i int) string { return "column " + strconv.Itoa(i+1) }
 
-// near returns the names most like name: at most a third of it edited.
+// near returns the names most like name, the nearest first: at most a third of name
+// is edited, whatever the case of its letters.
 func near(name string, names []string) []string {
+	want, limit := strings.ToLower(name), max(1, len(name)/3)+1
+	if len(want) > MaxName {
+		return nil
+	}
 	var out []string
-	want := strings.ToLower(name)
-	for d := 0; d <= max(1, len(name)/3); d++ {
+	for d := range limit {
 		for _, n := range names {
-			if len(n) <= MaxName && distance(want, strings.ToLower(n)) == d {
+			if len(n) <= MaxName && nearest.Distance(want, strings.ToLower(n), limit) == d {
 				out = append(out, n)
 			}
 		}
 	}
 	return out
-}
-
-// distance is the number of letters to insert, delete or replace between a, b.
-func distance(a, b string) int {
-	if len(a) > MaxName {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // find returns the index of the column that name, or a position, stands for.

@@ -119,7 +119,7 @@ func (s *Space) didYouMean(name string) string {
 	for i := range s.members {
 		names[i] = s.members[i].Name
 	}
-	if near := nearest(name, names); near != "" {
+	if near := similar(name, names); near != "" {
 		return "did you mean " + quote(near) + "?"
 	}
 	if len(names) == 0 {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/internal/nearest"
 )
 
 // Error is one fault of a space or of a configuration: what was given where,
@@ -137,40 +139,15 @@ func showValues(vs []Value) string {
 	return b.String()
 }
 
-// nearest returns the candidate that s is most likely a slip for, or "".
-func nearest(s string, candidates []string) string {
-	best, bestDistance := "", min(3, len(s)/2+1)
+// similar returns the candidate that s is most likely a misspelling of, or "".
+func similar(s string, candidates []string) string {
 	for _, c := range candidates {
 		if strings.EqualFold(c, s) {
 			return c
 		}
-		if d := editDistance(s, c, bestDistance); d < bestDistance {
-			best, bestDistance = c, d
-		}
 	}
-	return best
-}
-
-// editDistance is Levenshtein's distance in bytes; most if it is at least that.
-func editDistance(a, b string, most int) int {
-	if d := len(a) - len(b); d >= most || -d >= most || len(a) > MaxNameBytes || len(b) > MaxNameBytes {
-		return most
+	if len(s) > MaxNameBytes {
+		return ""
 	}
-	var row [MaxNameBytes + 1]int
-	for j := range len(b) + 1 {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], most)
+	return nearest.Name(s, candidates, min(3, len(s)/2+1))
 }

@@ -81,7 +81,7 @@ func suggestKey(key string, known []string, hint string) string {
 	if remedy := foreignKey(key, known); remedy != "" {
 		return remedy
 	}
-	if near := nearest(key, known); near != "" {
+	if near := similar(key, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if hint != "" {

@@ -78,7 +78,7 @@ func (m *member) suggestValue(v Value) string {
 			return "use the " + m.Values[i].kind.String() + " " + show(m.Values[i])
 		}
 	}
-	if near := nearest(v.String(), texts); near != "" && v.kind == KindString {
+	if near := similar(v.String(), texts); near != "" && v.kind == KindString {
 		return "did you mean " + quote(near) + "?"
 	}
 	return "use one of " + showValues(m.Values)
