@@ -14,15 +14,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ExitInfeasible is the exit status by which a command says that its
-// configuration cannot work.
+// ExitInfeasible is the exit status of a command whose configuration cannot work.
 const ExitInfeasible = 66
 
-// ExitStop is the exit status of a command that was told to stop, as tuner
-// report --exit-code has it.
+// ExitStop is the exit status of a command that was told to stop. The command
+// tuner report --exit-code exits with it.
 const ExitStop = 14
 
-// Options are what to run and how.
+// Options configure a run.
 type Options struct {
 	Study string
 	// Command is run for each trial; see [ParseCommand].
@@ -30,7 +29,7 @@ type Options struct {
 	// Env is added to the command's environment.
 	Env []string
 	// Func, if not nil, is called in place of the command. What it writes is
-	// read as the command's stdout is; an error is a failure, but for ErrPruned.
+	// read as the command's stdout is. An error is a failure, except ErrPruned.
 	Func func(ctx context.Context, t study.Trial, stdout io.Writer) error
 	// Parallel is how many trials run at a time; 0 means 1.
 	Parallel int
@@ -44,9 +43,9 @@ type Options struct {
 	// Result, if not empty, names the file that the command writes its result
 	// to, with placeholders as in the command; it is read in place of stdout.
 	Result string
-	// Lease is how long a trial is held without a sign of life; 0 means the
-	// study's, or [DefaultLease] if that is [study.DefaultLease], which a study has
-	// of which nobody said how long.
+	// Lease is how long a trial is held without a heartbeat; 0 means the study's
+	// lease, or [DefaultLease] if the study has [study.DefaultLease], which is also
+	// the lease of a study created without one.
 	Lease time.Duration
 	// Timeout ends a trial that runs longer, as a failure; 0 means never.
 	Timeout time.Duration
@@ -63,12 +62,12 @@ type Options struct {
 	CostMetric string
 	// KillNow, when closed, cuts short the grace of commands being ended.
 	KillNow <-chan struct{}
-	// OnEvent, if not nil, hears of what happens, one event at a time.
+	// OnEvent, if not nil, receives events, one at a time.
 	OnEvent func(Event)
 }
 
-// The defaults of [Options]. The lease is short beside that of a study, which is for
-// workers that give no signs of life: so long others wait for a machine that died.
+// The defaults of [Options]. The lease is shorter than that of a study, because a run
+// sends heartbeats: other workers wait this long for a machine that died.
 const (
 	DefaultGrace    = 10 * time.Second
 	DefaultPatience = 5 * time.Minute
@@ -85,12 +84,12 @@ type EventKind int
 const (
 	Started  EventKind = iota // a trial's command
 	Resumed                   // a trial that an earlier run left
-	Ended                     // a trial was told
-	Lost                      // a trial is another's or over; its command was ended
+	Ended                     // the outcome of a trial was told
+	Lost                      // another worker has the trial, or it is over; its command was ended
 	Waiting                   // nothing to hand out now; Err says why
 	Retrying                  // a call will be sent again; Err says why
 	Remark                    // Err says what was odd
-	Warning                   // Err says what of the study's settings comes to nothing, or limits the model; each once
+	Warning                   // Err says which settings of the study have no effect or limit the model; each once
 )
 
 // Event is something that happened in a run.
@@ -108,10 +107,10 @@ type Event struct {
 type Summary struct {
 	Study tuner.Study
 	Best  []study.Trial
-	// Counts are of the trials that this run told.
+	// Counts are of the trials whose outcome this run told.
 	Counts map[study.TrialState]int
-	// Left are the trials that still run under this run's names, for the next
-	// run to go on with.
+	// Left are the trials that still run under this run's names. The next run
+	// continues with them.
 	Left []int
 }
 
@@ -119,19 +118,19 @@ type Summary struct {
 // MaxFailures.
 var ErrFailures = errors.New("too many trials failed in a row")
 
-// ErrPruned, perhaps wrapped, is what an [Options.Func] returns that reported to
-// the service by itself and was told to stop: the trial is pruned.
+// ErrPruned makes the trial pruned. An [Options.Func] returns it, perhaps wrapped, if
+// it reports to the service itself and was told to stop.
 var ErrPruned = errors.New("pruned")
 
 // run is a run under way.
 type run struct {
-	svc     tuner.Service
+	svc     Service
 	options Options
 	command *Command
 	result  *Command // whose one argument is the file of results
 	spec    study.Spec
 	began   time.Time
-	warned  sync.Map // without their numbers, the warnings that were passed on
+	warned  sync.Map // the warnings that were passed on, without their numbers
 
 	events sync.Mutex // one event at a time
 
@@ -142,13 +141,13 @@ type run struct {
 	started  int
 	failures int           // in a row
 	wake     chan struct{} // closed when a trial ends
-	stopped  error         // why no more is asked; nil while it is
+	stopped  error         // why the run asks for no more trials; nil while it asks
 }
 
 // Run runs trials until the study has no more, the limit is reached, or ctx
-// ends. It returns once every command has ended and every outcome was told. The
-// summary is there also beside an error, as far as it could be had.
-func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
+// ends. It returns once every command has ended and every outcome was told. Beside
+// an error it returns as much of the summary as it could read.
+func Run(ctx context.Context, svc Service, o Options) (Summary, error) {
 	r, err := prepare(ctx, svc, o)
 	if err != nil {
 		return Summary{}, err
@@ -167,7 +166,7 @@ func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
 	if err = context.Cause(work); err == nil {
 		err = r.stopped
 	}
-	// What the summary needs is asked also if ctx ended.
+	// The summary is read even if ctx has ended.
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
 	summary, sumErr := r.summary(last)
@@ -175,7 +174,7 @@ func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
 }
 
 // prepare checks everything that can be checked before anything starts.
-func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
+func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 	o.Parallel = max(o.Parallel, 1)
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
@@ -207,7 +206,7 @@ func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
 	return r, r.findNames(ctx)
 }
 
-// leaseOf is how long trials of a study are held unless a run says so.
+// leaseOf returns how long trials of a study are held if the options do not say.
 func leaseOf(s study.Spec) time.Duration {
 	if s.Lease == study.DefaultLease {
 		return DefaultLease
@@ -240,8 +239,8 @@ func (r *run) parse() error {
 	return nil
 }
 
-// findNames lists the names of workers to ask as: first those that hold trials
-// which an earlier run left.
+// findNames lists the names of the run's workers, first those that hold trials of
+// an earlier run.
 func (r *run) findNames(ctx context.Context) error {
 	seen := make(map[string]bool)
 	add := func(name string) {
@@ -287,7 +286,7 @@ func (r *run) eachRunning(ctx context.Context, f func(study.Trial)) error {
 	}
 }
 
-// summary says how the run ended.
+// summary returns how the run ended.
 func (r *run) summary(ctx context.Context) (Summary, error) {
 	s := Summary{Counts: r.counts}
 	var err error
