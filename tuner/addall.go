@@ -9,25 +9,24 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Adder is a [Service] that takes in many trials at once.
+// Adder is a [Service] that adds many trials at once.
 type Adder interface {
 	// AddAll adds and enqueues trials, in order, with few commits: each command is a
 	// study.Add or study.Enqueue with a request id of its own, and there are at most
 	// [MaxPage]. It returns the numbers of the trials, one for each command. Once
 	// begun it is not interrupted.
 	//
-	// If it ends at one of the commands, the error is a [CommandError]. After any
-	// other with the code [Unknown] nobody knows how many trials there are, after the
-	// rest there are none. The same commands again are answered with what is there
-	// and go on.
+	// If one of the commands is refused, the error is a [CommandError]. After another
+	// error with the code [Unknown] any number of the trials may have been added, after
+	// all others none. The same commands again return the trials that are there and add
+	// the rest.
 	AddAll(ctx context.Context, name string, commands []study.Command) (numbers []int, err error)
 }
 
 var _ Adder = (*Tuner)(nil)
 
-// CommandError is that many commands ended at one of them. Those before it are done;
-// it is not and those after it are not, unless the code is [Unknown]: then nobody
-// knows.
+// CommandError says at which of many commands a call ended. The commands before it are
+// done. It and those after it are not, unless the code is [Unknown]: then they may be.
 type CommandError struct {
 	Index int // from 0
 	Err   error
@@ -40,14 +39,14 @@ func (e *CommandError) Where() string { return fmt.Sprintf("trials[%d]", e.Index
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Refused tells whether the command is to blame, and not the store or the way to it.
+// Refused reports whether the error is the command's, not the store's or the network's.
 func (e *CommandError) Refused() bool {
 	code := CodeOf(e.Err)
 	return code == Invalid || code == Finished || code == NoneLeft
 }
 
-// AddAll is [Adder]'s where the service is one and its server, if it has one, knows
-// how. Elsewhere one trial is added after another, and the end of ctx interrupts.
+// AddAll calls the service's AddAll if it is an [Adder] and its server, if it has one,
+// supports it. Otherwise it adds one trial after another until ctx ends.
 func AddAll(ctx context.Context, s Service, name string, commands []study.Command) (numbers []int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -83,41 +82,23 @@ func (t *Tuner) AddAll(ctx context.Context, name string, commands []study.Comman
 		return nil, err
 	}
 	var made []int
-	part := false // is stored of what a store then refused
+	part := false // is stored of what the store then refused
 	err := t.with(ctx, name, func(d *desk) error {
-		ctx := context.WithoutCancel(ctx)
-		var numbers []int
-		var first, b *batch
-		var refused error
-		err := d.inTurn(ctx, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			numbers, first, refused = d.makeAll(commands)
-			b = d.barrier()
-		})
-		if err != nil {
-			return err
-		}
-		if err := d.wait(ctx, b); err != nil {
-			part = part || first.stored()
-			return err
-		}
-		if refused == nil {
-			made = numbers
-		}
-		return refused
+		numbers, some, err := d.proposer.makeAll(context.WithoutCancel(ctx), commands)
+		made, part = numbers, part || some
+		return err
 	})
-	if err != nil && part && !as[*CommandError](err) { // whether or not it was tried again since
+	if err != nil && part && !as[*CommandError](err) { // even if the call was tried again since
 		return nil, fmt.Errorf("%w: %w: %w", store.ErrUnknownOutcome, errPartAdded, err)
 	}
 	return made, err
 }
 
-// errPartAdded is why many trials that a store refused are not all missing: what
-// is too much for one commit takes several.
+// errPartAdded says why some of many trials may be there although the store refused
+// others: what is too much for one commit takes several.
 var errPartAdded = errors.New("a part of the trials has been added")
 
-// CheckMany tells whether so many trials are too many to add at once.
+// CheckMany refuses to add more than [MaxPage] trials at once.
 func CheckMany(n int) error {
 	if n > MaxPage {
 		return &study.InvalidError{Field: "trials", Value: fmt.Sprint(n), Rule: fmt.Sprintf("must be at most %d at once", MaxPage), Remedy: "add them in parts"}
@@ -125,8 +106,7 @@ func CheckMany(n int) error {
 	return nil
 }
 
-// CheckAddAll tells what is wrong with the commands for an [Adder], whatever the
-// study.
+// CheckAddAll checks the commands for an [Adder], as far as the study does not matter.
 func CheckAddAll(commands []study.Command) error {
 	if err := CheckMany(len(commands)); err != nil {
 		return err
@@ -142,28 +122,8 @@ func CheckAddAll(commands []study.Command) error {
 			return &study.InvalidError{Field: field, Value: fmt.Sprintf("%T", c), Rule: "does not make a trial at once", Remedy: "add or enqueue"}
 		}
 		if id == "" {
-			return &study.InvalidError{Field: field + ".request_id", Value: `""`, Rule: "must be there: a part may be stored and the rest not", Remedy: "give each an id of its own"}
+			return &study.InvalidError{Field: field + ".request_id", Value: `""`, Rule: "must be there: a part may be stored and the rest not", Remedy: "give each command an id of its own"}
 		}
 	}
 	return nil
-}
-
-// makeAll decides the commands up to the first that is refused; d.mu is held. The
-// batch has the first event that they made, nil if they made none.
-func (d *desk) makeAll(commands []study.Command) (numbers []int, first *batch, refused error) {
-	for i, c := range commands {
-		before := d.s.Position()
-		reply, err := d.decide(c)
-		if err != nil && d.broken == nil {
-			err = &CommandError{i, err}
-		}
-		if err != nil {
-			return numbers, first, err
-		}
-		if first == nil && d.s.Position() > before {
-			first = d.last()
-		}
-		numbers = append(numbers, reply.Trials[0])
-	}
-	return numbers, first, nil
 }

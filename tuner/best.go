@@ -12,7 +12,7 @@ func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	var view *study.View
 	var recommended []int
 	err := t.with(ctx, name, func(d *desk) (err error) {
-		view, recommended, err = d.recommend(ctx)
+		view, recommended, err = d.proposer.recommend(ctx)
 		return err
 	})
 	if err != nil {
@@ -28,30 +28,9 @@ func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return trials, nil
 }
 
-// recommend returns the study as it stands and the trials that its proposer
-// recommends: none if it has no opinion.
-func (d *desk) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
-	var opinion error
-	err = d.consult(ctx, func(p propose.Proposer, v *study.View) error {
-		view = v
-		if r, ok := p.(propose.Recommender); ok {
-			trials, opinion = r.Recommend(ctx, v)
-		}
-		return nil
-	})
-	if view != nil && err != nil && ctx.Err() == nil {
-		opinion, err = err, nil // it panicked
-	}
-	if opinion != nil && err == nil {
-		d.t.options.Logger.Warn("the proposer gave no recommendation", "study", d.name, "error", opinion)
-		trials = nil
-	}
-	return view, trials, err
-}
-
 // best returns the completed trials that no other one dominates: with one
-// objective the first of those with the best mean. Where some keep to the constraints
-// on outcomes, the others do not count.
+// objective the first of those with the best mean. If some keep to the constraints on
+// outcomes, only those count.
 func best(v *study.View) []study.Trial {
 	if front := bestOf(v, propose.Keeps(v.Spec().Proposer)); len(front) > 0 {
 		return front

@@ -3,17 +3,17 @@ package tuner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// with calls f with the named study's desk: again with a new desk if it was
-// dropped from memory before f could do anything, and again with a fresh state if
-// another writer of the store was faster.
+// with calls f with the named study's desk. It calls f again with a new desk if the
+// study was dropped from memory before f could do anything, and again with a fresh state
+// if another writer of the store was faster.
 func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
@@ -37,14 +37,14 @@ func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) er
 	}
 }
 
-// maxConflicts is how often in a row a call may lose to another writer.
+// maxConflicts is how often in a row a call may lose to another writer of the store.
 const maxConflicts = 20
 
 // Study implements [Service].
 func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {
 	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
-		return d.read(ctx, func(s *study.Study) { v = view(name, d.id, s) })
+		return d.log.read(ctx, func(s *study.Study) { v = view(name, d.id, s) })
 	})
 	return v, err
 }
@@ -79,37 +79,24 @@ func (t *Tuner) Finish(ctx context.Context, name string, c study.Finish) (Study,
 	return t.change(ctx, name, c)
 }
 
-// change does a command and returns the study as it left it.
+// change decides a command and returns the study as the command left it.
 func (t *Tuner) change(ctx context.Context, name string, c study.Command) (Study, error) {
 	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
-		d.mu.Lock()
-		_, err := d.decide(c)
-		if err == nil {
-			v = view(name, d.id, d.s)
-		}
-		return d.release(ctx, err)
+		return d.log.update(ctx, func(l *live) error {
+			_, err := d.log.decide(c)
+			if err == nil {
+				v = view(name, d.id, l.study)
+			}
+			return err
+		})
 	})
 	return v, err
 }
 
-// release unlocks the desk and waits until all that was decided or seen is
-// stored. It returns the error of storing it, else err.
-func (d *desk) release(ctx context.Context, err error) error {
-	b := d.barrier()
-	d.mu.Unlock()
-	if stored := d.wait(ctx, b); stored != nil {
-		return stored
-	}
-	return err
-}
-
 // SetAttributes implements [Service].
 func (t *Tuner) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
-	return t.with(ctx, name, func(d *desk) error {
-		_, err := d.do(ctx, c)
-		return err
-	})
+	return t.with(ctx, name, func(d *desk) error { return d.log.do(ctx, c) })
 }
 
 // Ask implements [Service].
@@ -117,35 +104,10 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 	if c.Count == 0 {
 		c.Count = 1
 	}
-	auto := c.Count == AutoCount
 	var asked Asked
-	err := t.with(ctx, name, func(d *desk) error {
-		var a answer
-		var b *batch
-		var askErr error
-		if err := d.inTurn(ctx, func() {
-			c := c
-			if auto {
-				if c.Count, askErr = d.autoCount(ctx, c); askErr != nil {
-					return
-				}
-			}
-			a, b, askErr = d.ask(ctx, c)
-		}); err != nil {
-			return err
-		}
-		if err := d.wait(ctx, b); err != nil && a.first.stored() {
-			return fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
-		} else if err != nil {
-			return err
-		}
-		if askErr != nil && len(a.reply.Trials) > 0 { // some were handed out: the caller may ask for them again
-			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, askErr)
-		} else if askErr != nil {
-			return askErr
-		}
-		asked = Asked{a.trials, a.usefulWorkers, a.warnings}
-		return nil
+	err := t.with(ctx, name, func(d *desk) (err error) {
+		asked, err = d.proposer.ask(ctx, c)
+		return err
 	})
 	return asked, err
 }
@@ -154,73 +116,65 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, error) {
 	var told Told
 	err := t.with(ctx, name, func(d *desk) error {
-		d.mu.Lock()
-		reply, err := d.decide(c)
-		if err == nil {
-			told.Late = reply.Late
-			told.Trial, _ = d.s.Trial(c.Trial)
-		}
-		if err := d.release(ctx, err); err != nil {
+		err := d.log.update(ctx, func(v *live) error {
+			reply, err := d.proposer.decideForWorker(c)
+			if err == nil {
+				told.Late = reply.Late
+				told.Trial, _ = v.study.Trial(c.Trial)
+			}
 			return err
+		})
+		if err == nil {
+			d.proposer.prepare()
 		}
-		d.prepare()
-		return nil
+		return err
 	})
 	return told, err
 }
 
 // Report implements [Service].
 func (t *Tuner) Report(ctx context.Context, name string, c study.ReportValues) (Verdict, error) {
-	var v Verdict
+	var verdict Verdict
 	err := t.with(ctx, name, func(d *desk) error {
-		d.mu.Lock()
-		_, err := d.decide(c)
-		if err == nil {
-			v = d.verdict(c.Trial)
-		}
-		if err := d.release(ctx, err); err != nil {
+		err := d.log.update(ctx, func(v *live) error {
+			_, err := d.proposer.decideForWorker(c)
+			if err == nil {
+				verdict = v.verdict(c.Trial)
+			}
 			return err
+		})
+		if err == nil {
+			d.proposer.foretell(ctx, c.Trial, &verdict)
 		}
-		d.foretell(ctx, c.Trial, &v)
-		return nil
+		return err
 	})
-	return v, err
+	return verdict, err
 }
 
 // Heartbeat implements [Service]. On a long-lived service the lease is renewed
 // in memory at once and in the store with the next commit, since after a restart
 // leases begin anew anyway.
 func (t *Tuner) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (Verdict, error) {
-	var v Verdict
+	var verdict Verdict
 	err := t.with(ctx, name, func(d *desk) error {
-		d.mu.Lock()
-		_, err := d.decide(c)
-		if err == nil {
-			v = d.verdict(c.Trial)
-		}
-		if err == nil && t.options.LongLived {
-			d.mu.Unlock()
-		} else if err := d.release(ctx, err); err != nil {
+		beat := func(v *live) error {
+			_, err := d.proposer.decideForWorker(c)
+			if err == nil {
+				verdict = v.verdict(c.Trial)
+			}
 			return err
 		}
-		d.foretell(ctx, c.Trial, &v)
-		return nil
+		update := d.log.update
+		if t.options.LongLived {
+			update = d.log.updateLater
+		}
+		err := update(ctx, beat)
+		if err == nil {
+			d.proposer.foretell(ctx, c.Trial, &verdict)
+		}
+		return err
 	})
-	return v, err
-}
-
-// verdict says whether a trial should stop; d.mu is held.
-func (d *desk) verdict(n int) Verdict {
-	t, _ := d.s.Trial(n)
-	v := Verdict{Deadline: t.Deadline}
-	if d.pruner != nil {
-		p := d.pruner.Decide(n)
-		v.Stop, v.Reason = p.Stop, p.Reason
-	}
-	if status, how := d.s.Status(); status == study.StatusFinished && how.Reason == study.FinishedUser && !v.Stop {
-		v.Stop, v.Reason = true, "the study was finished by hand"
-	}
-	return v
+	return verdict, err
 }
 
 // Enqueue implements [Service].
@@ -233,30 +187,11 @@ func (t *Tuner) Add(ctx context.Context, name string, c study.Add) (study.Trial,
 	return t.make(ctx, name, c)
 }
 
-// make does a command that makes a trial, in turn with those that ask.
 func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.Trial, error) {
 	var made study.Trial
-	err := t.with(ctx, name, func(d *desk) error {
-		var trial study.Trial // the caller's only once inTurn says so
-		var b *batch
-		var refused error
-		err := d.inTurn(ctx, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			var reply study.Reply
-			if reply, refused = d.decide(c); refused == nil {
-				trial, _ = d.s.Trial(reply.Trials[0])
-			}
-			b = d.barrier()
-		})
-		if err != nil {
-			return err
-		}
-		if err := d.wait(ctx, b); err != nil {
-			return err
-		}
-		made = trial
-		return refused
+	err := t.with(ctx, name, func(d *desk) (err error) {
+		made, err = d.proposer.make(ctx, c)
+		return err
 	})
 	return made, err
 }
@@ -266,7 +201,7 @@ func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial
 	var trial study.Trial
 	err := t.with(ctx, name, func(d *desk) error {
 		var missing error
-		err := d.read(ctx, func(s *study.Study) {
+		err := d.log.read(ctx, func(s *study.Study) {
 			var ok bool
 			if trial, ok = s.Trial(number); !ok {
 				missing = &study.TrialNotFoundError{Trial: number, Trials: s.Trials()}
@@ -277,11 +212,11 @@ func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial
 	return trial, err
 }
 
-// snapshot returns the study as it stands, stored.
+// snapshot returns the study as it is stored.
 func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) {
 	var view *study.View
 	err := t.with(ctx, name, func(d *desk) error {
-		return d.read(ctx, func(s *study.Study) { view = s.Snapshot() })
+		return d.log.read(ctx, func(s *study.Study) { view = s.Snapshot() })
 	})
 	return view, err
 }
@@ -311,13 +246,5 @@ func (f Filter) matches(t study.Trial) bool {
 	if f.Worker != "" && t.Worker != f.Worker {
 		return false
 	}
-	if len(f.States) == 0 {
-		return true
-	}
-	for _, s := range f.States {
-		if t.State == s {
-			return true
-		}
-	}
-	return false
+	return len(f.States) == 0 || slices.Contains(f.States, t.State)
 }

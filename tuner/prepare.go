@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// prepared is a suggestion made before anybody asked.
+// prepared is a suggestion made before an ask.
 type prepared struct {
 	position study.Position // of the view it was made for
 	trial    int
@@ -16,56 +16,56 @@ type prepared struct {
 }
 
 // prepare makes the next suggestion in the background, with the model that is due
-// before it, when it is the study's turn: after a tell, and when the first worker
-// calls after the study was loaded. Who only reads has nothing prepared. Nothing is
-// decided by it: the suggestion is served if an ask sees the very same study, and
-// else forgotten.
-func (d *desk) prepare() {
-	if !d.t.options.LongLived || !d.preparing.CompareAndSwap(false, true) {
+// before it, when it is the study's turn: after a tell, and when the first worker calls
+// after the study was loaded. Calls that only read prepare nothing. Preparing decides
+// nothing: the suggestion is served if an ask sees the very same study, and else
+// dropped.
+func (p *proposer) prepare() {
+	if !p.options.LongLived || !p.preparing.CompareAndSwap(false, true) {
 		return
 	}
-	d.t.work.Go(func() {
-		defer d.preparing.Store(false)
-		if d.stuck() || !d.t.turns.take(d.ctx) {
+	p.work.Go(func() {
+		defer p.preparing.Store(false)
+		if p.log.suggester().stuck.Load() || !p.turns.take(p.ctx) {
 			return
 		}
-		defer d.t.turns.pass()
-		g, view := d.toPrepare()
+		defer p.turns.pass()
+		g, view := p.toPrepare()
 		if view == nil {
 			return
 		}
-		if err := g.prepare(d.ctx, view, d.wanted); err != nil && d.ctx.Err() == nil {
-			d.t.options.Logger.Debug("no suggestion was prepared", "study", d.name, "error", err)
+		if err := g.prepare(p.ctx, view, p.wanted); err != nil && p.ctx.Err() == nil {
+			p.options.Logger.Debug("no suggestion was prepared", "study", p.name, "error", err)
 		}
-		g.rest(d.ctx)
+		g.rest(p.ctx)
 	})
 }
 
-// toPrepare returns the study that a suggestion is to be prepared for; the view is
-// nil if there is nothing to prepare.
-func (d *desk) toPrepare() (*suggester, *study.View) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g := d.suggester
-	status, _ := d.s.Status()
-	if _, models := g.proposer.(propose.Anchorer); !models || d.broken != nil || status != study.StatusActive {
-		return g, nil
+// toPrepare returns the study to prepare a suggestion for; the view is nil if there is
+// nothing to prepare.
+func (p *proposer) toPrepare() (*suggester, *study.View) {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	v, err := p.log.current()
+	status, _ := v.study.Status()
+	if _, models := v.suggester.proposer.(propose.Anchorer); !models || err != nil || status != study.StatusActive {
+		return v.suggester, nil
 	}
-	return g, d.s.Snapshot()
+	return v.suggester, v.study.Snapshot()
 }
 
-// wanted tells whether what prepares should make way: for an ask of any study, or
-// for who waits to consult this one's proposer.
-func (d *desk) wanted() bool {
-	return d.consulting.Load() > 0 || d.t.turns.disturbed() != nil
+// wanted reports whether preparing should make way: for an ask of any study, or for a
+// call that waits to consult this one's proposer.
+func (p *proposer) wanted() bool {
+	return p.consulting.Load() > 0 || p.turns.disturbed() != nil
 }
 
-// maxRest is how long the turn waits for a proposer that goes on with what took longer
-// than it had. Then it is stuck, others take their turns, and nothing more is prepared
-// with it until it is done.
+// maxRest is how long the turn waits for a proposer that is still at work past its
+// deadline. Then it is stuck: other studies take their turns, and nothing more is
+// prepared with it until it is done.
 const maxRest = time.Minute
 
-// rest waits until the proposer is at work on nothing, or is stuck.
+// rest waits until the proposer is idle or stuck.
 func (g *suggester) rest(ctx context.Context) {
 	timer := time.NewTimer(maxRest)
 	defer timer.Stop()
@@ -78,15 +78,15 @@ func (g *suggester) rest(ctx context.Context) {
 	case <-timer.C:
 	}
 	g.stuck.Store(true)
-	select { // in case that it was done at this very moment
+	select { // it may have become idle at this very moment
 	case g.busy <- struct{}{}:
 		g.free()
 	default:
 	}
 }
 
-// prepare makes the suggestion for the next ask of the study as it is in v. In
-// between it makes way for those that wait, who find the model made.
+// prepare makes the suggestion for the next ask of the study as it is in v. After the
+// model it makes way for calls that wait, which find the model made.
 func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bool) error {
 	a, due, err := g.anchor(ctx, v)
 	if err != nil || wanted() {
@@ -106,7 +106,7 @@ func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bo
 	return err
 }
 
-// takePrepared returns the suggestion that was prepared for v, if one was.
+// takePrepared returns the suggestion that was prepared for v, if there is one.
 func (g *suggester) takePrepared(v *study.View, n int) (propose.Proposal, bool) {
 	made := g.ready.Load()
 	if n != 1 || made == nil || made.position != v.Position() || made.trial != v.Trials() {

@@ -17,16 +17,16 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Options are how a [Tuner] runs. The zero Options are those of a short-lived
+// Options configure a [Tuner]. The zero Options are those of a short-lived
 // command on a local file.
 type Options struct {
 	// LongLived makes leases go by this process's monotonic clock: those found
 	// running get a whole interval of grace from the moment their study is
 	// loaded, and expire in the background. Otherwise leases go by the stored
-	// deadlines and the wall clock, and expire when somebody asks.
+	// deadlines and the wall clock, and expire at the next ask.
 	LongLived bool
-	// ProposeTimeout is how long an ask waits for the proposer before it makes
-	// do with a fallback; 0 means [DefaultProposeTimeout].
+	// ProposeTimeout is how long an ask waits for the proposer before it returns a
+	// fallback; 0 means [DefaultProposeTimeout].
 	ProposeTimeout time.Duration
 	// IdleTimeout is after how long without a call a study is dropped from
 	// memory, to be read again when needed; 0 means [DefaultIdleTimeout].
@@ -34,9 +34,9 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
-	// Logger hears of what no caller is told; nil means nobody does.
+	// Logger receives background errors; nil discards them.
 	Logger *slog.Logger
-	// OnFatal is called, once, when the store can no longer tell what happened:
+	// OnFatal is called, once, when the store does not know the outcome of a write:
 	// the process should end and start again. Every later call fails.
 	OnFatal func(error)
 }
@@ -47,7 +47,7 @@ const (
 	DefaultIdleTimeout    = 10 * time.Minute
 )
 
-// DefaultProposer is that of studies which name none when they are created.
+// DefaultProposer is the proposer of studies created without one.
 const DefaultProposer = propose.BKB
 
 // Tuner is the [Service] in the process, over a store.
@@ -61,14 +61,14 @@ type Tuner struct {
 
 	mu      sync.Mutex
 	desks   map[string]*desk
-	leaving map[string]*desk // dropped, perhaps with something still to store
+	leaving map[string]*desk // dropped, perhaps with events still to store
 	closed  bool
 	fatal   error
 }
 
 var _ Service = (*Tuner)(nil)
 
-// Open returns a Tuner over a store, which is the Tuner's to close.
+// Open returns a Tuner over a store. Close closes the store too.
 func Open(s store.Store, o Options) *Tuner {
 	if o.ProposeTimeout == 0 {
 		o.ProposeTimeout = DefaultProposeTimeout
@@ -106,7 +106,7 @@ func (t *Tuner) Close() error {
 	return t.store.Close()
 }
 
-// fail ends the Tuner: nobody knows any more what the store holds.
+// fail ends the Tuner: what the store holds is no longer known.
 func (t *Tuner) fail(err error) {
 	t.mu.Lock()
 	first := t.fatal == nil
@@ -117,7 +117,7 @@ func (t *Tuner) fail(err error) {
 	if !first {
 		return
 	}
-	t.options.Logger.Error("the store cannot tell what happened; no further calls are served", "error", err)
+	t.options.Logger.Error("the outcome of a write is unknown; no further calls are served", "error", err)
 	if t.options.OnFatal != nil {
 		t.options.OnFatal(err)
 	}
@@ -163,7 +163,14 @@ func (t *Tuner) desk(ctx context.Context, name string) (d *desk, release func(),
 	}
 }
 
-// refusal says why no call is served; t.mu is held.
+// serving returns nil, or the error why no call is served.
+func (t *Tuner) serving() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refusal()
+}
+
+// refusal returns nil, or the error why no call is served; t.mu is held.
 func (t *Tuner) refusal() error {
 	if t.fatal != nil {
 		return fmt.Errorf("an earlier write has an unknown outcome, restart to go on: %w", t.fatal)
@@ -194,7 +201,7 @@ func (t *Tuner) drop(d *desk) {
 	d.retire()
 }
 
-// gone is called when a desk has stored all it had to.
+// gone is called when a desk has stored everything.
 func (t *Tuner) gone(d *desk) {
 	t.mu.Lock()
 	close(d.gone)
@@ -217,7 +224,7 @@ func (t *Tuner) keepTime() {
 		t.mu.Lock()
 		live := make([]*desk, 0, len(t.desks))
 		for _, d := range t.desks {
-			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout && !d.waits.Load() {
+			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout && !d.clock.waits.Load() {
 				t.drop(d)
 			} else {
 				live = append(live, d)
@@ -248,10 +255,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	if err != nil {
 		return Created{}, err
 	}
-	t.mu.Lock()
-	err = t.refusal()
-	t.mu.Unlock()
-	if err != nil {
+	if err := t.serving(); err != nil {
 		return Created{}, err
 	}
 	_, err = t.store.Create(ctx, name, events)
@@ -264,9 +268,9 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		t.checkFatal(err)
 		return Created{}, err
 	} else {
-		t.forgetName(name) // somebody may have looked for it before it was there
+		t.forgetName(name) // a call may have looked for it before it was there
 	}
-	// From here on the study is there, whatever becomes of this call.
+	// From here on the study is there, even if this call fails.
 	view, err := t.Study(context.WithoutCancel(ctx), name)
 	if err != nil {
 		return Created{}, fmt.Errorf("%w: the study was created, but: %w", store.ErrUnknownOutcome, err)
@@ -274,8 +278,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	return Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
 }
 
-// checkComponents says what is wrong with a spec's proposer and pruner, alone or
-// together.
+// checkComponents checks a spec's proposer and pruner, alone and together.
 func checkComponents(spec study.Spec) error {
 	proposer, err := propose.New(spec.Proposer, spec)
 	if err != nil {
@@ -297,7 +300,7 @@ func checkComponents(spec study.Spec) error {
 	case guided && !model.Listens():
 		return &study.InvalidError{
 			Field: "pruner.name", Value: spec.Pruner.Name,
-			Rule:   "asks what the proposer's model makes of reports, which it is told to ignore",
+			Rule:   "asks what the proposer's model learned from reports, which it is told to ignore",
 			Remedy: "leave out the proposer's option reports, or use another pruner",
 		}
 	}
@@ -311,8 +314,7 @@ func (t *Tuner) repeated(ctx context.Context, name string, c study.Create) error
 		return err
 	}
 	defer release()
-	_, err = d.do(ctx, c)
-	return err
+	return d.log.do(ctx, c)
 }
 
 // checkFatal ends the Tuner if err leaves the outcome of a write unknown.
@@ -324,10 +326,7 @@ func (t *Tuner) checkFatal(err error) {
 
 // DeleteStudy implements [Service].
 func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
-	t.mu.Lock()
-	err := t.refusal()
-	t.mu.Unlock()
-	if err != nil {
+	if err := t.serving(); err != nil {
 		return err
 	}
 	info, err := t.store.Lookup(ctx, name)
@@ -342,8 +341,8 @@ func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 	return nil
 }
 
-// forgetName drops the desk of a name that means another study now, or none:
-// also one that is just being loaded.
+// forgetName drops the desk of a name that means another study now, or none. The desk
+// may still be loading.
 func (t *Tuner) forgetName(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -383,14 +382,9 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	if busy {
 		return t.Study(ctx, info.Name)
 	}
-	s := new(study.Study)
-	for r, err := range t.store.Read(ctx, info.ID, 0) {
-		if err != nil {
-			return Study{}, err
-		}
-		if err := s.Apply(r.Event); err != nil {
-			return Study{}, &store.CorruptError{Study: info.ID, Position: r.Position, Reason: err.Error()}
-		}
+	s, err := fold(ctx, t.store, info.ID, nil)
+	if err != nil {
+		return Study{}, err
 	}
 	if s.Position() == 0 {
 		return Study{}, &store.NotFoundError{Study: info.ID} // deleted meanwhile

@@ -205,7 +205,7 @@ func TestBestKeepsToConstraints(t *testing.T) {
 	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
 		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
 		err := tn.with(t.Context(), "s", func(d *desk) error {
-			view, _, err := d.recommend(t.Context())
+			view, _, err := d.proposer.recommend(t.Context())
 			if got := best(view); err == nil && (len(got) != 1 || got[0].Number != c.best) {
 				t.Errorf("after trial %d: %v", i, got)
 			}
@@ -328,7 +328,7 @@ func TestPreparedSuggestions(t *testing.T) {
 		}
 		defer release()
 		for i := range 25 {
-			if made := d.suggester.ready.Load(); made != nil && made.trial == i {
+			if made := d.log.live.suggester.ready.Load(); made != nil && made.trial == i {
 				served++
 			}
 			trial := ask(t, tn, study.Ask{})[0]
@@ -336,7 +336,7 @@ func TestPreparedSuggestions(t *testing.T) {
 			x, _ := trial.Config.Get("x")
 			v, _ := x.AsFloat()
 			tell(t, tn, trial.Number, loss(v*v))
-			for d.preparing.Load() {
+			for d.proposer.preparing.Load() {
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -382,10 +382,10 @@ func TestPreparedAtTheOpening(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
-		for end := time.Now().Add(10 * time.Second); d.suggester.ready.Load() == nil && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); d.log.live.suggester.ready.Load() == nil && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
-		made := d.suggester.ready.Load()
+		made := d.log.live.suggester.ready.Load()
 		if made == nil || made.trial != results+1 {
 			t.Fatalf("%d results: prepared is %+v", results, made)
 		}
@@ -465,7 +465,7 @@ func TestAutoCountKeepsTheRule(t *testing.T) {
 			}
 			var predictions []propose.Prediction
 			if err := tn.with(t.Context(), "s", func(d *desk) error {
-				return d.consult(t.Context(), func(p propose.Proposer, v *study.View) (err error) {
+				return d.proposer.consult(t.Context(), func(p propose.Proposer, v *study.View) (err error) {
 					predictions, _, err = p.(propose.Predictor).Predict(t.Context(), v, configs)
 					return err
 				})
@@ -676,12 +676,12 @@ func TestAskStoredInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	real := d.suggester.proposer
-	d.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
-		d.mu.Lock()
-		b := d.barrier()
-		d.mu.Unlock()
-		if err := d.wait(ctx, b); err != nil {
+	real := d.log.live.suggester.proposer
+	d.log.live.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+		d.log.mu.Lock()
+		b := d.log.barrier()
+		d.log.mu.Unlock()
+		if err := d.log.wait(ctx, b); err != nil {
 			t.Error(err)
 		}
 		return real.Propose(ctx, v, n)
@@ -906,7 +906,7 @@ func TestFallback(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer release()
-			d.suggester.proposer = f
+			d.log.live.suggester.proposer = f
 			got := ask(t, tn, study.Ask{Count: 2})
 			got = append(got, ask(t, tn, study.Ask{})...)
 			for i, trial := range got {
@@ -1144,10 +1144,10 @@ func TestGivenUpAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	quick := d.suggester.proposer
+	quick := d.log.live.suggester.proposer
 	patience, giveUp := context.WithCancel(t.Context())
 	left := make(chan struct{})
-	d.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+	d.log.live.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
 		giveUp()
 		select {
 		case <-left:

@@ -94,8 +94,8 @@ func gatedStudies(t *testing.T, names ...string) (*Tuner, *gated) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Proposer = d.suggester.proposer
-		d.suggester.proposer = g
+		g.Proposer = d.log.live.suggester.proposer
+		d.log.live.suggester.proposer = g
 		release()
 	}
 	return tn, g
@@ -225,8 +225,8 @@ func TestStuckProposer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer release()
-			g := &gated{Proposer: d.suggester.proposer, through: make(chan struct{})}
-			d.suggester.proposer, proposers[name] = g, g
+			g := &gated{Proposer: d.log.live.suggester.proposer, through: make(chan struct{})}
+			d.log.live.suggester.proposer, proposers[name] = g, g
 		}
 		stuck, other := proposers["stuck"], proposers["other"]
 		close(other.through)

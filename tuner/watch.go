@@ -31,7 +31,7 @@ func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) it
 					return
 				}
 				if r.Position > n.view.Position() {
-					break // the view knows nothing of it; next time
+					break // the view is older; next time
 				}
 				if !yield(happening(r, n.view), nil) {
 					return
@@ -42,8 +42,8 @@ func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) it
 	}
 }
 
-// news is what a watcher goes on with: a view of the stored study if it is ahead
-// of the watcher, else what to wait for.
+// news is what a watcher continues with: a view of the stored study if that is ahead of
+// the watcher, else what to wait for.
 type news struct {
 	id       store.StudyID
 	view     *study.View
@@ -51,19 +51,10 @@ type news struct {
 }
 
 func (t *Tuner) news(ctx context.Context, name string, after study.Position) (n news, err error) {
-	err = t.with(ctx, name, func(d *desk) error {
-		d.mu.Lock()
-		n = news{id: d.id, advanced: d.advanced}
-		if d.broken != nil {
-			defer d.mu.Unlock()
-			return d.broken
-		}
-		if d.committed > after {
-			n.view = d.s.Snapshot()
-			return d.release(ctx, nil)
-		}
-		d.mu.Unlock()
-		return nil
+	err = t.with(ctx, name, func(d *desk) (err error) {
+		n.id = d.id
+		n.view, n.advanced, err = d.log.since(ctx, after)
+		return err
 	})
 	return n, err
 }

@@ -1,0 +1,88 @@
+package tuner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// consult calls f with the study's proposer and the stored study, in turn with
+// suggestions, so that the proposer sees one history.
+func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *study.View) error) (err error) {
+	g := p.log.suggester()
+	p.consulting.Add(1)
+	select {
+	case g.busy <- struct{}{}:
+		p.consulting.Add(-1)
+		defer g.free()
+	case <-ctx.Done():
+		p.consulting.Add(-1)
+		return ctx.Err()
+	}
+	var v *study.View
+	if err := p.log.read(ctx, func(s *study.Study) { v = s.Snapshot() }); err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the proposer panicked: %v", r)
+		}
+	}()
+	return f(g.proposer, v)
+}
+
+// recommend returns the stored study and the trials that its proposer recommends: none
+// if it cannot tell.
+func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
+	var refused error
+	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
+		view = v
+		if r, ok := r.(propose.Recommender); ok {
+			trials, refused = r.Recommend(ctx, v)
+		}
+		return nil
+	})
+	if view != nil && err != nil && ctx.Err() == nil {
+		refused, err = err, nil // it panicked
+	}
+	if refused != nil && err == nil {
+		p.options.Logger.Warn("the proposer gave no recommendation", "study", p.name, "error", refused)
+		trials = nil
+	}
+	return view, trials, err
+}
+
+// foretell completes a verdict for which the pruner needs the proposer's model of the
+// stored study. If the model has no answer, or not in time, the trial continues.
+func (p *proposer) foretell(ctx context.Context, n int, v *Verdict) {
+	p.log.mu.Lock()
+	guide, guided := p.log.live.pruner.(prune.Guided)
+	var width float64
+	if guided {
+		width, guided = guide.Wants(n)
+	}
+	p.log.mu.Unlock()
+	if !guided || v.Stop {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.ProposeTimeout)
+	defer cancel()
+	err := p.consult(ctx, func(r propose.Proposer, view *study.View) error {
+		m, can := r.(propose.Forecaster)
+		if !can {
+			return nil
+		}
+		f, ok, err := m.Forecast(ctx, view, n, width)
+		if err == nil && ok {
+			d := guide.Judge(prune.Forecast(f))
+			v.Stop, v.Reason = d.Stop, d.Reason
+		}
+		return err
+	})
+	if err != nil && p.ctx.Err() == nil {
+		p.options.Logger.Warn("the model gave no forecast; the trial goes on", "study", p.name, "trial", n, "error", err)
+	}
+}

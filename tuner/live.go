@@ -1,0 +1,123 @@
+package tuner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// live is a study in memory with the state that follows from its events. When the log
+// is read again after a refused commit, a new live replaces the old one as a whole:
+// two different pointers mean that decisions between them were not stored.
+type live struct {
+	study     *study.Study
+	leases    leases       // of the running trials, by the monotonic clock
+	pruner    prune.Pruner // nil for none
+	suggester *suggester
+}
+
+// fold returns the study that follows from the log in a store. each, if not nil, is
+// called with every event.
+func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study.Event)) (*study.Study, error) {
+	s := new(study.Study)
+	for r, err := range st.Read(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Apply(r.Event); err != nil {
+			return nil, &store.CorruptError{Study: id, Position: r.Position, Reason: err.Error()}
+		}
+		if each != nil {
+			each(r.Event)
+		}
+	}
+	return s, nil
+}
+
+// readLive reads the named study from a store. Its leases begin when all is read.
+func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
+	v, now := &live{leases: make(leases)}, time.Now()
+	var err error
+	if v.study, err = fold(ctx, st, id, func(e study.Event) { v.leases.observe(e, now) }); err != nil {
+		return nil, err
+	}
+	spec := v.study.Spec()
+	if v.suggester, err = newSuggester(spec, o); err != nil {
+		return nil, fmt.Errorf("study %s: %w", name, err)
+	}
+	if v.pruner, err = prune.New(spec.Pruner, spec); err != nil {
+		return nil, fmt.Errorf("study %s: %w", name, err)
+	}
+	if v.pruner != nil {
+		for t := range v.study.All(0) {
+			v.pruner.Update(t)
+		}
+	}
+	v.leases.grace(time.Now())
+	return v, nil
+}
+
+// apply applies an event that happened now.
+func (v *live) apply(e study.Event, now time.Time) error {
+	if err := v.study.Apply(e); err != nil {
+		return err
+	}
+	v.leases.observe(e, now)
+	if n, ok := e.Trial(); ok && v.pruner != nil {
+		t, _ := v.study.Trial(n)
+		v.pruner.Update(t)
+	}
+	return nil
+}
+
+// waits reports whether the clock has something to end later: a lease, or the study.
+func (v *live) waits() bool {
+	status, _ := v.study.Status()
+	return len(v.leases) > 0 || status != study.StatusFinished && v.study.Spec().Timeout > 0
+}
+
+// verdict says whether a trial should stop.
+func (v *live) verdict(n int) Verdict {
+	t, _ := v.study.Trial(n)
+	out := Verdict{Deadline: t.Deadline}
+	if v.pruner != nil {
+		d := v.pruner.Decide(n)
+		out.Stop, out.Reason = d.Stop, d.Reason
+	}
+	if status, how := v.study.Status(); status == study.StatusFinished && how.Reason == study.FinishedUser && !out.Stop {
+		out.Stop, out.Reason = true, "the study was finished by hand"
+	}
+	return out
+}
+
+// handedOut returns the trials of an answer as they stand, but under the epochs of the
+// answer: a worker that repeats an ask late must not act as the next holder.
+func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
+	var trials []study.Trial
+	for i, n := range r.Trials {
+		t, ok := v.study.Trial(n)
+		if !ok {
+			continue
+		}
+		if t.Epoch != r.Epochs[i] && !planted.Is(planted.EpochOfNext) {
+			t.Epoch, t.Worker = r.Epochs[i], worker
+		}
+		trials = append(trials, t)
+	}
+	return trials
+}
+
+// exhausted returns the error of an ask for which there is no trial, while others may
+// still be handed out again; nil if none may.
+func (v *live) exhausted() error {
+	running, queued := v.study.Count(study.Running), v.study.Count(study.Queued)
+	if running+queued == 0 {
+		return nil
+	}
+	return &study.NoneLeftError{Trials: v.study.Trials(), Running: running, NextExpiry: v.study.NextExpiry()}
+}

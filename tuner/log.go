@@ -1,0 +1,375 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// The limits of a batch; past them the next one is begun. The events of one command
+// are never split: those of the largest are far below the limits of a store.
+const (
+	maxBatch      = 4096     // events
+	maxBatchBytes = 16 << 20 // by approximateSize
+)
+
+// errRetired is the error of a call whose study was dropped from memory. The call
+// continues with the study's next desk.
+var errRetired = errors.New("the study was dropped from memory")
+
+// errDiscarded is the error of an ask whose study was read again while the proposer was
+// at work: the suggestion rests on events that were not stored.
+var errDiscarded = errors.New("the study was read again")
+
+// backing is where a log keeps its events.
+type backing interface {
+	// commit stores events after those at positions up to expected.
+	commit(expected study.Position, events []study.Event) error
+	// read reads the study from its stored events.
+	read() (*live, error)
+	// lost is called when the log ends because of a commit that failed.
+	lost(err error)
+}
+
+// eventLog is the log of one study. It decides commands on the live study, which is
+// ahead of the store. One goroutine, run, commits their events in order and in batches
+// and publishes that they are stored. A call waits until everything it decided or saw
+// is stored.
+//
+// The lock mu guards the fields below it and everything in the live study. It is held
+// while a decision is made, never while the store or a proposer is at work. Only run's
+// goroutine replaces live, committed and advanced.
+type eventLog struct {
+	ctx     context.Context // ends when the study is dropped from memory
+	name    string
+	backing backing
+	now     func() time.Time // the wall clock
+	logger  *slog.Logger
+	wake    chan struct{} // has a token if there may be something to commit
+
+	mu        sync.Mutex
+	live      *live
+	committed study.Position
+	queue     []*batch      // not stored yet; the first may be on its way to the store
+	broken    error         // why nothing more is decided; nil while it is
+	advanced  chan struct{} // closed when committed grows or the log ends
+}
+
+// batch is a run of events that are stored together.
+type batch struct {
+	events []study.Event // fixed once taken
+	bytes  int           // about
+	taken  bool          // by commit; guarded by the log's mu
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// stored reports whether a batch is known to be stored.
+func (b *batch) stored() bool {
+	if b == nil {
+		return false
+	}
+	select {
+	case <-b.done:
+		return b.err == nil
+	default:
+		return false
+	}
+}
+
+// newLog returns a log that is not read yet.
+func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
+	return &eventLog{
+		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger,
+		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+	}
+}
+
+// load reads the study. It is called before run, and then by run's goroutine only.
+func (l *eventLog) load() error {
+	if planted.Is(planted.StaleAfterRefusal) && l.live != nil {
+		return nil
+	}
+	v, err := l.backing.read()
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live, l.committed = v, v.study.Position()
+	return nil
+}
+
+// run commits until the study is dropped from memory, and then the rest.
+func (l *eventLog) run() {
+	for {
+		select {
+		case <-l.wake:
+			l.commit()
+		case <-l.ctx.Done():
+			l.mu.Lock()
+			if l.broken == nil {
+				l.broken = errRetired
+			}
+			l.mu.Unlock()
+			l.commit()
+			close(l.advanced) // watchers continue with the study's next desk
+			return
+		}
+	}
+}
+
+// current returns the live study, or the error why nothing more is decided; the lock
+// is held.
+func (l *eventLog) current() (*live, error) { return l.live, l.broken }
+
+// suggester returns the live study's.
+func (l *eventLog) suggester() *suggester {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live.suggester
+}
+
+// decide applies a command to the live study; the lock is held. The caller must wait
+// for the barrier.
+func (l *eventLog) decide(cmd study.Command) (study.Reply, error) {
+	v, err := l.current()
+	if err != nil {
+		return study.Reply{}, err
+	}
+	reply, events, err := v.study.Decide(l.now(), cmd)
+	if err != nil {
+		return reply, err
+	}
+	for _, e := range events {
+		if err := v.apply(e, time.Now()); err != nil {
+			l.broken = fmt.Errorf("study %s: a decided event cannot be applied: %w", l.name, err)
+			return study.Reply{}, l.broken
+		}
+	}
+	l.enqueue(events)
+	return reply, nil
+}
+
+// enqueue puts the events of one command into a batch; the lock is held.
+func (l *eventLog) enqueue(events []study.Event) {
+	if len(events) == 0 {
+		return
+	}
+	size := 0
+	for _, e := range events {
+		size += approximateSize(e)
+	}
+	if last := l.last(); last == nil || last.taken || len(last.events)+len(events) > maxBatch || last.bytes+size > maxBatchBytes {
+		l.queue = append(l.queue, &batch{done: make(chan struct{})})
+	}
+	last := l.last()
+	if planted.Is(planted.TwoCommitTell) && len(events) > 1 {
+		last.events = append(last.events, events[0])
+		last, events = &batch{done: make(chan struct{})}, events[1:]
+		l.queue = append(l.queue, last)
+	}
+	last.events, last.bytes = append(last.events, events...), last.bytes+size
+}
+
+// last returns the last batch that is not stored yet, nil if all is stored; the lock is
+// held.
+func (l *eventLog) last() *batch {
+	if len(l.queue) == 0 {
+		return nil
+	}
+	return l.queue[len(l.queue)-1]
+}
+
+// barrier returns the last batch that is not stored yet, nil if all is stored, and has
+// it committed; the lock is held.
+func (l *eventLog) barrier() *batch {
+	select {
+	case l.wake <- struct{}{}:
+	default: // run has been told
+	}
+	return l.last()
+}
+
+// wait waits until a batch is stored. If ctx ends first, the caller does not know the
+// outcome.
+func (l *eventLog) wait(ctx context.Context, b *batch) error {
+	if b == nil || planted.Is(planted.AckBeforeCommit) {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		select {
+		case <-b.done:
+			return b.err
+		default:
+			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
+		}
+	}
+}
+
+// stage calls f with the live study, under the lock. It returns f's error and the batch
+// to wait for, also beside an error: what f saw may not be stored yet.
+func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := f(l.live)
+	return l.barrier(), err
+}
+
+// update calls f with the live study, under the lock, and waits until everything that
+// f decided or saw is stored. It returns the error of storing it, else f's.
+func (l *eventLog) update(ctx context.Context, f func(v *live) error) error {
+	b, err := l.stage(f)
+	if refused := l.wait(ctx, b); refused != nil {
+		return refused
+	}
+	return err
+}
+
+// updateLater is update for what need not be stored at once: it waits only if f returns
+// an error, since what f saw may not be stored yet.
+func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error {
+	l.mu.Lock()
+	err := f(l.live)
+	if err == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	b := l.barrier()
+	l.mu.Unlock()
+	if refused := l.wait(ctx, b); refused != nil {
+		return refused
+	}
+	return err
+}
+
+// do decides a command and waits until it is stored.
+func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
+	return l.update(ctx, func(*live) error {
+		_, err := l.decide(cmd)
+		return err
+	})
+}
+
+// read calls f with the live study, under the lock, and waits until everything that f
+// saw is stored. f is not called if nothing more is decided.
+func (l *eventLog) read(ctx context.Context, f func(s *study.Study)) error {
+	l.mu.Lock()
+	v, err := l.current()
+	if err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	f(v.study)
+	b := l.barrier()
+	l.mu.Unlock()
+	if planted.Is(planted.ReadUncommitted) {
+		return nil
+	}
+	return l.wait(ctx, b)
+}
+
+// since returns the stored study if it is ahead of a position, else nil and what is
+// closed when it may be.
+func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, err error) {
+	l.mu.Lock()
+	advanced = l.advanced
+	v, err := l.current()
+	if err != nil || l.committed <= after {
+		l.mu.Unlock()
+		return nil, advanced, err
+	}
+	view = v.study.Snapshot()
+	b := l.barrier()
+	l.mu.Unlock()
+	return view, advanced, l.wait(ctx, b)
+}
+
+// unlocked calls f without the lock, which is held before and after. It returns
+// errDiscarded if the live study is another one after that.
+func (l *eventLog) unlocked(f func()) error {
+	before := l.live
+	l.mu.Unlock()
+	f()
+	l.mu.Lock()
+	if l.live != before {
+		return errDiscarded
+	}
+	return nil
+}
+
+// commit stores the queue, batch by batch, until it is empty.
+func (l *eventLog) commit() {
+	for {
+		l.mu.Lock()
+		if len(l.queue) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		b := l.queue[0]
+		b.taken = true
+		expected := l.committed
+		l.mu.Unlock()
+
+		err := l.backing.commit(expected, b.events)
+		l.mu.Lock()
+		done := l.queue[:1]
+		if err != nil {
+			done = l.queue // later decisions rest on what was not stored
+			l.broken = err // until recover
+		} else {
+			l.committed += study.Position(len(b.events))
+			l.publish()
+		}
+		l.queue = l.queue[len(done):]
+		l.mu.Unlock()
+		if err != nil {
+			l.recover(err)
+		}
+		for _, b := range done {
+			b.err = err
+			close(b.done)
+		}
+	}
+}
+
+// publish wakes those that wait for an advance; the lock is held.
+func (l *eventLog) publish() {
+	close(l.advanced)
+	l.advanced = make(chan struct{})
+}
+
+// recover continues after a failed commit with what the store holds. The log ends if
+// the store does not know whether it wrote, or if the study cannot be read.
+func (l *eventLog) recover(err error) {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		l.backing.lost(err)
+		return
+	}
+	l.logger.Warn("a commit was refused", "study", l.name, "error", err)
+	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
+		l.backing.lost(err) // the study was deleted
+		return
+	}
+	if readErr := l.load(); readErr != nil {
+		l.logger.Error("the study cannot be read again", "study", l.name, "error", readErr)
+		l.backing.lost(readErr)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.publish() // another writer may have stored events
+	if l.broken = nil; l.ctx.Err() != nil {
+		l.broken = errRetired
+	}
+}

@@ -1,0 +1,76 @@
+package tuner
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// make decides a command that makes a trial, in turn with the asks, and waits until it
+// is stored.
+func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, error) {
+	var trial study.Trial // the caller's once inTurn returned nil
+	var b *batch
+	var refused error
+	err := p.inTurn(ctx, func() {
+		b, refused = p.log.stage(func(v *live) error {
+			reply, err := p.log.decide(c)
+			if err == nil {
+				trial, _ = v.study.Trial(reply.Trials[0])
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return study.Trial{}, err
+	}
+	if err := p.log.wait(ctx, b); err != nil {
+		return study.Trial{}, err
+	}
+	return trial, refused
+}
+
+// makeAll decides commands that make trials up to the first that is refused, in turn
+// with the asks, and waits until they are stored. part says that some are stored though
+// the store refused the rest.
+func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbers []int, part bool, err error) {
+	var made []int
+	var first, b *batch
+	var refused error
+	err = p.inTurn(ctx, func() {
+		b, refused = p.log.stage(func(v *live) (err error) {
+			made, first, err = p.decideAll(v, commands)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := p.log.wait(ctx, b); err != nil {
+		return nil, first.stored(), err
+	}
+	if refused != nil {
+		return nil, false, refused
+	}
+	return made, false, nil
+}
+
+// decideAll decides the commands up to the first that is refused. first has the first
+// event that they made; it is nil if they made none. The log's lock is held.
+func (p *proposer) decideAll(v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
+	for i, c := range commands {
+		before := v.study.Position()
+		reply, err := p.log.decide(c)
+		if _, broken := p.log.current(); err != nil && broken == nil {
+			err = &CommandError{i, err}
+		}
+		if err != nil {
+			return numbers, first, err
+		}
+		if first == nil && v.study.Position() > before {
+			first = p.log.last()
+		}
+		numbers = append(numbers, reply.Trials[0])
+	}
+	return numbers, first, nil
+}
