@@ -83,6 +83,6 @@ func (p *proposer) foretell(ctx context.Context, n int, v *Verdict) {
 		return err
 	})
 	if err != nil && p.ctx.Err() == nil {
-		p.options.Logger.Warn("the model gave no forecast; the trial goes on", "study", p.name, "trial", n, "error", err)
+		p.options.Logger.Warn("the model gave no forecast; the trial continues", "study", p.name, "trial", n, "error", err)
 	}
 }

@@ -1,43 +1,53 @@
-// Package tuner is the service: studies that can be asked and told, over a store
-// that remembers. [Service] is what there is to do; [Tuner] does it in the
+// Package tuner is the service: studies that are asked for configurations and told
+// results, over a store. [Service] is the interface, and [Tuner] implements it in the
 // process.
 //
-// # How a study is worked on
+// # How a call works
 //
-// Each study that is in use has a desk with two goroutines. Every call decides
-// on the desk's live state (package study), under a lock and in microseconds;
-// the events it decided on are committed by the one goroutine, in order and in
-// batches, and the call returns when they are stored. A call that only reads
-// waits for what it saw to be stored as well. So calls behave as if they
-// happened one at a time, nothing that was answered can be lost, and sixty-four
-// clients share one fsync.
+// Each study in use has a desk with a log, a proposer and a clock:
 //
-// Whatever makes a trial goes through the other goroutine, the proposer's, one
-// ask at a time: a suggestion sees every earlier one as pending, is made for the
-// number that it gets, and takes the time it needs without holding up tells,
-// reports and heartbeats. If the proposer is late, fails, panics or talks
-// nonsense, a random configuration stands in, marked as a fallback.
+//	Ask, Enqueue, Add ──► proposer ──► clock ──► log ──► store
+//	Tell, Report, Heartbeat, reads ────────────► log ──► store
+//	every second (long-lived) ───────► clock ──► log ──► store
 //
-// A commit that the store refused having written nothing (a full disk, another
-// writer) fails the calls that waited for it, and the desk reads its study anew.
-// A commit of which the store cannot say what became of it ends the Tuner:
-// every call fails with the code [Unknown] until the process starts again.
+// The log holds the live study (package study), which is ahead of the store. Every call
+// decides on it under one lock, in microseconds. The log's goroutine commits the decided
+// events in order and in batches, and the call returns when they are stored. A call that
+// only reads also waits until what it saw is stored. So calls behave as if they happened
+// one at a time, every answer is on disk, and 64 clients share one fsync.
 //
-// A long-lived Tuner prepares the next suggestion, with the model that is due before
-// it, after a tell and when the first worker calls of a study it has loaded: after a
-// restart the first ask waits for what is left of that. It does so for one study at a
-// time and begins while nobody asks, so that studies which are only looked at, and
-// others than the one asked for, do not make an ask late. An ask never waits for more
-// than one of the two of its own study, and what was prepared is what it would have
-// got.
+// The proposer's goroutine runs every command that makes a trial, one at a time. A
+// suggestion sees every earlier one as pending and is made for the number that it gets.
+// It does not hold the lock, so tells, reports and heartbeats do not wait for it. If the
+// study's proposer (package propose) is late, fails, panics or makes an invalid
+// suggestion, the ask gets a random configuration, marked as a fallback.
+//
+// If the store refuses a commit and has written nothing (a full disk, another writer),
+// the calls that waited for it fail and the log reads its study again. If the store does
+// not know the outcome, the Tuner ends: every call fails with the code [Unknown] until
+// the process starts again.
+//
+// A long-lived Tuner prepares the next suggestion, with the model that is due before it,
+// after a tell and when the first worker calls of a study it has loaded. After a restart
+// the first ask waits for the rest of that work. One study is prepared at a time, begun
+// while no ask is at work, so that preparing for other studies does not delay an ask. An
+// ask waits at most for the model or for the suggestion of its own study, and gets what
+// it would have got without preparation.
+//
+// # Locks
+//
+// The log's lock guards the live study and everything kept beside it, the queue of
+// batches, and the few fields of the proposer and the clock that say so. It is not held
+// while the store or the proposer is at work. The Tuner's lock guards the table of desks
+// and is never taken under a log's lock. A suggestion, a consultation (Best, Diagnose, a
+// pruner's forecast) and a preparation take the token of the study's suggester in turn.
 //
 // # Leases
 //
-// A long-lived Tuner goes by its monotonic clock: leases found running when a
-// study is loaded begin anew, a little spread; a heartbeat counts at once and is
-// stored with the next commit; a process that was stopped for a while takes the
-// pause off every lease. A command on a local file goes by the stored deadlines
-// and the wall clock.
+// A long-lived Tuner uses its monotonic clock. Leases found running when a study is
+// loaded begin anew, a little spread. A heartbeat counts at once and is stored with the
+// next commit. A process that was stopped for a while adds the pause to every lease. A
+// command on a local file uses the stored deadlines and the wall clock.
 //
 // # Costs
 //

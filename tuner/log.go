@@ -229,22 +229,24 @@ func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
 // update calls f with the live study, under the lock, and waits until everything that
 // f decided or saw is stored. It returns the error of storing it, else f's.
 func (l *eventLog) update(ctx context.Context, f func(v *live) error) error {
-	b, err := l.stage(f)
-	if refused := l.wait(ctx, b); refused != nil {
-		return refused
-	}
-	return err
+	l.mu.Lock()
+	return l.release(ctx, f(l.live))
 }
 
 // updateLater is update for what need not be stored at once: it waits only if f returns
 // an error, since what f saw may not be stored yet.
 func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error {
 	l.mu.Lock()
-	err := f(l.live)
-	if err == nil {
-		l.mu.Unlock()
-		return nil
+	if err := f(l.live); err != nil {
+		return l.release(ctx, err)
 	}
+	l.mu.Unlock()
+	return nil
+}
+
+// release unlocks, and waits until everything that was decided or seen is stored. It
+// returns the error of storing it, else err.
+func (l *eventLog) release(ctx context.Context, err error) error {
 	b := l.barrier()
 	l.mu.Unlock()
 	if refused := l.wait(ctx, b); refused != nil {
@@ -289,10 +291,7 @@ func (l *eventLog) since(ctx context.Context, after study.Position) (view *study
 		l.mu.Unlock()
 		return nil, advanced, err
 	}
-	view = v.study.Snapshot()
-	b := l.barrier()
-	l.mu.Unlock()
-	return view, advanced, l.wait(ctx, b)
+	return v.study.Snapshot(), advanced, l.release(ctx, nil)
 }
 
 // unlocked calls f without the lock, which is held before and after. It returns

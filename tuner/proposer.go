@@ -139,8 +139,8 @@ func (p *proposer) ask(ctx context.Context, c study.Ask) (Asked, error) {
 	return Asked{a.trials, a.usefulWorkers, a.warnings}, nil
 }
 
-// answer decides an ask, on run's goroutine. The caller must wait for the batch,
-// whatever the error.
+// answer decides an ask, on run's goroutine. The caller must wait for the batch, also
+// beside an error.
 func (p *proposer) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()

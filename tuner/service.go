@@ -12,13 +12,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Service is what there is to do with studies. [Tuner] does it in the process,
-// over a store; tuner/client does it over the wire.
+// Service is the interface of the service. [Tuner] implements it in the process, over a
+// store, and tuner/client over the wire.
 //
 // Studies go by name, trials by number. All methods may be called concurrently.
-// Whatever a call returns was on disk when it returned; a call that ends with
-// an error changed nothing, unless the error's code is [Unknown]: then the
-// caller sends the same request, with the same id, again.
+// A call returns only what is on disk. A call that ends with an error changed nothing,
+// unless the error's code is [Unknown]: then the caller sends the same request, with the
+// same id, again.
 type Service interface {
 	// CreateStudy makes a study. Codes: AlreadyExists, Invalid. The same
 	// request id with the same content returns the study made before.
@@ -33,7 +33,7 @@ type Service interface {
 
 	Pause(ctx context.Context, name string, c study.Pause) (Study, error)
 	Resume(ctx context.Context, name string, c study.Resume) (Study, error)
-	// Finish ends a study for the reason study.FinishedUser, whatever c says.
+	// Finish ends a study for the reason study.FinishedUser; c.Reason has no effect.
 	Finish(ctx context.Context, name string, c study.Finish) (Study, error)
 	SetAttributes(ctx context.Context, name string, c study.SetAttributes) error
 
@@ -105,8 +105,8 @@ type Asked struct {
 	// UsefulWorkers is how many parallel workers the proposer has use for now;
 	// 0 if it cannot say.
 	UsefulWorkers int
-	// Warnings say what of the study's settings comes to nothing and why, and where
-	// the model is held back by its cap; only with new suggestions.
+	// Warnings say which settings of the study have no effect and why, and whether
+	// the cap limits the model; only with new suggestions.
 	Warnings []string
 }
 

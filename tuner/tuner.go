@@ -173,7 +173,7 @@ func (t *Tuner) serving() error {
 // refusal returns nil, or the error why no call is served; t.mu is held.
 func (t *Tuner) refusal() error {
 	if t.fatal != nil {
-		return fmt.Errorf("an earlier write has an unknown outcome, restart to go on: %w", t.fatal)
+		return fmt.Errorf("an earlier write has an unknown outcome, restart to continue: %w", t.fatal)
 	}
 	if t.closed {
 		return store.ErrClosed

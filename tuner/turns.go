@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// turns is who prepares suggestions: one study of a Tuner at a time, begun while no
-// ask of any study is at work or waits. Else studies that nobody needs now would slow
-// an ask down until it makes do with a fallback. A proposer that does not come back has
-// the turn for at most maxRest more than an ask would wait for it.
+// turns lets one study of a Tuner at a time prepare suggestions, begun while no ask of
+// any study is at work or waits. Otherwise studies that are not asked for now would slow
+// an ask down until it gets a fallback. A proposer that does not return has the turn for
+// at most maxRest longer than an ask would wait for it.
 type turns struct {
 	ctx  context.Context // of the Tuner
-	slot chan struct{}   // holds a token while somebody prepares
+	slot chan struct{}   // holds a token while a study is prepared
 
 	mu   sync.Mutex
 	asks int
@@ -20,8 +20,8 @@ type turns struct {
 
 func newTurns(ctx context.Context) *turns { return &turns{ctx: ctx, slot: make(chan struct{}, 1)} }
 
-// asking counts an ask until done is called; not one that waits for a proposer that is
-// stuck, and needs no processor.
+// asking counts an ask until done is called. It does not count an ask that waits for a
+// stuck proposer, which needs no processor.
 func (t *turns) asking(stuck bool) (done func()) {
 	if stuck {
 		return func() {}
@@ -41,8 +41,8 @@ func (t *turns) asking(stuck bool) (done func()) {
 	}
 }
 
-// disturbed returns nil if no ask is at work or waits, else what is closed once that
-// is so.
+// disturbed returns nil if no ask is at work or waits, else a channel that is closed once
+// none does.
 func (t *turns) disturbed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *turns) disturbed() <-chan struct{} {
 	return t.calm
 }
 
-// take waits for the turn to prepare; false if ctx, a desk's, ends first.
+// take waits for the turn to prepare. It returns false if ctx, a desk's, ends first.
 func (t *turns) take(ctx context.Context) bool {
 	select {
 	case t.slot <- struct{}{}:
