@@ -93,11 +93,11 @@ func TestRawData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	e, err := dataset.FitEncoding(ctx, table, nil, dataset.EncodingOptions{})
+	e, err := table.FitEncoding(ctx, nil, dataset.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := e.Apply(ctx, table)
+	src, err := table.Encode(ctx, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRawData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	x, err := f.Encoding.Apply(ctx, second)
+	x, err := second.Encode(ctx, f.Encoding)
 	if err != nil {
 		t.Fatal(err)
 	}

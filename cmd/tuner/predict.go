@@ -67,7 +67,7 @@ func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model strin
 	if g.verbose > 0 {
 		g.noteTable(cmd, table, nil)
 	}
-	src, err := file.Encoding.Apply(ctx, table)
+	src, err := table.Encode(ctx, file.Encoding)
 	if err != nil {
 		table.Close()
 		return nil, nil, nil, refused(err)

@@ -94,11 +94,11 @@ func twoClasses(ctx context.Context, env *Env, o dataset.Options, name string, e
 	}
 	defer table.Close()
 	if e == nil {
-		if e, err = dataset.FitEncoding(ctx, table, nil, dataset.EncodingOptions{Task: dataset.Classification}); err != nil {
+		if e, err = table.FitEncoding(ctx, nil, dataset.EncodingOptions{Task: dataset.Classification}); err != nil {
 			return nil, err
 		}
 	}
-	src, err := e.Apply(ctx, table)
+	src, err := table.Encode(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -194,11 +194,11 @@ func regressionData(ctx context.Context, env *Env, name string, n int) (train, t
 			in = append(in, i)
 		}
 	}
-	e, err := dataset.FitEncoding(ctx, table, in, dataset.EncodingOptions{Task: dataset.Regression})
+	e, err := table.FitEncoding(ctx, in, dataset.EncodingOptions{Task: dataset.Regression})
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := e.Apply(ctx, table)
+	all, err := table.Encode(ctx, e)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,11 +24,11 @@ func susyRows(ctx context.Context, env *Env, n int) (*dataset.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoding, err := dataset.FitEncoding(ctx, table, nil, dataset.EncodingOptions{})
+	encoding, err := table.FitEncoding(ctx, nil, dataset.EncodingOptions{})
 	if err != nil {
 		return nil, err
 	}
-	source, err := encoding.Apply(ctx, table)
+	source, err := table.Encode(ctx, encoding)
 	if err != nil {
 		return nil, err
 	}

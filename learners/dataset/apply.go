@@ -9,18 +9,18 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Apply encodes t, the training data or any other. The result is in memory,
-// *Memory, if t is, with inputs of t's precision; otherwise its rows are read
+// Encode encodes the rows, the training data or any other. The result is in memory,
+// *Memory, if the table is, with inputs of its precision; otherwise its rows are read
 // and encoded at every pass.
 //
-// The columns of t must be those that the encoding was fitted on. If the
+// The columns must be those that the encoding was fitted on. If the
 // training data had names they are matched by name, in any order; otherwise by
-// position. Target columns may be absent: then the result has no targets. What
-// t's own Options said about targets is of no account here. Errors:
+// position. Target columns may be absent: then the result has no targets. The
+// target named in Options plays no part here. Errors:
 // [*ColumnsError]; [*CellError] for missing cells and unknown categories, which
 // a source that is not in memory gives while it is read.
-func (e *Encoding) Apply(ctx context.Context, t *Table) (Source, error) {
-	p, err := e.plan(t)
+func (t *Table) Encode(ctx context.Context, e *Encoding) (Source, error) {
+	p, err := newPlan(e, t)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ type planTarget struct {
 	number map[float64]int // class of a number
 }
 
-// plan finds the columns of the encoding in t.
-func (e *Encoding) plan(t *Table) (*plan, error) {
+// newPlan finds the columns of the encoding in t.
+func newPlan(e *Encoding, t *Table) (*plan, error) {
 	if (e.Sparse != nil) != (t.sparse != nil) {
 		return nil, &ColumnsError{Reason: map[bool]string{
 			true:  "the model takes sparse rows, these are dense",
@@ -68,7 +68,7 @@ func (e *Encoding) plan(t *Table) (*plan, error) {
 	if t.sparse != nil && t.sparse.Dim() > e.Sparse.Dim {
 		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), e.Sparse.Dim)}
 	}
-	inputs, targets, err := e.locate(t)
+	inputs, targets, err := locate(e, t)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (e *Encoding) plan(t *Table) (*plan, error) {
 	at := 0
 	for i := range e.Inputs {
 		in := planInput{Input: &e.Inputs[i], column: inputs[i], at: at}
-		at += in.width()
+		at += in.Width()
 		if err := in.bind(&t.columns[in.column]); err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (e *Encoding) plan(t *Table) (*plan, error) {
 
 // locate returns the columns of t that are the inputs and the targets, nil if t
 // has not all of the targets.
-func (e *Encoding) locate(t *Table) (inputs, targets []int, err error) {
+func locate(e *Encoding, t *Table) (inputs, targets []int, err error) {
 	switch {
 	case e.Sparse != nil:
 		if len(t.targets) > 0 && len(e.Targets) > 0 {
@@ -110,12 +110,12 @@ func (e *Encoding) locate(t *Table) (inputs, targets []int, err error) {
 	case !e.Named && t.named:
 		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is no header"}
 	case e.Named:
-		return e.locateByName(t)
+		return locateByName(e, t)
 	}
-	return e.locateByPosition(t)
+	return locateByPosition(e, t)
 }
 
-func (e *Encoding) locateByPosition(t *Table) (inputs, targets []int, err error) {
+func locateByPosition(e *Encoding, t *Table) (inputs, targets []int, err error) {
 	n := len(t.columns)
 	if n != e.Columns && n != len(e.Inputs) {
 		want := fmt.Sprint(e.Columns)
@@ -145,7 +145,7 @@ func (e *Encoding) locateByPosition(t *Table) (inputs, targets []int, err error)
 	return inputs, targets, nil
 }
 
-func (e *Encoding) locateByName(t *Table) (inputs, targets []int, err error) {
+func locateByName(e *Encoding, t *Table) (inputs, targets []int, err error) {
 	at := map[string]int{}
 	for c := range t.columns {
 		at[t.columns[c].Name] = c

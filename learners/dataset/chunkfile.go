@@ -415,11 +415,3 @@ func (c *chunkCursor) checkCells(cells []byte) error {
 
 // Close ends the pass.
 func (c *chunkCursor) Close() error { return nil }
-
-// pointsFor returns n×d points, in the memory of reuse if that is large enough.
-func pointsFor[T kernel.Float](n, d int, reuse kernel.Rows) *kernel.Points[T] {
-	if p, ok := reuse.(*kernel.Points[T]); ok && p.Stride() == d && cap(p.Data()) >= n*d {
-		return kernel.NewPoints(n, d, p.Data()[:n*d])
-	}
-	return kernel.NewPoints[T](n, d, nil)
-}

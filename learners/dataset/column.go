@@ -11,18 +11,6 @@ import (
 	"github.com/bkbtuner/bkb/internal/nearest"
 )
 
-// Kind is what the cells of a column are.
-type Kind string
-
-// The kinds of columns.
-const (
-	Numeric     Kind = "numeric"
-	Categorical Kind = "categorical"
-	// Text is a column with more than MaxLevels different texts: an
-	// identifier or prose. No encoding accepts it.
-	Text Kind = "text"
-)
-
 // Column is what a Table knows of one of its columns.
 type Column struct {
 	Name string `json:"name"`
@@ -258,3 +246,6 @@ func find(what, name string, names []string) (int, error) {
 	}
 	return 0, &UnknownColumnError{What: what, Name: name, Near: near(name, names), Have: names}
 }
+
+// formatNumber returns the shortest text that reads back as v.
+func formatNumber(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) }

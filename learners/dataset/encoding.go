@@ -5,7 +5,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+)
+
+// Kind is what the cells of a column are.
+type Kind string
+
+// The kinds of columns.
+const (
+	Numeric     Kind = "numeric"
+	Categorical Kind = "categorical"
+	// Text is a column with more than MaxLevels different texts: an
+	// identifier or prose. No encoding accepts it.
+	Text Kind = "text"
 )
 
 // Task is what the targets are.
@@ -56,6 +67,26 @@ type EncodingOptions struct {
 	KeepTargets bool
 	// IgnoreExtra lets data have columns, by name, that the model lacks.
 	IgnoreExtra bool
+}
+
+// Check returns an error for options that are none of those named here.
+func (o *EncodingOptions) Check() error {
+	switch o.Missing {
+	case MissingError, FillMean, FillMedian, FillMostFrequent:
+	default:
+		return fmt.Errorf("dataset: %q is no way with missing values; there are mean, median, most frequent", o.Missing)
+	}
+	switch o.Unknown {
+	case UnknownError, UnknownZero:
+	default:
+		return fmt.Errorf("dataset: %q is no way with unknown categories; there is zero", o.Unknown)
+	}
+	switch o.Task {
+	case "", Regression, Classification, Unlabelled:
+	default:
+		return fmt.Errorf("dataset: %q is no task; there are regression, classification, unlabelled", o.Task)
+	}
+	return nil
 }
 
 // Encoding is how the columns of a table become inputs and targets: fitted on
@@ -146,10 +177,11 @@ type Target struct {
 	Scale    float64 `json:"scale"`
 }
 
-const encodingVersion = 1
+// EncodingVersion is the Version of the encodings that this package makes and reads.
+const EncodingVersion = 1
 
-// width returns the number of coordinates of an input.
-func (in *Input) width() int {
+// Width returns the number of coordinates of an input.
+func (in *Input) Width() int {
 	switch {
 	case in.Dropped:
 		return 0
@@ -166,7 +198,7 @@ func (e *Encoding) Dim() int {
 	}
 	d := 0
 	for i := range e.Inputs {
-		d += e.Inputs[i].width()
+		d += e.Inputs[i].Width()
 	}
 	return d
 }
@@ -260,9 +292,6 @@ func Classes(y []float64, c int) []int {
 	return out
 }
 
-// formatNumber returns the shortest text that reads back as v.
-func formatNumber(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) }
-
 // UnmarshalJSON reads what json.Marshal wrote and checks that it is whole.
 func (e *Encoding) UnmarshalJSON(text []byte) error {
 	type plain Encoding
@@ -271,15 +300,16 @@ func (e *Encoding) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*e = Encoding(p)
-	return e.check()
+	return e.Check()
 }
 
-func (e *Encoding) check() error {
+// Check returns an error for an encoding whose parts contradict each other.
+func (e *Encoding) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("dataset: this encoding is broken: "+format, args...)
 	}
-	if e.Version != encodingVersion {
-		return fmt.Errorf("dataset: the encoding has version %d, this program reads %d", e.Version, encodingVersion)
+	if e.Version != EncodingVersion {
+		return fmt.Errorf("dataset: the encoding has version %d, this program reads %d", e.Version, EncodingVersion)
 	}
 	for i := range e.Inputs {
 		in := &e.Inputs[i]

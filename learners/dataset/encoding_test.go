@@ -19,7 +19,7 @@ var background = context.Background()
 // fitted fits an encoding that must be fine.
 func fitted(t testing.TB, table *Table, rows []int, o EncodingOptions) *Encoding {
 	t.Helper()
-	e, err := FitEncoding(background, table, rows, o)
+	e, err := table.FitEncoding(background, rows, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func pairs(t testing.TB, src Source) (x [][]float64, y []float64) {
 
 func applied(t testing.TB, e *Encoding, table *Table) Source {
 	t.Helper()
-	src, err := e.Apply(background, table)
+	src, err := table.Encode(background, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestEncode(t *testing.T) {
 		t.Errorf("task %s", e.Task)
 	}
 	strict := fitted(t, table, []int{0, 1, 2}, EncodingOptions{})
-	_, err := strict.Apply(background, table)
+	_, err := table.Encode(background, strict)
 	refused(t, "unknown level", err, `row 4, column "city"`, `"Rome" is not among`, `"Bonn", "Oslo"`)
 	kept := fitted(t, table, nil, EncodingOptions{KeepInputs: true, KeepTargets: true})
 	if x, y := pairs(t, applied(t, kept, table)); x[1][0] != 40 || y[1] != 300 {
@@ -132,7 +132,7 @@ func TestOtherColumns(t *testing.T) {
 		{"sparse", "1 1:2\n", Options{Format: LibSVM}, 0, []string{"dense columns"}},
 	} {
 		table := opened(t, c.o, file(t, "q", c.text))
-		src, err := e.Apply(background, table)
+		src, err := table.Encode(background, e)
 		if c.want != nil {
 			refused(t, c.name, err, c.want...)
 			continue
@@ -147,7 +147,7 @@ func TestOtherColumns(t *testing.T) {
 		}
 	}
 	extra := opened(t, Options{}, file(t, "q.csv", "age,city,const,weight\n20,Oslo,1,5\n"))
-	if _, err := fitted(t, train, nil, EncodingOptions{IgnoreExtra: true}).Apply(background, extra); err != nil {
+	if _, err := extra.Encode(background, fitted(t, train, nil, EncodingOptions{IgnoreExtra: true})); err != nil {
 		t.Error(err)
 	}
 }
@@ -161,16 +161,16 @@ func TestColumnsByPosition(t *testing.T) {
 	if diff := cmp.Diff(all, some); diff != "" || len(y) != 0 {
 		t.Error(diff, y)
 	}
-	_, err := e.Apply(background, opened(t, Options{}, file(t, "q.csv", "1,2,3,4\n")))
+	_, err := opened(t, Options{}, file(t, "q.csv", "1,2,3,4\n")).Encode(background, e)
 	refused(t, "width", err, "there are 4 columns, the model takes 3, or 2 without targets")
-	_, err = e.Apply(background, opened(t, Options{}, file(t, "q.csv", "a,b,c\n1,2,3\n")))
+	_, err = opened(t, Options{}, file(t, "q.csv", "a,b,c\n1,2,3\n")).Encode(background, e)
 	refused(t, "names", err, "by position")
 }
 
 func TestMissingValues(t *testing.T) {
 	text := "a,b,c,y\n1,x,5,1\n,x,,2\n3,,5,3\n10,z,6,4\n"
 	table := opened(t, Options{}, file(t, "m.csv", text))
-	_, err := FitEncoding(background, table, nil, EncodingOptions{})
+	_, err := table.FitEncoding(background, nil, EncodingOptions{})
 	refused(t, "error", err, `row 2 (line 3), column "a"`, "missing")
 	for _, c := range []struct {
 		way  Missing
@@ -186,10 +186,10 @@ func TestMissingValues(t *testing.T) {
 		}
 	}
 	target := opened(t, Options{Target: []string{"a"}}, file(t, "m.csv", text))
-	_, err = FitEncoding(background, target, nil, EncodingOptions{Missing: FillMean})
+	_, err = target.FitEncoding(background, nil, EncodingOptions{Missing: FillMean})
 	refused(t, "target", err, `row 2 (line 3), column "a"`, "the target is missing")
 	late := fitted(t, table, []int{0, 3}, EncodingOptions{})
-	_, err = late.Apply(background, table)
+	_, err = table.Encode(background, late)
 	refused(t, "later", err, `row 2 (line 3), column "a"`)
 }
 
@@ -224,7 +224,7 @@ func TestClasses(t *testing.T) {
 		t.Error(diff)
 	}
 	other := opened(t, Options{}, file(t, "c.csv", "x,y\n1,10\n2,7\n3,4\n"))
-	_, err := e.Apply(background, other)
+	_, err := other.Encode(background, e)
 	refused(t, "unknown class", err, `row 2, column "y"`, `"7" is not among the classes`)
 }
 
@@ -246,12 +246,12 @@ func TestNothingToLearn(t *testing.T) {
 		{"task", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Task: "ranking"}, "no task"},
 		{"unknown", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Unknown: "guess"}, "no way with unknown"},
 	} {
-		_, err := FitEncoding(background, opened(t, c.o, file(t, "n.csv", c.text)), nil, c.e)
+		_, err := opened(t, c.o, file(t, "n.csv", c.text)).FitEncoding(background, nil, c.e)
 		refused(t, c.name, err, c.want)
 	}
 	table := opened(t, Options{}, file(t, "n.csv", "x,y\n1,3\n2,4\n"))
 	for _, rows := range [][]int{{}, {2}, {1, 0}, {-1}} {
-		if _, err := FitEncoding(background, table, rows, EncodingOptions{}); err == nil {
+		if _, err := table.FitEncoding(background, rows, EncodingOptions{}); err == nil {
 			t.Errorf("rows %v: no error", rows)
 		}
 	}
@@ -260,7 +260,7 @@ func TestNothingToLearn(t *testing.T) {
 		text.WriteString("id" + formatNumber(float64(i)) + "," + formatNumber(float64(i)) + "\n")
 	}
 	ids := opened(t, Options{}, file(t, "i.csv", text.String()))
-	_, err := FitEncoding(background, ids, nil, EncodingOptions{})
+	_, err := ids.FitEncoding(background, nil, EncodingOptions{})
 	refused(t, "identifiers", err, `"column 1" has more than 10000 different texts`, "drop it")
 }
 
@@ -298,9 +298,9 @@ func TestSparseEncoding(t *testing.T) {
 	if narrow.Dim() != 3 {
 		t.Errorf("%d features", narrow.Dim())
 	}
-	_, err := e.Apply(background, opened(t, Options{}, file(t, "t.svm", "1 9:4\n")))
+	_, err := opened(t, Options{}, file(t, "t.svm", "1 9:4\n")).Encode(background, e)
 	refused(t, "wide", err, "feature 9 is beyond the 3 of the model")
-	_, err = e.Apply(background, opened(t, Options{}, file(t, "t.csv", "1,2,3\n")))
+	_, err = opened(t, Options{}, file(t, "t.csv", "1,2,3\n")).Encode(background, e)
 	refused(t, "dense", err, "sparse rows")
 }
 
@@ -361,7 +361,7 @@ func TestManyTextsAreRemarkedOn(t *testing.T) {
 		for i := range c.rows {
 			fmt.Fprintf(&b, "n%d,%d,%d\n", i%c.levels, i*i%17, i%13)
 		}
-		e, err := FitEncoding(context.Background(), opened(t, Options{}, file(t, "a.csv", b.String())), nil, EncodingOptions{})
+		e, err := opened(t, Options{}, file(t, "a.csv", b.String())).FitEncoding(context.Background(), nil, EncodingOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func TestConstantInputsOfOneRow(t *testing.T) {
 		"a,b,y\n":               "constant over the 1 training row, which may be a header without rows",
 		"a,b,y\n1,2,3\n1,2,4\n": "constant over the 2 training rows",
 	} {
-		_, err := FitEncoding(context.Background(), opened(t, Options{}, file(t, "a.csv", text)), nil, EncodingOptions{Task: Unlabelled})
+		_, err := opened(t, Options{}, file(t, "a.csv", text)).FitEncoding(context.Background(), nil, EncodingOptions{Task: Unlabelled})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}

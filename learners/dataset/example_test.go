@@ -20,13 +20,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoding, err := dataset.FitEncoding(ctx, table, parts[0], dataset.EncodingOptions{
+	encoding, err := table.FitEncoding(ctx, parts[0], dataset.EncodingOptions{
 		Missing: dataset.FillMedian, Unknown: dataset.UnknownZero,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	all, err := encoding.Apply(ctx, table)
+	all, err := table.Encode(ctx, encoding)
 	if err != nil {
 		log.Fatal(err)
 	}

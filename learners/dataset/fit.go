@@ -3,7 +3,6 @@ package dataset
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,16 +10,16 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// FitEncoding returns the encoding of t that belongs to the training rows,
+// FitEncoding returns the encoding of the table that belongs to the training rows,
 // indices that increase; nil stands for all rows. It reads the cells once, and
 // up to four times more for medians. Errors: [*CellError] for a missing cell, and
 // plain words for targets of one class or one value and inputs without any
 // variation.
-func FitEncoding(ctx context.Context, t *Table, rows []int, o EncodingOptions) (*Encoding, error) {
+func (t *Table) FitEncoding(ctx context.Context, rows []int, o EncodingOptions) (*Encoding, error) {
 	if err := checkRows(rows, t.rows); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	f := &fitter{t: t, rows: rows, o: o}
@@ -31,7 +30,7 @@ func FitEncoding(ctx context.Context, t *Table, rows []int, o EncodingOptions) (
 		return nil, err
 	}
 	e := &Encoding{
-		Version: encodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
+		Version: EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
 		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra,
 	}
 	if t.sparse != nil {
@@ -43,42 +42,7 @@ func FitEncoding(ctx context.Context, t *Table, rows []int, o EncodingOptions) (
 	if err := f.targets(e); err != nil {
 		return nil, err
 	}
-	return e, e.check()
-}
-
-func (o *EncodingOptions) check() error {
-	switch o.Missing {
-	case MissingError, FillMean, FillMedian, FillMostFrequent:
-	default:
-		return fmt.Errorf("dataset: %q is no way with missing values; there are mean, median, most frequent", o.Missing)
-	}
-	switch o.Unknown {
-	case UnknownError, UnknownZero:
-	default:
-		return fmt.Errorf("dataset: %q is no way with unknown categories; there is zero", o.Unknown)
-	}
-	switch o.Task {
-	case "", Regression, Classification, Unlabelled:
-	default:
-		return fmt.Errorf("dataset: %q is no task; there are regression, classification, unlabelled", o.Task)
-	}
-	return nil
-}
-
-// checkRows reports indices that do not increase within 0 ≤ i < n.
-func checkRows(rows []int, n int) error {
-	if rows != nil && len(rows) == 0 {
-		return errors.New("dataset: there are no rows")
-	}
-	for k, i := range rows {
-		if i < 0 || i >= n {
-			return &kernel.IndexError{Index: i, Len: n}
-		}
-		if k > 0 && i <= rows[k-1] {
-			return fmt.Errorf("dataset: row %d follows row %d, indices must increase", i, rows[k-1])
-		}
-	}
-	return nil
+	return e, e.Check()
 }
 
 // fitter gathers what an encoding needs.

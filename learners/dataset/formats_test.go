@@ -322,7 +322,7 @@ func TestIDX(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{1, 2, 3, 9}, {4, 5, 255, 0}}, cells(t, table)); diff != "" {
 		t.Error(diff)
 	}
-	e, err := FitEncoding(context.Background(), table, nil, EncodingOptions{})
+	e, err := table.FitEncoding(context.Background(), nil, EncodingOptions{})
 	if err != nil || e.Task != Classification {
 		t.Errorf("%v, task %v", err, e)
 	}

@@ -46,11 +46,11 @@ func survive(t *testing.T, format Format, path string) {
 	if err != nil || rows != table.Len() {
 		t.Fatalf("%d rows of %d, %v", rows, table.Len(), err)
 	}
-	e, err := FitEncoding(background, table, nil, EncodingOptions{Missing: FillMostFrequent})
+	e, err := table.FitEncoding(background, nil, EncodingOptions{Missing: FillMostFrequent})
 	if err != nil {
 		return
 	}
-	if src, err := e.Apply(background, table); err == nil && src.Dim() != e.Dim() {
+	if src, err := table.Encode(background, e); err == nil && src.Dim() != e.Dim() {
 		t.Errorf("%d inputs, announced %d", src.Dim(), e.Dim())
 	}
 }

@@ -61,7 +61,7 @@ func TestRealFiles(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 
 	housing := opened(t, Options{Target: []string{"median_house_value"}}, at("california_housing/housing.csv.gz"))
-	_, err := FitEncoding(background, housing, nil, EncodingOptions{})
+	_, err := housing.FitEncoding(background, nil, EncodingOptions{})
 	refused(t, "housing", err, `row 183 (line 184), column "total_bedrooms"`, "207 missing")
 	e := fitted(t, housing, nil, EncodingOptions{Missing: FillMedian})
 	src := applied(t, e, housing)

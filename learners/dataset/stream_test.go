@@ -239,12 +239,12 @@ func TestCancel(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	table := opened(t, Options{}, path)
-	if _, err := FitEncoding(ctx, table, nil, EncodingOptions{Missing: FillMean}); err != context.Canceled {
+	if _, err := table.FitEncoding(ctx, nil, EncodingOptions{Missing: FillMean}); err != context.Canceled {
 		t.Errorf("FitEncoding: %v", err)
 	}
 	e := fitted(t, table, nil, EncodingOptions{Missing: FillMean})
-	if _, err := e.Apply(ctx, table); err != context.Canceled {
-		t.Errorf("Apply: %v", err)
+	if _, err := table.Encode(ctx, e); err != context.Canceled {
+		t.Errorf("Encode: %v", err)
 	}
 }
 

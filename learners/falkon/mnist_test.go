@@ -29,9 +29,9 @@ func TestMNIST(t *testing.T) {
 		return must(dataset.Open(background, o, filepath.Join(dir, "mnist", images)))
 	}
 	table := open("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
-	e := must(dataset.FitEncoding(background, table, nil, dataset.EncodingOptions{KeepInputs: true}))
-	train := must(e.Apply(background, table))
-	test := must(e.Apply(background, open("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")))
+	e := must(table.FitEncoding(background, nil, dataset.EncodingOptions{KeepInputs: true}))
+	train := must(table.Encode(background, e))
+	test := must(open("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz").Encode(background, e))
 	start := cpuSeconds()
 	p := Params{Kernel: kerneltest.Gaussian(5 * 255), Lambda: 1e-7, Centers: m, Iterations: 10, Precision: kernel.Float32}
 	model := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {

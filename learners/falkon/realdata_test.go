@@ -28,8 +28,8 @@ func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target s
 		return must(dataset.Open(background, o, filepath.Join(dir, path)))
 	}
 	first := open(train, trainTargets)
-	e := must(dataset.FitEncoding(background, first, nil, dataset.EncodingOptions{Task: dataset.Classification}))
-	return must(e.Apply(background, first)), must(e.Apply(background, open(test, testTargets)))
+	e := must(first.FitEncoding(background, nil, dataset.EncodingOptions{Task: dataset.Classification}))
+	return must(first.Encode(background, e)), must(open(test, testTargets).Encode(background, e))
 }
 
 func higgs(t testing.TB) (train, test dataset.Source) {
@@ -162,8 +162,8 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			table := must(dataset.Open(background, dataset.Options{}, filepath.Join(dir, "uci", c.name+".data.csv.gz")))
 			parts := must(dataset.Split(table.Len(), 1, 0.7, 0.15, 0.15))
-			e := must(dataset.FitEncoding(background, table, parts[0], dataset.EncodingOptions{Task: dataset.Regression}))
-			all := must(e.Apply(background, table))
+			e := must(table.FitEncoding(background, parts[0], dataset.EncodingOptions{Task: dataset.Regression}))
+			all := must(table.Encode(background, e))
 			var part [3]dataset.Source
 			for i := range part {
 				part[i] = must(dataset.Subset(all, parts[i]))

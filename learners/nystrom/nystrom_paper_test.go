@@ -135,11 +135,11 @@ func TestCentersOnConcrete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := dataset.FitEncoding(ctx, table, parts[0], dataset.EncodingOptions{Task: dataset.Regression})
+	e, err := table.FitEncoding(ctx, parts[0], dataset.EncodingOptions{Task: dataset.Regression})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := e.Apply(ctx, table)
+	all, err := table.Encode(ctx, e)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,22 +42,22 @@ func Prepare(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingO
 		return nil, err
 	}
 	if s.Validation == 0 && s.Test == 0 {
-		e, err := dataset.FitEncoding(ctx, t, nil, o)
+		e, err := t.FitEncoding(ctx, nil, o)
 		if err != nil {
 			return nil, err
 		}
-		all, err := e.Apply(ctx, t)
+		all, err := t.Encode(ctx, e)
 		return &Data{Encoding: e, Train: all}, err
 	}
 	train, validation, test, err := deal(ctx, t, s, o)
 	if err != nil {
 		return nil, err
 	}
-	e, err := dataset.FitEncoding(ctx, t, train, o)
+	e, err := t.FitEncoding(ctx, train, o)
 	if err != nil {
 		return nil, err
 	}
-	all, err := e.Apply(ctx, t)
+	all, err := t.Encode(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +122,14 @@ func deal(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOpti
 // classesOf returns the class of each row, nil if the targets are no classes.
 // The encoding it fits to all rows only tells classes from numbers.
 func classesOf(ctx context.Context, t *dataset.Table, o dataset.EncodingOptions) ([]int, error) {
-	e, err := dataset.FitEncoding(ctx, t, nil, o)
+	e, err := t.FitEncoding(ctx, nil, o)
 	if err != nil {
 		return nil, err
 	}
 	if e.Task != dataset.Classification {
 		return nil, nil
 	}
-	all, err := e.Apply(ctx, t)
+	all, err := t.Encode(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,33 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CellError reports one cell, or one row if Column is empty, that cannot be
+// used. Row counts data rows from 1, without the header; Line is the line of
+// the file, 0 where the file has no lines or it is not known any more.
+type CellError struct {
+	File   string
+	Row    int
+	Line   int
+	Column string
+	Reason string
+}
+
+func (e *CellError) Error() string {
+	var b strings.Builder
+	b.WriteString("dataset: ")
+	if e.File != "" {
+		b.WriteString(e.File + ": ")
+	}
+	fmt.Fprintf(&b, "row %d", e.Row)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, " (line %d)", e.Line)
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ", column %q", e.Column)
+	}
+	return b.String() + ": " + e.Reason
+}
