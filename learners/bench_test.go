@@ -12,7 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -27,11 +27,11 @@ import (
 func BenchmarkLearners(b *testing.B) {
 	const n, m = 20000, 1024
 	ctx := context.Background()
-	train, err := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, n)
+	train, err := data.Generate[float64](data.SUSYLike{Seed: 1}, 0, n)
 	if err != nil {
 		b.Fatal(err)
 	}
-	data, err := dataset.Load(ctx, train)
+	all, err := data.Load(ctx, train)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,34 +53,34 @@ func BenchmarkLearners(b *testing.B) {
 		b.Fatal(err)
 	}
 	expansion := func(centers int) learners.Model {
-		e, err := learners.NewExpansion(k, data.Rows().Slice(0, centers), weights(centers), 1)
+		e, err := learners.NewExpansion(k, all.Rows().Slice(0, centers), weights(centers), 1)
 		if err != nil {
 			b.Fatal(err)
 		}
 		return e
 	}
-	small, err := dataset.Subset(data, learnerstest.First(1500))
+	small, err := data.Subset(all, learnerstest.First(1500))
 	if err != nil {
 		b.Fatal(err)
 	}
 	out := make([]float64, n)
 	predict := func(m learners.Model) func() error {
-		return func() error { return m.Predict(ctx, out, data) }
+		return func() error { return m.Predict(ctx, out, all) }
 	}
-	fit := func(e learners.Estimator, data dataset.Source) func() error {
-		return func() error { _, err := e.Fit(ctx, data, one); return err }
+	fit := func(e learners.Estimator, train data.Source) func() error {
+		return func() error { _, err := e.Fit(ctx, train, one); return err }
 	}
 	for _, c := range []struct {
 		name string
 		run  func() error
 	}{
-		{"sgdrf/pass", fit(sgdrf.Params{Kernel: k, Features: m, Passes: 1, StepSize: 1}, data)},
+		{"sgdrf/pass", fit(sgdrf.Params{Kernel: k, Features: m, Passes: 1, StepSize: 1}, all)},
 		{"sgdrf/predict", predict(linear)},
 		{"krr/fit", fit(krr.Params{Kernel: k, Lambda: 1e-5}, small)},
 		{"krr/predict", predict(expansion(1500))},
-		{"nystrom/fit", fit(nystrom.Params{Kernel: k, Lambda: 1e-6, Centers: 500}, data)},
+		{"nystrom/fit", fit(nystrom.Params{Kernel: k, Lambda: 1e-6, Centers: 500}, all)},
 		{"nystrom/predict", predict(expansion(500))},
-		{"falkon/fit", fit(falkon.Params{Kernel: k, Lambda: 1e-6, Centers: 500, Iterations: 10}, data)},
+		{"falkon/fit", fit(falkon.Params{Kernel: k, Lambda: 1e-6, Centers: 500, Iterations: 10}, all)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var times []float64

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Check verifies that there is something to learn from: a row and a target at
 // least, and validation data of the same kind. It reads nothing.
-func Check(train dataset.Source, o Options) error {
+func Check(train data.Source, o Options) error {
 	if train == nil {
 		return &DataError{"training data", "there are none"}
 	}
@@ -33,7 +33,7 @@ func Check(train dataset.Source, o Options) error {
 	return nil
 }
 
-func checkSource(what string, src dataset.Source) error {
+func checkSource(what string, src data.Source) error {
 	switch {
 	case src.Len() < 1:
 		return &DataError{what, "there is no row"}
@@ -46,8 +46,8 @@ func checkSource(what string, src dataset.Source) error {
 // Targets returns Y, n×c row-major, which the caller does not change, reading
 // src once unless it is in memory. A target that is not finite is a
 // *kernel.NonFiniteError.
-func Targets(ctx context.Context, src dataset.Source) ([]float64, error) {
-	y, err := dataset.Targets(ctx, src)
+func Targets(ctx context.Context, src data.Source) ([]float64, error) {
+	y, err := data.Targets(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Package learners has what the kernel learners have in common: the contract of
 // an estimator, models that predict, save and load, and measures of error.
 //
-//	Params ──Fit(ctx, dataset.Source, Options)──► Model ──Predict(ctx, kernel.Source)──► n×c
+//	Params ──Fit(ctx, data.Source, Options)──► Model ──Predict(ctx, kernel.Source)──► n×c
 //	              │ once per pass or iteration
 //	              ▼
 //	         Progress: objective, validation error, rows read; may stop the fit
@@ -17,7 +17,8 @@
 //	avgsgd         averaged stochastic gradients over several passes
 //	doublyonline   a new random feature with every step
 //
-// Package learners/dataset brings data; whatever λ is, it is per sample
+// Package learners/data holds data and package learners/dataset reads files of
+// it; whatever λ is, it is per sample
 // (K + λnI), as in package sketch.
 //
 // # Models
@@ -29,7 +30,7 @@
 //
 // A feature map is kept as its seed, so that a Linear model is a few numbers and
 // w. For classifiers the Link says what outputs mean, and how they become
-// probabilities. A File is a model with the dataset.Encoding that makes its inputs
+// probabilities. A File is a model with the data.Encoding that makes its inputs
 // of raw tables, with parameters and a report of the fit, on disk.
 //
 // # Fits

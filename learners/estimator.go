@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Estimator is an algorithm with its hyper-parameters: a plain value, the Params
@@ -19,7 +19,7 @@ type Estimator interface {
 	// If ctx ends, Fit returns its error and the best model so far, nil if there
 	// is none. If o.Progress returns ErrStop, it returns that model without an
 	// error.
-	Fit(ctx context.Context, train dataset.Source, o Options) (Model, error)
+	Fit(ctx context.Context, train data.Source, o Options) (Model, error)
 }
 
 // Model is a function from inputs to c outputs. It is immutable and safe for
@@ -42,7 +42,7 @@ type Options struct {
 	Workers int
 	// Validation, if not nil, is held-out data: its error is measured once per
 	// iteration, and the iterate with the least error becomes the model.
-	Validation dataset.Source
+	Validation data.Source
 	// Measure is the error to measure on Validation; nil stands for RMSE.
 	Measure Measure
 	// Patience, if positive, ends the fit after so many iterations without a

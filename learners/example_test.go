@@ -8,17 +8,17 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/nystrom"
 )
 
 func Example() {
 	ctx := context.Background()
-	train, err := dataset.Generate[float64](dataset.Friedman{Kind: 1, Noise: 1, Seed: 1}, 0, 1000)
+	train, err := data.Generate[float64](data.Friedman{Kind: 1, Noise: 1, Seed: 1}, 0, 1000)
 	if err != nil {
 		log.Fatal(err)
 	}
-	test, err := dataset.Generate[float64](dataset.Friedman{Kind: 1, Noise: 1, Seed: 1}, 1000, 500)
+	test, err := data.Generate[float64](data.Friedman{Kind: 1, Noise: 1, Seed: 1}, 1000, 500)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func Example() {
 	if err := loaded.Model.Predict(ctx, f, test); err != nil {
 		log.Fatal(err)
 	}
-	y, err := dataset.Targets(ctx, test)
+	y, err := data.Targets(ctx, test)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -26,7 +26,7 @@ type File struct {
 	Seed      uint64
 	// Encoding makes inputs of a table, and of outputs the units of the
 	// targets. Nil: inputs are used as they are.
-	Encoding *dataset.Encoding
+	Encoding *data.Encoding
 	// Report is what is known of the fit, nil if nothing.
 	Report *Report
 	// Model is an *Expansion or a *Linear.
@@ -63,7 +63,7 @@ type fileHeader struct {
 	Params    json.RawMessage     `json:"params,omitempty"`
 	Seed      uint64              `json:"seed,omitempty"`
 	Report    *Report             `json:"report,omitempty"`
-	Encoding  *dataset.Encoding   `json:"encoding,omitempty"`
+	Encoding  *data.Encoding      `json:"encoding,omitempty"`
 }
 
 // UnsavableError reports a model that has no form on disk: of a type of the
@@ -103,7 +103,7 @@ func (f *File) check() error {
 	if e == nil || m == nil {
 		return nil
 	}
-	if e.Dim() != m.Dim() || e.Outputs() != m.Outputs() && e.Task != dataset.Unlabelled {
+	if e.Dim() != m.Dim() || e.Outputs() != m.Outputs() && e.Task != data.Unlabelled {
 		return &FormatError{Reason: fmt.Sprintf("the encoding makes %d inputs and %d outputs, the model has %d and %d", e.Dim(), e.Outputs(), m.Dim(), m.Outputs())}
 	}
 	return nil

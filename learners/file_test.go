@@ -22,6 +22,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -93,7 +94,7 @@ func TestRawData(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	e, err := table.FitEncoding(ctx, nil, dataset.EncodingOptions{})
+	e, err := table.FitEncoding(ctx, nil, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

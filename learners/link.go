@@ -5,7 +5,7 @@ import "math"
 // Link says what the outputs of a classifier mean.
 type Link string
 
-// The links. Classes are coded ±1, as package dataset does.
+// The links. Classes are coded ±1, as package data does.
 const (
 	// Expected: an output estimates E[y | x] = 2p − 1, as the squared loss has
 	// it, so that p = (f + 1)/2, cut to [0, 1].

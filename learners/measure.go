@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // measures are the errors by the names of the command line.
@@ -52,7 +52,7 @@ func MAE(outputs, targets []float64, _ int) float64 {
 
 // RelativeError is the root of the mean of ((f − y)/y)², as for the years of
 // MillionSongs in table 4.2 of the thesis: of outputs and targets in their own
-// units (dataset.Encoding.Decode). It is +Inf where a target is 0 and missed.
+// units (data.Encoding.Decode). It is +Inf where a target is 0 and missed.
 func RelativeError(outputs, targets []float64, _ int) float64 {
 	s := 0.0
 	for i, y := range targets {
@@ -98,11 +98,11 @@ func squares(outputs, targets []float64, c int) (residual, total float64) {
 }
 
 // ClassError is the share of rows whose class is not that of the targets, both
-// coded as by package dataset: for c = 1 the class is the sign (0 counts as −1),
+// coded as by package data: for c = 1 the class is the sign (0 counts as −1),
 // for c > 1 the largest output, the first of equals.
 func ClassError(outputs, targets []float64, c int) float64 {
-	wrong, truth := 0, dataset.Classes(targets, c)
-	for i, k := range dataset.Classes(outputs, c) {
+	wrong, truth := 0, data.Classes(targets, c)
+	for i, k := range data.Classes(outputs, c) {
 		if k != truth[i] {
 			wrong++
 		}
@@ -203,7 +203,7 @@ func Brier(outputs, targets []float64, c int) float64 {
 // eachTrueProbability calls f with the probabilities of each row and its class.
 func eachTrueProbability(l Link, outputs, targets []float64, c int, f func(p []float64, k int)) {
 	p, classes := l.Probabilities(outputs, c), max(c, 2)
-	for i, k := range dataset.Classes(targets, c) {
+	for i, k := range data.Classes(targets, c) {
 		f(p[i*classes:][:classes], k)
 	}
 }

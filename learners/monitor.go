@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Monitor follows an iterative fit for its estimator: it measures validation
@@ -62,7 +62,7 @@ type Iterate struct {
 
 // NewMonitor verifies the data as Check does and reads the targets of
 // o.Validation.
-func NewMonitor(ctx context.Context, algorithm string, iterations int, train dataset.Source, o Options) (*Monitor, error) {
+func NewMonitor(ctx context.Context, algorithm string, iterations int, train data.Source, o Options) (*Monitor, error) {
 	if err := Check(train, o); err != nil {
 		return nil, err
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // constantSource has one input and the targets y.
-func constantSource(tb testing.TB, y ...float64) *dataset.Memory {
+func constantSource(tb testing.TB, y ...float64) *data.Memory {
 	tb.Helper()
-	m, err := dataset.NewMemory(kernel.NewPoints[float64](len(y), 1, ones(len(y))), y, 1)
+	m, err := data.NewMemory(kernel.NewPoints[float64](len(y), 1, ones(len(y))), y, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestMonitorEnds(t *testing.T) {
 		"cancel":     {func(cancel func()) error { cancel(); return nil }, []float64{9, 8}, context.Canceled, 1, 9},
 		"diverge":    {nil, []float64{9, 8, math.Inf(1)}, &divergence, 3, 8},
 	} {
-		for _, validation := range []dataset.Source{nil, target} {
+		for _, validation := range []data.Source{nil, target} {
 			ctx, cancel := context.WithCancel(context.Background())
 			o := learners.Options{Validation: validation}
 			if c.progress != nil {

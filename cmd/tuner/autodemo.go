@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/spf13/cobra"
 )
 
@@ -64,7 +64,7 @@ func writeDemoData(path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriter(f)
-	problem := dataset.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
+	problem := data.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
 	rows, x := problem.Sampler(), make([]float64, problem.Dim())
 	for j := range x {
 		fmt.Fprintf(w, "x%d,", j+1)

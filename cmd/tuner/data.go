@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/training"
@@ -82,7 +83,7 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 // dataError gives errors of data the exit status of a broken rule.
 func dataError(err error) error {
 	var (
-		cell    *dataset.CellError
+		cell    *data.CellError
 		columns *dataset.ColumnsError
 		unknown *dataset.UnknownColumnError
 		data    *learners.DataError
@@ -155,12 +156,12 @@ func reworded(err error) error {
 // encodingFlags say how a table becomes numbers.
 type encodingFlags struct {
 	task, impute, unknown string
-	options               dataset.EncodingOptions
+	options               data.EncodingOptions
 }
 
-var imputes = map[string]dataset.Missing{
-	"": dataset.MissingError, "error": dataset.MissingError,
-	"mean": dataset.FillMean, "median": dataset.FillMedian, "most-frequent": dataset.FillMostFrequent,
+var imputes = map[string]data.Missing{
+	"": data.MissingError, "error": data.MissingError,
+	"mean": data.FillMean, "median": data.FillMedian, "most-frequent": data.FillMostFrequent,
 }
 
 func (e *encodingFlags) add(cmd *cobra.Command) {
@@ -173,10 +174,10 @@ func (e *encodingFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "let data to predict have columns that training lacked")
 }
 
-func (e *encodingFlags) encoding() (dataset.EncodingOptions, error) {
+func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	o := e.options
-	switch t := dataset.Task(e.task); t {
-	case "", dataset.Regression, dataset.Classification:
+	switch t := data.Task(e.task); t {
+	case "", data.Regression, data.Classification:
 		o.Task = t
 	default:
 		return o, usagef("--task %s: must be regression or classification", e.task)
@@ -188,9 +189,9 @@ func (e *encodingFlags) encoding() (dataset.EncodingOptions, error) {
 	o.Missing = m
 	switch e.unknown {
 	case "zero":
-		o.Unknown = dataset.UnknownZero
+		o.Unknown = data.UnknownZero
 	case "error":
-		o.Unknown = dataset.UnknownError
+		o.Unknown = data.UnknownError
 	default:
 		return o, usagef("--unknown %s: must be zero or error", e.unknown)
 	}
@@ -198,7 +199,7 @@ func (e *encodingFlags) encoding() (dataset.EncodingOptions, error) {
 }
 
 // noteTable says what was detected.
-func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *dataset.Encoding) {
+func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *data.Encoding) {
 	r := t.Report()
 	if g.verbose > 0 {
 		for line := range strings.Lines(r.String()) {
@@ -219,11 +220,11 @@ func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *dataset.Enc
 }
 
 // taskText says what is made of the target.
-func taskText(e *dataset.Encoding) string {
+func taskText(e *data.Encoding) string {
 	switch e.Task {
-	case dataset.Classification:
+	case data.Classification:
 		return fmt.Sprintf(": classification, %d classes", len(e.Classes))
-	case dataset.Regression:
+	case data.Regression:
 		return ": regression"
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
 )
@@ -55,7 +55,7 @@ be absent.
 }
 
 // applyModel reads a model and encodes data for it.
-func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model string, data *dataFlags) (*learners.File, dataset.Source, func(), error) {
+func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model string, data *dataFlags) (*learners.File, data.Source, func(), error) {
 	file, err := loadModel(model)
 	if err != nil {
 		return nil, nil, nil, err
@@ -78,7 +78,7 @@ func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model strin
 // predictions are outputs by name.
 type predictions struct {
 	names  []string
-	e      *dataset.Encoding
+	e      *data.Encoding
 	c      int
 	out    []float64 // n×c
 	values []float64 // n×columns: targets, probabilities or scores
@@ -86,7 +86,7 @@ type predictions struct {
 
 func newPredictions(f *learners.File, out []float64) *predictions {
 	p := &predictions{e: f.Encoding, c: f.Model.Outputs(), out: out}
-	if p.e.Task != dataset.Classification {
+	if p.e.Task != data.Classification {
 		p.e.Decode(out)
 		p.names, p.values = p.e.OutputNames(), out
 		return p
@@ -106,7 +106,7 @@ func newPredictions(f *learners.File, out []float64) *predictions {
 }
 
 // classes says whether there is a class to name.
-func (p *predictions) classes() bool { return p.e.Task == dataset.Classification }
+func (p *predictions) classes() bool { return p.e.Task == data.Classification }
 
 // class is that of row i.
 func (p *predictions) class(i int) string { return p.e.Classes[p.e.Class(p.out[i*p.c:][:p.c])] }

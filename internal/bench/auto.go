@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/store/memory"
@@ -114,7 +115,7 @@ func autoData(ctx context.Context, env *Env, name string, n int) (*training.Data
 		return nil, err
 	}
 	defer table.Close()
-	return training.Prepare(ctx, table, training.Split{Validation: 0.2, Test: 0.2, Seed: autoSeed}, dataset.EncodingOptions{})
+	return training.Prepare(ctx, table, training.Split{Validation: 0.2, Test: 0.2, Seed: autoSeed}, data.EncodingOptions{})
 }
 
 // everyFifth writes lines 1, 6, 11, …, n at most, of a gzipped file to a new one.

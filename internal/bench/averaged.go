@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/avgsgd"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/learners/theory"
@@ -46,7 +47,7 @@ func stepsOfAveraging(ctx context.Context, env *Env) (*Result, error) {
 		for j, alpha := range alphas {
 			env.Report(i*len(alphas)+j, 3*len(alphas), "%s, α = %g", part, alpha)
 			s := avgsgd.Study{
-				Problem: dataset.Spline{Alpha: alpha, R: 1 / (2 * alpha), Sigma: 1, Terms: env.Pick(100, 0, 0)}, Sampling: minibatch.Sampling(part),
+				Problem: data.Spline{Alpha: alpha, R: 1 / (2 * alpha), Sigma: 1, Terms: env.Pick(100, 0, 0)}, Sampling: minibatch.Sampling(part),
 				Sizes: sizes, Repetitions: env.Repeats, Passes: env.Pick(40, 400, 400), Seed: env.Seed,
 			}
 			curve, err := s.Run(ctx)
@@ -163,8 +164,8 @@ func passesOnMNIST(ctx context.Context, env *Env) (*Result, error) {
 }
 
 // mnist returns the digits, pixels divided by 255.
-func mnist(ctx context.Context, env *Env) (train, test *dataset.Memory, err error) {
-	read := func(images, labels string, e *dataset.Encoding) (*encoded, error) {
+func mnist(ctx context.Context, env *Env) (train, test *data.Memory, err error) {
+	read := func(images, labels string, e *data.Encoding) (*encoded, error) {
 		return twoClasses(ctx, env, dataset.Options{TargetPath: "mnist/" + labels, Float32: true}, "mnist/"+images, e)
 	}
 	if env.Scale == Quick { // a sixth to read
@@ -173,7 +174,7 @@ func mnist(ctx context.Context, env *Env) (train, test *dataset.Memory, err erro
 			return nil, nil, err
 		}
 		half := a.rows.Len() / 2
-		test, err = dataset.NewMemory(a.rows.Rows().Slice(half, 2*half), a.rows.Targets()[half*a.rows.Outputs():], a.rows.Outputs())
+		test, err = data.NewMemory(a.rows.Rows().Slice(half, 2*half), a.rows.Targets()[half*a.rows.Outputs():], a.rows.Outputs())
 		return first(a.rows, half), test, err
 	}
 	a, err := read("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", nil)
@@ -188,7 +189,7 @@ func mnist(ctx context.Context, env *Env) (train, test *dataset.Memory, err erro
 }
 
 // someRows returns n rows at random.
-func someRows(m *dataset.Memory, n int, env *Env, rep int) (*dataset.Memory, error) {
+func someRows(m *data.Memory, n int, env *Env, rep int) (*data.Memory, error) {
 	if n >= m.Len() {
 		return m, nil
 	}
@@ -196,11 +197,11 @@ func someRows(m *dataset.Memory, n int, env *Env, rep int) (*dataset.Memory, err
 }
 
 // chosenRows returns some rows, in the order given.
-func chosenRows(m *dataset.Memory, chosen []int) (*dataset.Memory, error) {
+func chosenRows(m *data.Memory, chosen []int) (*data.Memory, error) {
 	n, c := len(chosen), m.Outputs()
 	y := make([]float64, 0, n*c)
 	for _, i := range chosen {
 		y = append(y, m.Targets()[i*c:][:c]...)
 	}
-	return dataset.NewMemory(m.Rows().Select(chosen), y, c)
+	return data.NewMemory(m.Rows().Select(chosen), y, c)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -14,7 +15,7 @@ import (
 // judged on.
 type classesData struct {
 	name        string
-	train, test *dataset.Memory
+	train, test *data.Memory
 	sigma       float64 // length scale of the Gaussian kernel
 	note        string
 }
@@ -27,11 +28,11 @@ var classProblems = []string{"generator", "susy", "higgs"}
 func classData(ctx context.Context, env *Env, name string, n int) (*classesData, error) {
 	switch name {
 	case "generator":
-		train, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("susy-like", 0)}, n)
+		train, err := generate(ctx, data.SUSYLike{Seed: env.Derive("susy-like", 0)}, n)
 		if err != nil {
 			return nil, err
 		}
-		test, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("susy-like", 1)}, max(n/4, min(n, 10_000)))
+		test, err := generate(ctx, data.SUSYLike{Seed: env.Derive("susy-like", 1)}, max(n/4, min(n, 10_000)))
 		return &classesData{name: "SUSY-like generator", train: train, test: test, sigma: 4, note: "its Bayes error is 0.146"}, err
 	case "susy":
 		train, err := twoClasses(ctx, env, dataset.Options{TargetPath: "susy_10k/susy_10Kn_train_label.csv.gz"}, "susy_10k/susy_10Kn_train.csv.gz", nil)
@@ -81,20 +82,20 @@ func (v *Env) each(ctx context.Context, r *Result, parts []string, run func(at i
 
 // encoded is rows and how they were encoded.
 type encoded struct {
-	rows *dataset.Memory
-	e    *dataset.Encoding
+	rows *data.Memory
+	e    *data.Encoding
 }
 
 // twoClasses reads a file of the folder of data with the encoding e, a new one if
 // it is nil.
-func twoClasses(ctx context.Context, env *Env, o dataset.Options, name string, e *dataset.Encoding) (*encoded, error) {
+func twoClasses(ctx context.Context, env *Env, o dataset.Options, name string, e *data.Encoding) (*encoded, error) {
 	table, err := env.Table(ctx, o, name)
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
 	if e == nil {
-		if e, err = table.FitEncoding(ctx, nil, dataset.EncodingOptions{Task: dataset.Classification}); err != nil {
+		if e, err = table.FitEncoding(ctx, nil, data.EncodingOptions{Task: data.Classification}); err != nil {
 			return nil, err
 		}
 	}
@@ -102,16 +103,16 @@ func twoClasses(ctx context.Context, env *Env, o dataset.Options, name string, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := dataset.Load(ctx, src)
+	rows, err := data.Load(ctx, src)
 	return &encoded{rows, e}, err
 }
 
 // first returns the first n rows.
-func first(m *dataset.Memory, n int) *dataset.Memory {
+func first(m *data.Memory, n int) *data.Memory {
 	if n >= m.Len() {
 		return m
 	}
-	part, err := dataset.NewMemory(m.Rows().Slice(0, n), m.Targets()[:n*m.Outputs()], m.Outputs())
+	part, err := data.NewMemory(m.Rows().Slice(0, n), m.Targets()[:n*m.Outputs()], m.Outputs())
 	if err != nil {
 		panic(fmt.Sprintf("bench: rows that were read once: %v", err))
 	}
@@ -120,7 +121,7 @@ func first(m *dataset.Memory, n int) *dataset.Memory {
 
 // errorOn returns the share of rows of data that a model puts into the wrong
 // class, and the area under its ROC curve.
-func errorOn(ctx context.Context, m learners.Model, data *dataset.Memory) (wrong, auc float64, err error) {
+func errorOn(ctx context.Context, m learners.Model, data *data.Memory) (wrong, auc float64, err error) {
 	out := make([]float64, len(data.Targets()))
 	if err := m.Predict(ctx, out, kernel.FromRows(data.Rows())); err != nil {
 		return 0, 0, err
@@ -131,7 +132,7 @@ func errorOn(ctx context.Context, m learners.Model, data *dataset.Memory) (wrong
 
 // watching returns fit options that hear of the class error on data after every
 // iteration.
-func watching(env *Env, seed uint64, data *dataset.Memory, hear func(iteration int, wrong float64)) learners.Options {
+func watching(env *Env, seed uint64, data *data.Memory, hear func(iteration int, wrong float64)) learners.Options {
 	return learners.Options{
 		Seed: seed, Workers: env.Workers, Validation: data, Measure: learners.ClassError,
 		Progress: func(p learners.Progress) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -48,7 +49,7 @@ func errorsOfCenters(ctx context.Context, env *Env) (*Result, error) {
 }
 
 // againstExact compares for one data set.
-func againstExact(ctx context.Context, env *Env, r *Result, t *Table, name string, train, test *dataset.Memory) error {
+func againstExact(ctx context.Context, env *Env, r *Result, t *Table, name string, train, test *data.Memory) error {
 	n := train.Len()
 	grid, err := newTuningGrid(ctx, env, train)
 	if err != nil {
@@ -101,12 +102,12 @@ func againstExact(ctx context.Context, env *Env, r *Result, t *Table, name strin
 // tuningGrid is the settings that both learners choose from, and the rows they
 // choose by.
 type tuningGrid struct {
-	learn, judge *dataset.Memory
+	learn, judge *data.Memory
 	median       float64
 }
 
 // newTuningGrid takes up to 2000 rows, a quarter of them to judge by.
-func newTuningGrid(ctx context.Context, env *Env, train *dataset.Memory) (*tuningGrid, error) {
+func newTuningGrid(ctx context.Context, env *Env, train *data.Memory) (*tuningGrid, error) {
 	order := env.Rand("exact rows", 0).Perm(train.Len())
 	order = order[:min(len(order), env.Pick(200, 2000, 2000))]
 	rows, err := chosenRows(train, order)
@@ -118,7 +119,7 @@ func newTuningGrid(ctx context.Context, env *Env, train *dataset.Memory) (*tunin
 		return nil, err
 	}
 	n, c := rows.Len(), rows.Outputs()
-	judge, err := dataset.NewMemory(rows.Rows().Slice(n*3/4, n), rows.Targets()[n*3/4*c:], c)
+	judge, err := data.NewMemory(rows.Rows().Slice(n*3/4, n), rows.Targets()[n*3/4*c:], c)
 	return &tuningGrid{first(rows, n*3/4), judge, median}, err
 }
 
@@ -151,7 +152,7 @@ func (g *tuningGrid) tune(ctx context.Context, env *Env, of func(k kernel.Kernel
 }
 
 // errorOf fits and returns the error on test rows and the CPU time of the fit.
-func (at setting) errorOf(ctx context.Context, env *Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator, rows int, train, test *dataset.Memory) (rmse, cpu float64, err error) {
+func (at setting) errorOf(ctx context.Context, env *Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator, rows int, train, test *data.Memory) (rmse, cpu float64, err error) {
 	watch := StartWatch()
 	model, err := of(at.k, at.lambda, rows).Fit(ctx, train, learners.Options{Workers: env.Workers, Seed: env.Derive("exact", 0)})
 	if err != nil {
@@ -163,7 +164,7 @@ func (at setting) errorOf(ctx context.Context, env *Env, of func(k kernel.Kernel
 }
 
 // rmseOn is the root mean square error on rows.
-func rmseOn(ctx context.Context, m learners.Model, test *dataset.Memory) (float64, error) {
+func rmseOn(ctx context.Context, m learners.Model, test *data.Memory) (float64, error) {
 	out := make([]float64, len(test.Targets()))
 	if err := m.Predict(ctx, out, test); err != nil {
 		return 0, err
@@ -173,7 +174,7 @@ func rmseOn(ctx context.Context, m learners.Model, test *dataset.Memory) (float6
 
 // regressionData returns up to n rows of a UCI set to learn from, and those of its
 // first test mask, encoded by the former.
-func regressionData(ctx context.Context, env *Env, name string, n int) (train, test *dataset.Memory, err error) {
+func regressionData(ctx context.Context, env *Env, name string, n int) (train, test *data.Memory, err error) {
 	table, err := env.Table(ctx, dataset.Options{Target: []string{"-1"}, Header: dataset.HeaderNo}, "uci/"+name+".data.csv.gz")
 	if err != nil {
 		return nil, nil, err
@@ -194,7 +195,7 @@ func regressionData(ctx context.Context, env *Env, name string, n int) (train, t
 			in = append(in, i)
 		}
 	}
-	e, err := table.FitEncoding(ctx, in, dataset.EncodingOptions{Task: dataset.Regression})
+	e, err := table.FitEncoding(ctx, in, data.EncodingOptions{Task: data.Regression})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,12 +203,12 @@ func regressionData(ctx context.Context, env *Env, name string, n int) (train, t
 	if err != nil {
 		return nil, nil, err
 	}
-	part := func(rows []int) (*dataset.Memory, error) {
-		src, err := dataset.Subset(all, rows)
+	part := func(rows []int) (*data.Memory, error) {
+		src, err := data.Subset(all, rows)
 		if err != nil {
 			return nil, err
 		}
-		return dataset.Load(ctx, src)
+		return data.Load(ctx, src)
 	}
 	if train, err = part(in); err != nil {
 		return nil, nil, err

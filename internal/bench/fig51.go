@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -103,7 +103,7 @@ func accuracyOfScores(ctx context.Context, env *Env) (*Result, error) {
 		}
 	}
 	if env.Wants("generator") {
-		rows, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("fig5.1 generator", 0)}, n)
+		rows, err := generate(ctx, data.SUSYLike{Seed: env.Derive("fig5.1 generator", 0)}, n)
 		if err != nil {
 			return r, err
 		}
@@ -185,7 +185,7 @@ func boxPlot(r *Result, t *Table, name, title string) {
 func accuracyOnBlobs(ctx context.Context, env *Env, r *Result) error {
 	const lambda = 1e-4
 	n, repeats := env.Pick(1000, 6000, 6000), env.Pick(2, 10, 20)
-	data, err := generate(ctx, dataset.HardBlobs(env.Derive("fig5.1 blobs", 0)), n)
+	data, err := generate(ctx, data.HardBlobs(env.Derive("fig5.1 blobs", 0)), n)
 	if err != nil {
 		return err
 	}

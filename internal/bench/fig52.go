@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -32,7 +32,7 @@ func timesOfSamplers(ctx context.Context, env *Env) (*Result, error) {
 	sizes := [][]int{{300, 1000, 3000}, {1e3, 3e3, 1e4, 3e4, 1e5, 1e6}, {1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}}[env.Scale-Quick]
 	largest := sizes[len(sizes)-1]
 	env.Report(0, 0, "generating %d rows", largest)
-	data, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("fig5.2", 0)}, largest)
+	data, err := generate(ctx, data.SUSYLike{Seed: env.Derive("fig5.2", 0)}, largest)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/doublyonline"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/learners/krr"
@@ -73,11 +73,11 @@ func timesOfLearners(ctx context.Context, env *Env) (*Result, error) {
 		return nil, err
 	}
 	env.Report(0, 0, "generating %d rows", sizes[len(sizes)-1])
-	all, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("table4.1", 0)}, sizes[len(sizes)-1])
+	all, err := generate(ctx, data.SUSYLike{Seed: env.Derive("table4.1", 0)}, sizes[len(sizes)-1])
 	if err != nil {
 		return nil, err
 	}
-	test, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("table4.1", 1)}, env.Pick(500, 5000, 5000))
+	test, err := generate(ctx, data.SUSYLike{Seed: env.Derive("table4.1", 1)}, env.Pick(500, 5000, 5000))
 	if err != nil {
 		return nil, err
 	}

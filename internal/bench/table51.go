@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -49,7 +49,7 @@ func costsOfSamplers(ctx context.Context, env *Env) (*Result, error) {
 	sizes := [][]int{{500, 1000}, {2000, 4000, 8000, 16000}, {2000, 4000, 8000, 16000, 32000}}[env.Scale-Quick]
 	lambdas := [][]float64{{1e-1, 1e-2}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}}[env.Scale-Quick]
 	fixedN, fixedLambda := env.Pick(500, 2000, 4000), 1e-2
-	data, err := generate(ctx, dataset.SUSYLike{Seed: env.Derive("table5.1", 0)}, max(fixedN, sizes[len(sizes)-1]))
+	data, err := generate(ctx, data.SUSYLike{Seed: env.Derive("table5.1", 0)}, max(fixedN, sizes[len(sizes)-1]))
 	if err != nil {
 		return nil, err
 	}

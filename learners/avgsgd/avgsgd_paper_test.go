@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
 
 func study(t *testing.T, alpha float64, s minibatch.Sampling, sizes []int, reps, passes int) *Curve {
 	t.Helper()
 	c, err := Study{
-		Problem:  dataset.Spline{Alpha: alpha, R: 1 / (2 * alpha), Sigma: 1, Terms: 200, Seed: 1},
+		Problem:  data.Spline{Alpha: alpha, R: 1 / (2 * alpha), Sigma: 1, Terms: 200, Seed: 1},
 		Sampling: s, Sizes: sizes, Repetitions: reps, Passes: passes, Seed: 2,
 	}.Run(background)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestPaperOnePassIsNotEnough(t *testing.T) {
 func TestPaperStepRefersToThePreviousIterate(t *testing.T) {
 	kerneltest.Claim(t)
 	const n = 40
-	b := newBasis(dataset.Spline{Alpha: 2, R: 0.25, Sigma: 0.1, Terms: 50, Seed: 3}, n, 0)
+	b := newBasis(data.Spline{Alpha: 2, R: 0.25, Sigma: 0.1, Terms: 50, Seed: 3}, n, 0)
 	gram := b.gram()
 	step := defaultStep(gram[0])
 	d := newDual(n, 1, step)

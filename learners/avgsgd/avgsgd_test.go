@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
@@ -89,7 +89,7 @@ func TestAverageIsTheMeanOfIterates(t *testing.T) {
 func TestDualIsPrimal(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
 	const n, steps = 30, 500
-	b := newBasis(dataset.Spline{Alpha: 2.5, R: 0.2, Sigma: 1, Terms: 40, Seed: 5}, n, 0)
+	b := newBasis(data.Spline{Alpha: 2.5, R: 0.2, Sigma: 1, Terms: 40, Seed: 5}, n, 0)
 	gram := b.gram()
 	step := defaultStep(gram[0])
 	d, p := newDual(n, 1, step), newPrimal(b.m, 1, step)
@@ -115,9 +115,9 @@ func TestDualIsPrimal(t *testing.T) {
 func TestBasis(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	const n, terms = 20, 60
-	p := dataset.Spline{Alpha: 1.7, R: 0.4, Sigma: 0.3, Terms: terms, Seed: 6}
-	src := must(dataset.Generate[float64](p, 100, n))
-	data := must(dataset.Load(background, src))
+	p := data.Spline{Alpha: 1.7, R: 0.4, Sigma: 0.3, Terms: terms, Seed: 6}
+	src := must(data.Generate[float64](p, 100, n))
+	data := must(data.Load(background, src))
 	b := newBasis(p, n, 100)
 	learnerstest.RequireClose(t, "y", b.y, data.Targets(), 0)
 	k := must(kernel.NewSpline(1.7, terms))
@@ -136,7 +136,7 @@ func TestSmallStepsAreGradientDescent(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	const n, m, gamma, passes = 25, 6, 1e-4, 40
 	x, y := kerneltest.Normals(rng, n*m), kerneltest.Normals(rng, n)
-	train := must(dataset.NewMemory(kernel.NewPoints(n, m, x), y, 1))
+	train := must(data.NewMemory(kernel.NewPoints(n, m, x), y, 1))
 	p := Params{StepSize: gamma, Passes: passes, Averaging: None, Sampling: minibatch.Reshuffle}
 	got := must(p.Fit(background, train, learners.Options{})).(*learners.Linear).Weights()
 	w := mat.NewVecDense(m, nil)
@@ -158,7 +158,7 @@ func TestInterpolates(t *testing.T) {
 	rng := kerneltest.Seeded(t, 5)
 	const n = 8
 	k := must(kernel.NewGaussian(0.4))
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, n), 1))
+	train := must(data.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, n), 1))
 	for _, p := range []Params{
 		{Kernel: k, Passes: 3000, Averaging: None, StepSize: 0.9},
 		{Kernel: k, Features: 200, Passes: 3000, Averaging: None, StepSize: 0.9},
@@ -177,7 +177,7 @@ func TestWithoutGram(t *testing.T) {
 	rng := kerneltest.Seeded(t, 6)
 	const n = 150
 	p := Params{Kernel: must(kernel.NewMatern32(1)), Passes: 1}
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, 2*n), 2))
+	train := must(data.NewMemory(kernel.NewPoints(n, 2, kerneltest.Normals(rng, 2*n)), kerneltest.Normals(rng, 2*n), 2))
 	var all [2][]float64
 	for i := range all {
 		m := must(p.newKernelised(background, train))
@@ -206,7 +206,7 @@ func TestDefaultStep(t *testing.T) {
 		}
 		largest = max(largest, s)
 	}
-	train := must(dataset.NewMemory(x, make([]float64, 50), 1))
+	train := must(data.NewMemory(x, make([]float64, 50), 1))
 	m := must(Params{}.newMachine(background, train, learners.Options{})).(*explicit)
 	learnerstest.RequireClose(t, "γ", []float64{m.weights.step}, []float64{0.25 / largest}, 1e-14)
 	linear := must(kernel.NewLinear(1))
@@ -261,7 +261,7 @@ func TestConformance(t *testing.T) {
 
 func TestDivergence(t *testing.T) {
 	rng := kerneltest.Seeded(t, 8)
-	train := must(dataset.NewMemory(kernel.NewPoints(60, 3, kerneltest.Normals(rng, 180)), kerneltest.Normals(rng, 60), 1))
+	train := must(data.NewMemory(kernel.NewPoints(60, 3, kerneltest.Normals(rng, 180)), kerneltest.Normals(rng, 60), 1))
 	for _, p := range []Params{{StepSize: 5, Passes: 200}, {Kernel: must(kernel.NewGaussian(1)), StepSize: 5, Passes: 200}} {
 		var d *learners.DivergenceError
 		if _, err := p.Fit(background, train, learners.Options{}); !errors.As(err, &d) || d.Remedy == "" {
@@ -271,7 +271,7 @@ func TestDivergence(t *testing.T) {
 }
 
 func TestStudyRefuses(t *testing.T) {
-	good := dataset.Spline{Alpha: 2, R: 0.25, Sigma: 1, Terms: 20}
+	good := data.Spline{Alpha: 2, R: 0.25, Sigma: 1, Terms: 20}
 	for name, s := range map[string]Study{
 		"sizes":       {Problem: good, Sizes: []int{100}},
 		"sizes ":      {Problem: good, Sizes: []int{100, 50}},

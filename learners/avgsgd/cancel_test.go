@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
@@ -22,7 +22,7 @@ func TestCancelInFirstPass(t *testing.T) {
 		x[2*i], x[2*i+1] = rng.NormFloat64(), rng.NormFloat64()
 		y[i] = x[2*i] + 0.1*rng.NormFloat64()
 	}
-	train := must(dataset.NewMemory(kernel.NewPoints(4096, 2, x), y, 1))
+	train := must(data.NewMemory(kernel.NewPoints(4096, 2, x), y, 1))
 	for _, averaging := range []Averaging{None, All} {
 		p := Params{StepSize: 0.1, Sampling: minibatch.Cycle, Chunk: 1024, Averaging: averaging, Passes: 3}
 		ctx, cancel := context.WithCancel(background)
@@ -31,7 +31,7 @@ func TestCancelInFirstPass(t *testing.T) {
 			t.Fatalf("%s: %v, %v", averaging, got, err)
 		}
 		p.Passes = 1
-		want := must(p.Fit(background, must(dataset.Subset(train, learnerstest.First(2048))), learners.Options{Seed: 3}))
+		want := must(p.Fit(background, must(data.Subset(train, learnerstest.First(2048))), learners.Options{Seed: 3}))
 		if !slices.Equal(got.(*learners.Linear).Weights(), want.(*learners.Linear).Weights()) {
 			t.Errorf("%s: not the model of the first 2048 rows", averaging)
 		}
@@ -59,7 +59,7 @@ func TestCancelKernelised(t *testing.T) {
 		x[i] = rng.NormFloat64()
 		y[i] = x[i]
 	}
-	train := must(dataset.NewMemory(kernel.NewPoints(300, 1, x), y, 1))
+	train := must(data.NewMemory(kernel.NewPoints(300, 1, x), y, 1))
 	p := Params{Kernel: must(kernel.NewGaussian(1)), Passes: 1}
 	models := 0
 	for calls := range 100 {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/bkbtuner/bkb/learners/avgsgd"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // The best number of steps grows faster than n on a hard problem.
 func ExampleStudy() {
 	curve, err := avgsgd.Study{
-		Problem:     dataset.Spline{Alpha: 3, R: 1.0 / 6, Sigma: 1, Terms: 100},
+		Problem:     data.Spline{Alpha: 3, R: 1.0 / 6, Sigma: 1, Terms: 100},
 		Sizes:       []int{32, 64},
 		Repetitions: 8,
 		Passes:      300,

@@ -11,8 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
-	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -31,7 +30,7 @@ type machine interface {
 // Fit implements learners.Estimator. An iteration is a pass of n steps; its
 // Objective is the mean of ‖f(x_i) − y_i‖², each before its own step, of the
 // iterates, not of their average.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 	return monitor.Finish(nil)
 }
 
-func (p Params) newMachine(ctx context.Context, train dataset.Source, o learners.Options) (machine, error) {
+func (p Params) newMachine(ctx context.Context, train data.Source, o learners.Options) (machine, error) {
 	if p.Kernel != nil && p.Features == 0 {
 		return p.newKernelised(ctx, train)
 	}
@@ -108,7 +107,7 @@ func defaultStep(bound float64) float64 {
 // explicit is the form with weights, of x itself or of random features.
 type explicit struct {
 	p       Params
-	src     dataset.Source
+	src     data.Source
 	d       int
 	phi     sketch.FeatureMap // nil: x itself
 	workers int
@@ -208,16 +207,16 @@ type kernelised struct {
 	kept []float64
 }
 
-func (p Params) newKernelised(ctx context.Context, train dataset.Source) (*kernelised, error) {
-	data, err := dataset.Load(ctx, train)
+func (p Params) newKernelised(ctx context.Context, train data.Source) (*kernelised, error) {
+	all, err := data.Load(ctx, train)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n, c := data.Len(), data.Outputs()
-	m := &kernelised{p: p, x: data.Rows(), y: data.Targets(), kept: make([]float64, n*c)}
+	n, c := all.Len(), all.Outputs()
+	m := &kernelised{p: p, x: all.Rows(), y: all.Targets(), kept: make([]float64, n*c)}
 	if err := kernel.CheckFinite("x", m.x); err != nil {
 		return nil, err
 	}

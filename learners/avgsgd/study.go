@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/learners/theory"
 )
@@ -22,7 +22,7 @@ import (
 type Study struct {
 	// Problem is the spline problem; figure 2 has R = 1/(2·Alpha). Terms 0 stands
 	// for 1000.
-	Problem  dataset.Spline
+	Problem  data.Spline
 	Sampling minibatch.Sampling // empty: minibatch.Replacement
 	Sizes    []int              // n, increasing, two at least
 	// Repetitions are averaged over, with other data each; 0: 16. The paper has
@@ -154,7 +154,7 @@ type basis struct {
 	target []float64 // of f
 }
 
-func newBasis(p dataset.Spline, n int, first uint64) *basis {
+func newBasis(p data.Spline, n int, first uint64) *basis {
 	m := 2 * p.Terms
 	b := &basis{n: n, m: m, y: make([]float64, n), z: make([]float64, n*m), weight: make([]float64, m), target: make([]float64, m)}
 	for k := range p.Terms {

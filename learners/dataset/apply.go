@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Encode encodes the rows, the training data or any other. The result is in memory,
@@ -17,9 +18,9 @@ import (
 // training data had names they are matched by name, in any order; otherwise by
 // position. Target columns may be absent: then the result has no targets. The
 // target named in Options plays no part here. Errors:
-// [*ColumnsError]; [*CellError] for missing cells and unknown categories, which
+// [*ColumnsError]; [*data.CellError] for missing cells and unknown categories, which
 // a source that is not in memory gives while it is read.
-func (t *Table) Encode(ctx context.Context, e *Encoding) (Source, error) {
+func (t *Table) Encode(ctx context.Context, e *data.Encoding) (data.Source, error) {
 	p, err := newPlan(e, t)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (t *Table) Encode(ctx context.Context, e *Encoding) (Source, error) {
 
 // plan is an encoding bound to the columns of a table.
 type plan struct {
-	e       *Encoding
+	e       *data.Encoding
 	t       *Table
 	inputs  []planInput
 	targets []planTarget
@@ -44,21 +45,21 @@ type plan struct {
 }
 
 type planInput struct {
-	*Input
+	*data.Input
 	column int   // in the table
 	at     int   // first coordinate
 	level  []int // of a code of the table; −1 unknown
 }
 
 type planTarget struct {
-	*Target
+	*data.Target
 	column int
 	class  []int           // of a code of the table; −1 unknown
 	number map[float64]int // class of a number
 }
 
 // newPlan finds the columns of the encoding in t.
-func newPlan(e *Encoding, t *Table) (*plan, error) {
+func newPlan(e *data.Encoding, t *Table) (*plan, error) {
 	if (e.Sparse != nil) != (t.sparse != nil) {
 		return nil, &ColumnsError{Reason: map[bool]string{
 			true:  "the model takes sparse rows, these are dense",
@@ -98,7 +99,7 @@ func newPlan(e *Encoding, t *Table) (*plan, error) {
 
 // locate returns the columns of t that are the inputs and the targets, nil if t
 // has not all of the targets.
-func locate(e *Encoding, t *Table) (inputs, targets []int, err error) {
+func locate(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
 	switch {
 	case e.Sparse != nil:
 		if len(t.targets) > 0 && len(e.Targets) > 0 {
@@ -115,7 +116,7 @@ func locate(e *Encoding, t *Table) (inputs, targets []int, err error) {
 	return locateByPosition(e, t)
 }
 
-func locateByPosition(e *Encoding, t *Table) (inputs, targets []int, err error) {
+func locateByPosition(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
 	n := len(t.columns)
 	if n != e.Columns && n != len(e.Inputs) {
 		want := fmt.Sprint(e.Columns)
@@ -145,7 +146,7 @@ func locateByPosition(e *Encoding, t *Table) (inputs, targets []int, err error) 
 	return inputs, targets, nil
 }
 
-func locateByName(e *Encoding, t *Table) (inputs, targets []int, err error) {
+func locateByName(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
 	at := map[string]int{}
 	for c := range t.columns {
 		at[t.columns[c].Name] = c
@@ -187,18 +188,18 @@ func (in *planInput) bind(col *Column) error {
 	if col.Kind != in.Kind && col.Values > 0 {
 		return kindError(col, in.Kind)
 	}
-	if in.Kind == Categorical {
+	if in.Kind == data.Categorical {
 		in.level = codes(col.Levels, in.Levels)
 	}
 	return nil
 }
 
-func kindError(col *Column, want Kind) error {
+func kindError(col *Column, want data.Kind) error {
 	reason := fmt.Sprintf("the column %q is %s, in the model it is %s", col.Name, col.Kind, want)
-	if col.Kind == Categorical {
+	if col.Kind == data.Categorical {
 		reason += fmt.Sprintf("; it has the text %s", quoted(col.Levels, 1, ""))
 	}
-	if want == Categorical && col.Kind == Numeric {
+	if want == data.Categorical && col.Kind == data.Numeric {
 		reason += "; name it in Options.Categorical"
 	}
 	return &ColumnsError{Reason: reason}
@@ -217,10 +218,10 @@ func codes(have, want []string) []int {
 	return out
 }
 
-func (g *planTarget) bind(e *Encoding, col *Column) error {
-	if e.Task != Classification || e.ClassNumbers != nil {
-		if col.Kind != Numeric {
-			return kindError(col, Numeric)
+func (g *planTarget) bind(e *data.Encoding, col *Column) error {
+	if e.Task != data.Classification || e.ClassNumbers != nil {
+		if col.Kind != data.Numeric {
+			return kindError(col, data.Numeric)
 		}
 		if e.ClassNumbers != nil {
 			g.number = map[float64]int{}
@@ -230,8 +231,8 @@ func (g *planTarget) bind(e *Encoding, col *Column) error {
 		}
 		return nil
 	}
-	if col.Kind != Categorical && col.Values > 0 {
-		return kindError(col, Categorical)
+	if col.Kind != data.Categorical && col.Values > 0 {
+		return kindError(col, data.Categorical)
 	}
 	g.class = codes(col.Levels, e.Classes)
 	return nil
@@ -257,7 +258,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 		return nil
 	}
 	v := cells[in.column]
-	if in.Kind == Numeric {
+	if in.Kind == data.Numeric {
 		if v != v {
 			if in.Fill == nil {
 				return p.t.missingError(row, in.column, false)
@@ -280,7 +281,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 	default:
 		return p.t.missingError(row, in.column, false)
 	}
-	if level < 0 && p.e.Unknown == UnknownError {
+	if level < 0 && p.e.Unknown == data.UnknownError {
 		return p.t.cellError(row, in.column, fmt.Sprintf("%q is not among the levels that the model knows, %s",
 			p.t.columns[in.column].Levels[int(v)], quoted(in.Levels, 8, ", ")))
 	}
@@ -292,7 +293,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 }
 
 func (t *Table) cellError(row, c int, reason string) error {
-	return &CellError{Row: row + 1, Column: t.columns[c].Name, Reason: reason}
+	return &data.CellError{Row: row + 1, Column: t.columns[c].Name, Reason: reason}
 }
 
 func (p *plan) target(row, i int, cells, y []float64) error {
@@ -301,7 +302,7 @@ func (p *plan) target(row, i int, cells, y []float64) error {
 	if v != v {
 		return p.t.missingError(row, g.column, true)
 	}
-	if p.e.Task != Classification {
+	if p.e.Task != data.Classification {
 		y[i] = (v - g.Center) / g.Scale
 		if y[i]-y[i] != 0 {
 			return p.t.cellError(row, g.column, "the target is too far from those of the training rows")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // benchCSV has n rows of 10 numbers as programs print them.
@@ -102,7 +104,7 @@ func BenchmarkLibSVM(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	const n = 20_000
 	table := opened(b, Options{}, file(b, "x.csv", benchCSV(n)))
-	e := fitted(b, table, nil, EncodingOptions{})
+	e := fitted(b, table, nil, data.EncodingOptions{})
 	for b.Loop() {
 		applied(b, e, table)
 	}
@@ -114,14 +116,14 @@ func BenchmarkChunks(b *testing.B) {
 	const n = 50_000
 	dir := b.TempDir()
 	table := opened(b, Options{ChunkFile: dir + "/x.chunks"}, file(b, "x.csv", benchCSV(n)))
-	src := applied(b, fitted(b, table, nil, EncodingOptions{}), table)
+	src := applied(b, fitted(b, table, nil, data.EncodingOptions{}), table)
 	b.SetBytes(n * 40)
 	for b.Loop() {
 		cursor, err := src.OpenPairs(background)
 		if err != nil {
 			b.Fatal(err)
 		}
-		var block *Block
+		var block *data.Block
 		for {
 			if block, err = cursor.Next(background, 256, block); err == io.EOF {
 				break

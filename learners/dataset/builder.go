@@ -3,6 +3,8 @@ package dataset
 import (
 	"fmt"
 	"math"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // builder gathers a dense table row by row. Readers add the cells of a row,
@@ -123,7 +125,7 @@ func (b *builder) endRow() error {
 }
 
 func (b *builder) fault(c int, reason string) error {
-	return &CellError{File: b.file, Row: b.rows + 1, Line: b.line, Column: b.cols[c].name, Reason: reason}
+	return &data.CellError{File: b.file, Row: b.rows + 1, Line: b.line, Column: b.cols[c].name, Reason: reason}
 }
 
 // trim removes spaces and tabs at both ends.

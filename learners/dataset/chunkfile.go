@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // A chunk file holds the cells of a dense table as float32, for data larger
@@ -252,9 +253,9 @@ func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, err
 // −1 if they are any numbers.
 func (c *Column) codes() int {
 	switch {
-	case c.Kind == Categorical:
+	case c.Kind == data.Categorical:
 		return len(c.Levels)
-	case c.Kind == Numeric && c.Values == 0:
+	case c.Kind == data.Numeric && c.Values == 0:
 		return 0 // all are missing
 	}
 	return -1
@@ -267,7 +268,7 @@ func (d *description) check(path string, columns int) error {
 	names := make([]string, columns)
 	for i, c := range d.Columns {
 		names[i] = c.Name
-		if c.Kind != Numeric && c.Kind != Categorical && c.Kind != Text {
+		if c.Kind != data.Numeric && c.Kind != data.Categorical && c.Kind != data.Text {
 			return &FileError{File: path, Reason: fmt.Sprintf("the column %q is of the unknown kind %q", c.Name, c.Kind)}
 		}
 	}
@@ -359,7 +360,7 @@ func (c *chunkCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (ker
 		return nil, io.EOF
 	}
 	d := c.h.columns
-	p := pointsFor[float32](n, d, reuse)
+	p := data.ReusePoints[float32](n, d, reuse)
 	out := p.Data()[:0]
 	for len(out) < n*d {
 		if err := ctx.Err(); err != nil {
@@ -407,7 +408,7 @@ func (c *chunkCursor) checkCells(cells []byte) error {
 			if v-v == 0 && (codes < 0 || v >= 0 && v < float32(codes) && v == float32(int(v))) || v != v {
 				continue
 			}
-			return &CellError{File: c.path, Row: c.first + i + 1, Column: positional(col), Reason: fmt.Sprintf("a cell of %v is impossible", v)}
+			return &data.CellError{File: c.path, Row: c.first + i + 1, Column: positional(col), Reason: fmt.Sprintf("a cell of %v is impossible", v)}
 		}
 	}
 	return nil

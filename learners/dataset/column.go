@@ -8,13 +8,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bkbtuner/bkb/internal/nearest"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Column is what a Table knows of one of its columns.
 type Column struct {
-	Name string `json:"name"`
-	Kind Kind   `json:"kind"`
+	Name string    `json:"name"`
+	Kind data.Kind `json:"kind"`
 	// Levels are the different texts of a categorical column in the order of
 	// their first appearance. A cell is an index into them.
 	Levels []string `json:"levels,omitempty"`
@@ -124,22 +124,22 @@ func (c *columnBuilder) addMissing(row, line int) {
 // finish returns the column, or an error if it mixes numbers and texts.
 func (c *columnBuilder) finish(file string) (Column, error) {
 	col := Column{
-		Name: c.name, Kind: Numeric, Missing: c.missing, Label: c.label,
+		Name: c.name, Kind: data.Numeric, Missing: c.missing, Label: c.label,
 		FirstMissing: c.firstMissing.row, MissingLine: c.firstMissing.line,
 		Min: c.min, Max: c.max, Values: c.different, Whole: c.numbers > 0 && !c.fraction,
 	}
 	switch {
 	case c.texts > 0 && !c.categorical && c.decimalCommas():
-		return col, &CellError{
+		return col, &data.CellError{
 			File: file, Row: c.firstText.row, Line: c.firstText.line, Column: c.name,
 			Reason: c.text + " is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical",
 		}
 	case c.texts > 0 && c.numbers > 0:
 		return col, c.mixed(file)
 	case c.overflow:
-		col.Kind, col.Values = Text, 3
+		col.Kind, col.Values = data.Text, 3
 	case c.texts > 0 || c.categorical:
-		col.Kind, col.Levels, col.Values = Categorical, c.levels, min(3, len(c.levels))
+		col.Kind, col.Levels, col.Values = data.Categorical, c.levels, min(3, len(c.levels))
 	}
 	return col, nil
 }
@@ -166,7 +166,7 @@ func (c *columnBuilder) mixed(file string) error {
 		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"
 	}
-	return &CellError{
+	return &data.CellError{
 		File: file, Row: at.row, Line: at.line, Column: c.name,
 		Reason: fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice),
 	}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // sampleRows are the records that header and delimiter are guessed from.
@@ -89,7 +91,7 @@ func (c *csvReader) next(b *builder, col0 int) error {
 	}
 	b.file, b.line = c.file, line
 	if len(fields) != c.width {
-		return &CellError{
+		return &data.CellError{
 			File: c.file, Row: b.rows + 1, Line: line,
 			Reason: fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width),
 		}

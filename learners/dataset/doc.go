@@ -1,8 +1,8 @@
-// Package dataset reads, cleans, splits and makes the data of learners.
+// Package dataset reads files into tables, and cleans and encodes them for learners.
 //
-//	files ──Open──► Table ──FitEncoding(training rows)──► Encoding, kept in the model
+//	files ──Open──► Table ──FitEncoding(training rows)──► data.Encoding, kept in the model
 //	                  │                                       │
-//	                  └───────────────Apply───────────────────┴──► Source ──Subset──► parts
+//	                  └───────────────Encode──────────────────┴──► data.Source ──data.Subset──► parts
 //
 // # Tables
 //
@@ -18,21 +18,17 @@
 //
 // # Encodings
 //
-// An [Encoding] makes inputs X, n×d, and targets Y, n×c, of a table: z-scores,
+// A [data.Encoding] makes inputs X, n×d, and targets Y, n×c, of a table: z-scores,
 // one-hot categories, ±1 for classes. It is fitted on training rows only, says
 // in its notes what it dropped and filled, survives JSON bit by bit, and checks
 // the columns of whatever data it is applied to later.
 //
 // # Sources
 //
-// A [Source] is what a learner fits: kernel.Source for X, and Y beside it. It is
-// in memory ([Memory]), or read from a chunk file and encoded at every pass, so
-// that n is not bounded by memory; both give the same numbers to the bit, for
-// equal precision. libsvm rows stay sparse from the file to the kernel. [Split]
-// and [KFold] deal rows by seed, [Subset] takes them.
-//
-// [Generate] makes sources of any n from formulas (SUSYLike, Friedman, Spline, Blobs):
-// row i is a function of the seed and i alone.
+// Package learners/data says what a source is. That of a table is in memory
+// ([data.Memory]), or read from a chunk file and encoded at every pass, so that n is
+// not bounded by memory. Both give the same numbers to the bit, for equal precision.
+// libsvm rows stay sparse from the file to the kernel.
 //
 // # Bad data
 //

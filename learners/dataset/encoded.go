@@ -5,17 +5,18 @@ import (
 	"io"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // materialise encodes all rows into memory.
-func (p *plan) materialise(ctx context.Context) (Source, error) {
+func (p *plan) materialise(ctx context.Context) (data.Source, error) {
 	if p.t.single {
 		return materialise[float32](ctx, p)
 	}
 	return materialise[float64](ctx, p)
 }
 
-func materialise[T kernel.Float](ctx context.Context, p *plan) (*Memory, error) {
+func materialise[T kernel.Float](ctx context.Context, p *plan) (*data.Memory, error) {
 	n := p.t.rows
 	x := kernel.NewPoints[T](n, p.d, nil)
 	y := make([]float64, n*p.c)
@@ -32,11 +33,11 @@ func materialise[T kernel.Float](ctx context.Context, p *plan) (*Memory, error) 
 	if err != nil {
 		return nil, err
 	}
-	return NewMemory(x, y, p.c)
+	return data.NewMemory(x, y, p.c)
 }
 
 // applySparse scales sparse rows.
-func (p *plan) applySparse(ctx context.Context) (Source, error) {
+func (p *plan) applySparse(ctx context.Context) (data.Source, error) {
 	var x kernel.Rows
 	var err error
 	switch m := p.t.sparse.(type) {
@@ -57,12 +58,12 @@ func (p *plan) applySparse(ctx context.Context) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewMemory(x, y, p.c)
+	return data.NewMemory(x, y, p.c)
 }
 
 // scaleSparse divides columns by their scales. The result has as many columns as
 // the model.
-func scaleSparse[T kernel.Float](m *kernel.CSR[T], in *SparseInputs) (kernel.Rows, error) {
+func scaleSparse[T kernel.Float](m *kernel.CSR[T], in *data.SparseInputs) (kernel.Rows, error) {
 	scales := make(map[int32]float64, len(in.Columns))
 	for k, c := range in.Columns {
 		scales[c] = in.Scales[k]
@@ -82,7 +83,7 @@ func scaleSparse[T kernel.Float](m *kernel.CSR[T], in *SparseInputs) (kernel.Row
 				v = T(float64(v) / s)
 			}
 			if v-v != 0 {
-				return nil, &CellError{Row: i + 1, Column: positional(int(c)), Reason: "the value is too large beside those of the training rows"}
+				return nil, &data.CellError{Row: i + 1, Column: positional(int(c)), Reason: "the value is too large beside those of the training rows"}
 			}
 			cols, vals = append(cols, c), append(vals, v)
 		}
@@ -93,7 +94,7 @@ func scaleSparse[T kernel.Float](m *kernel.CSR[T], in *SparseInputs) (kernel.Row
 // encoded is a Source that encodes the rows of a table as they are read.
 type encoded struct{ p *plan }
 
-var _ Source = (*encoded)(nil)
+var _ data.Source = (*encoded)(nil)
 
 // Len returns n.
 func (s *encoded) Len() int { return s.p.t.rows }
@@ -105,10 +106,10 @@ func (s *encoded) Dim() int { return s.p.d }
 func (s *encoded) Outputs() int { return s.p.c }
 
 // Open starts a pass over the inputs.
-func (s *encoded) Open(ctx context.Context) (kernel.Cursor, error) { return openInputs(ctx, s) }
+func (s *encoded) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, s) }
 
 // OpenPairs starts a pass.
-func (s *encoded) OpenPairs(ctx context.Context) (PairCursor, error) {
+func (s *encoded) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	cells, err := s.p.t.cells.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ type encodedCursor struct {
 	at     int
 }
 
-func (c *encodedCursor) Next(ctx context.Context, max int, reuse *Block) (*Block, error) {
+func (c *encodedCursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
 	raw, err := c.cells.Next(ctx, max, c.raw)
 	if err == io.EOF {
 		return nil, err
@@ -141,12 +142,12 @@ func (c *encodedCursor) Next(ctx context.Context, max int, reuse *Block) (*Block
 	return encodeBlock[float64](c, raw, reuse)
 }
 
-func encodeBlock[T kernel.Float](c *encodedCursor, raw kernel.Rows, reuse *Block) (*Block, error) {
+func encodeBlock[T kernel.Float](c *encodedCursor, raw kernel.Rows, reuse *data.Block) (*data.Block, error) {
 	n, outputs := raw.Len(), c.p.c
 	if reuse == nil {
-		reuse = &Block{}
+		reuse = &data.Block{}
 	}
-	x := pointsFor[T](n, c.p.d, reuse.X)
+	x := data.ReusePoints[T](n, c.p.d, reuse.X)
 	y := reuse.Y
 	if cap(y) < n*outputs {
 		y = make([]float64, n*outputs)

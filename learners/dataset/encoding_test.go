@@ -12,12 +12,13 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 var background = context.Background()
 
 // fitted fits an encoding that must be fine.
-func fitted(t testing.TB, table *Table, rows []int, o EncodingOptions) *Encoding {
+func fitted(t testing.TB, table *Table, rows []int, o data.EncodingOptions) *data.Encoding {
 	t.Helper()
 	e, err := table.FitEncoding(background, rows, o)
 	if err != nil {
@@ -27,9 +28,9 @@ func fitted(t testing.TB, table *Table, rows []int, o EncodingOptions) *Encoding
 }
 
 // pairs returns all rows of a source.
-func pairs(t testing.TB, src Source) (x [][]float64, y []float64) {
+func pairs(t testing.TB, src data.Source) (x [][]float64, y []float64) {
 	t.Helper()
-	m, err := Load(background, src)
+	m, err := data.Load(background, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func pairs(t testing.TB, src Source) (x [][]float64, y []float64) {
 	return x, m.Targets()
 }
 
-func applied(t testing.TB, e *Encoding, table *Table) Source {
+func applied(t testing.TB, e *data.Encoding, table *Table) data.Source {
 	t.Helper()
 	src, err := table.Encode(background, e)
 	if err != nil {
@@ -81,7 +82,7 @@ const people = `age,city,const,wage
 
 func TestEncode(t *testing.T) {
 	table := opened(t, Options{}, file(t, "p.csv", people))
-	e := fitted(t, table, []int{0, 1, 2}, EncodingOptions{Unknown: UnknownZero})
+	e := fitted(t, table, []int{0, 1, 2}, data.EncodingOptions{Unknown: data.UnknownZero})
 	s := math.Sqrt(200.0 / 3)
 	if diff := cmp.Diff([]string{"age", "city=Bonn", "city=Oslo"}, e.InputNames()); diff != "" {
 		t.Error(diff)
@@ -97,13 +98,13 @@ func TestEncode(t *testing.T) {
 	if diff := cmp.Diff([]float64{100, 300, 200, 400}, y, near15); diff != "" {
 		t.Error(diff)
 	}
-	if e.Task != Regression || e.Outputs() != 1 || e.OutputNames()[0] != "wage" {
+	if e.Task != data.Regression || e.Outputs() != 1 || e.OutputNames()[0] != "wage" {
 		t.Errorf("task %s", e.Task)
 	}
-	strict := fitted(t, table, []int{0, 1, 2}, EncodingOptions{})
+	strict := fitted(t, table, []int{0, 1, 2}, data.EncodingOptions{})
 	_, err := table.Encode(background, strict)
 	refused(t, "unknown level", err, `row 4, column "city"`, `"Rome" is not among`, `"Bonn", "Oslo"`)
-	kept := fitted(t, table, nil, EncodingOptions{KeepInputs: true, KeepTargets: true})
+	kept := fitted(t, table, nil, data.EncodingOptions{KeepInputs: true, KeepTargets: true})
 	if x, y := pairs(t, applied(t, kept, table)); x[1][0] != 40 || y[1] != 300 {
 		t.Errorf("kept: %v, %v", x, y)
 	}
@@ -115,7 +116,7 @@ var near15 = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-1
 // Predictions ask for the same columns: by name in any order, by position.
 func TestOtherColumns(t *testing.T) {
 	train := opened(t, Options{}, file(t, "p.csv", people))
-	e := fitted(t, train, nil, EncodingOptions{})
+	e := fitted(t, train, nil, data.EncodingOptions{})
 	want, _ := pairs(t, applied(t, e, train))
 	for _, c := range []struct {
 		name, text string
@@ -147,14 +148,14 @@ func TestOtherColumns(t *testing.T) {
 		}
 	}
 	extra := opened(t, Options{}, file(t, "q.csv", "age,city,const,weight\n20,Oslo,1,5\n"))
-	if _, err := extra.Encode(background, fitted(t, train, nil, EncodingOptions{IgnoreExtra: true})); err != nil {
+	if _, err := extra.Encode(background, fitted(t, train, nil, data.EncodingOptions{IgnoreExtra: true})); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestColumnsByPosition(t *testing.T) {
 	train := opened(t, Options{Target: []string{"1"}}, file(t, "p.csv", "1,2,7\n3,4,8\n"))
-	e := fitted(t, train, nil, EncodingOptions{KeepInputs: true, KeepTargets: true, Task: Regression})
+	e := fitted(t, train, nil, data.EncodingOptions{KeepInputs: true, KeepTargets: true, Task: data.Regression})
 	all, _ := pairs(t, applied(t, e, train))
 	inputs := opened(t, Options{}, file(t, "q.csv", "2,7\n4,8\n"))
 	some, y := pairs(t, applied(t, e, inputs))
@@ -170,13 +171,13 @@ func TestColumnsByPosition(t *testing.T) {
 func TestMissingValues(t *testing.T) {
 	text := "a,b,c,y\n1,x,5,1\n,x,,2\n3,,5,3\n10,z,6,4\n"
 	table := opened(t, Options{}, file(t, "m.csv", text))
-	_, err := table.FitEncoding(background, nil, EncodingOptions{})
+	_, err := table.FitEncoding(background, nil, data.EncodingOptions{})
 	refused(t, "error", err, `row 2 (line 3), column "a"`, "missing")
 	for _, c := range []struct {
-		way  Missing
+		way  data.Missing
 		a, c float64
-	}{{FillMean, 14.0 / 3, 16.0 / 3}, {FillMedian, 3, 5}, {FillMostFrequent, 1, 5}} {
-		e := fitted(t, table, nil, EncodingOptions{Missing: c.way, KeepInputs: true})
+	}{{data.FillMean, 14.0 / 3, 16.0 / 3}, {data.FillMedian, 3, 5}, {data.FillMostFrequent, 1, 5}} {
+		e := fitted(t, table, nil, data.EncodingOptions{Missing: c.way, KeepInputs: true})
 		x, _ := pairs(t, applied(t, e, table))
 		if diff := cmp.Diff([][]float64{{1, 1, 0, 5}, {c.a, 1, 0, c.c}, {3, 1, 0, 5}, {10, 0, 1, 6}}, x, near15); diff != "" {
 			t.Errorf("%s: %s", c.way, diff)
@@ -186,9 +187,9 @@ func TestMissingValues(t *testing.T) {
 		}
 	}
 	target := opened(t, Options{Target: []string{"a"}}, file(t, "m.csv", text))
-	_, err = target.FitEncoding(background, nil, EncodingOptions{Missing: FillMean})
+	_, err = target.FitEncoding(background, nil, data.EncodingOptions{Missing: data.FillMean})
 	refused(t, "target", err, `row 2 (line 3), column "a"`, "the target is missing")
-	late := fitted(t, table, []int{0, 3}, EncodingOptions{})
+	late := fitted(t, table, []int{0, 3}, data.EncodingOptions{})
 	_, err = table.Encode(background, late)
 	refused(t, "later", err, `row 2 (line 3), column "a"`)
 }
@@ -204,7 +205,7 @@ func TestClasses(t *testing.T) {
 		{"three", "x,y\n1,c\n2,a\n3,b\n", []string{"a", "b", "c"}, []float64{-1, -1, 1, 1, -1, -1, -1, 1, -1}},
 	} {
 		table := opened(t, Options{}, file(t, "c.csv", c.text))
-		e := fitted(t, table, nil, EncodingOptions{})
+		e := fitted(t, table, nil, data.EncodingOptions{})
 		_, y := pairs(t, applied(t, e, table))
 		if diff := cmp.Diff(c.classes, e.Classes); diff != "" {
 			t.Error(diff)
@@ -212,14 +213,14 @@ func TestClasses(t *testing.T) {
 		if diff := cmp.Diff(c.y, y); diff != "" {
 			t.Error(diff)
 		}
-		for i, k := range Classes(y, e.Outputs()) {
+		for i, k := range data.Classes(y, e.Outputs()) {
 			if got := e.Class(y[i*e.Outputs() : (i+1)*e.Outputs()]); got != k {
 				t.Errorf("class %d, then %d", k, got)
 			}
 		}
 	}
 	numbers := opened(t, Options{}, file(t, "c.csv", "x,y\n1,10\n2,9\n3,-1\n"))
-	e := fitted(t, numbers, nil, EncodingOptions{Task: Classification})
+	e := fitted(t, numbers, nil, data.EncodingOptions{Task: data.Classification})
 	if diff := cmp.Diff([]string{"-1", "9", "10"}, e.Classes); diff != "" {
 		t.Error(diff)
 	}
@@ -233,25 +234,25 @@ func TestNothingToLearn(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		o          Options
-		e          EncodingOptions
+		e          data.EncodingOptions
 		want       string
 	}{
-		{"one class", "x,y\n1,a\n2,a\n", Options{}, EncodingOptions{}, `one class "a"`},
-		{"one value", "x,y\n1,3\n2,3\n", Options{}, EncodingOptions{Task: Regression}, "one value 3"},
-		{"constant inputs", "x,y\n1,3\n1,4\n", Options{}, EncodingOptions{}, "all inputs are constant"},
-		{"text target", "x,y\n1,a\n2,b\n", Options{}, EncodingOptions{Task: Regression}, "cannot be regressed on"},
-		{"no target", "x,y\n1,a\n2,b\n", Options{NoTarget: true}, EncodingOptions{Task: Regression}, "needs a target"},
-		{"two targets", "x,y,z\n1,2,3\n2,3,4\n", Options{Target: []string{"y", "z"}}, EncodingOptions{Task: Classification}, "name one"},
-		{"way", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Missing: "zero"}, "no way with missing"},
-		{"task", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Task: "ranking"}, "no task"},
-		{"unknown", "x,y\n1,3\n2,4\n", Options{}, EncodingOptions{Unknown: "guess"}, "no way with unknown"},
+		{"one class", "x,y\n1,a\n2,a\n", Options{}, data.EncodingOptions{}, `one class "a"`},
+		{"one value", "x,y\n1,3\n2,3\n", Options{}, data.EncodingOptions{Task: data.Regression}, "one value 3"},
+		{"constant inputs", "x,y\n1,3\n1,4\n", Options{}, data.EncodingOptions{}, "all inputs are constant"},
+		{"text target", "x,y\n1,a\n2,b\n", Options{}, data.EncodingOptions{Task: data.Regression}, "cannot be regressed on"},
+		{"no target", "x,y\n1,a\n2,b\n", Options{NoTarget: true}, data.EncodingOptions{Task: data.Regression}, "needs a target"},
+		{"two targets", "x,y,z\n1,2,3\n2,3,4\n", Options{Target: []string{"y", "z"}}, data.EncodingOptions{Task: data.Classification}, "name one"},
+		{"way", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Missing: "zero"}, "no way with missing"},
+		{"task", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Task: "ranking"}, "no task"},
+		{"unknown", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Unknown: "guess"}, "no way with unknown"},
 	} {
 		_, err := opened(t, c.o, file(t, "n.csv", c.text)).FitEncoding(background, nil, c.e)
 		refused(t, c.name, err, c.want)
 	}
 	table := opened(t, Options{}, file(t, "n.csv", "x,y\n1,3\n2,4\n"))
 	for _, rows := range [][]int{{}, {2}, {1, 0}, {-1}} {
-		if _, err := table.FitEncoding(background, rows, EncodingOptions{}); err == nil {
+		if _, err := table.FitEncoding(background, rows, data.EncodingOptions{}); err == nil {
 			t.Errorf("rows %v: no error", rows)
 		}
 	}
@@ -260,7 +261,7 @@ func TestNothingToLearn(t *testing.T) {
 		text.WriteString("id" + formatNumber(float64(i)) + "," + formatNumber(float64(i)) + "\n")
 	}
 	ids := opened(t, Options{}, file(t, "i.csv", text.String()))
-	_, err := ids.FitEncoding(background, nil, EncodingOptions{})
+	_, err := ids.FitEncoding(background, nil, data.EncodingOptions{})
 	refused(t, "identifiers", err, `"column 1" has more than 10000 different texts`, "drop it")
 }
 
@@ -270,7 +271,7 @@ func TestScaleExtremes(t *testing.T) {
 		"1.7e308,1\n-1.7e308,2\n1.7e308,5\n", "5e-324,1\n0,2\n1e-323,3\n", "1e-200,1\n2e-200,2\n3e-200,3\n", "1e308,1\n1.1e308,2\n1.2e308,3\n",
 	} {
 		table := opened(t, Options{}, file(t, "s.csv", text))
-		x, _ := pairs(t, applied(t, fitted(t, table, nil, EncodingOptions{Task: Regression}), table))
+		x, _ := pairs(t, applied(t, fitted(t, table, nil, data.EncodingOptions{Task: data.Regression}), table))
 		for _, row := range x {
 			if !(math.Abs(row[0]) < 3) {
 				t.Errorf("%q: %v", text, x)
@@ -281,10 +282,10 @@ func TestScaleExtremes(t *testing.T) {
 
 func TestSparseEncoding(t *testing.T) {
 	table := opened(t, Options{}, file(t, "s.svm", "1 1:4 2:3\n-1 2:3\n1 1:2 2:3 3:1\n-1\n"))
-	e := fitted(t, table, []int{0, 1, 2}, EncodingOptions{})
+	e := fitted(t, table, []int{0, 1, 2}, data.EncodingOptions{})
 	src := applied(t, e, table)
-	if _, sparse := src.(*Memory).Rows().(*kernel.CSR[float64]); !sparse {
-		t.Fatalf("%T", src.(*Memory).Rows())
+	if _, sparse := src.(*data.Memory).Rows().(*kernel.CSR[float64]); !sparse {
+		t.Fatalf("%T", src.(*data.Memory).Rows())
 	}
 	x, y := pairs(t, src)
 	s1, s3 := math.Sqrt(8.0/3), math.Sqrt(2.0/9) // of 4, 0, 2 and of 0, 0, 1
@@ -307,12 +308,12 @@ func TestSparseEncoding(t *testing.T) {
 // An encoding means the same after a journey through JSON.
 func TestEncodingJSON(t *testing.T) {
 	table := opened(t, Options{}, file(t, "p.csv", people))
-	e := fitted(t, table, nil, EncodingOptions{Missing: FillMedian})
+	e := fitted(t, table, nil, data.EncodingOptions{Missing: data.FillMedian})
 	text, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Encoding
+	var back data.Encoding
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +345,7 @@ func TestCommasThatAreNone(t *testing.T) {
 		"a;y\n1,;1\n2,5;2\n1,5;3\n":  {},
 		"a;y\n1,5,5;1\n2,5;2\n":      {},
 	} {
-		if c := opened(t, o, file(t, "a.csv", text)).Report().Columns[0]; c.Kind != Categorical {
+		if c := opened(t, o, file(t, "a.csv", text)).Report().Columns[0]; c.Kind != data.Categorical {
 			t.Errorf("%q: the column is %s", text, c.Kind)
 		}
 	}
@@ -361,7 +362,7 @@ func TestManyTextsAreRemarkedOn(t *testing.T) {
 		for i := range c.rows {
 			fmt.Fprintf(&b, "n%d,%d,%d\n", i%c.levels, i*i%17, i%13)
 		}
-		e, err := opened(t, Options{}, file(t, "a.csv", b.String())).FitEncoding(context.Background(), nil, EncodingOptions{})
+		e, err := opened(t, Options{}, file(t, "a.csv", b.String())).FitEncoding(context.Background(), nil, data.EncodingOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +380,7 @@ func TestConstantInputsOfOneRow(t *testing.T) {
 		"a,b,y\n":               "constant over the 1 training row, which may be a header without rows",
 		"a,b,y\n1,2,3\n1,2,4\n": "constant over the 2 training rows",
 	} {
-		_, err := opened(t, Options{}, file(t, "a.csv", text)).FitEncoding(context.Background(), nil, EncodingOptions{Task: Unlabelled})
+		_, err := opened(t, Options{}, file(t, "a.csv", text)).FitEncoding(context.Background(), nil, data.EncodingOptions{Task: data.Unlabelled})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}

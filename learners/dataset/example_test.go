@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -16,12 +17,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer table.Close()
-	parts, err := dataset.Split(table.Len(), 3, 0.75, 0.25)
+	parts, err := data.Split(table.Len(), 3, 0.75, 0.25)
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoding, err := table.FitEncoding(ctx, parts[0], dataset.EncodingOptions{
-		Missing: dataset.FillMedian, Unknown: dataset.UnknownZero,
+	encoding, err := table.FitEncoding(ctx, parts[0], data.EncodingOptions{
+		Missing: data.FillMedian, Unknown: data.UnknownZero,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -30,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	train, err := dataset.Subset(all, parts[0])
+	train, err := data.Subset(all, parts[0])
 	if err != nil {
 		log.Fatal(err)
 	}

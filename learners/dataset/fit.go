@@ -8,15 +8,16 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // FitEncoding returns the encoding of the table that belongs to the training rows,
 // indices that increase; nil stands for all rows. It reads the cells once, and
-// up to four times more for medians. Errors: [*CellError] for a missing cell, and
+// up to four times more for medians. Errors: [*data.CellError] for a missing cell, and
 // plain words for targets of one class or one value and inputs without any
 // variation.
-func (t *Table) FitEncoding(ctx context.Context, rows []int, o EncodingOptions) (*Encoding, error) {
-	if err := checkRows(rows, t.rows); err != nil {
+func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error) {
+	if err := data.CheckRows(rows, t.rows); err != nil {
 		return nil, err
 	}
 	if err := o.Check(); err != nil {
@@ -29,8 +30,8 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o EncodingOptions) 
 	if err := f.scan(ctx); err != nil {
 		return nil, err
 	}
-	e := &Encoding{
-		Version: EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
+	e := &data.Encoding{
+		Version: data.EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
 		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra,
 	}
 	if t.sparse != nil {
@@ -49,8 +50,8 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o EncodingOptions) 
 type fitter struct {
 	t    *Table
 	rows []int
-	o    EncodingOptions
-	task Task
+	o    data.EncodingOptions
+	task data.Task
 	why  string
 
 	moments []moments         // of numeric columns
@@ -66,41 +67,41 @@ func (f *fitter) decideTask() error {
 		f.task, f.why = t.guessTask()
 	}
 	switch {
-	case f.task != Unlabelled && len(t.targets) == 0:
+	case f.task != data.Unlabelled && len(t.targets) == 0:
 		return fmt.Errorf("dataset: %s needs a target, the table has none", f.task)
-	case f.task == Classification && len(t.targets) > 1:
+	case f.task == data.Classification && len(t.targets) > 1:
 		return fmt.Errorf("dataset: classification of %d targets at once; name one", len(t.targets))
-	case f.task == Regression:
+	case f.task == data.Regression:
 		for _, c := range t.targets {
-			if col := &t.columns[c]; col.Kind != Numeric {
+			if col := &t.columns[c]; col.Kind != data.Numeric {
 				return fmt.Errorf("dataset: the target %q is %s, %s, and cannot be regressed on", col.Name, col.Kind, quoted(col.Levels, 3, ", "))
 			}
 		}
 	}
 	for c := range t.columns {
-		if t.columns[c].Kind == Text {
+		if t.columns[c].Kind == data.Text {
 			return fmt.Errorf("dataset: the column %q has more than %d different texts; drop it if it identifies rows", t.columns[c].Name, MaxLevels)
 		}
 	}
 	return nil
 }
 
-func (t *Table) guessTask() (Task, string) {
+func (t *Table) guessTask() (data.Task, string) {
 	if len(t.targets) == 0 {
-		return Unlabelled, "there is no target"
+		return data.Unlabelled, "there is no target"
 	}
 	col := &t.columns[t.targets[0]]
 	switch {
 	case len(t.targets) > 1:
-		return Regression, "there are several targets"
-	case col.Kind == Categorical:
-		return Classification, "the target is a category"
+		return data.Regression, "there are several targets"
+	case col.Kind == data.Categorical:
+		return data.Classification, "the target is a category"
 	case col.Label:
-		return Classification, "the format says that the target is a label"
+		return data.Classification, "the format says that the target is a label"
 	case two(col):
-		return Classification, "the target has two whole values"
+		return data.Classification, "the target has two whole values"
 	}
-	return Regression, "the target is a number with more than two values"
+	return data.Regression, "the target is a number with more than two values"
 }
 
 // scan reads the training rows once.
@@ -116,9 +117,9 @@ func (f *fitter) scan(ctx context.Context) error {
 	for c := range t.columns {
 		col := &t.columns[c]
 		switch {
-		case col.Kind == Categorical:
+		case col.Kind == data.Categorical:
 			f.counts[c] = make([]int, len(col.Levels))
-		case isTarget[c] && f.task == Classification, col.Missing > 0 && f.o.Missing == FillMostFrequent:
+		case isTarget[c] && f.task == data.Classification, col.Missing > 0 && f.o.Missing == data.FillMostFrequent:
 			f.numbers[c] = map[float64]int{}
 		}
 	}
@@ -136,7 +137,7 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 	switch {
 	case v != v:
 		f.missing[c]++
-		if isTarget && f.task != Unlabelled || !isTarget && f.o.Missing == MissingError {
+		if isTarget && f.task != data.Unlabelled || !isTarget && f.o.Missing == data.MissingError {
 			return f.t.missingError(row, c, isTarget)
 		}
 	case f.counts[c] != nil:
@@ -169,7 +170,7 @@ func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
 // missingError names a missing cell, with its line where that is known.
 func (t *Table) missingError(row, c int, isTarget bool) error {
 	col := &t.columns[c]
-	e := &CellError{Row: row + 1, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
+	e := &data.CellError{Row: row + 1, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
 	if isTarget {
 		e.Reason = "the target is missing; remove the row"
 	}
@@ -183,14 +184,14 @@ func (t *Table) missingError(row, c int, isTarget bool) error {
 }
 
 // inputs fits the dense inputs.
-func (f *fitter) inputs(ctx context.Context, e *Encoding) error {
+func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 	var dropped []string
 	inputs := f.t.inputs()
-	e.Inputs = make([]Input, 0, len(inputs))
+	e.Inputs = make([]data.Input, 0, len(inputs))
 	for _, c := range inputs {
 		col := &f.t.columns[c]
-		in := Input{Name: col.Name, Position: c, Kind: col.Kind}
-		if col.Kind == Categorical {
+		in := data.Input{Name: col.Name, Position: c, Kind: col.Kind}
+		if col.Kind == data.Categorical {
 			f.categorical(c, e, &in)
 		} else {
 			f.numeric(c, &in)
@@ -219,7 +220,7 @@ func (f *fitter) trainingRows() string {
 		n = len(f.rows)
 	}
 	text := count(n, "training row")
-	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind == Numeric }) {
+	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind == data.Numeric }) {
 		text += ", which may be a header without rows"
 	}
 	return text
@@ -228,7 +229,7 @@ func (f *fitter) trainingRows() string {
 // suspectLevels is the number of levels from which on a category may be none.
 const suspectLevels = 20
 
-func (f *fitter) numeric(c int, in *Input) {
+func (f *fitter) numeric(c int, in *data.Input) {
 	m := &f.moments[c]
 	in.Dropped = m.constant()
 	in.Scale = 1
@@ -237,7 +238,7 @@ func (f *fitter) numeric(c int, in *Input) {
 	}
 }
 
-func (f *fitter) categorical(c int, e *Encoding, in *Input) {
+func (f *fitter) categorical(c int, e *data.Encoding, in *data.Input) {
 	for code, n := range f.counts[c] {
 		if n > 0 {
 			in.Levels = append(in.Levels, f.t.columns[c].Levels[code])
@@ -252,8 +253,8 @@ func (f *fitter) categorical(c int, e *Encoding, in *Input) {
 
 // fill decides what replaces missing inputs: also of inputs that have no missing
 // cell among the training rows.
-func (f *fitter) fill(ctx context.Context, e *Encoding) error {
-	if f.o.Missing == MissingError {
+func (f *fitter) fill(ctx context.Context, e *data.Encoding) error {
+	if f.o.Missing == data.MissingError {
 		return nil
 	}
 	var medians []int // inputs
@@ -263,15 +264,15 @@ func (f *fitter) fill(ctx context.Context, e *Encoding) error {
 		switch {
 		case in.Dropped:
 			continue
-		case in.Kind == Categorical:
+		case in.Kind == data.Categorical:
 			in.Fill = f.frequentLevel(c, in.Levels)
-		case f.o.Missing == FillMean:
+		case f.o.Missing == data.FillMean:
 			v := f.moments[c].center()
 			in.Fill = &v
-		case f.o.Missing == FillMostFrequent && f.numbers[c] != nil:
+		case f.o.Missing == data.FillMostFrequent && f.numbers[c] != nil:
 			v := frequentNumber(f.numbers[c])
 			in.Fill = &v
-		case f.o.Missing == FillMedian && f.t.columns[c].Missing > 0:
+		case f.o.Missing == data.FillMedian && f.t.columns[c].Missing > 0:
 			medians = append(medians, i)
 		}
 		if f.missing[c] > 0 {
@@ -281,11 +282,11 @@ func (f *fitter) fill(ctx context.Context, e *Encoding) error {
 	return f.medians(ctx, e, medians)
 }
 
-func (f *fitter) fillName(in *Input) string {
-	if in.Kind == Categorical {
+func (f *fitter) fillName(in *data.Input) string {
+	if in.Kind == data.Categorical {
 		return "most frequent level"
 	}
-	if f.o.Missing == FillMostFrequent {
+	if f.o.Missing == data.FillMostFrequent {
 		return "most frequent value"
 	}
 	return string(f.o.Missing)
@@ -316,13 +317,13 @@ func frequentNumber(counts map[float64]int) float64 {
 }
 
 // targets fits the targets.
-func (f *fitter) targets(e *Encoding) error {
-	if f.task == Unlabelled {
+func (f *fitter) targets(e *data.Encoding) error {
+	if f.task == data.Unlabelled {
 		return nil
 	}
 	for _, c := range f.t.targets {
-		target := Target{Name: f.t.columns[c].Name, Position: c, Scale: 1}
-		if f.task == Classification {
+		target := data.Target{Name: f.t.columns[c].Name, Position: c, Scale: 1}
+		if f.task == data.Classification {
 			e.Targets = append(e.Targets, target)
 			return f.classes(e, c)
 		}
@@ -338,9 +339,9 @@ func (f *fitter) targets(e *Encoding) error {
 	return nil
 }
 
-func (f *fitter) classes(e *Encoding, c int) error {
+func (f *fitter) classes(e *data.Encoding, c int) error {
 	col := &f.t.columns[c]
-	if col.Kind == Categorical {
+	if col.Kind == data.Categorical {
 		for code, n := range f.counts[c] {
 			if n > 0 {
 				e.Classes = append(e.Classes, col.Levels[code])
@@ -367,8 +368,8 @@ func (f *fitter) classes(e *Encoding, c int) error {
 
 // sparseInputs fits sparse inputs. Its memory goes with the features that occur,
 // not with d.
-func (f *fitter) sparseInputs() *SparseInputs {
-	out := &SparseInputs{Dim: f.t.sparse.Dim(), Columns: []int32{}, Scales: []float64{}}
+func (f *fitter) sparseInputs() *data.SparseInputs {
+	out := &data.SparseInputs{Dim: f.t.sparse.Dim(), Columns: []int32{}, Scales: []float64{}}
 	if f.o.KeepInputs {
 		return out
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // cells returns all dense cells of a table, NaN as −999.
@@ -198,7 +199,7 @@ func TestLibSVM(t *testing.T) {
 		}
 	}
 	zero := opened(t, Options{ZeroBased: true}, file(t, "x.svm", "spam 0:1 2:3\nham 1:1\n"))
-	if x, _ := zero.Sparse(); x.Dim() != 3 || zero.Columns()[0].Kind != Categorical {
+	if x, _ := zero.Sparse(); x.Dim() != 3 || zero.Columns()[0].Kind != data.Categorical {
 		t.Errorf("zero-based: %d features, label %v", x.Dim(), zero.Columns()[0])
 	}
 }
@@ -322,8 +323,8 @@ func TestIDX(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{1, 2, 3, 9}, {4, 5, 255, 0}}, cells(t, table)); diff != "" {
 		t.Error(diff)
 	}
-	e, err := table.FitEncoding(context.Background(), nil, EncodingOptions{})
-	if err != nil || e.Task != Classification {
+	e, err := table.FitEncoding(context.Background(), nil, data.EncodingOptions{})
+	if err != nil || e.Task != data.Classification {
 		t.Errorf("%v, task %v", err, e)
 	}
 	floats := "\x00\x00\x0d\x02\x00\x00\x00\x01\x00\x00\x00\x02" + string(encode(binary.BigEndian, []float32{1.5, -2}))
@@ -355,7 +356,7 @@ func TestParquet(t *testing.T) {
 		if diff := cmp.Diff(want, cells(t, table)); diff != "" {
 			t.Error(diff)
 		}
-		if names(table.Columns()) != "a b c d e" || table.Columns()[2].Kind != Categorical {
+		if names(table.Columns()) != "a b c d e" || table.Columns()[2].Kind != data.Categorical {
 			t.Errorf("columns %+v", table.Columns())
 		}
 	}

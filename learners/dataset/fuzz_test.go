@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // writeIn writes text to a file of dir that it uses again and again.
@@ -46,7 +47,7 @@ func survive(t *testing.T, format Format, path string) {
 	if err != nil || rows != table.Len() {
 		t.Fatalf("%d rows of %d, %v", rows, table.Len(), err)
 	}
-	e, err := table.FitEncoding(background, nil, EncodingOptions{Missing: FillMostFrequent})
+	e, err := table.FitEncoding(background, nil, data.EncodingOptions{Missing: data.FillMostFrequent})
 	if err != nil {
 		return
 	}

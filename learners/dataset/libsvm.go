@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // readLibSVM reads sparse rows "label index:value index:value … # comment".
@@ -156,7 +157,7 @@ func (s *sparseRows[T]) parse(line []byte, b *builder) error {
 			reason = "is too large for a number of 32 bits"
 		}
 		if reason != "" {
-			return &CellError{File: b.file, Row: b.rows + 1, Line: b.line, Reason: excerpt(feature) + " " + reason}
+			return &data.CellError{File: b.file, Row: b.rows + 1, Line: b.line, Reason: excerpt(feature) + " " + reason}
 		}
 		previous = c
 		if v != 0 {

@@ -1,12 +1,14 @@
 package dataset
 
+import "github.com/bkbtuner/bkb/learners/data"
+
 // What a file may ask for. A file beyond a limit is refused with an error that
 // names the limit, so that a broken or hostile header cannot exhaust memory.
 const (
 	// MaxColumns is the largest number of dense columns, targets included.
 	MaxColumns = 1 << 16
 	// MaxFeatures is the largest number of features of sparse rows.
-	MaxFeatures = 1 << 28
+	MaxFeatures = data.MaxSparseInputs
 	// MaxLevels is the largest number of different texts in a categorical
 	// column. A column with more is of kind Text and must be dropped.
 	MaxLevels = 10_000

@@ -3,6 +3,8 @@ package dataset
 import (
 	"context"
 	"math"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // selection seeks the k-th smallest of a stream of numbers in four passes over
@@ -53,7 +55,7 @@ func (s *selection) step() {
 
 // medians sets Fill of the given inputs to their medians over the training
 // rows, the lower one where there are two.
-func (f *fitter) medians(ctx context.Context, e *Encoding, inputs []int) error {
+func (f *fitter) medians(ctx context.Context, e *data.Encoding, inputs []int) error {
 	// As many columns at once as 64 MiB of counts allow.
 	for len(inputs) > 0 {
 		some := inputs[:min(128, len(inputs))]

@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // rowReader yields the rows of one file with dense columns.
@@ -31,7 +33,7 @@ type labeller interface{ labels() bool }
 //
 // Every file is read once from start to end. Memory is that of the cells,
 // 8 bytes each, 4 with Float32, or none with ChunkFile, and of the levels of
-// categorical columns. Errors: [*FileError], [*CellError],
+// categorical columns. Errors: [*FileError], [*data.CellError],
 // [*UnknownColumnError], or as ctx.Err().
 func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if err := o.check(); err != nil {
@@ -343,16 +345,10 @@ func (t *Table) name(r rowReader, targets *targetFile) ([]string, error) {
 
 // targetNamesOf returns names, or "target", or "target 1", "target 2", ….
 func targetNamesOf(names []string, n int) []string {
-	switch {
-	case names != nil:
+	if names != nil {
 		return names
-	case n == 1:
-		return []string{"target"}
 	}
-	for i := range n {
-		names = append(names, fmt.Sprintf("target %d", i+1))
-	}
-	return names
+	return data.TargetNames(n)
 }
 
 // prepare makes the builder and decides what does not depend on the cells.
@@ -512,7 +508,7 @@ func (t *Table) guessTarget() (int, string) {
 	return last, "it is the last column; see Options.Target"
 }
 
-func two(c *Column) bool { return c.Values == 2 && (c.Whole || c.Kind == Categorical) }
+func two(c *Column) bool { return c.Values == 2 && (c.Whole || c.Kind == data.Categorical) }
 
 func (t *Table) fillReport() {
 	r := &t.report

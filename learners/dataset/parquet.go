@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // parquetReader is the rowReader of flat Parquet files. Null is missing.
@@ -61,7 +63,7 @@ func (p *parquetReader) next(b *builder, col0 int) error {
 		return err
 	}
 	if len(row) != len(p.names) {
-		return &CellError{File: p.file, Row: b.rows + 1, Reason: fmt.Sprintf("it has %s of %d", count(len(row), "cell"), len(p.names))}
+		return &data.CellError{File: p.file, Row: b.rows + 1, Reason: fmt.Sprintf("it has %s of %d", count(len(row), "cell"), len(p.names))}
 	}
 	for _, v := range row {
 		c := v.Column()

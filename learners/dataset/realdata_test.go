@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Every tabular file of the manifest has the rows and columns it says.
@@ -61,14 +62,14 @@ func TestRealFiles(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 
 	housing := opened(t, Options{Target: []string{"median_house_value"}}, at("california_housing/housing.csv.gz"))
-	_, err := housing.FitEncoding(background, nil, EncodingOptions{})
+	_, err := housing.FitEncoding(background, nil, data.EncodingOptions{})
 	refused(t, "housing", err, `row 183 (line 184), column "total_bedrooms"`, "207 missing")
-	e := fitted(t, housing, nil, EncodingOptions{Missing: FillMedian})
+	e := fitted(t, housing, nil, data.EncodingOptions{Missing: data.FillMedian})
 	src := applied(t, e, housing)
 	if src.Dim() != 8+5 || *e.Inputs[4].Fill != 435 { // 435: ageron's notebook, as pandas
 		t.Errorf("housing: %d inputs, median %v", src.Dim(), *e.Inputs[4].Fill)
 	}
-	if err := kernel.CheckFinite("housing", src.(*Memory).Rows()); err != nil {
+	if err := kernel.CheckFinite("housing", src.(*data.Memory).Rows()); err != nil {
 		t.Error(err)
 	}
 
@@ -78,8 +79,8 @@ func TestRealFiles(t *testing.T) {
 	}
 
 	susy := opened(t, Options{TargetPath: at("susy_10k/susy_10Kn_train_label.csv.gz")}, at("susy_10k/susy_10Kn_train.csv.gz"))
-	e = fitted(t, susy, nil, EncodingOptions{})
-	if e.Task != Classification || e.Classes[0] != "-1" || e.Classes[1] != "1" || e.Dim() != 8 {
+	e = fitted(t, susy, nil, data.EncodingOptions{})
+	if e.Task != data.Classification || e.Classes[0] != "-1" || e.Classes[1] != "1" || e.Dim() != 8 {
 		t.Errorf("susy: %s %v %d", e.Task, e.Classes, e.Dim())
 	}
 	for _, in := range e.Inputs { // the features are z-scored
@@ -89,8 +90,8 @@ func TestRealFiles(t *testing.T) {
 	}
 
 	digits := opened(t, Options{Float32: true, TargetPath: at("mnist/t10k-labels-idx1-ubyte.gz")}, at("mnist/t10k-images-idx3-ubyte.gz"))
-	e = fitted(t, digits, nil, EncodingOptions{})
-	if e.Task != Classification || e.Outputs() != 10 || e.Classes[9] != "9" {
+	e = fitted(t, digits, nil, data.EncodingOptions{})
+	if e.Task != data.Classification || e.Outputs() != 10 || e.Classes[9] != "9" {
 		t.Errorf("mnist: %s %v", e.Task, e.Classes)
 	}
 
@@ -100,8 +101,8 @@ func TestRealFiles(t *testing.T) {
 	}
 
 	abalone := opened(t, Options{}, at("small_tabular/abalone.csv.gz"))
-	e = fitted(t, abalone, nil, EncodingOptions{})
-	if math.Abs(e.Targets[0].Center-9.934) > 5e-4 || e.Task != Regression {
+	e = fitted(t, abalone, nil, data.EncodingOptions{})
+	if math.Abs(e.Targets[0].Center-9.934) > 5e-4 || e.Task != data.Regression {
 		t.Errorf("abalone: mean rings %v", e.Targets[0].Center)
 	}
 }

@@ -3,6 +3,8 @@ package dataset
 import (
 	"fmt"
 	"strings"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Report says in plain words what Open found and why. It prints as text and
@@ -78,11 +80,11 @@ func (r *Report) String() string {
 func (c *Column) describe() string {
 	var s string
 	switch c.Kind {
-	case Numeric:
+	case data.Numeric:
 		s = fmt.Sprintf("numeric, %g to %g", c.Min, c.Max)
-	case Categorical:
+	case data.Categorical:
 		s = fmt.Sprintf("categorical, %s: %s", count(len(c.Levels), "level"), quoted(c.Levels, 4, ", "))
-	case Text:
+	case data.Text:
 		s = fmt.Sprintf("text, more than %d different", MaxLevels)
 	}
 	if c.Constant() {

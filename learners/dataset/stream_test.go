@@ -19,6 +19,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // mixedCSV has n rows of numbers, categories and missing cells.
@@ -41,9 +42,9 @@ func mixedCSV(n int) string {
 func TestStreamingIsInMemory(t *testing.T) {
 	path := file(t, "x.csv", mixedCSV(2500))
 	chunks := filepath.Join(t.TempDir(), "x.chunks")
-	for _, way := range []Missing{FillMean, FillMedian, FillMostFrequent} {
-		o := EncodingOptions{Missing: way}
-		rows, err := Split(2500, 9, 0.7, 0.3)
+	for _, way := range []data.Missing{data.FillMean, data.FillMedian, data.FillMostFrequent} {
+		o := data.EncodingOptions{Missing: way}
+		rows, err := data.Split(2500, 9, 0.7, 0.3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,9 +75,9 @@ func TestStreamingIsInMemory(t *testing.T) {
 	}
 }
 
-func mustSubset(t testing.TB, src Source, rows []int) Source {
+func mustSubset(t testing.TB, src data.Source, rows []int) data.Source {
 	t.Helper()
-	s, err := Subset(src, rows)
+	s, err := data.Subset(src, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func mustSubset(t testing.TB, src Source, rows []int) Source {
 
 // compareBlocks reads src in blocks of max rows, handing blocks back, once
 // with targets and once without.
-func compareBlocks(t *testing.T, src Source, wantX [][]float64, wantY []float64, max int) {
+func compareBlocks(t *testing.T, src data.Source, wantX [][]float64, wantY []float64, max int) {
 	t.Helper()
 	both, err := src.OpenPairs(background)
 	if err != nil {
@@ -97,7 +98,7 @@ func compareBlocks(t *testing.T, src Source, wantX [][]float64, wantY []float64,
 		t.Fatal(err)
 	}
 	defer inputs.Close()
-	var block *Block
+	var block *data.Block
 	var rows kernel.Rows
 	buf := make([]float64, src.Dim())
 	for at := 0; ; {
@@ -150,14 +151,14 @@ func TestMemoryBound(t *testing.T) {
 		}
 		table := opened(t, Options{ChunkFile: filepath.Join(dir, "big.chunks")}, path)
 		sample()
-		e := fitted(t, table, nil, EncodingOptions{Task: Regression})
+		e := fitted(t, table, nil, data.EncodingOptions{Task: data.Regression})
 		sample()
 		src := applied(t, e, table)
 		cursor, err := src.OpenPairs(background)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var block *Block
+		var block *data.Block
 		for blocks := 0; ; blocks++ {
 			if block, err = cursor.Next(background, 1024, block); err == io.EOF {
 				break
@@ -239,10 +240,10 @@ func TestCancel(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	table := opened(t, Options{}, path)
-	if _, err := table.FitEncoding(ctx, nil, EncodingOptions{Missing: FillMean}); err != context.Canceled {
+	if _, err := table.FitEncoding(ctx, nil, data.EncodingOptions{Missing: data.FillMean}); err != context.Canceled {
 		t.Errorf("FitEncoding: %v", err)
 	}
-	e := fitted(t, table, nil, EncodingOptions{Missing: FillMean})
+	e := fitted(t, table, nil, data.EncodingOptions{Missing: data.FillMean})
 	if _, err := table.Encode(ctx, e); err != context.Canceled {
 		t.Errorf("Encode: %v", err)
 	}
@@ -250,7 +251,7 @@ func TestCancel(t *testing.T) {
 
 // Generated rows are the same in any blocks, and continue.
 func TestGenerate(t *testing.T) {
-	whole, err := Generate[float64](SUSYLike{Seed: 1}, 0, 3000)
+	whole, err := data.Generate[float64](data.SUSYLike{Seed: 1}, 0, 3000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestGenerate(t *testing.T) {
 	for _, max := range []int{1, 999, 5000} {
 		compareBlocks(t, whole, x, y, max)
 	}
-	rest, err := Generate[float64](SUSYLike{Seed: 1}, 1000, 2000)
+	rest, err := data.Generate[float64](data.SUSYLike{Seed: 1}, 1000, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,16 +267,16 @@ func TestGenerate(t *testing.T) {
 	if !slices.EqualFunc(x[1000:], restX, slices.Equal) {
 		t.Error("rows from 1000 on differ")
 	}
-	all, err := Targets(background, whole)
+	all, err := data.Targets(background, whole)
 	if diff := cmp.Diff(y, all); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	for _, p := range []Problem{Friedman{Kind: 4}, Spline{Alpha: 1}, Blobs{}} {
-		if _, err := Generate[float32](p, 0, 10); err == nil {
+	for _, p := range []data.Problem{data.Friedman{Kind: 4}, data.Spline{Alpha: 1}, data.Blobs{}} {
+		if _, err := data.Generate[float32](p, 0, 10); err == nil {
 			t.Errorf("%+v: no error", p)
 		}
 	}
-	if _, err := Generate[float32](SUSYLike{}, 0, 0); err == nil {
+	if _, err := data.Generate[float32](data.SUSYLike{}, 0, 0); err == nil {
 		t.Error("0 rows: no error")
 	}
 }
@@ -285,7 +286,7 @@ func TestOperatorOnSource(t *testing.T) {
 	path := file(t, "x.csv", mixedCSV(700))
 	inMemory := opened(t, Options{Float32: true}, path)
 	chunked := opened(t, Options{ChunkFile: filepath.Join(t.TempDir(), "x.chunks")}, path)
-	e := fitted(t, inMemory, nil, EncodingOptions{Missing: FillMean})
+	e := fitted(t, inMemory, nil, data.EncodingOptions{Missing: data.FillMean})
 	k, err := kernel.NewGaussian(2)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestOperatorOnSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer op.Close()
-		y, err := Targets(background, src)
+		y, err := data.Targets(background, src)
 		if err != nil {
 			t.Fatal(err)
 		}

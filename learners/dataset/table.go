@@ -9,7 +9,7 @@ import (
 )
 
 // Table is raw data as it was read: columns of numbers, or of categories, with
-// missing cells. An [Encoding] makes a [Source] of it. A Table is immutable and
+// missing cells. A [data.Encoding] makes a [data.Source] of it. A Table is immutable and
 // safe for concurrent reading.
 type Table struct {
 	rows    int

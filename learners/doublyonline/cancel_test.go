@@ -8,7 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
@@ -24,7 +24,7 @@ func TestCancelInFirstIteration(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || got == nil {
 		t.Fatalf("%v, %v", got, err)
 	}
-	want := must(p.Fit(context.Background(), must(dataset.Subset(train, learnerstest.First(100))), learners.Options{Seed: 3}))
+	want := must(p.Fit(context.Background(), must(data.Subset(train, learnerstest.First(100))), learners.Options{Seed: 3}))
 	a, b := got.(*learners.Linear), want.(*learners.Linear)
 	if a.Spec().Features != b.Spec().Features || !slices.Equal(a.Weights(), b.Weights()) {
 		t.Errorf("%d features, not the function of the first 100 rows, which has %d", a.Spec().Features, b.Spec().Features)

@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
@@ -58,7 +58,7 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 		x[i] = rng.Float64()
 		y[i] = math.Sin(2*math.Pi*x[i]) + 0.1*rng.NormFloat64()
 	}
-	train := must(dataset.NewMemory(kernel.NewPoints(n, 1, x), y, 1))
+	train := must(data.NewMemory(kernel.NewPoints(n, 1, x), y, 1))
 	literal := must(theory.DoublyOnline{Zeta: 0.5, Gamma: 1, KappaSq: 2}.Fixed(n)).StepSize
 	errorOf := func(step float64) float64 {
 		model := must(Params{Kernel: kerneltest.Gaussian(0.2), StepSize: step}.Fit(background, train, learners.Options{Seed: 1}))

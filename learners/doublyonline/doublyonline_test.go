@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
@@ -28,7 +28,7 @@ func must[T any](v T, err error) T {
 }
 
 // waves returns n rows of d inputs and c noisy targets.
-func waves(rng *rand.Rand, n, d, c int) *dataset.Memory {
+func waves(rng *rand.Rand, n, d, c int) *data.Memory {
 	x, y := make([]float64, n*d), make([]float64, n*c)
 	for i := range n {
 		s := 0.0
@@ -40,13 +40,13 @@ func waves(rng *rand.Rand, n, d, c int) *dataset.Memory {
 			y[i*c+j] = math.Sin(s+float64(j)) + 0.1*rng.NormFloat64()
 		}
 	}
-	return must(dataset.NewMemory(kernel.NewPoints(n, d, x), y, c))
+	return must(data.NewMemory(kernel.NewPoints(n, d, x), y, c))
 }
 
 // direct is (2.6) on function values: f at the training rows in the order of the
 // stream, followed by those of grid, with all features from one map. No
 // coefficients, no scale.
-func direct(p Params, seed uint64, train, grid *dataset.Memory, steps int) []float64 {
+func direct(p Params, seed uint64, train, grid *data.Memory, steps int) []float64 {
 	n, c, b := train.Len(), train.Outputs(), p.perStep()
 	all := must(train.Rows().Concat(grid.Rows()))
 	phi := must(p.newFeatures(train.Dim(), steps*b, seed))
@@ -118,7 +118,7 @@ func TestTwoSteps(t *testing.T) {
 	y := []float64{1.5, -2}
 	p := Params{Kernel: kerneltest.Gaussian(1), Family: sketch.FourierCosine, Features: 1, StepSize: eta, Lambda: lambda, Sampling: minibatch.Cycle}
 	for steps := 1; steps <= 2; steps++ {
-		train := must(dataset.NewMemory(x.Slice(0, steps), y[:steps], 1))
+		train := must(data.NewMemory(x.Slice(0, steps), y[:steps], 1))
 		model := must(p.Fit(background, train, learners.Options{Seed: 3})).(*learners.Linear)
 		spec := *model.Spec()
 		psi := func(j int, row int) float64 {

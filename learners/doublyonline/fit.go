@@ -8,15 +8,14 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
-	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // Fit implements learners.Estimator. An iteration is a twentieth of the T steps;
 // its Objective is the mean of ‖f_t(x_t) − y_t‖² over them, each before its own
 // step: of rows never seen before, in the first pass.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

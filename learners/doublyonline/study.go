@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
@@ -138,7 +138,7 @@ func (s Study) once(ctx context.Context, p Params, steps, rep int) (float64, err
 	for i := range y {
 		y[i] += s.Noise * rng.NormFloat64()
 	}
-	train, err := dataset.NewMemory(kernel.NewPoints(steps, 1, x), y, 1)
+	train, err := data.NewMemory(kernel.NewPoints(steps, 1, x), y, 1)
 	if err != nil {
 		return 0, err
 	}

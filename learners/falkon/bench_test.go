@@ -9,16 +9,16 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
-func benchmarkData(n int) *dataset.Memory {
-	return must(dataset.Load(background, must(dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, n))))
+func benchmarkData(n int) *data.Memory {
+	return must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 1}, 0, n))))
 }
 
 // seconds is the least of three times of a fit with exactly t iterations, in CPU
 // seconds: the machine may do other things besides.
-func seconds(train dataset.Source, m, t int) float64 {
+func seconds(train data.Source, m, t int) float64 {
 	p := Params{Kernel: kerneltest.Gaussian(4), Lambda: 1e-6, Centers: m, Iterations: t, Tolerance: 1e-300}
 	best := math.Inf(1)
 	for range 3 {
@@ -68,7 +68,7 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-func preconditionerSeconds(train *dataset.Memory, m int) float64 {
+func preconditionerSeconds(train *data.Memory, m int) float64 {
 	gram := must(kernel.Gramian(kerneltest.Gaussian(4), train.Rows().Slice(0, m)))
 	perRow := make([]float64, m)
 	for j := range perRow {

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // §1.9 (f): repeated centres, in any order, leave the function as it is.
@@ -84,7 +84,7 @@ func TestLowRankKernels(t *testing.T) {
 
 // A kernel that is 0 at all centres has nothing to offer but 0: an error.
 func TestKernelOfRankZero(t *testing.T) {
-	zero := must(dataset.NewMemory(kernel.NewPoints[float64](5, 2, nil), []float64{1, 2, 3, 4, 5}, 1))
+	zero := must(data.NewMemory(kernel.NewPoints[float64](5, 2, nil), []float64{1, 2, 3, 4, 5}, 1))
 	_, err := Params{Kernel: must(kernel.NewLinear(1))}.Fit(background, zero, learners.Options{})
 	var bad *learners.DataError
 	if !errors.As(err, &bad) {
@@ -119,7 +119,7 @@ func TestZeroTargets(t *testing.T) {
 	for _, solver := range []Solver{ConjugateGradient, Gradient} {
 		p := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-3, Centers: 30, Solver: solver, Iterations: 50}
 		both := predict(t, must(p.Fit(background, train, learners.Options{})), train.Rows())
-		one := predict(t, must(p.Fit(background, must(dataset.NewMemory(train.Rows(), alone, 1)), learners.Options{})), train.Rows())
+		one := predict(t, must(p.Fit(background, must(data.NewMemory(train.Rows(), alone, 1)), learners.Options{})), train.Rows())
 		for i, v := range one {
 			if both[2*i+1] != 0 || math.Abs(both[2*i]-v) > 1e-6 {
 				t.Fatalf("%q: row %d is %v, want %v and 0", solver, i, both[2*i:2*i+2], v)

@@ -6,15 +6,15 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 func Example() {
 	ctx := context.Background()
-	train, _ := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, 3000)
-	test, _ := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 3000, 1000)
+	train, _ := data.Generate[float64](data.SUSYLike{Seed: 1}, 0, 3000)
+	test, _ := data.Generate[float64](data.SUSYLike{Seed: 1}, 3000, 1000)
 	k, _ := kernel.NewGaussian(4)
 
 	// FALKON-BLESS, stopped by the validation error.
@@ -36,8 +36,8 @@ func Example() {
 
 func ExamplePathParams() {
 	ctx := context.Background()
-	train, _ := dataset.Generate[float64](dataset.Friedman{Kind: 1, Seed: 1, Noise: 1}, 0, 1000)
-	test, _ := dataset.Generate[float64](dataset.Friedman{Kind: 1, Seed: 1, Noise: 1}, 1000, 500)
+	train, _ := data.Generate[float64](data.Friedman{Kind: 1, Seed: 1, Noise: 1}, 0, 1000)
+	test, _ := data.Generate[float64](data.Friedman{Kind: 1, Seed: 1, Noise: 1}, 1000, 500)
 	k, _ := kernel.NewGaussian(1)
 
 	p := falkon.PathParams{Params: falkon.Params{Kernel: k, Centers: 200}, Lambdas: []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6}}

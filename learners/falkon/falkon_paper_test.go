@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -20,7 +20,7 @@ import (
 // that they confirm.
 
 // prepared returns the system of p for the given centres (nil: p's own).
-func prepared(t testing.TB, p Params, train dataset.Source, c *learners.Centers) *fit {
+func prepared(t testing.TB, p Params, train data.Source, c *learners.Centers) *fit {
 	t.Helper()
 	if c == nil {
 		c = must(learners.ChooseCenters(background, p.Kernel, train, p.Sampler, p.SamplerLambda, p.Centers, 0))
@@ -120,7 +120,7 @@ func TestPaperWeightsInsideOrOutside(t *testing.T) {
 }
 
 // weighted prepares FALKON with uniform centres and random weights.
-func weighted(t *testing.T, rng interface{ ExpFloat64() float64 }, train dataset.Source, k kernel.Kernel, m int, how Factorization) *fit {
+func weighted(t *testing.T, rng interface{ ExpFloat64() float64 }, train data.Source, k kernel.Kernel, m int, how Factorization) *fit {
 	t.Helper()
 	c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
 	for j := range c.Weights {
@@ -257,7 +257,7 @@ func TestPaperExactPreconditioner(t *testing.T) {
 // theory; not for few centres.
 func TestPaperConditionNumber(t *testing.T) {
 	kerneltest.Claim(t)
-	train := must(dataset.Generate[float64](dataset.SUSYLike{Seed: 5}, 0, 1000))
+	train := must(data.Generate[float64](data.SUSYLike{Seed: 5}, 0, 1000))
 	k := kerneltest.Gaussian(4)
 	for _, c := range []struct {
 		lambda    float64
@@ -343,7 +343,7 @@ func TestPaperGradientStep(t *testing.T) {
 // λ for λn are not.
 func TestPaperWeightsOfBLESS(t *testing.T) {
 	kerneltest.Claim(t)
-	train := must(dataset.Generate[float64](dataset.SUSYLike{Seed: 8}, 0, 2500))
+	train := must(data.Generate[float64](data.SUSYLike{Seed: 8}, 0, 2500))
 	k, lambda := kerneltest.Gaussian(4), 1e-3
 	c := must(learners.ChooseCenters(background, k, train, sketch.BLESS{}, lambda, 0, 1))
 	n, m := 2500.0, float64(c.Len())
@@ -423,7 +423,7 @@ func TestPaperOrthogonalResiduals(t *testing.T) {
 // hundred of plain conjugate gradients, or of gradient descent, on (4.5).
 func TestPaperPreconditioningPays(t *testing.T) {
 	kerneltest.Claim(t)
-	train := must(dataset.Load(background, must(dataset.Generate[float64](dataset.SUSYLike{Seed: 11}, 0, 1500))))
+	train := must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 11}, 0, 1500))))
 	k, lambda, m := kerneltest.Gaussian(4), 1e-5, 300
 	c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
 	want := direct(k, train.Rows(), c.Points, train.Targets(), nil, 1, lambda, train.Rows())

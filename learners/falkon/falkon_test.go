@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // §1.9 (a): the converged function is that of Nyström-KRR, however K_MM is
@@ -137,7 +137,7 @@ func TestDistances(t *testing.T) {
 	for i, y := range train.Targets() {
 		signs[i] = math.Copysign(1, y)
 	}
-	classes := must(dataset.NewMemory(train.Rows(), signs, 1))
+	classes := must(data.NewMemory(train.Rows(), signs, 1))
 	for name, with := range map[string]func(d kernel.Distances) []float64{
 		"squared": func(d kernel.Distances) []float64 {
 			p := Params{Kernel: kerneltest.Gaussian(1.5), Lambda: lambda, Centers: 50, Epsilon: epsilon, Iterations: 100, Tolerance: 1e-13, Distances: d}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 var _ learners.Estimator = Params{}
@@ -16,7 +16,7 @@ var _ learners.Estimator = Params{}
 // once for the centres, unless it is in memory, once for K_nMᵀy and once per
 // iteration. Errors: *learners.ParameterError, *learners.DataError,
 // *learners.DivergenceError, those of the Sampler and of kernel.Operator.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 // fit is a fit under way.
 type fit struct {
 	Params  // settled
-	train   dataset.Source
+	train   data.Source
 	targets targets
 	workers int
 	kappaSq float64
@@ -66,7 +66,7 @@ type fit struct {
 	strange error // unless they are
 }
 
-func newFit(ctx context.Context, p Params, train dataset.Source, o learners.Options) (*fit, error) {
+func newFit(ctx context.Context, p Params, train data.Source, o learners.Options) (*fit, error) {
 	kappaSq, err := bound(ctx, p.Kernel, train)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func newFit(ctx context.Context, p Params, train dataset.Source, o learners.Opti
 
 // bound returns κ², for a kernel without bound the largest k(x, x) among the
 // first rows.
-func bound(ctx context.Context, k kernel.Kernel, src dataset.Source) (float64, error) {
+func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, error) {
 	if b := k.Bound(); !math.IsInf(b, 0) {
 		return b, nil
 	}

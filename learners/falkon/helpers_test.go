@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -25,23 +25,23 @@ func must[T any](v T, err error) T {
 }
 
 // regression is n normal rows with c noisy smooth targets.
-func regression(rng *rand.Rand, n, d, c int) *dataset.Memory {
+func regression(rng *rand.Rand, n, d, c int) *data.Memory {
 	x := kerneltest.Points(rng, n, d)
 	return withTargets(rng, x, c)
 }
 
-func withTargets(rng *rand.Rand, x *kernel.Points[float64], c int) *dataset.Memory {
+func withTargets(rng *rand.Rand, x *kernel.Points[float64], c int) *data.Memory {
 	n, d := x.Len(), x.Dim()
 	y := make([]float64, n*c)
 	for i := range y {
 		row := x.Row(i / c)
 		y[i] = math.Sin(float64(i%c+1)*row[0]) + row[(i%c)%d]*row[d-1]/4 + 0.1*rng.NormFloat64()
 	}
-	return must(dataset.NewMemory(x, y, c))
+	return must(data.NewMemory(x, y, c))
 }
 
 // stream is the same rows and targets as a source that is not in memory.
-type stream struct{ m *dataset.Memory }
+type stream struct{ m *data.Memory }
 
 func (s stream) Len() int     { return s.m.Len() }
 func (s stream) Dim() int     { return s.m.Dim() }
@@ -50,7 +50,7 @@ func (s stream) Open(ctx context.Context) (kernel.Cursor, error) {
 	return s.m.Open(ctx)
 }
 
-func (s stream) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+func (s stream) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	return s.m.OpenPairs(ctx)
 }
 

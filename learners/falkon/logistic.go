@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -96,7 +96,7 @@ func (p LogisticParams) Validate() error {
 // Fit learns from the n rows of train, whose targets must be ±1; see
 // [learners.Estimator]. An iteration is a Newton step, of up to Steps + 1 passes.
 // Errors: as [Params.Fit].
-func (p LogisticParams) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -38,7 +38,7 @@ func TestLogisticConformance(t *testing.T) {
 }
 
 // classes is n normal rows with classes ±1 of noisy labels, c outputs.
-func classes(rng *rand.Rand, n, d, c int) *dataset.Memory {
+func classes(rng *rand.Rand, n, d, c int) *data.Memory {
 	x := kerneltest.Points(rng, n, d)
 	y := make([]float64, n*c)
 	for i := range y {
@@ -48,7 +48,7 @@ func classes(rng *rand.Rand, n, d, c int) *dataset.Memory {
 			y[i] = 1
 		}
 	}
-	return must(dataset.NewMemory(x, y, c))
+	return must(data.NewMemory(x, y, c))
 }
 
 // exactLogistic minimises (1/n)Σ s_i log(1+exp(−y f)) + (λ/2) aᵀKa over all
@@ -202,7 +202,7 @@ func TestLogisticRefusesOtherTargets(t *testing.T) {
 	rng := kerneltest.Seeded(t, 5)
 	train := classes(rng, 600, 2, 1)
 	train.Targets()[431] = 0.5
-	for _, src := range []dataset.Source{train, stream{train}} {
+	for _, src := range []data.Source{train, stream{train}} {
 		_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Centers: 10}.Fit(background, src, learners.Options{})
 		var bad *learners.DataError
 		if !errors.As(err, &bad) || bad.Reason != "the target of row 432 is 0.5; the logistic loss is for classes, coded −1 and +1" {
@@ -219,7 +219,7 @@ func TestLogisticSeparable(t *testing.T) {
 	for i := range y {
 		y[i] = math.Copysign(1, x.Row(i)[0])
 	}
-	train := must(dataset.NewMemory(x, y, 1))
+	train := must(data.NewMemory(x, y, 1))
 	k := kerneltest.Gaussian(1)
 	p := LogisticParams{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100, Steps: 300}
 	m := must(p.Fit(background, train, learners.Options{}))

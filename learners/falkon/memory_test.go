@@ -9,29 +9,29 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // weighing is a stream that measures the live heap while it is read.
 type weighing struct {
-	dataset.Source
+	data.Source
 	mu    *sync.Mutex
 	calls *int
 	peak  *uint64
 	every int // calls between measurements
 }
 
-func (w weighing) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+func (w weighing) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	c, err := w.Source.OpenPairs(ctx)
 	return weighingCursor{c, w}, err
 }
 
 type weighingCursor struct {
-	dataset.PairCursor
+	data.PairCursor
 	w weighing
 }
 
-func (c weighingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+func (c weighingCursor) Next(ctx context.Context, most int, reuse *data.Block) (*data.Block, error) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if *c.w.calls++; *c.w.calls%c.w.every == 0 {
@@ -53,7 +53,7 @@ func peakHeap(t testing.TB, e learners.Estimator, n int) float64 {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	w := weighing{
-		Source: must(dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n)),
+		Source: must(data.Generate[float32](data.SUSYLike{Seed: 1}, 0, n)),
 		mu:     new(sync.Mutex), calls: new(int), peak: new(uint64), every: n / 2000, // as often for any n
 	}
 	if _, err := e.Fit(background, w, learners.Options{Workers: 2}); err != nil {

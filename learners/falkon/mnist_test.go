@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -29,7 +30,7 @@ func TestMNIST(t *testing.T) {
 		return must(dataset.Open(background, o, filepath.Join(dir, "mnist", images)))
 	}
 	table := open("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
-	e := must(table.FitEncoding(background, nil, dataset.EncodingOptions{KeepInputs: true}))
+	e := must(table.FitEncoding(background, nil, data.EncodingOptions{KeepInputs: true}))
 	train := must(table.Encode(background, e))
 	test := must(open("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz").Encode(background, e))
 	start := cpuSeconds()

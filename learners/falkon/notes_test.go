@@ -7,7 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // What the user should know of a fit is said, once, and nothing else.
@@ -19,7 +19,7 @@ func TestNotes(t *testing.T) {
 	repeated := fixed{indices: []int{1, 1, 2, 3}}
 	for name, c := range map[string]struct {
 		e     learners.Estimator
-		train dataset.Source
+		train data.Source
 		want  []string // beginnings of the notes
 	}{
 		"converged":        {Params{Kernel: rough, Lambda: 1e-3, Centers: 30, Iterations: 200}, train, nil},

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // targets are Y by row.
@@ -22,14 +22,14 @@ type targets interface {
 
 // targetsOf returns the targets of src. Those of a stream are read with the
 // inputs, so that memory does not grow with n.
-func targetsOf(src dataset.Source) targets {
-	if m, ok := src.(*dataset.Memory); ok {
+func targetsOf(src data.Source) targets {
+	if m, ok := src.(*data.Memory); ok {
 		return resident{m}
 	}
 	return &pairs{src: src}
 }
 
-type resident struct{ *dataset.Memory }
+type resident struct{ *data.Memory }
 
 func (r resident) source() kernel.Source { return r.Memory }
 func (r resident) at(row int) []float64  { return r.Targets()[row*r.Outputs():] }
@@ -39,7 +39,7 @@ func (r resident) observe(f func(row int, y []float64)) { f(0, r.Targets()) }
 // pairs is the inputs of a stream. The targets of the blocks that a pass holds
 // at the time are kept: as many blocks as it has workers.
 type pairs struct {
-	src dataset.Source
+	src data.Source
 
 	mu       sync.Mutex
 	held     []heldBlock
@@ -48,7 +48,7 @@ type pairs struct {
 
 type heldBlock struct {
 	row   int
-	block *dataset.Block
+	block *data.Block
 }
 
 func (p *pairs) source() kernel.Source { return p }
@@ -83,7 +83,7 @@ func (p *pairs) Open(ctx context.Context) (kernel.Cursor, error) {
 
 type pairsCursor struct {
 	p     *pairs
-	pairs dataset.PairCursor
+	pairs data.PairCursor
 	at    int
 
 	observer func(row int, y []float64) // or nil
@@ -106,7 +106,7 @@ func (c *pairsCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (ker
 }
 
 // release forgets the block that comes back.
-func (c *pairsCursor) release(x kernel.Rows) *dataset.Block {
+func (c *pairsCursor) release(x kernel.Rows) *data.Block {
 	if x == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 var _ learners.Estimator = PathParams{}
@@ -56,7 +56,7 @@ func (p PathParams) Validate() error {
 
 // Fit returns the solution with the least validation error, without validation
 // data the last one; see [PathParams.Path].
-func (p PathParams) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p PathParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	solutions, err := p.Path(ctx, train, o)
 	var best learners.Model
 	least := math.NaN()
@@ -71,7 +71,7 @@ func (p PathParams) Fit(ctx context.Context, train dataset.Source, o learners.Op
 // Path returns the solutions for the λ_i in turn, fewer if the fit was ended by
 // Options.Progress or an error. Iterations are counted through; Options.Patience
 // ends the iterations at one λ. Errors: as [Params.Fit].
-func (p PathParams) Path(ctx context.Context, train dataset.Source, o learners.Options) ([]Solution, error) {
+func (p PathParams) Path(ctx context.Context, train data.Source, o learners.Options) ([]Solution, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

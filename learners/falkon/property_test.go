@@ -11,13 +11,13 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // randomProblem is a problem of any shape, with repeated rows at times, and Params
 // that should solve it.
-func randomProblem(rng *rand.Rand) (Params, *dataset.Memory) {
+func randomProblem(rng *rand.Rand) (Params, *data.Memory) {
 	n, d, c := 1+rng.IntN(80), 1+rng.IntN(4), 1+rng.IntN(3)
 	x := kerneltest.Points(rng, n, d)
 	for i := range n {
@@ -90,7 +90,7 @@ func TestRandomProblems(t *testing.T) {
 
 // leastObjective is min Σ(f − y)²/n + λ‖f‖² over the span of the centres: with
 // K_nM K_MM⁺ K_Mn = Q, it is λ tr yᵀ(Q + λnI)⁻¹y.
-func leastObjective(k kernel.Kernel, train *dataset.Memory, centers kernel.Rows, lambda float64) float64 {
+func leastObjective(k kernel.Kernel, train *data.Memory, centers kernel.Rows, lambda float64) float64 {
 	n, c := train.Len(), train.Outputs()
 	x := train.Rows()
 	var eig mat.EigenSym

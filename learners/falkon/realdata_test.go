@@ -10,13 +10,14 @@ import (
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // encoded opens two files of the same columns, with z-scores by the first.
-func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target string) (dataset.Source, dataset.Source) {
+func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target string) (data.Source, data.Source) {
 	t.Helper()
 	open := func(path, targets string) *dataset.Table {
 		o := dataset.Options{}
@@ -28,30 +29,30 @@ func encoded(t testing.TB, dir, train, test, trainTargets, testTargets, target s
 		return must(dataset.Open(background, o, filepath.Join(dir, path)))
 	}
 	first := open(train, trainTargets)
-	e := must(first.FitEncoding(background, nil, dataset.EncodingOptions{Task: dataset.Classification}))
+	e := must(first.FitEncoding(background, nil, data.EncodingOptions{Task: data.Classification}))
 	return must(first.Encode(background, e)), must(open(test, testTargets).Encode(background, e))
 }
 
-func higgs(t testing.TB) (train, test dataset.Source) {
+func higgs(t testing.TB) (train, test data.Source) {
 	return encoded(t, datatest.Folder(t), "higgs_h2o15k/higgs_train_10k.csv.gz", "higgs_h2o15k/higgs_test_5k.csv.gz", "", "", "1")
 }
 
-func susy(t testing.TB) (train, test dataset.Source) {
+func susy(t testing.TB) (train, test data.Source) {
 	return encoded(t, datatest.Folder(t), "susy_10k/susy_10Kn_train.csv.gz", "susy_10k/susy_10Kn_test.csv.gz",
 		"susy_10k/susy_10Kn_train_label.csv.gz", "susy_10k/susy_10Kn_test_label.csv.gz", "")
 }
 
-func susyLike(t testing.TB) (train, test dataset.Source) {
+func susyLike(t testing.TB) (train, test data.Source) {
 	t.Helper()
-	p := dataset.SUSYLike{Seed: 9}
-	return must(dataset.Load(background, must(dataset.Generate[float64](p, 0, 10_000)))),
-		must(dataset.Load(background, must(dataset.Generate[float64](p, 1<<40, 3_000))))
+	p := data.SUSYLike{Seed: 9}
+	return must(data.Load(background, must(data.Generate[float64](p, 0, 10_000)))),
+		must(data.Load(background, must(data.Generate[float64](p, 1<<40, 3_000))))
 }
 
 // trace are AUC and residual on test data after each iteration.
 type trace struct{ auc, objective, residual []float64 }
 
-func traceOf(t testing.TB, e learners.Estimator, train, test dataset.Source, seed uint64) (trace, learners.Model) {
+func traceOf(t testing.TB, e learners.Estimator, train, test data.Source, seed uint64) (trace, learners.Model) {
 	t.Helper()
 	var out trace
 	m, err := e.Fit(background, train, learners.Options{
@@ -74,7 +75,7 @@ func traceOf(t testing.TB, e learners.Estimator, train, test dataset.Source, see
 
 // meanAUC returns the mean AUC of FALKON-BLESS after 5 iterations and of FALKON with
 // as many uniform centres after 8, and the centres of the last seed.
-func meanAUC(t testing.TB, train, test dataset.Source, k kernel.Kernel, blessLambda, lambda float64, seeds uint64) (bless, uniform float64, centers int) {
+func meanAUC(t testing.TB, train, test data.Source, k kernel.Kernel, blessLambda, lambda float64, seeds uint64) (bless, uniform float64, centers int) {
 	t.Helper()
 	for seed := range seeds {
 		b, m := traceOf(t, Params{Kernel: k, Lambda: lambda, SamplerLambda: blessLambda, Sampler: sketch.BLESS{}, Iterations: 5}, train, test, seed)
@@ -94,7 +95,7 @@ func TestBLESSSavesIterations(t *testing.T) {
 	racetest.Alone(t)
 	for _, c := range []struct {
 		name                 string
-		data                 func(testing.TB) (train, test dataset.Source)
+		data                 func(testing.TB) (train, test data.Source)
 		width, bless, lambda float64
 	}{
 		{"like SUSY", susyLike, 4, 2e-4, 1e-8},
@@ -118,7 +119,7 @@ func TestRealClasses(t *testing.T) {
 	racetest.Alone(t)
 	for _, c := range []struct {
 		name  string
-		data  func(testing.TB) (train, test dataset.Source)
+		data  func(testing.TB) (train, test data.Source)
 		width float64
 		error float64
 	}{
@@ -161,12 +162,12 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 	}{{"concrete", 400}, {"airfoil", 600}, {"energy", 350}} {
 		t.Run(c.name, func(t *testing.T) {
 			table := must(dataset.Open(background, dataset.Options{}, filepath.Join(dir, "uci", c.name+".data.csv.gz")))
-			parts := must(dataset.Split(table.Len(), 1, 0.7, 0.15, 0.15))
-			e := must(table.FitEncoding(background, parts[0], dataset.EncodingOptions{Task: dataset.Regression}))
+			parts := must(data.Split(table.Len(), 1, 0.7, 0.15, 0.15))
+			e := must(table.FitEncoding(background, parts[0], data.EncodingOptions{Task: data.Regression}))
 			all := must(table.Encode(background, e))
-			var part [3]dataset.Source
+			var part [3]data.Source
 			for i := range part {
-				part[i] = must(dataset.Subset(all, parts[i]))
+				part[i] = must(data.Subset(all, parts[i]))
 			}
 			k := kerneltest.Gaussian(float64(all.Dim()) / 3)
 			path := PathParams{Params: Params{Kernel: k, Centers: c.centers, Iterations: 50}, Lambdas: lambdas}
@@ -190,7 +191,7 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 }
 
 // errorOf is the RMSE of m on src.
-func errorOf(t testing.TB, m learners.Model, src dataset.Source) float64 {
+func errorOf(t testing.TB, m learners.Model, src data.Source) float64 {
 	t.Helper()
 	y := must(learners.Targets(background, src))
 	f := make([]float64, len(y))

@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
@@ -86,7 +86,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *dataset.Memory, lambda float64) {
+func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *data.Memory, lambda float64) {
 	t.Helper()
 	n, outputs := data.Len(), data.Outputs()
 	c := mat.NewDense(n, outputs, s.Coefficients)

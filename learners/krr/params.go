@@ -6,7 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 const algorithm = "krr"
@@ -50,7 +50,7 @@ func (p Params) Validate() error {
 // Fit solves for all outputs at once, in one iteration, which cannot be
 // interrupted once K is there. It reads train into memory. The objective is that
 // of doc.go, summed over outputs. Errors: *SizeError, *NotPSDError.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 }
 
 // load is dataset.Load with targets checked.
-func load(ctx context.Context, train dataset.Source) (*dataset.Memory, error) {
+func load(ctx context.Context, train data.Source) (*data.Memory, error) {
 	if _, err := learners.Targets(ctx, train); err != nil {
 		return nil, err
 	}
-	return dataset.Load(ctx, train)
+	return data.Load(ctx, train)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 const algorithm = "landweber"
@@ -56,7 +56,7 @@ func (p Params) Validate() error {
 // Fit reads train into memory and iterates. The objective is (1/n)‖Kc − y‖², the
 // mean squared error on the training rows, summed over outputs; the residual is
 // ‖Kc − y‖/‖y‖. A step that is too large is a *learners.DivergenceError.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -102,21 +102,21 @@ type descent struct {
 	residualSize float64 // ‖residual‖²
 }
 
-func (p Params) start(ctx context.Context, train dataset.Source, o learners.Options) (*descent, error) {
+func (p Params) start(ctx context.Context, train data.Source, o learners.Options) (*descent, error) {
 	if _, err := learners.Targets(ctx, train); err != nil {
 		return nil, err
 	}
-	data, err := dataset.Load(ctx, train)
+	all, err := data.Load(ctx, train)
 	if err != nil {
 		return nil, err
 	}
-	k, err := kernel.NewOperator(p.Kernel, data, data.Rows(), kernel.Options{Workers: o.Workers, Precision: p.Precision, Distances: p.Distances})
+	k, err := kernel.NewOperator(p.Kernel, all, all.Rows(), kernel.Options{Workers: o.Workers, Precision: p.Precision, Distances: p.Distances})
 	if err != nil {
 		return nil, err
 	}
-	n, c := data.Len(), data.Outputs()
+	n, c := all.Len(), all.Outputs()
 	d := &descent{
-		k: k, x: data.Rows(), y: data.Targets(), n: n, c: c, step0: p.StepSize / float64(n),
+		k: k, x: all.Rows(), y: all.Targets(), n: n, c: c, step0: p.StepSize / float64(n),
 		coef: make([]float64, n*c), next: make([]float64, n*c), residual: make([]float64, n*c),
 	}
 	for i, v := range d.y {

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func coefficients(t *testing.T, p Params, data *dataset.Memory) []float64 {
+func coefficients(t *testing.T, p Params, data *data.Memory) []float64 {
 	t.Helper()
 	m, err := p.Fit(context.Background(), data, learners.Options{})
 	if err != nil {
@@ -127,28 +127,28 @@ func TestDistances(t *testing.T) {
 // as (2.36) has it in print, or with K² as in (2.35), they are not.
 func TestFilter(t *testing.T) {
 	k := kerneltest.Gaussian(1.2)
-	data := learnerstest.Data(t, 60, 2, 31, false)
+	distinct := learnerstest.Data(t, 60, 2, 31, false)
 	idx, y := []int{}, []float64{}
 	for i := range 40 {
-		idx, y = append(idx, i, i%10), append(y, data.Targets()[2*i:2*i+2]...)
-		y = append(y, data.Targets()[2*(i+20):2*(i+20)+2]...)
+		idx, y = append(idx, i, i%10), append(y, distinct.Targets()[2*i:2*i+2]...)
+		y = append(y, distinct.Targets()[2*(i+20):2*(i+20)+2]...)
 	}
-	for name, data := range map[string]*dataset.Memory{
-		"full rank":     data,
-		"repeated rows": learnerstest.Memory(t, data.Rows().Select(idx), y, 2),
+	for name, train := range map[string]*data.Memory{
+		"full rank":     distinct,
+		"repeated rows": learnerstest.Memory(t, distinct.Rows().Select(idx), y, 2),
 	} {
-		s, q := eigen(t, k, data.Rows())
+		s, q := eigen(t, k, train.Rows())
 		gamma := 1 / s[len(s)-1]
 		for _, iterations := range []int{1, 2, 10, 300} {
-			got := coefficients(t, Params{Kernel: k, StepSize: gamma, Iterations: iterations}, data)
-			if d := distance(got, filtered(s, q, data.Targets(), 2, filter(gamma, iterations))); !(d < 1e-12) {
+			got := coefficients(t, Params{Kernel: k, StepSize: gamma, Iterations: iterations}, train)
+			if d := distance(got, filtered(s, q, train.Targets(), 2, filter(gamma, iterations))); !(d < 1e-12) {
 				t.Errorf("%s, t = %d: off by %g", name, iterations, d)
 			}
-			if d := distance(got, filtered(s, q, data.Targets(), 2, filter(gamma, iterations+1))); d < 1e-4 {
+			if d := distance(got, filtered(s, q, train.Targets(), 2, filter(gamma, iterations+1))); d < 1e-4 {
 				t.Errorf("%s, t = %d: the sum to t is as good", name, iterations)
 			}
 			squared := func(s float64) float64 { return s * filter(gamma*gamma, iterations)(s*s) }
-			if d := distance(got, filtered(s, q, data.Targets(), 2, squared)); d < 0.1 {
+			if d := distance(got, filtered(s, q, train.Targets(), 2, squared)); d < 0.1 {
 				t.Errorf("%s, t = %d: the gradient in c is as good", name, iterations)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Dim is d of the data.
@@ -17,7 +17,7 @@ const Dim = 3
 // Data returns n rows of a smooth function of 3 coordinates in about [−2, 2]
 // with c ≥ 1 outputs and a little noise; classes ±1 if signs is set. Output j does
 // not depend on c.
-func Data(tb testing.TB, n, c int, seed uint64, signs bool) *dataset.Memory {
+func Data(tb testing.TB, n, c int, seed uint64, signs bool) *data.Memory {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x := kernel.NewPoints[float64](n, Dim, nil)
@@ -40,9 +40,9 @@ func Data(tb testing.TB, n, c int, seed uint64, signs bool) *dataset.Memory {
 }
 
 // Memory is dataset.NewMemory for tests.
-func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *dataset.Memory {
+func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *data.Memory {
 	tb.Helper()
-	m, err := dataset.NewMemory(x, y, c)
+	m, err := data.NewMemory(x, y, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -51,26 +51,26 @@ func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *dataset.Memory {
 
 // Streamed returns src as a source that is only sequential, and overwrites with
 // NaN what is handed back, to prove that nothing assumes more.
-func Streamed(src *dataset.Memory) dataset.Source { return streamed{src} }
+func Streamed(src *data.Memory) data.Source { return streamed{src} }
 
-type streamed struct{ dataset.Source }
+type streamed struct{ data.Source }
 
 func (s streamed) Open(ctx context.Context) (kernel.Cursor, error) {
 	pairs, err := s.OpenPairs(ctx)
 	return &inputs{pairs: pairs.(*cursor)}, err
 }
 
-func (s streamed) OpenPairs(context.Context) (dataset.PairCursor, error) {
-	return &cursor{src: s.Source.(*dataset.Memory), given: map[*dataset.Block]bool{}}, nil
+func (s streamed) OpenPairs(context.Context) (data.PairCursor, error) {
+	return &cursor{src: s.Source.(*data.Memory), given: map[*data.Block]bool{}}, nil
 }
 
 type cursor struct {
-	src   *dataset.Memory
+	src   *data.Memory
 	at    int
-	given map[*dataset.Block]bool
+	given map[*data.Block]bool
 }
 
-func (c *cursor) Next(ctx context.Context, max int, reuse *dataset.Block) (*dataset.Block, error) {
+func (c *cursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (c *cursor) Next(ctx context.Context, max int, reuse *dataset.Block) (*data
 	for i := c.at; i < end; i++ {
 		idx = append(idx, i)
 	}
-	b := &dataset.Block{
+	b := &data.Block{
 		X: c.src.Rows().Select(idx),
 		Y: append([]float64(nil), c.src.Targets()[c.at*outputs:end*outputs]...),
 	}
@@ -98,7 +98,7 @@ func (c *cursor) Next(ctx context.Context, max int, reuse *dataset.Block) (*data
 	return b, nil
 }
 
-func spoil(b *dataset.Block) {
+func spoil(b *data.Block) {
 	switch x := b.X.(type) {
 	case *kernel.Points[float64]:
 		for i := range x.Data() {
@@ -123,11 +123,11 @@ func (c *cursor) Close() error {
 
 type inputs struct {
 	pairs  *cursor
-	blocks []*dataset.Block
+	blocks []*data.Block
 }
 
 func (c *inputs) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
-	var old *dataset.Block
+	var old *data.Block
 	for i, b := range c.blocks {
 		if b.X == reuse {
 			old = b
@@ -153,7 +153,7 @@ type unchecked struct {
 
 func (u unchecked) Outputs() int { return 1 }
 
-func (u unchecked) OpenPairs(context.Context) (dataset.PairCursor, error) {
+func (u unchecked) OpenPairs(context.Context) (data.PairCursor, error) {
 	return &uncheckedCursor{u: u}, nil
 }
 
@@ -162,20 +162,20 @@ type uncheckedCursor struct {
 	at int
 }
 
-func (c *uncheckedCursor) Next(_ context.Context, max int, _ *dataset.Block) (*dataset.Block, error) {
+func (c *uncheckedCursor) Next(_ context.Context, max int, _ *data.Block) (*data.Block, error) {
 	i := c.at
 	if i == c.u.Len() {
 		return nil, io.EOF
 	}
 	c.at = min(i+max, c.u.Len())
-	return &dataset.Block{X: c.u.Rows().Slice(i, c.at), Y: c.u.y[i:c.at]}, nil
+	return &data.Block{X: c.u.Rows().Slice(i, c.at), Y: c.u.y[i:c.at]}, nil
 }
 
 func (c *uncheckedCursor) Close() error { return nil }
 
 // untouchable is a source that fails the test when it is read.
 type untouchable struct {
-	dataset.Source
+	data.Source
 	tb testing.TB
 }
 
@@ -184,7 +184,7 @@ func (u untouchable) Open(context.Context) (kernel.Cursor, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-func (u untouchable) OpenPairs(context.Context) (dataset.PairCursor, error) {
+func (u untouchable) OpenPairs(context.Context) (data.PairCursor, error) {
 	u.tb.Error("the data were read before the hyper-parameters were checked")
 	return nil, io.ErrUnexpectedEOF
 }

@@ -5,33 +5,33 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Ending returns src as a source that calls end, which ends a context, when rows
 // from at on are asked for.
-func Ending(src dataset.Source, at int, end func()) dataset.Source {
+func Ending(src data.Source, at int, end func()) data.Source {
 	return ending{src, at, end}
 }
 
 type ending struct {
-	dataset.Source
+	data.Source
 	at  int
 	end func()
 }
 
-func (e ending) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+func (e ending) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	c, err := e.Source.OpenPairs(ctx)
 	return &endingCursor{PairCursor: c, ending: e}, err
 }
 
 type endingCursor struct {
-	dataset.PairCursor
+	data.PairCursor
 	ending
 	read int
 }
 
-func (c *endingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+func (c *endingCursor) Next(ctx context.Context, most int, reuse *data.Block) (*data.Block, error) {
 	if c.read += most; c.read > c.at {
 		c.end()
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Case is an estimator under test.
@@ -58,12 +58,12 @@ const (
 	rows      = 80
 )
 
-func (c Case) data(t *testing.T) (train, test *dataset.Memory) {
+func (c Case) data(t *testing.T) (train, test *data.Memory) {
 	t.Helper()
 	return Data(t, rows, 1, trainSeed, c.Signs), Data(t, 50, 1, testSeed, c.Signs)
 }
 
-func fit(t *testing.T, e learners.Estimator, train dataset.Source, o learners.Options) learners.Model {
+func fit(t *testing.T, e learners.Estimator, train data.Source, o learners.Options) learners.Model {
 	t.Helper()
 	m, err := e.Fit(context.Background(), train, o)
 	if err != nil {
@@ -272,10 +272,10 @@ func (c Case) notFinite(t *testing.T) {
 	}
 }
 
-func (c Case) refuses(t *testing.T, what string, src dataset.Source) {
+func (c Case) refuses(t *testing.T, what string, src data.Source) {
 	t.Helper()
 	_, err := c.New().Fit(context.Background(), src, learners.Options{Seed: 5})
-	var cell *dataset.CellError
+	var cell *data.CellError
 	var value *kernel.NonFiniteError
 	switch {
 	case errors.As(err, &cell):
@@ -305,7 +305,7 @@ func (c Case) odd(t *testing.T) {
 		y[i] = train.Targets()[i%7]
 	}
 	zero := kernel.NewPoints[float64](rows, Dim, nil)
-	for name, src := range map[string]*dataset.Memory{
+	for name, src := range map[string]*data.Memory{
 		"one row":          Memory(t, train.Rows().Slice(0, 1), train.Targets()[:1], 1),
 		"two rows":         Memory(t, train.Rows().Slice(0, 2), train.Targets()[:2], 1),
 		"constant targets": Memory(t, train.Rows(), constant, 1),

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Sampling is how rows are chosen.
@@ -60,7 +60,7 @@ func (p Plan) chunks(n, d int) int {
 // Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them for
 // one chunk. x and y are valid during the call only. Errors: *kernel.SourceError,
 // *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err(), those of visit.
-func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
+func (p Plan) Pass(ctx context.Context, src data.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
 	cursor, err := src.OpenPairs(ctx)
 	if err != nil {
 		return &kernel.SourceError{Row: 0, Err: err}
@@ -69,7 +69,7 @@ func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visi
 	n, c := src.Len(), src.Outputs()
 	chunks := p.chunks(n, src.Dim())
 	y := make([]float64, p.BatchSize*c)
-	var chunk *dataset.Block
+	var chunk *data.Block
 	for k := range chunks {
 		at, end := share(n, k, chunks), share(n, k+1, chunks)
 		if chunk, err = next(ctx, src, cursor, at, end-at, chunk); err != nil {
@@ -90,7 +90,7 @@ func (p Plan) Pass(ctx context.Context, src dataset.Source, rng *rand.Rand, visi
 // share returns where part k of n rows begins.
 func share(n, k, parts int) int { return k*(n/parts) + min(k, n%parts) }
 
-func next(ctx context.Context, src dataset.Source, cursor dataset.PairCursor, at, want int, reuse *dataset.Block) (*dataset.Block, error) {
+func next(ctx context.Context, src data.Source, cursor data.PairCursor, at, want int, reuse *data.Block) (*data.Block, error) {
 	chunk, err := cursor.Next(ctx, want, reuse)
 	switch {
 	case errors.Is(err, io.EOF):

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
 // numbered is n rows of one coordinate, x_i = y_i = i.
-func numbered(t *testing.T, n int) *dataset.Memory {
+func numbered(t *testing.T, n int) *data.Memory {
 	x, y := make([]float64, n), make([]float64, n)
 	for i := range x {
 		x[i], y[i] = float64(i), float64(i)
@@ -22,7 +22,7 @@ func numbered(t *testing.T, n int) *dataset.Memory {
 }
 
 // deal returns the targets of the mini-batches of a pass, and their sizes.
-func deal(t *testing.T, p Plan, src dataset.Source, seed uint64) (rows []float64, sizes []int) {
+func deal(t *testing.T, p Plan, src data.Source, seed uint64) (rows []float64, sizes []int) {
 	t.Helper()
 	err := p.Pass(context.Background(), src, rand.New(rand.NewPCG(seed, 8)), func(x kernel.Rows, y []float64) error {
 		for i := range y {
@@ -146,6 +146,6 @@ func TestShortSource(t *testing.T) {
 	}
 }
 
-type longer struct{ dataset.Source }
+type longer struct{ data.Source }
 
 func (l longer) Len() int { return l.Source.Len() + 3 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
@@ -27,7 +28,7 @@ import (
 func TestConditioning(t *testing.T) {
 	kerneltest.Claim(t)
 	const iterations, lambda = 20, 1e-5
-	train, err := dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, 1500)
+	train, err := data.Generate[float64](data.SUSYLike{Seed: 1}, 0, 1500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestNormalEquations(t *testing.T) {
 
 // normalEquations returns the predictions of Cholesky's factor of H, if it has
 // one.
-func normalEquations(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers kernel.Rows, test kernel.Source, lambda float64) ([]float64, bool) {
+func normalEquations(t *testing.T, k kernel.Kernel, data *data.Memory, centers kernel.Rows, test kernel.Source, lambda float64) ([]float64, bool) {
 	t.Helper()
 	n, m := data.Len(), centers.Len()
 	knm, err := kernel.Matrix(k, data.Rows(), centers)
@@ -131,11 +132,11 @@ func TestCentersOnConcrete(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	parts, err := dataset.Split(table.Len(), 1, 0.8, 0.2)
+	parts, err := data.Split(table.Len(), 1, 0.8, 0.2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := table.FitEncoding(ctx, parts[0], dataset.EncodingOptions{Task: dataset.Regression})
+	e, err := table.FitEncoding(ctx, parts[0], data.EncodingOptions{Task: data.Regression})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +144,11 @@ func TestCentersOnConcrete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, err := dataset.Subset(all, parts[0])
+	train, err := data.Subset(all, parts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	test, err := dataset.Subset(all, parts[1])
+	test, err := data.Subset(all, parts[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestCentersOnConcrete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := dataset.Targets(ctx, test)
+	y, err := data.Targets(ctx, test)
 	if err != nil {
 		t.Fatal(err)
 	}

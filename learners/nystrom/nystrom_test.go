@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
@@ -78,7 +78,7 @@ func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, l
 	return &sketch.Dictionary{N: src.Len(), Level: sketch.Level{Lambda: lambda, Indices: f, Weights: weights, Points: rows}}, nil
 }
 
-func fit(t *testing.T, e learners.Estimator, data dataset.Source) learners.Model {
+func fit(t *testing.T, e learners.Estimator, data data.Source) learners.Model {
 	t.Helper()
 	m, err := e.Fit(context.Background(), data, learners.Options{Seed: 3})
 	if err != nil {
@@ -109,7 +109,7 @@ func distance(a, b []float64) float64 {
 // least returns the predictions for x of the solution of least squares of
 // [K_nM; √(λn) K_MM^½] c = [y; 0] by singular values, as independent of this
 // package as can be.
-func least(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x kernel.Rows, lambda float64) []float64 {
+func least(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.Rows, lambda float64) []float64 {
 	t.Helper()
 	n, m, c := data.Len(), centers.Len(), data.Outputs()
 	a := mat.NewDense(n+m, m, nil)
@@ -281,7 +281,7 @@ func TestNYTRO(t *testing.T) {
 }
 
 // filtered returns Z_x g(ZᵀZ/n) Zᵀy/n with Z = K_nM K_MM^−½, all by eigenvectors.
-func filtered(t *testing.T, k kernel.Kernel, data *dataset.Memory, centers, x kernel.Rows, g func(float64) float64) []float64 {
+func filtered(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.Rows, g func(float64) float64) []float64 {
 	t.Helper()
 	n, m, c := data.Len(), centers.Len(), data.Outputs()
 	dense := func(a, b kernel.Rows) *mat.Dense {

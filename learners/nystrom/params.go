@@ -7,7 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -155,7 +155,7 @@ func (p Params) withDefaults(n int) Params {
 // the mean squared error on its mini-batches, each before the step. The residual
 // is that of the system, the largest of the outputs. Errors: those of the sampler
 // and of kernel.Operator, *learners.DivergenceError for a step that is too large.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Option
 type run struct {
 	Params
 	ctx   context.Context
-	train dataset.Source
+	train data.Source
 	o     learners.Options
 	basis *basis
 	n, c  int

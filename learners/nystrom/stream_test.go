@@ -8,18 +8,18 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // counting is a source that counts the rows that are out at once: given, and
 // neither handed back nor closed.
 type counting struct {
-	dataset.Source
+	data.Source
 	out, most, passes int
 }
 
-func (s *counting) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+func (s *counting) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	c, err := s.Source.OpenPairs(ctx)
 	s.passes++
 	return &countingCursor{PairCursor: c, s: s, blocks: map[kernel.Rows]int{}}, err
@@ -37,12 +37,12 @@ func (s *counting) give(rows int) {
 }
 
 type countingCursor struct {
-	dataset.PairCursor
+	data.PairCursor
 	s      *counting
 	blocks map[kernel.Rows]int
 }
 
-func (c *countingCursor) Next(ctx context.Context, most int, reuse *dataset.Block) (*dataset.Block, error) {
+func (c *countingCursor) Next(ctx context.Context, most int, reuse *data.Block) (*data.Block, error) {
 	if reuse != nil {
 		c.s.out -= c.blocks[reuse.X]
 		delete(c.blocks, reuse.X)
@@ -91,7 +91,7 @@ func (c *countingInputs) Close() error {
 func TestMemory(t *testing.T) {
 	racetest.Alone(t)
 	for _, n := range []int{2500, 6000} {
-		src, err := dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n)
+		src, err := data.Generate[float32](data.SUSYLike{Seed: 1}, 0, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			y, err := dataset.Targets(context.Background(), src)
+			y, err := data.Targets(context.Background(), src)
 			if err != nil {
 				t.Fatal(err)
 			}

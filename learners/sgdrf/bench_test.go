@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
@@ -24,7 +24,7 @@ import (
 // times faster it is.
 func BenchmarkPass(b *testing.B) {
 	const n, m, batch = 4000, 1024, 64
-	train := must(dataset.Load(background, must(dataset.Generate[float64](dataset.SUSYLike{Seed: 1}, 0, n))))
+	train := must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 1}, 0, n))))
 	for _, workers := range []int{1, 2} {
 		name := map[int]string{1: "workers=1", 2: "workers=2"}[workers]
 		b.Run(name, func(b *testing.B) {
@@ -66,7 +66,7 @@ func newNaive(d, m int, scale, step float64) *naive {
 	return s
 }
 
-func (s *naive) pass(train *dataset.Memory, batch int) {
+func (s *naive) pass(train *data.Memory, batch int) {
 	x := train.Rows().(*kernel.Points[float64])
 	phi, g := make([]float64, s.m), make([]float64, s.m)
 	factor := math.Sqrt(2 / float64(s.m))
@@ -97,7 +97,7 @@ func (s *naive) pass(train *dataset.Memory, batch int) {
 // The benchmark's rival is the same algorithm: it learns as well.
 func TestNaiveLearns(t *testing.T) {
 	full, _ := susy(t)
-	train := must(dataset.Load(background, must(dataset.Subset(full, learnerstest.First(1000)))))
+	train := must(data.Load(background, must(data.Subset(full, learnerstest.First(1000)))))
 	s := newNaive(18, 128, 4, 1)
 	for range 5 {
 		s.pass(train, 32)
@@ -122,7 +122,7 @@ func TestNaiveLearns(t *testing.T) {
 func TestMemoryDoesNotGrow(t *testing.T) {
 	racetest.Alone(t)
 	peak := func(n int) float64 {
-		src := must(dataset.Generate[float32](dataset.SUSYLike{Seed: 1}, 0, n))
+		src := must(data.Generate[float32](data.SUSYLike{Seed: 1}, 0, n))
 		p := Params{Kernel: kerneltest.Gaussian(4), Features: 256, BatchSize: 64, StepSize: 1, Passes: 1, Chunk: 1024}
 		return peakHeap(func() { fit(t, p, src, learners.Options{Workers: 1}) })
 	}

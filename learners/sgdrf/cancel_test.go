@@ -8,7 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
@@ -26,7 +26,7 @@ func TestCancelInFirstPass(t *testing.T) {
 			t.Fatalf("%s: %v, %v", averaging, got, err)
 		}
 		p.Passes = 1
-		want := fit(t, p, must(dataset.Subset(train, learnerstest.First(100))), learners.Options{Seed: 3})
+		want := fit(t, p, must(data.Subset(train, learnerstest.First(100))), learners.Options{Seed: 3})
 		if !slices.Equal(got.(*learners.Linear).Weights(), want.Weights()) {
 			t.Errorf("%s: not the model of the first 100 rows", averaging)
 		}

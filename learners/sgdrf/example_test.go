@@ -6,7 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/sgdrf"
 )
 
@@ -14,13 +14,13 @@ import (
 // and a mini-batch of features is in memory.
 func Example() {
 	ctx := context.Background()
-	problem := dataset.SUSYLike{Seed: 1}
-	train, err := dataset.Generate[float32](problem, 0, 20000)
+	problem := data.SUSYLike{Seed: 1}
+	train, err := data.Generate[float32](problem, 0, 20000)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	test, err := dataset.Generate[float32](problem, 1<<20, 5000)
+	test, err := data.Generate[float32](problem, 1<<20, 5000)
 	if err != nil {
 		fmt.Println(err)
 		return

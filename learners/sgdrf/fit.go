@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
-	"github.com/bkbtuner/bkb/learners/minibatch"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -19,7 +18,7 @@ import (
 // Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each
 // before its own step. Iterates that grow without bound are a
 // *learners.DivergenceError, with the best model before.
-func (p Params) Fit(ctx context.Context, train dataset.Source, o learners.Options) (learners.Model, error) {
+func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ type descent struct {
 	done   []float64 // the model after the last pass
 }
 
-func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int, o learners.Options) (*descent, error) {
+func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o learners.Options) (*descent, error) {
 	n, m := train.Len(), p.Features
 	if m == 0 {
 		m = DefaultFeatures(n)
@@ -97,7 +96,7 @@ func (p Params) newDescent(ctx context.Context, train dataset.Source, passes int
 
 // pass makes the steps of one pass and returns the mean loss. It diverges if
 // that is not a number, or far above the loss of the function 0.
-func (s *descent) pass(ctx context.Context, train dataset.Source, rng *rand.Rand) (float64, error) {
+func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
 	err := s.p.settings().Batches(s.b).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error {

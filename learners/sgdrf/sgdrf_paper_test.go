@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/sketch"
@@ -21,16 +21,16 @@ const (
 	susyTest = 4000
 )
 
-func susy(t *testing.T) (train, test *dataset.Memory) {
+func susy(t *testing.T) (train, test *data.Memory) {
 	t.Helper()
-	p := dataset.SUSYLike{Seed: 1}
-	train = must(dataset.Load(background, must(dataset.Generate[float64](p, 0, susyRows))))
-	test = must(dataset.Load(background, must(dataset.Generate[float64](p, 1<<20, susyTest))))
+	p := data.SUSYLike{Seed: 1}
+	train = must(data.Load(background, must(data.Generate[float64](p, 0, susyRows))))
+	test = must(data.Load(background, must(data.Generate[float64](p, 1<<20, susyTest))))
 	return train, test
 }
 
 // classError of a fit on the test rows.
-func classError(t *testing.T, p Params, train, test *dataset.Memory) float64 {
+func classError(t *testing.T, p Params, train, test *data.Memory) float64 {
 	t.Helper()
 	p.Kernel, p.Averaging = kerneltest.Gaussian(4), None
 	m := fit(t, p, train, learners.Options{Seed: 1})
@@ -126,7 +126,7 @@ func TestPaperCorollary5(t *testing.T) {
 func TestPaperLargestStep(t *testing.T) {
 	kerneltest.Claim(t)
 	full, _ := susy(t)
-	train := must(dataset.Subset(full, learnerstest.First(1000)))
+	train := must(data.Subset(full, learnerstest.First(1000)))
 	p := Params{Kernel: kerneltest.Gaussian(4), Features: 64, Averaging: None}
 	for _, b := range []int{1, 10, 32, 1000} {
 		s := p
@@ -150,7 +150,7 @@ func TestPaperLargestStep(t *testing.T) {
 func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
 	kerneltest.Claim(t)
 	full, _ := susy(t)
-	train := must(dataset.Subset(full, learnerstest.First(500)))
+	train := must(data.Subset(full, learnerstest.First(500)))
 	const m = 64
 	base := Params{Kernel: kerneltest.Gaussian(4), Features: m, StepSize: 1, Averaging: None}
 	fit(t, base, train, learners.Options{})
@@ -174,7 +174,7 @@ func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
 // with the factor 2 it would overshoot to 2y.
 func TestPaperStepHasNoFactorTwo(t *testing.T) {
 	kerneltest.Claim(t)
-	train := must(dataset.NewMemory(kernel.NewPoints(1, 1, []float64{0.7}), []float64{3}, 1))
+	train := must(data.NewMemory(kernel.NewPoints(1, 1, []float64{0.7}), []float64{3}, 1))
 	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 4, StepSize: 1, Passes: 1}, train, learners.Options{})
 	out := make([]float64, 1)
 	if err := l.Predict(background, out, train); err != nil {

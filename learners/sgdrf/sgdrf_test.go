@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
@@ -30,7 +30,7 @@ func must[T any](v T, err error) T {
 }
 
 // sines returns n rows of d normal inputs and c noisy sines of them.
-func sines(rng *rand.Rand, n, d, c int, noise float64) *dataset.Memory {
+func sines(rng *rand.Rand, n, d, c int, noise float64) *data.Memory {
 	x, y := make([]float64, n*d), make([]float64, n*c)
 	for i := range n {
 		s := 0.0
@@ -42,11 +42,11 @@ func sines(rng *rand.Rand, n, d, c int, noise float64) *dataset.Memory {
 			y[i*c+j] = math.Sin(s*float64(j+1)) + noise*rng.NormFloat64()
 		}
 	}
-	return must(dataset.NewMemory(kernel.NewPoints(n, d, x), y, c))
+	return must(data.NewMemory(kernel.NewPoints(n, d, x), y, c))
 }
 
 // fit returns the model and its features.
-func fit(t testing.TB, p Params, train dataset.Source, o learners.Options) *learners.Linear {
+func fit(t testing.TB, p Params, train data.Source, o learners.Options) *learners.Linear {
 	t.Helper()
 	model, err := p.Fit(background, train, o)
 	if err != nil {
@@ -56,7 +56,7 @@ func fit(t testing.TB, p Params, train dataset.Source, o learners.Options) *lear
 }
 
 // features returns Φ, n×M, of a model.
-func features(l *learners.Linear, src *dataset.Memory) *mat.Dense {
+func features(l *learners.Linear, src *data.Memory) *mat.Dense {
 	phi := must(sketch.NewFeatures(*l.Spec()))
 	out := make([]float64, src.Len()*phi.Features())
 	if err := phi.Apply(out, src.Rows()); err != nil {
@@ -119,7 +119,7 @@ func TestFullBatchIsLandweber(t *testing.T) {
 				idx[i] = i % 5
 				y[i] = 1
 			}
-			train = must(dataset.NewMemory(train.Rows().Select(idx), y, 1))
+			train = must(data.NewMemory(train.Rows().Select(idx), y, 1))
 		}
 		p := Params{Kernel: kerneltest.Gaussian(1.5), Features: c.m, BatchSize: c.n, StepSize: c.gamma, Passes: c.passes, Lambda: c.lambda, Sampling: minibatch.Cycle, Averaging: None}
 		l := fit(t, p, train, learners.Options{Seed: 3, Workers: 2})
@@ -153,7 +153,7 @@ func TestConvergesToRidge(t *testing.T) {
 
 // n = 1, b = 1: w = (1 − (1−γ‖φ‖²)^T) y φ/‖φ‖², with ‖φ‖ = 1.
 func TestOneRow(t *testing.T) {
-	train := must(dataset.NewMemory(kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1))
+	train := must(data.NewMemory(kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1))
 	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 8, StepSize: 0.5, Passes: 4, Averaging: None}, train, learners.Options{})
 	phi := features(l, train).RawMatrix().Data
 	want := make([]float64, 8)
@@ -202,7 +202,7 @@ func TestTwiceTheTargets(t *testing.T) {
 	for i := range double {
 		double[i] *= 2
 	}
-	twice := must(dataset.NewMemory(train.Rows(), double, 1))
+	twice := must(data.NewMemory(train.Rows(), double, 1))
 	p := Params{Kernel: kerneltest.Gaussian(1), Features: 32}
 	a, b := fit(t, p, train, learners.Options{Seed: 9}), fit(t, p, twice, learners.Options{Seed: 9})
 	c := fit(t, p, train, learners.Options{Seed: 10})
@@ -245,7 +245,7 @@ func TestSameBits(t *testing.T) {
 }
 
 // streamed hides that a source is in memory.
-type streamed struct{ dataset.Source }
+type streamed struct{ data.Source }
 
 // Several outputs at once are the outputs one by one.
 func TestOutputs(t *testing.T) {
@@ -258,7 +258,7 @@ func TestOutputs(t *testing.T) {
 		for i := range y {
 			y[i] = train.Targets()[i*3+j]
 		}
-		one := fit(t, p, must(dataset.NewMemory(train.Rows(), y, 1)), learners.Options{}).Weights()
+		one := fit(t, p, must(data.NewMemory(train.Rows(), y, 1)), learners.Options{}).Weights()
 		got := make([]float64, 20)
 		for k := range got {
 			got[k] = all[k*3+j]
@@ -391,14 +391,14 @@ func TestFamilyOf(t *testing.T) {
 
 // Constant targets, constant features, one row twice: no NaN, sensible outputs.
 func TestDegenerate(t *testing.T) {
-	zero := must(dataset.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
+	zero := must(data.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
 	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 16, Passes: 30}, zero, learners.Options{})
 	out := make([]float64, 5)
 	if err := l.Predict(background, out, zero); err != nil {
 		t.Fatal(err)
 	}
 	learnerstest.RequireClose(t, "constant", out, []float64{2, 2, 2, 2, 2}, 1e-2)
-	none := must(dataset.NewMemory(kernel.NewPoints(3, 2, make([]float64, 6)), []float64{1, 1, 1}, 1))
+	none := must(data.NewMemory(kernel.NewPoints(3, 2, make([]float64, 6)), []float64{1, 1, 1}, 1))
 	l = fit(t, Params{Kernel: must(kernel.NewLinear(1)), Features: 4}, none, learners.Options{}) // φ = 0
 	learnerstest.RequireClose(t, "no features", l.Weights(), make([]float64, 4), 0)
 }
@@ -468,7 +468,7 @@ func TestBadInput(t *testing.T) {
 	}
 	x := kernel.NewPoints(3, 1, []float64{1, math.NaN(), 3})
 	var bad *kernel.NonFiniteError
-	_, err := Params{Kernel: k}.Fit(background, must(dataset.NewMemory(x, []float64{1, 2, 3}, 1)), learners.Options{})
+	_, err := Params{Kernel: k}.Fit(background, must(data.NewMemory(x, []float64{1, 2, 3}, 1)), learners.Options{})
 	if !errors.As(err, &bad) {
 		t.Errorf("NaN among inputs: %v", err)
 	}
@@ -519,11 +519,11 @@ func TestCancel(t *testing.T) {
 
 // counted calls f when a pass begins.
 type counted struct {
-	dataset.Source
+	data.Source
 	f func()
 }
 
-func (c *counted) OpenPairs(ctx context.Context) (dataset.PairCursor, error) {
+func (c *counted) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	c.f()
 	return c.Source.OpenPairs(ctx)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -46,7 +46,7 @@ func TestWideRows(t *testing.T) {
 		if c.sparse {
 			rows = kernel.Sparse(x)
 		}
-		train := must(dataset.NewMemory(rows, y, 1))
+		train := must(data.NewMemory(rows, y, 1))
 		m := c.m
 		if m == 0 {
 			m = DefaultFeatures(c.n)

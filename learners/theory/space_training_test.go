@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/learners/training"
 )
@@ -38,9 +38,9 @@ func TestSpaceIsOfTraining(t *testing.T) {
 						v[d.Name] = strconv.FormatFloat(at(d), 'g', -1, 64)
 					}
 				}
-				p := training.Problem{Rows: n, Dim: 3, Outputs: 1, Task: dataset.Regression, MedianDistance: 2.5}
+				p := training.Problem{Rows: n, Dim: 3, Outputs: 1, Task: data.Regression, MedianDistance: 2.5}
 				if name == "log-falkon" {
-					p.Task = dataset.Classification
+					p.Task = data.Classification
 				}
 				e, err := a.Estimator(v, p)
 				if err == nil {

@@ -3,9 +3,9 @@
 // (Prepare), hyper-parameters as named values (Values), and errors in the field's
 // measures (Evaluate).
 //
-//	dataset.Table ──Prepare──► Data ──Algorithm.Estimator(Values, Data)──► Estimator.Fit
-//	                             │                                              │
-//	                             └───────────────── Evaluate ◄── Model ◄────────┘
+//	Table ──Prepare──► Data ──Algorithm.Estimator(Values, Data)──► Estimator.Fit
+//	                     │                                              │
+//	                     └───────────────── Evaluate ◄── Model ◄────────┘
 //
 // The command line and whatever tunes the learners go through it, so that a
 // hyper-parameter has one name, one default and one range.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Score is a measure of a model on data.
@@ -65,8 +65,8 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 // MeasureNamed returns the measure of a name, of outputs in the units of the
 // targets. The empty name stands for "rmse", and for "class-error" where the
 // targets are classes.
-func MeasureNamed(name string, e *dataset.Encoding) (string, learners.Measure, error) {
-	classes := e.Task == dataset.Classification
+func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, error) {
+	classes := e.Task == data.Classification
 	switch {
 	case name == "" && classes:
 		name = "class-error"
@@ -105,7 +105,7 @@ func (a *Algorithm) CheckMeasure(name string) error {
 // error, area under the ROC curve and, where the loss gives probabilities, the
 // logarithmic loss for classification. Several targets have scores each as well:
 // "rmse(u)". Errors: *learners.DataError for data without targets.
-func Evaluate(ctx context.Context, m learners.Model, e *dataset.Encoding, src dataset.Source) ([]Score, error) {
+func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source) ([]Score, error) {
 	y, err := learners.Targets(ctx, src)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func Evaluate(ctx context.Context, m learners.Model, e *dataset.Encoding, src da
 	if err := m.Predict(ctx, f, src); err != nil {
 		return nil, err
 	}
-	if e.Task == dataset.Classification {
+	if e.Task == data.Classification {
 		scores := []Score{{"class-error", learners.ClassError(f, y, c)}, {"auc", learners.AUC(f, y, c)}}
 		if l := learners.LinkOf(m); l == learners.Logistic {
 			scores = append(scores, Score{"log-loss", learners.LogLossOf(l)(f, y, c)})

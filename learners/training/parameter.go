@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Kind is what the values of a hyper-parameter are.
@@ -57,7 +56,7 @@ func (a *Algorithm) refused(name, text, want string) error {
 type Problem struct {
 	// Rows, Dim and Outputs are n, d and c of the training data.
 	Rows, Dim, Outputs int
-	Task               dataset.Task
+	Task               data.Task
 	// MedianDistance between training rows; see the function of this name.
 	MedianDistance float64
 }

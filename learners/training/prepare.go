@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Split says how the rows of a table are dealt.
@@ -15,29 +15,41 @@ type Split struct {
 	Seed             uint64
 }
 
+// Table is rows that an encoding makes a source of. Type Table of package
+// learners/dataset is one, which reads files.
+type Table interface {
+	// Len returns the number of rows.
+	Len() int
+	// FitEncoding returns the encoding that belongs to the training rows, indices
+	// that increase; nil stands for all rows.
+	FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error)
+	// Encode returns all rows as inputs and targets.
+	Encode(ctx context.Context, e *data.Encoding) (data.Source, error)
+}
+
 // Data is a table that is split and encoded.
 type Data struct {
-	Encoding *dataset.Encoding
+	Encoding *data.Encoding
 	// Train is never nil; Validation and Test are if their share is 0.
-	Train, Validation, Test dataset.Source
+	Train, Validation, Test data.Source
 
-	all   dataset.Source
+	all   data.Source
 	known []int // rows of all that train and validate
 }
 
 // Known returns the rows of Train and Validation together: what a model is
 // fitted to once its hyper-parameters are chosen. The encoding stays that of the
 // training rows.
-func (d *Data) Known() (dataset.Source, error) {
+func (d *Data) Known() (data.Source, error) {
 	if d.Validation == nil {
 		return d.Train, nil
 	}
-	return dataset.Subset(d.all, d.known)
+	return data.Subset(d.all, d.known)
 }
 
 // Prepare deals the rows of a table, with classes in equal shares, fits an
 // encoding to the training rows, and applies it to all.
-func Prepare(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOptions) (*Data, error) {
+func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Data, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -63,13 +75,13 @@ func Prepare(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingO
 	}
 	d := &Data{Encoding: e, all: all, known: slices.Sorted(slices.Values(slices.Concat(train, validation)))}
 	for _, part := range []struct {
-		to   *dataset.Source
+		to   *data.Source
 		rows []int
 	}{{&d.Train, train}, {&d.Validation, validation}, {&d.Test, test}} {
 		if len(part.rows) == 0 {
 			continue
 		}
-		if *part.to, err = dataset.Subset(all, part.rows); err != nil {
+		if *part.to, err = data.Subset(all, part.rows); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +101,7 @@ func (s Split) validate() error {
 }
 
 // deal returns the rows of the parts.
-func deal(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOptions) (train, validation, test []int, err error) {
+func deal(ctx context.Context, t Table, s Split, o data.EncodingOptions) (train, validation, test []int, err error) {
 	shares := []float64{1 - s.Validation - s.Test}
 	for _, share := range []float64{s.Validation, s.Test} {
 		if share > 0 {
@@ -102,9 +114,9 @@ func deal(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOpti
 	}
 	var parts [][]int
 	if classes != nil {
-		parts, err = dataset.StratifiedSplit(classes, s.Seed, shares...)
+		parts, err = data.StratifiedSplit(classes, s.Seed, shares...)
 	} else {
-		parts, err = dataset.Split(t.Len(), s.Seed, shares...)
+		parts, err = data.Split(t.Len(), s.Seed, shares...)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -121,21 +133,21 @@ func deal(ctx context.Context, t *dataset.Table, s Split, o dataset.EncodingOpti
 
 // classesOf returns the class of each row, nil if the targets are no classes.
 // The encoding it fits to all rows only tells classes from numbers.
-func classesOf(ctx context.Context, t *dataset.Table, o dataset.EncodingOptions) ([]int, error) {
+func classesOf(ctx context.Context, t Table, o data.EncodingOptions) ([]int, error) {
 	e, err := t.FitEncoding(ctx, nil, o)
 	if err != nil {
 		return nil, err
 	}
-	if e.Task != dataset.Classification {
+	if e.Task != data.Classification {
 		return nil, nil
 	}
 	all, err := t.Encode(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	y, err := dataset.Targets(ctx, all)
+	y, err := data.Targets(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	return dataset.Classes(y, e.Outputs()), nil
+	return data.Classes(y, e.Outputs()), nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/nystrom"
@@ -197,8 +197,8 @@ classes, with probabilities.`,
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
-		if p.Task != dataset.Classification {
-			return nil, r.a.refused("target", string(p.Task), "classes; for numbers use falkon")
+		if p.Task != data.Classification {
+			return nil, &ValueError{"log-falkon", "target", string(p.Task), "must be classes; for numbers use falkon"}
 		}
 		k, err := r.kernel(p)
 		return falkon.LogisticParams{

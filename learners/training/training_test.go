@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -51,17 +52,17 @@ func num(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func TestPartsHaveSharesOfRowsAndClasses(t *testing.T) {
 	table := open(t, labelled(), dataset.Options{})
-	d, err := Prepare(t.Context(), table, Split{Validation: 0.25, Test: 0.25, Seed: 3}, dataset.EncodingOptions{})
+	d, err := Prepare(t.Context(), table, Split{Validation: 0.25, Test: 0.25, Seed: 3}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []struct {
 		name   string
-		src    dataset.Source
+		src    data.Source
 		rows   int
 		second int // rows of class b
 	}{{"training", d.Train, 60, 20}, {"validation", d.Validation, 30, 10}, {"test", d.Test, 30, 10}} {
-		y, err := dataset.Targets(t.Context(), part.src)
+		y, err := data.Targets(t.Context(), part.src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +80,12 @@ func TestPartsHaveSharesOfRowsAndClasses(t *testing.T) {
 
 func TestEncodingSeesTrainingRowsOnly(t *testing.T) {
 	table := open(t, labelled(), dataset.Options{})
-	d, err := Prepare(t.Context(), table, Split{Test: 0.5, Seed: 4}, dataset.EncodingOptions{})
+	d, err := Prepare(t.Context(), table, Split{Test: 0.5, Seed: 4}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mean := func(src dataset.Source) float64 {
-		m, err := dataset.Load(t.Context(), src)
+	mean := func(src data.Source) float64 {
+		m, err := data.Load(t.Context(), src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestEncodingSeesTrainingRowsOnly(t *testing.T) {
 func TestSplitsThatLeaveNothingAreRefused(t *testing.T) {
 	table := open(t, labelled(), dataset.Options{})
 	for _, s := range []Split{{Validation: -0.1}, {Test: 1}, {Validation: 0.5, Test: 0.5}, {Validation: math.NaN()}, {Test: 1e-6}} {
-		if _, err := Prepare(t.Context(), table, s, dataset.EncodingOptions{}); err == nil {
+		if _, err := Prepare(t.Context(), table, s, data.EncodingOptions{}); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
 	}
@@ -152,7 +153,7 @@ func TestMedianDistanceOfEqualRowsIsOne(t *testing.T) {
 
 func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 	table := open(t, "x,y\n1,10\n2,20\n4,60\n", dataset.Options{Target: []string{"y"}})
-	d, err := Prepare(t.Context(), table, Split{}, dataset.EncodingOptions{})
+	d, err := Prepare(t.Context(), table, Split{}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 		}
 	}
 	name, measure, err := MeasureNamed("", d.Encoding)
-	y, _ := dataset.Targets(t.Context(), d.Train)
+	y, _ := data.Targets(t.Context(), d.Train)
 	if got := measure(make([]float64, 3), y, 1); err != nil || name != "rmse" || math.Abs(got-want[0].Value) > 1e-9 {
 		t.Errorf("measure %s is %v, %v", name, got, err)
 	}
@@ -184,12 +185,12 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 }
 
 func TestValuesAreChecked(t *testing.T) {
-	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: dataset.Regression, MedianDistance: 1}
+	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: data.Regression, MedianDistance: 1}
 	for _, a := range Algorithms() {
 		t.Run(a.Name, func(t *testing.T) {
 			p := p
 			if a.Name == "log-falkon" {
-				p.Task = dataset.Classification
+				p.Task = data.Classification
 			}
 			if _, err := a.Estimator(nil, p); err != nil {
 				t.Errorf("defaults: %v", err)
@@ -226,7 +227,7 @@ func TestValuesAreChecked(t *testing.T) {
 func TestKnownRows(t *testing.T) {
 	table := open(t, labelled(), dataset.Options{})
 	for _, validation := range []float64{0, 0.25} {
-		d, err := Prepare(t.Context(), table, Split{Validation: validation, Test: 0.25, Seed: 3}, dataset.EncodingOptions{})
+		d, err := Prepare(t.Context(), table, Split{Validation: validation, Test: 0.25, Seed: 3}, data.EncodingOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +235,7 @@ func TestKnownRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := []dataset.Source{d.Train}
+		parts := []data.Source{d.Train}
 		if d.Validation != nil {
 			parts = append(parts, d.Validation)
 		}
@@ -252,9 +253,9 @@ func TestKnownRows(t *testing.T) {
 }
 
 // rowsOf writes each row with its targets as text.
-func rowsOf(t *testing.T, src dataset.Source) []string {
+func rowsOf(t *testing.T, src data.Source) []string {
 	t.Helper()
-	m, err := dataset.Load(t.Context(), src)
+	m, err := data.Load(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +277,7 @@ func rowsOf(t *testing.T, src dataset.Source) []string {
 
 func TestSeveralTargetsHaveScoresEach(t *testing.T) {
 	table := open(t, "x,u,v\n1,10,5\n2,20,5\n4,60,8\n", dataset.Options{Target: []string{"u", "v"}})
-	d, err := Prepare(t.Context(), table, Split{}, dataset.EncodingOptions{})
+	d, err := Prepare(t.Context(), table, Split{}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

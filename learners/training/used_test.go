@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
@@ -14,12 +15,12 @@ import (
 // the bit: they are the ones that it had.
 func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 	table := open(t, waves(150), dataset.Options{Target: []string{"y"}})
-	regression, err := Prepare(t.Context(), table, Split{}, dataset.EncodingOptions{})
+	regression, err := Prepare(t.Context(), table, Split{}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	classes := open(t, labelled(), dataset.Options{})
-	classification, err := Prepare(t.Context(), classes, Split{}, dataset.EncodingOptions{})
+	classification, err := Prepare(t.Context(), classes, Split{}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func outputs(t *testing.T, m learners.Model, d *Data) []float64 {
 }
 
 func TestPositiveValuesAreNotZero(t *testing.T) {
-	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: dataset.Classification, MedianDistance: 1}
+	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: data.Classification, MedianDistance: 1}
 	for _, a := range Algorithms() {
 		for _, x := range a.Parameters {
 			if x.Kind == Choice {

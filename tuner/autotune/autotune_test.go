@@ -16,6 +16,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/store/memory"
@@ -54,7 +55,7 @@ func prepared(t *testing.T, text string, o dataset.Options) *training.Data {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { table.Close() })
-	d, err := training.Prepare(t.Context(), table, training.Split{Validation: 0.25, Test: 0.25, Seed: 1}, dataset.EncodingOptions{})
+	d, err := training.Prepare(t.Context(), table, training.Split{Validation: 0.25, Test: 0.25, Seed: 1}, data.EncodingOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

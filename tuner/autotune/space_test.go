@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -19,9 +19,9 @@ func TestSpaces(t *testing.T) {
 	for _, a := range training.Algorithms() {
 		for _, n := range []int{1, 2, 3, 10, 47, 100, 1000, 20_000, 1_000_000, 10_000_000} {
 			for _, median := range []float64{1e-9, 1, 3.14159265, 1e9} {
-				p := training.Problem{Rows: n, Dim: 4, Outputs: 1, Task: dataset.Regression, MedianDistance: median}
+				p := training.Problem{Rows: n, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: median}
 				if a.Name == "log-falkon" {
-					p.Task = dataset.Classification
+					p.Task = data.Classification
 				}
 				checkSpace(t, &Tuning{algorithm: a, problem: p})
 			}
@@ -71,7 +71,7 @@ func TestFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := training.Problem{Rows: 1000, Dim: 4, Outputs: 1, Task: dataset.Regression, MedianDistance: 2}
+	p := training.Problem{Rows: 1000, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: 2}
 	all, some := &Tuning{algorithm: a, problem: p}, &Tuning{algorithm: a, problem: p}
 	some.options.Fixed = training.Values{"length-scale": "auto", "passes": "3", "lambda": "1e-06", "kernel": "matern12"}
 	checkSpace(t, all)
@@ -100,9 +100,9 @@ func withRanges(t *testing.T, algorithm string, n int, ranges map[string]Range) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := training.Problem{Rows: n, Dim: 4, Outputs: 1, Task: dataset.Regression, MedianDistance: 2}
+	p := training.Problem{Rows: n, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: 2}
 	if algorithm == "log-falkon" {
-		p.Task = dataset.Classification
+		p.Task = data.Classification
 	}
 	tn := &Tuning{algorithm: a, problem: p, options: Options{Ranges: ranges}}
 	dims, err := theory.Space(algorithm, theory.Data{Rows: n, MedianDistance: 2})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
@@ -70,7 +70,7 @@ func accuracy(w io.Writer, args []string) {
 // draw makes rows, uniform in the unit cube for d = 6 and normal otherwise, with
 // y = Σ_c sin(x_c + c)/√d + noise of deviation 0.05; those of the test are
 // without noise.
-func draw(n, tests, d int) (train *dataset.Memory, test *kernel.Points[float32], want []float64) {
+func draw(n, tests, d int) (train *data.Memory, test *kernel.Points[float32], want []float64) {
 	rng := rand.New(rand.NewPCG(7, uint64(d)))
 	x := kernel.NewPoints[float32](n+tests, d, nil)
 	y := make([]float64, n+tests)
@@ -88,7 +88,7 @@ func draw(n, tests, d int) (train *dataset.Memory, test *kernel.Points[float32],
 			y[i] += 0.05 * rng.NormFloat64()
 		}
 	}
-	train, err := dataset.NewMemory(x.Slice(0, n), y[:n], 1)
+	train, err := data.NewMemory(x.Slice(0, n), y[:n], 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func TestAlgebra(t *testing.T) {
 	for bits, tolerance := range tolerances {
 		const m, n, k = 23, 17, 9
 		c := build(fmt.Sprintf("gemm %s %d %d %d", bits, m, n, k), 1)
-		a, b := data(bits, m*k), data(bits, k*n)
+		a, b := rounded(bits, m*k), rounded(bits, k*n)
 		want, flops := make([]float64, m*n), 0.0
 		for i := range m {
 			for j := range n {
@@ -197,7 +197,7 @@ func TestAlgebra(t *testing.T) {
 		}
 		check(t, "gemm "+bits, c, want, flops, tolerance)
 
-		g := data(bits, n*(n+10))
+		g := rounded(bits, n*(n+10))
 		spd := make([]float64, n*n)
 		for i := range n {
 			for j := range n {
@@ -222,7 +222,7 @@ func TestAlgebra(t *testing.T) {
 		}
 		check(t, "cholesky "+bits, build(fmt.Sprintf("cholesky %s %d", bits, n), 1), want, n*n*n/3., 10*tolerance)
 
-		l, x := data(bits, n*n), data(bits, n*m)
+		l, x := rounded(bits, n*n), rounded(bits, n*m)
 		for i := range n {
 			for j := range m {
 				for p := range i {
@@ -235,8 +235,8 @@ func TestAlgebra(t *testing.T) {
 	}
 }
 
-// data are the normal numbers of a case, as it rounds them.
-func data(bits string, n int) []float64 {
+// rounded are the normal numbers of a case, as it rounds them.
+func rounded(bits string, n int) []float64 {
 	if bits == "32" {
 		return wide(normals[float32](n))
 	}
@@ -280,7 +280,7 @@ func TestOperators(t *testing.T) {
 			columns int
 			k       func(r2 float64) float64
 		}{{"gram", 1, gaussian}, {"direct", 1, gaussian}, {"columns", rightHandSides, gaussian}, {"matern52", 1, matern}} {
-			x, y, v := data(bits, n*d), data(bits, m*d), normals[float64](m*kind.columns)
+			x, y, v := rounded(bits, n*d), rounded(bits, m*d), normals[float64](m*kind.columns)
 			want := make([]float64, m*kind.columns)
 			flops := 0.0
 			for i := range n {
@@ -327,7 +327,7 @@ func TestFeatures(t *testing.T) {
 	}
 	const n, m, d = 75, 20, 5
 	c = build("features 32 75 20 5", 1)
-	x, y, phase, v := data("32", n*d), data("32", m*d), normals[float64](m), normals[float64](m)
+	x, y, phase, v := rounded("32", n*d), rounded("32", m*d), normals[float64](m), normals[float64](m)
 	want := make([]float64, m)
 	for i := range n {
 		row, u := make([]float64, m), 0.0
@@ -352,7 +352,7 @@ func TestElementwise(t *testing.T) {
 		for name, f := range map[string]func(float64) float64{"exp": math.Exp, "cos": math.Cos} {
 			c := build(fmt.Sprintf("%s %s 100", name, bits), 1)
 			got := ran(c, c.ours)
-			want := data(bits, 100)
+			want := rounded(bits, 100)
 			for i, v := range want {
 				_, frac := math.Modf(v)
 				x := -8 * math.Abs(frac)

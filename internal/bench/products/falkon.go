@@ -19,7 +19,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
@@ -114,7 +114,7 @@ func (p problem) ours(w io.Writer, precision kernel.Precision, x []float32, y []
 	if err != nil {
 		return nil, err
 	}
-	train, err := dataset.NewMemory(kernel.NewPoints(p.n, dim, x[:p.n*dim]), y[:p.n], 1)
+	train, err := data.NewMemory(kernel.NewPoints(p.n, dim, x[:p.n*dim]), y[:p.n], 1)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
@@ -48,7 +48,7 @@ func mnist(args []string) {
 	for i, c := range labels {
 		y[10*i+int(c)] = 1
 	}
-	train, err := dataset.NewMemory(x, y, 10)
+	train, err := data.NewMemory(x, y, 10)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func mnist(args []string) {
 		log.Fatal(err)
 	}
 	wrong := 0
-	for i, c := range dataset.Classes(out, 10) {
+	for i, c := range data.Classes(out, 10) {
 		if c != int(want[i]) {
 			wrong++
 		}

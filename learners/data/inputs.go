@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type inputsOnly struct {
 	blocks []*Block // given out
 }
 
-func openInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
+func OpenInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
 	pairs, err := src.OpenPairs(ctx)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kern
 func (c *inputsOnly) Close() error { return c.pairs.Close() }
 
 // checkRows reports indices that do not increase within 0 ≤ i < n.
-func checkRows(rows []int, n int) error {
+func CheckRows(rows []int, n int) error {
 	if rows != nil && len(rows) == 0 {
 		return errors.New("dataset: there are no rows")
 	}
@@ -59,7 +59,7 @@ func checkRows(rows []int, n int) error {
 }
 
 // pointsFor returns n×d points, in the memory of reuse if that is large enough.
-func pointsFor[T kernel.Float](n, d int, reuse kernel.Rows) *kernel.Points[T] {
+func ReusePoints[T kernel.Float](n, d int, reuse kernel.Rows) *kernel.Points[T] {
 	if p, ok := reuse.(*kernel.Points[T]); ok && p.Stride() == d && cap(p.Data()) >= n*d {
 		return kernel.NewPoints(n, d, p.Data()[:n*d])
 	}

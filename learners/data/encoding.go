@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"encoding/json"
@@ -142,6 +142,9 @@ type Input struct {
 	Fill *float64 `json:"fill,omitempty"`
 }
 
+// MaxSparseInputs is the largest number of sparse inputs.
+const MaxSparseInputs = 1 << 28
+
 // SparseInputs is the encoding of sparse rows.
 type SparseInputs struct {
 	Dim int `json:"dim"` // d
@@ -152,7 +155,7 @@ type SparseInputs struct {
 }
 
 func (s *SparseInputs) check() error {
-	if s.Dim < 1 || s.Dim > MaxFeatures || len(s.Columns) != len(s.Scales) {
+	if s.Dim < 1 || s.Dim > MaxSparseInputs || len(s.Columns) != len(s.Scales) {
 		return fmt.Errorf("%d sparse inputs with %d scales for %d columns", s.Dim, len(s.Scales), len(s.Columns))
 	}
 	for k, c := range s.Columns {
@@ -264,9 +267,9 @@ func (e *Encoding) Decode(out []float64) {
 // Class returns the index into Classes that the outputs of a model for one row,
 // of length c, stand for: the largest one, the first of several; for two
 // classes the second if the output is positive.
-func (e *Encoding) Class(out []float64) int { return class(out) }
+func (e *Encoding) Class(out []float64) int { return classOf(out) }
 
-func class(out []float64) int {
+func classOf(out []float64) int {
 	if len(out) == 1 {
 		if out[0] > 0 {
 			return 1
@@ -287,7 +290,7 @@ func class(out []float64) int {
 func Classes(y []float64, c int) []int {
 	out := make([]int, len(y)/c)
 	for i := range out {
-		out[i] = class(y[i*c : (i+1)*c])
+		out[i] = classOf(y[i*c : (i+1)*c])
 	}
 	return out
 }

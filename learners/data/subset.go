@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"context"
@@ -14,7 +14,7 @@ func Subset(src Source, rows []int) (Source, error) {
 	if rows == nil {
 		rows = []int{}
 	}
-	if err := checkRows(rows, src.Len()); err != nil {
+	if err := CheckRows(rows, src.Len()); err != nil {
 		return nil, err
 	}
 	m, ok := src.(*Memory)
@@ -37,7 +37,7 @@ func (s *subset) Len() int     { return len(s.rows) }
 func (s *subset) Dim() int     { return s.src.Dim() }
 func (s *subset) Outputs() int { return s.src.Outputs() }
 
-func (s *subset) Open(ctx context.Context) (kernel.Cursor, error) { return openInputs(ctx, s) }
+func (s *subset) Open(ctx context.Context) (kernel.Cursor, error) { return OpenInputs(ctx, s) }
 
 func (s *subset) OpenPairs(ctx context.Context) (PairCursor, error) {
 	all, err := s.src.OpenPairs(ctx)
@@ -69,7 +69,7 @@ func (c *subsetCursor) Next(ctx context.Context, max int, _ *Block) (*Block, err
 		}
 		// Never beyond the last row of this block: what follows belongs to the next.
 		last := c.s.rows[c.at+want-1-got]
-		b, err := c.all.Next(ctx, min(scanBlock, last+1-c.pos), c.buf)
+		b, err := c.all.Next(ctx, min(blockRows, last+1-c.pos), c.buf)
 		if err == io.EOF {
 			return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}
 		} else if err != nil {

@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func (g *generated[T]) Len() int     { return g.n }
 func (g *generated[T]) Dim() int     { return g.p.Dim() }
 func (g *generated[T]) Outputs() int { return 1 }
 
-func (g *generated[T]) Open(ctx context.Context) (kernel.Cursor, error) { return openInputs(ctx, g) }
+func (g *generated[T]) Open(ctx context.Context) (kernel.Cursor, error) { return OpenInputs(ctx, g) }
 
 func (g *generated[T]) OpenPairs(context.Context) (PairCursor, error) {
 	return &generatedCursor[T]{g: g, sampler: g.p.Sampler(), x: make([]float64, g.p.Dim())}, nil
@@ -76,7 +76,7 @@ func (c *generatedCursor[T]) Next(ctx context.Context, max int, reuse *Block) (*
 	if reuse == nil {
 		reuse = &Block{}
 	}
-	x := pointsFor[T](n, len(c.x), reuse.X)
+	x := ReusePoints[T](n, len(c.x), reuse.X)
 	y := reuse.Y
 	if cap(y) < n {
 		y = make([]float64, n)

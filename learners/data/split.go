@@ -1,9 +1,10 @@
-package dataset
+package data
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/internal/stream"
 )
@@ -45,7 +46,7 @@ func split(n int, classes []int, seed uint64, shares []float64) ([][]int, error)
 			hi = n
 		}
 		if lo >= hi {
-			return nil, fmt.Errorf("dataset: of %s a share of %v has none", count(n, "row"), shares[k])
+			return nil, fmt.Errorf("dataset: of %s a share of %v has none", countRows(n), shares[k])
 		}
 		parts[k] = order.pick(lo, hi)
 		start = end
@@ -70,7 +71,7 @@ func StratifiedKFold(classes []int, k int, seed uint64) ([]Fold, error) {
 
 func kfold(n int, classes []int, k int, seed uint64) ([]Fold, error) {
 	if k < 2 || k > n {
-		return nil, fmt.Errorf("dataset: %d folds of %s, want 2 to the number of rows", k, count(n, "row"))
+		return nil, fmt.Errorf("dataset: %d folds of %s, want 2 to the number of rows", k, countRows(n))
 	}
 	order, err := deal(n, classes, seed)
 	if err != nil {
@@ -137,4 +138,12 @@ func deal(n int, classes []int, seed uint64) (dealt, error) {
 		return 0
 	})
 	return order, nil
+}
+
+// countRows returns "1 row", "2 rows".
+func countRows(n int) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return strconv.Itoa(n) + " rows"
 }

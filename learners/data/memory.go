@@ -1,4 +1,4 @@
-package dataset
+package data
 
 import (
 	"context"
@@ -28,10 +28,29 @@ func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	}
 	for i, v := range y {
 		if v-v != 0 {
-			return nil, &CellError{Row: i/c + 1, Column: targetNamesOf(nil, c)[i%c], Reason: fmt.Sprintf("the target is %v", v)}
+			return nil, &CellError{Row: i/c + 1, Column: TargetNames(c)[i%c], Reason: fmt.Sprintf("the target is %v", v)}
 		}
 	}
 	return &Memory{x, y, c}, nil
+}
+
+// FromSlices returns inputs x, n rows of d numbers, with one target each, in
+// memory. It copies x and keeps y. Errors: [*kernel.ShapeError] for rows of
+// different lengths, for no row and for another number of targets than rows,
+// [*CellError] for a target that is not finite.
+func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
+	if len(x) == 0 {
+		return nil, &kernel.ShapeError{What: "x (rows)", Got: 0, Want: "≥ 1"}
+	}
+	d := len(x[0])
+	cells := make([]T, 0, len(x)*d)
+	for i, row := range x {
+		if len(row) != d || d == 0 {
+			return nil, &kernel.ShapeError{What: fmt.Sprintf("row %d of x", i+1), Got: len(row), Want: fmt.Sprintf("d = %d ≥ 1", d)}
+		}
+		cells = append(cells, row...)
+	}
+	return NewMemory(kernel.NewPoints(len(x), d, cells), y, 1)
 }
 
 // Len returns n.
@@ -110,6 +129,9 @@ func Targets(ctx context.Context, src Source) ([]float64, error) {
 	return y, err
 }
 
+// blockRows is the number of rows that a pass of this package reads at once.
+const blockRows = 1024
+
 // each calls visit for every block of a pass. With reuse a block is valid during
 // the call only, otherwise to the end of the pass.
 func each(ctx context.Context, src Source, reuse bool, visit func(*Block) error) error {
@@ -124,7 +146,7 @@ func each(ctx context.Context, src Source, reuse bool, visit func(*Block) error)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := cursor.Next(ctx, scanBlock, old)
+		b, err := cursor.Next(ctx, blockRows, old)
 		if err == io.EOF {
 			break
 		} else if err != nil {
@@ -142,4 +164,17 @@ func each(ctx context.Context, src Source, reuse bool, visit func(*Block) error)
 		return &kernel.SourceError{Row: rows, Err: kernel.ErrSource}
 	}
 	return nil
+}
+
+// TargetNames returns names for c targets that have none: "target", or "target 1",
+// "target 2" and so on.
+func TargetNames(c int) []string {
+	if c == 1 {
+		return []string{"target"}
+	}
+	var names []string
+	for i := range c {
+		names = append(names, fmt.Sprintf("target %d", i+1))
+	}
+	return names
 }
