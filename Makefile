@@ -50,10 +50,10 @@ $(PEERS)/ready:
 	touch $@
 
 bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (5 minutes)
-	go run ./internal/bench/products -python $(PEERS)/bin/python
+	go run ./bench/products -python $(PEERS)/bin/python
 
 bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)
-	go run ./internal/bench/products -python $(PEERS)/bin/python falkon
+	go run ./bench/products -python $(PEERS)/bin/python falkon
 
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -34,7 +34,7 @@ type plotting struct {
 	objective study.Objective
 	completed []study.Trial
 	pruned    []study.Trial // that reported the objective
-	result    bench.Result
+	result    figure.Result
 }
 
 func (p *plotting) add(t study.Trial) {
@@ -68,19 +68,19 @@ func (p *plotting) value(t study.Trial) (x float64, ok bool) {
 }
 
 // axis is that of the objective: logarithmic where values differ by much.
-func (p *plotting) axis() bench.Axis {
+func (p *plotting) axis() figure.Axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range p.completed {
 		x, _ := p.value(t)
 		low, high = min(low, x), max(high, x)
 	}
-	return bench.Axis{Label: p.objective.Name, Log: low > 0 && high > 10*low}
+	return figure.Axis{Label: p.objective.Name, Log: low > 0 && high > 10*low}
 }
 
 // history draws what came of each trial, and the best until then.
 func (p *plotting) history(best study.Trial) {
-	plot := p.result.Plot("history", "What the trials came to", bench.Axis{Label: "trial"}, p.axis())
-	soFar := bench.Series{Name: "best so far", Style: bench.Line}
+	plot := p.result.Plot("history", "What the trials came to", figure.Axis{Label: "trial"}, p.axis())
+	soFar := figure.Series{Name: "best so far", Style: figure.Line}
 	for i, t := range p.completed {
 		x, _ := p.value(t)
 		if i > 0 && p.objective.Direction.Compare(soFar.Y[i-1], x) < 0 {
@@ -95,7 +95,7 @@ func (p *plotting) history(best study.Trial) {
 
 // slice draws the objective over the values of a parameter.
 func (p *plotting) slice(of space.Parameter, best study.Trial) {
-	plot := p.result.Plot("slice-"+of.Name, "The objective over "+of.Name, bench.Axis{Label: of.Name, Log: of.Scale == space.Log}, p.axis())
+	plot := p.result.Plot("slice-"+of.Name, "The objective over "+of.Name, figure.Axis{Label: of.Name, Log: of.Scale == space.Log}, p.axis())
 	at := func(t study.Trial) (float64, bool) {
 		v, ok := t.Config.Get(of.Name)
 		if !ok {
@@ -120,8 +120,8 @@ func (p *plotting) slice(of space.Parameter, best study.Trial) {
 }
 
 // points are trials where a function puts them.
-func (p *plotting) points(name string, trials []study.Trial, at func(study.Trial) (float64, bool)) bench.Series {
-	s := bench.Series{Name: name, Style: bench.Points}
+func (p *plotting) points(name string, trials []study.Trial, at func(study.Trial) (float64, bool)) figure.Series {
+	s := figure.Series{Name: name, Style: figure.Points}
 	for _, t := range trials {
 		if x, ok := at(t); ok {
 			y, _ := p.value(t)

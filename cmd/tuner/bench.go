@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/papers"
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -65,7 +67,7 @@ that are not there is left out, and the result says so. All but times follows fr
 func benchList() string {
 	var b strings.Builder
 	b.WriteString("EXPERIMENTS")
-	for _, e := range bench.All() {
+	for _, e := range papers.All() {
 		fmt.Fprintf(&b, "\n  %-9s %s", e.Name, e.Title)
 	}
 	return b.String()
@@ -73,7 +75,7 @@ func benchList() string {
 
 func benchNames() []string {
 	var names []string
-	for _, e := range bench.All() {
+	for _, e := range papers.All() {
 		names = append(names, e.Name)
 	}
 	return names
@@ -110,7 +112,7 @@ func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args
 func (b *benching) list(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if b.format.value == "json" {
-		for _, e := range bench.All() {
+		for _, e := range papers.All() {
 			if err := writeJSON(out, experimentRecord(e)); err != nil {
 				return err
 			}
@@ -118,7 +120,7 @@ func (b *benching) list(cmd *cobra.Command) error {
 		return nil
 	}
 	t := newTable(out, "EXPERIMENT", "SOURCE", "WHAT IT SHOWS")
-	for _, e := range bench.All() {
+	for _, e := range papers.All() {
 		t.row(e.Name, e.Source, e.Title)
 	}
 	return t.end()
@@ -141,7 +143,7 @@ func (b *benching) describe(cmd *cobra.Command, args []string) bool {
 	if len(args) != 1 {
 		return false
 	}
-	e, err := bench.Find(args[0])
+	e, err := papers.Find(args[0])
 	if err != nil {
 		return false
 	}
@@ -161,7 +163,7 @@ func (b *benching) describe(cmd *cobra.Command, args []string) bool {
 func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
 	var out []bench.Experiment
 	for _, name := range args {
-		e, err := bench.Find(name)
+		e, err := papers.Find(name)
 		if err != nil {
 			near := "list them with: tuner bench"
 			if n := similar(name, benchNames()); n != "" {
@@ -230,7 +232,7 @@ type measured struct {
 	Go         string      `json:"go"`
 	System     string      `json:"system"`
 	Processors int         `json:"processors"`
-	*bench.Result
+	*figure.Result
 }
 
 // one runs one experiment and writes what came out, all of it or what was done.

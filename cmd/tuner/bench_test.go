@@ -10,16 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/bench"
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 )
 
 // An interrupted experiment prints and writes what is done, and exits as
 // interrupted.
 func TestBenchKeepsWhatIsDone(t *testing.T) {
-	e := bench.Experiment{Name: "half", Title: "Half", Source: "ours", Measure: func(ctx context.Context, _ *bench.Env) (*bench.Result, error) {
-		r := &bench.Result{}
-		r.Table("done", "", bench.Column{Name: "n"}).Add(7)
+	e := bench.Experiment{Name: "half", Title: "Half", Source: "ours", Measure: func(ctx context.Context, _ *bench.Env) (*figure.Result, error) {
+		r := &figure.Result{}
+		r.Table("done", "", figure.Column{Name: "n"}).Add(7)
 		return r, context.Canceled
 	}}
 	var out, errs bytes.Buffer

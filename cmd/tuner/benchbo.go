@@ -8,8 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/bkbtuner/bkb/internal/bench"
-	"github.com/bkbtuner/bkb/internal/bench/bo"
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/bo"
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 )
 
@@ -158,7 +159,7 @@ func (b *benchingBO) latencies(ctx context.Context, g *globals, cmd *cobra.Comma
 }
 
 // write prints the result and writes the files that are wanted.
-func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *bench.Result) error {
+func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) error {
 	if b.format.value == "json" {
 		if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
 			return err

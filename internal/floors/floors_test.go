@@ -155,7 +155,12 @@ func TestCheck(t *testing.T) {
 		{"cmd/tuner", ours("proto/tuner/v1"), false, ""},
 		{"cmd/tuner", "google.golang.org/grpc/credentials", false, ""},
 		{"tuner/study", "google.golang.org/grpc/codes", false, "at home only"},
-		{"internal/bench", ours("tuner"), false, ""},
+		{"bench/bo", ours("tuner"), false, ""},
+		{"bench/papers", ours("bench"), false, ""},
+		{"cmd/tuner", ours("bench/papers"), false, ""},
+		{"tuner/runner", ours("bench"), false, "lower floors only"},
+		{"tuner/runner", ours("figure"), false, ""},
+		{"figure", ours("learners/data"), false, "must not know"},
 		{"internal/dense", ours("gp"), false, "must not know"},
 		{"attic", std, false, "no row"},
 	} {

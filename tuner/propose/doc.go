@@ -189,7 +189,7 @@
 //	mixed       420, 321, 159   −9.0      267, 183, 147  −10.7
 //
 // Where exploiting suggestions pass over it as well there are 4 of 2000 within 1e-5
-// on Branin's, and on Hartmann's and the mixed space of package internal/bench/bo
+// on Branin's, and on Hartmann's and the mixed space of package bench/bo
 // regrets after 200 trials are five times higher (4 seeds).
 //
 // Of one objective the best measured of those trials is recommended whose posterior

@@ -1,0 +1,89 @@
+package bo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// peers are the optimisers of others; bench/README.md tells how they are set up.
+var peers = []Contestant{
+	peer("optuna-tpe", "optuna", "Optuna's TPE as it comes: since Optuna 5 all parameters together", false),
+	peer("optuna-tpe-uni", "optuna", "Optuna's TPE with multivariate=False, as it came before: each parameter by itself", false),
+	peer("optuna-gp", "optuna", "Optuna's GPSampler", true),
+	peer("skopt", "skopt", "scikit-optimize's GP with its hedge of acquisitions", true),
+	peer("hebo", "hebo", "HEBO", true),
+	peer("smac", "smac", "SMAC3's facade for hyper-parameters: random forest, log EI", true),
+	peer("smac-bb", "smac", "SMAC3's facade for black boxes: GP, EI", true),
+	peer("ax", "ax", "Ax: what it chooses of BoTorch", true),
+	peer("vizier", "vizier", "the default designer of OSS Vizier: GP-UCB-PE", true),
+}
+
+// patience is how long a peer may take for one answer. None that is worth comparing
+// takes minutes, but their first ask may compile.
+const patience = 30 * time.Minute
+
+// peer is one of bench/peers.py; environment is the folder of its packages, as
+// make bench-bo-peers makes it.
+func peer(name, environment, title string, slow bool) Contestant {
+	start := func(ctx context.Context, s Setup) (*peerProcess, error) {
+		python, err := interpreter(s.Python, environment)
+		if err != nil {
+			return nil, &MissingError{Contestant: name, Reason: err.Error()}
+		}
+		return peerProgram{name: name, python: python, script: bench.Script, patience: patience}.start(ctx, s)
+	}
+	return Contestant{
+		Name: name, Kind: Peer, Title: title, Slow: slow,
+		New: func(ctx context.Context, s Setup) (Optimiser, error) {
+			p, err := start(ctx, s)
+			if err != nil {
+				return nil, err // not a nil *peerProcess
+			}
+			return p, nil
+		},
+		Version: func(ctx context.Context, s Setup) (string, error) {
+			var err error
+			if s.Space, err = space.New(space.NewFloat("x", 0, 1)); err != nil {
+				return "", err
+			}
+			p, err := start(ctx, s)
+			if err != nil {
+				return "", err
+			}
+			return p.version, p.Close()
+		},
+	}
+}
+
+// interpreter finds the Python of an environment. python is an interpreter that
+// serves for all of them, or the folder in which each has one of its own.
+func interpreter(python, environment string) (string, error) {
+	if python == "" {
+		return "", errors.New("no Python with peers is named; see make bench-bo-peers")
+	}
+	info, err := os.Stat(python)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return python, nil
+	}
+	folder := filepath.Join(python, environment)
+	if _, err := os.Stat(filepath.Join(folder, "ready")); errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("make bench-bo-peers has not installed it in " + folder)
+	} else if err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "windows" {
+		return filepath.Join(folder, "Scripts", "python.exe"), nil
+	}
+	return filepath.Join(folder, "bin", "python"), nil
+}

@@ -1,0 +1,388 @@
+package bo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// Report returns tables of the runs that are there, done now or before. Errors:
+// [*SelectionError], [*bench.ValueError], [*FileError].
+func (c *Comparison) Report() (*figure.Result, error) {
+	p, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.read(c.Out)
+	if err != nil {
+		return nil, err
+	}
+	out := &figure.Result{}
+	if len(r.suite) == 0 {
+		out.Note("There are no runs yet.")
+		return out, nil
+	}
+	field := func(k Contestant) bool { return k.Kind != Ablation }
+	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds; who has less than a third of the runs of others is under duels only)", measured, field)
+	if r.noisy() {
+		r.ranks(out, "ranks-recommended", "Mean rank by the regret of what each recommends, which is what it measured best unless it has a model for that", recommended, field)
+		r.ranks(out, "ranks-found", "Mean rank by the best configuration tried, whether it was known to be or not", found, field)
+	}
+	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Slow }) {
+		r.ranks(out, "ranks-all-seeds", "Mean rank without the slow ones, on all seeds", measured, func(k Contestant) bool { return k.Kind != Ablation && !k.Slow })
+	}
+	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Kind == Ablation }) {
+		r.ranks(out, "ranks-ablations", "Mean rank of BKB's ablations among themselves", measured, func(k Contestant) bool { return k.Kind == Ablation || k.Kind == Ours })
+	}
+	r.duels(out)
+	r.againstRandom(out)
+	r.curves(out)
+	r.problems(out)
+	r.asks(out)
+	r.who(out)
+	return out, nil
+}
+
+// ranks adds a table of mean ranks, a column for each optimiser.
+func (r *results) ranks(out *figure.Result, name, title string, by choice, in func(Contestant) bool) {
+	var names []string
+	for _, k := range r.plan.contestants {
+		if in(k) && slices.ContainsFunc(r.suite, func(s *suiteResults) bool { return s.took(k.Name) }) {
+			names = append(names, k.Name)
+		}
+	}
+	if len(names) < 2 {
+		return
+	}
+	t := out.Table(name, title, append([]figure.Column{{Name: "suite"}, {Name: "trials"}, {Name: "problems"}, {Name: "runs each"}}, regretColumns(names, "%.2f")...)...)
+	for _, s := range r.suite {
+		for _, n := range r.plan.budgets() {
+			here := s.regulars(names, n)
+			cells := s.cells(n, here...)
+			if len(here) < 2 || len(cells) == 0 {
+				continue
+			}
+			row := []any{s.Name, n, countProblems(cells), len(cells)}
+			t.Add(append(row, spread(names, here, s.meanRanks(cells, here, n, by))...)...)
+		}
+	}
+}
+
+// regulars returns those of the names that have at least a third of the runs of n
+// trials that any of them has. Others would leave next to nothing to compare on.
+func (s *suiteResults) regulars(names []string, n int) []string {
+	runs, most := make([]int, len(names)), 1
+	for i, name := range names {
+		runs[i] = len(s.cells(n, name))
+		most = max(most, runs[i])
+	}
+	var out []string
+	for i, name := range names {
+		if 3*runs[i] >= most {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// noisy tells whether any run measured something else than the truth.
+func (r *results) noisy() bool {
+	for _, s := range r.suite {
+		for _, runs := range s.runs {
+			for _, run := range runs {
+				if slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.OK && t.Value != t.True }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// took tells whether an optimiser has any run of the suite.
+func (s *suiteResults) took(name string) bool {
+	for _, runs := range s.runs {
+		if runs[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func regretColumns(names []string, format string) []figure.Column {
+	var out []figure.Column
+	for _, name := range names {
+		out = append(out, figure.Column{Name: name, Format: format})
+	}
+	return out
+}
+
+// spread puts the values of some of the names into a row for all of them.
+func spread(names, here []string, values []float64) []any {
+	row := make([]any, len(names))
+	for i, name := range names {
+		row[i] = math.NaN()
+		if at := slices.Index(here, name); at >= 0 {
+			row[i] = values[at]
+		}
+	}
+	return row
+}
+
+func countProblems(cells []cell) int {
+	n := 0
+	for i, c := range cells {
+		if i == 0 || c.problem != cells[i-1].problem {
+			n++
+		}
+	}
+	return n
+}
+
+// significant is the level of the tests.
+const significant = 0.05
+
+// duels adds how the first of ours does against each other one, and the problems
+// that it lost.
+func (r *results) duels(out *figure.Result) {
+	at := slices.IndexFunc(r.plan.contestants, func(k Contestant) bool { return k.Kind == Ours })
+	if at < 0 || len(r.plan.contestants) < 2 {
+		return
+	}
+	we := r.plan.contestants[at].Name
+	t := out.Table("duels", fmt.Sprintf("%s against each other: problems won, tied and lost (signed-rank test over seeds, 5 %%; with fewer than six all are ties), single runs, and the test over problems", we),
+		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "problems"}, figure.Column{Name: "seeds"},
+		figure.Column{Name: "wins"}, figure.Column{Name: "ties"}, figure.Column{Name: "losses"},
+		figure.Column{Name: "runs better"}, figure.Column{Name: "equal"}, figure.Column{Name: "worse"},
+		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
+	lost := out.Table("losses", fmt.Sprintf("Problems on which %s lost: mean differences of regret (of its log10 where the suite says so)", we),
+		figure.Column{Name: "problem"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "seeds"},
+		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
+	for _, s := range r.suite {
+		for _, n := range r.plan.budgets() {
+			for _, k := range r.plan.contestants {
+				problems, d := s.differences(we, k.Name, n)
+				if k.Name == we || len(d) == 0 {
+					continue
+				}
+				t.Add(append([]any{s.Name, n, k.Name}, duel(d)...)...)
+				for i, g := range d {
+					if p, mean := signedRank(g), means(d)[i]; p < significant && mean > 0 {
+						lost.Add(problems[i], n, k.Name, len(g), mean, p)
+					}
+				}
+			}
+		}
+	}
+}
+
+// duel sums up differences of losses, a group for each problem, negative where we
+// are better.
+func duel(d [][]float64) []any {
+	var won, tied, lost, better, equal, worse, seeds int
+	for _, g := range d {
+		seeds = max(seeds, len(g))
+		for _, v := range g {
+			switch {
+			case v < 0:
+				better++
+			case v > 0:
+				worse++
+			default:
+				equal++
+			}
+		}
+		switch mean := means([][]float64{g})[0]; {
+		case signedRank(g) >= significant:
+			tied++
+		case mean < 0:
+			won++
+		default:
+			lost++
+		}
+	}
+	return []any{len(d), seeds, won, tied, lost, better, equal, worse, grandMean(d), signedRank(means(d))}
+}
+
+// bootstrapDraws is how often runs are drawn anew.
+const bootstrapDraws = 4000
+
+// againstRandom adds the paired interval of each optimiser against random.
+func (r *results) againstRandom(out *figure.Result) {
+	const reference = "random"
+	if !slices.ContainsFunc(r.plan.contestants, func(k Contestant) bool { return k.Name == reference }) || len(r.plan.contestants) < 2 {
+		return
+	}
+	t := out.Table("random", "Against random: mean paired difference of normalised regret (of its log10 where the scale is log10), 95 % bootstrap interval over seeds; below 0 is better",
+		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "scale"}, figure.Column{Name: "runs"},
+		figure.Column{Name: "difference", Format: "%+.3f"}, figure.Column{Name: "low", Format: "%+.3f"}, figure.Column{Name: "high", Format: "%+.3f"}, figure.Column{Name: "verdict"})
+	for _, s := range r.suite {
+		for _, n := range r.plan.budgets() {
+			for _, k := range r.plan.contestants {
+				_, d := s.differences(k.Name, reference, n)
+				if k.Name == reference || len(d) == 0 {
+					continue
+				}
+				rng := stream.New(stream.Derive(0, "bench bo bootstrap "+s.Name+" "+k.Name, uint64(n)))
+				low, high := bench.Bootstrap(d, bootstrapDraws, rng, grandMean)
+				scale := "plain"
+				if s.Log {
+					scale = "log10"
+				}
+				t.Add(s.Name, n, k.Name, scale, len(slices.Concat(d...)), grandMean(d), low, high, verdict(d, low, high))
+			}
+		}
+	}
+}
+
+// verdict is what an interval of differences says.
+func verdict(d [][]float64, low, high float64) string {
+	switch {
+	case slices.ContainsFunc(d, func(g []float64) bool { return len(g) < 3 }):
+		return "too few seeds"
+	case high < 0:
+		return "better"
+	case low > 0:
+		return "worse"
+	}
+	return "no difference"
+}
+
+// curves adds regret as trials grow.
+func (r *results) curves(out *figure.Result) {
+	t := out.Table("curves", "Normalised regret over all problems and seeds of a suite: median and quartiles",
+		figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
+		figure.Column{Name: "quartile", Format: "%.3g"}, figure.Column{Name: "median", Format: "%.3g"}, figure.Column{Name: "upper quartile", Format: "%.3g"})
+	for _, s := range r.suite {
+		plot := out.Plot(s.Name, s.Title, figure.Axis{Label: "trials", Log: true}, figure.Axis{Label: "normalised regret", Log: true})
+		for _, k := range r.plan.contestants {
+			series := figure.Series{Name: k.Name, Style: figure.Line}
+			for _, n := range steps(r.plan.trials) {
+				var v []float64
+				for _, at := range s.cells(n, k.Name) {
+					v = append(v, s.regret(at, k.Name, n, measured))
+				}
+				if len(v) == 0 {
+					continue
+				}
+				q := bench.Quantiles(v, 0.25, 0.5, 0.75)
+				t.Add(s.Name, k.Name, n, len(v), q[0], q[1], q[2])
+				series.X, series.Y = append(series.X, float64(n)), append(series.Y, q[1])
+			}
+			if len(series.X) > 0 {
+				plot.Add(series)
+			}
+		}
+	}
+}
+
+// steps are the numbers of trials of a curve.
+func steps(trials int) []int {
+	var out []int
+	for _, n := range []int{1, 5, 10, 20, 50, 100, 200, 500, 1000} {
+		if n < trials {
+			out = append(out, n)
+		}
+	}
+	return append(out, trials)
+}
+
+// problems adds the median regret on each problem, a column for each optimiser.
+func (r *results) problems(out *figure.Result) {
+	for _, s := range r.suite {
+		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
+		t := out.Table("problems-"+s.Name, s.Title+": median normalised regret of each problem",
+			append([]figure.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.3g")...)...)
+		for _, l := range s.Problems {
+			for _, n := range r.plan.budgets() {
+				values, found := make([]float64, len(names)), false
+				for i, name := range names {
+					var v []float64
+					for _, at := range s.cells(n, name) {
+						if at.problem == l.Name {
+							v = append(v, s.regret(at, name, n, measured))
+						}
+					}
+					values[i] = bench.Quantiles(v, 0.5)[0]
+					found = found || len(v) > 0
+				}
+				if found {
+					t.Add(append([]any{strings.TrimPrefix(l.Name, s.Name+"/"), n}, spread(names, names, values)...)...)
+				}
+			}
+		}
+	}
+}
+
+// asks adds the seconds of asks by the number of trials before.
+func (r *results) asks(out *figure.Result) {
+	t := out.Table("asks", "Seconds of an ask, by the trials before it: median and largest over runs of the mean over a window",
+		figure.Column{Name: "optimiser"}, figure.Column{Name: "clock"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
+		figure.Column{Name: "median", Unit: "s", Format: "%.3g"}, figure.Column{Name: "largest", Unit: "s", Format: "%.3g"})
+	for _, k := range r.plan.contestants {
+		for _, clock := range []string{"cpu", "wall"} {
+			for _, n := range steps(r.plan.trials) {
+				if n < 10 {
+					continue
+				}
+				if v := r.askSeconds(k.Name, clock, n); len(v) > 0 {
+					q := bench.Quantiles(v, 0.5, 1)
+					t.Add(k.Name, clock, n, len(v), q[0], q[1])
+				}
+			}
+		}
+	}
+}
+
+// askSeconds returns of each run the mean over the tenth of its asks before trial
+// n.
+func (r *results) askSeconds(name, clock string, n int) []float64 {
+	var out []float64
+	for _, s := range r.suite {
+		for _, at := range s.cells(n, name) {
+			run := s.runs[at][name]
+			if run.Clock != clock || len(run.Trials) < n {
+				continue
+			}
+			sum, window := 0.0, run.Trials[n-max(n/10, 1):n]
+			for _, t := range window {
+				sum += t.AskSeconds
+			}
+			out = append(out, sum/float64(len(window)))
+		}
+	}
+	return out
+}
+
+// who adds what was compared.
+func (r *results) who(out *figure.Result) {
+	t := out.Table("optimisers", "What was compared", figure.Column{Name: "optimiser"}, figure.Column{Name: "kind"}, figure.Column{Name: "version"}, figure.Column{Name: "runs"}, figure.Column{Name: "ended early"}, figure.Column{Name: "what it is"})
+	for _, k := range r.plan.contestants {
+		var versions []string
+		runs, early := 0, 0
+		for _, s := range r.suite {
+			for _, at := range s.cells(0, k.Name) {
+				run := s.runs[at][k.Name]
+				runs++
+				if run.Ended != "" {
+					early++
+				}
+				if !slices.Contains(versions, run.Version) {
+					versions = append(versions, run.Version)
+				}
+			}
+		}
+		if runs > 0 {
+			slices.Sort(versions)
+			t.Add(k.Name, string(k.Kind), strings.Join(versions, ", "), runs, early, k.Title)
+		}
+		if len(versions) > 1 {
+			out.Note("%s was run in %d versions: %s. Run it anew with --redo to compare one.", k.Name, len(versions), strings.Join(versions, ", "))
+		}
+	}
+}

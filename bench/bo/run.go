@@ -1,0 +1,183 @@
+package bo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// Run is what one optimiser did on one problem from one seed.
+type Run struct {
+	Problem, Optimiser string
+	Version            string // of the optimiser
+	Seed               uint64
+	Clock              string  // of AskSeconds: "cpu" or "wall"
+	Best, Median       float64 // of the problem
+	Ended              string  // why there are fewer trials than planned; "" if there are not
+	Trials             []Trial
+}
+
+// Trial is one evaluation of a Run.
+type Trial struct {
+	Value float64 // measured; NaN if it failed
+	OK    bool
+	True  float64 // what Value is centred on
+	// BestTrue is True of the trial with the least Value so far, the one that a
+	// user would take; +Inf before one succeeds.
+	BestTrue   float64
+	AskSeconds float64
+	// Recommended is True of what the optimiser recommends after this trial; NaN
+	// where it was not asked.
+	Recommended float64
+}
+
+// choice is which of the configurations tried counts.
+type choice int
+
+const (
+	measured    choice = iota // that with the least measured value
+	recommended               // what the optimiser recommends, if it does
+	found                     // the best one, whoever knows it
+)
+
+// Regret returns the normalised regret after n trials, (BestTrue − Best)/(Median −
+// Best): 1 is what half of all random configurations are better than. After a Run
+// that ended early it is that of its end; +Inf before a trial succeeds.
+func (r *Run) Regret(n int) float64 { return r.regret(n, measured) }
+
+// regret is the same of another choice. What was not recommended after the very
+// trial is taken to be what was measured best.
+func (r *Run) regret(n int, by choice) float64 {
+	n = min(n, len(r.Trials))
+	if n == 0 {
+		return math.Inf(1)
+	}
+	last := r.Trials[n-1]
+	v := last.BestTrue
+	switch {
+	case by == recommended && !math.IsNaN(last.Recommended):
+		v = last.Recommended
+	case by == found:
+		for _, t := range r.Trials[:n] {
+			v = min(v, t.True)
+		}
+	}
+	return max(v-r.Best, 0) / (r.Median - r.Best)
+}
+
+// The rule of long runs: beyond longRun trials a run goes on only while the last
+// lastAsks asks took less than dearAsk seconds each, in the mean.
+const (
+	longRun  = 200
+	lastAsks = 20
+	dearAsk  = 0.5
+)
+
+// runner is one run under way.
+type runner struct {
+	run       Run
+	problem   Problem
+	optimiser Optimiser
+	cpu       bool // the process does nothing else, so that its CPU time is the asks'
+}
+
+// do runs the trials.
+func (r *runner) do(ctx context.Context, trials int) error {
+	noise := stream.New(stream.Derive(r.run.Seed, "bench bo noise "+r.run.Problem, 0))
+	least, bestTrue := math.Inf(1), math.Inf(1)
+	for n := range trials {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if n >= longRun && n%lastAsks == 0 && r.dear() >= dearAsk {
+			r.run.Ended = fmt.Sprintf("an ask costs %.2g s", r.dear())
+			return nil
+		}
+		watch := bench.StartWatch()
+		c, err := r.optimiser.Ask(ctx)
+		if errors.Is(err, ErrEnded) {
+			r.run.Ended = ErrEnded.Error()
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("ask of trial %d: %w", n, err)
+		}
+		seconds := r.seconds(watch)
+		if err := r.problem.Space().Validate(c); err != nil {
+			return fmt.Errorf("trial %d: %s is not in the space: %w", n, c, err)
+		}
+		value, ok := r.problem.Evaluate(c, noise)
+		truth := r.problem.True(c)
+		if err := r.check(c, value, ok, truth); err != nil {
+			return err
+		}
+		t := Trial{Value: value, OK: ok, True: truth, AskSeconds: seconds, Recommended: math.NaN()}
+		if !ok {
+			value, t.Value = 0, math.NaN()
+		} else if value < least {
+			least, bestTrue = value, truth
+		}
+		t.BestTrue = bestTrue
+		if err := r.optimiser.Tell(ctx, c, value, ok); err != nil {
+			return fmt.Errorf("tell of trial %d: %w", n, err)
+		}
+		if slices.Contains(budgetsOf(trials), n+1) {
+			if t.Recommended, err = r.recommended(ctx); err != nil {
+				return fmt.Errorf("recommendation after trial %d: %w", n, err)
+			}
+		}
+		r.run.Trials = append(r.run.Trials, t)
+	}
+	return nil
+}
+
+// recommended is True of what the optimiser recommends; NaN if it does not.
+func (r *runner) recommended(ctx context.Context) (float64, error) {
+	o, can := r.optimiser.(Recommender)
+	if !can {
+		return math.NaN(), nil
+	}
+	c, ok, err := o.Recommend(ctx)
+	if err != nil || !ok {
+		return math.NaN(), err
+	}
+	return r.problem.True(c), nil
+}
+
+// seconds is what the ask that has just ended took.
+func (r *runner) seconds(watch bench.Stopwatch) float64 {
+	if t, ok := r.optimiser.(Timed); ok {
+		return t.AskSeconds()
+	}
+	if r.cpu {
+		return watch.CPU()
+	}
+	return watch.Wall()
+}
+
+// dear is the mean of the last asks.
+func (r *runner) dear() float64 {
+	sum := 0.0
+	last := r.run.Trials[len(r.run.Trials)-lastAsks:]
+	for _, t := range last {
+		sum += t.AskSeconds
+	}
+	return sum / float64(len(last))
+}
+
+// check holds an evaluation against what the problem promises.
+func (r *runner) check(c fmt.Stringer, value float64, ok bool, truth float64) error {
+	switch slack := 1e-9 * (r.run.Median - r.run.Best); {
+	case ok && (math.IsNaN(value) || math.IsInf(value, 0)):
+		return fmt.Errorf("the problem is broken: the value at %s is %v", c, value)
+	case math.IsNaN(truth) || ok && math.IsInf(truth, 0):
+		return fmt.Errorf("the problem is broken: the true value at %s is %v", c, truth)
+	case truth < r.run.Best-slack-1e-9*math.Abs(r.run.Best):
+		return fmt.Errorf("the problem is broken: %v at %s is less than its best, %v", truth, c, r.run.Best)
+	}
+	return nil
+}

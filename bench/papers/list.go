@@ -1,0 +1,40 @@
+// Package papers repeats the figures and tables of the papers, and measures what
+// the project promises of itself. Package bench tells how an experiment is written.
+package papers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bkbtuner/bkb/bench"
+)
+
+// All returns the experiments, in the order of the papers.
+func All() []bench.Experiment {
+	return []bench.Experiment{
+		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, fig71,
+		averaged, averagedMNIST, online, exactness, regret, steps, auto,
+	}
+}
+
+// NameError reports an experiment that there is not.
+type NameError struct {
+	Name  string
+	Names []string // those that there are
+}
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("bench: there is no experiment %q; there is %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Find returns the experiment of a name. Errors: [*NameError].
+func Find(name string) (bench.Experiment, error) {
+	var names []string
+	for _, e := range All() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return bench.Experiment{}, &NameError{name, names}
+}

@@ -1,0 +1,46 @@
+package papers
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/learners/doublyonline"
+)
+
+// online is the rates of Lin and Rosasco.
+var online = bench.Experiment{
+	Name:   "online",
+	Title:  "Doubly online learning: how the error falls with the steps",
+	Source: "Lin and Rosasco (2017), corollaries 3.2, 3.6 and 3.8",
+	About: `The relative squared distance of f_T from the truth, a random function of the space of
+the Gaussian kernel (ζ = ½, γ ≈ 0), as T grows, for constant steps, decaying steps, and
+decaying steps with a ridge. "theory" is the exponent that the corollary warrants: the
+error may fall faster.`,
+	Repeats: 8,
+	Measure: ratesOnline,
+}
+
+func ratesOnline(ctx context.Context, env *bench.Env) (*figure.Result, error) {
+	r := &figure.Result{}
+	slopes := r.Table("slopes", "Slopes of log error over log T", figure.Column{Name: "steps"}, figure.Column{Name: "slope", Format: "%.2f"}, figure.Column{Name: "theory", Format: "%.2f"})
+	t := r.Table("errors", "Relative squared error", figure.Column{Name: "steps"}, figure.Column{Name: "T"}, figure.Column{Name: "error"})
+	plot := r.Plot("errors", "Doubly online learning", figure.Axis{Label: "T", Log: true}, figure.Axis{Label: "relative squared error", Log: true})
+	sizes := [][]int{{100, 200, 400}, {500, 1000, 2000, 4000}, {500, 1000, 2000, 4000, 8000, 16_000}}[env.Scale-bench.Quick]
+	rules := []doublyonline.Rule{doublyonline.Fixed, doublyonline.Decaying, doublyonline.Regularised}
+	for i, rule := range rules {
+		env.Report(i, len(rules), "%s steps", rule)
+		rates, err := doublyonline.Study{Rule: rule, Sizes: sizes, Noise: 0.3, Repetitions: env.Repeats, Seed: env.Seed}.Run(ctx)
+		if err != nil {
+			return r, err
+		}
+		slopes.Add(string(rule), rates.Slope, rates.Theory)
+		s := figure.Series{Name: string(rule)}
+		for j, size := range rates.Sizes {
+			t.Add(string(rule), size, rates.Error[j])
+			s.X, s.Y = append(s.X, float64(size)), append(s.Y, rates.Error[j])
+		}
+		plot.Add(s)
+	}
+	return r, nil
+}
