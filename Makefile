@@ -20,11 +20,12 @@ paths: ## the numeric ground without its vector paths: portable, without assembl
 	go test -short -tags noasm ./internal/simd/...
 	GOARCH=arm64 go vet ./internal/simd/... ./internal/blocked
 
-lint: ## gofumpt, go.mod, vet, staticcheck
+lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }
 	go mod tidy -diff
 	go vet ./...
 	go tool staticcheck ./...
+	.ci/deadcode
 
 generate: ## make generated code anew
 	go generate ./...

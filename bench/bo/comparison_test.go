@@ -270,8 +270,8 @@ func TestRunner(t *testing.T) {
 		if len(run.Trials) != 6 || len(o.told) != 6 || run.Ended == "" || run.Trials[0].OK || !run.Trials[1].OK {
 			t.Fatalf("%+v", run)
 		}
-		if !math.IsInf(run.Regret(1), 1) || !math.IsInf(run.Regret(0), 1) || math.Abs(run.Regret(2)-1.6) > 1e-9 {
-			t.Errorf("regrets %v, %v, %v", run.Regret(0), run.Regret(1), run.Regret(2))
+		if !math.IsInf(run.regret(1, measured), 1) || !math.IsInf(run.regret(0, measured), 1) || math.Abs(run.regret(2, measured)-1.6) > 1e-9 {
+			t.Errorf("regrets %v, %v, %v", run.regret(0, measured), run.regret(1, measured), run.regret(2, measured))
 		}
 		least, at := math.Inf(1), -1
 		for i, trial := range run.Trials {
@@ -282,11 +282,11 @@ func TestRunner(t *testing.T) {
 				t.Errorf("trial %d: incumbent %v, not %v", i, trial.BestTrue, run.Trials[at].True)
 			}
 		}
-		if got := []float64{run.regret(5, recommended), run.regret(4, recommended), run.regret(6, found), run.regret(3, found)}; !slices.Equal(got, []float64{0.8, run.Regret(4), 0.4, 0.8}) {
+		if got := []float64{run.regret(5, recommended), run.regret(4, recommended), run.regret(6, found), run.regret(3, found)}; !slices.Equal(got, []float64{0.8, run.regret(4, measured), 0.4, 0.8}) {
 			t.Errorf("regrets of other choices: %v", got)
 		}
-		if run.Regret(1000) != run.Trials[at].True/0.25 {
-			t.Errorf("regret at the end %v", run.Regret(1000))
+		if run.regret(1000, measured) != run.Trials[at].True/0.25 {
+			t.Errorf("regret at the end %v", run.regret(1000, measured))
 		}
 		var b bytes.Buffer
 		if err := run.encode(&b); err != nil {

@@ -45,13 +45,11 @@ const (
 	found                     // the best one, whoever knows it
 )
 
-// Regret returns the normalised regret after n trials, (BestTrue − Best)/(Median −
-// Best): 1 is what half of all random configurations are better than. After a Run
-// that ended early it is that of its end; +Inf before a trial succeeds.
-func (r *Run) Regret(n int) float64 { return r.regret(n, measured) }
-
-// regret is the same of another choice. What was not recommended after the very
-// trial is taken to be what was measured best.
+// regret returns the normalised regret of a choice after n trials, (BestTrue −
+// Best)/(Median − Best) for what was measured best: 1 is what half of all random
+// configurations are better than. After a Run that ended early it is that of its end;
+// +Inf before a trial succeeds. What was not recommended after the very trial is
+// taken to be what was measured best.
 func (r *Run) regret(n int, by choice) float64 {
 	n = min(n, len(r.Trials))
 	if n == 0 {

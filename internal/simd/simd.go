@@ -79,7 +79,7 @@ const (
 	// CosTurns is cos 2πx, for every x: 2.8 ulp.
 	CosTurns
 	fullExp  // Exp
-	fullExp2 // Exp2
+	fullExp2 // 2^x
 	fullCos  // Cos
 	functions
 )
@@ -268,10 +268,6 @@ func noParams[T Float]() *Params[T] {
 // Exp sets every x to e^x: 1.1 ulp (portable float64: 1.4) over the whole range,
 // with gradual underflow.
 func Exp[T Float](x []T) { Apply(fullExp, x, nil) }
-
-// Exp2 sets every x to 2^x: 1.1 ulp over the whole range, with gradual
-// underflow.
-func Exp2[T Float](x []T) { Apply(fullExp2, x, nil) }
 
 // Cos sets every x, in radians, to cos x: 1.4 ulp for |x| ≤ 2^20 (float32:
 // 2^12). What is larger, and portable float64, is as good as package math.

@@ -21,7 +21,7 @@
 // # Errors
 //
 // [Status] turns an error of a service into a canonical gRPC status with a
-// google.rpc.ErrorInfo, and [Error] turns it back: for every error,
-// tuner.CodeOf(Error(Status(err))) is tuner.CodeOf(err). What may hold paths or
+// google.rpc.ErrorInfo, and [ReadError] turns it back.
+// tuner.CodeOf is the same before and after, for every error. What may hold paths or
 // other internals of the server does not travel: see [Status].
 package wire

@@ -317,15 +317,6 @@ func ReadError(err error) (a Answer, ok bool) {
 	return a, true
 }
 
-// Error turns the error of a gRPC call into a [tuner.RemoteError], for one of many
-// trials within a [tuner.CommandError]; others stay as they are.
-func Error(err error) error {
-	if a, ok := ReadError(err); ok {
-		return a.Whole()
-	}
-	return err
-}
-
 // bareCode is our code for a status without our ErrorInfo.
 func bareCode(s *status.Status) tuner.Code {
 	if code, ok := bare[s.Code()]; ok {

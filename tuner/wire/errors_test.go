@@ -63,6 +63,14 @@ var localErrors = []struct {
 	{&tuner.RemoteError{Code: "SOMETHING_NEW", Message: disk.Error()}, tuner.Internal, true},
 }
 
+// read is the error that a client makes of that of a gRPC call.
+func read(err error) error {
+	if a, ok := wire.ReadError(err); ok {
+		return a.Whole()
+	}
+	return err
+}
+
 // TestErrors: code and message survive, what is private does not, and every code
 // is among those tried.
 func TestErrors(t *testing.T) {
@@ -70,7 +78,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range localErrors {
 		seen[c.code] = true
 		st, hidden := wire.Status(c.err, "e1d")
-		got := wire.Error(st.Err())
+		got := read(st.Err())
 		if tuner.CodeOf(got) != c.code {
 			t.Errorf("%v: the code came back as %q, want %q", c.err, tuner.CodeOf(got), c.code)
 		}
@@ -95,7 +103,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("no error of the code %s was tried", code)
 		}
 	}
-	if st, _ := wire.Status(nil, ""); st.Code() != codes.OK || wire.Error(st.Err()) != nil {
+	if st, _ := wire.Status(nil, ""); st.Code() != codes.OK || read(st.Err()) != nil {
 		t.Errorf("no error became %v", st)
 	}
 }
@@ -125,18 +133,18 @@ func TestErrorDetails(t *testing.T) {
 		t.Errorf("violations of one of many: %v", bad)
 	}
 	st, _ = wire.Status(many, "")
-	at, ok := wire.Error(st.Err()).(*tuner.CommandError)
+	at, ok := read(st.Err()).(*tuner.CommandError)
 	if !ok || at.Index != 7 || at.Err.Error() != many.Err.Error() {
 		t.Errorf("one of many came back as %#v", at)
 	}
 	// Of what nobody knows the outcome it says nothing.
 	st, _ = wire.Status(&tuner.CommandError{Index: 7, Err: store.ErrUnknownOutcome}, "")
-	if err := wire.Error(st.Err()); errors.As(err, &at) && tuner.CodeOf(err) == tuner.Unknown {
+	if err := read(st.Err()); errors.As(err, &at) && tuner.CodeOf(err) == tuner.Unknown {
 		t.Errorf("an unknown outcome of one of many came back as %#v", err)
 	}
 	// Nor do others than the service.
 	foreign, _ := status.New(codes.InvalidArgument, "m").WithDetails(&errdetails.ErrorInfo{Domain: "example.org", Metadata: map[string]string{"index": "3"}})
-	if _, ok := wire.Error(foreign.Err()).(*tuner.CommandError); ok {
+	if _, ok := read(foreign.Err()).(*tuner.CommandError); ok {
 		t.Error("somebody else's index was taken for ours")
 	}
 	retry, ok := detail(&study.NoneLeftError{Trials: 1, Running: 1, NextExpiry: time.Now().Add(time.Hour)})[0].(*errdetails.RetryInfo)
@@ -181,7 +189,7 @@ func TestForeignErrors(t *testing.T) {
 			t.Errorf("%s became %+v", code, a)
 		}
 	}
-	if err := wire.Error(context.Canceled); err != context.Canceled {
+	if err := read(context.Canceled); err != context.Canceled {
 		t.Errorf("what is no status became %v", err)
 	}
 }
