@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 

@@ -25,7 +25,7 @@ type arms struct {
 	variance []float64
 	point    []int // the arm's point, −1 while it has none
 	lazy     bool
-		emb      *embedding
+	emb      *embedding
 	deferred deferred
 }
 

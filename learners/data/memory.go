@@ -24,7 +24,7 @@ type Memory struct {
 // copying. Every target must be finite: [*CellError].
 func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	if c < 0 || len(y) != x.Len()*c {
-		return nil, &kernel.ShapeError{What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
+		return nil, &kernel.ShapeError{In: "data", What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
 	}
 	for i, v := range y {
 		if v-v != 0 {
@@ -40,13 +40,13 @@ func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 // [*CellError] for a target that is not finite.
 func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
 	if len(x) == 0 {
-		return nil, &kernel.ShapeError{What: "x (rows)", Got: 0, Want: "≥ 1"}
+		return nil, &kernel.ShapeError{In: "data", What: "x (rows)", Got: 0, Want: "≥ 1"}
 	}
 	d := len(x[0])
 	cells := make([]T, 0, len(x)*d)
 	for i, row := range x {
 		if len(row) != d || d == 0 {
-			return nil, &kernel.ShapeError{What: fmt.Sprintf("row %d of x", i+1), Got: len(row), Want: fmt.Sprintf("d = %d ≥ 1", d)}
+			return nil, &kernel.ShapeError{In: "data", What: fmt.Sprintf("row %d of x", i+1), Got: len(row), Want: fmt.Sprintf("d = %d ≥ 1", d)}
 		}
 		cells = append(cells, row...)
 	}

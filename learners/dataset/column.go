@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bkbtuner/bkb/internal/nearest"
 	"github.com/bkbtuner/bkb/learners/data"
 )
 

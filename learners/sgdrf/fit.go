@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/minibatch"
 	"github.com/bkbtuner/bkb/sketch"
 )
 

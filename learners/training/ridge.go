@@ -198,7 +198,7 @@ classes, with probabilities.`,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		if p.Task != data.Classification {
-			return nil, &ValueError{"log-falkon", "target", string(p.Task), "must be classes; for numbers use falkon"}
+			return nil, r.a.refused("target", string(p.Task), "classes; for numbers use falkon")
 		}
 		k, err := r.kernel(p)
 		return falkon.LogisticParams{
