@@ -139,7 +139,7 @@ func (o *served) Ask(ctx context.Context) (space.Config, error) {
 func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok bool) error {
 	outcome := study.Outcome{State: study.Infeasible}
 	if ok {
-		outcome = study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: objective, Values: []float64{value}}}}
+		outcome = study.Measured(objective, value)
 	}
 	if o.running == nil || !o.running.Config.Equal(c) {
 		_, err := o.service.Add(ctx, studyName, study.Add{Config: c, Outcome: outcome})

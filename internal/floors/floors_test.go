@@ -161,6 +161,8 @@ func TestCheck(t *testing.T) {
 		{"tuner/runner", ours("bench"), false, "lower floors only"},
 		{"tuner/runner", ours("figure"), false, ""},
 		{"figure", ours("learners/data"), false, "must not know"},
+		{"examples/library/falkon", ours("learners/falkon"), false, ""},
+		{"examples/library/falkon", ours("internal/stream"), false, "must not know"},
 		{"internal/dense", ours("gp"), false, "must not know"},
 		{"attic", std, false, "no row"},
 	} {

@@ -35,9 +35,10 @@ func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 }
 
 // FromSlices returns inputs x, n rows of d numbers, with one target each, in
-// memory. It copies x and keeps y. Errors: [*kernel.ShapeError] for rows of
-// different lengths, for no row and for another number of targets than rows,
-// [*CellError] for a target that is not finite.
+// memory; a nil y stands for no targets, which is enough to predict. It copies x and
+// keeps y. Errors: [*kernel.ShapeError] for rows of different lengths, for no row and
+// for another number of targets than rows, [*CellError] for a target that is not
+// finite.
 func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
 	if len(x) == 0 {
 		return nil, &kernel.ShapeError{In: "data", What: "x (rows)", Got: 0, Want: "≥ 1"}
@@ -50,7 +51,11 @@ func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
 		}
 		cells = append(cells, row...)
 	}
-	return NewMemory(kernel.NewPoints(len(x), d, cells), y, 1)
+	c := 1
+	if y == nil {
+		c = 0
+	}
+	return NewMemory(kernel.NewPoints(len(x), d, cells), y, c)
 }
 
 // Len returns n.

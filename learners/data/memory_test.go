@@ -28,6 +28,9 @@ func TestFromSlices(t *testing.T) {
 	if p.Row(0)[0] != 1 {
 		t.Error("the inputs were not copied")
 	}
+	if m, err := FromSlices(x, nil); err != nil || m.Outputs() != 0 || m.Len() != 3 {
+		t.Errorf("without targets: %v", err)
+	}
 	for name, bad := range map[string]struct {
 		x [][]float64
 		y []float64

@@ -2,6 +2,7 @@ package space
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"strings"
 )
@@ -59,6 +60,16 @@ func (c Config) Get(name string) (v Value, ok bool) {
 		return Value{}, false
 	}
 	return c.entries[i].Value, true
+}
+
+// Number returns the value of the named float or int; NaN if c has none.
+func (c Config) Number(name string) float64 {
+	if v, ok := c.Get(name); ok {
+		if x, ok := v.Number(); ok {
+			return x
+		}
+	}
+	return math.NaN()
 }
 
 // All yields the assignments in order of name.

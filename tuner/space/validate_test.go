@@ -167,3 +167,18 @@ func TestCardinality(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigNumber(t *testing.T) {
+	c := space.NewConfig(
+		space.Assignment{Name: "lr", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(3)},
+		space.Assignment{Name: "kind", Value: space.String("a")},
+	)
+	if c.Number("lr") != 0.5 || c.Number("n") != 3 {
+		t.Errorf("lr = %v, n = %v", c.Number("lr"), c.Number("n"))
+	}
+	for _, name := range []string{"kind", "other"} {
+		if x := c.Number(name); x == x {
+			t.Errorf("%s = %v, want NaN", name, x)
+		}
+	}
+}

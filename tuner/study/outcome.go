@@ -95,6 +95,12 @@ func (m Metric) StandardError() (se float64, ok bool) {
 	return se, !math.IsNaN(se) && !math.IsInf(se, 0)
 }
 
+// Measured returns the outcome of a trial that completed with one metric: its value,
+// or several replicates of it.
+func Measured(name string, values ...float64) Outcome {
+	return Outcome{State: Completed, Metrics: []Metric{{Name: name, Values: values}}}
+}
+
 // Metric returns the named metric; ok is false if o has none.
 func (o Outcome) Metric(name string) (m Metric, ok bool) {
 	for _, m := range o.Metrics {
