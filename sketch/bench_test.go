@@ -52,6 +52,39 @@ func BenchmarkPath(b *testing.B) {
 	}
 }
 
+// BLESS with a budget of 192 points on a crowded log, with and without a limit of
+// the rows, against what a dictionary of 192 points makes of a uniform subset of
+// 8,192 rows: their scores.
+func BenchmarkBudget(b *testing.B) {
+	const points, subset = 192, 8192
+	k := matern(0.5)
+	for _, n := range []int{20_000, 100_000} {
+		x := sketchtest.Crowded(n, rand.New(rand.NewPCG(1, 2)))
+		src := kernel.FromRows(x)
+		old := must(Uniform{Points: points}.Sample(background, k, src, 1e-3, rand.New(rand.NewPCG(1, 3))))
+		few := kernel.FromRows(x.Select(choose(n, subset, rand.New(rand.NewPCG(1, 4)))))
+		for _, candidates := range []int{0, 2048} {
+			b.Run(fmt.Sprintf("n=%d/candidates=%d", n, candidates), func(b *testing.B) {
+				var path, scores float64
+				for b.Loop() {
+					t, d := seconds(b, BLESS{MaxPoints: points, MaxCandidates: candidates}, k, src, 1e-6, 3)
+					path += t
+					b.ReportMetric(float64(d.Rows), "rows")
+					b.ReportMetric(1e3*d.Lambda, "λ·1e3")
+					for rep := range 3 {
+						start := time.Now()
+						must(old.Scores(background, k, few, 0))
+						if t := time.Since(start).Seconds(); rep == 0 || t < scores {
+							scores = t
+						}
+					}
+				}
+				b.ReportMetric(path/float64(b.N)/scores, "BLESS/subset")
+			})
+		}
+	}
+}
+
 func BenchmarkSamplers(b *testing.B) {
 	k, x := susy(20_000, 1)
 	for _, s := range []namedSampler{{"Uniform", Uniform{}}, {"TwoPass", TwoPass{}}, {"RecursiveRLS", RecursiveRLS{}}, {"SQUEAK", SQUEAK{}}, {"BLESS", BLESS{}}, {"BLESSR", BLESSR{}}} {

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -12,6 +13,17 @@ import (
 // them at λ_h by the dictionary of λ_{h−1}, and draws M_h = q₂d_h of them in
 // proportion, where d_h = (n/R_h)Σ ℓ̃ estimates d_eff(λ_h). Weights are
 // A_j = R_h M_h p_j/n, divided by the number of times that j was drawn.
+//
+// With MaxPoints the path walks down in λ until the dictionary is full. It ends
+// at the first level that by its scores has 95 % of MaxPoints or more different
+// points to expect. That level is drawn until the next draw would add a point too
+// many. It is scored once, and its weights are as above with the number of draws
+// that were made, so the estimate Σ A⁻¹kkᵀ stays right. That it ends the path
+// depends on its scores and not on its draw, for the same reason. If it needs
+// fewer draws than q₂d_h, its Lambda is the λ between
+// the two levels at which q₂d_h would be that number, by interpolation of the
+// logarithms. At this λ the draw has at least q₂λ_h/λ_{h−1} times the score of
+// every candidate, and q₂ times on average.
 //
 // Cost, whatever n is: (q₁κ²/λ)·M evaluations, times M operations.
 //
@@ -31,18 +43,29 @@ type BLESS struct {
 	// Bound is κ² ≥ k(x, x); 0 stands for the kernel's own, which must be
 	// finite then.
 	Bound float64
-	// MaxPoints ends the path before the first level with more points; 0 stands
-	// for no limit. The λ of the result says how far it came. A first level
-	// above the limit is a [*BudgetError].
+	// MaxPoints is the largest number of points; 0 stands for no limit. The
+	// Lambda of the result says how far the path came: to the λ asked for if
+	// that needs fewer points.
 	MaxPoints int
+	// MaxCandidates is the largest number of rows that Sample looks at; 0 stands
+	// for no limit. If the R_h add up to more, the path takes its candidates from
+	// one uniform sample of MaxCandidates different rows: level h the first R_h
+	// of them, or all. The result is then about what BLESS draws from that sample
+	// alone: a group of rows that is too rare to be in the sample is missed.
+	// Weights and λ still refer to all n rows, and so does the effective
+	// dimension, which comes out too small where the sample misses much. Use many
+	// times MaxPoints.
+	MaxCandidates int
 	// Workers is the number of goroutines; 0 stands for one per processor.
 	Workers int
 }
 
 // Sample reads the candidates only: 2q₁κ²/λ rows at most, in one pass if the
-// source is not resident; see [Sampler].
+// source is not resident; see [Sampler]. That pass holds the candidates of all
+// levels down to λ, as it cannot know where MaxPoints ends the path;
+// MaxCandidates bounds them.
 func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
-	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints}, b.Workers)
+	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +77,30 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	if err != nil {
 		return nil, err
 	}
-	candidates := make([][]int, len(p.lambdas))
+	sizes := make([]int, len(p.lambdas))
 	for h, lambda := range p.lambdas {
-		candidates[h] = drawUniform(src.Len(), ceil(q1*bound/lambda, src.Len()), rng)
+		sizes[h] = ceil(q1*bound/lambda, src.Len())
+	}
+	candidates, limited := p.prefixes(sizes, false, rng)
+	for h, r := range sizes {
+		switch {
+		case limited:
+		case h > 0 && r == src.Len() && sizes[h-1] == r:
+			candidates[h] = candidates[h-1]
+		default:
+			candidates[h] = drawUniform(src.Len(), r, rng)
+		}
 	}
 	if err := p.gather(ctx, candidates); err != nil {
 		return nil, err
 	}
-	return p.walk(ctx, func(h int, before Level) (Level, error) {
+	return p.walk(ctx, func(h int, before *drawn) (*drawn, error) {
 		u, times := counted(candidates[h])
 		scores, err := p.scores(ctx, before, p.lambdas[h], u)
 		if err != nil {
-			return Level{}, err
+			return nil, err
 		}
-		return drawMultinomial(u, times, scores, src.Len(), q2, rng), nil
+		return drawMultinomial(u, times, scores, src.Len(), q2, p.room(h), rng), nil
 	})
 }
 
@@ -85,25 +118,49 @@ func drawUniform(n, r int, rng *rand.Rand) []int {
 }
 
 // drawMultinomial is lines 7 to 10: it draws ⌈q₂d⌉ of the candidates u, each of
-// which stands for as many as times says, in proportion to their scores.
-func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, rng *rand.Rand) Level {
+// which stands for as many as times says, in proportion to their scores. It
+// stops early before the draw of one more different candidate than there is room
+// for. If these draws are enough to fill the room, it draws until then, but
+// ⌈8q₂d⌉ times at most.
+func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room room, rng *rand.Rand) *drawn {
 	r, mass := 0, make([]float64, len(u))
 	for i, s := range scores {
 		r += times[i]
 		mass[i] = s * float64(times[i])
 	}
 	d := float64(n) / float64(r) * sum(mass)
-	m := ceil(q2*d, 1<<40)
+	want := ceil(q2*d, 1<<40)
 	c := cumulative(mass)
-	drawn := make([]int, m)
-	for i := range drawn {
-		drawn[i] = c.draw(rng)
+	last, end := false, want
+	if room.most > 0 {
+		expected := 0.0
+		for i := range u {
+			expected += -math.Expm1(float64(want) * math.Log1p(-c.probability(i)))
+		}
+		if last = expected >= room.enough; last {
+			end = 8 * want
+		}
 	}
-	at, counts := counted(drawn)
-	weights := make([]float64, len(at))
-	for j, i := range at {
-		p := c.probability(i) / float64(times[i])
-		weights[j] = float64(r) * float64(m) / float64(n) * p / float64(counts[j])
+	counts, different, m := make([]int, len(u)), 0, 0
+	for ; m < end; m++ {
+		i := c.draw(rng)
+		if counts[i] == 0 {
+			if room.most > 0 && different == room.most {
+				break
+			}
+			different++
+		}
+		counts[i]++
 	}
-	return Level{Indices: pick(u, at), Weights: weights, EffectiveDimension: d}
+	l := &drawn{want: float64(want), got: float64(m), last: last}
+	l.EffectiveDimension = d
+	for i, count := range counts {
+		if count == 0 {
+			continue
+		}
+		p := c.probability(i)
+		l.Indices = append(l.Indices, u[i])
+		l.Weights = append(l.Weights, float64(r)*float64(m)/float64(n)*(p/float64(times[i]))/float64(count))
+	}
+	return l
 }

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -25,8 +26,14 @@ type BLESSR struct {
 	// Bound is κ² ≥ k(x, x); 0 stands for the kernel's own, which must be
 	// finite then.
 	Bound float64
-	// MaxPoints ends the path as in [BLESS].
+	// MaxPoints is as in [BLESS]. The level that fills the dictionary keeps the
+	// points of the smallest u_i/ℓ̃_i, where u_i is the random number by which it
+	// decides on candidate i. That is a level of another q₂; see
+	// [PosteriorVariance].
 	MaxPoints int
+	// MaxCandidates is as in [BLESS], with one sample for all levels whenever it
+	// is below n. U_h is then ⌈β_h n⌉ rows, or all.
+	MaxCandidates int
 	// Workers is the number of goroutines; 0 stands for one per processor.
 	Workers int
 }
@@ -35,7 +42,7 @@ type BLESSR struct {
 // source is not resident; see [Sampler]. Levels on the way may be empty, the
 // last is not.
 func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
-	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints}, b.Workers)
+	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +51,25 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 		return nil, err
 	}
 	n := src.Len()
-	candidates, betas := make([][]int, len(p.lambdas)), make([]float64, len(p.lambdas))
+	betas := make([]float64, len(p.lambdas))
+	sizes := make([]int, len(p.lambdas))
 	for h, lambda := range p.lambdas {
 		betas[h] = min(1, q2*bound/Ridge(lambda, n))
-		candidates[h] = thin(n, betas[h], rng)
+		sizes[h] = ceil(betas[h]*float64(n), n)
+	}
+	candidates, limited := p.prefixes(sizes, true, rng)
+	for h, beta := range betas {
+		switch {
+		case limited && h > 0 && len(candidates[h]) == len(candidates[h-1]):
+			candidates[h], betas[h] = candidates[h-1], betas[h-1]
+		case limited:
+			candidates[h], _ = counted(candidates[h])
+			betas[h] = float64(len(candidates[h])) / float64(n)
+		case h > 0 && beta == 1 && betas[h-1] == 1:
+			candidates[h] = candidates[h-1]
+		default:
+			candidates[h] = thin(n, beta, rng)
+		}
 	}
 	if last := len(candidates) - 1; len(candidates[last]) == 0 {
 		candidates[last] = []int{rng.IntN(n)}
@@ -56,29 +78,47 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	if err := p.gather(ctx, candidates); err != nil {
 		return nil, err
 	}
-	return p.walk(ctx, func(h int, before Level) (Level, error) {
+	return p.walk(ctx, func(h int, before *drawn) (*drawn, error) {
 		u, beta := candidates[h], betas[h]
 		if len(u) == 0 {
-			return Level{}, nil
+			return new(drawn), nil
 		}
 		scores, err := p.scores(ctx, before, p.lambdas[h], u)
 		if err != nil {
-			return Level{}, err
+			return nil, err
 		}
-		return reject(u, scores, q2, beta, h == len(betas)-1, rng), nil
+		return reject(u, scores, q2, beta, p.room(h), h == len(betas)-1, rng), nil
 	})
 }
 
 // reject is lines 9 to 13: of the candidates u, each of which was there with
 // probability beta, it keeps some so that they are there with probability
-// p = min(beta, q₂ℓ̃). If there must be one and is none, it draws one.
-func reject(u []int, scores []float64, q2, beta float64, must bool, rng *rand.Rand) Level {
-	at, weights := include(scores, q2/beta, rng)
+// p = min(beta, q₂ℓ̃), with the q₂ that fills the room if these are enough to. If
+// there must be one and is none, it draws one.
+func reject(u []int, scores []float64, q2, beta float64, room room, must bool, rng *rand.Rand) *drawn {
+	q := q2 / beta
+	l := &drawn{want: inclusions(scores, q)}
+	if l.last = room.most > 0 && l.want >= room.enough; l.last {
+		q = math.MaxFloat64
+	}
+	at, weights, q := keep(scores, uniforms(len(u), rng), q, room.most)
+	l.got = inclusions(scores, q)
 	if len(at) == 0 && must {
 		at, weights = drawOne(scores, rng)
 	}
 	for j := range weights {
 		weights[j] *= beta
 	}
-	return Level{Indices: pick(u, at), Weights: weights, EffectiveDimension: sum(scores) / beta}
+	l.Indices, l.Weights = pick(u, at), weights
+	l.EffectiveDimension = sum(scores) / beta
+	return l
+}
+
+// inclusions returns Σ min(1, q·score), the number of points to expect.
+func inclusions(scores []float64, q float64) float64 {
+	total := 0.0
+	for _, s := range scores {
+		total += min(1, q*s)
+	}
+	return total
 }

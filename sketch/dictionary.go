@@ -10,8 +10,8 @@ import (
 // Level is a weighted subset of the rows of a source, good for one λ. Its
 // slices are read-only.
 type Level struct {
-	// Lambda is the regularisation per sample, K + λnI, of the scores by which
-	// the points were chosen.
+	// Lambda is the regularisation per sample, K + λnI, for which the points
+	// were chosen.
 	Lambda float64
 	// Indices are the numbers of the chosen rows, strictly increasing.
 	Indices []int
@@ -32,6 +32,10 @@ type Dictionary struct {
 	Level
 	// N is the number of rows n that the dictionary stands for.
 	N int
+	// Rows is the number of different rows of the source that the sampler looked
+	// at: all that it evaluated or chose, but not rows that a source in order
+	// made it skip.
+	Rows int
 	// Path are the levels λ_1 > λ_2 > … of BLESS and BLESSR, the last being
 	// Level. It is nil for samplers that work at one λ.
 	Path []Level
@@ -77,7 +81,7 @@ func (d *Dictionary) Truncate(budget int) (*Dictionary, error) {
 	fewest := d.Len()
 	for h, level := range slices.Backward(d.Path) {
 		if level.Len() <= budget {
-			return &Dictionary{Level: level, N: d.N, Path: d.Path[:h+1]}, nil
+			return &Dictionary{Level: level, N: d.N, Rows: d.Rows, Path: d.Path[:h+1]}, nil
 		}
 		fewest = min(fewest, level.Len())
 	}

@@ -37,6 +37,8 @@
 //
 // BLESS and BLESSR do not look at all rows: their cost does not depend on n,
 // and they return the dictionaries of the whole path λ_0 … λ_H.
+// MaxPoints makes the path stop where the dictionary is full, and MaxCandidates
+// bounds the rows that it reads. Every [Dictionary] says how many were read.
 //
 // # Features
 //

@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -80,10 +81,8 @@ func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []
 	if len(scores) == 0 {
 		return nil, nil, &EmptyError{What: "list of scores"}
 	}
-	for _, s := range scores {
-		if !(s >= 0) || math.IsInf(s, 0) {
-			return nil, nil, parameterError("Include", "scores", s, "≥ 0 and finite")
-		}
+	if err := checkScores("Include", scores); err != nil {
+		return nil, nil, err
 	}
 	indices, weights = include(scores, oversampling, rng)
 	if len(indices) == 0 {
@@ -92,14 +91,56 @@ func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []
 	return indices, weights, nil
 }
 
-// include is Include without the last resort.
-func include(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
-	for i, s := range scores {
-		if p := min(1, q*s); rng.Float64() < p {
-			indices, weights = append(indices, i), append(weights, p)
+// checkScores refuses scores that are no numbers ≥ 0.
+func checkScores(what string, scores []float64) error {
+	for _, s := range scores {
+		if !(s >= 0) || math.IsInf(s, 0) {
+			return parameterError(what, "scores", s, "≥ 0 and finite")
 		}
 	}
+	return nil
+}
+
+// include is Include without the last resort.
+func include(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
+	indices, weights, _ = keep(scores, uniforms(len(scores), rng), q, 0)
 	return indices, weights
+}
+
+// uniforms draws n numbers from [0, 1).
+func uniforms(n int, rng *rand.Rand) []float64 {
+	u := make([]float64, n)
+	for i := range u {
+		u[i] = rng.Float64()
+	}
+	return u
+}
+
+// keep keeps every i with u_i < p_i = min(1, q·score_i), and returns the indices
+// kept, increasing, with their weights p.
+//
+// If these are more than most > 0, it keeps the most smallest keys u_i/score_i
+// and lowers q to the smallest key that it leaves out. That is priority sampling
+// (Duffield, Lund and Thorup, 2007): given the keys of the others, i stays with
+// probability min(1, q·score_i) for the q returned, so that weights p stay
+// unbiased.
+func keep(scores, u []float64, q float64, most int) (indices []int, weights []float64, reached float64) {
+	for i, s := range scores {
+		if u[i] < min(1, q*s) {
+			indices = append(indices, i)
+		}
+	}
+	if most > 0 && len(indices) > most {
+		key := func(i int) float64 { return u[i] / scores[i] } // score_i > 0, as q·score_i > u_i
+		slices.SortFunc(indices, func(a, b int) int { return cmp.Or(cmp.Compare(key(a), key(b)), a-b) })
+		q = key(indices[most])
+		indices = indices[:most]
+		slices.Sort(indices)
+	}
+	for _, i := range indices {
+		weights = append(weights, min(1, q*scores[i]))
+	}
+	return indices, weights, q
 }
 
 // drawOne draws one index in proportion to its score.

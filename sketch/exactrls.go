@@ -29,11 +29,16 @@ func (e ExactRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source
 	return byScores(ctx, k, src, lambda, scores, q, rng)
 }
 
-// byScores keeps rows of src by the scores of all of them.
+// byScores keeps rows of src by the scores of all of them, which were looked at.
 func byScores(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, scores []float64, q float64, rng *rand.Rand) (*Dictionary, error) {
 	idx, weights, err := Include(scores, q, rng)
 	if err != nil {
 		return nil, err
 	}
-	return dictionaryAt(ctx, k, src, Level{Lambda: lambda, Indices: idx, Weights: weights, EffectiveDimension: sum(scores)})
+	d, err := dictionaryAt(ctx, k, src, Level{Lambda: lambda, Indices: idx, Weights: weights, EffectiveDimension: sum(scores)})
+	if err != nil {
+		return nil, err
+	}
+	d.Rows = src.Len()
+	return d, nil
 }

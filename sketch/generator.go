@@ -46,20 +46,25 @@ func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda
 	if g.m == 0 {
 		return g, nil
 	}
-	r := make([]float64, g.m)
-	for j, a := range weights {
-		if err := checkPositive("Generator", "Weights", a); err != nil {
-			return nil, err
-		}
-		r[j] = a * g.ridge
-	}
 	var err error
 	if g.l, err = kernel.Gramian(k, points); err != nil {
 		return nil, err
 	}
 	g.points = points
+	return g, g.factorize(weights)
+}
+
+// factorize overwrites l = K_JJ by the factor L.
+func (g *Generator) factorize(weights []float64) (err error) {
+	r := make([]float64, g.m)
+	for j, a := range weights {
+		if err := checkPositive("Generator", "Weights", a); err != nil {
+			return err
+		}
+		r[j] = a * g.ridge
+	}
 	g.jitter, err = factorize(g.l, r)
-	return g, err
+	return err
 }
 
 // Jitter returns what had to be added to the diagonal of K_JJ + λnA beyond λnA

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -134,9 +135,10 @@ func requireClose(t testing.TB, what string, got, want []float64, relative float
 type line struct {
 	n        int
 	selected *atomic.Int64
+	rows     *sync.Map // the numbers of these rows
 }
 
-func newLine(n int) line { return line{n, new(atomic.Int64)} }
+func newLine(n int) line { return line{n, new(atomic.Int64), new(sync.Map)} }
 
 func (l line) Len() int { return l.n }
 func (l line) Dim() int { return kernel.NoDim }
@@ -150,8 +152,16 @@ func (l line) Select(idx []int) kernel.Rows {
 	out := make(kernel.List[float64], len(idx))
 	for j, i := range idx {
 		out[j] = l.Row(i)
+		l.rows.Store(i, nil)
 	}
 	return out
+}
+
+// different returns the number of different rows that were selected.
+func (l line) different() int {
+	n := 0
+	l.rows.Range(func(any, any) bool { n++; return true })
+	return n
 }
 
 func (l line) Slice(i, j int) kernel.Rows {

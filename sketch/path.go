@@ -3,6 +3,7 @@ package sketch
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -14,8 +15,10 @@ type path struct {
 	k       kernel.Kernel
 	src     kernel.Source
 	lambdas []float64
-	budget  int
+	budget  int // MaxPoints
+	limit   int // MaxCandidates
 	workers int
+	seen    []int // the rows that levels have looked at, increasing
 
 	// gathered are the rows that any level may need, in the order of index, of
 	// a source that is not resident.
@@ -25,8 +28,19 @@ type path struct {
 
 // pathSettings are those that BLESS and BLESSR share.
 type pathSettings struct {
-	step, start, bound float64
-	maxPoints          int
+	step, start, bound       float64
+	maxPoints, maxCandidates int
+}
+
+// drawn is a level with what its draw says beyond it.
+type drawn struct {
+	Level
+	// want is the size of the draw that q₂ asks for at λ_h, and got that of the
+	// draw that was made, less if the budget ended it: the number of draws of
+	// BLESS, and the expected number of points of BLESSR.
+	want, got float64
+	last      bool      // the level ends the path
+	gram      []float64 // K_JJ, nil if J is empty
 }
 
 // leastStep keeps paths from having thousands of levels.
@@ -57,6 +71,9 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 	if err := checkCount(what, "MaxPoints", s.maxPoints); err != nil {
 		return nil, 0, err
 	}
+	if err := checkCount(what, "MaxCandidates", s.maxCandidates); err != nil {
+		return nil, 0, err
+	}
 	bound, err := boundOf(what, k, s.bound)
 	if err != nil {
 		return nil, 0, err
@@ -65,9 +82,48 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 	if err != nil {
 		return nil, 0, err
 	}
-	p := &path{k: k, src: src, lambdas: lambdaPath(start, lambda, step), budget: s.maxPoints, workers: workers}
+	p := &path{k: k, src: src, lambdas: lambdaPath(start, lambda, step), budget: s.maxPoints, limit: s.maxCandidates, workers: workers}
 	return p, bound, nil
 }
+
+// prefixes returns the candidates of levels of the given sizes, if these may be
+// more rows in all than allowed: the beginnings of one random order of as many
+// rows as are allowed. Otherwise it returns room for candidates, and false. The
+// sizes are at most those, or about those.
+func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][]int, limited bool) {
+	candidates = make([][]int, len(sizes))
+	total := 0.0
+	for _, r := range sizes {
+		total += float64(r)
+	}
+	if p.limit == 0 || p.limit >= p.src.Len() || !about && total <= float64(p.limit) {
+		return candidates, false
+	}
+	order := choose(p.src.Len(), p.limit, rng)
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for h, r := range sizes {
+		candidates[h] = order[:min(r, p.limit)]
+	}
+	return candidates, true
+}
+
+// room is the most points of a level, 0 for no limit, and how many to expect are
+// enough for it to fill the room and end the path. Short of the last level that
+// is less than all: another one would score as many candidates again for the few
+// points that are left.
+type room struct {
+	most   int
+	enough float64
+}
+
+func (p *path) room(h int) room {
+	if h == len(p.lambdas)-1 {
+		return room{p.budget, float64(p.budget)}
+	}
+	return room{p.budget, full * float64(p.budget)}
+}
+
+const full = 0.95
 
 // gather reads the candidates of all levels in one pass, unless rows can be had
 // one by one.
@@ -75,7 +131,12 @@ func (p *path) gather(ctx context.Context, candidates [][]int) error {
 	if _, ok := p.src.(kernel.Resident); ok {
 		return nil
 	}
-	p.index, _ = counted(slices.Concat(candidates...))
+	for h, u := range candidates {
+		if h == 0 || !sameSlice(u, candidates[h-1]) {
+			values, _ := counted(u)
+			p.index = union(p.index, values)
+		}
+	}
 	var err error
 	p.gathered, err = selectRows(ctx, p.k, p.src, p.index)
 	return err
@@ -93,43 +154,101 @@ func (p *path) rows(ctx context.Context, idx []int) (kernel.Rows, error) {
 	return p.gathered.Select(at), nil
 }
 
-// scores returns ℓ̃_J(x_u, λ) of the candidates u by the level before, J.
-func (p *path) scores(ctx context.Context, j Level, lambda float64, u []int) ([]float64, error) {
-	g, err := NewGenerator(p.k, j.Points, j.Weights, lambda, p.src.Len())
-	if err != nil {
+// scores returns ℓ̃_J(x_u, λ) of the candidates u by the level before, J; nil
+// stands for none. It takes the level's Gram matrix.
+func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []int) ([]float64, error) {
+	if err := checkLambda("Generator", lambda, p.src.Len()); err != nil {
 		return nil, err
 	}
+	p.seen = union(p.seen, u)
 	rows, err := p.rows(ctx, u)
 	if err != nil {
 		return nil, err
+	}
+	g := &Generator{k: p.k, ridge: Ridge(lambda, p.src.Len())}
+	if before != nil && before.Len() > 0 {
+		g.points, g.m, g.l = before.Points, before.Len(), before.gram
+		before.gram = nil
+		if err := g.factorize(before.Weights); err != nil {
+			return nil, err
+		}
 	}
 	return g.scoresOf(ctx, rows, u, p.workers)
 }
 
 // walk makes the levels one after the other by next, which gets the number of
-// the level and the one before, and ends early when the budget is spent.
-func (p *path) walk(ctx context.Context, next func(h int, before Level) (Level, error)) (*Dictionary, error) {
+// the level and the one before, nil at first. It ends early when the budget is
+// spent.
+func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn, error)) (*Dictionary, error) {
 	var levels []Level
-	var at Level
-	for h, lambda := range p.lambdas {
+	var before *drawn
+	for h := range p.lambdas {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		level, err := next(h, at)
+		level, err := next(h, before)
 		if err != nil {
 			return nil, err
 		}
-		if p.budget > 0 && level.Len() > p.budget {
-			if len(levels) == 0 {
-				return nil, &BudgetError{Budget: p.budget, Points: level.Len()}
-			}
-			break
-		}
-		level.Lambda = lambda
+		level.Lambda = p.reached(h, before, level)
 		if level.Points, err = p.rows(ctx, level.Indices); err != nil {
 			return nil, err
 		}
-		levels, at = append(levels, level), level
+		if level.Len() > 0 {
+			if level.gram, err = kernel.Gramian(p.k, level.Points); err != nil {
+				return nil, err
+			}
+		}
+		levels, before = append(levels, level.Level), level
+		if level.last {
+			break
+		}
 	}
-	return &Dictionary{Level: at, N: p.src.Len(), Path: levels}, nil
+	return &Dictionary{Level: before.Level, N: p.src.Len(), Rows: len(p.seen), Path: levels}, nil
+}
+
+// reached returns the λ of level h: λ_h, or, if the budget ended its draw, the λ
+// at which q₂ asks for as large a draw as was made. In logarithms the size is
+// taken as linear in λ between the two levels, and as κ²/λ after an empty one or
+// none.
+func (p *path) reached(h int, before, level *drawn) float64 {
+	lambda := p.lambdas[h]
+	switch {
+	case level.got >= level.want:
+		return lambda
+	case h == 0:
+		return lambda * (level.want / level.got)
+	case level.want <= before.want: // by chance; then little is missing
+		return lambda
+	}
+	step := p.lambdas[h-1] / lambda
+	share := math.Log(level.want/level.got) / math.Log(step)
+	if before.Len() > 0 {
+		share = math.Log(level.want/level.got) / math.Log(level.want/before.want)
+	}
+	return lambda * math.Pow(step, min(share, full)) // the path decreases strictly
+}
+
+// union returns the different values of a and b, all of which increase.
+func union(a, b []int) []int {
+	if len(a) == 0 {
+		return b
+	}
+	out := make([]int, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		v := min(a[0], b[0])
+		if a[0] == v {
+			a = a[1:]
+		}
+		if b[0] == v {
+			b = b[1:]
+		}
+		out = append(out, v)
+	}
+	return append(append(out, a...), b...)
+}
+
+// sameSlice says whether a and b are the same memory.
+func sameSlice(a, b []int) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -57,6 +57,7 @@ func (r RecursiveRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.So
 			return nil, err
 		}
 	}
+	d.Rows = src.Len()
 	return d, nil
 }
 

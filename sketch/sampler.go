@@ -10,8 +10,8 @@ import (
 // Sampler chooses rows of a source so that few of them stand for all.
 //
 // Sample returns at least one point. λ > 0 is per sample, K + λnI. All random
-// numbers come from rng, on the calling goroutine; equal streams give equal
-// dictionaries, bit for bit. A Sampler is immutable and safe for concurrent
+// numbers come from rng, on the calling goroutine; equal streams and equal
+// sources give equal dictionaries, bit for bit. A Sampler is immutable and safe for concurrent
 // use; rng is not.
 //
 // Errors: [*ParameterError] for λ and the sampler's own fields, [*EmptyError],
@@ -76,11 +76,12 @@ func boundOf(what string, k kernel.Kernel, given float64) (float64, error) {
 	return bound, nil
 }
 
-// dictionaryAt reads the points of a dictionary without path.
+// dictionaryAt reads the points of a dictionary without path. Its Rows are those
+// of the points.
 func dictionaryAt(ctx context.Context, k kernel.Kernel, src kernel.Source, l Level) (*Dictionary, error) {
 	var err error
 	if l.Points, err = selectRows(ctx, k, src, l.Indices); err != nil {
 		return nil, err
 	}
-	return &Dictionary{Level: l, N: src.Len()}, nil
+	return &Dictionary{Level: l, N: src.Len(), Rows: l.Len()}, nil
 }

@@ -270,35 +270,6 @@ func TestZeroKernel(t *testing.T) {
 	}
 }
 
-func TestMaxPointsEndsThePath(t *testing.T) {
-	racetest.Alone(t)
-	k, x := susy(1000, 32)
-	src := kernel.FromRows(x)
-	for _, s := range []func(budget int) Sampler{
-		func(b int) Sampler { return BLESS{MaxPoints: b} }, func(b int) Sampler { return BLESSR{MaxPoints: b} },
-	} {
-		full := must(s(0).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 33)))
-		short := must(s(100).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 33)))
-		if short.Len() > 100 || short.Lambda <= 1e-3 || len(short.Path) >= len(full.Path) {
-			t.Errorf("budget 100: %d points at λ = %g, %d levels of %d", short.Len(), short.Lambda, len(short.Path), len(full.Path))
-		}
-		if cut := must(full.Truncate(100)); !reflect.DeepEqual(cut, short) {
-			t.Error("Truncate gives another dictionary than the budget")
-		}
-		if same := must(full.Truncate(full.Len())); same != full {
-			t.Error("Truncate changed a dictionary within the budget")
-		}
-	}
-	var budget *BudgetError
-	if _, err := (BLESS{MaxPoints: 1}).Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 34)); !errors.As(err, &budget) || budget.Points < 2 {
-		t.Errorf("budget 1: %v", err)
-	}
-	d := must(Uniform{Points: 10}.Sample(background, k, src, 1e-3, kerneltest.Seeded(t, 34)))
-	if _, err := d.Truncate(9); !errors.As(err, &budget) || budget.Points != 10 {
-		t.Errorf("no path: %v", err)
-	}
-}
-
 // Merging repeated draws, 1/A = Σ 1/A_dup, changes no score.
 func TestMergingChangesNoScore(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 35), 60, 2)

@@ -126,7 +126,7 @@ func TestPaperWeightsAreUnbiased(t *testing.T) {
 		const repeats = 4
 		r, w := 0.0, 0.0
 		for range repeats {
-			l := drawMultinomial(upTo(n), ones, scores, n, m/sum(scores), rng)
+			l := drawMultinomial(upTo(n), ones, scores, n, m/sum(scores), room{}, rng)
 			r += sp.whitened(lambda, l.Indices, l.Weights) / repeats
 			merged := make([]float64, l.Len()) // as if every point had been drawn once
 			for j, i := range l.Indices {

@@ -50,7 +50,7 @@ func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 			return nil, err
 		}
 		if block == nil {
-			return &Dictionary{Level: d, N: src.Len()}, nil
+			return &Dictionary{Level: d, N: src.Len(), Rows: src.Len()}, nil
 		}
 		if d, err = d.expand(block, row); err != nil {
 			return nil, err

@@ -129,3 +129,30 @@ func Blobs(n int, rng *rand.Rand) (x *kernel.Points[float64], blob []int) {
 	}
 	return x, blob
 }
+
+// CrowdedDim is the number of coordinates of [Crowded].
+const CrowdedDim = 6
+
+// Crowded returns n points of [0, 1]⁶ as a long tuning run leaves them: 15 % are
+// uniform, the others are normal about one point, each with a standard deviation
+// between 0.02 and 0.1. With a Matérn-5/2 kernel of length scale 0.5 the leverage
+// is in the 15 %.
+func Crowded(n int, rng *rand.Rand) *kernel.Points[float64] {
+	var center [CrowdedDim]float64
+	for c := range center {
+		center[c] = 0.3 + 0.4*rng.Float64()
+	}
+	x := kernel.NewPoints[float64](n, CrowdedDim, nil)
+	for i := range n {
+		spread := rng.Float64() < 0.15
+		deviation := 0.02 + 0.08*rng.Float64()
+		for c := range CrowdedDim {
+			v := rng.Float64()
+			if !spread {
+				v = min(max(center[c]+deviation*rng.NormFloat64(), 0), 1)
+			}
+			x.Row(i)[c] = v
+		}
+	}
+	return x
+}
