@@ -153,7 +153,7 @@ func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room r
 		counts[i]++
 	}
 	l := &drawn{want: float64(want), got: float64(m), last: last}
-	l.EffectiveDimension = d
+	among := float64(len(u)) / float64(n) // the chance of a row to be a candidate
 	for i, count := range counts {
 		if count == 0 {
 			continue
@@ -161,6 +161,8 @@ func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room r
 		p := c.probability(i)
 		l.Indices = append(l.Indices, u[i])
 		l.Weights = append(l.Weights, float64(r)*float64(m)/float64(n)*(p/float64(times[i]))/float64(count))
+		l.chances = append(l.chances, among*-math.Expm1(float64(m)*math.Log1p(-p)))
+		l.scores = append(l.scores, scores[i])
 	}
 	return l
 }

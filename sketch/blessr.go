@@ -110,7 +110,7 @@ func reject(u []int, scores []float64, q2, beta float64, room room, must bool, r
 		weights[j] *= beta
 	}
 	l.Indices, l.Weights = pick(u, at), weights
-	l.EffectiveDimension = sum(scores) / beta
+	l.chances, l.scores = weights, pick(scores, at)
 	return l
 }
 

@@ -39,8 +39,11 @@ type drawn struct {
 	// draw that was made, less if the budget ended it: the number of draws of
 	// BLESS, and the expected number of points of BLESSR.
 	want, got float64
-	last      bool      // the level ends the path
-	gram      []float64 // K_JJ, nil if J is empty
+	last      bool // the level ends the path
+	// chances are the probabilities of the points to be in the level, and scores
+	// those by which they were drawn, one for each point.
+	chances, scores []float64
+	gram            []float64 // K_JJ, nil if J is empty
 }
 
 // leastStep keeps paths from having thousands of levels.
@@ -194,10 +197,8 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 		if level.Points, err = p.rows(ctx, level.Indices); err != nil {
 			return nil, err
 		}
-		if level.Len() > 0 {
-			if level.gram, err = kernel.Gramian(p.k, level.Points); err != nil {
-				return nil, err
-			}
+		if err := level.estimate(p.k, p.src.Len()); err != nil {
+			return nil, err
 		}
 		levels, before = append(levels, level.Level), level
 		if level.last {
