@@ -227,7 +227,7 @@ func TestBudgetBeatsUniform(t *testing.T) {
 		residuals := func(s Sampler) (mean, largest float64) {
 			for seed := range uint64(seeds) {
 				d := must(s.Sample(background, c.k, kernel.FromRows(c.x), 1e-9, rand.New(rand.NewPCG(75, seed))))
-				e := must(NewEmbedding(c.k, d.Points, 0))
+				e := must(NewEmbedding(c.k, d.Points, 0, 1))
 				z, residual := make([]float64, n*e.Rank()), make([]float64, n)
 				if err := e.Apply(background, z, residual, kernel.FromRows(c.x), 0); err != nil {
 					t.Fatal(err)

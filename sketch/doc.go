@@ -69,7 +69,8 @@
 //
 //   - All random numbers come from the caller's generator, in an order that
 //     depends on nothing else: results repeat bit for bit, for any number of
-//     workers, and whether the source is resident or streamed.
+//     workers, and whether the source is resident or streamed. With Keys,
+//     PosteriorVariance does not depend on the order of the rows either.
 //   - Indices of a dictionary increase strictly and weights are positive and
 //     finite; repeated draws are merged, which changes no score.
 //   - Scores lie in (0, 1]; 0 only where k(x, x) = 0.

@@ -1,10 +1,14 @@
 package sketch
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 )
 
 // PosteriorVariance keeps rows by posterior variances that the caller has
@@ -14,26 +18,47 @@ import (
 //
 //	p_i = min(1, q̄ n_i σ²_i/ξ²),  A_i = p_i/n_i,  ξ² = λn.
 //
-// It evaluates no kernel, and draws one number per row.
+// It evaluates no kernel, and draws one number per row, or one in all with Keys.
 type PosteriorVariance struct {
 	// Variances are σ²_i ≥ 0, one for each row of the source; rounding below 0
 	// is the caller's to mend.
 	Variances []float64
 	// Counts are n_i ≥ 1; nil stands for 1 each.
 	Counts []int
+	// Weights are n_i > 0 where they are not whole, in place of Counts: a row
+	// whose observation has the noise variance s² counts as ξ²/s² observations.
+	// n is the number of rows then, that is ξ² = λ·rows. nil stands for Counts.
+	Weights []float64
 	// Oversampling is q̄ > 0; 0 stands for 4, at which the approximate variance
 	// is within a few per cent of the exact one. Theory asks for hundreds.
 	Oversampling float64
+	// MaxPoints is the largest number of points; 0 stands for no limit. If more
+	// rows are kept, those of the MaxPoints smallest u_i/(q̄n_iσ²_i/ξ²) remain,
+	// where u_i is the random number of row i, which is below p_i for a row that
+	// is kept. This is priority sampling (Duffield, Lund and Thorup, 2007): q̄ is
+	// lowered to the value at which one more row would enter, p_i and A_i follow,
+	// and Σ A⁻¹kkᵀ stays unbiased.
+	MaxPoints int
+	// Keys are one number for each row, different for different rows, or nil.
+	// With them u_i is a hash of row i's key and of one number from rng. So the
+	// rows kept depend on their keys, their probabilities and the seed of rng
+	// alone, in whatever order the rows come, and a row keeps its u_i when others
+	// are added.
+	Keys []uint64
 }
 
 // Sample takes the per-sample λ = ξ²/n of [LambdaOfNoise]; the N of the result
 // is n. See [Sampler].
 func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
-	if err := checkSampling("PosteriorVariance", k, src, lambda); err != nil {
+	const what = "PosteriorVariance"
+	if err := checkSampling(what, k, src, lambda); err != nil {
 		return nil, err
 	}
-	q, err := orDefault("PosteriorVariance", "Oversampling", v.Oversampling, 4, 0)
+	q, err := orDefault(what, "Oversampling", v.Oversampling, 4, 0)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkCount(what, "MaxPoints", v.MaxPoints); err != nil {
 		return nil, err
 	}
 	n, err := v.observations(src.Len())
@@ -44,21 +69,89 @@ func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kern
 	for i, s := range v.Variances {
 		scores[i] = v.count(i) * ScoreOfVariance(s, Ridge(lambda, n))
 	}
-	d, err := byScores(ctx, k, src, lambda, scores, q, rng)
+	if err := checkScores(what, scores); err != nil {
+		return nil, err
+	}
+	idx, weights := v.choose(scores, q, rng)
+	for j, i := range idx {
+		weights[j] /= v.count(i)
+	}
+	d, err := dictionaryAt(ctx, k, src, Level{Lambda: lambda, Indices: idx, Weights: weights, EffectiveDimension: sum(scores)})
 	if err != nil {
 		return nil, err
 	}
 	d.N = n
-	for j, i := range d.Indices {
-		d.Weights[j] /= v.count(i)
-	}
 	return d, nil
+}
+
+// choose keeps rows by their scores, one at least.
+func (v PosteriorVariance) choose(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
+	if v.Keys == nil {
+		indices, weights, _ = keep(scores, uniforms(len(scores), rng), q, v.MaxPoints)
+		if len(indices) == 0 {
+			return drawOne(scores, rng)
+		}
+		return indices, weights
+	}
+	seed := rng.Uint64()
+	indices, weights, _ = keep(scores, v.uniforms(seed, 0), q, v.MaxPoints)
+	if len(indices) == 0 {
+		return v.first(scores, v.uniforms(seed, 1))
+	}
+	return indices, weights
+}
+
+// uniforms returns hashes of the keys in [0, 1), others for every round.
+func (v PosteriorVariance) uniforms(seed, round uint64) []float64 {
+	u := make([]float64, len(v.Keys))
+	seed = stream.Derive(seed, "sketch keys", round)
+	for i, key := range v.Keys {
+		u[i] = float64(stream.Mix(seed^key)>>11) / (1 << 53)
+	}
+	return u
+}
+
+// first is drawOne by u: of exponential times with the scores as rates, the
+// first is that of i with probability score_i/Σ scores.
+func (v PosteriorVariance) first(scores, u []float64) (indices []int, weights []float64) {
+	at, least, equal := 0, math.Inf(1), sum(scores) == 0
+	for i, s := range scores {
+		if equal {
+			s = 1
+		}
+		if t := -math.Log1p(-u[i]) / s; t < least { // s = 0: never, or NaN
+			at, least = i, t
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(scores), cmp.Compare) // the sum in any order of rows
+	if equal {
+		return []int{at}, []float64{1 / float64(len(scores))}
+	}
+	return []int{at}, []float64{scores[at] / sum(sorted)}
 }
 
 // observations checks the shapes and returns n.
 func (v PosteriorVariance) observations(rows int) (int, error) {
+	const what = "PosteriorVariance"
 	if len(v.Variances) != rows {
 		return 0, &kernel.ShapeError{In: "sketch", What: "Variances (one per row)", Got: len(v.Variances), Want: "the length of the source"}
+	}
+	if v.Keys != nil && len(v.Keys) != rows {
+		return 0, &kernel.ShapeError{In: "sketch", What: "Keys (one per row)", Got: len(v.Keys), Want: "the length of the source, or nil"}
+	}
+	if v.Weights != nil {
+		if v.Counts != nil {
+			return 0, parameterError(what, "Counts", float64(len(v.Counts)), "nil where Weights are given")
+		}
+		if len(v.Weights) != rows {
+			return 0, &kernel.ShapeError{In: "sketch", What: "Weights (one per row)", Got: len(v.Weights), Want: "the length of the source, or nil"}
+		}
+		for _, w := range v.Weights {
+			if err := checkPositive(what, "Weights", w); err != nil {
+				return 0, err
+			}
+		}
+		return rows, nil
 	}
 	if v.Counts == nil {
 		return rows, nil
@@ -69,16 +162,20 @@ func (v PosteriorVariance) observations(rows int) (int, error) {
 	n := 0
 	for _, c := range v.Counts {
 		if c < 1 {
-			return 0, parameterError("PosteriorVariance", "Counts", float64(c), "≥ 1")
+			return 0, parameterError(what, "Counts", float64(c), "≥ 1")
 		}
 		n += c
 	}
 	return n, nil
 }
 
+// count returns n_i.
 func (v PosteriorVariance) count(i int) float64 {
-	if v.Counts == nil {
-		return 1
+	switch {
+	case v.Weights != nil:
+		return v.Weights[i]
+	case v.Counts != nil:
+		return float64(v.Counts[i])
 	}
-	return float64(v.Counts[i])
+	return 1
 }
