@@ -23,26 +23,35 @@
 // with their misprints corrected):
 //
 //	z(x)  = L_D⁻¹k_D(x),  L_D L_Dᵀ = K_DD
-//	V     = Σ_i n_i z_i z_iᵀ + λI = L_V L_Vᵀ,  w = V⁻¹ Σ_i n_i (ȳ_i − m_i) z_i
+//	V     = I + Σ_i W_i z_i z_iᵀ = L_V L_Vᵀ,  w = V⁻¹ Σ_i W_i (ȳ_i − m_i) z_i
 //	μ̃(x)  = m(x) + z(x)ᵀw
-//	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + λ‖L_V⁻¹z(x)‖²
+//	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + ‖L_V⁻¹z(x)‖²
 //
-// The first term of σ̃² is what D does not see: far from D the prior variance
-// comes back. [SoR], for comparison, leaves it out, and starves; [FITC] also
-// counts it as noise of the observations. With D all observed points DTC and
-// FITC are the exact posterior. An observation is a rank-one update,
+// over different inputs x_i, where W_i is the precision of the mean target ȳ_i, n_i/λ
+// for n_i equal observations; V is that of (7.1) over λ. The first term of σ̃² is
+// what D does not see: far from D the prior variance comes back. [SoR], for
+// comparison, leaves it out, and starves; [FITC] also counts it as noise of the
+// observations, once for each input. With D all observed points DTC and FITC are the
+// exact posterior. An observation with precision ω is a rank-one update,
 //
-//	h = V⁻¹z,  den = 1 + zᵀh,  e = (y − m − zᵀw)/den
-//	w += h e;  for every arm, with g = zᵀh:  μ̃ += g e,  σ̃² −= λg²/den
+//	h = V⁻¹z,  den = 1 + ω zᵀh,  e = ω(y − m − zᵀw)/den
+//	w += h e;  for every arm, with g = zᵀh:  μ̃ += g e,  σ̃² −= ωg²/den
 //
-// and a pending pull is one of σ̃² alone.
+// a pending pull is one of σ̃² alone, and another inducing point borders L_D and L_V
+// by a row each ([Sparse.Extend]).
+//
+// A posterior with [Growth] takes inducing points as observations come, up to its
+// room. It keeps the embeddings of a window of points, all that a further inducing
+// point can use, so that memory does not grow with the number of observations but
+// for the inputs themselves. [Sparse.Fork] goes on from it beside it, for pending
+// pulls; [Probe] follows gradients.
 //
 //	             SetArms(A rows)
 //	                   │
 //	dictionary ──► embedding z ──► V, w ──► MaxUCB, Arm, ArmMeans, ArmVariances
 //	 Resparsify        ▲            ▲        Predict, Covariance, Sample
 //	 Extend            │            │
-//	              Observe(x, y)  ObserveVariance(x), Cancel(x)
+//	              Observe(x, y)  ObserveVariance(x), Cancel(x), Fork
 //
 // Arms see updates when they are looked at. MaxUCB looks only at those that may
 // be the best, by a bound on how far a mean can have moved: in a bandit that
@@ -87,8 +96,9 @@
 //
 //	Exact     new n³/3; append n² + nA; predict n² a row; Evidence n³ + n²p; LOO n³
 //	          pending pulls n² + nA each; memory n² + nA
-//	Sparse    observe m² + Am at most; predict m² a row; PredictSlope m² + md
-//	          Resparsify |D|m² + um² + Am²; Extend um² + Am; Evidence um² + ump
+//	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
+//	          Resparsify |D|m² + um² + Am²; Extend m² + wm + Am, w points in the
+//	          window; Fork m² + wm at its first change; Evidence um² + ump
 //	          Path m² + mM to draw, m² + md + M a row; memory (A + u)m
 //	Fit       one Evidence an evaluation, ≤ 60 iterations from each of 4 starts
 //

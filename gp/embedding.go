@@ -2,12 +2,14 @@ package gp
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // defaultRankTolerance is the relative pivot below which an inducing point is
@@ -160,70 +162,44 @@ func (e *embedding) one(x kernel.Rows) (z []float64, prior, res float64, err err
 	return z, prior, res, err
 }
 
-// pivotedCholesky factors the part of a, n×n, that it keeps.
+// pivotedCholesky factors the part of a, n×n, that it keeps. It overwrites a.
 func pivotedCholesky(a []float64, n int, tol float64) (*Cholesky, []int, error) {
-	l := make([]float64, n*n) // rows in the order of perm
-	perm, diag := make([]int, n), make([]float64, n)
-	scale := 0.0
+	perm, prior := make([]int, n), make([]float64, n)
 	for i := range n {
-		perm[i], diag[i] = i, a[i*n+i]
-		scale = max(scale, math.Abs(diag[i]))
+		prior[i] = a[i*n+i]
 	}
-	m := 0
-	for ; m < n; m++ {
-		p := m
-		for i := m + 1; i < n; i++ {
-			if diag[perm[i]] > diag[perm[p]] {
-				p = i
-			}
-		}
-		if !(diag[perm[p]] > tol*scale) {
-			break
-		}
-		perm[m], perm[p] = perm[p], perm[m]
-		eliminate(l, a, perm, diag, m, n)
-	}
-	if err := checkRemainder(l, a, perm, diag, m, n, scale); err != nil {
+	m := blocked.PivotedCholesky(runtime.GOMAXPROCS(0), blocked.New(n, n, a), tol, perm)
+	if err := checkRemainder(a, prior, perm, m); err != nil {
 		return nil, nil, err
 	}
 	c := &Cholesky{n: m, stride: m, data: make([]float64, m*m)}
 	for i := range m {
-		copy(c.data[i*m:i*m+i+1], l[perm[i]*n:perm[i]*n+i+1])
+		copy(c.data[i*m:i*m+i+1], a[i*n:])
 	}
 	return c, perm[:m:m], nil
-}
-
-// eliminate computes column m of the factor for pivot perm[m].
-func eliminate(l, a []float64, perm []int, diag []float64, m, n int) {
-	p := perm[m]
-	root := math.Sqrt(diag[p])
-	l[p*n+m] = root
-	for _, i := range perm[m+1:] {
-		v := a[i*n+p]
-		if m > 0 {
-			v -= dot(l[i*n:i*n+m], l[p*n:p*n+m])
-		}
-		v /= root
-		l[i*n+m] = v
-		diag[i] -= v * v
-	}
 }
 
 // checkedRest is the number of dropped points whose covariances are looked at.
 const checkedRest = 64
 
 // checkRemainder verifies that what was dropped is about 0, as it is for a
-// positive semi-definite matrix.
-func checkRemainder(l, a []float64, perm []int, diag []float64, m, n int, scale float64) error {
+// positive semi-definite matrix. Row r of the factor, of the point perm[r], lies
+// below the diagonal of a, and the matrix still above it.
+func checkRemainder(a, prior []float64, perm []int, m int) error {
 	const what = "conditional variance of inducing points"
-	for r, i := range perm[m:] {
-		if diag[i] < -psdTolerance*scale {
-			return notPSD(what, i, diag[i])
+	n, scale := len(perm), 0.0
+	for _, v := range prior {
+		scale = max(scale, math.Abs(v))
+	}
+	for r := m; r < n; r++ {
+		i, row := perm[r], a[r*n:r*n+m]
+		if left := prior[i] - square(row); left < -psdTolerance*scale {
+			return notPSD(what, i, left)
 		}
-		for _, j := range perm[m : m+min(r, checkedRest)] {
-			v := a[i*n+j]
+		for s := m; s < min(r, m+checkedRest); s++ {
+			v := a[min(i, perm[s])*n+max(i, perm[s])]
 			if m > 0 {
-				v -= dot(l[i*n:i*n+m], l[j*n:j*n+m])
+				v -= dot(row, a[s*n:s*n+m])
 			}
 			if math.Abs(v) > psdTolerance*scale {
 				return notPSD(what, i, -math.Abs(v))

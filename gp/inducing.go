@@ -24,8 +24,9 @@ const (
 	// starves far from the inducing points; it is here to be compared with.
 	SoR
 	// FITC keeps it in the variance and counts it as noise of the
-	// observations: point i has noise res_i + ξ²/n_i. It does not grow
-	// overconfident with too few inducing points.
+	// observations: point i has noise res_i + ξ²/n_i, one residual for all
+	// observations of its input. It does not grow overconfident with too few
+	// inducing points.
 	FITC
 )
 
@@ -39,20 +40,6 @@ func (a Approximation) String() string {
 		return "FITC"
 	}
 	return "unknown"
-}
-
-// weight returns the weight W of a point in V = Σ_i W_i z_i z_iᵀ + λI: λ over
-// the variance of ȳ_i given z_i. For DTC without noise of its own it is the
-// count n.
-func (a Approximation) weight(lambda, count, extra, res float64) float64 {
-	if count <= 0 {
-		return 0
-	}
-	v := lambda/count + extra
-	if a == FITC {
-		v += res
-	}
-	return lambda / v
 }
 
 // system is the regression on z: V = LLᵀ and w = V⁻¹ Σ_i W_i r_i z_i.
