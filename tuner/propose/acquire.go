@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -344,7 +345,7 @@ func (p *pool) choose(rng *rand.Rand) (space.Config, []float64, error) {
 func (a *acquisition) untried() (c space.Config, found bool, err error) {
 	b := a.b
 	if b.all == nil {
-		all, err := compileGrid(b.spec.Space, GridOptions{Points: maxLevels})
+		all, err := cells.Of(b.spec.Space, cells.MaxPoints, nil)
 		if err != nil && b.options.OnDuplicate != reuse {
 			return c, false, nil // too many to know
 		} else if err != nil {
@@ -352,8 +353,8 @@ func (a *acquisition) untried() (c space.Config, found bool, err error) {
 		}
 		b.all = all
 	}
-	for i := range b.all.total {
-		if c := b.all.at(i); !a.has(c) {
+	for i := range b.all.Total() {
+		if c := b.all.At(i); !a.has(c) {
 			return c, true, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -180,7 +181,7 @@ type bkb struct {
 	engine  *engine
 	made    made
 	finite  *enumeration
-	all     *cells // of a finite space, when it was wanted
+	all     *cells.Cells // of a finite space, when it was wanted
 }
 
 func newBKB(spec study.Spec, o BKBOptions) Proposer {

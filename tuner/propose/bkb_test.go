@@ -13,6 +13,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -364,12 +365,12 @@ func TestNothingIsRunTwice(t *testing.T) {
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"on_duplicate": "reuse", "cap": 16}`}, spec)
 		size := int(sp.Cardinality())
 		if name == "searched" { // all but the last few are there
-			all, err := compileGrid(sp, GridOptions{Points: maxLevels})
+			all, err := cells.Of(sp, cells.MaxPoints, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range size - 5 {
-				c := all.at(uint64(i * 1789 % size)) // 1789 is prime
+				c := all.At(uint64(i * 1789 % size)) // 1789 is prime
 				l.do(study.Add{Config: c, Outcome: completed(spec, bowl(sp, c))})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/sobol"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -36,13 +37,13 @@ func (b *bkb) enumerated() *enumeration {
 	if n > enumeratedUpTo {
 		return nil
 	}
-	c, err := compileGrid(b.spec.Space, GridOptions{Points: maxLevels})
-	if err != nil || c.total > enumeratedUpTo {
+	c, err := cells.Of(b.spec.Space, cells.MaxPoints, nil)
+	if err != nil || c.Total() > enumeratedUpTo {
 		return nil
 	}
-	x := kernel.NewPoints[float64](int(c.total), b.spec.Space.Dim(), nil)
-	for i := range c.total {
-		if b.spec.Space.Encode(c.at(i), x.Row(int(i))) != nil {
+	x := kernel.NewPoints[float64](int(c.Total()), b.spec.Space.Dim(), nil)
+	for i := range c.Total() {
+		if b.spec.Space.Encode(c.At(i), x.Row(int(i))) != nil {
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -28,12 +29,9 @@ type GridOptions struct {
 	Shuffled bool
 }
 
-// maxLevels of one parameter that are listed.
-const maxLevels = 1000
-
 func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
 	o := study.ReadOptions("proposer.options", text)
-	g := GridOptions{Points: int(o.Whole("points", 10, 1, maxLevels)), Levels: make(map[string]int)}
+	g := GridOptions{Points: int(o.Whole("points", 10, 1, cells.MaxPoints)), Levels: make(map[string]int)}
 	g.Shuffled = o.Choice("order", "shuffled", "lexicographic") == "shuffled"
 	if raw, given := o.Take("levels"); given {
 		numbers := o.Object("proposer.options.levels", raw)
@@ -47,7 +45,7 @@ func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
 			case p.Type == space.TypeCategorical || p.Type == space.TypeConstant:
 				o.Fail(field, string(number), "the values of a "+p.Type.String()+" are not thinned", "list fewer values in the space")
 			}
-			g.Levels[name] = int(o.ParseWhole(field, number, 1, maxLevels))
+			g.Levels[name] = int(o.ParseWhole(field, number, 1, cells.MaxPoints))
 		}
 	}
 	return g, o.Finish(Grid)
@@ -56,19 +54,19 @@ func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
 // grid is the proposer "grid". Cells are numbered in the order they are
 // suggested in.
 type grid struct {
-	cells   *cells
+	cells   *cells.Cells
 	order   *stream.Permutation // nil if lexicographic
 	history history
 }
 
 func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
-	c, err := compileGrid(spec.Space, o)
+	c, err := cells.Of(spec.Space, o.Points, o.Levels)
 	if err != nil {
 		return nil, err
 	}
 	g := &grid{cells: c, history: history{seen: make(map[uint64]struct{})}}
 	if o.Shuffled {
-		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.total)
+		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.Total())
 		g.order = &p
 	}
 	return g, nil
@@ -79,7 +77,7 @@ func (g *grid) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	g.history.follow(v)
 	b := g.history.batch()
 	var p Proposal
-	for number := g.history.next; number < g.cells.total && len(p.Suggestions) < n; number++ {
+	for number := g.history.next; number < g.cells.Total() && len(p.Suggestions) < n; number++ {
 		if err := ctx.Err(); err != nil {
 			return Proposal{}, err
 		}
@@ -100,5 +98,5 @@ func (g *grid) at(number uint64) space.Config {
 	if g.order != nil {
 		number = g.order.At(number)
 	}
-	return g.cells.at(number)
+	return g.cells.At(number)
 }

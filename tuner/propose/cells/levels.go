@@ -1,4 +1,4 @@
-package propose
+package cells
 
 import "github.com/bkbtuner/bkb/tuner/space"
 

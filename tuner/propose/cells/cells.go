@@ -1,4 +1,4 @@
-package propose
+package cells
 
 import (
 	"cmp"
@@ -12,23 +12,29 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// maxCells is the most cells that a grid may have: numbers up to here are exact
-// in JSON and float64, and no study lives to see them all.
-const maxCells = 1 << 53
+// Most is the most cells that there may be: numbers up to here are exact in JSON
+// and float64.
+const Most = 1 << 53
+
+// MaxPoints is the most values of one parameter that are listed.
+const MaxPoints = 1000
 
 // maxWork is how many steps compiling a grid may take.
 const maxWork = 1 << 22
 
-// cells numbers the combinations of a grid. Parameters that conditions connect
+// Cells numbers the combinations of a grid. Parameters that conditions connect
 // form a group, and a group is a decision tree: the values of one parameter fall
 // into runs, and with each run the rest of the group falls apart into groups of
 // its own. A cell's number is written in the mixed radix of these trees.
-type cells struct {
+type Cells struct {
 	names  []string
 	levels []levels
 	groups []*group
 	total  uint64
 }
+
+// Total is the number of cells.
+func (c *Cells) Total() uint64 { return c.total }
 
 // group is a set of connected parameters, seen from one that depends on none of
 // the others.
@@ -46,12 +52,12 @@ type run struct {
 	each  uint64 // cells of rest
 }
 
-// at returns cell number i < total.
-func (c *cells) at(i uint64) space.Config {
+// At returns cell number i < Total.
+func (c *Cells) At(i uint64) space.Config {
 	return space.NewConfig(c.collect(nil, c.groups, i)...)
 }
 
-func (c *cells) collect(out []space.Assignment, groups []*group, i uint64) []space.Assignment {
+func (c *Cells) collect(out []space.Assignment, groups []*group, i uint64) []space.Assignment {
 	for _, g := range slices.Backward(groups) { // the last one changes fastest
 		k := i % g.total
 		i /= g.total
@@ -63,12 +69,14 @@ func (c *cells) collect(out []space.Assignment, groups []*group, i uint64) []spa
 	return out
 }
 
-// compileGrid lays out the grid of a space. The error is a *[study.InvalidError].
-func compileGrid(sp *space.Space, o GridOptions) (*cells, error) {
+// Of lays out the grid of a space in which a continuous parameter takes so many
+// points, and a parameter that perParameter names so many values. The error is a
+// *[study.InvalidError].
+func Of(sp *space.Space, points int, perParameter map[string]int) (*Cells, error) {
 	b := compiler{parameters: sp.Parameters(), index: make(map[string]int), known: make(map[string]*group), work: maxWork}
-	c := new(cells)
+	c := new(Cells)
 	for i, p := range b.parameters {
-		l, err := newLevels(p, o.Levels[p.Name], o.Points)
+		l, err := newLevels(p, perParameter[p.Name], points)
 		if err != nil {
 			return nil, fmt.Errorf("the grid of parameter %q: %w", p.Name, err)
 		}
@@ -88,10 +96,10 @@ func compileGrid(sp *space.Space, o GridOptions) (*cells, error) {
 	c.groups, c.total = b.split(all)
 	switch {
 	case b.work < 0:
-		return nil, &study.InvalidError{Field: "proposer.name", Value: Grid, Rule: "the space's conditions on several parents interlock too much for a grid", Remedy: "use sobol"}
-	case c.total > maxCells:
+		return nil, &study.InvalidError{Field: "proposer.name", Value: "grid", Rule: "the space's conditions on several parents interlock too much for a grid", Remedy: "use sobol"}
+	case c.total > Most:
 		return nil, &study.InvalidError{
-			Field: "proposer.name", Value: Grid, Rule: "the grid would have more than 2⁵³ cells",
+			Field: "proposer.name", Value: "grid", Rule: "the grid would have more than 2⁵³ cells",
 			Remedy: "take fewer points, thin single parameters with levels, or use sobol",
 		}
 	}
