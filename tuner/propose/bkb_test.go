@@ -14,54 +14,44 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/cells"
-	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
-
-// completed is an outcome with the values of the first objectives.
-func completed(spec study.Spec, values ...float64) study.Outcome {
-	o := study.Outcome{State: study.Completed}
-	for i, v := range values {
-		o.Metrics = append(o.Metrics, study.Metric{Name: spec.Objectives[i].Name, Values: []float64{v}})
-	}
-	slices.SortFunc(o.Metrics, func(a, b study.Metric) int { return map[bool]int{true: -1, false: 1}[a.Name < b.Name] })
-	return o
-}
 
 // anchor puts the model event that is due into the log, and checks that it can
 // be remade.
 func (l *lab) anchor(p Proposer) bool {
-	l.t.Helper()
-	a, due, err := p.(Anchorer).Anchor(context.Background(), l.s)
+	l.T.Helper()
+	a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
 	if err != nil {
-		l.t.Fatalf("anchor: %v", err)
+		l.T.Fatalf("anchor: %v", err)
 	}
 	if !due {
 		return false
 	}
-	view := l.s.Snapshot()
-	l.do(a)
-	again, err := newBKB(l.s.Spec(), p.(*bkb).options).(*bkb).Remake(context.Background(), view, study.Anchored(a))
+	view := l.S.Snapshot()
+	l.Do(a)
+	again, err := newBKB(l.S.Spec(), p.(*bkb).options).(*bkb).Remake(context.Background(), view, study.Anchored(a))
 	if err != nil || string(again) != string(a.Model) {
-		l.t.Fatalf("a model came out otherwise (%v):\n%s\n%s", err, a.Model, again)
+		l.T.Fatalf("a model came out otherwise (%v):\n%s\n%s", err, a.Model, again)
 	}
 	return true
 }
 
 func (l *lab) propose(p Proposer, n int) Proposal {
-	l.t.Helper()
+	l.T.Helper()
 	l.anchor(p)
-	proposal, err := p.Propose(context.Background(), l.s, n)
+	proposal, err := p.Propose(context.Background(), l.S, n)
 	if err != nil {
-		l.t.Fatalf("propose: %v", err)
+		l.T.Fatalf("propose: %v", err)
 	}
 	for _, g := range proposal.Suggestions {
-		if err := l.s.Spec().Space.Validate(g.Config); err != nil {
-			l.t.Fatalf("a suggestion: %v", err)
+		if err := l.S.Spec().Space.Validate(g.Config); err != nil {
+			l.T.Fatalf("a suggestion: %v", err)
 		}
 		for _, v := range slices.Concat(g.Mean, g.StdDev) {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				l.t.Fatalf("a suggestion predicts %v ± %v", g.Mean, g.StdDev)
+				l.T.Fatalf("a suggestion predicts %v ± %v", g.Mean, g.StdDev)
 			}
 		}
 	}
@@ -69,24 +59,8 @@ func (l *lab) propose(p Proposer, n int) Proposal {
 }
 
 func (l *lab) start(p Proposal) {
-	for _, g := range p.Suggestions {
-		l.do(study.Start{Ask: study.Ask{Count: 1}, Trial: l.s.Trials(), Suggestion: g})
-	}
-}
-
-// bowl is a value for any configuration: smooth in numbers, a step for each
-// category.
-func bowl(sp *space.Space, c space.Config) float64 {
-	u := make([]float64, sp.Dim())
-	if err := sp.Encode(c, u); err != nil {
-		panic(err)
-	}
-	sum := 0.0
-	for i, v := range u {
-		d := v - 0.3 - 0.1*float64(i%3)
-		sum += d * d
-	}
-	return sum
+	l.T.Helper()
+	l.Start(p.Suggestions...)
 }
 
 // TestBKBSurvivesRestarts works on a study whose trials are told in another
@@ -99,10 +73,10 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 	for _, k := range []struct{ space, options string }{
 		{"continuous", plain}, {"mixed", plain}, {"conditional", plain}, {"finite", plain}, {"continuous", all}, {"mixed", all},
 	} {
-		text := spaces[k.space]
+		text := labtest.Spaces[k.space]
 		t.Run(k.space+k.options, func(t *testing.T) {
 			c := study.Component{Name: BKB, Options: k.options}
-			spec := specOf(parse(t, text), 5)
+			spec := labtest.SpecOf(labtest.Parse(t, text), 5)
 			run := func(restart bool) []string {
 				l, p := newLab(t, spec), must(t, c, spec)
 				rng := rand.New(rand.NewPCG(3, 4))
@@ -112,19 +86,19 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 					for k, g := range proposal.Suggestions {
 						out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Seen))
 						if k == 0 { // one at a time is the same
-							alone, err := must(t, c, spec).Propose(context.Background(), l.s, 1)
+							alone, err := must(t, c, spec).Propose(context.Background(), l.S, 1)
 							if err != nil || !alone.Suggestions[0].Config.Equal(g.Config) || fmt.Sprint(alone.Suggestions[0].Mean) != fmt.Sprint(g.Mean) {
 								t.Fatalf("alone it is %v, %v, in a batch %v", alone.Suggestions, err, g)
 							}
 						}
 					}
 					l.start(proposal)
-					for n := range l.s.Trials() {
-						trial, _ := l.s.Trial(l.s.Trials() - 1 - n)
+					for n := range l.S.Trials() {
+						trial, _ := l.S.Trial(l.S.Trials() - 1 - n)
 						if trial.State != study.Running || rng.IntN(4) == 0 {
 							continue
 						}
-						o := completed(spec, bowl(spec.Space, trial.Config))
+						o := labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))
 						o.Cost = 1 + o.Metrics[0].Values[0]
 						switch rng.IntN(12) {
 						case 0:
@@ -132,10 +106,10 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 						case 1:
 							o = study.Outcome{State: study.Infeasible}
 						case 2:
-							l.do(study.Expire{Trial: trial.Number, Epoch: trial.Epoch}) // and again in the queue
+							l.Do(study.Expire{Trial: trial.Number, Epoch: trial.Epoch}) // and again in the queue
 							continue
 						}
-						l.do(study.Tell{Trial: trial.Number, Outcome: o})
+						l.Do(study.Tell{Trial: trial.Number, Outcome: o})
 					}
 					if restart {
 						p = l.restart(c, spec)
@@ -175,39 +149,41 @@ func TestHostileHistories(t *testing.T) {
 	racetest.Alone(t)
 	big := math.MaxFloat64
 	histories := map[string]func(i int) study.Outcome{
-		"constant": func(int) study.Outcome { return completed(lossSpec, 3) },
-		"zero":     func(int) study.Outcome { return completed(lossSpec, 0) },
-		"huge":     func(i int) study.Outcome { return completed(lossSpec, []float64{big, -big, 1e300, -1e300}[i%4]) },
-		"tiny":     func(i int) study.Outcome { return completed(lossSpec, 5e-324*float64(i%3)) },
-		"wide":     func(i int) study.Outcome { return completed(lossSpec, math.Pow(10, float64(i%600)-300)) },
+		"constant": func(int) study.Outcome { return labtest.Completed(lossSpec, 3) },
+		"zero":     func(int) study.Outcome { return labtest.Completed(lossSpec, 0) },
+		"huge": func(i int) study.Outcome {
+			return labtest.Completed(lossSpec, []float64{big, -big, 1e300, -1e300}[i%4])
+		},
+		"tiny": func(i int) study.Outcome { return labtest.Completed(lossSpec, 5e-324*float64(i%3)) },
+		"wide": func(i int) study.Outcome { return labtest.Completed(lossSpec, math.Pow(10, float64(i%600)-300)) },
 		"outlier": func(i int) study.Outcome {
-			return completed(lossSpec, map[bool]float64{true: 1e300, false: float64(i % 5)}[i == 3])
+			return labtest.Completed(lossSpec, map[bool]float64{true: 1e300, false: float64(i % 5)}[i == 3])
 		},
 		"lucky": func(i int) study.Outcome {
-			return completed(lossSpec, map[bool]float64{true: -1e300, false: float64(i % 5)}[i == 3])
+			return labtest.Completed(lossSpec, map[bool]float64{true: -1e300, false: float64(i % 5)}[i == 3])
 		},
-		"infinite": func(i int) study.Outcome { return completed(lossSpec, math.Inf(1)) },
+		"infinite": func(i int) study.Outcome { return labtest.Completed(lossSpec, math.Inf(1)) },
 		"some inf": func(i int) study.Outcome {
-			return completed(lossSpec, map[bool]float64{true: math.Inf(1), false: 1}[i%2 == 0])
+			return labtest.Completed(lossSpec, map[bool]float64{true: math.Inf(1), false: 1}[i%2 == 0])
 		},
-		"nan": func(i int) study.Outcome { return completed(lossSpec, math.NaN()) },
+		"nan": func(i int) study.Outcome { return labtest.Completed(lossSpec, math.NaN()) },
 		"some nan": func(i int) study.Outcome {
-			return completed(lossSpec, map[bool]float64{true: math.NaN(), false: float64(i)}[i%2 == 0])
+			return labtest.Completed(lossSpec, map[bool]float64{true: math.NaN(), false: float64(i)}[i%2 == 0])
 		},
 		"failed": func(i int) study.Outcome { return study.Outcome{State: study.Failed, Reason: study.FailedCrash} },
 		"no way": func(i int) study.Outcome { return study.Outcome{State: study.Infeasible} },
 		"standard": func(i int) study.Outcome {
-			o := completed(lossSpec, float64(i%3))
+			o := labtest.Completed(lossSpec, float64(i%3))
 			o.Metrics[0].HasStdErr, o.Metrics[0].StdErr = true, big
 			return o
 		},
 		"certain": func(i int) study.Outcome {
-			o := completed(lossSpec, float64(i%3))
+			o := labtest.Completed(lossSpec, float64(i%3))
 			o.Metrics[0].HasStdErr = true
 			return o
 		},
 		"replicate": func(i int) study.Outcome {
-			o := completed(lossSpec, 0)
+			o := labtest.Completed(lossSpec, 0)
 			o.Metrics[0].Values = []float64{big, -big, float64(i)}
 			return o
 		},
@@ -215,8 +191,8 @@ func TestHostileHistories(t *testing.T) {
 	for name, outcome := range histories {
 		for _, place := range []string{"spread", "same"} {
 			t.Run(name+"/"+place, func(t *testing.T) {
-				sp := parse(t, spaces["mixed"])
-				spec := specOf(sp, 3)
+				sp := labtest.Parse(t, labtest.Spaces["mixed"])
+				spec := labtest.SpecOf(sp, 3)
 				l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cap": 16}`}, spec)
 				points := must(t, study.Component{Name: Random}, spec)
 				same, err := sp.Decode(slices.Repeat([]float64{0.5}, sp.Dim()))
@@ -224,20 +200,20 @@ func TestHostileHistories(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range 24 {
-					q, _ := points.Propose(context.Background(), l.s, 1)
+					q, _ := points.Propose(context.Background(), l.S, 1)
 					c := q.Suggestions[0].Config
 					if place == "same" {
 						c = same
 					}
-					l.do(study.Add{Config: c, Outcome: outcome(i)})
+					l.Do(study.Add{Config: c, Outcome: outcome(i)})
 					if i%8 == 7 {
 						l.start(l.propose(p, 2))
 					}
 				}
-				if _, err := p.(Recommender).Recommend(context.Background(), l.s); err != nil {
+				if _, err := p.(Recommender).Recommend(context.Background(), l.S); err != nil {
 					t.Error(err)
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !finite(d) {
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})
@@ -251,40 +227,40 @@ var lossSpec = study.Spec{Objectives: []study.Objective{{Name: "loss", Direction
 // leaves it alone.
 func TestFeasibilityIsLearnt(t *testing.T) {
 	racetest.Alone(t)
-	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 	late := 0
 	for i := range 50 {
 		l.start(l.propose(p, 1))
-		trial, _ := l.s.Trial(i)
+		trial, _ := l.S.Trial(i)
 		v, _ := trial.Config.Get("x")
 		x, _ := v.AsFloat()
-		o := completed(spec, math.Pow(x-0.65, 2)+bowl(sp, trial.Config)) // better and better towards the edge
+		o := labtest.Completed(spec, math.Pow(x-0.65, 2)+labtest.Bowl(sp, trial.Config)) // better and better towards the edge
 		if x > 0.5 {
 			o = study.Outcome{State: study.Infeasible}
 			if i >= 30 {
 				late++
 			}
 		}
-		l.do(study.Tell{Trial: i, Outcome: o})
+		l.Do(study.Tell{Trial: i, Outcome: o})
 	}
 	if late > 8 {
 		t.Errorf("%d of the last 20 trials were infeasible", late)
 	}
-	best, err := p.(Recommender).Recommend(context.Background(), l.s)
+	best, err := p.(Recommender).Recommend(context.Background(), l.S)
 	if err != nil || len(best) != 1 {
 		t.Fatalf("%v, %v", best, err)
 	}
-	if trial, _ := l.s.Trial(best[0]); trial.State != study.Completed {
+	if trial, _ := l.S.Trial(best[0]); trial.State != study.Completed {
 		t.Errorf("it recommends a trial that is %v", trial.State)
 	}
 }
 
 // TestSeveralObjectives: the front of two bowls lies between their middles.
 func TestSeveralObjectives(t *testing.T) {
-	sp := parse(t, spaces["continuous"])
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, labtest.Spaces["continuous"])
+	spec := labtest.SpecOf(sp, 2)
 	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Maximize}}
 	volume := func(c study.Component) float64 {
 		l, p := newLab(t, spec), must(t, c, spec)
@@ -293,23 +269,23 @@ func TestSeveralObjectives(t *testing.T) {
 			if c.Name == BKB {
 				l.anchor(p)
 			}
-			proposal, err := p.Propose(context.Background(), l.s, 1)
+			proposal, err := p.Propose(context.Background(), l.S, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			l.start(proposal)
-			trial, _ := l.s.Trial(i)
+			trial, _ := l.S.Trial(i)
 			u := make([]float64, 2)
 			if err := sp.Encode(trial.Config, u); err != nil {
 				t.Fatal(err)
 			}
 			a := math.Pow(u[0]-0.2, 2) + math.Pow(u[1]-0.5, 2)
 			b := math.Pow(u[0]-0.8, 2) + math.Pow(u[1]-0.5, 2)
-			l.do(study.Tell{Trial: i, Outcome: completed(spec, a, -b)})
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, a, -b)})
 			front = append(front, [2]float64{a, b})
 		}
 		if c.Name == BKB {
-			trials, err := p.(Recommender).Recommend(context.Background(), l.s)
+			trials, err := p.(Recommender).Recommend(context.Background(), l.S)
 			if err != nil || len(trials) < 4 || !slices.IsSorted(trials) {
 				t.Errorf("recommended: %v, %v", trials, err)
 			}
@@ -334,19 +310,19 @@ func TestSeveralObjectives(t *testing.T) {
 // TestNoAccidentalRepetition: on a finite space every configuration comes once
 // before any comes twice, also those that are pending.
 func TestNoAccidentalRepetition(t *testing.T) {
-	sp := parse(t, `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v", "w"]}}`)
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v", "w"]}}`)
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 	seen := make(map[string]bool)
 	for i := range 15 {
 		l.start(l.propose(p, 1))
-		trial, _ := l.s.Trial(i)
+		trial, _ := l.S.Trial(i)
 		if seen[trial.Config.String()] {
 			t.Fatalf("trial %d repeats %v", i, trial.Config)
 		}
 		seen[trial.Config.String()] = true
 		if i%3 != 1 {
-			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config))})
 		}
 	}
 	l.start(l.propose(p, 1)) // nothing new is left
@@ -360,8 +336,8 @@ func TestNothingIsRunTwice(t *testing.T) {
 		"looked at whole": `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v"]}, "b": {"type": "int", "low": 0, "high": 1, "when": {"k": "u"}}}`,
 		"searched":        `{"a": {"type": "int", "low": 0, "high": 2047}, "k": {"type": "categorical", "values": ["u", "v"]}}`,
 	} {
-		sp := parse(t, text)
-		spec := specOf(sp, 2)
+		sp := labtest.Parse(t, text)
+		spec := labtest.SpecOf(sp, 2)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"on_duplicate": "reuse", "cap": 16}`}, spec)
 		size := int(sp.Cardinality())
 		if name == "searched" { // all but the last few are there
@@ -371,16 +347,16 @@ func TestNothingIsRunTwice(t *testing.T) {
 			}
 			for i := range size - 5 {
 				c := all.At(uint64(i * 1789 % size)) // 1789 is prime
-				l.do(study.Add{Config: c, Outcome: completed(spec, bowl(sp, c))})
+				l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, labtest.Bowl(sp, c))})
 			}
 		}
 		seen := make(map[string]bool)
-		for trial := range l.s.All(0) {
+		for trial := range l.S.All(0) {
 			seen[trial.Config.String()] = true
 		}
 		for range size {
 			l.anchor(p)
-			proposal, err := p.Propose(context.Background(), l.s, 3)
+			proposal, err := p.Propose(context.Background(), l.S, 3)
 			if errors.Is(err, ErrExhausted) {
 				break
 			} else if err != nil {
@@ -392,10 +368,10 @@ func TestNothingIsRunTwice(t *testing.T) {
 				}
 				seen[g.Config.String()] = true
 			}
-			first := l.s.Trials()
+			first := l.S.Trials()
 			l.start(proposal)
 			for n := range len(proposal.Suggestions) {
-				l.do(study.Tell{Trial: first + n, Outcome: completed(spec, bowl(sp, proposal.Suggestions[n].Config))})
+				l.Do(study.Tell{Trial: first + n, Outcome: labtest.Completed(spec, labtest.Bowl(sp, proposal.Suggestions[n].Config))})
 			}
 		}
 		if len(seen) != size {
@@ -407,8 +383,8 @@ func TestNothingIsRunTwice(t *testing.T) {
 // TestUsefulWorkers: certain models have use for many, uncertain ones for one.
 func TestUsefulWorkers(t *testing.T) {
 	racetest.Alone(t)
-	sp := parse(t, spaces["continuous"])
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, labtest.Spaces["continuous"])
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6}`}, spec)
 	if got := l.propose(p, 1).UsefulWorkers; got != 6 {
 		t.Errorf("%d useful workers at the start, want 6", got)
@@ -418,8 +394,8 @@ func TestUsefulWorkers(t *testing.T) {
 	for range 80 {
 		proposal := l.propose(p, 1)
 		l.start(proposal)
-		trial, _ := l.s.Trial(l.s.Trials() - 1)
-		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, bowl(sp, trial.Config)+rng.NormFloat64())})
+		trial, _ := l.S.Trial(l.S.Trials() - 1)
+		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config)+rng.NormFloat64())})
 		last = proposal.UsefulWorkers
 	}
 	if last < 2 {
@@ -429,8 +405,8 @@ func TestUsefulWorkers(t *testing.T) {
 
 // TestGapStops: the gap falls, and says so when it is below the option.
 func TestGapStops(t *testing.T) {
-	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}}`)
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}}`)
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"stop_gap": 0.01}`}, spec)
 	for i := range 60 {
 		proposal := l.propose(p, 1)
@@ -441,14 +417,14 @@ func TestGapStops(t *testing.T) {
 			return
 		}
 		l.start(proposal)
-		trial, _ := l.s.Trial(i)
-		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+		trial, _ := l.S.Trial(i)
+		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config))})
 	}
 	t.Error("never stopped")
 }
 
 func TestBKBOptions(t *testing.T) {
-	spec := specOf(parse(t, spaces["continuous"]), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
 	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "forget"}`, `{"cost": true}`, `{"trust_region": -1}`, `{"x": 1}`} {
 		if _, err := New(study.Component{Name: BKB, Options: text}, spec); err == nil {
 			t.Errorf("%s was taken", text)
@@ -459,7 +435,7 @@ func TestBKBOptions(t *testing.T) {
 // TestOneObjective: options that are for one objective are refused for two, with
 // what was asked for.
 func TestOneObjective(t *testing.T) {
-	spec := specOf(parse(t, spaces["continuous"]), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
 	spec.Objectives = append(spec.Objectives, study.Objective{Name: "seconds", Direction: study.Minimize})
 	for options, want := range map[string]string{
 		`{"cost": "told"}`:     "proposer.options.cost = told: is for studies with one objective; leave it out",
@@ -486,22 +462,22 @@ func TestOneObjective(t *testing.T) {
 // suggestions keep to a trust region.
 func TestSurvey(t *testing.T) {
 	racetest.Alone(t)
-	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
+	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
 		"d": {"type": "float", "low": 0, "high": 1}, "e": {"type": "float", "low": 0, "high": 1}}`)
 	for seed := range uint64(3) {
-		spec := specOf(sp, seed)
+		spec := labtest.SpecOf(sp, seed)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 		for i := range 25 {
 			l.start(l.propose(p, 1))
-			trial, _ := l.s.Trial(i)
-			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+			trial, _ := l.S.Trial(i)
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config))})
 		}
-		e, err := p.ready(l.s)
+		e, err := p.ready(l.S)
 		if err != nil || e == nil {
 			t.Fatal(e, err)
 		}
 		a := p.newAcquisition(e)
-		a.survey(l.s.Trials())
+		a.survey(l.S.Trials())
 		rng := rand.New(rand.NewPCG(seed, 7))
 		x := kernel.NewPoints[float64](20_000, sp.Dim(), nil)
 		for i := range x.Len() {
@@ -527,12 +503,12 @@ func TestSurvey(t *testing.T) {
 // TestRemakeOfNothing: a model event that says it was made from fewer results than
 // any model, or from more than there are, is an error or comes out otherwise.
 func TestRemakeOfNothing(t *testing.T) {
-	spec := specOf(parse(t, spaces["continuous"]), 2)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	for i := range 12 {
 		for _, results := range []int{math.MinInt, -1, 0, 1, 3, i, math.MaxInt} {
-			a := study.Anchored{Seen: l.s.Position(), Model: fmt.Appendf(nil, `{"version": 1, "results": %d}`, results)}
-			model, err := must(t, study.Component{Name: BKB}, spec).(*bkb).Remake(context.Background(), l.s, a)
+			a := study.Anchored{Seen: l.S.Position(), Model: fmt.Appendf(nil, `{"version": 1, "results": %d}`, results)}
+			model, err := must(t, study.Component{Name: BKB}, spec).(*bkb).Remake(context.Background(), l.S, a)
 			if few := min(results, i) < 4; few != (err != nil) {
 				t.Errorf("%d of %d results: %v", results, i, err)
 			}
@@ -541,15 +517,15 @@ func TestRemakeOfNothing(t *testing.T) {
 			}
 		}
 		l.start(l.propose(p, 1))
-		trial, _ := l.s.Trial(i)
-		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config))})
+		trial, _ := l.S.Trial(i)
+		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))})
 	}
 }
 
 // TestModelVersions: model events are of version 3; those of versions 2 and 1, without
 // what came with 2, are read and remade as what they are; others are refused.
 func TestModelVersions(t *testing.T) {
-	spec := specOf(parse(t, spaces["continuous"]), 4)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
 	suggest := func(version int, knee bool) (p Proposal, remade bool, err error) {
 		l, b := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 		for i := range 12 {
@@ -557,13 +533,13 @@ func TestModelVersions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := bowl(spec.Space, c)
+			v := labtest.Bowl(spec.Space, c)
 			if i == 4 && !knee {
 				v = 1e4 // the target is compressed, and has the knee of version 1
 			}
-			l.do(study.Add{Config: c, Outcome: completed(spec, v)})
+			l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, v)})
 		}
-		a, due, err := b.Anchor(context.Background(), l.s)
+		a, due, err := b.Anchor(context.Background(), l.S)
 		if err != nil || !due {
 			t.Fatalf("no model: %v", err)
 		}
@@ -577,11 +553,11 @@ func TestModelVersions(t *testing.T) {
 		if a.Model, err = json.Marshal(m); err != nil {
 			t.Fatal(err)
 		}
-		before := l.s.Snapshot()
-		l.do(a)
+		before := l.S.Snapshot()
+		l.Do(a)
 		fresh := must(t, study.Component{Name: BKB}, spec).(*bkb)
 		model, remakeErr := fresh.Remake(context.Background(), before, study.Anchored(a))
-		p, err = fresh.Propose(context.Background(), l.s, 1)
+		p, err = fresh.Propose(context.Background(), l.S, 1)
 		if (remakeErr != nil) != (err != nil) {
 			t.Errorf("version %d: remade with %v, suggested with %v", version, remakeErr, err)
 		}
@@ -607,20 +583,20 @@ func TestModelVersions(t *testing.T) {
 // TestAblations: what an option switches off is not done. On a smooth bowl the
 // gradient always finds something that mutations have not.
 func TestAblations(t *testing.T) {
-	sp := parse(t, spaces["continuous"])
+	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	suggestion := func(options string) (study.Suggestion, *bkb) {
-		spec := specOf(sp, 3)
+		spec := labtest.SpecOf(sp, 3)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		for i := range 12 {
 			c, err := sp.Decode([]float64{float64(i) / 12, float64(i*5%12) / 12})
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := bowl(sp, c)
+			v := labtest.Bowl(sp, c)
 			if i == 4 {
 				v = 1e4
 			}
-			l.do(study.Add{Config: c, Outcome: completed(spec, v)})
+			l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, v)})
 		}
 		return l.propose(p, 1).Suggestions[0], p.(*bkb)
 	}
@@ -660,13 +636,13 @@ func TestHostileSpaces(t *testing.T) {
 		"large":      `{"n": {"type": "int", "low": -9007199254740993, "high": 9007199254740993}, "s": {"type": "float", "low": 0, "high": 1, "step": 2}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			sp := parse(t, text)
-			spec := specOf(sp, 3)
+			sp := labtest.Parse(t, text)
+			spec := labtest.SpecOf(sp, 3)
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 6, "cap": 32}`}, spec)
 			for i := range 14 {
 				l.start(l.propose(p, 1+40*(i/13)))
-				trial, _ := l.s.Trial(i)
-				l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, trial.Config))})
+				trial, _ := l.S.Trial(i)
+				l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config))})
 			}
 			l.start(l.propose(p, 1))
 		})

@@ -9,21 +9,9 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
-
-const square = `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`
-
-// coordinates returns those of a trial.
-func (l *lab) coordinates(n int) []float64 {
-	l.t.Helper()
-	trial, _ := l.s.Trial(n)
-	u := make([]float64, l.s.Spec().Space.Dim())
-	if err := l.s.Spec().Space.Encode(trial.Config, u); err != nil {
-		l.t.Fatalf("%v", err)
-	}
-	return u
-}
 
 // TestConstraints: the least value is where latency is too high. What is recommended
 // keeps to the constraint and comes near its edge, and trials soon keep to it, with
@@ -31,28 +19,28 @@ func (l *lab) coordinates(n int) []float64 {
 func TestConstraints(t *testing.T) {
 	racetest.Alone(t)
 	run := func(options string, objectives int) (recommended []float64, late int) {
-		spec := specOf(parse(t, square), 2)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 		if objectives > 1 {
 			spec.Objectives = append(spec.Objectives, study.Objective{Name: "more", Direction: study.Minimize})
 		}
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		for i := range 45 {
 			l.start(l.propose(p, 1))
-			u := l.coordinates(i)
+			u := l.Coordinates(i)
 			v := math.Pow(u[0]-0.9, 2) + math.Pow(u[1]-0.4, 2)
-			o := completed(spec, append([]float64{v}, u[1])[:objectives]...)
+			o := labtest.Completed(spec, append([]float64{v}, u[1])[:objectives]...)
 			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{100 * u[0]}}}, o.Metrics...)
-			l.do(study.Tell{Trial: i, Outcome: o})
+			l.Do(study.Tell{Trial: i, Outcome: o})
 			if i >= 25 && u[0] > 0.6 {
 				late++
 			}
 		}
-		best, err := p.(Recommender).Recommend(context.Background(), l.s)
+		best, err := p.(Recommender).Recommend(context.Background(), l.S)
 		if err != nil || len(best) == 0 {
 			t.Fatalf("%v, %v", best, err)
 		}
 		for _, n := range best {
-			recommended = append(recommended, l.coordinates(n)[0])
+			recommended = append(recommended, l.Coordinates(n)[0])
 		}
 		return recommended, late
 	}
@@ -70,7 +58,7 @@ func TestConstraints(t *testing.T) {
 // TestConstraintsBeforeAModel: what is measured best of those that keep to the
 // constraints; if none does, under a model the one that is likeliest to.
 func TestConstraintsBeforeAModel(t *testing.T) {
-	spec := specOf(parse(t, square), 2)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 4, "constraints": {"latency": {"max": 1}}}`}, spec)
 	add := func(x, loss, latency float64) {
 		t.Helper()
@@ -78,15 +66,15 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := completed(spec, loss)
+		o := labtest.Completed(spec, loss)
 		if latency > 0 {
 			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{latency}}}, o.Metrics...)
 		}
-		l.do(study.Add{Config: c, Outcome: o})
+		l.Do(study.Add{Config: c, Outcome: o})
 	}
 	best := func() string {
 		t.Helper()
-		trials, err := p.(Recommender).Recommend(context.Background(), l.s)
+		trials, err := p.(Recommender).Recommend(context.Background(), l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +104,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	if len(proposal.Warnings) != 1 || !strings.Contains(proposal.Warnings[0], "accuracy") || !strings.Contains(proposal.Warnings[0], "none of 6") {
 		t.Errorf("warnings %q", proposal.Warnings)
 	}
-	if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {
+	if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if got := best(); got == "[]" {
@@ -126,7 +114,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 
 // TestFaultyConstraints: what cannot be meant is refused, by name.
 func TestFaultyConstraints(t *testing.T) {
-	spec := specOf(parse(t, square), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 1)
 	for options, want := range map[string]string{
 		`{"constraints": {"latency": {"max": 10}}}`:           "",
 		`{"constraints": {"latency": {"min": 1, "max": 1}}}`:  "",
@@ -153,17 +141,17 @@ func TestFaultyConstraints(t *testing.T) {
 func TestFailuresAreLearnt(t *testing.T) {
 	racetest.Alone(t)
 	run := func(options string, outcome study.Outcome) (late, heard int) {
-		spec := specOf(parse(t, square), 2)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		for i := range 50 {
 			l.start(l.propose(p, 1))
-			u, o := l.coordinates(i), outcome
+			u, o := l.Coordinates(i), outcome
 			if u[0] <= 0.5 {
-				o = completed(spec, math.Pow(u[0]-0.65, 2)+math.Pow(u[1]-0.3, 2)) // better towards the edge
+				o = labtest.Completed(spec, math.Pow(u[0]-0.65, 2)+math.Pow(u[1]-0.3, 2)) // better towards the edge
 			} else if i >= 30 && u[0] > 0.55 {
 				late++
 			}
-			l.do(study.Tell{Trial: i, Outcome: o})
+			l.Do(study.Tell{Trial: i, Outcome: o})
 		}
 		l.propose(p, 1)
 		return late, len(p.(*bkb).results.list)

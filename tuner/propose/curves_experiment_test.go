@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -38,7 +39,7 @@ func (k curveTask) at(c space.Config, trial int, seed uint64, step int64) float6
 	return k.value(c) + k.gap(u)*left + k.noise*rng.NormFloat64()
 }
 
-func curveTasks(t fataler) []curveTask {
+func curveTasks(t labtest.Fataler) []curveTask {
 	constant := func(v float64) func([]float64) float64 { return func([]float64) float64 { return v } }
 	branin, hartmann := boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{})
 	ackley := boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
@@ -54,8 +55,8 @@ func curveTasks(t fataler) []curveTask {
 
 // curveRun is what became of a study: the least final loss of those that ran to
 // the end, after each of the budgets in steps.
-func curveRun(t fataler, k curveTask, c study.Component, rule string, seed uint64, workers int, budgets []int) []float64 {
-	spec := specOf(k.space, seed)
+func curveRun(t labtest.Fataler, k curveTask, c study.Component, rule string, seed uint64, workers int, budgets []int) []float64 {
+	spec := labtest.SpecOf(k.space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
 	pruner := curveRules{rule: rule, at: make(map[int][]float64), ended: make(map[int][]float64)}
 	type run struct {
@@ -71,9 +72,9 @@ func curveRun(t fataler, k curveTask, c study.Component, rule string, seed uint6
 		for i := range running {
 			w := &running[i]
 			w.step++
-			trial, _ := l.s.Trial(w.trial)
+			trial, _ := l.S.Trial(w.trial)
 			y := k.at(trial.Config, w.trial, seed, int64(w.step))
-			l.do(study.ReportValues{Trial: w.trial, Reports: []study.Report{{Step: int64(w.step), Values: []study.NamedValue{{Name: "loss", Value: y}}}}})
+			l.Do(study.ReportValues{Trial: w.trial, Reports: []study.Report{{Step: int64(w.step), Values: []study.NamedValue{{Name: "loss", Value: y}}}}})
 			if spent++; len(at) < len(budgets) && spent >= budgets[len(at)] {
 				at = append(at, best-k.best)
 			}
@@ -81,7 +82,7 @@ func curveRun(t fataler, k curveTask, c study.Component, rule string, seed uint6
 			w.curve = append(w.curve, y)
 			switch {
 			case w.step == curveSteps:
-				o = completed(spec, y)
+				o = labtest.Completed(spec, y)
 				best = min(best, k.value(trial.Config))
 				pruner.completed(w.curve)
 			case pruner.stops(t, p, l, w.trial, w.curve):
@@ -89,7 +90,7 @@ func curveRun(t fataler, k curveTask, c study.Component, rule string, seed uint6
 			default:
 				continue
 			}
-			l.do(study.Tell{Trial: w.trial, Outcome: o})
+			l.Do(study.Tell{Trial: w.trial, Outcome: o})
 			w.trial = -1
 		}
 		running = slices.DeleteFunc(running, func(r run) bool { return r.trial < 0 })
@@ -148,7 +149,7 @@ func (r *curveRules) completed(curve []float64) {
 	}
 }
 
-func (r *curveRules) stops(t fataler, p Proposer, l *lab, trial int, curve []float64) bool {
+func (r *curveRules) stops(t labtest.Fataler, p Proposer, l *lab, trial int, curve []float64) bool {
 	i := len(curve) - 1
 	switch r.rule {
 	case "median":
@@ -170,7 +171,7 @@ func (r *curveRules) stops(t fataler, p Proposer, l *lab, trial int, curve []flo
 		if len(r.ended[i]) < 5 {
 			return false
 		}
-		f, ok, err := p.(Forecaster).Forecast(context.Background(), l.s, trial, 2)
+		f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, trial, 2)
 		if err != nil {
 			t.Fatalf("forecast: %v", err)
 		}

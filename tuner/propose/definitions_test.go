@@ -11,13 +11,14 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// worked returns a study of n trials, told, on a square, and the engine after them.
+// worked returns a study of n trials, told, on a labtest.Square, and the engine after them.
 func worked(t *testing.T, options string, objectives, n int, value func(u []float64, rng *rand.Rand) []float64) (*lab, *bkb, *engine) {
 	t.Helper()
-	spec := specOf(parse(t, square), 7)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	for i := 1; i < objectives; i++ {
 		spec.Objectives = append(spec.Objectives, study.Objective{Name: fmt.Sprint("o", i), Direction: study.Minimize})
 	}
@@ -32,10 +33,10 @@ func worked(t *testing.T, options string, objectives, n int, value func(u []floa
 		if err := spec.Space.Encode(c, u); err != nil {
 			t.Fatal(err)
 		}
-		l.do(study.Add{Config: c, Outcome: completed(spec, value(u, rng)[:objectives]...)})
+		l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, value(u, rng)[:objectives]...)})
 	}
 	l.anchor(p)
-	e, err := p.ready(l.s)
+	e, err := p.ready(l.S)
 	if err != nil || e == nil {
 		t.Fatalf("no model: %v", err)
 	}
@@ -50,21 +51,21 @@ func wavy(u []float64, rng *rand.Rand) []float64 {
 // of every objective and of feasibility, and leaves means alone.
 func TestPendingByDefinition(t *testing.T) {
 	l, p, _ := worked(t, `{}`, 2, 20, wavy)
-	c, err := l.s.Spec().Space.Decode([]float64{0.99, 0.01})
+	c, err := l.S.Spec().Space.Decode([]float64{0.99, 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.do(study.Add{Config: c, Outcome: study.Outcome{State: study.Infeasible}})
+	l.Do(study.Add{Config: c, Outcome: study.Outcome{State: study.Infeasible}})
 	for i := range 8 {
-		c, err := l.s.Spec().Space.Decode([]float64{float64(i) / 9, 0.5})
+		c, err := l.S.Spec().Space.Decode([]float64{float64(i) / 9, 0.5})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.do(study.Add{Config: c, Outcome: completed(l.s.Spec(), 1, float64(i))})
+		l.Do(study.Add{Config: c, Outcome: labtest.Completed(l.S.Spec(), 1, float64(i))})
 	}
 	l.start(l.propose(p, 1))
-	x := l.coordinates(l.s.Trials() - 1)
-	e, err := p.ready(l.s)
+	x := l.Coordinates(l.S.Trials() - 1)
+	e, err := p.ready(l.S)
 	if err != nil || len(e.surfaces) != 3 {
 		t.Fatalf("%d surfaces, %v", len(e.surfaces), err)
 	}
@@ -82,26 +83,26 @@ func TestPendingByDefinition(t *testing.T) {
 // TestRunningReportsMove: what a running trial reports moves what is expected where it
 // is, before it has ended, and is forgotten with the acquisition.
 func TestRunningReportsMove(t *testing.T) {
-	spec := specOf(parse(t, square), 7)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	report := func(n int, v float64) {
 		var all []study.Report
 		for s := range int64(8) {
 			all = append(all, study.Report{Step: s + 1, Values: []study.NamedValue{{Name: "loss", Value: v + 1/float64(s+1)}}})
 		}
-		l.do(study.ReportValues{Trial: n, Epoch: 1, Reports: all})
+		l.Do(study.ReportValues{Trial: n, Epoch: 1, Reports: all})
 	}
 	for i := range 12 {
 		l.start(l.propose(p, 1))
-		u := l.coordinates(i)
+		u := l.Coordinates(i)
 		v := math.Pow(u[0]-0.3, 2) + math.Pow(u[1]-0.6, 2)
 		report(i, v)
-		l.do(study.Tell{Trial: i, Outcome: completed(spec, v+0.125)})
+		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, v+0.125)})
 	}
 	l.start(l.propose(p, 1))
-	row := kernel.NewPoints(1, 2, l.coordinates(12))
+	row := kernel.NewPoints(1, 2, l.Coordinates(12))
 	expected := func() (alone, running float64) {
-		e, err := p.ready(l.s)
+		e, err := p.ready(l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func TestRunningReportsMove(t *testing.T) {
 // rule 1 + Σσ²/ξ² ≤ 2 allows, and if it allows all, as many more of the last one's
 // variance.
 func TestUsefulWorkersByDefinition(t *testing.T) {
-	spec := specOf(parse(t, square), 7)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 30 {
@@ -134,9 +135,9 @@ func TestUsefulWorkersByDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, o := rng.NormFloat64(), completed(spec, 0)
+		v, o := rng.NormFloat64(), labtest.Completed(spec, 0)
 		o.Metrics[0].Values = []float64{v - 1.5, v + 1.5, v - 1.5, v + 1.5} // so noise is known
-		l.do(study.Add{Config: c, Outcome: o})
+		l.Do(study.Add{Config: c, Outcome: o})
 	}
 	all, tripped := 0, 0
 	for range 14 {
@@ -241,7 +242,7 @@ func TestWidths(t *testing.T) {
 	} {
 		l, p, _ := worked(t, c.options, 1, c.n, wavy)
 		for range 9 {
-			trial := l.s.Trials()
+			trial := l.S.Trials()
 			proposal := l.propose(p, 1)
 			for i, g := range proposal.Suggestions {
 				want := c.times(trial+i) * math.Sqrt(0.2*2*math.Log(2*float64(trial+i)+1))
@@ -253,7 +254,7 @@ func TestWidths(t *testing.T) {
 				}
 			}
 			l.start(proposal)
-			l.do(study.Tell{Trial: trial, Outcome: completed(l.s.Spec(), 0.5)})
+			l.Do(study.Tell{Trial: trial, Outcome: labtest.Completed(l.S.Spec(), 0.5)})
 		}
 	}
 	// Several at once: each counts the ones before.
@@ -285,19 +286,19 @@ func TestWidths(t *testing.T) {
 // TestWidthOfWhatIsActive: of conditional parameters the width counts those that were
 // active, in the mean over the results that the model was made from.
 func TestWidthOfWhatIsActive(t *testing.T) {
-	spec := specOf(parse(t, spaces["conditional"]), 4)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["conditional"]), 4)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"width": 0.2}`}, spec)
 	var active []int
 	points := must(t, study.Component{Name: Random}, spec)
 	const n = 20
 	for range n {
-		q, err := points.Propose(context.Background(), l.s, 1)
+		q, err := points.Propose(context.Background(), l.S, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := q.Suggestions[0].Config
 		active = append(active, c.Len())
-		l.do(study.Add{Config: c, Outcome: completed(spec, bowl(spec.Space, c))})
+		l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, labtest.Bowl(spec.Space, c))})
 	}
 	got, sum := l.propose(p, 1).Suggestions[0].Beta[0], 0.0
 	of := p.(*bkb).engine.model.Results
@@ -323,17 +324,17 @@ func TestLeastNoise(t *testing.T) {
 func TestManyPending(t *testing.T) {
 	l, p, _ := worked(t, `{}`, 1, 12, wavy)
 	enqueue := func(u ...float64) {
-		c, err := l.s.Spec().Space.Decode(u)
+		c, err := l.S.Spec().Space.Decode(u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.do(study.Enqueue{Config: c})
+		l.Do(study.Enqueue{Config: c})
 	}
 	for range maxPending {
 		enqueue(0, 0)
 	}
 	enqueue(1, 1)
-	e, err := p.ready(l.s)
+	e, err := p.ready(l.S)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +352,7 @@ func TestExploits(t *testing.T) {
 	for options, every := range map[string]int{`{}`: 4, `{"exploit_every": 3}`: 3, `{"exploit_every": 0}`: 0} {
 		l, p, _ := worked(t, options, 1, 20, wavy)
 		for range 9 {
-			trial := l.s.Trials()
+			trial := l.S.Trials()
 			g := l.propose(p, 1).Suggestions[0]
 			if want := every > 0 && trial%every == every-1; (g.Phase == PhaseExploit) != want {
 				t.Errorf("%s: trial %d is of phase %s", options, trial, g.Phase)
@@ -371,8 +372,8 @@ func TestExploits(t *testing.T) {
 				}
 			}
 			l.start(Proposal{Suggestions: []study.Suggestion{g}})
-			u := l.coordinates(trial)
-			l.do(study.Tell{Trial: trial, Outcome: completed(l.s.Spec(), wavy(u, rand.New(rand.NewPCG(1, 1)))[0])})
+			u := l.Coordinates(trial)
+			l.Do(study.Tell{Trial: trial, Outcome: labtest.Completed(l.S.Spec(), wavy(u, rand.New(rand.NewPCG(1, 1)))[0])})
 		}
 	}
 }
@@ -402,7 +403,7 @@ func TestGapByDefinition(t *testing.T) {
 		return t.value(most) - t.value(least)
 	}
 	diagnosed := func() float64 {
-		d, err := p.Diagnose(context.Background(), l.s)
+		d, err := p.Diagnose(context.Background(), l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,12 +417,12 @@ func TestGapByDefinition(t *testing.T) {
 			t.Errorf("%d at once: gap %v, want %v", n, got, want())
 		}
 	}
-	for l.s.Trials()%4 != 3 {
-		c, err := l.s.Spec().Space.Decode([]float64{0.5, 0.1 * float64(l.s.Trials()-20)})
+	for l.S.Trials()%4 != 3 {
+		c, err := l.S.Spec().Space.Decode([]float64{0.5, 0.1 * float64(l.S.Trials()-20)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.do(study.Add{Config: c, Outcome: completed(l.s.Spec(), 2)})
+		l.Do(study.Add{Config: c, Outcome: labtest.Completed(l.S.Spec(), 2)})
 	}
 	for n := 1; n <= 3; n++ {
 		if got := l.propose(p, n); got.Suggestions[0].Phase != PhaseExploit || got.Gap != 0 || got.Converged {
@@ -445,20 +446,20 @@ func TestGapByDefinition(t *testing.T) {
 // MaxCost; what is no better than μ* comes after all that is.
 func TestThriftByDefinition(t *testing.T) {
 	for _, all := range []float64{0, 100} {
-		spec := specOf(parse(t, square), 7)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 		spec.MaxCost = all
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cost": "told"}`}, spec).(*bkb)
 		spent := 0.0
 		for i := range 14 {
 			l.start(l.propose(p, 1))
-			u := l.coordinates(i)
-			o := completed(spec, math.Pow(u[0]-0.3, 2)+u[1])
+			u := l.Coordinates(i)
+			o := labtest.Completed(spec, math.Pow(u[0]-0.3, 2)+u[1])
 			o.Cost = math.Exp(2*u[1] - u[0])
 			spent += o.Cost
-			l.do(study.Tell{Trial: i, Outcome: o})
+			l.Do(study.Tell{Trial: i, Outcome: o})
 		}
 		l.anchor(p)
-		e, err := p.ready(l.s)
+		e, err := p.ready(l.S)
 		if err != nil || e == nil || e.expense == nil {
 			t.Fatalf("no model of costs: %v", err)
 		}
@@ -517,20 +518,20 @@ func TestNoiseOfOutcomes(t *testing.T) {
 		t.Errorf("precision %v with a standard error, want %v", got, want)
 	}
 	learnt := func(spread float64) float64 {
-		spec := specOf(parse(t, square), 7)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"tail": "keep"}`}, spec).(*bkb)
 		for i := range 30 {
 			c, err := spec.Space.Decode([]float64{float64(i) / 29, float64(i*7%30) / 29})
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := completed(spec, 0)
+			o := labtest.Completed(spec, 0)
 			m := math.Sin(3 * float64(i) / 29)
 			o.Metrics[0].Values = []float64{m - spread, m + spread, m - spread, m + spread}
-			l.do(study.Add{Config: c, Outcome: o})
+			l.Do(study.Add{Config: c, Outcome: o})
 		}
 		l.anchor(p)
-		e, err := p.ready(l.s)
+		e, err := p.ready(l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -547,16 +548,16 @@ func TestNoiseOfOutcomes(t *testing.T) {
 // better mean; one that was measured often has the better lower bound.
 func TestRecommendLower(t *testing.T) {
 	recommended := func(options string) float64 {
-		spec := specOf(parse(t, square), 7)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec).(*bkb)
 		add := func(x, y float64, values ...float64) {
 			c, err := spec.Space.Decode([]float64{x, y})
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := completed(spec, 0)
+			o := labtest.Completed(spec, 0)
 			o.Metrics[0].Values = values
-			l.do(study.Add{Config: c, Outcome: o})
+			l.Do(study.Add{Config: c, Outcome: o})
 		}
 		for i := range 10 {
 			add(0.1*float64(i), 0.1*float64(i*3%10), 3, 3.4, 2.6, 3.2, 2.8)
@@ -564,11 +565,11 @@ func TestRecommendLower(t *testing.T) {
 		add(0.95, 0.05, 1.2, 0.8, 1.1, 0.9, 1.2, 0.8, 1, 1, 0.7, 1.3, 1, 1)
 		add(0.05, 0.95, 0.6)
 		l.anchor(p)
-		best, err := p.Recommend(context.Background(), l.s)
+		best, err := p.Recommend(context.Background(), l.S)
 		if err != nil || len(best) != 1 {
 			t.Fatalf("%v, %v", best, err)
 		}
-		return l.coordinates(best[0])[0]
+		return l.Coordinates(best[0])[0]
 	}
 	if x := recommended(`{"width": 2, "recommend": "mean"}`); math.Abs(x-0.05) > 0.01 {
 		t.Errorf("by the mean x = %v is recommended", x)
@@ -583,7 +584,7 @@ func TestRecommendLower(t *testing.T) {
 // implausible does not count.
 func TestRecommendPlausible(t *testing.T) {
 	for seed := range uint64(6) {
-		spec := specOf(parse(t, square), seed+1)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), seed+1)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 		rng := rand.New(rand.NewPCG(seed, 5))
 		noise := []float64{0, 0.3}[seed%2]
@@ -601,13 +602,13 @@ func TestRecommendPlausible(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.do(study.Add{Config: c, Outcome: completed(spec, y)})
+			l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, y)})
 			if y < least {
 				least, lucky = y, i
 			}
 		}
 		l.anchor(p)
-		best, err := p.Recommend(context.Background(), l.s)
+		best, err := p.Recommend(context.Background(), l.S)
 		if err != nil || len(best) != 1 {
 			t.Fatalf("seed %d: %v, %v", seed, best, err)
 		}
@@ -618,8 +619,8 @@ func TestRecommendPlausible(t *testing.T) {
 			t.Errorf("seed %d: trial %d is recommended, of the worse place", seed, best[0])
 		}
 		// By its definition.
-		trials, x, measured := p.completed(l.s, true)
-		e, err := p.current(l.s)
+		trials, x, measured := p.completed(l.S, true)
+		e, err := p.current(l.S)
 		if err != nil {
 			t.Fatal(err)
 		}

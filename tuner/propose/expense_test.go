@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -25,14 +26,14 @@ type costed struct {
 
 // spending minimises a task until its budget is spent, and returns the regret
 // after each of the given costs.
-func spending(t fataler, k costed, c study.Component, seed uint64, costs []float64) []float64 {
-	spec := specOf(k.space, seed)
+func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs []float64) []float64 {
+	spec := labtest.SpecOf(k.space, seed)
 	spec.MaxCost = costs[len(costs)-1]
 	l, p := newLab(t, spec), must(t, c, spec)
 	best, spent, out := math.Inf(1), 0.0, []float64(nil)
 	for {
 		n := l.step(p)
-		trial, _ := l.s.Trial(n)
+		trial, _ := l.S.Trial(n)
 		cost := k.cost(trial.Config)
 		spent += cost
 		for len(out) < len(costs) && spent >= costs[len(out)] {
@@ -41,8 +42,8 @@ func spending(t fataler, k costed, c study.Component, seed uint64, costs []float
 		y := k.value(trial.Config)
 		best = min(best, y)
 		o := study.Outcome{State: study.Completed, Cost: cost, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}
-		l.do(study.Tell{Trial: n, Outcome: o})
-		if status, how := l.s.Status(); status == study.StatusFinished {
+		l.Do(study.Tell{Trial: n, Outcome: o})
+		if status, how := l.S.Status(); status == study.StatusFinished {
 			if how.Reason != study.FinishedCost {
 				t.Fatalf("the study ended: %v", how)
 			}
@@ -53,8 +54,8 @@ func spending(t fataler, k costed, c study.Component, seed uint64, costs []float
 
 // slope of a bowl: what is good costs between little and a hundred times as
 // much.
-func costlyBowl(t fataler) costed {
-	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
+func costlyBowl(t labtest.Fataler) costed {
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
 	at := func(c space.Config) (x, y float64) {
 		u := make([]float64, 2)
 		if err := sp.Encode(c, u); err != nil {
@@ -127,23 +128,23 @@ func TestCostsThatComeToNothing(t *testing.T) {
 		{``, 100, 0, 0, []string{"nothing of the study's max_cost is spent"}, false},
 		{``, 0, 0, 0, nil, false},
 	} {
-		spec := specOf(parse(t, spaces["continuous"]), 1)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
 		spec.MaxCost = k.max
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: k.options}, spec)
 		for i := range 8 {
 			l.step(p)
 			if i == 3 { // somebody else takes it over
-				l.do(study.Expire{Trial: i, Epoch: 1})
-				l.do(study.Ask{Count: 1})
-				l.do(study.Tell{Trial: i, Epoch: 1, Outcome: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 5 * k.told}})
+				l.Do(study.Expire{Trial: i, Epoch: 1})
+				l.Do(study.Ask{Count: 1})
+				l.Do(study.Tell{Trial: i, Epoch: 1, Outcome: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 5 * k.told}})
 			}
-			trial, _ := l.s.Trial(i)
-			o := completed(spec, bowl(spec.Space, trial.Config))
+			trial, _ := l.S.Trial(i)
+			o := labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))
 			o.Cost = k.told
-			l.at(start.Add(k.takes), study.Tell{Trial: i, Outcome: o})
+			l.At(labtest.Began.Add(k.takes), study.Tell{Trial: i, Outcome: o})
 		}
 		warned := l.propose(p, 1).Warnings
-		d, err := p.(Diagnoser).Diagnose(context.Background(), l.s)
+		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
 		if err != nil || !slices.Equal(d.Warnings, warned) || len(warned) != len(k.warned) {
 			t.Errorf("%+v: warned %q, diagnosed %q, %v", k, warned, d.Warnings, err)
 			continue
@@ -154,10 +155,10 @@ func TestCostsThatComeToNothing(t *testing.T) {
 			}
 		}
 		b := p.(*bkb)
-		if b.results.spent != l.s.Cost() || (b.results.spent > 0) != k.spentAtAll {
-			t.Errorf("%+v: %v is spent, the proposer counts %v", k, l.s.Cost(), b.results.spent)
+		if b.results.spent != l.S.Cost() || (b.results.spent > 0) != k.spentAtAll {
+			t.Errorf("%+v: %v is spent, the proposer counts %v", k, l.S.Cost(), b.results.spent)
 		}
-		if w := b.newAcquisition(b.engine).spend(); k.spentAtAll && (w == nil || w.power != 1-l.s.Cost()/k.max) {
+		if w := b.newAcquisition(b.engine).spend(); k.spentAtAll && (w == nil || w.power != 1-l.S.Cost()/k.max) {
 			t.Errorf("%+v: costs weigh %+v", k, w)
 		}
 	}
@@ -168,7 +169,7 @@ func TestCostsThatComeToNothing(t *testing.T) {
 func TestCostsOfAddedTrials(t *testing.T) {
 	for _, costly := range []int{0, 3, 8} {
 		for _, options := range []string{`{"cost": "told"}`, `{"cost": "seconds"}`, ``} {
-			spec := specOf(parse(t, spaces["continuous"]), 1)
+			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
 			spec.MaxCost = 100
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 			add := func(i int, cost float64) {
@@ -176,9 +177,9 @@ func TestCostsOfAddedTrials(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := completed(spec, bowl(spec.Space, c))
+				o := labtest.Completed(spec, labtest.Bowl(spec.Space, c))
 				o.Cost = cost
-				l.do(study.Add{Config: c, Outcome: o})
+				l.Do(study.Add{Config: c, Outcome: o})
 			}
 			for i := range 8 {
 				add(i+1, map[bool]float64{true: 5}[i < costly])
@@ -193,12 +194,12 @@ func TestCostsOfAddedTrials(t *testing.T) {
 			}
 			// One that was handed out spends.
 			n := l.step(p)
-			trial, _ := l.s.Trial(n)
-			o := completed(spec, bowl(spec.Space, trial.Config))
+			trial, _ := l.S.Trial(n)
+			o := labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))
 			o.Cost = 2
-			l.do(study.Tell{Trial: n, Outcome: o})
-			if warned := strings.Join(l.propose(p, 1).Warnings, "\n"); l.s.Cost() != 2 || strings.Contains(warned, "max_cost") {
-				t.Errorf("%d costs, %s: %v is spent, warned %q", costly, options, l.s.Cost(), warned)
+			l.Do(study.Tell{Trial: n, Outcome: o})
+			if warned := strings.Join(l.propose(p, 1).Warnings, "\n"); l.S.Cost() != 2 || strings.Contains(warned, "max_cost") {
+				t.Errorf("%d costs, %s: %v is spent, warned %q", costly, options, l.S.Cost(), warned)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -32,14 +33,14 @@ type task struct {
 }
 
 // boxTask is one of internal/problems.
-func boxTask(t fataler, f problems.Objective) task {
+func boxTask(t labtest.Fataler, f problems.Objective) task {
 	lo, hi := f.Bounds()
 	var fields []string
 	for i := range lo {
 		fields = append(fields, fmt.Sprintf(`"x%02d": {"type": "float", "low": %v, "high": %v}`, i, lo[i], hi[i]))
 	}
 	_, best, _ := f.Optimum()
-	return task{f.Name(), parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
+	return task{f.Name(), labtest.Parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
 		x := make([]float64, len(lo))
 		for i := range x {
 			v, _ := c.Get(fmt.Sprintf("x%02d", i))
@@ -71,8 +72,8 @@ func shifted(x []float64) []float64 {
 	return y
 }
 
-func tasks(t fataler) []task {
-	mixed := parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
+func tasks(t labtest.Fataler) []task {
+	mixed := labtest.Parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
 		"opt": {"type": "categorical", "values": ["sgd", "adam", "rms"]}, "momentum": {"type": "float", "low": 0, "high": 0.99, "when": {"opt": "sgd"}},
 		"beta": {"type": "float", "low": 0.5, "high": 0.999, "when": {"opt": ["adam", "rms"]}}, "width": {"type": "int", "low": 8, "high": 512, "scale": "log"},
 		"drop": {"type": "float", "low": 0, "high": 0.8, "step": 0.1}}`)
@@ -146,7 +147,7 @@ func tasks(t fataler) []task {
 
 // bbobTasks are BBOB's functions in the given dimensions, of an instance that
 // benchmarks do not show.
-func bbobTasks(t fataler, instance int, dims ...int) []task {
+func bbobTasks(t labtest.Fataler, instance int, dims ...int) []task {
 	var out []task
 	for _, d := range dims {
 		for f := range bbob.Functions {
@@ -268,30 +269,30 @@ func tableTask(t *testing.T, name string, rows [][]string, split func(r []string
 
 // step asks and starts one trial, with the model events that are due.
 func (l *lab) step(p Proposer) int {
-	l.t.Helper()
+	l.T.Helper()
 	if a, ok := p.(Anchorer); ok {
-		if anchor, due, err := a.Anchor(context.Background(), l.s); err != nil {
-			l.t.Fatalf("anchor: %v", err)
+		if anchor, due, err := a.Anchor(context.Background(), l.S); err != nil {
+			l.T.Fatalf("anchor: %v", err)
 		} else if due {
-			l.do(anchor)
+			l.Do(anchor)
 		}
 	}
-	n := l.s.Trials()
+	n := l.S.Trials()
 	l.ask(p, 1)
 	return n
 }
 
 // search minimises a task and returns the best value after each of the budgets.
-func search(t fataler, k task, c study.Component, seed uint64, budgets []int) []float64 {
-	spec := specOf(k.space, seed)
+func search(t labtest.Fataler, k task, c study.Component, seed uint64, budgets []int) []float64 {
+	spec := labtest.SpecOf(k.space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
 	best, at := math.Inf(1), []float64(nil)
 	for len(at) < len(budgets) {
 		n := l.step(p)
-		trial, _ := l.s.Trial(n)
+		trial, _ := l.S.Trial(n)
 		y := k.value(trial.Config)
 		best = min(best, y)
-		l.do(study.Tell{Trial: n, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}})
+		l.Do(study.Tell{Trial: n, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}})
 		if n+1 == budgets[len(at)] {
 			at = append(at, best-k.best)
 		}

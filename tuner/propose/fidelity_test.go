@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -214,23 +215,13 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// curve reports the value of a trial at a step, and what it comes to.
-func curve(final float64, step int64) float64 { return final + 3/float64(step) }
-
-// advance has a trial report some steps.
-func (l *lab) advance(n int, from, to int64, value func(step int64) float64) {
-	for step := from; step <= to; step++ {
-		l.do(study.ReportValues{Trial: n, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: value(step)}}}}})
-	}
-}
-
 // TestReportsTeach: what pruned and running trials have reported moves the
 // predictions for them towards what their curves come to, and a forecast is
 // surer than a prediction without it. The function is too rough to be known from
 // the other trials.
 func TestReportsTeach(t *testing.T) {
 	racetest.Alone(t)
-	sp := parse(t, spaces["continuous"])
+	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	rough := func(c space.Config) float64 {
 		u := make([]float64, sp.Dim())
 		if err := sp.Encode(c, u); err != nil {
@@ -238,37 +229,37 @@ func TestReportsTeach(t *testing.T) {
 		}
 		return math.Sin(25*u[0]) + math.Cos(31*u[1])
 	}
-	spec := specOf(sp, 2)
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	for i := range 12 {
-		n := l.s.Trials()
+		n := l.S.Trials()
 		l.start(l.propose(p, 1))
-		trial, _ := l.s.Trial(n)
+		trial, _ := l.S.Trial(n)
 		final := rough(trial.Config)
 		steps := int64(16)
 		if i%3 == 2 {
 			steps = 4
 		}
-		l.advance(n, 1, steps, func(step int64) float64 { return curve(final, step) })
-		o := completed(spec, final)
+		l.Advance(n, 1, steps, func(step int64) float64 { return labtest.Curve(final, step) })
+		o := labtest.Completed(spec, final)
 		if i%3 == 2 {
 			o = study.Outcome{State: study.Pruned}
 		}
-		l.do(study.Tell{Trial: n, Outcome: o})
+		l.Do(study.Tell{Trial: n, Outcome: o})
 	}
-	n := l.s.Trials()
+	n := l.S.Trials()
 	l.start(l.propose(p, 1))
-	trial, _ := l.s.Trial(n)
-	before, ok, err := p.Predict(context.Background(), l.s, []space.Config{trial.Config})
+	trial, _ := l.S.Trial(n)
+	before, ok, err := p.Predict(context.Background(), l.S, []space.Config{trial.Config})
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if _, ok, err := p.Forecast(context.Background(), l.s, n, 2); ok || err != nil {
+	if _, ok, err := p.Forecast(context.Background(), l.S, n, 2); ok || err != nil {
 		t.Errorf("a forecast without reports: %v, %v", ok, err)
 	}
 	final := before[0].Mean[0] + 1 // a surprise
-	l.advance(n, 1, 8, func(step int64) float64 { return curve(final, step) })
-	f, ok, err := p.Forecast(context.Background(), l.s, n, 2)
+	l.Advance(n, 1, 8, func(step int64) float64 { return labtest.Curve(final, step) })
+	f, ok, err := p.Forecast(context.Background(), l.S, n, 2)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -278,7 +269,7 @@ func TestReportsTeach(t *testing.T) {
 	if f.Bound <= f.Incumbent {
 		t.Errorf("so bad a trial has bound %v, the best is worth %v", f.Bound, f.Incumbent)
 	}
-	if _, ok, err := p.Forecast(context.Background(), l.s, 0, 2); ok || err != nil {
+	if _, ok, err := p.Forecast(context.Background(), l.S, 0, 2); ok || err != nil {
 		t.Errorf("a forecast of what has ended: %v, %v", ok, err)
 	}
 }
@@ -295,28 +286,28 @@ func TestForecastsOfTheWorst(t *testing.T) {
 	} {
 		for _, report := range []float64{1e3, 1e5, 1e9} {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			sp := parse(t, spaces["continuous"])
-			spec := specOf(sp, 2)
+			sp := labtest.Parse(t, labtest.Spaces["continuous"])
+			spec := labtest.SpecOf(sp, 2)
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 			run := func(u []float64) int {
 				c, err := sp.Decode(u)
 				if err != nil {
 					t.Fatal(err)
 				}
-				n := l.s.Trials()
+				n := l.S.Trials()
 				l.start(Proposal{Suggestions: []study.Suggestion{{Config: c}}})
 				return n
 			}
 			for range 24 {
 				n := run([]float64{0.3 * rng.Float64(), 0.3 * rng.Float64()})
 				final := shape(rng.NormFloat64())
-				l.advance(n, 1, 8, func(int64) float64 { return final })
-				l.do(study.Tell{Trial: n, Outcome: completed(spec, final)})
+				l.Advance(n, 1, 8, func(int64) float64 { return final })
+				l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, final)})
 			}
 			l.anchor(p)
 			n := run([]float64{0.9, 0.9})
-			l.advance(n, 1, 7, func(int64) float64 { return report })
-			f, ok, err := p.Forecast(context.Background(), l.s, n, 2)
+			l.Advance(n, 1, 7, func(int64) float64 { return report })
+			f, ok, err := p.Forecast(context.Background(), l.S, n, 2)
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
@@ -330,21 +321,21 @@ func TestForecastsOfTheWorst(t *testing.T) {
 // TestFitsAreToMeasurements: what the model makes of stopped trials is no part of
 // what its hyper-parameters are fitted to, so that a smooth function stays smooth.
 func TestFitsAreToMeasurements(t *testing.T) {
-	sp := parse(t, spaces["continuous"])
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, labtest.Spaces["continuous"])
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	for i := range 24 {
 		l.start(l.propose(p, 1))
-		trial, _ := l.s.Trial(i)
-		final := bowl(sp, trial.Config)
-		steps, o := int64(16), completed(spec, final)
+		trial, _ := l.S.Trial(i)
+		final := labtest.Bowl(sp, trial.Config)
+		steps, o := int64(16), labtest.Completed(spec, final)
 		if i%3 == 2 {
 			steps, o = 2, study.Outcome{State: study.Pruned}
 		}
-		l.advance(i, 1, steps, func(step int64) float64 { return curve(final, step) })
-		l.do(study.Tell{Trial: i, Outcome: o})
+		l.Advance(i, 1, steps, func(step int64) float64 { return labtest.Curve(final, step) })
+		l.Do(study.Tell{Trial: i, Outcome: o})
 	}
-	if _, err := p.ready(l.s); err != nil {
+	if _, err := p.ready(l.S); err != nil {
 		t.Fatal(err)
 	}
 	s := p.engine.model.Surfaces[0]
@@ -372,7 +363,7 @@ func TestFitsAreToMeasurements(t *testing.T) {
 func TestFidelityRestarts(t *testing.T) {
 	racetest.Alone(t)
 	c := study.Component{Name: BKB, Options: `{"cap": 24}`}
-	spec := specOf(parse(t, spaces["mixed"]), 5)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 5)
 	run := func(restart, reversed bool) []string {
 		l, p := newLab(t, spec), must(t, c, spec)
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -383,31 +374,31 @@ func TestFidelityRestarts(t *testing.T) {
 				out = append(out, fmt.Sprint(g.Config, g.Phase, g.Mean, g.StdDev, g.Bound))
 			}
 			l.start(proposal)
-			for n := range l.s.Trials() {
-				trial, _ := l.s.Trial(n)
+			for n := range l.S.Trials() {
+				trial, _ := l.S.Trial(n)
 				if trial.State != study.Running || rng.IntN(3) == 0 {
 					continue
 				}
 				to := int64(1 + rng.IntN(20))
-				final := bowl(spec.Space, trial.Config)
+				final := labtest.Bowl(spec.Space, trial.Config)
 				if len(trial.Reports) == 0 {
 					var steps []study.Report
 					for step := int64(1); step <= to; step++ {
-						steps = append(steps, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: curve(final, step)}}})
+						steps = append(steps, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: labtest.Curve(final, step)}}})
 					}
 					if reversed {
 						slices.Reverse(steps)
 					}
-					l.do(study.ReportValues{Trial: n, Reports: steps})
-					f, ok, err := p.(Forecaster).Forecast(context.Background(), l.s, n, 2)
+					l.Do(study.ReportValues{Trial: n, Reports: steps})
+					f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, n, 2)
 					out = append(out, fmt.Sprint(f, ok, err))
 					continue
 				}
-				o := completed(spec, final)
+				o := labtest.Completed(spec, final)
 				if rng.IntN(2) == 0 {
 					o = study.Outcome{State: study.Pruned}
 				}
-				l.do(study.Tell{Trial: n, Outcome: o})
+				l.Do(study.Tell{Trial: n, Outcome: o})
 			}
 			if restart {
 				p = l.restart(c, spec)
@@ -444,7 +435,7 @@ func TestHostileReports(t *testing.T) {
 	} {
 		for _, options := range []string{`{"cap": 16}`, `{"cap": 16, "max_step": 9223372036854775807}`, `{"cap": 16, "max_step": 1}`} {
 			t.Run(name+options, func(t *testing.T) {
-				spec := specOf(parse(t, spaces["mixed"]), 3)
+				spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 3)
 				l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 				for i := range 16 {
 					proposal := l.propose(p, 1)
@@ -456,20 +447,20 @@ func TestHostileReports(t *testing.T) {
 							continue
 						}
 						told[step] = true
-						l.do(study.ReportValues{Trial: i, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}}})
+						l.Do(study.ReportValues{Trial: i, Reports: []study.Report{{Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}}})
 					}
-					f, _, err := p.(Forecaster).Forecast(context.Background(), l.s, i, 2)
+					f, _, err := p.(Forecaster).Forecast(context.Background(), l.S, i, 2)
 					if s := f.Mean + f.StdDev + f.Bound + f.Incumbent; err != nil || math.IsNaN(s) {
 						t.Fatalf("forecast: %+v, %v", f, err)
 					}
 					switch i % 3 {
 					case 0:
-						l.do(study.Tell{Trial: i, Outcome: completed(spec, float64(i))})
+						l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, float64(i))})
 					case 1:
-						l.do(study.Tell{Trial: i, Outcome: study.Outcome{State: study.Pruned}})
+						l.Do(study.Tell{Trial: i, Outcome: study.Outcome{State: study.Pruned}})
 					}
 				}
-				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil || !finite(d) {
+				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})
@@ -480,7 +471,7 @@ func TestHostileReports(t *testing.T) {
 // TestManyReports: of a trial with 10⁵ reports a few count, and an ask while it
 // runs looks at the latest.
 func TestManyReports(t *testing.T) {
-	spec := specOf(parse(t, spaces["mixed"]), 3)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 3)
 	trial := study.Trial{State: study.Completed, Epoch: 1}
 	for i := range 100_000 {
 		step := int64(i*7919) % 100_000
@@ -514,7 +505,7 @@ func TestManyReports(t *testing.T) {
 // reports are ignored, with and without a step given.
 func TestWithoutReports(t *testing.T) {
 	racetest.Alone(t)
-	spec := specOf(parse(t, spaces["mixed"]), 3)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 3)
 	run := func(options string) string {
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		var out string
@@ -522,10 +513,10 @@ func TestWithoutReports(t *testing.T) {
 			proposal := l.propose(p, 1)
 			out += fmt.Sprint(proposal.Suggestions[0])
 			l.start(proposal)
-			trial, _ := l.s.Trial(i)
-			l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config))})
+			trial, _ := l.S.Trial(i)
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))})
 		}
-		a, _ := l.s.Anchor(l.s.Position())
+		a, _ := l.S.Anchor(l.S.Position())
 		return out + string(a.Model)
 	}
 	plain := run("")
@@ -543,8 +534,8 @@ func TestReportsLeaveRoom(t *testing.T) {
 	const seed, trials, limit = 26, 60, 64
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1}}`)
-	spec := specOf(sp, 2)
+	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1}}`)
+	spec := labtest.SpecOf(sp, 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: fmt.Sprintf(`{"cap": %d}`, limit)}, spec).(*bkb)
 	value := func(u []float64) float64 { return math.Sin(4*u[0]) + math.Cos(5*u[1]) + u[2]*u[0] }
 	run := func(u []float64) {
@@ -552,17 +543,17 @@ func TestReportsLeaveRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := l.s.Trials()
+		n := l.S.Trials()
 		l.start(Proposal{Suggestions: []study.Suggestion{{Config: c}}})
 		final, speed := value(u), 0.5+u[2]
-		l.advance(n, 1, 32, func(step int64) float64 { return final + 3*math.Pow(float64(step), -speed) })
-		l.do(study.Tell{Trial: n, Outcome: completed(spec, final)})
+		l.Advance(n, 1, 32, func(step int64) float64 { return final + 3*math.Pow(float64(step), -speed) })
+		l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, final)})
 	}
 	for range trials {
 		run(randomPoint(rng))
 	}
 	l.anchor(p)
-	e, err := p.ready(l.s)
+	e, err := p.ready(l.S)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -604,7 +595,7 @@ func TestReportsLeaveRoom(t *testing.T) {
 	for range 12 {
 		run(randomPoint(rng))
 	}
-	if e, err = p.ready(l.s); err != nil {
+	if e, err = p.ready(l.S); err != nil {
 		t.Fatal(err)
 	}
 	post := e.surfaces[0]

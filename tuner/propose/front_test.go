@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -167,7 +168,7 @@ func TestThin(t *testing.T) {
 // kept has both ends of it among those that it goes on from, and the ideal they give,
 // though they came first.
 func TestLongFront(t *testing.T) {
-	spec := specOf(parse(t, square), 2)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Minimize}}
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"cap": 16}`}, spec)
 	const n = 140
@@ -183,10 +184,10 @@ func TestLongFront(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.do(study.Add{Config: c, Outcome: completed(spec, x, (1-x)*(1-x))})
+		l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, x, (1-x)*(1-x))})
 	}
 	l.start(l.propose(p, 1))
-	e, err := p.(*bkb).ready(l.s)
+	e, err := p.(*bkb).ready(l.S)
 	if err != nil || len(e.elite.members) >= frontMost || !slices.Contains(e.elite.members, 0) || !slices.Contains(e.elite.members, 1) {
 		t.Fatalf("%d on the front: %v, %v", len(e.elite.members), e.elite.members, err)
 	}

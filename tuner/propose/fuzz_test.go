@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // hostileSpaces are those of [FuzzSuggest].
 var hostileSpaces = []string{
-	spaces["continuous"], spaces["mixed"], spaces["conditional"], spaces["finite"], spaces["tiny"], spaces["constant"],
+	labtest.Spaces["continuous"], labtest.Spaces["mixed"], labtest.Spaces["conditional"], labtest.Spaces["finite"], labtest.Spaces["tiny"], labtest.Spaces["constant"],
 	`{"x": {"type": "float", "low": 1e-300, "high": 1e300, "scale": "log"}, "y": {"type": "float", "low": -1.7e308, "high": 1.7e308}}`,
 	`{"n": {"type": "int", "low": -9007199254740993, "high": 9007199254740993}, "s": {"type": "float", "low": 0, "high": 1, "step": 2}}`,
 	`{"x": {"type": "float", "low": 5e-324, "high": 1.7976931348623157e308, "scale": "log"}, "n": {"type": "int", "low": 1, "high": 9223372036854775807, "scale": "log"}}`,
@@ -76,7 +77,7 @@ func FuzzSuggest(f *testing.F) {
 			text = text[:400]
 		}
 		s := &story{text: text}
-		spec := specOf(parse(t, hostileSpaces[s.upTo(len(hostileSpaces))]), 3)
+		spec := labtest.SpecOf(labtest.Parse(t, hostileSpaces[s.upTo(len(hostileSpaces))]), 3)
 		o := hostileOptions[s.upTo(len(hostileOptions))]
 		for i := 1; i < o.objectives; i++ {
 			spec.Objectives = append(spec.Objectives, study.Objective{Name: string(rune('a' + i)), Direction: study.Maximize})
@@ -87,10 +88,10 @@ func FuzzSuggest(f *testing.F) {
 			s.happen()
 		}
 		s.suggest(2)
-		if _, err := s.p.(Recommender).Recommend(context.Background(), s.s); err != nil {
+		if _, err := s.p.(Recommender).Recommend(context.Background(), s.S); err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.p.(Diagnoser).Diagnose(context.Background(), s.s)
+		d, err := s.p.(Diagnoser).Diagnose(context.Background(), s.S)
 		if err != nil || !finite(d) {
 			t.Fatalf("%+v, %v", d, err)
 		}
@@ -124,22 +125,22 @@ func (s *story) number() float64 { return hostileNumbers[s.upTo(len(hostileNumbe
 
 // try does what the study lets happen.
 func (s *story) try(c study.Command) {
-	_, events, err := s.s.Decide(start, c)
+	_, events, err := s.S.Decide(labtest.Began, c)
 	if err != nil {
 		return
 	}
 	for _, e := range events {
-		if err := s.s.Apply(e); err != nil {
-			s.t.Fatalf("%T: %v", c, err)
+		if err := s.S.Apply(e); err != nil {
+			s.T.Fatalf("%T: %v", c, err)
 		}
-		s.log = append(s.log, e)
+		s.Log = append(s.Log, e)
 	}
 }
 
 // one returns a trial in a state that ok is for; any if there is none.
 func (s *story) one(ok func(study.Trial) bool) study.Trial {
 	var all []study.Trial
-	for t := range s.s.All(0) {
+	for t := range s.S.All(0) {
 		if ok(t) {
 			all = append(all, t)
 		}
@@ -153,12 +154,12 @@ func (s *story) one(ok func(study.Trial) bool) study.Trial {
 func running(t study.Trial) bool { return t.State == study.Running }
 
 func (s *story) outcome() study.Outcome {
-	spec := s.s.Spec()
+	spec := s.S.Spec()
 	values := make([]float64, len(spec.Objectives))
 	for i := range values {
 		values[i] = s.number()
 	}
-	o := completed(spec, values...)
+	o := labtest.Completed(spec, values...)
 	switch s.upTo(12) {
 	case 0:
 		o = study.Outcome{State: study.Infeasible}
@@ -186,7 +187,7 @@ func (s *story) happen() {
 	case 2, 3:
 		s.try(study.Tell{Trial: s.one(running).Number, Outcome: s.outcome()})
 	case 4:
-		values := []study.NamedValue{{Name: s.s.Spec().Objectives[0].Name, Value: s.number()}}
+		values := []study.NamedValue{{Name: s.S.Spec().Objectives[0].Name, Value: s.number()}}
 		step := []int64{0, 1, 2, 3, 5, 9, 100, math.MaxInt64}[s.upTo(8)]
 		s.try(study.ReportValues{Trial: s.one(running).Number, Reports: []study.Report{{Step: step, Values: values}}})
 	case 5: // the lease is over: back into the queue, or failed if it was before
@@ -196,13 +197,13 @@ func (s *story) happen() {
 		t := s.one(func(t study.Trial) bool { return t.Expiries > 0 })
 		s.try(study.Tell{Trial: t.Number, Epoch: t.Epoch - s.upTo(2), Outcome: s.outcome()})
 	case 7: // a trial from elsewhere, in the corners of the space or in the middle
-		u := make([]float64, s.s.Spec().Space.Dim())
+		u := make([]float64, s.S.Spec().Space.Dim())
 		for i := range u {
 			u[i] = []float64{0.5, 0, 1, 0.25}[s.upTo(4)]
 		}
-		c, err := s.s.Spec().Space.Decode(u)
+		c, err := s.S.Spec().Space.Decode(u)
 		if err != nil {
-			s.t.Fatalf("%v: %v", u, err)
+			s.T.Fatalf("%v: %v", u, err)
 		}
 		s.try(study.Add{Config: c, Outcome: s.outcome()})
 	case 8: // whoever is queued is handed out
@@ -214,24 +215,24 @@ func (s *story) happen() {
 // and handed out.
 func (s *story) suggest(n int) {
 	said := func(p Proposer) (Proposal, string) {
-		proposal, err := p.Propose(context.Background(), s.s, n)
+		proposal, err := p.Propose(context.Background(), s.S, n)
 		if err != nil && !errors.Is(err, ErrExhausted) {
-			s.t.Fatalf("propose: %v", err)
+			s.T.Fatalf("propose: %v", err)
 		}
 		return proposal, fmt.Sprintf("%+v, %v", proposal, err)
 	}
 	s.anchor(s.p)
 	proposal, warm := said(s.p)
-	if _, cold := said(must(s.t, s.c, s.s.Spec())); warm != cold {
-		s.t.Fatalf("suggested\n%s\nand after a restart\n%s", warm, cold)
+	if _, cold := said(must(s.T, s.c, s.S.Spec())); warm != cold {
+		s.T.Fatalf("suggested\n%s\nand after a restart\n%s", warm, cold)
 	}
 	for _, g := range proposal.Suggestions {
-		if err := s.s.Spec().Space.Validate(g.Config); err != nil {
-			s.t.Fatalf("a suggestion: %v", err)
+		if err := s.S.Spec().Space.Validate(g.Config); err != nil {
+			s.T.Fatalf("a suggestion: %v", err)
 		}
 		for _, v := range slices.Concat(g.Mean, g.StdDev, g.Bound, g.Beta, []float64{proposal.Gap}) {
 			if v-v != 0 {
-				s.t.Fatalf("%+v, gap %v", g, proposal.Gap)
+				s.T.Fatalf("%+v, gap %v", g, proposal.Gap)
 			}
 		}
 	}
@@ -271,15 +272,15 @@ func TestHostileSizes(t *testing.T) {
 		pending     int
 		one, equal  bool
 	}{
-		{name: "one configuration", space: square, results: many, one: true, equal: true},
-		{name: "equal", space: square, results: many, equal: true},
-		{name: "pending", space: square, results: 300, pending: many},
+		{name: "one configuration", space: labtest.Square, results: many, one: true, equal: true},
+		{name: "equal", space: labtest.Square, results: many, equal: true},
+		{name: "pending", space: labtest.Square, results: 300, pending: many},
 		{name: "dimensions", space: "{" + wide.String()[2:] + "}", results: 40, pending: 3},
 		{name: "categories", space: `{"k": {"type": "categorical", "values": [` + values.String()[2:] + `]}}`, results: 300, pending: 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sp := parse(t, c.space)
-			spec, rng := specOf(sp, 3), rand.New(rand.NewPCG(1, 1))
+			sp := labtest.Parse(t, c.space)
+			spec, rng := labtest.SpecOf(sp, 3), rand.New(rand.NewPCG(1, 1))
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 			same := draw(sp, rng)
 			for i := range c.results {
@@ -290,23 +291,23 @@ func TestHostileSizes(t *testing.T) {
 				if c.equal {
 					v = 3
 				}
-				l.do(study.Add{Config: at, Outcome: completed(spec, v)})
+				l.Do(study.Add{Config: at, Outcome: labtest.Completed(spec, v)})
 				if i%(many/5) == many/5-1 {
 					l.propose(p, 1)
 				}
 			}
 			for range c.pending {
-				l.do(study.Enqueue{Config: draw(sp, rng)})
+				l.Do(study.Enqueue{Config: draw(sp, rng)})
 			}
 			for n := 1; n <= 3; n++ {
 				began := time.Now()
 				l.start(l.propose(p, n))
 				t.Logf("%d at once in %s", n, time.Since(began))
 			}
-			if _, err := p.(Diagnoser).Diagnose(context.Background(), l.s); err != nil {
+			if _, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil {
 				t.Error(err)
 			}
-			if best, err := p.(Recommender).Recommend(context.Background(), l.s); err != nil || len(best) != 1 {
+			if best, err := p.(Recommender).Recommend(context.Background(), l.S); err != nil || len(best) != 1 {
 				t.Errorf("%v, %v", best, err)
 			}
 		})

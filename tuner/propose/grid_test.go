@@ -5,17 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 func TestLexicographicOrder(t *testing.T) {
-	spec := specOf(parse(t, `{"k": {"type": "categorical", "values": ["a", "b"]}, "x": {"type": "float", "low": 1, "high": 100, "scale": "log"}, "n": {"type": "int", "low": 1, "high": 2, "when": {"k": "b"}}}`), 3)
+	spec := labtest.SpecOf(labtest.Parse(t, `{"k": {"type": "categorical", "values": ["a", "b"]}, "x": {"type": "float", "low": 1, "high": 100, "scale": "log"}, "n": {"type": "int", "low": 1, "high": 2, "when": {"k": "b"}}}`), 3)
 	l, p := newLab(t, spec), must(t, study.Component{Name: Grid, Options: `{"order": "lexicographic", "points": 3, "levels": {"n": 2}}`}, spec)
 	for l.ask(p, 2) > 0 {
 	}
 	var got []string
-	for s := range l.s.All(0) {
+	for s := range l.S.All(0) {
 		got = append(got, s.Config.String())
 	}
 	want := []string{
@@ -31,16 +32,16 @@ func TestLexicographicOrder(t *testing.T) {
 func TestGridEnds(t *testing.T) {
 	orders := make(map[string]bool)
 	for seed := range uint64(5) {
-		spec := specOf(parse(t, spaces["finite"]), seed) // 3·10·5 cells
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["finite"]), seed) // 3·10·5 cells
 		l, p := newLab(t, spec), must(t, study.Component{Name: Grid}, spec)
 		known := space.NewConfig(space.Assignment{Name: "a", Value: space.String("v")},
 			space.Assignment{Name: "b", Value: space.Int(4)}, space.Assignment{Name: "c", Value: space.Float(0.5)})
-		l.do(study.Enqueue{Config: known})
+		l.Do(study.Enqueue{Config: known})
 		for l.ask(p, 7) > 0 {
 		}
 		seen := make(map[string]bool)
 		var order []string
-		for s := range l.s.All(0) {
+		for s := range l.S.All(0) {
 			if seen[s.Config.String()] {
 				t.Errorf("seed %d: %s twice", seed, s.Config)
 			}

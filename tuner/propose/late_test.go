@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -19,9 +20,9 @@ import (
 func lateOutcome(spec study.Spec, rng *rand.Rand, c space.Config) study.Outcome {
 	values := make([]float64, len(spec.Objectives))
 	for j := range values {
-		values[j] = float64(j) + bowl(spec.Space, c)*float64(1-2*(j%2)) + 0.1*rng.NormFloat64()
+		values[j] = float64(j) + labtest.Bowl(spec.Space, c)*float64(1-2*(j%2)) + 0.1*rng.NormFloat64()
 	}
-	o := completed(spec, values...)
+	o := labtest.Completed(spec, values...)
 	o.Cost = 1 + rng.Float64()
 	loss := &o.Metrics[slices.IndexFunc(o.Metrics, func(m study.Metric) bool { return m.Name == "loss" })]
 	switch rng.IntN(12) {
@@ -48,7 +49,7 @@ func lateOutcome(spec study.Spec, rng *rand.Rand, c space.Config) study.Outcome 
 func lateReports(rng *rand.Rand, final float64) []study.Report {
 	var out []study.Report
 	for step := int64(1); step <= int64(1+rng.IntN(20)); step++ {
-		out = append(out, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: curve(final, step)}}})
+		out = append(out, study.Report{Step: step, Values: []study.NamedValue{{Name: "loss", Value: labtest.Curve(final, step)}}})
 	}
 	return out
 }
@@ -75,7 +76,7 @@ func TestLateIsAReplicate(t *testing.T) {
 	for _, k := range lateStudies {
 		for seed := range uint64(2) {
 			rng := rand.New(rand.NewPCG(seed, 21))
-			spec := specOf(parse(t, spaces[k.space]), seed)
+			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces[k.space]), seed)
 			for j := 1; j < k.objectives; j++ {
 				spec.Objectives = append(spec.Objectives, study.Objective{Name: string(rune('a' + j)), Direction: study.Maximize})
 			}
@@ -84,10 +85,10 @@ func TestLateIsAReplicate(t *testing.T) {
 			twin, q := newLab(t, spec), must(t, c, spec)
 			told := 0
 			tell := func(n, epoch int, reports []study.Report) {
-				trial, _ := l.s.Trial(n)
+				trial, _ := l.S.Trial(n)
 				o := lateOutcome(spec, rng, trial.Config)
-				l.do(study.Tell{Trial: n, Epoch: epoch, Outcome: o})
-				twin.do(study.Add{Config: trial.Config, Outcome: o, Reports: reports})
+				l.Do(study.Tell{Trial: n, Epoch: epoch, Outcome: o})
+				twin.Do(study.Add{Config: trial.Config, Outcome: o, Reports: reports})
 				if o.Reason != study.FailedCancelled {
 					told++
 				}
@@ -107,8 +108,8 @@ func TestLateIsAReplicate(t *testing.T) {
 					}
 					at = append(at, config)
 				}
-				got, ok, err := p.(Predictor).Predict(context.Background(), l.s, at)
-				want, okToo, errToo := q.(Predictor).Predict(context.Background(), twin.s, at)
+				got, ok, err := p.(Predictor).Predict(context.Background(), l.S, at)
+				want, okToo, errToo := q.(Predictor).Predict(context.Background(), twin.S, at)
 				if err != nil || errToo != nil || ok != okToo || !ok && told > 30 {
 					t.Fatalf("%+v, seed %d, %s: %t, %v and %t, %v", k, seed, when, ok, err, okToo, errToo)
 				}
@@ -130,22 +131,22 @@ func TestLateIsAReplicate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l.do(study.Enqueue{Config: config})
+				l.Do(study.Enqueue{Config: config})
 				report := func() (r []study.Report) {
 					if k.reports {
-						r = lateReports(rng, bowl(spec.Space, config))
-						l.do(study.ReportValues{Trial: i, Reports: r})
+						r = lateReports(rng, labtest.Bowl(spec.Space, config))
+						l.Do(study.ReportValues{Trial: i, Reports: r})
 					}
 					return r
 				}
-				l.do(study.Ask{Count: 1})
+				l.Do(study.Ask{Count: 1})
 				first := report()
 				if i%3 == 0 { // nobody takes it over
 					tell(i, 1, first)
 					continue
 				}
-				l.do(study.Expire{Trial: i, Epoch: 1})
-				l.do(study.Ask{Count: 1})
+				l.Do(study.Expire{Trial: i, Epoch: 1})
+				l.Do(study.Ask{Count: 1})
 				second := report()
 				switch rng.IntN(5) {
 				case 0:
@@ -157,19 +158,19 @@ func TestLateIsAReplicate(t *testing.T) {
 				case 2: // runs on
 					tell(i, 1, first)
 				case 3: // expired for good, for specOf allows one retry
-					l.do(study.Expire{Trial: i, Epoch: 2})
+					l.Do(study.Expire{Trial: i, Epoch: 2})
 					tell(i, 1, first)
 				case 4: // was late to tell even so
 					tell(i, 1, first)
-					l.do(study.Expire{Trial: i, Epoch: 2})
+					l.Do(study.Expire{Trial: i, Epoch: 2})
 					tell(i, 2, second)
 				}
 				if i%12 == 10 {
 					compare(fmt.Sprintf("after trial %d", i))
 				}
 			}
-			if err := l.s.Check(); err != nil || l.s.LateResults() < 10 {
-				t.Fatalf("%d late results, %v", l.s.LateResults(), err)
+			if err := l.S.Check(); err != nil || l.S.LateResults() < 10 {
+				t.Fatalf("%d late results, %v", l.S.LateResults(), err)
 			}
 			compare("at the end")
 		}
@@ -189,17 +190,17 @@ func TestLateByDefinition(t *testing.T) {
 		for i := range at.Data() {
 			at.Data()[i] = rng.Float64()
 		}
-		config, err := l.s.Spec().Space.Decode([]float64{rng.Float64(), rng.Float64()})
+		config, err := l.S.Spec().Space.Decode([]float64{rng.Float64(), rng.Float64()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := l.do(study.Enqueue{Config: config}).Trials[0]
-		x := l.coordinates(n)
+		n := l.Do(study.Enqueue{Config: config}).Trials[0]
+		x := l.Coordinates(n)
 		copy(at.Row(0), x)
-		l.do(study.Ask{Count: 1})
-		l.do(study.Expire{Trial: n, Epoch: 1})
-		l.do(study.Ask{Count: 1})
-		e, err := p.ready(l.s)
+		l.Do(study.Ask{Count: 1})
+		l.Do(study.Expire{Trial: n, Epoch: 1})
+		l.Do(study.Ask{Count: 1})
+		e, err := p.ready(l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,8 +225,8 @@ func TestLateByDefinition(t *testing.T) {
 				}
 			}
 		}
-		l.do(study.Tell{Trial: n, Epoch: 1, Outcome: completed(l.s.Spec(), values[0])})
-		if e, err = p.ready(l.s); err != nil {
+		l.Do(study.Tell{Trial: n, Epoch: 1, Outcome: labtest.Completed(l.S.Spec(), values[0])})
+		if e, err = p.ready(l.S); err != nil {
 			t.Fatal(err)
 		}
 		expect("running", e.surfaces[0], values[0])
@@ -235,8 +236,8 @@ func TestLateByDefinition(t *testing.T) {
 		if want := was[0] * before.noise / (was[0] + before.noise); !close2(variance[0], want, 1e-6) || !close2(now[0], mean[0], 1e-9) {
 			t.Errorf("seed %d: pending %v ± %v, want %v ± %v", seed, now[0], variance[0], mean[0], want)
 		}
-		l.do(study.Tell{Trial: n, Epoch: 2, Outcome: completed(l.s.Spec(), values[1])})
-		if e, err = p.ready(l.s); err != nil {
+		l.Do(study.Tell{Trial: n, Epoch: 2, Outcome: labtest.Completed(l.S.Spec(), values[1])})
+		if e, err = p.ready(l.S); err != nil {
 			t.Fatal(err)
 		}
 		expect("told", e.surfaces[0], values...)
@@ -262,7 +263,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 				options = `{` + more + `, ` + k.options[1:]
 			}
 			c := study.Component{Name: BKB, Options: options}
-			spec := specOf(parse(t, spaces[k.space]), 5)
+			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces[k.space]), 5)
 			spec.MaxRetries = 2
 			for j := 1; j < k.objectives; j++ {
 				spec.Objectives = append(spec.Objectives, study.Objective{Name: string(rune('a' + j)), Direction: study.Maximize})
@@ -278,36 +279,36 @@ func TestLateSurvivesRestarts(t *testing.T) {
 						out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Bound, g.Seen))
 					}
 					l.start(proposal)
-					for n := range l.s.Trials() {
-						trial, _ := l.s.Trial(n)
+					for n := range l.S.Trials() {
+						trial, _ := l.S.Trial(n)
 						switch draw := rng.IntN(6); {
 						case trial.Epoch > 1 && draw < 3 && len(trial.Late) < trial.Epoch-1:
 							if trial.State.Terminal() {
 								between++
 							}
-							l.do(study.Tell{Trial: n, Epoch: len(trial.Late) + 1, Outcome: lateOutcome(spec, rng, trial.Config)})
+							l.Do(study.Tell{Trial: n, Epoch: len(trial.Late) + 1, Outcome: lateOutcome(spec, rng, trial.Config)})
 						case trial.State != study.Running:
 						case k.reports && len(trial.CurrentReports()) == 0 && draw < 5:
-							l.do(study.ReportValues{Trial: n, Reports: lateReports(rng, bowl(spec.Space, trial.Config))})
-							f, ok, err := p.(Forecaster).Forecast(context.Background(), l.s, n, 2)
+							l.Do(study.ReportValues{Trial: n, Reports: lateReports(rng, labtest.Bowl(spec.Space, trial.Config))})
+							f, ok, err := p.(Forecaster).Forecast(context.Background(), l.S, n, 2)
 							out = append(out, fmt.Sprint(f, ok, err))
 						case draw == 3:
-							l.do(study.Expire{Trial: n, Epoch: trial.Epoch})
-							if again, _ := l.s.Trial(n); again.State == study.Queued {
-								l.do(study.Ask{Count: 1})
+							l.Do(study.Expire{Trial: n, Epoch: trial.Epoch})
+							if again, _ := l.S.Trial(n); again.State == study.Queued {
+								l.Do(study.Ask{Count: 1})
 							}
 						case draw > 3:
-							l.do(study.Tell{Trial: n, Outcome: lateOutcome(spec, rng, trial.Config)})
+							l.Do(study.Tell{Trial: n, Outcome: lateOutcome(spec, rng, trial.Config)})
 						}
 						if rng.IntN(4) > 0 && restart {
 							p = l.restart(c, spec)
 						}
 					}
-					best, err := p.(Recommender).Recommend(context.Background(), l.s)
-					d, errToo := p.(Diagnoser).Diagnose(context.Background(), l.s)
+					best, err := p.(Recommender).Recommend(context.Background(), l.S)
+					d, errToo := p.(Diagnoser).Diagnose(context.Background(), l.S)
 					out = append(out, fmt.Sprint(best, err, d, errToo))
 				}
-				late = l.s.LateResults()
+				late = l.S.LateResults()
 				return out
 			}
 			straight, restarted := run(false), run(true)
@@ -329,7 +330,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 func TestLateInOldLogs(t *testing.T) {
 	for _, lateFirst := range []bool{false, true} {
 		for seed := range uint64(3) {
-			spec := specOf(parse(t, spaces["mixed"]), seed)
+			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), seed)
 			c := study.Component{Name: BKB}
 			var with, without []string
 			var models [2]string
@@ -338,33 +339,33 @@ func TestLateInOldLogs(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 23))
 				told := func() {
 					if late {
-						l.do(study.Tell{Trial: 0, Epoch: 1, Outcome: completed(spec, -3)})
+						l.Do(study.Tell{Trial: 0, Epoch: 1, Outcome: labtest.Completed(spec, -3)})
 					}
 				}
 				for i := range 14 {
 					l.ask(p.design, 1)
 					if i == 0 {
-						l.do(study.Expire{Trial: 0, Epoch: 1})
-						l.do(study.Ask{Count: 1})
+						l.Do(study.Expire{Trial: 0, Epoch: 1})
+						l.Do(study.Ask{Count: 1})
 					}
-					trial, _ := l.s.Trial(i)
-					l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(spec.Space, trial.Config)+0.01*rng.NormFloat64())})
+					trial, _ := l.S.Trial(i)
+					l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config)+0.01*rng.NormFloat64())})
 					if i == 5 && lateFirst {
 						told()
 					}
 				}
-				last := l.s.Position()
-				model, err := p.Remake(context.Background(), l.s, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
+				last := l.S.Position()
+				model, err := p.Remake(context.Background(), l.S, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
 				if err != nil {
 					t.Fatal(err)
 				}
 				models[k] = string(model)
-				l.do(study.Anchor{Seen: last, Effective: last + 1, Model: model})
+				l.Do(study.Anchor{Seen: last, Effective: last + 1, Model: model})
 				if !lateFirst {
 					told()
 				}
 				suggested := func(p Proposer) string {
-					proposal, err := p.Propose(context.Background(), l.s, 3)
+					proposal, err := p.Propose(context.Background(), l.S, 3)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -372,7 +373,7 @@ func TestLateInOldLogs(t *testing.T) {
 					for _, g := range proposal.Suggestions {
 						text += fmt.Sprint(g.Config, g.Mean, g.StdDev, g.Bound, g.Phase)
 					}
-					best, err := p.(Recommender).Recommend(context.Background(), l.s)
+					best, err := p.(Recommender).Recommend(context.Background(), l.S)
 					return fmt.Sprint(text, best, err)
 				}
 				out := &without
@@ -380,7 +381,7 @@ func TestLateInOldLogs(t *testing.T) {
 					out = &with
 				}
 				*out = append(*out, suggested(p), suggested(must(t, c, spec)))
-				a, due, err := p.Anchor(context.Background(), l.s)
+				a, due, err := p.Anchor(context.Background(), l.S)
 				if err != nil || due != late {
 					t.Fatalf("seed %d: a model event is due: %t, %v; late results %t", seed, due, err, late)
 				}
@@ -393,7 +394,7 @@ func TestLateInOldLogs(t *testing.T) {
 				if m, err := decodeModel(a.Model); err != nil || m.Version != 3 || m.Results != 15 {
 					t.Errorf("seed %d: the model event is %s, %v", seed, a.Model, err)
 				}
-				if _, due, err := p.Anchor(context.Background(), l.s); err != nil || due {
+				if _, due, err := p.Anchor(context.Background(), l.S); err != nil || due {
 					t.Errorf("seed %d: one more model event is due, %v", seed, err)
 				}
 				after, cold := suggested(p), suggested(must(t, c, spec))
@@ -415,7 +416,7 @@ func TestLateInOldLogs(t *testing.T) {
 // recommended that measured better in the mean of all that was measured of it.
 func TestLateAndTheBest(t *testing.T) {
 	recommended := func(own float64, late ...float64) int {
-		spec := specOf(parse(t, square), 3)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
 		spec.MaxRetries = 3
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 		rng := rand.New(rand.NewPCG(3, 24))
@@ -428,27 +429,27 @@ func TestLateAndTheBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.do(study.Enqueue{Config: c})
-			l.do(study.Ask{Count: 1})
+			l.Do(study.Enqueue{Config: c})
+			l.Do(study.Ask{Count: 1})
 			if i == 0 {
 				for k := range late {
-					l.do(study.Expire{Trial: 0, Epoch: k + 1})
-					l.do(study.Ask{Count: 1})
+					l.Do(study.Expire{Trial: 0, Epoch: k + 1})
+					l.Do(study.Ask{Count: 1})
 				}
 			}
 			v := 4 + rng.NormFloat64()
 			if i < 2 {
 				v = []float64{own, 0.2}[i]
 			}
-			l.do(study.Tell{Trial: i, Outcome: completed(spec, v)})
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, v)})
 			if i == 1 {
 				for k, v := range late {
-					l.do(study.Tell{Trial: 0, Epoch: k + 1, Outcome: completed(spec, v)})
+					l.Do(study.Tell{Trial: 0, Epoch: k + 1, Outcome: labtest.Completed(spec, v)})
 				}
 			}
 		}
 		l.anchor(p)
-		best, err := p.(Recommender).Recommend(context.Background(), l.s)
+		best, err := p.(Recommender).Recommend(context.Background(), l.S)
 		if err != nil || len(best) != 1 {
 			t.Fatalf("%v, %v", best, err)
 		}
@@ -489,7 +490,7 @@ func TestLateChance(t *testing.T) {
 // and by its new holder is one, by what was heard first.
 func TestLateCountsOnce(t *testing.T) {
 	for _, lateFirst := range []bool{false, true} {
-		spec := specOf(parse(t, spaces["continuous"]), 3)
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 3)
 		c := study.Component{Name: BKB, Options: `{"trust_region": 1}`}
 		l, p := newLab(t, spec), must(t, c, spec)
 		guided, late := 0, 0
@@ -499,18 +500,18 @@ func TestLateCountsOnce(t *testing.T) {
 			if phase := proposal.Suggestions[0].Phase; phase == PhaseModel || phase == PhaseExploit {
 				guided++
 			}
-			l.do(study.Expire{Trial: i, Epoch: 1})
-			l.do(study.Ask{Count: 1})
+			l.Do(study.Expire{Trial: i, Epoch: 1})
+			l.Do(study.Ask{Count: 1})
 			for epoch := 1; epoch <= 2; epoch++ {
 				now := epoch
 				if !lateFirst {
 					now = 3 - epoch
 				}
-				l.do(study.Tell{Trial: i, Epoch: now, Outcome: completed(spec, 100+float64(i)+0.1*float64(now))}) // ever worse
+				l.Do(study.Tell{Trial: i, Epoch: now, Outcome: labtest.Completed(spec, 100+float64(i)+0.1*float64(now))}) // ever worse
 			}
 			late++
 		}
-		if _, err := p.(*bkb).ready(l.s); err != nil {
+		if _, err := p.(*bkb).ready(l.S); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.(*bkb).results; len(got.list) != 2*late || got.trust.stale != guided || guided < 10 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -23,8 +24,8 @@ func BenchmarkAsk(b *testing.B) {
 	for i := range 8 {
 		fields = append(fields, fmt.Sprintf(`"x%d": {"type": "float", "low": 0, "high": 1}`, i))
 	}
-	sp := parse(b, "{"+strings.Join(fields, ",")+"}")
-	spec := specOf(sp, 1)
+	sp := labtest.Parse(b, "{"+strings.Join(fields, ",")+"}")
+	spec := labtest.SpecOf(sp, 1)
 	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			l, rng := newLab(b, spec), rand.New(rand.NewPCG(1, uint64(n)))
@@ -48,9 +49,9 @@ func BenchmarkAsk(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				l.do(study.Add{Config: c, Outcome: completed(spec, value(c))})
+				l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, value(c))})
 			}
-			l.log = nil
+			l.Log = nil
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -65,11 +66,11 @@ func BenchmarkAsk(b *testing.B) {
 			rebuild := time.Since(start)
 			anchors = nil
 			for b.Loop() {
-				trial, _ := l.s.Trial(l.s.Trials() - 1)
-				l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, value(trial.Config))})
+				trial, _ := l.S.Trial(l.S.Trials() - 1)
+				l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, value(trial.Config))})
 				if l.timedAnchor(p, &anchors) {
 					begin := time.Now()
-					if _, err := p.(*bkb).ready(l.s); err != nil {
+					if _, err := p.(*bkb).ready(l.S); err != nil {
 						b.Fatal(err)
 					}
 					anchors[len(anchors)-1] += time.Since(begin)
@@ -81,7 +82,7 @@ func BenchmarkAsk(b *testing.B) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			d, err := p.(Diagnoser).Diagnose(context.Background(), l.s)
+			d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -89,7 +90,7 @@ func BenchmarkAsk(b *testing.B) {
 			random := must(b, study.Component{Name: Random}, spec)
 			begin := time.Now()
 			for range 100 {
-				if _, err := random.Propose(context.Background(), l.s, 1); err != nil {
+				if _, err := random.Propose(context.Background(), l.S, 1); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -111,21 +112,21 @@ func BenchmarkAsk(b *testing.B) {
 
 func (l *lab) timedAnchor(p Proposer, times *[]time.Duration) bool {
 	begin := time.Now()
-	a, due, err := p.(Anchorer).Anchor(context.Background(), l.s)
+	a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
 	if err != nil {
-		l.t.Fatalf("anchor: %v", err)
+		l.T.Fatalf("anchor: %v", err)
 	}
 	if due {
 		*times = append(*times, time.Since(begin))
-		l.do(a)
+		l.Do(a)
 	}
 	return due
 }
 
 func (l *lab) once(p Proposer) Proposal {
-	proposal, err := p.Propose(context.Background(), l.s, 1)
+	proposal, err := p.Propose(context.Background(), l.S, 1)
 	if err != nil {
-		l.t.Fatalf("propose: %v", err)
+		l.T.Fatalf("propose: %v", err)
 	}
 	return proposal
 }

@@ -8,18 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // nearby runs 200 trials of a task, or so many as logs wants, and returns how many
 // were within 1e-3, 1e-4 and 1e-5 of the cube (the largest difference of a
 // coordinate) of a trial before, and log10 of the regret after each of the budgets.
-func nearby(t fataler, k task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
-	spec := specOf(k.space, seed)
+func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
+	spec := labtest.SpecOf(k.space, seed)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 	best, xs := math.Inf(1), [][]float64(nil)
 	for len(logs) < len(budgets) {
-		trial, _ := l.s.Trial(l.step(p))
+		trial, _ := l.S.Trial(l.step(p))
 		x := make([]float64, k.space.Dim())
 		if err := k.space.Encode(trial.Config, x); err != nil {
 			t.Fatalf("%v", err)
@@ -40,7 +41,7 @@ func nearby(t fataler, k task, options string, seed uint64, budgets []int) (near
 		xs = append(xs, x)
 		y := k.value(trial.Config)
 		best = min(best, y)
-		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, y)})
+		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, y)})
 		if len(xs) == budgets[len(logs)] {
 			logs = append(logs, math.Log10(max(best-k.best, 1e-12)))
 		}
@@ -85,14 +86,14 @@ func TestNearDuplicates(t *testing.T) {
 // there is next to no noise.
 func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	branin := tasks(t)[0]
-	spec := specOf(branin.space, 1)
+	spec := labtest.SpecOf(branin.space, 1)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
 	for range 60 {
-		trial, _ := l.s.Trial(l.step(p))
-		l.do(study.Tell{Trial: trial.Number, Outcome: completed(spec, branin.value(trial.Config))})
+		trial, _ := l.S.Trial(l.step(p))
+		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, branin.value(trial.Config))})
 	}
 	l.anchor(p)
-	e, err := p.ready(l.s)
+	e, err := p.ready(l.S)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,104 +12,39 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+// lab is a study that a proposer works on.
+type lab struct{ *labtest.Lab }
 
-// fataler is what tests, benchmarks and rapid have in common.
-type fataler interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-// spaces are small and large, finite and not, flat and conditional.
-var spaces = map[string]string{
-	"continuous":  `{"x": {"type": "float", "low": 0, "high": 1}, "lr": {"type": "float", "low": 1e-5, "high": 0.1, "scale": "log"}}`,
-	"mixed":       `{"x": {"type": "float", "low": -5, "high": 5}, "n": {"type": "int", "low": 1, "high": 100, "scale": "log"}, "k": {"type": "categorical", "values": ["a", "b", "c"]}, "seed": {"type": "constant", "value": 17}}`,
-	"conditional": `{"kind": {"type": "categorical", "values": ["plain", "deep"]}, "depth": {"type": "int", "low": 1, "high": 9, "when": {"kind": "deep"}}, "rate": {"type": "float", "low": 0, "high": 1, "when": {"depth": [1, 2, 3]}}}`,
-	"finite":      `{"a": {"type": "categorical", "values": ["u", "v", "w"]}, "b": {"type": "int", "low": 0, "high": 9}, "c": {"type": "float", "low": 0, "high": 1, "step": 0.25}}`,
-	"tiny":        `{"a": {"type": "categorical", "values": [true, false]}, "b": {"type": "ordinal", "values": [1, 2], "when": {"a": true}}}`,
-	"constant":    `{"a": {"type": "constant", "value": 1}}`,
-	"empty":       `{}`,
-}
-
-func parse(t fataler, parameters string) *space.Space {
+func newLab(t labtest.Fataler, spec study.Spec) *lab {
 	t.Helper()
-	if parameters == "{}" {
-		sp, err := space.New()
-		if err != nil {
-			t.Fatalf("%v", err)
-		}
-		return sp
-	}
-	sp, _, err := space.Parse([]byte(`{"version": 1, "parameters": ` + parameters + `}`))
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	return sp
-}
-
-func specOf(sp *space.Space, seed uint64) study.Spec {
-	return study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: seed, MaxRetries: 1}
-}
-
-// lab is a study with its log.
-type lab struct {
-	t   fataler
-	s   *study.Study
-	log []study.Event
-}
-
-func newLab(t fataler, spec study.Spec) *lab {
-	t.Helper()
-	l := &lab{t: t, s: new(study.Study)}
-	l.do(study.Create{Spec: spec})
-	return l
-}
-
-func (l *lab) do(c study.Command) study.Reply {
-	l.t.Helper()
-	return l.at(start, c)
-}
-
-// at does so at another time than start.
-func (l *lab) at(now time.Time, c study.Command) study.Reply {
-	l.t.Helper()
-	reply, events, err := l.s.Decide(now, c)
-	if err != nil {
-		l.t.Fatalf("%T: %v", c, err)
-	}
-	for _, e := range events {
-		if err := l.s.Apply(e); err != nil {
-			l.t.Fatalf("%T: %v", c, err)
-		}
-		l.log = append(l.log, e)
-	}
-	return reply
+	return &lab{labtest.New(t, spec)}
 }
 
 // ask has n trials proposed and started; it returns how many there were.
 func (l *lab) ask(p Proposer, n int) int {
-	l.t.Helper()
-	proposal, err := p.Propose(context.Background(), l.s, n)
+	l.T.Helper()
+	proposal, err := p.Propose(context.Background(), l.S, n)
 	if errors.Is(err, ErrExhausted) {
 		return 0
 	}
 	if err != nil {
-		l.t.Fatalf("propose: %v", err)
+		l.T.Fatalf("propose: %v", err)
 	}
 	for _, g := range proposal.Suggestions {
-		l.do(study.Start{Ask: study.Ask{Count: 1}, Trial: l.s.Trials(), Suggestion: g})
+		l.Do(study.Start{Ask: study.Ask{Count: 1}, Trial: l.S.Trials(), Suggestion: g})
 	}
 	return len(proposal.Suggestions)
 }
 
 // tell ends the oldest running trial, badly now and then.
 func (l *lab) tell() {
-	for t := range l.s.All(0) {
+	for t := range l.S.All(0) {
 		if t.State != study.Running {
 			continue
 		}
@@ -117,23 +52,23 @@ func (l *lab) tell() {
 		if t.Number%5 == 3 {
 			o = study.Outcome{State: study.Failed}
 		}
-		l.do(study.Tell{Trial: t.Number, Outcome: o})
+		l.Do(study.Tell{Trial: t.Number, Outcome: o})
 		return
 	}
 }
 
 // restart replays the log and makes a new proposer.
 func (l *lab) restart(c study.Component, spec study.Spec) Proposer {
-	l.t.Helper()
-	s, err := study.Replay(slices.Values(l.log))
+	l.T.Helper()
+	s, err := study.Replay(slices.Values(l.Log))
 	if err != nil {
-		l.t.Fatalf("replay: %v", err)
+		l.T.Fatalf("replay: %v", err)
 	}
-	l.s = s
-	return must(l.t, c, spec)
+	l.S = s
+	return must(l.T, c, spec)
 }
 
-func must(t fataler, c study.Component, spec study.Spec) Proposer {
+func must(t labtest.Fataler, c study.Component, spec study.Spec) Proposer {
 	t.Helper()
 	p, err := New(c, spec)
 	if err != nil {
@@ -155,18 +90,18 @@ func suggestions(s *study.Study) []string {
 // in one go, once with a restart after every tell.
 func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 	racetest.Alone(t)
-	for name, text := range spaces {
+	for name, text := range labtest.Spaces {
 		for _, proposer := range []string{Sobol, Random, Grid} {
 			t.Run(name+"/"+proposer, func(t *testing.T) {
-				spec := specOf(parse(t, text), 99)
+				spec := labtest.SpecOf(labtest.Parse(t, text), 99)
 				run := func(restart bool) []string {
 					c := study.Component{Name: proposer}
 					l, p := newLab(t, spec), must(t, c, spec)
 					l.ask(p, 3)
 					for n := 3; n < 300; n++ {
 						if n%50 == 20 {
-							first, _ := l.s.Trial(0)
-							l.do(study.Enqueue{Config: first.Config})
+							first, _ := l.S.Trial(0)
+							l.Do(study.Enqueue{Config: first.Config})
 						}
 						l.tell()
 						if restart {
@@ -176,7 +111,7 @@ func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 							break
 						}
 					}
-					return suggestions(l.s)
+					return suggestions(l.S)
 				}
 				straight, restarted := run(false), run(true)
 				if !slices.Equal(straight, restarted) {
@@ -192,7 +127,7 @@ func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 func TestProposalsOnAnySpace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sp := spacetest.Spaces(6).Draw(t, "space")
-		spec := specOf(sp, rapid.Uint64().Draw(t, "seed"))
+		spec := labtest.SpecOf(sp, rapid.Uint64().Draw(t, "seed"))
 		c := study.Component{Name: rapid.SampledFrom([]string{Sobol, Random, Grid}).Draw(t, "proposer")}
 		if c.Name == Grid {
 			c.Options = `{"points": 3}`
@@ -216,14 +151,14 @@ func TestProposalsOnAnySpace(t *testing.T) {
 				t.Fatalf("%d suggestions instead of %d", got, n)
 			}
 		}
-		if a, b := suggestions(one.s), suggestions(many.s); !slices.Equal(a, b) {
+		if a, b := suggestions(one.S), suggestions(many.S); !slices.Equal(a, b) {
 			t.Fatalf("one by one:\n%s\nat once:\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
 		}
 		seen := make(map[string]bool)
-		for s := range one.s.All(0) {
+		for s := range one.S.All(0) {
 			seen[s.Config.String()] = true
 		}
-		if n := one.s.Trials(); c.Name == Grid && len(seen) < n {
+		if n := one.S.Trials(); c.Name == Grid && len(seen) < n {
 			t.Fatalf("%d of %d cells are different", len(seen), n)
 		}
 	})
@@ -233,13 +168,13 @@ func TestProposalsOnAnySpace(t *testing.T) {
 // configurations fails with probability 2⁻⁶⁴.
 func TestNoRepetitionsWhileThereIsRoom(t *testing.T) {
 	for _, proposer := range []string{Sobol, Random} {
-		spec := specOf(parse(t, spaces["finite"]), 5) // 150 configurations
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["finite"]), 5) // 150 configurations
 		l, p := newLab(t, spec), must(t, study.Component{Name: proposer}, spec)
 		seen := make(map[string]int)
 		for range 15 {
 			l.ask(p, 5)
 		}
-		for s := range l.s.All(0) {
+		for s := range l.S.All(0) {
 			if other, twice := seen[s.Config.String()]; twice {
 				t.Errorf("%s: trial %d repeats trial %d", proposer, s.Number, other)
 			}
@@ -251,16 +186,16 @@ func TestNoRepetitionsWhileThereIsRoom(t *testing.T) {
 // When everything has been tried, sobol and random go on.
 func TestDesignsGoOnWhenASpaceIsExhausted(t *testing.T) {
 	for _, proposer := range []string{Sobol, Random} {
-		spec := specOf(parse(t, spaces["tiny"]), 5) // 3 configurations
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["tiny"]), 5) // 3 configurations
 		l, p := newLab(t, spec), must(t, study.Component{Name: proposer}, spec)
 		for range 40 {
 			l.ask(p, 5)
 		}
 		count := make(map[string]int)
-		for s := range l.s.All(0) {
+		for s := range l.S.All(0) {
 			count[s.Config.String()]++
 		}
-		if len(count) != 3 || l.s.Trials() != 200 {
+		if len(count) != 3 || l.S.Trials() != 200 {
 			t.Errorf("%s: %v", proposer, count)
 		}
 	}
@@ -269,13 +204,13 @@ func TestDesignsGoOnWhenASpaceIsExhausted(t *testing.T) {
 // Of 2ᵐ Sobol' suggestions, each of k equal cells of a parameter gets its share,
 // up to one point at each of its two ends.
 func TestSobolSharesOutValues(t *testing.T) {
-	sp := parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b", "c"]}, "n": {"type": "int", "low": 1, "high": 7}}`)
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b", "c"]}, "n": {"type": "int", "low": 1, "high": 7}}`)
 	for seed := range uint64(10) {
-		spec := specOf(sp, seed)
+		spec := labtest.SpecOf(sp, seed)
 		l, p := newLab(t, spec), must(t, study.Component{}, spec)
 		l.ask(p, 256)
 		count := make(map[string]float64)
-		for s := range l.s.All(0) {
+		for s := range l.S.All(0) {
 			k, _ := s.Config.Get("k")
 			n, _ := s.Config.Get("n")
 			count["k "+k.String()]++
@@ -296,27 +231,27 @@ func TestSobolSharesOutValues(t *testing.T) {
 // A seed alone gives the configuration again, and fallbacks in between do not
 // move the sequence.
 func TestOwnSuggestionsAreTold(t *testing.T) {
-	spec := specOf(parse(t, spaces["continuous"]), 4)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
 	plain, mixed := newLab(t, spec), newLab(t, spec)
 	p, q, fallback := must(t, study.Component{}, spec), must(t, study.Component{}, spec), must(t, study.Component{Name: Random}, spec)
 	var own []space.Config
 	for n := range 20 {
 		plain.ask(p, 1)
 		if n%3 == 1 {
-			proposal, err := fallback.Propose(context.Background(), mixed.s, 1)
+			proposal, err := fallback.Propose(context.Background(), mixed.S, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			g := proposal.Suggestions[0]
 			g.Phase = "fallback"
-			mixed.do(study.Start{Ask: study.Ask{Count: 1}, Trial: mixed.s.Trials(), Suggestion: g})
+			mixed.Do(study.Start{Ask: study.Ask{Count: 1}, Trial: mixed.S.Trials(), Suggestion: g})
 		}
 		mixed.ask(q, 1)
-		last, _ := mixed.s.Trial(mixed.s.Trials() - 1)
+		last, _ := mixed.S.Trial(mixed.S.Trials() - 1)
 		own = append(own, last.Config)
 	}
 	for n, c := range own {
-		if want, _ := plain.s.Trial(n); !want.Config.Equal(c) {
+		if want, _ := plain.S.Trial(n); !want.Config.Equal(c) {
 			t.Errorf("suggestion %d: %s, without fallbacks in between %s", n, c, want.Config)
 		}
 	}
@@ -325,7 +260,7 @@ func TestOwnSuggestionsAreTold(t *testing.T) {
 // Logged studies depend on these values. They were recorded from this
 // implementation; a change would make replays differ.
 func TestGoldenSuggestions(t *testing.T) {
-	spec := specOf(parse(t, spaces["mixed"]), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 1)
 	for proposer, want := range map[string][]string{
 		Sobol: {
 			"suggested: k=b n=85 seed=17 x=-2.54020582592, seed 0, phase start",
@@ -345,7 +280,7 @@ func TestGoldenSuggestions(t *testing.T) {
 	} {
 		l, p := newLab(t, spec), must(t, study.Component{Name: proposer}, spec)
 		l.ask(p, 3)
-		if got := suggestions(l.s); !slices.Equal(got, want) {
+		if got := suggestions(l.S); !slices.Equal(got, want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", proposer, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -371,10 +306,10 @@ func TestLargestSpaces(t *testing.T) {
 			if proposer == Grid {
 				c.Options = `{"points": 1}`
 			}
-			spec := specOf(sp, 1)
+			spec := labtest.SpecOf(sp, 1)
 			l := newLab(t, spec)
 			l.ask(must(t, c, spec), 5)
-			if l.s.Trials() == 0 {
+			if l.S.Trials() == 0 {
 				t.Errorf("%s: no suggestion for %d parameters", proposer, len(parameters))
 			}
 		}
@@ -385,9 +320,9 @@ func TestLargestSpaces(t *testing.T) {
 func FuzzNew(f *testing.F) {
 	f.Add(Grid, `{"points": 3, "order": "lexicographic", "levels": {"n": 2, "x": 1}}`)
 	f.Add(Sobol, ``)
-	sp := parse(f, spaces["mixed"])
+	sp := labtest.Parse(f, labtest.Spaces["mixed"])
 	f.Fuzz(func(t *testing.T, name, options string) {
-		spec := specOf(sp, 1)
+		spec := labtest.SpecOf(sp, 1)
 		p, err := New(study.Component{Name: name, Options: options}, spec)
 		if err == nil {
 			newLab(t, spec).ask(p, 2)
@@ -396,7 +331,7 @@ func FuzzNew(f *testing.F) {
 }
 
 func TestFaultyComponents(t *testing.T) {
-	spec := specOf(parse(t, spaces["mixed"]), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 1)
 	for _, test := range []struct{ name, options, want string }{
 		{"bkb2", ``, `proposer.name = "bkb2": there is no such proposer; use bkb, sobol, random or grid`},
 		{"sobol", `[]`, `proposer.options = []: must be a JSON object; write it as {"name": value}`},
@@ -424,9 +359,9 @@ func TestFaultyComponents(t *testing.T) {
 func TestCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	spec := specOf(parse(t, spaces["mixed"]), 1)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 1)
 	for _, proposer := range []string{Sobol, Random, Grid} {
-		_, err := must(t, study.Component{Name: proposer}, spec).Propose(ctx, newLab(t, spec).s, 1)
+		_, err := must(t, study.Component{Name: proposer}, spec).Propose(ctx, newLab(t, spec).S, 1)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", proposer, err)
 		}
@@ -437,13 +372,13 @@ func TestCancelledContext(t *testing.T) {
 // finite space is the harder one: its digest grows.
 func BenchmarkPropose(b *testing.B) {
 	for _, name := range []string{"continuous", "finite large"} {
-		text := spaces[name]
+		text := labtest.Spaces[name]
 		if name == "finite large" {
 			text = `{"a": {"type": "int", "low": 0, "high": 9999}, "b": {"type": "int", "low": 0, "high": 9999}}`
 		}
 		for _, proposer := range []string{Sobol, Random, Grid} {
 			b.Run(name+"/"+proposer, func(b *testing.B) {
-				spec := specOf(parse(b, text), 1)
+				spec := labtest.SpecOf(labtest.Parse(b, text), 1)
 				options := study.Component{Name: proposer}
 				if proposer == Grid {
 					options.Options = `{"points": 1000}`
@@ -452,15 +387,15 @@ func BenchmarkPropose(b *testing.B) {
 				cost := func() time.Duration {
 					began := time.Now()
 					for range 1000 {
-						if _, err := p.Propose(context.Background(), l.s, 1); err != nil {
+						if _, err := p.Propose(context.Background(), l.S, 1); err != nil {
 							b.Fatal(err)
 						}
 					}
 					return time.Since(began) / 1000
 				}
 				var small, large time.Duration
-				for l.s.Trials() < 100_000 {
-					if l.s.Trials() == 1000 {
+				for l.S.Trials() < 100_000 {
+					if l.S.Trials() == 1000 {
 						small = cost()
 					}
 					l.ask(p, 1000)

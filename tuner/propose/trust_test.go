@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -73,13 +74,13 @@ func TestTrustRegionSize(t *testing.T) {
 // configuration that was tried, and reach further after improvements.
 func TestTrustRegionHolds(t *testing.T) {
 	racetest.Alone(t)
-	sp := parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
+	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
 		"n": {"type": "int", "low": 0, "high": 40}, "k": {"type": "categorical", "values": ["u", "v"]}}`)
-	spec := specOf(sp, 4)
+	spec := labtest.SpecOf(sp, 4)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"trust_region": 3}`}, spec).(*bkb)
 	for i := range 40 {
 		l.anchor(p)
-		proposal, err := p.Propose(context.Background(), l.s, 1)
+		proposal, err := p.Propose(context.Background(), l.S, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestTrustRegionHolds(t *testing.T) {
 		}
 		l.start(proposal)
 		// Nothing is ever as good as the first results: the region shrinks.
-		l.do(study.Tell{Trial: i, Outcome: completed(spec, bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != PhaseStart])})
+		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != PhaseStart])})
 	}
 	if got := p.results.trust.length; got >= trustFirst {
 		t.Errorf("sides of %v after 30 failures", got)
