@@ -22,8 +22,8 @@ type ContinuousConfig struct {
 	// Candidates is the number of Sobol' points among which the maximum of the
 	// UCB is looked for; 0 stands for 1024. Powers of 2 are even.
 	Candidates int
-	// Local is the number of candidates near the 5 best inputs so far; 0 stands
-	// for 256, −1 for none.
+	// Local is the number of candidates near the 5 best inputs so far. An eighth as many
+	// are near the best candidates, three times over. 0 stands for 256, −1 for none.
 	Local int
 	// Refine is the number of best candidates from which the UCB is climbed by
 	// its gradient; 0 stands for 4, −1 for none. With a kernel that has no
@@ -55,8 +55,8 @@ type Suggestion struct {
 	Decision
 }
 
-// Continuous is BKB, or exact GP-UCB, on a box: the UCB is maximised over
-// Sobol' points and points near the best inputs, then climbed by its gradient
+// Continuous is BKB, or exact GP-UCB, on a box: a [Search] maximises the UCB over
+// Sobol' points and moves of the best inputs, and climbs it by its gradient
 // in the span of the inducing points. The guarantees of thesis Theorem 21 want
 // the true maximum (thesis §7.1.4, infinite arm sets), which nobody can
 // promise. Randomness is keyed by seed and step as elsewhere.
@@ -66,6 +66,7 @@ type Suggestion struct {
 type Continuous struct {
 	base  base
 	cfg   ContinuousConfig
+	box   box
 	model surface
 }
 
@@ -93,7 +94,7 @@ func NewContinuous(cfg ContinuousConfig) (*Continuous, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	p := &Continuous{cfg: cfg}
+	p := &Continuous{cfg: cfg, box: newBox(cfg.Lo, cfg.Hi)}
 	var err error
 	if p.base, err = newBase(cfg.Config, p.sobol(256, 0)); err != nil {
 		return nil, err
@@ -155,19 +156,11 @@ func (p *Continuous) Next() (Suggestion, error) {
 	if s.Step == 1 {
 		return p.suggest(s, b, p.sobol(1, 0).Row(0))
 	}
-	x, err := p.candidates(s.Step)
+	x, err := p.best(s.Step, b)
 	if err != nil {
 		return Suggestion{}, err
 	}
-	mean, variance, err := p.model.Predict(x)
-	if err != nil {
-		return Suggestion{}, err
-	}
-	ucb := make([]float64, len(mean))
-	for i, m := range mean {
-		ucb[i] = m + b*math.Sqrt(variance[i])
-	}
-	return p.suggest(s, b, p.climb(x, ucb, b))
+	return p.suggest(s, b, x)
 }
 
 // Best returns the input with the largest posterior mean among those observed
@@ -198,111 +191,82 @@ func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error
 	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], p.model.pendingGain())}, nil
 }
 
-// localScales are the sizes of steps away from a good input, in units of the
-// box.
-var localScales = [3]float64{0.01, 0.05, 0.2}
+// climbedFor is the number of evaluations of one climb.
+const climbedFor = 60
 
-// candidates returns the Sobol' points of a step, and points near the inputs
-// with the largest means: some coordinates are moved.
-func (p *Continuous) candidates(step int) (*kernel.Points[float64], error) {
-	x, known := p.sobol(p.cfg.Candidates, step), p.model.points()
-	if p.cfg.Local == 0 || known == nil {
-		return x, nil
+// best returns the input with the largest UCB that is found at a step.
+func (p *Continuous) best(step int, b float64) ([]float64, error) {
+	search := Search{
+		Surface: ucb{p.model, b, p.cfg.Kernel}, Domain: &p.box,
+		Wide: p.cfg.Candidates, Seed: stream.Derive(p.cfg.Seed, "bandit candidates", uint64(step)),
+		Near: p.cfg.Local, Refine: p.cfg.Local / 8,
+		Starts: p.cfg.Refine, Budget: climbedFor * p.cfg.Refine,
 	}
-	mean, _, err := p.model.Predict(known)
+	if known := p.model.points(); p.cfg.Local > 0 && known != nil {
+		mean, _, err := p.model.Predict(known)
+		if err != nil {
+			return nil, err
+		}
+		rows := known.(interface{ Row(int) []float64 })
+		for _, i := range Largest(mean, 5) {
+			search.Parents = append(search.Parents, rows.Row(i))
+		}
+	}
+	pool, err := search.Run(stream.New(stream.Derive(p.cfg.Seed, "bandit local", uint64(step))))
 	if err != nil {
 		return nil, err
 	}
-	top := largest(mean, 5)
-	rows, d := known.(interface{ Row(int) []float64 }), len(p.cfg.Lo)
-	rng := stream.New(stream.Derive(p.cfg.Seed, "bandit local", uint64(step)))
-	out := kernel.NewPoints(x.Len()+p.cfg.Local, d, append(x.Data(), make([]float64, p.cfg.Local*d)...))
-	for i := range p.cfg.Local {
-		row := out.Row(x.Len() + i)
-		copy(row, rows.Row(top[i%len(top)]))
-		scale, must := localScales[i/len(top)%3], rng.IntN(d)
-		for c := range row {
-			if c == must || rng.Float64() < 0.3 {
-				width := p.cfg.Hi[c] - p.cfg.Lo[c]
-				row[c] = min(max(row[c]+scale*width*rng.NormFloat64(), p.cfg.Lo[c]), p.cfg.Hi[c])
-			}
-		}
-	}
-	return out, nil
+	return slices.Clone(pool.X[argmax(pool.Score)]), nil
 }
 
-// largest returns the indices of the n largest numbers, largest first.
-func largest(v []float64, n int) []int {
-	idx := make([]int, len(v))
-	for i := range idx {
-		idx[i] = i
-	}
-	slices.SortStableFunc(idx, func(i, j int) int {
-		switch {
-		case v[i] > v[j]:
-			return -1
-		case v[i] < v[j]:
-			return 1
-		}
-		return 0
-	})
-	return idx[:min(n, len(idx))]
+// ucb is μ + b·σ of a posterior.
+type ucb struct {
+	surface
+	b      float64
+	kernel kernel.Kernel
 }
 
-// climb returns the best input that is reached from the best candidates.
-func (p *Continuous) climb(x *kernel.Points[float64], ucb []float64, b float64) []float64 {
-	first := argmax(ucb)
-	best, value := slices.Clone(x.Row(first)), ucb[first]
-	for _, i := range largest(ucb, p.cfg.Refine) {
-		if y, v := p.ascend(x.Row(i), ucb[i], b); v > value {
-			best, value = y, v
-		}
+// Score implements [Surface].
+func (u ucb) Score(x *kernel.Points[float64]) (Scores, error) {
+	mean, variance, err := u.Predict(x)
+	if err != nil {
+		return Scores{}, err
 	}
-	return best
+	score := make([]float64, len(mean))
+	for i, m := range mean {
+		score[i] = m + u.b*math.Sqrt(variance[i])
+	}
+	return Scores{score, mean, variance}, nil
 }
 
-// ascend follows the gradient of the UCB within the box, in units of the box,
-// with steps that grow while they help and shrink while they do not.
-func (p *Continuous) ascend(from []float64, value, b float64) ([]float64, float64) {
-	d := len(from)
-	x, next := slices.Clone(from), make([]float64, d)
-	for size, fails := 0.05, 0; fails < 12; {
-		s, err := p.model.PredictSlope(kernel.NewPoints(1, d, x), 0)
-		if err != nil {
-			return x, value
-		}
-		g, norm := p.direction(s, b)
-		if norm == 0 {
-			return x, value
-		}
-		for ; fails < 12; fails++ {
-			for c := range next {
-				w := p.cfg.Hi[c] - p.cfg.Lo[c]
-				next[c] = min(max(x[c]+size*w*g[c]/norm, p.cfg.Lo[c]), p.cfg.Hi[c])
-			}
-			mean, variance, err := p.model.Predict(kernel.NewPoints(1, d, next))
-			if err != nil {
-				return x, value
-			}
-			if v := mean[0] + b*math.Sqrt(variance[0]); v > value {
-				x, next, value = next, x, v
-				size = min(2*size, 0.2)
-				break
-			}
-			size /= 3
-		}
+// Probe implements [Surface].
+func (u ucb) Probe() *Probe {
+	if _, ok := kernel.AsDifferentiable(u.kernel); !ok {
+		return nil
 	}
-	return x, value
+	return &Probe{&slope{surface: u.surface}, u.b}
 }
 
-// direction returns the gradient of the UCB in units of the box.
-func (p *Continuous) direction(s gp.Slope, b float64) (g []float64, norm float64) {
-	g = make([]float64, len(p.cfg.Lo))
-	for c := range g {
-		g[c] = (s.MeanGradient[c] + b*s.SDGradient[c]) * (p.cfg.Hi[c] - p.cfg.Lo[c])
-		norm += g[c] * g[c]
+// slope asks a posterior at single points.
+type slope struct {
+	surface
+	at *kernel.Points[float64]
+}
+
+// Value implements [Slope].
+func (s *slope) Value(u []float64) (mean, sd float64, err error) {
+	s.at = kernel.NewPoints(1, len(u), slices.Clone(u))
+	means, variances, err := s.Predict(s.at)
+	if err != nil {
+		return 0, 0, err
 	}
-	return g, math.Sqrt(norm)
+	return means[0], math.Sqrt(variances[0]), nil
+}
+
+// Gradient implements [Slope].
+func (s *slope) Gradient() (mean, sd []float64, err error) {
+	g, err := s.PredictSlope(s.at, 0)
+	return g.MeanGradient, g.SDGradient, err
 }
 
 // row verifies an input and copies it.

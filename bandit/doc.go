@@ -39,9 +39,14 @@
 //	  Local        … and then until it is too much for some arm: GlobalLocal
 //	NewMiniGPOpt   the same arm ⌊(C̃ − 1)λ/σ²⌋ times; few inputs, exact
 //	NewThompson    the best arm of a draw from BKB's posterior
-//	NewContinuous  BKB or exact GP-UCB on a box: candidates, then ascent
+//	NewContinuous  BKB or exact GP-UCB on a box, by a Search
 //	NewSubset, NewFeatures with random features: σ̃ starves; see for yourself
 //	NewFeatures with NewQuadrature: for d ≤ 3 and the Gaussian kernel
+//
+// [Search] maximises μ̃ + b·σ̃, or another score, in a box that is not finite. It is
+// what NewContinuous looks for the next input with. A caller whose inputs are not all
+// continuous supplies a [Domain], which moves points and makes them valid. It is good
+// and no certainty: Theorem 21 wants the true maximum.
 //
 // [kernel.NewLinear] makes any of them a linear bandit, kernel.List with
 // kernel.Pairwise one on strings, graphs or configurations.

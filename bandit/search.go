@@ -1,0 +1,309 @@
+package bandit
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/sobol"
+)
+
+// Search looks for the point of a box with the largest score. It scores Sobol' points
+// and moves of good points, then smaller and smaller moves of the best candidates, and
+// then climbs from the best of all by the gradient. The result is good, and not certain
+// to be the maximum.
+type Search struct {
+	Surface Surface
+	Domain  Domain
+	// Wide is the number of Sobol' points, scrambled by Seed.
+	Wide int
+	Seed uint64
+	// Near is the number of moves of Parents, which are good points known before. It
+	// counts only if there are Parents.
+	Near    int
+	Parents [][]float64
+	// Refine is the number of moves of the four best candidates, once for each of three
+	// sizes.
+	Refine int
+	// Starts is the number of candidates to climb from, with Budget evaluations in all.
+	Starts, Budget int
+}
+
+// Surface is what a Search maximises.
+type Surface interface {
+	// Score returns the score of every row of x, larger being better, and the mean and
+	// variance that it was made from.
+	Score(x *kernel.Points[float64]) (Scores, error)
+	// Probe returns a way to climb. It is nil where the score has no gradient.
+	Probe() *Probe
+}
+
+// Scores are those of several points, with predictions for the same points.
+type Scores struct{ Score, Mean, Variance []float64 }
+
+// Domain is where a Search looks: a box of which, perhaps, not every point is valid.
+type Domain interface {
+	// Box returns the corners of the box.
+	Box() (low, high []float64)
+	// Unit returns the length of each coordinate in which steps are measured.
+	Unit() []float64
+	// Mutate moves a point at random by steps of the given size.
+	Mutate(x []float64, size float64, rng *rand.Rand)
+	// Snap moves the rows of x onto valid points.
+	Snap(x *kernel.Points[float64])
+	// Free tells in which coordinates the score can be climbed at x. It returns false
+	// where there is no climbing.
+	Free(x []float64, free []bool) bool
+}
+
+// Slope is a posterior that is asked at one point after another.
+type Slope interface {
+	// Value returns μ(u) and σ(u), and keeps u.
+	Value(u []float64) (mean, sd float64, err error)
+	// Gradient returns ∇μ and ∇σ at the point of the last Value. They hold until the
+	// next call, and may be longer than u.
+	Gradient() (mean, sd []float64, err error)
+}
+
+// Probe is the score μ + Width·σ of a posterior at single points.
+type Probe struct {
+	Slope Slope
+	Width float64
+}
+
+func (p *Probe) value(u []float64) (float64, error) {
+	mean, sd, err := p.Slope.Value(u)
+	return mean + p.Width*sd, err
+}
+
+// Sizes of moves away from a point, in units of the domain's.
+var (
+	nearSizes   = [...]float64{0.02, 0.1, 0.5}   // of the parents, in turn
+	refineSizes = [...]float64{0.1, 0.02, 0.004} // of the best candidates, one after another
+)
+
+// refined is how many of the best candidates are refined, and crossed says that every
+// so many moves of parents one begins between two of them.
+const (
+	refined = 4
+	crossed = 6
+)
+
+// Run returns all candidates with their scores. All that is random about it comes from
+// Seed and rng. The errors are those of the Surface.
+func (s *Search) Run(rng *rand.Rand) (*Pool, error) {
+	p := new(Pool)
+	wide := s.wide()
+	near := s.moves(s.Parents, s.Near, 0, rng)
+	if err := p.Add(s.Surface, kernel.NewPoints(wide.Len()+near.Len(), wide.Dim(), append(wide.Data(), near.Data()...))); err != nil {
+		return nil, err
+	}
+	for _, size := range refineSizes {
+		if err := p.Add(s.Surface, s.moves(p.top(refined), s.Refine, size, rng)); err != nil {
+			return nil, err
+		}
+	}
+	return p, s.climb(p)
+}
+
+// wide returns the Sobol' points.
+func (s *Search) wide() *kernel.Points[float64] {
+	low, high := s.Domain.Box()
+	x := kernel.NewPoints[float64](s.Wide, len(low), nil)
+	sequence := sobol.New(len(low), s.Seed)
+	for i := range s.Wide {
+		row := x.Row(i)
+		sequence.At(uint32(i), row)
+		for c, u := range row {
+			row[c] = low[c] + u*(high[c]-low[c])
+		}
+	}
+	s.Domain.Snap(x)
+	return x
+}
+
+// moves returns n mutations of the given points, in turn, with steps of the given
+// size, or of several sizes if it is 0.
+func (s *Search) moves(from [][]float64, n int, size float64, rng *rand.Rand) *kernel.Points[float64] {
+	low, high := s.Domain.Box()
+	if len(from) == 0 {
+		n = 0
+	}
+	x := kernel.NewPoints[float64](n, len(low), nil)
+	for i := range n {
+		step, row := size, x.Row(i)
+		copy(row, from[i%len(from)])
+		if size == 0 {
+			step = nearSizes[i/len(from)%len(nearSizes)]
+			if i%crossed == crossed-1 {
+				cross(row, from[rng.IntN(len(from))], rng)
+			}
+		}
+		s.Domain.Mutate(row, step, rng)
+		for c := range row {
+			row[c] = min(max(row[c], low[c]), high[c])
+		}
+	}
+	s.Domain.Snap(x)
+	return x
+}
+
+// cross takes about half of the coordinates from another point.
+func cross(x, other []float64, rng *rand.Rand) {
+	for c := range x {
+		if rng.IntN(2) == 0 {
+			x[c] = other[c]
+		}
+	}
+}
+
+// climb adds what the gradient makes of the best candidates.
+func (s *Search) climb(p *Pool) error {
+	if s.Starts == 0 {
+		return nil
+	}
+	probe := s.Surface.Probe()
+	if probe == nil {
+		return nil
+	}
+	var found [][]float64
+	for _, x := range p.top(s.Starts) {
+		y, free := slices.Clone(x), make([]bool, len(x))
+		if !s.Domain.Free(y, free) {
+			continue
+		}
+		if err := s.ascend(probe, y, free, s.Budget/s.Starts); err != nil {
+			return err
+		}
+		found = append(found, y)
+	}
+	low, _ := s.Domain.Box()
+	x := kernel.NewPoints[float64](len(found), len(low), nil)
+	for i, y := range found {
+		copy(x.Row(i), y)
+	}
+	s.Domain.Snap(x)
+	return p.Add(s.Surface, x)
+}
+
+// The length of steps uphill, in units of the domain's.
+const (
+	firstStep   = 0.1
+	longestStep = 1.0
+	leastStep   = 1e-7
+)
+
+// ascend moves x uphill within the box, by projected gradient steps that grow while
+// they help and shrink while they do not.
+func (s *Search) ascend(t *Probe, x []float64, free []bool, budget int) error {
+	value, err := t.value(x)
+	if err != nil {
+		return err
+	}
+	low, high := s.Domain.Box()
+	next, g := make([]float64, len(x)), make([]float64, len(x))
+	size, stale := firstStep, true
+	norm := 0.0
+	for budget--; budget > 0 && size > leastStep; budget-- {
+		if stale {
+			if norm, err = s.direction(t, x, free, g); err != nil {
+				return err
+			}
+			stale = false
+		}
+		moved := false
+		for c := range x {
+			if norm == 0 {
+				break
+			}
+			next[c] = min(max(x[c]+size*g[c]/norm, low[c]), high[c])
+			moved = moved || next[c] != x[c]
+		}
+		if !moved {
+			return nil
+		}
+		v, err := t.value(next)
+		if err != nil {
+			return err
+		}
+		if v > value {
+			copy(x, next)
+			value, stale = v, true
+			size = min(2*size, longestStep)
+		} else {
+			size /= 4
+		}
+	}
+	return nil
+}
+
+// direction fills g with the gradient at x, the point of the probe's last value, where
+// it does not point out of the box, and returns its norm, both in units of the domain's.
+func (s *Search) direction(t *Probe, x []float64, free []bool, g []float64) (norm float64, err error) {
+	mean, sd, err := t.Slope.Gradient()
+	if err != nil {
+		return 0, err
+	}
+	low, high := s.Domain.Box()
+	unit := s.Domain.Unit()
+	for c, ok := range free {
+		g[c] = 0
+		if !ok {
+			continue
+		}
+		v := (mean[c] + t.Width*sd[c]) * unit[c]
+		if x[c] <= low[c] && v < 0 || x[c] >= high[c] && v > 0 {
+			continue
+		}
+		norm += v * v
+		g[c] = v * unit[c]
+	}
+	return math.Sqrt(norm), nil
+}
+
+// Pool is candidates with their scores, in the order in which they were found.
+type Pool struct {
+	X [][]float64
+	Scores
+}
+
+// Add scores the rows of x. The errors are those of the Surface.
+func (p *Pool) Add(s Surface, x *kernel.Points[float64]) error {
+	if x.Len() == 0 {
+		return nil
+	}
+	scores, err := s.Score(x)
+	if err != nil {
+		return err
+	}
+	p.Score, p.Mean, p.Variance = append(p.Score, scores.Score...), append(p.Mean, scores.Mean...), append(p.Variance, scores.Variance...)
+	for i := range x.Len() {
+		p.X = append(p.X, x.Row(i))
+	}
+	return nil
+}
+
+// Order returns the candidates by score, best first, of equal ones the first.
+func (p *Pool) Order() []int { return Largest(p.Score, len(p.Score)) }
+
+// top returns the n best candidates.
+func (p *Pool) top(n int) [][]float64 {
+	var out [][]float64
+	for _, i := range Largest(p.Score, n) {
+		out = append(out, p.X[i])
+	}
+	return out
+}
+
+// Largest returns the indices of the n largest numbers, largest first, of equal ones the
+// first; all of them if there are fewer.
+func Largest(v []float64, n int) []int {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, k int) int { return cmp.Or(cmp.Compare(v[k], v[i]), i-k) })
+	return order[:min(n, len(order))]
+}

@@ -1,0 +1,183 @@
+package bandit_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// steps is a domain of which the last coordinate is a multiple of 1/8 and cannot be
+// climbed.
+type steps struct {
+	low, high []float64
+	snapped   int
+}
+
+func (s *steps) Box() (low, high []float64) { return s.low, s.high }
+func (s *steps) Unit() []float64            { return slices.Repeat([]float64{0.4}, len(s.low)) }
+
+func (s *steps) Mutate(x []float64, size float64, rng *rand.Rand) {
+	for c := range x {
+		x[c] += size * rng.NormFloat64() // Search keeps it in the box
+	}
+}
+
+func (s *steps) Snap(x *kernel.Points[float64]) {
+	last := len(s.low) - 1
+	for i := range x.Len() {
+		x.Row(i)[last] = math.Round(8*x.Row(i)[last]) / 8
+		s.snapped++
+	}
+}
+
+func (s *steps) Free(_ []float64, free []bool) bool {
+	for c := range free {
+		free[c] = c < len(free)-1
+	}
+	return true
+}
+
+// peak is a score with its gradient: a paraboloid with its maximum 0 at top. Its
+// prediction is the score itself.
+type peak struct {
+	top  []float64
+	at   []float64
+	asks int
+	fail int // at so many asks
+}
+
+var errAsked = errors.New("asked too often")
+
+func (p *peak) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
+	var out bandit.Scores
+	for i := range x.Len() {
+		v, _, err := p.Value(x.Row(i))
+		if err != nil {
+			return out, err
+		}
+		out.Score, out.Mean, out.Variance = append(out.Score, v), append(out.Mean, v), append(out.Variance, 0)
+	}
+	return out, nil
+}
+
+func (p *peak) Probe() *bandit.Probe { return &bandit.Probe{Slope: p, Width: 1} }
+
+func (p *peak) Value(u []float64) (mean, sd float64, err error) {
+	if p.asks++; p.asks == p.fail {
+		return 0, 0, errAsked
+	}
+	p.at = slices.Clone(u)
+	for c, v := range u {
+		mean -= (v - p.top[c]) * (v - p.top[c])
+	}
+	return mean, 0, nil
+}
+
+func (p *peak) Gradient() (mean, sd []float64, err error) {
+	for c, v := range p.at {
+		mean, sd = append(mean, -2*(v-p.top[c])), append(sd, 0)
+	}
+	return append(mean, 1e9), append(sd, 1e9), nil // what is beyond the point's coordinates does not count
+}
+
+func searchOf(p *peak, d *steps) bandit.Search {
+	return bandit.Search{
+		Surface: p, Domain: d, Wide: 64, Seed: 3, Near: 30, Refine: 8, Starts: 3, Budget: 120,
+		Parents: [][]float64{{0.5, 0.5, 0.5}, {0.2, 0.2, 0.25}},
+	}
+}
+
+// The maximum is found in the box or at its edge, on valid points only, and climbing
+// makes of every other kind of candidate a better one.
+func TestSearchFindsTheMaximum(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		d := &steps{low: []float64{0, 0.1, 0}, high: []float64{1, 0.6, 1}}
+		p := &peak{top: []float64{rng.Float64(), rng.Float64(), rng.Float64()}}
+		s := searchOf(p, d)
+		pool, err := s.Run(rand.New(rand.NewPCG(seed, 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 64 + 30 + 3*8 + 3; len(pool.X) != want || d.snapped != want || len(pool.Score) != want || len(pool.Mean) != want || len(pool.Variance) != want {
+			t.Fatalf("%d candidates, %d made valid, %d scores; want %d", len(pool.X), d.snapped, len(pool.Score), want)
+		}
+		for _, x := range pool.X {
+			if 8*x[2] != math.Round(8*x[2]) || x[1] < 0.1 || x[1] > 0.6 || min(x[0], x[2]) < 0 || max(x[0], x[2]) > 1 {
+				t.Fatalf("candidate %v", x)
+			}
+		}
+		best := pool.X[pool.Order()[0]]
+		near(t, "the best", best[:2], []float64{p.top[0], min(max(p.top[1], 0.1), 0.6)}, 1e-4)
+		if math.Abs(best[2]-p.top[2]) > 0.2 {
+			t.Errorf("the best is %v, the top %v", best, p.top)
+		}
+		s.Starts = 0
+		without := must(s.Run(rand.New(rand.NewPCG(seed, 2))))
+		if !slices.EqualFunc(pool.X[:len(without.X)], without.X, slices.Equal[[]float64]) {
+			t.Error("the candidates before climbing are others without it")
+		}
+		if a, b := without.Score[without.Order()[0]], pool.Score[pool.Order()[0]]; a >= b {
+			t.Errorf("climbing led from %v to %v", a, b)
+		}
+		other := searchOf(&peak{top: p.top}, &steps{low: d.low, high: d.high})
+		again := must(other.Run(rand.New(rand.NewPCG(seed, 2))))
+		if !slices.Equal(again.Score, pool.Score) {
+			t.Error("the same search came out otherwise")
+		}
+	}
+}
+
+// An error of the surface ends the search, at whatever it happens.
+func TestSearchFails(t *testing.T) {
+	for _, fail := range []int{1, 70, 100, 119, 121, 125} {
+		p := &peak{top: []float64{0.3, 0.3, 0.3}, fail: fail}
+		s := searchOf(p, &steps{low: make([]float64, 3), high: []float64{1, 1, 1}})
+		if _, err := s.Run(rand.New(rand.NewPCG(1, 2))); !errors.Is(err, errAsked) {
+			t.Errorf("at ask %d: %v", fail, err)
+		}
+	}
+}
+
+// Without parents there are no moves of them, and where the surface has no gradient
+// or the domain forbids it nothing is climbed.
+func TestSearchWithout(t *testing.T) {
+	d := &steps{low: make([]float64, 3), high: []float64{1, 1, 1}}
+	s := searchOf(&peak{top: []float64{0.3, 0.3, 0.3}}, d)
+	s.Parents = nil
+	if pool := must(s.Run(rand.New(rand.NewPCG(1, 2)))); len(pool.X) != 64+3*8+3 {
+		t.Errorf("%d candidates without parents", len(pool.X))
+	}
+	s.Surface = flat{s.Surface}
+	if pool := must(s.Run(rand.New(rand.NewPCG(1, 2)))); len(pool.X) != 64+3*8 {
+		t.Errorf("%d candidates without a gradient", len(pool.X))
+	}
+	s.Surface, s.Domain = &peak{top: []float64{0.3, 0.3, 0.3}}, rigid{d}
+	if pool := must(s.Run(rand.New(rand.NewPCG(1, 2)))); len(pool.X) != 64+3*8 {
+		t.Errorf("%d candidates where climbing is forbidden", len(pool.X))
+	}
+}
+
+type flat struct{ bandit.Surface }
+
+func (flat) Probe() *bandit.Probe { return nil }
+
+type rigid struct{ *steps }
+
+func (rigid) Free([]float64, []bool) bool { return false }
+
+// Largest is a stable sort, and takes NaN for the smallest.
+func TestLargest(t *testing.T) {
+	v := []float64{1, math.NaN(), 3, 3, math.Inf(-1), 2}
+	if got := bandit.Largest(v, 9); !slices.Equal(got, []int{2, 3, 5, 0, 4, 1}) {
+		t.Errorf("%v", got)
+	}
+	if got := bandit.Largest(v, 2); !slices.Equal(got, []int{2, 3}) {
+		t.Errorf("%v", got)
+	}
+}
