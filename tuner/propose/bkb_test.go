@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -132,13 +132,13 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 // TestBKBFindsOptima: it does far better than chance with 40 trials.
 func TestBKBFindsOptima(t *testing.T) {
 	racetest.Alone(t)
-	for _, k := range tasks(t) {
-		if k.name != "branin" && k.name != "mixed" {
+	for _, k := range labtest.Tasks(t) {
+		if k.Name != "branin" && k.Name != "mixed" {
 			continue
 		}
-		limit := map[string]float64{"branin": 0.05, "mixed": 0.08}[k.name]
+		limit := map[string]float64{"branin": 0.05, "mixed": 0.08}[k.Name]
 		if got := search(t, k, study.Component{Name: BKB}, 1, []int{40})[0]; got > limit {
-			t.Errorf("%s: %v above the optimum after 40 trials, want ≤ %v", k.name, got, limit)
+			t.Errorf("%s: %v above the optimum after 40 trials, want ≤ %v", k.Name, got, limit)
 		}
 	}
 }
@@ -457,49 +457,6 @@ func TestOneObjective(t *testing.T) {
 	}
 }
 
-// TestSurvey: what is said to be the largest upper confidence bound is not exceeded
-// at 20,000 points drawn from the cube and from around the best results, also where
-// suggestions keep to a trust region.
-func TestSurvey(t *testing.T) {
-	racetest.Alone(t)
-	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
-		"d": {"type": "float", "low": 0, "high": 1}, "e": {"type": "float", "low": 0, "high": 1}}`)
-	for seed := range uint64(3) {
-		spec := labtest.SpecOf(sp, seed)
-		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
-		for i := range 25 {
-			l.start(l.propose(p, 1))
-			trial, _ := l.S.Trial(i)
-			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config))})
-		}
-		e, err := p.ready(l.S)
-		if err != nil || e == nil {
-			t.Fatal(e, err)
-		}
-		a := p.newAcquisition(e)
-		a.survey(l.S.Trials())
-		rng := rand.New(rand.NewPCG(seed, 7))
-		x := kernel.NewPoints[float64](20_000, sp.Dim(), nil)
-		for i := range x.Len() {
-			row := x.Row(i)
-			copy(row, p.results.list[e.elite.members[rng.IntN(4)]].x)
-			for c := range row {
-				if i%2 == 0 {
-					row[c] = rng.Float64()
-				} else {
-					row[c] = min(max(row[c]+0.1*rng.NormFloat64(), 0), 1)
-				}
-			}
-		}
-		mean, variance := e.surfaces[0].predict(x)
-		for i, m := range mean {
-			if u := m + a.beta[0]*math.Sqrt(variance[i]); u > a.best+1e-9 {
-				t.Fatalf("seed %d: the bound is %v at %v, the largest was said to be %v", seed, u, x.Row(i), a.best)
-			}
-		}
-	}
-}
-
 // TestRemakeOfNothing: a model event that says it was made from fewer results than
 // any model, or from more than there are, is an error or comes out otherwise.
 func TestRemakeOfNothing(t *testing.T) {
@@ -543,7 +500,7 @@ func TestModelVersions(t *testing.T) {
 		if err != nil || !due {
 			t.Fatalf("no model: %v", err)
 		}
-		var m anchored
+		var m model.Event
 		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 3 || (m.Surfaces[0].Target.Knee > 0) != knee {
 			t.Fatalf("the model is %s: %v", a.Model, err)
 		}
@@ -584,7 +541,7 @@ func TestModelVersions(t *testing.T) {
 // gradient always finds something that mutations have not.
 func TestAblations(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
-	suggestion := func(options string) (study.Suggestion, *bkb) {
+	suggestion := func(options string) (study.Suggestion, model.Target) {
 		spec := labtest.SpecOf(sp, 3)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		for i := range 12 {
@@ -598,10 +555,15 @@ func TestAblations(t *testing.T) {
 			}
 			l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, v)})
 		}
-		return l.propose(p, 1).Suggestions[0], p.(*bkb)
+		g := l.propose(p, 1).Suggestions[0]
+		e, err := p.(*bkb).model.At(l.S)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g, e.Event.Surfaces[0].Target
 	}
-	with, p := suggestion(`{}`)
-	if g := p.engine.model.Surfaces[0].Target; !g.Compressed && g.Power == 0 {
+	with, target := suggestion(`{}`)
+	if !target.Compressed && target.Power == 0 {
 		t.Error("the tail test missed an outlier")
 	}
 	without, _ := suggestion(`{"refine": "mutations"}`)
@@ -611,7 +573,7 @@ func TestAblations(t *testing.T) {
 	if with.Phase != PhaseModel || without.Phase != PhaseModel {
 		t.Fatalf("phases %s, %s", with.Phase, without.Phase)
 	}
-	if _, p := suggestion(`{"tail": "keep"}`); p.engine.model.Surfaces[0].Target.Compressed || p.engine.model.Surfaces[0].Target.Power != 0 {
+	if _, kept := suggestion(`{"tail": "keep"}`); kept.Compressed || kept.Power != 0 {
 		t.Error("an outlier that was to be kept is compressed")
 	}
 }

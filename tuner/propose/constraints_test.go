@@ -154,7 +154,7 @@ func TestFailuresAreLearnt(t *testing.T) {
 			l.Do(study.Tell{Trial: i, Outcome: o})
 		}
 		l.propose(p, 1)
-		return late, len(p.(*bkb).results.list)
+		return late, len(p.(*bkb).model.Results.List)
 	}
 	crash := study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 	if late, heard := run(`{}`, crash); late > 6 || heard != 50 {
@@ -165,24 +165,6 @@ func TestFailuresAreLearnt(t *testing.T) {
 	}
 	if _, heard := run(`{}`, study.Outcome{State: study.Failed, Reason: study.FailedCancelled}); heard == 50 {
 		t.Error("cancelled trials teach something")
-	}
-}
-
-// TestCrashesCostNothing: how long a crashed trial ran says nothing of what its
-// configuration costs.
-func TestCrashesCostNothing(t *testing.T) {
-	for _, c := range []struct {
-		o    study.Outcome
-		want float64
-	}{
-		{study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 3}, 0},
-		{study.Outcome{State: study.Failed, Reason: study.FailedNaN, Cost: 3}, 3},
-		{study.Outcome{State: study.Infeasible, Cost: 3}, 3},
-		{study.Outcome{State: study.Pruned, Cost: 3}, 0},
-	} {
-		if got := costTold.of(&study.Trial{State: c.o.State, Outcome: c.o}); got != c.want {
-			t.Errorf("%v counts as %v, want %v", c.o, got, c.want)
-		}
 	}
 }
 

@@ -22,27 +22,27 @@ const curveSteps = 81
 // curveTask is a task whose value is what a learning curve comes to: loss at
 // step s = final + gap(x)·((s/81)^−speed(x) − 1)/(81^speed(x) − 1) + noise.
 type curveTask struct {
-	task
+	labtest.Task
 	gap, speed func(u []float64) float64
 	noise      float64
 }
 
 // at is the loss after a step, the noise of a trial's steps being its own.
 func (k curveTask) at(c space.Config, trial int, seed uint64, step int64) float64 {
-	u := make([]float64, k.space.Dim())
-	if err := k.space.Encode(c, u); err != nil {
+	u := make([]float64, k.Space.Dim())
+	if err := k.Space.Encode(c, u); err != nil {
 		panic(err)
 	}
 	p := k.speed(u)
 	left := (math.Pow(float64(step)/curveSteps, -p) - 1) / (math.Pow(curveSteps, p) - 1)
 	rng := stream.New(stream.Derive(seed, "curve", uint64(trial)*1000+uint64(step)))
-	return k.value(c) + k.gap(u)*left + k.noise*rng.NormFloat64()
+	return k.Value(c) + k.gap(u)*left + k.noise*rng.NormFloat64()
 }
 
 func curveTasks(t labtest.Fataler) []curveTask {
 	constant := func(v float64) func([]float64) float64 { return func([]float64) float64 { return v } }
-	branin, hartmann := boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{})
-	ackley := boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
+	branin, hartmann := labtest.BoxTask(t, problems.Branin{}), labtest.BoxTask(t, problems.Hartmann6{})
+	ackley := labtest.BoxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
 	return []curveTask{
 		{branin, constant(100), constant(0.5), 0},
 		// Whoever learns slowly may end best: gaps and speeds depend on x.
@@ -56,7 +56,7 @@ func curveTasks(t labtest.Fataler) []curveTask {
 // curveRun is what became of a study: the least final loss of those that ran to
 // the end, after each of the budgets in steps.
 func curveRun(t labtest.Fataler, k curveTask, c study.Component, rule string, seed uint64, workers int, budgets []int) []float64 {
-	spec := labtest.SpecOf(k.space, seed)
+	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
 	pruner := curveRules{rule: rule, at: make(map[int][]float64), ended: make(map[int][]float64)}
 	type run struct {
@@ -76,14 +76,14 @@ func curveRun(t labtest.Fataler, k curveTask, c study.Component, rule string, se
 			y := k.at(trial.Config, w.trial, seed, int64(w.step))
 			l.Do(study.ReportValues{Trial: w.trial, Reports: []study.Report{{Step: int64(w.step), Values: []study.NamedValue{{Name: "loss", Value: y}}}}})
 			if spent++; len(at) < len(budgets) && spent >= budgets[len(at)] {
-				at = append(at, best-k.best)
+				at = append(at, best-k.Best)
 			}
 			var o study.Outcome
 			w.curve = append(w.curve, y)
 			switch {
 			case w.step == curveSteps:
 				o = labtest.Completed(spec, y)
-				best = min(best, k.value(trial.Config))
+				best = min(best, k.Value(trial.Config))
 				pruner.completed(w.curve)
 			case pruner.stops(t, p, l, w.trial, w.curve):
 				o = study.Outcome{State: study.Pruned}
@@ -127,7 +127,7 @@ func TestCurveExperiment(t *testing.T) {
 					}
 				}
 				for b := range budgets {
-					fmt.Printf("RESULT %s%d;%s;%s;%d;%s\n", k.name, i, pr, o, budgets[b], strings.TrimSpace(line[b]))
+					fmt.Printf("RESULT %s%d;%s;%s;%d;%s\n", k.Name, i, pr, o, budgets[b], strings.TrimSpace(line[b]))
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func (r *curveRules) stops(t labtest.Fataler, p Proposer, l *lab, trial int, cur
 	switch r.rule {
 	case "median":
 		others := slices.Sorted(slices.Values(r.ended[i]))
-		return len(others) >= 5 && slices.Min(curve) > quantile(others, 0.5)
+		return len(others) >= 5 && slices.Min(curve) > (others[(len(others)-1)/2]+others[len(others)/2])/2
 	case "asha":
 		if step := i + 1; step != 3 && step != 9 && step != 27 {
 			return false

@@ -1,7 +1,6 @@
 package propose
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
@@ -20,14 +18,14 @@ import (
 
 // costed is a task of which every evaluation costs something.
 type costed struct {
-	task
+	labtest.Task
 	cost func(c space.Config) float64
 }
 
 // spending minimises a task until its budget is spent, and returns the regret
 // after each of the given costs.
 func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs []float64) []float64 {
-	spec := labtest.SpecOf(k.space, seed)
+	spec := labtest.SpecOf(k.Space, seed)
 	spec.MaxCost = costs[len(costs)-1]
 	l, p := newLab(t, spec), must(t, c, spec)
 	best, spent, out := math.Inf(1), 0.0, []float64(nil)
@@ -37,9 +35,9 @@ func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs
 		cost := k.cost(trial.Config)
 		spent += cost
 		for len(out) < len(costs) && spent >= costs[len(out)] {
-			out = append(out, best-k.best) // without what was not there in time
+			out = append(out, best-k.Best) // without what was not there in time
 		}
-		y := k.value(trial.Config)
+		y := k.Value(trial.Config)
 		best = min(best, y)
 		o := study.Outcome{State: study.Completed, Cost: cost, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}
 		l.Do(study.Tell{Trial: n, Outcome: o})
@@ -64,10 +62,10 @@ func costlyBowl(t labtest.Fataler) costed {
 		return u[0], u[1]
 	}
 	return costed{
-		task{"bowl", sp, func(c space.Config) float64 {
+		labtest.Task{Name: "bowl", Space: sp, Value: func(c space.Config) float64 {
 			x, y := at(c)
 			return math.Pow(x-0.3, 2) + 0.3*math.Pow(y-0.25, 2) + 0.05*(1-math.Cos(12*(x-0.3)))
-		}, 0},
+		}},
 		func(c space.Config) float64 { _, y := at(c); return math.Exp(4.6 * y) },
 	}
 }
@@ -91,7 +89,7 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 		}
 		seconds[strings.Join(r[:3], "\n")] = v
 	}
-	k.task = tableTask(t, "svm", rows, func(r []string) ([]string, float64) {
+	k.Task = tableTask(t, "svm", rows, func(r []string) ([]string, float64) {
 		v, _ := strconv.ParseFloat(r[3], 64)
 		return r[:3], v
 	}, true)
@@ -105,63 +103,6 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 		return seconds[strings.Join(key, "\n")]
 	}
 	return k, true
-}
-
-// TestCostsThatComeToNothing: who has costs weighed that nobody tells, or a budget
-// that nothing is spent of, is warned, with suggestions and with the diagnosis; and
-// late results are spent like others.
-func TestCostsThatComeToNothing(t *testing.T) {
-	for _, k := range []struct {
-		options    string
-		max, told  float64
-		takes      time.Duration
-		warned     []string
-		spentAtAll bool
-	}{
-		{`{"cost": "told"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results were told"}, false},
-		{`{"cost": "told"}`, 100, 0, 0, []string{"option cost weighs nothing", "nothing of the study's max_cost is spent"}, false},
-		{`{"cost": "told"}`, 100, 2, 0, nil, true},
-		{`{"cost": "seconds"}`, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results say how long"}, false},
-		{`{"cost": "seconds"}`, 100, 0, time.Second, []string{"costs weigh in full until"}, false},
-		{`{"cost": "seconds"}`, 100, 2, time.Second, nil, true},
-		{`{"cost": "seconds"}`, 0, 0, time.Second, nil, false},
-		{``, 100, 0, 0, []string{"nothing of the study's max_cost is spent"}, false},
-		{``, 0, 0, 0, nil, false},
-	} {
-		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
-		spec.MaxCost = k.max
-		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: k.options}, spec)
-		for i := range 8 {
-			l.step(p)
-			if i == 3 { // somebody else takes it over
-				l.Do(study.Expire{Trial: i, Epoch: 1})
-				l.Do(study.Ask{Count: 1})
-				l.Do(study.Tell{Trial: i, Epoch: 1, Outcome: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 5 * k.told}})
-			}
-			trial, _ := l.S.Trial(i)
-			o := labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))
-			o.Cost = k.told
-			l.At(labtest.Began.Add(k.takes), study.Tell{Trial: i, Outcome: o})
-		}
-		warned := l.propose(p, 1).Warnings
-		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
-		if err != nil || !slices.Equal(d.Warnings, warned) || len(warned) != len(k.warned) {
-			t.Errorf("%+v: warned %q, diagnosed %q, %v", k, warned, d.Warnings, err)
-			continue
-		}
-		for i, text := range k.warned {
-			if !strings.Contains(warned[i], text) {
-				t.Errorf("%+v: warned %q", k, warned[i])
-			}
-		}
-		b := p.(*bkb)
-		if b.results.spent != l.S.Cost() || (b.results.spent > 0) != k.spentAtAll {
-			t.Errorf("%+v: %v is spent, the proposer counts %v", k, l.S.Cost(), b.results.spent)
-		}
-		if w := b.newAcquisition(b.engine).spend(); k.spentAtAll && (w == nil || w.power != 1-l.S.Cost()/k.max) {
-			t.Errorf("%+v: costs weigh %+v", k, w)
-		}
-	}
 }
 
 // TestCostsOfAddedTrials: they are known to the model and spend nothing, and the
@@ -242,7 +183,7 @@ func TestCostAware(t *testing.T) {
 					at = append(at, v[i])
 				}
 				slices.Sort(at)
-				t.Logf("%s %-16s cost %6.0f: regret %.3g (median %.3g, worst %.3g)", k.name, options, cost, math.Exp(sums[i]), at[len(at)/2], at[len(at)-1])
+				t.Logf("%s %-16s cost %6.0f: regret %.3g (median %.3g, worst %.3g)", k.Name, options, cost, math.Exp(sums[i]), at[len(at)/2], at[len(at)-1])
 			}
 		}
 		better := 0.0
@@ -250,7 +191,7 @@ func TestCostAware(t *testing.T) {
 			better += means[`{}`][i] - v
 		}
 		if better < 0 {
-			t.Errorf("%s: costs make it worse: log regrets %v", k.name, means)
+			t.Errorf("%s: costs make it worse: log regrets %v", k.Name, means)
 		}
 	}
 }

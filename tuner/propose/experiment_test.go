@@ -17,145 +17,23 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/datatest"
-	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// task is something to minimise on a space.
-type task struct {
-	name  string
-	space *space.Space
-	value func(c space.Config) float64
-	best  float64
-}
-
-// boxTask is one of internal/problems.
-func boxTask(t labtest.Fataler, f problems.Objective) task {
-	lo, hi := f.Bounds()
-	var fields []string
-	for i := range lo {
-		fields = append(fields, fmt.Sprintf(`"x%02d": {"type": "float", "low": %v, "high": %v}`, i, lo[i], hi[i]))
-	}
-	_, best, _ := f.Optimum()
-	return task{f.Name(), labtest.Parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
-		x := make([]float64, len(lo))
-		for i := range x {
-			v, _ := c.Get(fmt.Sprintf("x%02d", i))
-			x[i], _ = v.AsFloat()
-		}
-		return -f.Value(x)
-	}, -best}
-}
-
-// rotated is a badly conditioned quadratic or another of BBOB's kind.
-type rotated struct {
-	name string
-	d    int
-	f    func(x []float64) float64
-}
-
-func (r rotated) Name() string { return r.name }
-func (r rotated) Bounds() (lo, hi []float64) {
-	return slices.Repeat([]float64{-5}, r.d), slices.Repeat([]float64{5}, r.d)
-}
-func (r rotated) Value(x []float64) float64           { return -r.f(x) }
-func (r rotated) Optimum() ([]float64, float64, bool) { return nil, 0, true }
-
-func shifted(x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = v - 3*math.Sin(float64(i)*1.7+0.4)
-	}
-	return y
-}
-
-func tasks(t labtest.Fataler) []task {
-	mixed := labtest.Parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
-		"opt": {"type": "categorical", "values": ["sgd", "adam", "rms"]}, "momentum": {"type": "float", "low": 0, "high": 0.99, "when": {"opt": "sgd"}},
-		"beta": {"type": "float", "low": 0.5, "high": 0.999, "when": {"opt": ["adam", "rms"]}}, "width": {"type": "int", "low": 8, "high": 512, "scale": "log"},
-		"drop": {"type": "float", "low": 0, "high": 0.8, "step": 0.1}}`)
-	num := func(c space.Config, name string) float64 {
-		v, ok := c.Get(name)
-		if !ok {
-			return math.NaN()
-		}
-		if n, ok := v.AsInt(); ok {
-			return float64(n)
-		}
-		x, _ := v.AsFloat()
-		return x
-	}
-	out := []task{
-		boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{}), boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3}),
-		{"mixed", mixed, func(c space.Config) float64 {
-			o, _ := c.Get("opt")
-			name, _ := o.AsString()
-			lr, v := math.Log10(num(c, "lr")), 0.0
-			switch name {
-			case "sgd":
-				v = 0.3 + 0.1*math.Pow(lr+1.2, 2) + 2*math.Pow(num(c, "momentum")-0.9, 2)
-			case "adam":
-				v = 0.2 + 0.15*math.Pow(lr+3, 2) + 3*math.Pow(num(c, "beta")-0.93, 2)
-			default:
-				v = 0.28 + 0.2*math.Pow(lr+3.3, 2) + math.Pow(num(c, "beta")-0.8, 2)
-			}
-			l, w := num(c, "layers"), math.Log2(num(c, "width"))
-			return v + 0.05*math.Pow(l-3, 2) + 0.03*math.Pow(w-7+0.5*(l-3), 2) + 0.5*math.Pow(num(c, "drop")-0.3, 2)
-		}, 0.2},
-		boxTask(t, rotated{"rosenbrock5", 5, func(x []float64) float64 {
-			y, s := shifted(x), 0.0
-			for i := range y {
-				y[i] = y[i]/2 + 1
-			}
-			for i := 0; i+1 < len(y); i++ {
-				s += 100*math.Pow(y[i]*y[i]-y[i+1], 2) + math.Pow(y[i]-1, 2)
-			}
-			return s
-		}}),
-		boxTask(t, rotated{"ellipsoid10", 10, func(x []float64) float64 {
-			y, s := shifted(x), 0.0
-			for i, v := range y {
-				s += math.Pow(10, 4*float64(i)/float64(len(y)-1)) * v * v
-			}
-			return s
-		}}),
-		boxTask(t, rotated{"rastrigin4", 4, func(x []float64) float64 {
-			s := 0.0
-			for _, v := range shifted(x) {
-				s += 10*(1-math.Cos(2*math.Pi*v*0.6)) + v*v
-			}
-			return s
-		}}),
-		boxTask(t, rotated{"levy8", 8, func(x []float64) float64 {
-			w := shifted(x)
-			for i := range w {
-				w[i] = 1 + w[i]/4
-			}
-			n := len(w) - 1
-			s := math.Pow(math.Sin(math.Pi*w[0]), 2) + math.Pow(w[n]-1, 2)*(1+math.Pow(math.Sin(2*math.Pi*w[n]), 2))
-			for i := 0; i < n; i++ {
-				s += math.Pow(w[i]-1, 2) * (1 + 10*math.Pow(math.Sin(math.Pi*w[i]+1), 2))
-			}
-			return s
-		}}),
-	}
-	return out
-}
-
 // bbobTasks are BBOB's functions in the given dimensions, of an instance that
 // benchmarks do not show.
-func bbobTasks(t labtest.Fataler, instance int, dims ...int) []task {
-	var out []task
+func bbobTasks(t labtest.Fataler, instance int, dims ...int) []labtest.Task {
+	var out []labtest.Task
 	for _, d := range dims {
 		for f := range bbob.Functions {
 			f, err := bbob.New(f+1, d, instance)
 			if err != nil {
 				t.Fatalf("%v", err)
 			}
-			out = append(out, boxTask(t, rotated{f.String(), d, f.Above}))
+			out = append(out, labtest.BoxTask(t, labtest.Function{Label: f.String(), Dim: d, F: f.Above}))
 		}
 	}
 	return out
@@ -164,9 +42,9 @@ func bbobTasks(t labtest.Fataler, instance int, dims ...int) []task {
 // tableTasks are tables of measured configurations among the real data: chemistry by
 // categories, and the hyper-parameters of a perceptron. None where they are not
 // there.
-func tableTasks(t *testing.T) []task {
+func tableTasks(t *testing.T) []labtest.Task {
 	dir := datatest.Find()
-	var out []task
+	var out []labtest.Task
 	for _, name := range []string{"buchwald_a", "suzuki_edbo", "perovskites"} {
 		if rows := readTable(t, filepath.Join(dir, "chem_olympus", name+".data.csv.gz")); rows != nil {
 			maximise := -1.0
@@ -212,7 +90,7 @@ func readTable(t *testing.T, path string) [][]string {
 
 // tableTask makes a task of rows; split returns a row's configuration and value
 // to minimise. Configurations that are not in the table are as bad as its worst.
-func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) task {
+func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) labtest.Task {
 	values := make(map[string]float64)
 	best, worst := math.Inf(1), math.Inf(-1)
 	var levels []map[string]bool
@@ -253,7 +131,7 @@ func tableTask(t *testing.T, name string, rows [][]string, split func(r []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return task{name, sp, func(c space.Config) float64 {
+	return labtest.Task{Name: name, Space: sp, Value: func(c space.Config) float64 {
 		var key []string
 		for i := range levels {
 			v, _ := c.Get(fmt.Sprintf("p%d", i))
@@ -264,7 +142,7 @@ func tableTask(t *testing.T, name string, rows [][]string, split func(r []string
 			return v
 		}
 		return worst
-	}, best}
+	}, Best: best}
 }
 
 // step asks and starts one trial, with the model events that are due.
@@ -283,18 +161,18 @@ func (l *lab) step(p Proposer) int {
 }
 
 // search minimises a task and returns the best value after each of the budgets.
-func search(t labtest.Fataler, k task, c study.Component, seed uint64, budgets []int) []float64 {
-	spec := labtest.SpecOf(k.space, seed)
+func search(t labtest.Fataler, k labtest.Task, c study.Component, seed uint64, budgets []int) []float64 {
+	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
 	best, at := math.Inf(1), []float64(nil)
 	for len(at) < len(budgets) {
 		n := l.step(p)
 		trial, _ := l.S.Trial(n)
-		y := k.value(trial.Config)
+		y := k.Value(trial.Config)
 		best = min(best, y)
 		l.Do(study.Tell{Trial: n, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{y}}}}})
 		if n+1 == budgets[len(at)] {
-			at = append(at, best-k.best)
+			at = append(at, best-k.Best)
 		}
 	}
 	return at
@@ -314,8 +192,8 @@ func TestExperiment(t *testing.T) {
 		}
 	}
 	budgets := []int{50, 100, 200}
-	for _, k := range append(tasks(t), tableTasks(t)...) {
-		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.name) {
+	for _, k := range append(labtest.Tasks(t), tableTasks(t)...) {
+		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.Name) {
 			continue
 		}
 		for _, c := range proposers {
@@ -326,7 +204,7 @@ func TestExperiment(t *testing.T) {
 					regrets[i] = append(regrets[i], v)
 				}
 			}
-			line := fmt.Sprintf("%-12s %-8s %-24s", k.name, c.Name, c.Options)
+			line := fmt.Sprintf("%-12s %-8s %-24s", k.Name, c.Name, c.Options)
 			for _, v := range regrets {
 				slices.Sort(v)
 				logs := 0.0
@@ -361,7 +239,7 @@ func TestVariants(t *testing.T) {
 	ratios := make([][][]float64, len(options)) // log10 to the first, by budget
 	for _, k := range bbobTasks(t, 2, dims...) {
 		for seed := range seeds {
-			line, base := fmt.Sprintf("%-10s %d", k.name, seed+1), []float64(nil)
+			line, base := fmt.Sprintf("%-10s %d", k.Name, seed+1), []float64(nil)
 			for i, o := range options {
 				got := search(t, k, study.Component{Name: BKB, Options: o}, uint64(seed+1), budgets)
 				line += "  |"

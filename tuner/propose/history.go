@@ -1,10 +1,9 @@
 package propose
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"math"
 
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -50,7 +49,7 @@ func (h *history) follow(v View) {
 			h.next = t.Suggestion.Seed + 1
 		}
 		if h.seen != nil {
-			h.seen[fingerprint(t.Config)] = struct{}{}
+			h.seen[model.Fingerprint(t.Config)] = struct{}{}
 		}
 	}
 	h.followed = v.Trials()
@@ -70,7 +69,7 @@ func (b batch) has(c space.Config) bool {
 	if b.history.seen == nil {
 		return false
 	}
-	f := fingerprint(c)
+	f := model.Fingerprint(c)
 	_, before := b.history.seen[f]
 	_, now := b.added[f]
 	return before || now
@@ -78,44 +77,9 @@ func (b batch) has(c space.Config) bool {
 
 func (b batch) add(c space.Config) {
 	if b.history.seen != nil {
-		b.added[fingerprint(c)] = struct{}{}
+		b.added[model.Fingerprint(c)] = struct{}{}
 	}
 }
 
 // distinct is the number of different configurations.
 func (b batch) distinct() float64 { return float64(len(b.history.seen) + len(b.added)) }
-
-// fingerprint is a hash of c, the same on every machine. Two configurations that
-// share one (10⁵ of them do with probability 3e-10) count as the same.
-func fingerprint(c space.Config) uint64 {
-	h := fnv.New64a()
-	var word [9]byte
-	for name, v := range c.All() {
-		h.Write(binary.AppendUvarint(word[:0], uint64(len(name))))
-		h.Write([]byte(name))
-		word[0] = byte(v.Kind())
-		if text, ok := v.AsString(); ok {
-			binary.LittleEndian.PutUint64(word[1:], uint64(len(text)))
-			h.Write(word[:])
-			h.Write([]byte(text))
-			continue
-		}
-		binary.LittleEndian.PutUint64(word[1:], wordOf(v))
-		h.Write(word[:])
-	}
-	return h.Sum64()
-}
-
-// wordOf returns the bits of a value that is not a string.
-func wordOf(v space.Value) uint64 {
-	if x, ok := v.AsFloat(); ok {
-		return math.Float64bits(x)
-	}
-	if n, ok := v.AsInt(); ok {
-		return uint64(n)
-	}
-	if b, _ := v.AsBool(); b {
-		return 1
-	}
-	return 0
-}

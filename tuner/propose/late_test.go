@@ -8,10 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
-	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -118,7 +117,7 @@ func TestLateIsAReplicate(t *testing.T) {
 						t.Fatalf("%+v, seed %d, %s: at %v it is %v, of replicates %v", k, seed, when, at[i], got[i], want[i])
 					}
 				}
-				if n, m := len(p.(*bkb).results.list), len(q.(*bkb).results.list); n != m {
+				if n, m := len(p.(*bkb).model.Results.List), len(q.(*bkb).model.Results.List); n != m {
 					t.Fatalf("%+v, seed %d, %s: %d results, of replicates %d", k, seed, when, n, m)
 				}
 			}
@@ -173,76 +172,6 @@ func TestLateIsAReplicate(t *testing.T) {
 				t.Fatalf("%d late results, %v", l.S.LateResults(), err)
 			}
 			compare("at the end")
-		}
-	}
-}
-
-// TestLateByDefinition: a late result and the trial's own are worth one result with
-// both as its replicates: their mean, at half the noise. As pending the trial shrinks
-// σ² once more while it runs, by the measurement that is still to come, and no more.
-func TestLateByDefinition(t *testing.T) {
-	for seed := range uint64(10) {
-		rng := rand.New(rand.NewPCG(seed, 22))
-		l, p, _ := worked(t, `{}`, 1, 20, func(u []float64, rng *rand.Rand) []float64 {
-			return []float64{math.Sin(3*u[0]) + u[1] + 0.3*rng.NormFloat64()}
-		})
-		at := kernel.NewPoints[float64](50, 2, nil)
-		for i := range at.Data() {
-			at.Data()[i] = rng.Float64()
-		}
-		config, err := l.S.Spec().Space.Decode([]float64{rng.Float64(), rng.Float64()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := l.Do(study.Enqueue{Config: config}).Trials[0]
-		x := l.Coordinates(n)
-		copy(at.Row(0), x)
-		l.Do(study.Ask{Count: 1})
-		l.Do(study.Expire{Trial: n, Epoch: 1})
-		l.Do(study.Ask{Count: 1})
-		e, err := p.ready(l.S)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, s := e.surfaces[0].clone(), &e.model.Surfaces[0]
-		if s.Target.Compressed || s.Target.Power > 0 {
-			t.Fatal("the target is not affine")
-		}
-		values := []float64{rng.NormFloat64(), rng.NormFloat64()}
-		expect := func(when string, got *posterior, values ...float64) {
-			t.Helper()
-			want := before.clone()
-			mean := 0.0
-			for _, v := range values {
-				mean -= v / float64(len(values)) // larger is better
-			}
-			want.observe(sample{x: x, y: s.Target.of(mean), extra: want.noise/float64(len(values)) - want.noise})
-			wantMean, wantVar := want.predict(at)
-			mean1, var1 := got.predict(at)
-			for i := range mean1 {
-				if !close2(mean1[i], wantMean[i], 1e-6) || !close2(var1[i], wantVar[i], 1e-6) {
-					t.Fatalf("seed %d, %s: %v ± %v, of one result %v ± %v", seed, when, mean1[i], var1[i], wantMean[i], wantVar[i])
-				}
-			}
-		}
-		l.Do(study.Tell{Trial: n, Epoch: 1, Outcome: labtest.Completed(l.S.Spec(), values[0])})
-		if e, err = p.ready(l.S); err != nil {
-			t.Fatal(err)
-		}
-		expect("running", e.surfaces[0], values[0])
-		row := kernel.NewPoints(1, 2, x)
-		mean, was := e.surfaces[0].predict(row)
-		now, variance := p.newAcquisition(e).surfaces[0].predict(row)
-		if want := was[0] * before.noise / (was[0] + before.noise); !close2(variance[0], want, 1e-6) || !close2(now[0], mean[0], 1e-9) {
-			t.Errorf("seed %d: pending %v ± %v, want %v ± %v", seed, now[0], variance[0], mean[0], want)
-		}
-		l.Do(study.Tell{Trial: n, Epoch: 2, Outcome: labtest.Completed(l.S.Spec(), values[1])})
-		if e, err = p.ready(l.S); err != nil {
-			t.Fatal(err)
-		}
-		expect("told", e.surfaces[0], values...)
-		if got := len(p.newAcquisition(e).b.results.pending); got != 0 {
-			t.Errorf("seed %d: %d pending trials", seed, got)
 		}
 	}
 }
@@ -355,12 +284,12 @@ func TestLateInOldLogs(t *testing.T) {
 					}
 				}
 				last := l.S.Position()
-				model, err := p.Remake(context.Background(), l.S, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
+				text, err := p.Remake(context.Background(), l.S, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				models[k] = string(model)
-				l.Do(study.Anchor{Seen: last, Effective: last + 1, Model: model})
+				models[k] = string(text)
+				l.Do(study.Anchor{Seen: last, Effective: last + 1, Model: text})
 				if !lateFirst {
 					told()
 				}
@@ -391,7 +320,7 @@ func TestLateInOldLogs(t *testing.T) {
 				}
 				before := (*out)[0]
 				l.anchor(p)
-				if m, err := decodeModel(a.Model); err != nil || m.Version != 3 || m.Results != 15 {
+				if m, err := model.Decode(a.Model); err != nil || m.Version != 3 || m.Results != 15 {
 					t.Errorf("seed %d: the model event is %s, %v", seed, a.Model, err)
 				}
 				if _, due, err := p.Anchor(context.Background(), l.S); err != nil || due {
@@ -465,57 +394,6 @@ func TestLateAndTheBest(t *testing.T) {
 	}{{0, 0, []float64{0.3}}, {1, 0, []float64{0.6}}, {1, 0.6, []float64{0}}, {0, 0.6, []float64{0, -0.1}}, {1, 0, []float64{0, 0.9}}} {
 		if n := recommended(k.own, k.late...); n != k.want {
 			t.Errorf("trial %d is recommended, where 0 measured %v and %v, and 1 0.2", n, k.own, k.late)
-		}
-	}
-}
-
-// TestLateChance: samples of late results have a chance of their own to be inducing
-// points, and those of outcomes the one they had before late results counted.
-func TestLateChance(t *testing.T) {
-	seen := make(map[uint64]bool)
-	for trial := range 5 {
-		for row := range 5 {
-			for epoch := range 5 {
-				key := (&result{trial: trial, epoch: epoch}).key(row)
-				if seen[key] || epoch == 0 && key != stream.Mix(uint64(trial)+uint64(row)<<48) {
-					t.Fatalf("trial %d, epoch %d, row %d: %x", trial, epoch, row, key)
-				}
-				seen[key] = true
-			}
-		}
-	}
-}
-
-// TestLateCountsOnce: for the trust region and patience a suggestion that is told late
-// and by its new holder is one, by what was heard first.
-func TestLateCountsOnce(t *testing.T) {
-	for _, lateFirst := range []bool{false, true} {
-		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 3)
-		c := study.Component{Name: BKB, Options: `{"trust_region": 1}`}
-		l, p := newLab(t, spec), must(t, c, spec)
-		guided, late := 0, 0
-		for i := range 20 {
-			proposal := l.propose(p, 1)
-			l.start(proposal)
-			if phase := proposal.Suggestions[0].Phase; phase == PhaseModel || phase == PhaseExploit {
-				guided++
-			}
-			l.Do(study.Expire{Trial: i, Epoch: 1})
-			l.Do(study.Ask{Count: 1})
-			for epoch := 1; epoch <= 2; epoch++ {
-				now := epoch
-				if !lateFirst {
-					now = 3 - epoch
-				}
-				l.Do(study.Tell{Trial: i, Epoch: now, Outcome: labtest.Completed(spec, 100+float64(i)+0.1*float64(now))}) // ever worse
-			}
-			late++
-		}
-		if _, err := p.(*bkb).ready(l.S); err != nil {
-			t.Fatal(err)
-		}
-		if got := p.(*bkb).results; len(got.list) != 2*late || got.trust.stale != guided || guided < 10 {
-			t.Errorf("late first %t: %d results of %d trials, %d suggestions without an improvement, %d were guided", lateFirst, len(got.list), late, got.trust.stale, guided)
 		}
 	}
 }

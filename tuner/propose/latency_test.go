@@ -70,14 +70,14 @@ func BenchmarkAsk(b *testing.B) {
 				l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, value(trial.Config))})
 				if l.timedAnchor(p, &anchors) {
 					begin := time.Now()
-					if _, err := p.(*bkb).ready(l.S); err != nil {
+					if _, err := p.(*bkb).model.At(l.S); err != nil {
 						b.Fatal(err)
 					}
 					anchors[len(anchors)-1] += time.Since(begin)
 				}
-				begin, used := time.Now(), cpuTime()
+				begin, used := time.Now(), labtest.CPUTime()
 				proposal := l.once(p)
-				asks, cpu = append(asks, time.Since(begin)), cpu+cpuTime()-used
+				asks, cpu = append(asks, time.Since(begin)), cpu+labtest.CPUTime()-used
 				l.start(proposal)
 			}
 			runtime.GC()

@@ -15,14 +15,14 @@ import (
 // nearby runs 200 trials of a task, or so many as logs wants, and returns how many
 // were within 1e-3, 1e-4 and 1e-5 of the cube (the largest difference of a
 // coordinate) of a trial before, and log10 of the regret after each of the budgets.
-func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
-	spec := labtest.SpecOf(k.space, seed)
+func nearby(t labtest.Fataler, k labtest.Task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
+	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 	best, xs := math.Inf(1), [][]float64(nil)
 	for len(logs) < len(budgets) {
 		trial, _ := l.S.Trial(l.step(p))
-		x := make([]float64, k.space.Dim())
-		if err := k.space.Encode(trial.Config, x); err != nil {
+		x := make([]float64, k.Space.Dim())
+		if err := k.Space.Encode(trial.Config, x); err != nil {
 			t.Fatalf("%v", err)
 		}
 		least := math.Inf(1)
@@ -39,11 +39,11 @@ func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []in
 			}
 		}
 		xs = append(xs, x)
-		y := k.value(trial.Config)
+		y := k.Value(trial.Config)
 		best = min(best, y)
 		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, y)})
 		if len(xs) == budgets[len(logs)] {
-			logs = append(logs, math.Log10(max(best-k.best, 1e-12)))
+			logs = append(logs, math.Log10(max(best-k.Best, 1e-12)))
 		}
 	}
 	return near, logs
@@ -53,7 +53,7 @@ func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []in
 // one before that they tell nothing, but for those that exploit and unless duplicates
 // are welcome, and the optimum is pinned down nevertheless. BKB_EXPERIMENT_NEAR=seeds prints figures.
 func TestNearDuplicates(t *testing.T) {
-	branin := tasks(t)[0]
+	branin := labtest.Tasks(t)[0]
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
 	if err != nil {
 		near, logs := nearby(t, branin, `{"exploit_every": 0}`, 1, []int{120})
@@ -65,8 +65,8 @@ func TestNearDuplicates(t *testing.T) {
 		}
 		return
 	}
-	for _, k := range tasks(t) {
-		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.name) {
+	for _, k := range labtest.Tasks(t) {
+		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.Name) {
 			continue
 		}
 		var all [3]int
@@ -78,43 +78,6 @@ func TestNearDuplicates(t *testing.T) {
 				all[i] += v
 			}
 		}
-		t.Logf("%-12s of %d trials %v are near to others; log10 of the regrets %.2f", k.name, 200*seeds, all, ends)
-	}
-}
-
-// TestReplicatesWhereThereIsNoise: what is near to a trial is passed over only where
-// there is next to no noise.
-func TestReplicatesWhereThereIsNoise(t *testing.T) {
-	branin := tasks(t)[0]
-	spec := labtest.SpecOf(branin.space, 1)
-	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
-	for range 60 {
-		trial, _ := l.S.Trial(l.step(p))
-		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, branin.value(trial.Config))})
-	}
-	l.anchor(p)
-	e, err := p.ready(l.S)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := p.newAcquisition(e)
-	a.widths()
-	pool := newPool(a, wish{width: 1})
-	pool.add(e.bounds(p).x)
-	count := func() (n int) {
-		known := pool.known()
-		for i := range pool.xs {
-			if known(i) {
-				n++
-			}
-		}
-		return n
-	}
-	if n := count(); n == 0 {
-		t.Errorf("of %d of the best results none is known", len(pool.xs))
-	}
-	e.surfaces[0].noise = 2 * quietest
-	if n := count(); n != 0 {
-		t.Errorf("with noise %d of the best results are known", n)
+		t.Logf("%-12s of %d trials %v are near to others; log10 of the regrets %.2f", k.Name, 200*seeds, all, ends)
 	}
 }

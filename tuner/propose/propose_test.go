@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"pgregory.net/rapid"
 )
 
 // lab is a study that a proposer works on.

@@ -2,10 +2,10 @@ package propose
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 
+	"github.com/bkbtuner/bkb/tuner/propose/acquire"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -18,26 +18,6 @@ type Proposer interface {
 	// them, or fewer (at least one) if there are no more. They are valid in the
 	// study's space. The errors are [ErrExhausted] and that of ctx.
 	Propose(ctx context.Context, v View, n int) (Proposal, error)
-}
-
-// Proposal is what a Proposer answers.
-type Proposal struct {
-	Suggestions []study.Suggestion
-	// UsefulWorkers is how many trials are worth running at the same time; 0 means
-	// that no limit is known, as for designs that do not look at results.
-	UsefulWorkers int
-	// Gap is how much better than the best the model thinks a configuration could
-	// be at most, in the units of the one objective; 0 if it cannot say, as while
-	// trials are pending.
-	Gap float64
-	// Warnings say what of the study's settings comes to nothing, and why.
-	Warnings []string
-	// Capped is the number of inducing points where there would be more but for the
-	// proposer's cap, else 0.
-	Capped int
-	// Converged says that by the proposer's own rule there is nothing more worth
-	// trying.
-	Converged bool
 }
 
 // Anchorer is a Proposer whose model changes at events of the log only.
@@ -83,9 +63,6 @@ type Predictor interface {
 	Predict(ctx context.Context, v View, configs []space.Config) (p []Prediction, ok bool, err error)
 }
 
-// Prediction is of one configuration, for every objective.
-type Prediction struct{ Mean, StdDev []float64 }
-
 // Forecaster is a Proposer whose model foretells what running trials come to.
 type Forecaster interface {
 	// Forecast says what the one objective of a running trial will be, by what it
@@ -96,68 +73,31 @@ type Forecaster interface {
 	Listens() bool
 }
 
-// Forecast is about one running trial, in the objective's unit.
-type Forecast struct {
-	Mean, StdDev float64 // of its value at the end, without noise
-	Bound        float64 // the optimistic one
-	Incumbent    float64 // the mean at the best of the trials that have outcomes
-}
-
 // Diagnoser is a Proposer that can say how its model stands.
 type Diagnoser interface {
 	Diagnose(ctx context.Context, v View) (Diagnosis, error)
 }
 
-// Diagnosis is how a model stands. Without a model all is 0.
-type Diagnosis struct {
-	Results            int      // that the model has heard of, late ones included
-	InducingPoints     int      // m
-	Capped             bool     // there would be more but for the option cap
-	EffectiveDimension float64  // d_eff, when inducing points were last chosen
-	InformationGain    float64  // log det V
-	Noise              float64  // standard deviation, in units of the objective's
-	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
-	Gap                float64  // see Proposal
-	Warnings           []string // see Proposal
-}
-
-// View is what a Proposer may see of a study. *[study.View] and *[study.Study]
-// are Views.
-type View interface {
-	// Spec is what the study was created with.
-	Spec() study.Spec
-	// Position is how much of the log is in the View.
-	Position() study.Position
-	// Trials is the number of trials, and the number that the next one will have.
-	Trials() int
-	// Cost is the sum of the told costs, those of late results included and those of
-	// added trials not, as it counts towards the spec's MaxCost.
-	Cost() float64
-	// Suggested is the number of trials whose configuration the proposer made.
-	Suggested() int
-	// Trial returns trial n as it stands.
-	Trial(n int) (t study.Trial, ok bool)
-	// LateResults is the number of late results, and Late yields them from number
-	// first on, in the order of the log.
-	LateResults() int
-	Late(first int) iter.Seq[study.Late]
-	// All yields the trials from number first on, in order.
-	All(first int) iter.Seq[study.Trial]
-	// Anchor returns the model event in effect at a position up to that of the
-	// View; ok is false if there is none.
-	Anchor(p study.Position) (a study.Anchored, ok bool)
-}
-
-var (
-	_ View = (*study.View)(nil)
-	_ View = (*study.Study)(nil)
+// What proposers are asked with and answer. The types belong to the packages that make
+// them.
+type (
+	View       = model.View        // what a Proposer may see of a study
+	Proposal   = acquire.Proposal  // what it answers
+	Prediction = model.Prediction  // of one configuration
+	Forecast   = model.Forecast    // about one running trial
+	Diagnosis  = acquire.Diagnosis // how a model stands
 )
 
-// PhaseStart is the phase of suggestions that fill the space without a model.
-const PhaseStart = "start"
+// The phases of suggestions.
+const (
+	PhaseStart   = model.PhaseStart   // fills the space without a model
+	PhaseModel   = model.PhaseModel   // upper confidence bound
+	PhaseExploit = model.PhaseExploit // posterior mean
+	PhaseExplore = model.PhaseExplore // wide upper confidence bound
+)
 
 // ErrExhausted is returned when there is nothing left to suggest, now or later.
-var ErrExhausted = errors.New("every configuration of the grid has been suggested")
+var ErrExhausted = acquire.ErrExhausted
 
 // The names that [New] knows.
 const (

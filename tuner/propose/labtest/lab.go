@@ -3,6 +3,8 @@
 package labtest
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -145,4 +147,36 @@ func (l *Lab) Coordinates(n int) []float64 {
 		l.T.Fatalf("%v", err)
 	}
 	return u
+}
+
+// Scatter adds n trials at points drawn at random, with what value makes of them.
+func (l *Lab) Scatter(n int, value func(u []float64, rng *rand.Rand) []float64) {
+	l.T.Helper()
+	spec, rng := l.S.Spec(), rand.New(rand.NewPCG(5, 6))
+	for range n {
+		u := make([]float64, spec.Space.Dim())
+		for i := range u {
+			u[i] = rng.Float64()
+		}
+		c := l.Decode(u...)
+		if err := spec.Space.Encode(c, u); err != nil {
+			l.T.Fatalf("%v", err)
+		}
+		l.Do(study.Add{Config: c, Outcome: Completed(spec, value(u, rng)[:len(spec.Objectives)]...)})
+	}
+}
+
+// Decode returns the configuration at a point.
+func (l *Lab) Decode(u ...float64) space.Config {
+	l.T.Helper()
+	c, err := l.S.Spec().Space.Decode(u)
+	if err != nil {
+		l.T.Fatalf("%v", err)
+	}
+	return c
+}
+
+// Wavy is three values on a square, the first with noise.
+func Wavy(u []float64, rng *rand.Rand) []float64 {
+	return []float64{math.Sin(7*u[0]) + u[1]*u[1] + 0.1*rng.NormFloat64(), math.Cos(5 * u[1]), u[0] - u[1]}
 }

@@ -1,0 +1,124 @@
+package acquire
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// acquisition chooses the next configurations under one model, one after
+// another, each with those before as pending.
+type acquisition struct {
+	*Chooser
+	engine  *model.Engine
+	outlook *model.Outlook // with pending trials
+	beta    []float64      // widths of the confidence bounds
+	added   map[uint64]struct{}
+	chosen  [][]float64
+	best    float64 // the largest UCB found before any is chosen, of one objective
+	tried   bool    // best is there
+}
+
+// on begins an acquisition.
+func (c *Chooser) on(e *model.Engine, o *model.Outlook) *acquisition {
+	c.elite.follow(e)
+	c.region.follow(e.Results)
+	return &acquisition{Chooser: c, engine: e, outlook: o, added: make(map[uint64]struct{})}
+}
+
+// next makes the suggestion for a trial.
+func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []float64, error) {
+	seed := a.trialSeed(trial)
+	rng := stream.New(seed)
+	a.widths()
+	w := a.wish(trial, rng)
+	pool := a.search(w, seed, rng)
+	c, x, err := a.choose(w, pool, rng)
+	if err != nil {
+		return study.Suggestion{}, nil, err
+	}
+	a.added[model.Fingerprint(c)] = struct{}{}
+	s := study.Suggestion{Config: c, Seed: seed, Seen: seen, Phase: w.phase()}
+	for _, b := range a.beta[:len(a.spec.Objectives)] {
+		s.Beta = append(s.Beta, max(w.width, 1)*b)
+	}
+	p, bound := a.outlook.Explain(x, s.Beta)
+	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
+	return s, x, nil
+}
+
+// widths sets those of the confidence bounds.
+func (a *acquisition) widths() {
+	a.beta = a.beta[:0]
+	for j := range a.engine.Event.Surfaces {
+		a.beta = append(a.beta, a.width(a.engine, j, len(a.chosen)))
+	}
+}
+
+// Sizes of the search for one suggestion.
+const (
+	wideCandidates = 512 // Sobol' points
+	nearCandidates = 192 // moves of the best results
+	manyInducing   = 200 // inducing points from which on there are fewer
+	refining       = 32  // moves of the best candidates, of each size
+	climbs         = 3
+)
+
+// search returns the candidates: all configurations of a small space, else those that
+// are found.
+func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
+	surface := &scorer{a, w}
+	pool, err := new(bandit.Pool), error(nil)
+	if all := a.whole.listed(); all != nil {
+		err = pool.Add(surface, all)
+	} else {
+		m := a.outlook.InducingPoints()
+		s := bandit.Search{
+			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), w.trusted),
+			Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: a.parents(rng), Refine: refining,
+			Starts: climbs, Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
+		}
+		if m > manyInducing {
+			s.Wide, s.Near = s.Wide/2, s.Near*2/3
+		}
+		pool, err = s.Run(rng)
+	}
+	if err != nil {
+		panic("acquire: a search: " + err.Error()) // a scorer has no errors
+	}
+	if len(a.spec.Objectives) == 1 && !w.exploit && w.trusted == nil && len(a.chosen) == 0 {
+		for i, m := range pool.Mean {
+			if u := m + a.beta[0]*math.Sqrt(pool.Variance[i]); !a.tried || u > a.best {
+				a.best, a.tried = u, true
+			}
+		}
+	}
+	return pool
+}
+
+// survey looks for the largest upper confidence bound everywhere, as hard as for a
+// suggestion, with what is random about the given trial.
+func (a *acquisition) survey(trial int) {
+	seed := a.trialSeed(trial)
+	a.widths()
+	a.search(wish{width: 1}, seed, stream.New(seed))
+}
+
+// gap is the largest upper confidence bound found less the lower one of the best
+// result, in the objective's units; ok is false if it is not known.
+func (a *acquisition) gap() (gap float64, ok bool) {
+	if !a.tried || len(a.spec.Objectives) > 1 || len(a.elite.members) == 0 {
+		return 0, false
+	}
+	good, lower := a.elite.now(), math.Inf(-1)
+	for i, m := range good.mean {
+		lower = max(lower, m-a.beta[0]*math.Sqrt(good.variance[i]))
+	}
+	t := a.engine.Event.Surfaces[0].Target
+	gap = max(t.Value(a.best)-t.Value(lower), 0)
+	return min(gap, math.MaxFloat64), true
+}

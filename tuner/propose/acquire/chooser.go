@@ -1,0 +1,100 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Chooser chooses the next configurations of one study, and the best ones. What it
+// keeps are folds of the results, which are made anew when they are missing.
+type Chooser struct {
+	spec    study.Spec
+	options Options
+	whole   whole
+	elite   elite
+	region  region
+}
+
+// New returns the chooser of a study.
+func New(spec study.Spec, o Options) *Chooser {
+	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}}
+}
+
+// Propose makes suggestions for the trials trial, trial+1, …: n of them, or fewer (at
+// least one) if there are no more; seen is the position of the log that e is of. The
+// errors are [ErrExhausted] and that of ctx.
+func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
+	a := c.on(e, e.Outlook())
+	if c.options.StopGap > 0 && c.options.Trusts(c.spec) {
+		a.survey(trial)
+	}
+	var p Proposal
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return Proposal{}, err
+		}
+		s, x, err := a.next(trial+i, seen)
+		if errors.Is(err, ErrExhausted) && i > 0 {
+			break
+		} else if err != nil {
+			return Proposal{}, err
+		}
+		p.Suggestions = append(p.Suggestions, s)
+		if i+1 < n {
+			a.outlook.Pull(x)
+		}
+		a.chosen = append(a.chosen, x)
+	}
+	p.UsefulWorkers, p.Warnings, p.Capped = a.usefulWorkers(), e.Warnings(), e.Capped()
+	if gap, ok := a.gap(); ok && len(e.Results.Pending) == 0 {
+		p.Gap = gap
+		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter
+	}
+	return p, nil
+}
+
+// Diagnose says how the model stands, for the first objective. What is random about it
+// is that of a trial. What runs has not shown anything yet, and does not count.
+func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
+	gap := 0.0
+	if len(c.spec.Objectives) == 1 {
+		a := c.on(e, e.Past())
+		a.survey(trial)
+		gap, _ = a.gap()
+	}
+	return Diagnosis{
+		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
+		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
+		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
+		Warnings: e.Warnings(),
+	}
+}
+
+// Incumbent is the best posterior mean of the best results, in the units of the one
+// objective; ok is false if there is none.
+func (c *Chooser) Incumbent(e *model.Engine) (y float64, ok bool) {
+	c.elite.follow(e)
+	if len(c.spec.Objectives) != 1 || len(c.elite.members) == 0 {
+		return 0, false
+	}
+	return e.Show(0, c.elite.now().best()), true
+}
+
+// trialSeed is the seed of what is random about a trial's suggestion.
+func (c *Chooser) trialSeed(trial int) uint64 {
+	return stream.Derive(c.spec.Seed, "bkb", uint64(trial))
+}
+
+// decode makes a configuration of a point and moves the point onto it.
+func (c *Chooser) decode(x []float64) (space.Config, error) {
+	config, err := c.spec.Space.Decode(x)
+	if err == nil {
+		err = c.spec.Space.Encode(config, x)
+	}
+	return config, err
+}

@@ -1,0 +1,152 @@
+package acquire
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+)
+
+const (
+	eliteSize = 32
+	parents   = 5 // results that are mutated
+)
+
+// elite is what candidates are near to, of results that keep to all constraints: of
+// one objective those with the best targets, of several the front. It is a fold of the
+// results under one engine.
+type elite struct {
+	engine  *model.Engine
+	told    int
+	members []int // of the results
+	scores  []float64
+	good    standing
+}
+
+// standing is what surface 0 says of the elite, when told was so many.
+type standing struct {
+	told           int
+	x              *kernel.Points[float64]
+	mean, variance []float64
+}
+
+// best is the largest mean, −∞ of none.
+func (s *standing) best() float64 {
+	out := math.Inf(-1)
+	for _, m := range s.mean {
+		out = max(out, m)
+	}
+	return out
+}
+
+// follow takes in the results that an engine has heard of since.
+func (l *elite) follow(e *model.Engine) {
+	if l.engine != e {
+		*l = elite{engine: e}
+	}
+	for ; l.told < e.Told(); l.told++ {
+		l.add(l.told)
+	}
+}
+
+func (l *elite) add(i int) {
+	r := &l.engine.Results.List[i]
+	if r.Y == nil || !r.Feasible {
+		return
+	}
+	if len(r.Y) > 1 {
+		l.addFront(i)
+		return
+	}
+	score := r.Y[0].Value
+	at, _ := slices.BinarySearchFunc(l.scores, score, func(have, s float64) int {
+		if have >= s {
+			return -1
+		}
+		return 1
+	})
+	if at >= eliteSize {
+		return
+	}
+	l.members, l.scores = slices.Insert(l.members, at, i), slices.Insert(l.scores, at, score)
+	if len(l.members) > eliteSize {
+		l.members, l.scores = l.members[:eliteSize], l.scores[:eliteSize]
+	}
+}
+
+// addFront keeps the results that no other dominates, those that dominate most if
+// there are many (see thin).
+func (l *elite) addFront(i int) {
+	list := l.engine.Results.List
+	dominates := func(p, q []model.Measure) bool {
+		for j := range p {
+			if p[j].Value < q[j].Value {
+				return false
+			}
+		}
+		return true
+	}
+	y := list[i].Y
+	for _, m := range l.members {
+		if dominates(list[m].Y, y) {
+			return
+		}
+	}
+	l.members = slices.DeleteFunc(l.members, func(m int) bool { return dominates(y, list[m].Y) })
+	l.members = append(l.members, i)
+	if len(l.members) < frontMost {
+		return
+	}
+	points := make([][]float64, len(l.members))
+	for at, m := range l.members {
+		for j, v := range list[m].Y {
+			points[at] = append(points[at], l.engine.Event.Surfaces[j].Target.Of(v.Value))
+		}
+	}
+	var kept []int
+	for _, at := range thin(points, frontKept) {
+		kept = append(kept, l.members[at])
+	}
+	l.members = kept
+}
+
+// now returns what the model says of the elite by the results so far, without pending
+// trials.
+func (l *elite) now() *standing {
+	if l.good.x == nil || l.good.told != l.told {
+		var x *kernel.Points[float64]
+		for i, m := range l.members {
+			row := l.engine.Results.List[m].X
+			if x == nil {
+				x = kernel.NewPoints[float64](len(l.members), len(row), nil)
+			}
+			copy(x.Row(i), row)
+		}
+		l.good = standing{told: l.told, x: x}
+		if x != nil {
+			l.good.mean, l.good.variance = l.engine.Predict(0, x)
+		}
+	}
+	return &l.good
+}
+
+// parents are the results with the best posterior means among the elite; of
+// several objectives any of the front.
+func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
+	good := a.elite.now()
+	n := len(good.mean)
+	var out [][]float64
+	if len(a.spec.Objectives) > 1 {
+		for range min(2*parents, n) {
+			out = append(out, good.x.Row(rng.IntN(n)))
+		}
+		return out
+	}
+	for _, i := range bandit.Largest(good.mean, parents) {
+		out = append(out, good.x.Row(i))
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package acquire
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// volume is what points in the unit cube dominate, by its definition: the share of
+// the cells of the grid of all their coordinates that some point dominates.
+func volume(points [][]float64) float64 {
+	if len(points) == 0 {
+		return 0
+	}
+	k := len(points[0])
+	cuts := make([][]float64, k)
+	for j := range k {
+		cuts[j] = []float64{0}
+		for _, p := range points {
+			cuts[j] = append(cuts[j], p[j])
+		}
+		slices.Sort(cuts[j])
+	}
+	sum, at := 0.0, make([]int, k)
+	var walk func(j int, size float64)
+	walk = func(j int, size float64) {
+		if j == k {
+			for _, p := range points {
+				inside := true
+				for c := range k {
+					inside = inside && p[c] >= cuts[c][at[c]+1]
+				}
+				if inside {
+					sum += size
+					return
+				}
+			}
+			return
+		}
+		for at[j] = 0; at[j]+1 < len(cuts[j]); at[j]++ {
+			if d := cuts[j][at[j]+1] - cuts[j][at[j]]; d > 0 {
+				walk(j+1, size*d)
+			}
+		}
+	}
+	walk(0, 1)
+	return sum
+}
+
+// nondominated draws a front.
+func nondominated(rng *rand.Rand, n, k int) [][]float64 {
+	var out [][]float64
+	for len(out) < n {
+		p, norm := make([]float64, k), 0.0
+		for j := range p {
+			p[j] = rng.ExpFloat64()
+			norm += p[j]
+		}
+		for j := range p {
+			p[j] = math.Pow(p[j]/norm, 0.3+rng.Float64()) // bent, so that volumes differ
+		}
+		if !slices.ContainsFunc(out, func(q []float64) bool {
+			less, more := false, false
+			for j := range p {
+				less, more = less || p[j] < q[j], more || p[j] > q[j]
+			}
+			return !less || !more
+		}) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// TestShares compares shares with differences of volumes.
+func TestShares(t *testing.T) {
+	const seed = 31
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, k := range []int{2, 3} {
+		for range 30 {
+			unit, _ := toUnit(nondominated(rng, 1+rng.IntN(9), k))
+			var left []int
+			for i := range unit {
+				if rng.IntN(4) > 0 {
+					left = append(left, i)
+				}
+			}
+			shares, tolerance := sharesByProbes, 0.012
+			if k == 2 {
+				shares, tolerance = sharesOfPlane, 1e-12
+			}
+			for at, got := range shares(unit)(left) {
+				var all, others [][]float64
+				for n, i := range left {
+					all = append(all, unit[i])
+					if n != at {
+						others = append(others, unit[i])
+					}
+				}
+				if want := volume(all) - volume(others); math.Abs(got-want) > tolerance {
+					t.Fatalf("seed %d: share %v, want %v of %v", seed, got, want, unit)
+				}
+			}
+		}
+	}
+}
+
+// TestThin: what is left has the best of each objective and nearly all of the volume,
+// where points are crowded and where their scales differ by orders of magnitude; and
+// more of it than what came last.
+func TestThin(t *testing.T) {
+	const seed = 32
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, k := range []int{2, 3, 4} {
+		for range 10 {
+			points := nondominated(rng, 24, k)
+			for i := range 8 { // a crowd
+				p := slices.Clone(points[0])
+				p[0], p[1] = p[0]+1e-6*float64(i+1), p[1]-1e-6*float64(i+1)
+				points = append(points, p)
+			}
+			for _, p := range points {
+				p[0] = 1e6*p[0] - 3
+			}
+			left := thin(points, 12)
+			if len(left) != 12 || !slices.IsSorted(left) {
+				t.Fatalf("seed %d: %v", seed, left)
+			}
+			unit, _ := toUnit(points)
+			var kept [][]float64
+			crowd := 0
+			for _, i := range left {
+				kept = append(kept, unit[i])
+				if i == 0 || i >= 24 {
+					crowd++
+				}
+			}
+			for j := range k {
+				best := slices.MaxFunc(kept, func(p, q []float64) int { return map[bool]int{true: 1, false: -1}[p[j] > q[j]] })
+				if best[j] < 1 {
+					t.Errorf("seed %d: of objective %d the best left is %v", seed, j, best[j])
+				}
+			}
+			if crowd > 4 {
+				t.Errorf("seed %d: %d of the crowd are left", seed, crowd)
+			}
+			if k > 3 {
+				continue
+			}
+			all, have, last := volume(unit), volume(kept), volume(unit[len(unit)-12:])
+			if have < 0.9*all || have < last {
+				t.Errorf("seed %d, %d objectives: %v of %v is left, of the last ones %v", seed, k, have, all, last)
+			}
+		}
+	}
+	for _, same := range [][][]float64{{{1, 2}, {1, 2}, {1, 2}}, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}} {
+		if left := thin(same, 2); len(left) != 2 {
+			t.Errorf("%v are left of %v", left, same)
+		}
+	}
+}
+
+// TestLongFront: a study of two objectives with more results on its front than are
+// kept has both ends of it among those that it goes on from, and the ideal they give,
+// though they came first.
+func TestLongFront(t *testing.T) {
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
+	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Minimize}}
+	l := newSubject(t, spec, func(m *model.Options, _ *Options) { m.Cap = 16 })
+	const n = 140
+	for i := range n {
+		x := float64(i) / n
+		switch i {
+		case 0:
+			x = 0
+		case 1:
+			x = 1
+		}
+		l.Do(study.Add{Config: l.Decode(x, 0.5), Outcome: labtest.Completed(spec, x, (1-x)*(1-x))})
+	}
+	l.Start(l.propose(1).Suggestions...)
+	members := l.ahead().elite.members
+	if len(members) >= frontMost || !slices.Contains(members, 0) || !slices.Contains(members, 1) {
+		t.Fatalf("%d on the front: %v", len(members), members)
+	}
+	widest, last := 0.0, math.Inf(-1)
+	xs := make([]float64, 0, len(members))
+	for _, m := range members {
+		xs = append(xs, l.model.Results.List[m].X[0])
+	}
+	for _, x := range slices.Sorted(slices.Values(xs)) {
+		widest, last = max(widest, x-last), x
+		if math.IsInf(widest, 1) {
+			widest = 0
+		}
+	}
+	if widest > 0.1 {
+		t.Errorf("there is a gap of %v in the front", widest)
+	}
+}

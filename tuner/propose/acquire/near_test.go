@@ -1,0 +1,44 @@
+package acquire
+
+import (
+	"testing"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// TestReplicatesWhereThereIsNoise: what is near to a trial is passed over only where
+// there is next to no noise.
+func TestReplicatesWhereThereIsNoise(t *testing.T) {
+	branin := labtest.Tasks(t)[0]
+	spec := labtest.SpecOf(branin.Space, 1)
+	l := newSubject(t, spec, nil)
+	for range 60 {
+		trial := l.step()
+		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, branin.Value(trial.Config))})
+	}
+	l.anchor()
+	e, a := l.at(), l.ahead()
+	a.widths()
+	w, pool := wish{width: 1}, new(bandit.Pool)
+	if err := pool.Add(&scorer{a, w}, a.elite.now().x); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		known := a.known(w, pool)
+		for i := range pool.X {
+			if known(i) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n == 0 {
+		t.Errorf("of %d of the best results none is known", len(pool.X))
+	}
+	e.Event.Surfaces[0].Noise = 2 * quietest
+	if n := count(); n != 0 {
+		t.Errorf("with noise %d of the best results are known", n)
+	}
+}

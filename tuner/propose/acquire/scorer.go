@@ -1,0 +1,63 @@
+package acquire
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// scorer is the acquisition function of one suggestion. It has no errors.
+type scorer struct {
+	*acquisition
+	wish wish
+}
+
+// Score implements [bandit.Surface]; the prediction is that of the first objective.
+func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
+	w, k := &s.wish, len(s.spec.Objectives)
+	var out bandit.Scores
+	bounds := make([][]float64, k)
+	for j := range k {
+		mean, variance := s.outlook.Predict(j, x)
+		if j == 0 {
+			out.Mean, out.Variance = slices.Clone(mean), variance
+		}
+		if !w.exploit {
+			for i := range mean {
+				mean[i] += w.width * (s.beta[j] * math.Sqrt(variance[i]))
+			}
+		}
+		bounds[j] = mean
+	}
+	out.Score = bounds[0]
+	if k > 1 {
+		out.Score = make([]float64, x.Len())
+		u := make([]float64, k)
+		for i := range out.Score {
+			for j := range u {
+				u[j] = bounds[j][i]
+			}
+			out.Score[i] = w.chebyshev(u)
+		}
+	}
+	if w.thrift != nil {
+		w.thrift.weigh(out.Score, s.engine.LogCost(x))
+	}
+	if w.feature {
+		for i, p := range s.outlook.Feasible(x) {
+			out.Score[i] += math.Log(max(p, 1e-6))
+		}
+	}
+	return out, nil
+}
+
+// Probe implements [bandit.Surface]: there is one where the score is μ + b·σ of one
+// surface.
+func (s *scorer) Probe() *bandit.Probe {
+	if s.outlook.Surfaces() > 1 || s.wish.thrift != nil || s.options.Coarse {
+		return nil
+	}
+	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.wish.width * s.beta[0]}
+}

@@ -1,0 +1,36 @@
+package acquire
+
+import "math"
+
+// thrift is how a suggestion weighs costs: score log(u − reference) − power·log
+// cost for a bound u above the reference, the best posterior mean, in place of u.
+type thrift struct {
+	reference float64
+	power     float64
+}
+
+// spend returns how the next suggestion weighs costs; nil for not at all. The
+// power falls from 1 to 0 while the study's MaxCost is spent, if it has one (Lee,
+// Perrone, Archambeau and Seeger, Cost-aware Bayesian optimization, 2020).
+func (a *acquisition) spend() *thrift {
+	if !a.engine.Costs() || len(a.elite.members) == 0 {
+		return nil
+	}
+	t := &thrift{reference: a.elite.now().best(), power: 1}
+	if all := a.spec.MaxCost; all > 0 {
+		t.power = min(max(1-a.engine.Results.Spent/all, 0), 1)
+	}
+	return t
+}
+
+// weigh replaces bounds by scores; logs are the logarithms of the costs.
+func (t *thrift) weigh(bounds, logs []float64) {
+	for i, u := range bounds {
+		gain := u - t.reference
+		score := math.Log(max(gain, 1e-9))
+		if gain < 1e-9 {
+			score += gain // worse than nothing, by how much
+		}
+		bounds[i] = score - t.power*logs[i]
+	}
+}

@@ -1,0 +1,60 @@
+package acquire
+
+import (
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/propose/cells"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// enumeratedUpTo is the number of configurations of a space that are all looked at.
+const enumeratedUpTo = 2048
+
+// whole is all configurations of a finite space.
+type whole struct {
+	space   *space.Space
+	asked   bool
+	points  *kernel.Points[float64] // all of them, encoded; nil if they are many
+	numbers *cells.Cells            // when they were wanted
+}
+
+// listed returns all configurations, encoded, where they are few, else nil.
+func (w *whole) listed() *kernel.Points[float64] {
+	if !w.asked {
+		w.asked, w.points = true, enumerated(w.space)
+	}
+	return w.points
+}
+
+func enumerated(sp *space.Space) *kernel.Points[float64] {
+	if sp.Cardinality() > enumeratedUpTo {
+		return nil
+	}
+	all, err := cells.Of(sp, cells.MaxPoints, nil)
+	if err != nil || all.Total() > enumeratedUpTo {
+		return nil
+	}
+	x := kernel.NewPoints[float64](int(all.Total()), sp.Dim(), nil)
+	for i := range all.Total() {
+		if sp.Encode(all.At(i), x.Row(int(i))) != nil {
+			return nil
+		}
+	}
+	return x
+}
+
+// first returns a configuration that ok is true of; found is false if there is none.
+// The error is a *[study.InvalidError] where there are too many to number.
+func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
+	if w.numbers == nil {
+		if w.numbers, err = cells.Of(w.space, cells.MaxPoints, nil); err != nil {
+			w.numbers = nil
+			return c, false, err
+		}
+	}
+	for i := range w.numbers.Total() {
+		if c := w.numbers.At(i); ok(c) {
+			return c, true, nil
+		}
+	}
+	return c, false, nil
+}

@@ -1,0 +1,104 @@
+package acquire
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+)
+
+// wish is what one suggestion looks for.
+type wish struct {
+	exploit bool
+	explore bool
+	width   float64   // of the confidence bounds, in units of beta
+	weights []float64 // of several objectives
+	ideal   []float64
+	feature bool    // feasibility is modelled
+	trusted *box    // nil for everywhere
+	thrift  *thrift // nil where costs play no part
+}
+
+// wish is the next suggestion's.
+func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
+	every, k := a.options.ExploitEvery, len(a.spec.Objectives)
+	w := wish{
+		exploit: every > 0 && trial%every == every-1,
+		feature: a.outlook.Surfaces() > k,
+		width:   1,
+	}
+	if n := a.options.ExploreEvery; n > 0 && trial%n == n/2 {
+		w.explore = !w.exploit
+	}
+	switch {
+	case w.exploit:
+		w.width = 0
+	case w.explore:
+		w.width = 3
+	default:
+		w.width = a.wider()
+	}
+	if !w.exploit {
+		w.thrift = a.spend()
+	}
+	if !w.explore {
+		w.trusted = a.trusted()
+	}
+	if k > 1 {
+		w.weights, w.ideal = weights(k, rng), a.ideal()
+	}
+	return w
+}
+
+// phase is the suggestion's.
+func (w *wish) phase() string {
+	switch {
+	case w.exploit:
+		return model.PhaseExploit
+	case w.explore:
+		return model.PhaseExplore
+	default:
+		return model.PhaseModel
+	}
+}
+
+// weights draws those of k objectives, of sum 1.
+func weights(k int, rng *rand.Rand) []float64 {
+	out, sum := make([]float64, k), 0.0
+	for j := range out {
+		out[j] = rng.ExpFloat64()
+		sum += out[j]
+	}
+	for j := range out {
+		out[j] /= sum
+	}
+	return out
+}
+
+// ideal is the best of each objective among the elite; 0 if none keeps to the
+// constraints.
+func (a *acquisition) ideal() []float64 {
+	out := slices.Repeat([]float64{math.Inf(-1)}, len(a.spec.Objectives))
+	if len(a.elite.members) == 0 {
+		clear(out)
+	}
+	for _, i := range a.elite.members {
+		for j, m := range a.engine.Results.List[i].Y {
+			out[j] = max(out[j], a.engine.Event.Surfaces[j].Target.Of(m.Value))
+		}
+	}
+	return out
+}
+
+// chebyshev is the augmented Chebyshev scalarisation (Knowles 2006), larger
+// being better.
+func (w *wish) chebyshev(u []float64) float64 {
+	worst, sum := math.Inf(1), 0.0
+	for j, v := range u {
+		d := w.weights[j] * (v - w.ideal[j])
+		worst = min(worst, d)
+		sum += d
+	}
+	return worst + 0.05*sum
+}

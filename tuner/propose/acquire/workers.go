@@ -1,0 +1,31 @@
+package acquire
+
+import "github.com/bkbtuner/bkb/gp/kernel"
+
+// usefulWorkers is how many trials may run at once by the rule of BBKB: 1 +
+// Σ σ²/ξ² ≤ 2, with the variances without pending trials; at least one.
+func (a *acquisition) usefulWorkers() int {
+	pending := a.engine.Results.Pending
+	rows := make([][]float64, 0, len(pending)+len(a.chosen))
+	for _, p := range pending {
+		rows = append(rows, p.X)
+	}
+	rows = append(rows, a.chosen...)
+	if len(rows) == 0 {
+		return 1
+	}
+	x := kernel.NewPoints[float64](len(rows), len(rows[0]), nil)
+	for i, r := range rows {
+		copy(x.Row(i), r)
+	}
+	noise := a.engine.Event.Surfaces[0].Noise
+	_, variance := a.engine.Predict(0, x)
+	sum := 0.0
+	for i, v := range variance {
+		if sum += v / noise; sum > 1 {
+			return max(i, 1)
+		}
+	}
+	last := variance[len(variance)-1] / noise
+	return min(len(rows)+int((1-sum)/max(last, 1e-3)), 1000)
+}

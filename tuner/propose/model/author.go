@@ -1,0 +1,141 @@
+package model
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// author writes model events. Each is a function of the results, the event before and
+// the study's seed.
+type author struct {
+	space      *space.Space
+	seed       uint64
+	objectives int
+	options    *Options
+}
+
+// quantity is what the surface with a number is a model of.
+func (a *author) quantity(j int) quantity {
+	if j == a.objectives {
+		return feasibility
+	}
+	return quantity(j)
+}
+
+// event makes the model of the results in list.
+func (a *author) event(ctx context.Context, before Event, list []Result) (Event, error) {
+	c := len(list)
+	e := Event{Results: c, Fitted: before.Fitted, Active: a.active(list)}
+	refit := before.Fitted == 0 || float64(c) >= fitRatio*float64(before.Fitted)
+	quantities := a.objectives
+	if slices.ContainsFunc(list, func(r Result) bool { return !r.Feasible }) {
+		quantities++
+	}
+	if refit = refit || len(before.Surfaces) != quantities; refit {
+		e.Fitted = c
+	}
+	for j := range quantities {
+		var old *Surface
+		if j < len(before.Surfaces) {
+			old = &before.Surfaces[j]
+		}
+		s, err := a.surface(ctx, list, a.quantity(j), old, refit)
+		if err != nil {
+			return e, err
+		}
+		e.Surfaces = append(e.Surfaces, s)
+	}
+	var err error
+	e.Expense, err = a.expense(ctx, list, before.Expense, refit)
+	return e, err
+}
+
+// surface makes the model of a quantity, from the one before if there is one.
+func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (Surface, error) {
+	s := Surface{Target: Target{Spread: 1, Scale: 1}, Noise: 0.01}
+	if q >= 0 {
+		s.Fidelity = newFidelity(list, int(q), old, a.options)
+	}
+	if q != feasibility {
+		var values []float64
+		for i := range list {
+			if v, ok := q.value(&list[i], &s); ok {
+				values = append(values, v)
+			}
+		}
+		s.Target = newTarget(values, a.options.KeepTail)
+	}
+	k := priorCovariance(a.space)
+	if old != nil {
+		s.Noise = old.Noise
+		var err error
+		if k, err = newCovariance(k.ordered, k.nominal, old.Theta); err != nil {
+			return s, err
+		}
+	}
+	if s.Fidelity != nil {
+		var err error
+		if k, err = k.withFidelity(s.Fidelity.Length); err != nil {
+			return s, err
+		}
+	}
+	s.Theta, s.Mean = k.theta(), 0
+	if refit {
+		f := fitter{dim: a.space.Dim(), seed: a.seed, minNoise: a.options.MinNoise}
+		if err := f.fit(ctx, list, q, &s, k); err != nil {
+			return s, err
+		}
+	} else if old != nil {
+		s.Mean = old.Mean
+	}
+	d := dictionary{space: a.space, seed: a.seed, limit: a.options.Cap}
+	return s, d.choose(list, q, &s, old)
+}
+
+// expense makes the model of the logarithm of the cost from the one before, if there
+// is one; nil as long as fewer than two costs are known.
+func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
+	known := 0
+	for i := range list {
+		if list[i].Cost > 0 {
+			known++
+		}
+	}
+	if known < 2 {
+		return nil, nil
+	}
+	s, err := a.surface(ctx, list, expense, old, refit || old == nil)
+	return &s, err
+}
+
+// active is the mean number of active coordinates.
+func (a *author) active(list []Result) float64 {
+	axes := a.space.Axes()
+	sum := 0.0
+	always, conditional := 0, []int(nil)
+	for c, axis := range axes {
+		if axis.Conditional {
+			conditional = append(conditional, c)
+		} else {
+			always++
+		}
+	}
+	if len(conditional) == 0 {
+		return float64(always)
+	}
+	active := make([]bool, len(axes))
+	recent := list[max(0, len(list)-256):]
+	for _, r := range recent {
+		if a.space.ActiveAt(r.X, active) != nil {
+			continue
+		}
+		for _, c := range conditional {
+			if active[c] {
+				sum++
+			}
+		}
+	}
+	return float64(always) + sum/float64(len(recent))
+}

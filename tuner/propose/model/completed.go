@@ -1,0 +1,56 @@
+package model
+
+import "github.com/bkbtuner/bkb/tuner/study"
+
+// Completed are completed trials with what they measured.
+type Completed struct {
+	Trials []int
+	X      []float64   // encoded configurations, one after another
+	Values [][]float64 // of each objective, larger being better
+}
+
+// Completed returns the completed trials of v, which is the View digested last; only
+// those that keep to the constraints, or all. What was told late of them is not counted.
+func (r *Results) Completed(v View, keeping bool) Completed {
+	out := Completed{Values: make([][]float64, len(r.spec.Objectives))}
+	for i := range r.List {
+		a := &r.List[i]
+		if a.Y == nil || a.Epoch > 0 || keeping && !a.Feasible {
+			continue
+		}
+		if t, ok := v.Trial(a.Trial); !ok || t.State != study.Completed {
+			continue
+		}
+		out.Trials, out.X = append(out.Trials, a.Trial), append(out.X, a.X...)
+		for j, m := range a.Y {
+			out.Values[j] = append(out.Values[j], m.Value)
+		}
+	}
+	return out
+}
+
+// CountLate makes of what completed trials measured of the first objective the means of
+// that and of their late results that completed, where those count, each replicate for
+// one. So no trial is the best for one draw where there are two.
+func (r *Results) CountLate(v View, c Completed) {
+	if !r.counting || v.LateResults() == 0 {
+		return
+	}
+	for i, n := range c.Trials {
+		t, _ := v.Trial(n)
+		if len(t.Late) == 0 {
+			continue
+		}
+		values := c.Values[0]
+		weight := float64(r.measures(t.Outcome)[0].Count)
+		for _, l := range t.Late {
+			y := r.measures(l.Outcome)
+			if l.Outcome.State != study.Completed || y == nil {
+				continue
+			}
+			more := float64(y[0].Count)
+			values[i] = values[i]*(weight/(weight+more)) + y[0].Value*(more/(weight+more))
+			weight += more
+		}
+	}
+}

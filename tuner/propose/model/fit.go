@@ -1,0 +1,159 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+// Sizes of fits.
+const (
+	fitPoints      = 160
+	replicatesSeen = 4
+	fitIterations  = 40
+)
+
+// fitter fits the hyper-parameters of a surface.
+type fitter struct {
+	dim      int
+	seed     uint64
+	minNoise float64
+}
+
+// fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
+// gp.DimensionScaled), on at most fitPoints results: the best third and others
+// drawn from the study's seed.
+func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *covariance) error {
+	var x, y, noise []float64
+	for _, it := range f.toFit(list, q, s) {
+		spread := 0.0
+		if it.m.Count > 1 && math.IsNaN(it.m.StdErr) {
+			spread = math.Sqrt(it.m.Within/float64(it.m.Count-1)) * s.Target.slope(it.m.Value)
+		}
+		for _, e := range replicates(it.m.Count, min(spread, 1e3)) {
+			x = append(append(x, it.x...), make([]float64, warm.dim()-len(it.x))...)
+			y, noise = append(y, it.y+e), append(noise, max(it.extra, 0))
+		}
+	}
+	opts := gp.DimensionScaled(f.dim)
+	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, f.minNoise
+	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // see the package documentation
+	if f.dim > manyCoordinates {
+		opts.MaxIterations = 15
+	}
+	if q == feasibility {
+		opts.MinNoise = 1e-2
+	}
+	if s.Fidelity != nil {
+		withLength(&opts)
+	}
+	fit, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), warm.dim(), x), Y: y, Noise: noise}, opts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return nil //nolint:nilerr // no start has a density: the old hyper-parameters stay
+	}
+	found := fit.Kernel.(*covariance)
+	s.Theta = found.theta()
+	if s.Fidelity != nil {
+		s.Fidelity.Length = 1 / found.decay
+	}
+	s.Theta[0] *= fit.Scale * fit.Scale
+	s.Noise = fit.NoiseVariance * fit.Scale * fit.Scale
+	s.Mean = fit.Shift
+	return nil
+}
+
+// fitted is a sample with what it was measured as, if it is an outcome.
+type fitted struct {
+	sample
+	m Measure
+}
+
+// toFit returns the samples to fit to: all that were measured, or of more than
+// fitPoints the best third of so many and others drawn from the study's seed. What
+// the model itself made of stopped trials would only confirm what it was made with.
+func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
+	var items []fitted
+	for i := range list {
+		for n, o := range s.samples(&list[i], q) {
+			if o.inferred {
+				continue
+			}
+			it := fitted{sample: o}
+			if n == 0 && list[i].Y != nil && q >= 0 {
+				it.m = list[i].Y[q]
+			}
+			items = append(items, it)
+		}
+	}
+	if len(items) > fitPoints {
+		items = byTarget(items)
+		rng := stream.New(stream.Derive(f.seed, "bkb fit", uint64(len(list))))
+		rest := items[fitPoints/3:]
+		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
+		items = items[:fitPoints]
+	}
+	return items
+}
+
+// byTarget returns the items with the largest targets first, of equal ones in
+// order.
+func byTarget(items []fitted) []fitted {
+	type place struct {
+		y float64
+		i int
+	}
+	places := make([]place, len(items)) // smaller than items, and all different
+	for i := range items {
+		places[i] = place{items[i].y, i}
+	}
+	slices.SortFunc(places, func(a, c place) int { return cmp.Or(cmp.Compare(c.y, a.y), a.i-c.i) })
+	out := make([]fitted, len(items))
+	for i, p := range places {
+		out[i] = items[p.i]
+	}
+	return out
+}
+
+// replicates are a few deviations with mean 0 and the given standard deviation,
+// for a mean of n values.
+func replicates(n int, spread float64) []float64 {
+	n = min(max(n, 1), replicatesSeen)
+	out, square := make([]float64, n), 0.0
+	if n == 1 {
+		return out
+	}
+	for i := range out {
+		out[i] = float64(i) - float64(n-1)/2
+		square += out[i] * out[i]
+	}
+	for i := range out {
+		out[i] *= spread * math.Sqrt(float64(n-1)/square)
+	}
+	return out
+}
+
+// withLength adds the prior of ℓ_δ, LogNormal(log 16, 1.2), and its limits: half
+// the way to the outcome, a doubling, tells e^(−1/16) of it before there are data.
+func withLength(o *gp.FitOptions) {
+	prior, bounds := o.Prior, o.Bounds
+	o.Prior = func(p kernel.Parameter) gp.Prior {
+		if p.Name == fidelityLength {
+			return gp.LogNormal{Mu: math.Log(typicalDelta), Sigma: 1.2}
+		}
+		return prior(p)
+	}
+	o.Bounds = func(p kernel.Parameter) (lo, hi float64) {
+		if p.Name == fidelityLength {
+			return 0.1, 1e4
+		}
+		return bounds(p)
+	}
+}

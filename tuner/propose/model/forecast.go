@@ -1,0 +1,40 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Forecast is about one running trial, in the objective's unit.
+type Forecast struct {
+	Mean, StdDev float64 // of its value at the end, without noise
+	Bound        float64 // the optimistic one
+	Incumbent    float64 // the mean at the best of the trials that have outcomes
+}
+
+// Forecast says what the one objective of a running trial will be: the posterior at
+// full fidelity with the reports of this trial, and of no other that runs. Its bound
+// is width standard deviations better than its mean; the incumbent is left to the
+// caller. ok is false if the trial does not run or has reported nothing. It costs O(m²).
+func (e *Engine) Forecast(trial int, width float64) (f Forecast, ok bool) {
+	i := slices.IndexFunc(e.Results.Pending, func(p Pending) bool { return p.Trial == trial })
+	if i < 0 {
+		return f, false
+	}
+	s, run := &e.Event.Surfaces[0], &e.Results.Pending[i]
+	told := s.lower(nil, run.X, run.Low, 0, foretold)
+	if len(told) == 0 {
+		return f, false
+	}
+	p := e.surfaces[0].clone()
+	for _, o := range told {
+		p.observe(o)
+	}
+	mean, variance := p.predict(kernel.NewPoints(1, len(run.X), run.X))
+	sd := math.Sqrt(variance[0])
+	return Forecast{
+		Mean: e.Show(0, mean[0]), StdDev: s.Target.Deviation(mean[0], sd), Bound: e.Show(0, mean[0]+width*sd),
+	}, true
+}

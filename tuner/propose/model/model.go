@@ -1,0 +1,137 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Model follows one study: its results, and the model event that is in effect with
+// the results since. All of it is a digest of the last View.
+type Model struct {
+	Results *Results
+
+	spec    study.Spec
+	options *Options
+	author  author
+	engine  *Engine
+	made    made
+}
+
+// made is the last model event that was computed.
+type made struct {
+	before, results int
+	text            []byte
+}
+
+// New returns the model of a study, before anything is known.
+func New(spec study.Spec, o Options) *Model {
+	return &Model{
+		Results: newResults(spec, &o), spec: spec, options: &o,
+		author: author{space: spec.Space, seed: spec.Seed, objectives: len(spec.Objectives), options: &o},
+	}
+}
+
+// At digests v and returns the engine in effect there, until the next call; nil if
+// there is no model yet.
+func (m *Model) At(v View) (*Engine, error) {
+	a, ok := v.Anchor(v.Position())
+	e, err := m.event(a, ok)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Results.follow(v, !e.deaf()); err != nil {
+		return nil, err
+	}
+	if !ok || m.spec.Space.Dim() == 0 {
+		m.engine = nil
+		return nil, nil
+	}
+	if m.engine == nil || !bytes.Equal(m.engine.text, a.Model) || m.engine.told > len(m.Results.List) {
+		if m.engine, err = newEngine(m.author, m.Results, e, m.Results.upTo(a.Seen)); err != nil {
+			return nil, err
+		}
+		m.engine.text = a.Model
+	}
+	m.engine.follow()
+	return m.engine, nil
+}
+
+// event is the content of model event a, if there is one.
+func (m *Model) event(a study.Anchored, ok bool) (Event, error) {
+	if !ok {
+		return Event{}, nil
+	}
+	if m.engine != nil && bytes.Equal(m.engine.text, a.Model) {
+		return m.engine.Event, nil
+	}
+	return Decode(a.Model)
+}
+
+// Anchor returns the model event that is due at v, if one is.
+func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
+	if m.spec.Space.Dim() == 0 {
+		return study.Anchor{}, false, nil
+	}
+	if err := m.Results.follow(v, true); err != nil {
+		return study.Anchor{}, false, err
+	}
+	before, _, err := inEffect(v)
+	if err != nil {
+		return study.Anchor{}, false, err
+	}
+	list := m.Results.List
+	c := milestone(before.Results, list, m.options.Start)
+	if c == 0 && before.deaf() && len(m.Results.heardOf) > 0 && first(list, m.options.Start) > 0 {
+		c = len(list)
+	}
+	if c == 0 {
+		return study.Anchor{}, false, nil
+	}
+	if m.made.results != c || m.made.before != before.Results {
+		text, err := m.write(context.WithoutCancel(ctx), before, c, modelVersion)
+		if err != nil {
+			return study.Anchor{}, false, err
+		}
+		m.made = made{before.Results, c, text}
+	}
+	return study.Anchor{Seen: list[c-1].End, Effective: v.Position() + 1, Model: m.made.text}, true, nil
+}
+
+// Remake returns what the content of model event a should be, where v is the study as
+// it was just before a.
+func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
+	e, err := Decode(a.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Results.follow(v, !e.deaf()); err != nil {
+		return nil, err
+	}
+	before, _, err := inEffect(v)
+	if err != nil {
+		return nil, err
+	}
+	c := min(e.Results, m.Results.upTo(a.Seen))
+	if first := first(m.Results.List, m.options.Start); first == 0 || c < first {
+		return nil, fmt.Errorf("a model event of %d results, where there can be none of so few", c)
+	}
+	return m.write(ctx, before, c, e.Version) // the number alone is no difference
+}
+
+// write makes and encodes the model of the first c results, under a version's number.
+func (m *Model) write(ctx context.Context, before Event, c, version int) ([]byte, error) {
+	e, err := m.author.event(ctx, before, m.Results.List[:c])
+	if err != nil {
+		return nil, err
+	}
+	e.Version = version
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a model: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,144 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
+
+// Outlook is what an engine's posteriors say when trials that run or wait, or are about
+// to be suggested, are counted in: variances shrink as if they had been observed, and
+// means move by what they have reported. The engine itself stays as it is.
+type Outlook struct {
+	engine   *Engine
+	surfaces []*posterior
+	own      bool // they are not the engine's
+}
+
+// maxPending is how many pending trials, the latest, an outlook takes account of:
+// each costs O(m²).
+const maxPending = 512
+
+// Outlook counts the pending trials in.
+func (e *Engine) Outlook() *Outlook {
+	o := e.Past()
+	open := e.Results.Pending
+	open = open[max(0, len(open)-maxPending):]
+	for _, p := range open {
+		o.hear(p)
+	}
+	for _, p := range open {
+		o.Pull(p.X)
+	}
+	return o
+}
+
+// Past counts no pending trials in.
+func (e *Engine) Past() *Outlook { return &Outlook{engine: e, surfaces: e.surfaces} }
+
+// hear takes in what a trial that runs has reported.
+func (o *Outlook) hear(p Pending) {
+	for j := range o.engine.author.objectives {
+		for _, s := range o.engine.Event.Surfaces[j].lower(nil, p.X, p.Low, j, runs) {
+			o.detach()
+			o.surfaces[j].observe(s)
+		}
+	}
+}
+
+// Pull makes x pending.
+func (o *Outlook) Pull(x []float64) {
+	o.detach()
+	for _, p := range o.surfaces {
+		p.pull(x)
+	}
+}
+
+// detach makes the surfaces the outlook's own.
+func (o *Outlook) detach() {
+	if o.own {
+		return
+	}
+	o.surfaces = slices.Clone(o.surfaces)
+	for j, p := range o.surfaces {
+		o.surfaces[j] = p.clone()
+	}
+	o.own = true
+}
+
+// Surfaces is the number of surfaces: one for each objective, and one more where
+// feasibility is modelled.
+func (o *Outlook) Surfaces() int { return len(o.surfaces) }
+
+// InducingPoints is m, of the first objective.
+func (o *Outlook) InducingPoints() int { return o.surfaces[0].rank() }
+
+// Predict returns mean and variance of surface j at every row of x, in units of
+// targets, and without noise.
+func (o *Outlook) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
+	return o.surfaces[j].predict(x)
+}
+
+// Feasible returns the probability that the configuration at each row of x is feasible.
+func (o *Outlook) Feasible(x *kernel.Points[float64]) []float64 {
+	mean, variance := o.surfaces[o.engine.author.objectives].predict(x)
+	for i, m := range mean {
+		mean[i] = 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+0.05)))
+	}
+	return mean
+}
+
+// Lengths are the length scales of the first objective; those of categories mean
+// nothing here.
+func (o *Outlook) Lengths() []float64 {
+	inverse := o.surfaces[0].k.inverse
+	out := make([]float64, len(inverse))
+	for c, w := range inverse {
+		out[c] = 1 / math.Sqrt(w)
+	}
+	return out
+}
+
+// Near tells whether an inducing point of the first objective is within so many length
+// scales of x, and of the same categories.
+func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
+
+// Probe asks the first objective at one point after another.
+func (o *Outlook) Probe() *Probe { return &Probe{newProbe(o.surfaces[0])} }
+
+// Explain returns the prediction at x, and optimistic bounds that are so many standard
+// deviations better, one for each objective, all in the objectives' units.
+func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
+	row := kernel.NewPoints(1, len(x), x)
+	for j := range o.engine.author.objectives {
+		m, v := o.surfaces[j].predict(row)
+		sd, t := math.Sqrt(v[0]), &o.engine.Event.Surfaces[j].Target
+		p.Mean = append(p.Mean, o.engine.Show(j, m[0]))
+		p.StdDev = append(p.StdDev, t.Deviation(m[0], sd))
+		if widths != nil {
+			bound = append(bound, o.engine.Show(j, m[0]+widths[j]*sd))
+		}
+	}
+	return p, bound
+}
+
+// Prediction is of one configuration, for every objective.
+type Prediction struct{ Mean, StdDev []float64 }
+
+// Probe predicts the first objective at one point after another, with gradients where
+// they are wanted.
+type Probe struct{ t *probe }
+
+// Value returns μ(u) and σ(u) in units of targets, and keeps u.
+func (p *Probe) Value(u []float64) (mean, sd float64, err error) {
+	mean, sd = p.t.value(u)
+	return mean, sd, nil
+}
+
+// Gradient returns ∇μ and ∇σ in ordered coordinates, and 0 in others, at the point of
+// the last Value, until the next call.
+func (p *Probe) Gradient() (mean, sd []float64, err error) {
+	p.t.gradient()
+	return p.t.dMean, p.t.dSD, nil
+}

@@ -1,0 +1,279 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Result is what one finished trial tells a model, or one late result of a trial:
+// that is a measurement more of the same configuration.
+type Result struct {
+	Trial    int
+	Epoch    int            // of a late result the lease that it was told under, else 0
+	End      study.Position // of the event that told it
+	X        []float64      // encoded configuration
+	Feasible bool
+	Guided   bool      // a model suggested it, and this is the first that is heard of it
+	Cost     float64   // 0 if not known
+	Y        []Measure // outcome, each objective; nil where there is none
+	Low      []Rung    // reports, ascending steps
+}
+
+// Measure is a measured objective, larger being better: ±Inf and the largest
+// floats included, NaN never.
+type Measure struct {
+	Value  float64
+	StdErr float64 // told; NaN if not
+	Count  int     // replicates
+	Within float64 // Σ (value − mean)² of the replicates
+}
+
+// Pending is a trial that runs or waits to run.
+type Pending struct {
+	Trial int
+	X     []float64
+	Low   []Rung // reports so far
+}
+
+// Results is the digest of a View that a model needs: what finished in the order
+// in which it did, what is pending, and which configurations the study has.
+type Results struct {
+	List    []Result  // by End
+	Pending []Pending // by Trial
+	Spent   float64   // told costs, as they count towards the study's MaxCost
+	Costly  int       // results told with a cost, whether or not it counts
+	// Begun is how often the digest was begun anew. A fold of List begins anew with it.
+	Begun int
+
+	spec     study.Spec
+	options  *Options
+	position study.Position // digested
+	trials   int            // digested
+	open     []int          // trials that may still come to something, ascending
+	seen     map[uint64]struct{}
+
+	constrained []int // results told with the metric of each constraint
+
+	counting bool             // late results are among List
+	late     int              // digested late results
+	heardOf  map[int]struct{} // trials of which a late one tells, whether or not counting
+}
+
+func newResults(spec study.Spec, o *Options) *Results {
+	return &Results{
+		spec: spec, options: o, seen: make(map[uint64]struct{}),
+		constrained: make([]int, len(o.Constraints)), heardOf: make(map[int]struct{}),
+	}
+}
+
+// Has tells whether a trial of the study has the configuration already.
+func (r *Results) Has(c space.Config) bool {
+	_, has := r.seen[Fingerprint(c)]
+	return has
+}
+
+// end is an outcome that was told: a trial's, or a late one.
+type end struct {
+	at    study.Position
+	trial int
+	late  *study.Late // nil for the trial's
+}
+
+// follow digests what is new in v, with the late results or without.
+func (r *Results) follow(v View, counting bool) error {
+	// A View may have been one model event ahead; see WithAnchor.
+	anew := v.Trials() < r.trials || v.Position()+1 < r.position // not the history we know; see Proposer
+	if anew || counting != r.counting && len(r.heardOf) > 0 {
+		begun := r.Begun + 1
+		*r = *newResults(r.spec, r.options)
+		r.Begun = begun
+	}
+	r.counting = counting
+	var ended []end
+	var open []int
+	r.Pending = r.Pending[:0]
+	look := func(t *study.Trial) error {
+		done := t.State.Terminal()
+		if done && !(t.State == study.Failed && t.Outcome.Reason == study.FailedExpired) {
+			ended = append(ended, end{at: t.EndPosition(), trial: t.Number})
+			return nil
+		}
+		open = append(open, t.Number)
+		if done {
+			return nil // a late tell may come
+		}
+		x, err := r.Encode(t.Config)
+		p := Pending{Trial: t.Number, X: x}
+		if t.State == study.Running {
+			p.Low = rungsOf(t, r.spec.Objectives)
+		}
+		r.Pending = append(r.Pending, p)
+		return err
+	}
+	for _, n := range r.open {
+		if t, ok := v.Trial(n); ok {
+			if err := look(&t); err != nil {
+				return err
+			}
+		}
+	}
+	for t := range v.All(r.trials) {
+		r.seen[Fingerprint(t.Config)] = struct{}{}
+		if err := look(&t); err != nil {
+			return err
+		}
+	}
+	for l := range v.Late(r.late) {
+		ended = append(ended, end{l.Position, l.Trial, &l})
+	}
+	slices.SortFunc(ended, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	r.List = slices.Grow(r.List, len(ended))
+	for _, e := range ended {
+		t, _ := v.Trial(e.trial)
+		if err := r.hear(t, e.late); err != nil {
+			return err
+		}
+	}
+	r.open, r.trials, r.position, r.Spent, r.late = open, v.Trials(), v.Position(), v.Cost(), v.LateResults()
+	return nil
+}
+
+// hear takes in a trial's outcome, or a late one if that is not nil.
+func (r *Results) hear(t study.Trial, late *study.Late) error {
+	first := true
+	if late != nil {
+		var err error
+		if first, err = r.leads(&t, late); err != nil {
+			return err
+		}
+		t = former(t, late)
+	}
+	res, tells, err := r.read(&t)
+	if err != nil || !tells {
+		return err
+	}
+	_, before := r.heardOf[t.Number]
+	res.Guided = res.Guided && first && !(before && r.counting)
+	if late != nil {
+		r.heardOf[t.Number] = struct{}{}
+		if !r.counting {
+			return nil
+		}
+		res.End, res.Epoch = late.Position, late.Epoch
+	}
+	r.List = append(r.List, res)
+	if t.Outcome.Cost > 0 {
+		r.Costly++
+	}
+	for i, c := range r.options.Constraints {
+		if _, told := t.Outcome.Metric(c.metric); told {
+			r.constrained[i]++
+		}
+	}
+	return nil
+}
+
+// former is a trial as its former holder tells of it: with the outcome of a late
+// result and what was reported under its lease. How long that ran is not known.
+func former(t study.Trial, late *study.Late) study.Trial {
+	t.State, t.Outcome, t.Epoch = late.Outcome.State, late.Outcome, late.Epoch
+	t.Started, t.Ended = time.Time{}, time.Time{}
+	return t
+}
+
+// leads tells whether a late result came before the trial's own outcome, or that
+// tells nothing.
+func (r *Results) leads(t *study.Trial, late *study.Late) (bool, error) {
+	if end := t.EndPosition(); end == 0 || end > late.Position {
+		return true, nil
+	}
+	_, tells, err := r.read(t)
+	return !tells, err
+}
+
+// Encode returns the point of the cube that stands for a configuration.
+func (r *Results) Encode(c space.Config) ([]float64, error) {
+	x := make([]float64, r.spec.Space.Dim())
+	return x, r.spec.Space.Encode(c, x)
+}
+
+// upTo is the number of results that are in the log up to a position.
+func (r *Results) upTo(p study.Position) int {
+	n, _ := slices.BinarySearchFunc(r.List, p, func(a Result, p study.Position) int {
+		if a.End <= p {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// blames tells whether the configuration is to blame for a failure.
+func (r *Results) blames(reason study.FailReason) bool {
+	return reason == study.FailedNaN || reason == study.FailedCrash && !r.options.IgnoreFailures
+}
+
+// read tells what a finished trial says. Expired and cancelled trials say nothing;
+// infeasible ones, those that crashed or came to NaN, and completed ones that do not
+// keep to the constraints that they are not feasible. A pruned one has its reports; without any, the objectives it was told with, which
+// are no more than the last report where there is one.
+func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
+	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
+	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
+	switch {
+	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
+		out.Feasible = false
+	case t.State == study.Completed:
+		out.Y, out.Low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
+		out.Feasible = Kept(r.options.Constraints, t.Outcome)
+	case t.State == study.Pruned:
+		if out.Low = rungsOf(t, r.spec.Objectives); out.Low == nil {
+			out.Y = r.measures(t.Outcome)
+		}
+		if out.Low == nil && out.Y == nil {
+			return out, false, nil
+		}
+	default:
+		return out, false, nil
+	}
+	out.X, err = r.Encode(t.Config)
+	return out, true, err
+}
+
+// measures collects all objectives; nil if one is missing.
+func (r *Results) measures(outcome study.Outcome) []Measure {
+	var out []Measure
+	for _, o := range r.spec.Objectives {
+		m, ok := measured(outcome, o.Name)
+		if !ok || math.IsNaN(m.Value) {
+			return nil
+		}
+		if o.Direction == study.Minimize {
+			m.Value = -m.Value
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func measured(o study.Outcome, name string) (Measure, bool) {
+	m, ok := o.Metric(name)
+	if !ok {
+		return Measure{}, false
+	}
+	out := Measure{Value: m.Mean(), StdErr: math.NaN(), Count: len(m.Values)}
+	if m.HasStdErr {
+		out.StdErr = m.StdErr
+	}
+	if out.Count > 1 {
+		for _, v := range m.Values {
+			out.Within += (v - out.Value) * (v - out.Value)
+		}
+	}
+	return out, true
+}

@@ -1,0 +1,68 @@
+package model
+
+import (
+	"math"
+	"slices"
+)
+
+// fate is what became of a trial that reported.
+type fate uint8
+
+const (
+	runs     fate = iota
+	foretold      // it runs, and this is about what it comes to, not about others
+	stopped       // without an outcome: pruned
+	finished      // with one
+)
+
+// target is that of what a report is worth, and its standard deviation. What one
+// trial reports must not carry the predictions for others away.
+func (f fate) target(t *Target, worth, spread float64) (y, sd float64) {
+	slope, limit := t.slope(worth), lowLimit
+	y = t.Of(worth)
+	if f == foretold {
+		y, slope, limit = t.exact(worth), t.exactSlope(worth), 1e6 // for the arithmetic's sake
+	}
+	if spread > 0 { // the slope may be infinite
+		sd = min(spread*slope, lowLimit)
+	}
+	return min(max(y, -limit), limit), sd
+}
+
+// lower appends what the reports of a configuration tell surface s of objective
+// j, highest fidelity first. Of a trial with an outcome the last report adds
+// nothing. One that was stopped will not come to an outcome, nor would others
+// where it was: so that nobody waits for what cannot be learnt, what its last
+// report alone says of the outcome, m + ρ(y − m) with variance a(1 − ρ²), counts
+// as measured.
+func (s *Surface) lower(out []sample, x []float64, low []Rung, j int, came fate) []sample {
+	f := s.Fidelity
+	if f == nil {
+		return out
+	}
+	rows, next := 0, math.Inf(-1)
+	if came == finished {
+		next = 1
+	}
+	for _, g := range slices.Backward(low) {
+		d := f.delta(g.Step)
+		if rows == lowRows || d > maxDelta {
+			break
+		}
+		if math.IsNaN(g.Y[j]) || d < next {
+			continue
+		}
+		v, spread := f.final(d, g.Y[j])
+		y, sd := came.target(&s.Target, v, spread)
+		out = append(out, sample{x: append(slices.Clone(x), d), y: y, extra: sd * sd})
+		if came == stopped && rows == 0 && d > 0 { // at 0 it is an outcome already
+			rho := math.Exp(-d / f.Length)
+			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + s.Theta[0]*(1-rho*rho), inferred: true})
+		}
+		rows, next = rows+1, d+rowSpacing
+	}
+	return out
+}
+
+// rowSpacing is the least distance of a trial's rows, in doublings.
+const rowSpacing = 1.5

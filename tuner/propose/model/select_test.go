@@ -1,0 +1,59 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The best results and the order of fits are those of a stable sort, also where
+// values are equal or infinite.
+func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var list []Result
+		var all []member
+		var items []fitted
+		n := rng.IntN(120)
+		for i := range n {
+			r := Result{Trial: 3*n - i, Feasible: rng.IntN(6) > 0}
+			if rng.IntN(4) > 0 {
+				v := math.Floor(rng.NormFloat64() * 4)
+				switch rng.IntN(20) {
+				case 0:
+					v = math.Inf(1)
+				case 1:
+					v = math.Inf(-1)
+				}
+				r.Y = []Measure{{Value: v}}
+			}
+			list = append(list, r)
+			for row := range rng.IntN(3) { // none for what teaches nothing
+				all = append(all, member{i, row, len(all)})
+				items = append(items, fitted{sample: sample{y: float64(rng.IntN(9)), extra: float64(len(items))}})
+			}
+		}
+		var want []member
+		for _, m := range all {
+			if r := list[m.of]; r.Y != nil && r.Feasible && m.row == 0 {
+				want = append(want, m)
+			}
+		}
+		slices.SortStableFunc(want, func(a, c member) int {
+			return cmp.Compare(list[c.of].Y[0].Value, list[a.of].Y[0].Value)
+		})
+		want = want[:min(len(want), bestAlways)]
+		if got := bestOf(list, all, 0); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: best are %v, want %v", seed, got, want)
+		}
+		sorted := slices.Clone(items)
+		slices.SortStableFunc(sorted, func(a, c fitted) int { return cmp.Compare(c.y, a.y) })
+		for i, it := range byTarget(items) {
+			if it.extra != sorted[i].extra {
+				t.Fatalf("seed %d: place %d has item %v, want %v", seed, i, it.extra, sorted[i].extra)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package propose
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/tuner/propose/acquire"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// BKBOptions are the options of the proposer "bkb", in JSON under the names that the
+// fields give in parentheses.
+type BKBOptions struct {
+	Model  model.Options   // of what results say
+	Choice acquire.Options // of what is suggested and recommended
+}
+
+// DefaultStart is how many results a space of d coordinates gets before there is
+// a model of it.
+func DefaultStart(d int) int { return min(max(d+2, 4), 16) }
+
+func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
+	o := study.ReadOptions("proposer.options", text)
+	var b BKBOptions
+	m, c := &b.Model, &b.Choice
+	m.Start = int(o.Whole("start", int64(DefaultStart(spec.Space.Dim())), 1, 10_000))
+	m.Cap = int(o.Whole("cap", 256, 16, 2048))
+	c.Theory = o.Choice("beta", "practical", "theory") == "theory"
+	c.Width = o.Number("width", 0.05)
+	c.ExploitEvery = int(o.Whole("exploit_every", 4, 0, 1000))
+	c.ExploreEvery = int(o.Whole("explore_every", 0, 0, 1000))
+	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
+	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
+	m.MinNoise = o.Number("min_noise", 1e-6)
+	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"
+	c.Coarse = o.Choice("refine", "gradient", "mutations") == "mutations"
+	c.Trust = int(o.Whole("trust_region", 5, 0, 10_000))
+	c.Recommend = acquire.Recommendation(o.Choice("recommend", string(acquire.Plausible), string(acquire.ByMean), string(acquire.ByLower)))
+	m.Constraints = model.ReadConstraints(o)
+	m.IgnoreFailures = o.Choice("failures", "learn", "ignore") == "ignore"
+	m.MaxStep = o.Whole("max_step", 0, 0, math.MaxInt64)
+	m.IgnoreReports = o.Choice("reports", "learn", "ignore") == "ignore"
+	cost := o.Choice("cost", "ignore", "told", "seconds")
+	m.Cost = map[string]model.CostSource{"told": model.CostTold, "seconds": model.CostSeconds}[cost]
+	patience := int64(0)
+	if c.Trusts(spec) {
+		patience = 15
+	}
+	c.Patience = int(o.Whole("patience", patience, 0, 10_000))
+
+	for _, one := range []struct {
+		name, value string
+		asked       bool
+	}{
+		{"patience", fmt.Sprint(c.Patience), c.Patience > 0},
+		{"stop_gap", fmt.Sprint(c.StopGap), c.StopGap > 0},
+		{"cost", cost, m.Cost != model.CostIgnored},
+	} {
+		if one.asked && len(spec.Objectives) != 1 {
+			o.Fail("proposer.options."+one.name, one.value, "is for studies with one objective", "leave it out")
+		}
+	}
+	if !(c.StopGap >= 0) {
+		o.Fail("proposer.options.stop_gap", fmt.Sprint(c.StopGap), "must be ≥ 0", "")
+	}
+	if !(c.Width > 0 && c.Width <= 100) {
+		o.Fail("proposer.options.width", fmt.Sprint(c.Width), "must be > 0 and at most 100", "")
+	}
+	if !(m.MinNoise >= 1e-10 && m.MinNoise <= 1) {
+		o.Fail("proposer.options.min_noise", fmt.Sprint(m.MinNoise), "must be 1e-10 to 1", "")
+	}
+	return b, o.Finish(BKB)
+}
