@@ -3,6 +3,7 @@ package gp
 import (
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -52,6 +53,10 @@ const (
 func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	s.settled()
 	m, workers, prior := s.emb.len(), s.workers(x.Len()), s.opts.Mean.at(x)
+	solvers := workers
+	if solvers == 0 {
+		solvers = runtime.GOMAXPROCS(0)
+	}
 	for from := 0; from < len(mean); from += streamBlock {
 		to := min(from+streamBlock, len(mean))
 		z, variances, res, err := s.emb.embed(x.Slice(from, to), workers)
@@ -62,7 +67,7 @@ func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 			mean[from+i] = prior[from+i] + floats.Dot(z[i*m:][:m], s.reg.w)
 		}
 		if m > 0 {
-			blocked.SolveLowerRight(max(workers, 1), true, s.varL.matrix(), blocked.New(to-from, m, z))
+			blocked.SolveLowerRight(solvers, true, s.varL.matrix(), blocked.New(to-from, m, z))
 		}
 		for i, r := range res {
 			row := z[i*m:][:m]

@@ -358,3 +358,9 @@ func (k *Mixed) Check(x Rows) error {
 
 // Spec implements [Kernel]: it is that of the product of which blocks come.
 func (k *Mixed) Spec() Spec { return k.composed.Spec() }
+
+// WithTheta returns the kernel of the same coordinates, without a fidelity, with other
+// hyper-parameters. Errors: as [NewMixed].
+func (k *Mixed) WithTheta(theta []float64) (*Mixed, error) {
+	return NewMixed(k.ordered, k.nominal, theta)
+}

@@ -479,8 +479,8 @@ func TestRemakeOfNothing(t *testing.T) {
 	}
 }
 
-// TestModelVersions: model events are of version 3; those of versions 2 and 1, without
-// what came with 2, are read and remade as what they are; others are refused.
+// TestModelVersions: model events are of version 4; those of versions 3, 2 and 1, without
+// what came later, are read and remade as what they are; others are refused.
 func TestModelVersions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
 	suggest := func(version int, knee bool) (p Proposal, remade bool, err error) {
@@ -501,11 +501,14 @@ func TestModelVersions(t *testing.T) {
 			t.Fatalf("no model: %v", err)
 		}
 		var m model.Event
-		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 3 || (m.Surfaces[0].Target.Knee > 0) != knee {
+		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 4 || (m.Surfaces[0].Target.Knee > 0) != knee {
 			t.Fatalf("the model is %s: %v", a.Model, err)
 		}
 		if m.Version = version; version == 1 {
 			m.Surfaces[0].Target.Knee = 0
+		}
+		if version < 4 {
+			m.Surfaces[0].Draw = nil
 		}
 		if a.Model, err = json.Marshal(m); err != nil {
 			t.Fatal(err)
@@ -520,18 +523,18 @@ func TestModelVersions(t *testing.T) {
 		}
 		return p, string(model) == string(a.Model), err
 	}
-	three, remade, err := suggest(3, false)
-	for version := 1; version <= 2; version++ {
+	present, remade, err := suggest(4, false)
+	for version := 1; version <= 3; version++ {
 		p, remadeToo, errToo := suggest(version, false)
-		if err != nil || errToo != nil || !remade || !remadeToo || !p.Suggestions[0].Config.Equal(three.Suggestions[0].Config) {
-			t.Errorf("version 3: %+v, %t, %v\nversion %d: %+v, %t, %v", three, remade, err, version, p, remadeToo, errToo)
+		if err != nil || errToo != nil || !remade || !remadeToo || !p.Suggestions[0].Config.Equal(present.Suggestions[0].Config) {
+			t.Errorf("version 4: %+v, %t, %v\nversion %d: %+v, %t, %v", present, remade, err, version, p, remadeToo, errToo)
 		}
 	}
 	if _, remade, err := suggest(1, true); err != nil || remade { // this program has a knee there
 		t.Errorf("version 1, without a knee: remade the same is %t, %v", remade, err)
 	}
-	for _, version := range []int{-1, 0, 4} {
-		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 3", version)) {
+	for _, version := range []int{-1, 0, 5} {
+		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 4", version)) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}

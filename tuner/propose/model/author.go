@@ -14,6 +14,9 @@ type author struct {
 	seed       uint64
 	objectives int
 	options    *Options
+	// earlier is an event to be made once more whose inducing points were drawn by a
+	// program before version 4. Those draws are taken as they are.
+	earlier *Event
 }
 
 // quantity is what the surface with a number is a model of.
@@ -37,11 +40,14 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 		e.Fitted = c
 	}
 	for j := range quantities {
-		var old *Surface
+		var old, earlier *Surface
+		if a.earlier != nil && j < len(a.earlier.Surfaces) {
+			earlier = &a.earlier.Surfaces[j]
+		}
 		if j < len(before.Surfaces) {
 			old = &before.Surfaces[j]
 		}
-		s, err := a.surface(ctx, list, a.quantity(j), old, refit)
+		s, err := a.surface(ctx, list, a.quantity(j), old, earlier, refit)
 		if err != nil {
 			return e, err
 		}
@@ -53,7 +59,7 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 }
 
 // surface makes the model of a quantity, from the one before if there is one.
-func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (Surface, error) {
+func (a *author) surface(ctx context.Context, list []Result, q quantity, old, earlier *Surface, refit bool) (Surface, error) {
 	s := Surface{Target: Target{Spread: 1, Scale: 1}, Noise: 0.01}
 	if q >= 0 {
 		s.Fidelity = newFidelity(list, int(q), old, a.options)
@@ -67,21 +73,21 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Su
 		}
 		s.Target = newTarget(values, a.options.KeepTail)
 	}
-	k := priorCovariance(a.space)
+	k := priorKernel(a.space)
 	if old != nil {
 		s.Noise = old.Noise
 		var err error
-		if k, err = newCovariance(k.ordered, k.nominal, old.Theta); err != nil {
+		if k, err = k.WithTheta(old.Theta); err != nil {
 			return s, err
 		}
 	}
 	if s.Fidelity != nil {
 		var err error
-		if k, err = k.withFidelity(s.Fidelity.Length); err != nil {
+		if k, err = k.WithFidelity(s.Fidelity.Length); err != nil {
 			return s, err
 		}
 	}
-	s.Theta, s.Mean = k.theta(), 0
+	s.Theta, s.Mean = k.Theta(), 0
 	if refit {
 		f := fitter{dim: a.space.Dim(), seed: a.seed, minNoise: a.options.MinNoise}
 		if err := f.fit(ctx, list, q, &s, k); err != nil {
@@ -90,8 +96,27 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Su
 	} else if old != nil {
 		s.Mean = old.Mean
 	}
-	d := dictionary{space: a.space, seed: a.seed, limit: a.options.Cap}
-	return s, d.choose(list, q, &s, old)
+	d := dictionary{space: a.space, seed: a.seed, limit: a.options.Cap, sampler: a.options.Sampler, apart: a.earlier != nil}
+	if err := d.choose(ctx, list, q, &s, old); err != nil {
+		return s, err
+	}
+	if a.earlier != nil {
+		s.drawnBy(earlier)
+	}
+	return s, nil
+}
+
+// drawnBy takes the draw of inducing points of an earlier program, if there was one, and
+// the effective dimension that it found.
+func (s *Surface) drawnBy(earlier *Surface) {
+	if earlier != nil {
+		s.Dimension = earlier.Dimension // other roundings
+	}
+	if s.Draw.Sampler != AllSampler && earlier != nil {
+		s.Dictionary, s.Rows, s.Epochs = earlier.Dictionary, earlier.Rows, earlier.Epochs
+		s.Capped, s.Gain = earlier.Capped, earlier.Gain
+	}
+	s.Draw = nil
 }
 
 // expense makes the model of the logarithm of the cost from the one before, if there
@@ -106,7 +131,11 @@ func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit
 	if known < 2 {
 		return nil, nil
 	}
-	s, err := a.surface(ctx, list, expense, old, refit || old == nil)
+	var earlier *Surface
+	if a.earlier != nil {
+		earlier = a.earlier.Expense
+	}
+	s, err := a.surface(ctx, list, expense, old, earlier, refit || old == nil)
 	return &s, err
 }
 

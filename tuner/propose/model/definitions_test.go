@@ -26,8 +26,8 @@ func TestPendingByDefinition(t *testing.T) {
 	for j, q := range e.Outlook().surfaces {
 		mean, was := e.surfaces[j].predict(row)
 		now, variance := q.predict(row)
-		want := was[0] * q.noise / (was[0] + q.noise)
-		if math.Abs(variance[0]-want) > 2*insignificant*q.noise || !close2(now[0], mean[0], 1e-9) {
+		want := was[0] * q.noise() / (was[0] + q.noise())
+		if math.Abs(variance[0]-want) > 2*significant*q.noise() || !close2(now[0], mean[0], 1e-9) {
 			t.Errorf("surface %d: %v ± %v, want %v ± %v", j, now[0], variance[0], mean[0], want)
 		}
 	}
@@ -104,15 +104,16 @@ func TestManyPending(t *testing.T) {
 func TestNoiseOfOutcomes(t *testing.T) {
 	_, e := worked(t, nil, 1, 20, labtest.Wavy)
 	s, p := &e.Event.Surfaces[0], e.surfaces[0]
+	precision := func(m Measure) float64 { return 1 / (p.noise() + s.outcome([]float64{0, 0}, m).extra) }
 	for _, n := range []int{1, 2, 9} {
-		if got := p.precision(s.outcome([]float64{0, 0}, Measure{Value: 0.3, StdErr: math.NaN(), Count: n}), 0); !close2(got, float64(n)/s.Noise, 1e-12) {
+		if got := precision(Measure{Value: 0.3, StdErr: math.NaN(), Count: n}); !close2(got, float64(n)/s.Noise, 1e-12) {
 			t.Errorf("precision %v of %d values, want %v", got, n, float64(n)/s.Noise)
 		}
 	}
 	const h = 1e-6
 	slope := (s.Target.Of(0.3+h) - s.Target.Of(0.3-h)) / (2 * h)
 	want := 1 / (s.Noise + math.Pow(0.7*slope, 2))
-	if got := p.precision(s.outcome([]float64{0, 0}, Measure{Value: 0.3, StdErr: 0.7, Count: 5}), 0); !close2(got, want, 1e-6) {
+	if got := precision(Measure{Value: 0.3, StdErr: 0.7, Count: 5}); !close2(got, want, 1e-6) {
 		t.Errorf("precision %v with a standard error, want %v", got, want)
 	}
 	learnt := func(spread float64) float64 {

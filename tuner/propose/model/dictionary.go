@@ -1,59 +1,154 @@
 package model
 
 import (
-	"cmp"
+	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/sketch"
 	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// Samplers of inducing points.
+const (
+	AutoSampler    = "auto"    // RLS, and BLESS where the history is long
+	AllSampler     = "all"     // every different input, as there was room for all
+	RLSSampler     = "rls"     // leverage scores of all results under the model before
+	BLESSSampler   = "bless"   // leverage scores of few results, from coarse to fine
+	UniformSampler = "uniform" // any result is as likely as any other
 )
 
 // Sampling of dictionaries.
 const (
 	oversampling = 4.0  // q̄ of thesis Algorithm 5
 	bestAlways   = 24   // best results that are always inducing points
-	scored       = 8192 // results that get leverage scores; of more, a uniform sample
+	longHistory  = 8192 // rows from which on BLESS draws
+	// BLESS looks at one row of so many, and at fewestRows at least.
+	rowShare   = 12
+	fewestRows = 1024
 )
+
+// Draw says how the inducing points of a surface were drawn.
+type Draw struct {
+	Sampler string  `json:"sampler"`
+	Lambda  float64 `json:"lambda,omitempty"` // per sample, at which the draw ended
+	Rows    int     `json:"rows"`             // of the history, outcomes and reports
+	Read    int     `json:"read"`             // rows that the sampler looked at
+	Path    []Step  `json:"path,omitempty"`   // of BLESS, from coarse to fine
+}
+
+// Step is one λ of BLESS.
+type Step struct {
+	Lambda    float64 `json:"lambda"`
+	Points    int     `json:"points"`
+	Dimension float64 `json:"dimension"`
+}
 
 // dictionary chooses the inducing points of a surface, limit of them at most.
 type dictionary struct {
-	space *space.Space
-	seed  uint64
-	limit int
+	space   *space.Space
+	seed    uint64
+	limit   int
+	sampler string
+	apart   bool // equal inputs are points of their own
 }
 
-// choose takes all different configurations while there is room, and
-// then draws them by ridge leverage scores (thesis Algorithm 5): p = q̄·σ²/ξ²
-// under the posterior on the dictionary before. Of very many results a uniform
-// sample stands for all, each with the weight of those it stands for, as in a
-// step of BLESS (thesis Algorithm 4). A quarter of the room is left to results
-// to come. Reports get what room those leave that were drawn of what trials came
-// to, which is what suggestions are about.
-func (d *dictionary) choose(list []Result, q quantity, s, old *Surface) error {
-	k, err := s.covariance(d.space)
+// choose takes all different inputs while there is room, and else draws them by
+// sampler. The best results always are among them, and a quarter of the room is left
+// to results to come. Reports get what room those leave that were drawn of what trials
+// came to, which is what suggestions are about.
+func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
+	k, err := s.kernel(d.space)
 	if err != nil {
 		return err
 	}
-	var all []member
-	var samples []sample
-	different := make(map[string]struct{})
-	for i := range list {
-		for n, o := range s.samples(&list[i], q) {
-			samples = append(samples, o)
-			if len(different) <= d.limit {
-				different[pointKey(o.x)] = struct{}{}
-			}
-			all = append(all, member{i, n, len(all)})
+	h := newHistory(list, q, s, k)
+	if different := h.different(d.limit); different != nil {
+		s.setDictionary(list, different)
+		p := newPosterior(k, s.Noise, s.Mean, d.limit, false, d.apart, s.inputs(list, q), h.samples)
+		for _, v := range p.leverage(h.samples) {
+			s.Dimension += v
 		}
-	}
-	if len(different) <= d.limit {
-		s.setDictionary(list, distinct(samples, all, nil))
-		p := rebuilt(k, s.Noise, s.Mean, d.limit, false, s.inputs(list, q), samples)
-		s.Dimension, s.Gain = dimension(p, samples), p.gain()
+		s.Gain, s.Draw = p.gain(), &Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
-	// Probabilities under the old dictionary.
+	room := d.limit * 3 / 4
+	chosen := h.distinct(h.best(list, q), room)
+	s.Draw = &Draw{Sampler: d.sampler, Rows: len(h.samples)}
+	if d.sampler == AutoSampler {
+		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
+			s.Draw.Sampler = BLESSSampler
+		}
+	}
+	for _, coarse := range []bool{false, true} {
+		rows := h.without(h.rows(coarse), chosen)
+		if left := room - len(chosen); left > 0 && len(rows) > 0 {
+			drawn, err := d.draw(ctx, list, h, rows, left, q, s, old)
+			if err != nil {
+				return err
+			}
+			chosen = h.distinct(append(chosen, drawn...), room)
+		}
+	}
+	s.setDictionary(list, chosen)
+	s.Capped = len(chosen) >= room || s.Draw.Lambda > sketch.LambdaOfNoise(s.Noise, len(h.samples))*(1+1e-9)
+	return nil
+}
+
+// draw draws up to limit of the given rows by the surface's sampler.
+func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows []member, limit int, q quantity, s, old *Surface) ([]member, error) {
+	rng := stream.New(stream.Derive(d.seed, "bkb dictionary", uint64(len(list))))
+	if h.coarse(rows[0]) {
+		rng = stream.New(stream.Derive(d.seed, "bkb dictionary of reports", uint64(len(list))))
+	}
+	var sampler sketch.Sampler
+	switch s.Draw.Sampler {
+	case UniformSampler:
+		sampler = sketch.Uniform{Points: min(limit, len(rows))}
+	case BLESSSampler:
+		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Factor()}
+	default:
+		rows = h.distinct(rows, len(rows))
+		p, err := d.before(list, h, q, s, old)
+		if err != nil {
+			return nil, err
+		}
+		sampler = h.leverage(p, list, rows, limit)
+	}
+	lambda := sketch.LambdaOfNoise(s.Noise, len(rows))
+	if _, all := sampler.(sketch.BLESS); all {
+		lambda = sketch.LambdaOfNoise(s.Noise, len(h.samples))
+	}
+	found, err := sampler.Sample(ctx, h.k, kernel.FromRows(h.points(rows)), lambda, rng)
+	if err != nil {
+		return nil, err
+	}
+	s.Dimension += found.EffectiveDimension
+	s.Draw.Lambda = max(s.Draw.Lambda, found.Lambda)
+	switch s.Draw.Sampler {
+	case RLSSampler:
+		s.Draw.Read = len(h.samples) // by the posterior that has the variances
+	default:
+		s.Draw.Read += found.Rows
+	}
+	if !h.coarse(rows[0]) {
+		for _, l := range found.Path {
+			s.Draw.Path = append(s.Draw.Path, Step{l.Lambda, l.Len(), l.EffectiveDimension})
+		}
+	}
+	out := make([]member, found.Len())
+	for j, i := range found.Indices {
+		out[j] = rows[i]
+	}
+	return out, nil
+}
+
+// before is the posterior of all results on the inducing points of the event before,
+// or on any.
+func (d *dictionary) before(list []Result, h *history, q quantity, s, old *Surface) (*posterior, error) {
 	base := *s
 	if old != nil {
 		base.Dictionary, base.Rows, base.Epochs = old.Dictionary, old.Rows, old.Epochs
@@ -61,52 +156,111 @@ func (d *dictionary) choose(list []Result, q quantity, s, old *Surface) error {
 		rng := stream.New(stream.Derive(d.seed, "bkb uniform", uint64(len(list))))
 		var drawn []member
 		for range d.limit {
-			drawn = append(drawn, all[rng.IntN(len(all))])
+			drawn = append(drawn, h.members[rng.IntN(len(h.members))])
 		}
 		base.setDictionary(list, drawn)
 	}
-	best := bestOf(list, all, q)
-	few := d.uniform(all, len(list))
-	weight := float64(len(all)) / float64(len(few))
-	p := rebuilt(k, s.Noise, s.Mean, d.limit, false, base.inputs(list, q), weighed(samples, few, s.Noise, weight))
-	scores := leverage(p, weighed(samples, few, s.Noise, 1))
-	for _, v := range scores {
-		s.Dimension += v * weight
-	}
-	s.Gain = p.gain()
-	// Order sampling: key = uniform/p; all with a key below 1, smallest first.
-	type drawn struct {
-		i      int
-		report int // 0 for what a trial came to, else 1
-		key    float64
-	}
-	var in []drawn
-	seed := stream.Derive(d.seed, "bkb dictionary", uint64(len(list)))
-	for i, v := range scores {
-		u := float64(stream.Mix(seed^list[few[i].of].key(few[i].row))>>11) / (1 << 53)
-		if key := u / min(1, oversampling*v*weight); key < 1 {
-			in = append(in, drawn{few[i].at, map[bool]int{true: 1}[d.isReport(samples[few[i].at])], key})
-		}
-	}
-	slices.SortFunc(in, func(a, c drawn) int { return cmp.Or(a.report-c.report, cmp.Compare(a.key, c.key), a.i-c.i) })
-	chosen := slices.Clone(best)
-	room := d.limit * 3 / 4
-	for _, one := range in {
-		chosen = append(chosen, all[one.i])
-	}
-	s.setDictionary(list, distinct(samples, chosen, func(n int) bool { return n < room }))
-	s.Capped = len(s.Dictionary) >= room
-	return nil
+	return newPosterior(h.k, s.Noise, s.Mean, d.limit, false, d.apart, base.inputs(list, q), h.samples), nil
 }
 
-// isReport tells whether a sample is of a lower fidelity than an outcome.
-func (d *dictionary) isReport(o sample) bool {
-	n := d.space.Dim()
-	return len(o.x) > n && o.x[n] > 0
+// history is all that a surface learns from, in order: samples, and whose they are.
+type history struct {
+	k       *kernel.Mixed
+	samples []sample
+	members []member
 }
 
 // member is a sample of a result: the row-th of its own, the at-th of all.
 type member struct{ of, row, at int }
+
+func newHistory(list []Result, q quantity, s *Surface, k *kernel.Mixed) *history {
+	h := &history{k: k}
+	for i := range list {
+		for row, o := range s.samples(&list[i], q) {
+			h.members = append(h.members, member{i, row, len(h.samples)})
+			h.samples = append(h.samples, o)
+		}
+	}
+	return h
+}
+
+func (h *history) coarse(m member) bool { return isReport(h.k, h.samples[m.at].x) }
+
+// rows are the members of outcomes, or those of reports.
+func (h *history) rows(coarse bool) []member {
+	return slices.DeleteFunc(slices.Clone(h.members), func(m member) bool { return h.coarse(m) != coarse })
+}
+
+// different are members with all different inputs, the first of each; nil if there are
+// more than limit.
+func (h *history) different(limit int) []member {
+	seen := make(map[string]struct{})
+	var out []member
+	for _, m := range h.members {
+		key := pointKey(h.samples[m.at].x)
+		if _, ok := seen[key]; ok {
+			continue
+		}
+		if seen[key] = struct{}{}; len(seen) > limit {
+			return nil
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// distinct returns those of the chosen with different inputs, limit of them at most.
+func (h *history) distinct(chosen []member, limit int) []member {
+	seen := make(map[string]struct{}, len(chosen))
+	var out []member
+	for _, m := range chosen {
+		key := pointKey(h.samples[m.at].x)
+		if _, ok := seen[key]; ok || len(out) == limit {
+			continue
+		}
+		seen[key] = struct{}{}
+		out = append(out, m)
+	}
+	return out
+}
+
+// without returns the rows at other inputs than those of the chosen.
+func (h *history) without(rows, chosen []member) []member {
+	taken := make(map[string]struct{}, len(chosen))
+	for _, m := range chosen {
+		taken[pointKey(h.samples[m.at].x)] = struct{}{}
+	}
+	return slices.DeleteFunc(rows, func(m member) bool {
+		_, ok := taken[pointKey(h.samples[m.at].x)]
+		return ok
+	})
+}
+
+// points are the inputs of members.
+func (h *history) points(members []member) *kernel.Points[float64] {
+	x := kernel.NewPoints[float64](len(members), h.k.Dim(), nil)
+	for i, m := range members {
+		copy(x.Row(i), h.samples[m.at].x)
+	}
+	return x
+}
+
+// leverage is the sampler by ridge leverage scores under p (thesis Algorithm 5) of
+// rows with different inputs, each with the weight of all samples there.
+func (h *history) leverage(p *posterior, list []Result, rows []member, limit int) sketch.Sampler {
+	weight := make(map[string]float64, len(rows))
+	for _, m := range h.members {
+		o := &h.samples[m.at]
+		weight[pointKey(o.x)] += p.noise() / (p.noise() + o.extra)
+	}
+	out := sketch.PosteriorVariance{Oversampling: oversampling, MaxPoints: limit}
+	_, out.Variances = p.predict(h.points(rows))
+	for _, m := range rows {
+		out.Weights = append(out.Weights, weight[pointKey(h.samples[m.at].x)])
+		out.Keys = append(out.Keys, list[m.of].key(m.row))
+	}
+	return out
+}
 
 // key is what the row-th sample of a result has chance by.
 func (r *Result) key(row int) uint64 {
@@ -117,39 +271,14 @@ func (r *Result) key(row int) uint64 {
 	return k
 }
 
-// uniform returns the members, or scored of them, drawn at random, ascending.
-func (d *dictionary) uniform(members []member, results int) []member {
-	if len(members) <= scored {
-		return members
-	}
-	rng := stream.New(stream.Derive(d.seed, "bkb scored", uint64(results)))
-	out := slices.Clone(members)
-	for i := range scored {
-		k := i + rng.IntN(len(out)-i)
-		out[i], out[k] = out[k], out[i]
-	}
-	slices.SortFunc(out[:scored], func(a, c member) int { return a.at - c.at })
-	return out[:scored]
-}
-
-// weighed are the samples of members, each as if observed so many times.
-func weighed(samples []sample, members []member, noise, times float64) []sample {
-	out := make([]sample, len(members))
-	for i, m := range members {
-		out[i] = samples[m.at]
-		out[i].extra = (noise+out[i].extra)/times - noise
-	}
-	return out
-}
-
-// bestOf returns the members with the largest outcomes.
-func bestOf(list []Result, all []member, q quantity) []member {
+// best are the members with the largest outcomes, bestAlways of them.
+func (h *history) best(list []Result, q quantity) []member {
 	if q < 0 {
 		return nil
 	}
-	value := make([]float64, 0, len(all)) // of those that follow
+	value := make([]float64, 0, len(h.members)) // of those that follow
 	var measured []member
-	for _, m := range all {
+	for _, m := range h.members {
 		if r := &list[m.of]; r.Y != nil && r.Feasible && m.row == 0 {
 			measured, value = append(measured, m), append(value, r.Y[q].Value)
 		}
@@ -174,53 +303,11 @@ func bestOf(list []Result, all []member, q quantity) []member {
 	return out
 }
 
-// distinct returns the chosen members with different inputs, while more returns
-// true for their number.
-func distinct(samples []sample, chosen []member, more func(n int) bool) []member {
-	seen := make(map[string]struct{}, len(chosen))
-	var out []member
-	for _, m := range chosen {
-		key := pointKey(samples[m.at].x)
-		if _, ok := seen[key]; ok {
-			continue
-		}
-		if more != nil && !more(len(out)) {
-			break
-		}
-		seen[key] = struct{}{}
-		out = append(out, m)
-	}
-	return out
-}
-
-// leverage returns σ²ω of every sample, at most 1.
-func leverage(p *posterior, samples []sample) []float64 {
-	out := make([]float64, 0, len(samples))
-	for from := 0; from < len(samples); from += chunk {
-		part := samples[from:min(from+chunk, len(samples))]
-		_, variance := p.predict(pointsOf(part, p.dim))
-		for i, v := range variance {
-			out = append(out, min(v*p.precision(part[i], 0), 1))
-		}
-	}
-	return out
-}
-
-// dimension is the effective one: the sum of the leverage scores.
-func dimension(p *posterior, samples []sample) float64 {
-	sum := 0.0
-	for _, v := range leverage(p, samples) {
-		sum += v
-	}
-	return sum
-}
-
 // pointKey identifies an encoded configuration.
 func pointKey(x []float64) string {
 	key := make([]byte, 0, 8*len(x))
 	for _, v := range x {
-		w := math.Float64bits(v)
-		key = append(key, byte(w), byte(w>>8), byte(w>>16), byte(w>>24), byte(w>>32), byte(w>>40), byte(w>>48), byte(w>>56))
+		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
 	}
 	return string(key)
 }

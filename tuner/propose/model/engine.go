@@ -26,7 +26,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	e := &Engine{Event: event, Results: r, author: a, told: n}
 	list := r.List[:n]
 	for j := range event.Surfaces {
-		p, err := event.Surfaces[j].posterior(a.space, list, a.quantity(j), a.options.Cap)
+		p, err := event.Surfaces[j].posterior(a.space, list, a.quantity(j), a.options.Cap, event.apart())
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	}
 	if event.Expense != nil {
 		var err error
-		if e.expense, err = event.Expense.posterior(a.space, list, expense, a.options.Cap); err != nil {
+		if e.expense, err = event.Expense.posterior(a.space, list, expense, a.options.Cap, event.apart()); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func (e *Engine) Capped() int {
 // exact tells whether all that surface j has heard of is in the span of its inducing
 // points, so that it is the posterior itself.
 func (e *Engine) exact(j int) bool {
-	return !e.Event.Surfaces[j].Capped && e.surfaces[j].rank() < e.surfaces[j].limit
+	return !e.Event.Surfaces[j].Capped && e.surfaces[j].rank() < e.surfaces[j].room
 }
 
 // State is what the width of the confidence bounds of surface j depends on by theory.
@@ -96,7 +96,7 @@ func (e *Engine) State(j int) bandit.State {
 	return bandit.State{
 		Exact: e.exact(j), InformationGain: max(p.gain(), 0),
 		EffectiveDimension: s.Dimension + float64(rows*(e.told-e.Event.Results)),
-		Step:               rows*e.told + 1, Bound: p.k.factor, NoiseVariance: p.noise,
+		Step:               rows*e.told + 1, Bound: p.k.Factor(), NoiseVariance: p.noise(),
 	}
 }
 
@@ -121,7 +121,7 @@ func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 // Noise is the standard deviation of the noise of the first objective, in its units.
 func (e *Engine) Noise() float64 {
 	s := &e.Event.Surfaces[0]
-	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise))
+	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise()))
 }
 
 // Show returns a target of objective j in the objective's units.

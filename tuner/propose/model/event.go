@@ -9,12 +9,15 @@ import (
 // and Spread of fidelity, which a program that knows version 1 alone would pass over
 // and suggest otherwise; here an event of version 1 is one without them. From version
 // 3 on late results are results, of the model and of suggestions while it is in effect;
-// with one of version 2 or 1 they are not, as they were not when it was made. So the
+// with one of version 2 or 1 they are not, as they were not when it was made. From
+// version 4 on observations of one input are one point, whose residual counts once, and
+// inducing points are drawn by samplers of package sketch, which the event names. So the
 // log tells of each suggestion what it was made from.
 const (
-	modelVersion = 3
-	lateVersion  = 3
-	firstVersion = 1
+	modelVersion  = 4
+	mergedVersion = 4
+	lateVersion   = 3
+	firstVersion  = 1
 )
 
 // Event is the content of a model event: all that does not follow from the study's
@@ -35,6 +38,10 @@ type Event struct {
 // deaf tells whether there is a model and late results do not count while it is in
 // effect.
 func (e *Event) deaf() bool { return e.Version > 0 && e.Version < lateVersion }
+
+// apart tells whether observations of equal inputs are points of their own while the
+// event is in effect.
+func (e *Event) apart() bool { return e.Version < mergedVersion }
 
 // Decode reads the content of a model event.
 func Decode(text []byte) (Event, error) {

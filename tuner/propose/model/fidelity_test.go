@@ -13,59 +13,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestFidelityKernel compares the kernel with a fidelity with its formula, with
-// the one it is composed of in blocks, and its gradient with differences.
-func TestFidelityKernel(t *testing.T) {
-	const seed = 21
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	for range 50 {
-		plain, length := randomCovariance(t, rng), 0.2+20*rng.Float64()
-		k, err := plain.withFidelity(length)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const n = 5
-		x := kernel.NewPoints[float64](n, 4, nil)
-		for i := range n {
-			copy(x.Row(i), append(randomPoint(rng), []float64{0, 12 * rng.Float64()}[rng.IntN(2)]))
-		}
-		block := make([]float64, n*n)
-		var scratch kernel.Scratch
-		k.Prepare(x).Fill(block, n, x, 0, n, &scratch)
-		for i := range n {
-			for j := range n {
-				u, v := x.Row(i), x.Row(j)
-				want := plain.factor * plain.nearness(u[:3], v[:3]) * math.Exp(-math.Abs(u[3]-v[3])/length)
-				if got := k.Eval(x, i, x, j); !close2(got, want, 1e-13) || !close2(block[i*n+j], want, 1e-12) {
-					t.Fatalf("k = %v, in a block %v, want %v", got, block[i*n+j], want)
-				}
-			}
-		}
-		theta := make([]float64, len(k.Parameters()))
-		for i, p := range k.Parameters() {
-			theta[i] = math.Log(p.Value)
-		}
-		grad := make([]float64, len(theta))
-		k.AddLogGrad(grad, 1, x, 0, x, 1)
-		for i := range theta {
-			const h = 1e-6
-			at := func(step float64) float64 {
-				moved := slices.Clone(theta)
-				moved[i] += step
-				q, err := k.WithLogParameters(moved)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return q.Eval(x, 0, x, 1)
-			}
-			if diff := (at(h) - at(-h)) / (2 * h); !close2(grad[i], diff, 1e-6) {
-				t.Fatalf("slope %d is %v, by differences %v", i, grad[i], diff)
-			}
-		}
-	}
-}
-
 // TestFidelityPosterior: with reports among its observations the posterior is the
 // exact process of the kernel with a fidelity, at points that have one and at
 // points that have none, which are at the full one.
@@ -74,11 +21,11 @@ func TestFidelityPosterior(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, noise := range []float64{0.3, 1e-3} {
-		k, err := randomCovariance(t, rng).withFidelity(5)
+		k, err := randomKernel(t, rng).WithFidelity(5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, data := newPosterior(k, noise, 0.2, 64, false), gp.Data{}
+		p, data := newPosterior(k, noise, 0.2, 64, false, false, nil, nil), gp.Data{}
 		var full []sample
 		for i := range 30 {
 			s := sample{x: randomPoint(rng), y: rng.NormFloat64()}
@@ -91,7 +38,7 @@ func TestFidelityPosterior(t *testing.T) {
 			full = append(full, sample{x: lifted})
 			data.Y, data.Noise = append(data.Y, s.y), append(data.Noise, 0)
 		}
-		data.X = pointsOf(full, 4)
+		data.X = p.data(full...).X
 		exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(0.2)})
 		if err != nil {
 			t.Fatal(err)
@@ -188,12 +135,12 @@ func TestStopped(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for step := range int64(20) {
-		plain, length := randomCovariance(t, rng), 0.5+10*rng.Float64()
-		k, err := plain.withFidelity(length)
+		plain, length := randomKernel(t, rng), 0.5+10*rng.Float64()
+		k, err := plain.WithFidelity(length)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Surface{Target: Target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 15, Length: length}, Theta: k.theta(), Mean: rng.NormFloat64()}
+		s := Surface{Target: Target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 15, Length: length}, Theta: k.Theta(), Mean: rng.NormFloat64()}
 		x, y := randomPoint(rng), rng.NormFloat64()
 		told := s.lower(nil, x, []Rung{{step, []float64{y}}}, 0, stopped)
 		if step >= 15 {
@@ -202,7 +149,7 @@ func TestStopped(t *testing.T) {
 			}
 			continue
 		}
-		p := newPosterior(k, 1e-9, s.Mean, 4, false)
+		p := newPosterior(k, 1e-9, s.Mean, 4, false, false, nil, nil)
 		p.observe(told[0])
 		mean, variance := p.predict(kernel.NewPoints(1, len(x), x))
 		if len(told) != 2 || !slices.Equal(told[1].x, x) || !close2(told[1].y, mean[0], 1e-6) || !close2(told[1].extra, variance[0], 1e-6) {
@@ -308,7 +255,7 @@ func TestReportsLeaveRoom(t *testing.T) {
 		t.Errorf("%d of %d inducing points are outcomes; capped: %v", full, len(s.Dictionary), s.Capped)
 	}
 	// The exact posterior has them all.
-	k, err := s.covariance(sp)
+	k, err := s.kernel(sp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +266,7 @@ func TestReportsLeaveRoom(t *testing.T) {
 			samples, inputs = append(samples, o), append(inputs, o.x)
 		}
 	}
-	exact := rebuilt(k, s.Noise, s.Mean, len(samples), false, inputs, samples)
+	exact := newPosterior(k, s.Noise, s.Mean, len(samples), false, false, inputs, samples)
 	x := kernel.NewPoints[float64](300, 3, nil)
 	for i := range x.Len() {
 		copy(x.Row(i), randomPoint(rng))
@@ -340,8 +287,9 @@ func TestReportsLeaveRoom(t *testing.T) {
 	e = l.ready()
 	post := e.surfaces[0]
 	outcomes := 0
+	inducing, _ := post.sparse.Inducing()
 	for i := range post.rank() {
-		if !post.isReport(post.points[i*post.dim:][:post.dim]) {
+		if !isReport(post.k, inducing.(*kernel.Points[float64]).Row(i)) {
 			outcomes++
 		}
 	}

@@ -28,7 +28,7 @@ type fitter struct {
 // fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
 // gp.DimensionScaled), on at most fitPoints results: the best third and others
 // drawn from the study's seed.
-func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *covariance) error {
+func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *kernel.Mixed) error {
 	var x, y, noise []float64
 	for _, it := range f.toFit(list, q, s) {
 		spread := 0.0
@@ -36,7 +36,7 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 			spread = math.Sqrt(it.m.Within/float64(it.m.Count-1)) * s.Target.slope(it.m.Value)
 		}
 		for _, e := range replicates(it.m.Count, min(spread, 1e3)) {
-			x = append(append(x, it.x...), make([]float64, warm.dim()-len(it.x))...)
+			x = append(append(x, it.x...), make([]float64, warm.Dim()-len(it.x))...)
 			y, noise = append(y, it.y+e), append(noise, max(it.extra, 0))
 		}
 	}
@@ -52,17 +52,17 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	if s.Fidelity != nil {
 		withLength(&opts)
 	}
-	fit, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), warm.dim(), x), Y: y, Noise: noise}, opts)
+	fit, err := gp.Fit(ctx, warm, gp.Data{X: kernel.NewPoints(len(y), warm.Dim(), x), Y: y, Noise: noise}, opts)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return nil //nolint:nilerr // no start has a density: the old hyper-parameters stay
 	}
-	found := fit.Kernel.(*covariance)
-	s.Theta = found.theta()
+	found := fit.Kernel.(*kernel.Mixed)
+	s.Theta = found.Theta()
 	if s.Fidelity != nil {
-		s.Fidelity.Length = 1 / found.decay
+		s.Fidelity.Length = found.FidelityLength()
 	}
 	s.Theta[0] *= fit.Scale * fit.Scale
 	s.Noise = fit.NoiseVariance * fit.Scale * fit.Scale
@@ -145,13 +145,13 @@ func replicates(n int, spread float64) []float64 {
 func withLength(o *gp.FitOptions) {
 	prior, bounds := o.Prior, o.Bounds
 	o.Prior = func(p kernel.Parameter) gp.Prior {
-		if p.Name == fidelityLength {
+		if p.Name == kernel.FidelityLength {
 			return gp.LogNormal{Mu: math.Log(typicalDelta), Sigma: 1.2}
 		}
 		return prior(p)
 	}
 	o.Bounds = func(p kernel.Parameter) (lo, hi float64) {
-		if p.Name == fidelityLength {
+		if p.Name == kernel.FidelityLength {
 			return 0.1, 1e4
 		}
 		return bounds(p)

@@ -94,14 +94,14 @@ func TestFitExperiment(t *testing.T) {
 				{"DTC 160", all, sparse(160, gp.Conditional)},
 			} {
 				begin := labtest.CPUTime()
-				fit, err := gp.Fit(context.Background(), priorCovariance(k.Space), v.data, v.o)
+				fit, err := gp.Fit(context.Background(), priorKernel(k.Space), v.data, v.o)
 				took := labtest.CPUTime() - begin
 				if err != nil {
 					t.Fatal(v.name, err)
 				}
-				theta := fit.Kernel.(*covariance).theta()
+				theta := fit.Kernel.(*kernel.Mixed).Theta()
 				theta[0] *= fit.Scale * fit.Scale
-				c, err := newCovariance(fit.Kernel.(*covariance).ordered, nil, theta)
+				c, err := fit.Kernel.(*kernel.Mixed).WithTheta(theta)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,7 +28,7 @@ func (e *Engine) Forecast(trial int, width float64) (f Forecast, ok bool) {
 	if len(told) == 0 {
 		return f, false
 	}
-	p := e.surfaces[0].clone()
+	p := e.surfaces[0].fork()
 	for _, o := range told {
 		p.observe(o)
 	}

@@ -18,7 +18,7 @@ type lab struct {
 
 // newLab has the options of a study that names none, but for what tweak makes of them.
 func newLab(t labtest.Fataler, spec study.Spec, tweak func(o *Options)) *lab {
-	o := Options{Start: min(max(spec.Space.Dim()+2, 4), 16), Cap: 256, MinNoise: 1e-6}
+	o := Options{Start: min(max(spec.Space.Dim()+2, 4), 16), Cap: 256, MinNoise: 1e-6, Sampler: AutoSampler}
 	if tweak != nil {
 		tweak(&o)
 	}
@@ -76,3 +76,14 @@ func worked(t labtest.Fataler, tweak func(o *Options), objectives, n int, value 
 
 // at is one point, to predict at.
 func at(u ...float64) *kernel.Points[float64] { return kernel.NewPoints(1, len(u), u) }
+
+// another returns the engine made anew, to be kept while e goes on.
+func (l *lab) another(e *Engine) *Engine {
+	l.T.Helper()
+	f, err := newEngine(e.author, e.Results, e.Event, e.Event.Results)
+	if err != nil {
+		l.T.Fatalf("%v", err)
+	}
+	f.follow()
+	return f
+}

@@ -92,7 +92,7 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 		return study.Anchor{}, false, nil
 	}
 	if m.made.results != c || m.made.before != before.Results {
-		text, err := m.write(context.WithoutCancel(ctx), before, c, modelVersion)
+		text, err := m.write(context.WithoutCancel(ctx), m.author, before, c, modelVersion)
 		if err != nil {
 			return study.Anchor{}, false, err
 		}
@@ -102,7 +102,8 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 }
 
 // Remake returns what the content of model event a should be, where v is the study as
-// it was just before a.
+// it was just before a. What an earlier program drew of inducing points is taken from a
+// itself; all else is computed once more.
 func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
 	e, err := Decode(a.Model)
 	if err != nil {
@@ -119,12 +120,16 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 	if first := first(m.Results.List, m.options.Start); first == 0 || c < first {
 		return nil, fmt.Errorf("a model event of %d results, where there can be none of so few", c)
 	}
-	return m.write(ctx, before, c, e.Version) // the number alone is no difference
+	author := m.author
+	if e.apart() {
+		author.earlier = &e
+	}
+	return m.write(ctx, author, before, c, e.Version) // the number alone is no difference
 }
 
 // write makes and encodes the model of the first c results, under a version's number.
-func (m *Model) write(ctx context.Context, before Event, c, version int) ([]byte, error) {
-	e, err := m.author.event(ctx, before, m.Results.List[:c])
+func (m *Model) write(ctx context.Context, a author, before Event, c, version int) ([]byte, error) {
+	e, err := a.event(ctx, before, m.Results.List[:c])
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,11 @@ type Options struct {
 	// Cap ("cap", 16 to 2048, default 256) is the most inducing points. Where trials
 	// report, each takes up to five of them while there is room for all.
 	Cap int
+	// Sampler ("sampler": "auto", the default, "rls", "bless" or "uniform") draws the
+	// inducing points where there are more different configurations than Cap. RLS is
+	// thesis Algorithm 5, which looks at all results; BLESS, Algorithm 4, looks at few,
+	// and is what auto takes from 8,192 results on.
+	Sampler string
 	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
 	// the variance of the results.
 	MinNoise float64

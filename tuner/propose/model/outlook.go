@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
@@ -62,7 +63,7 @@ func (o *Outlook) detach() {
 	}
 	o.surfaces = slices.Clone(o.surfaces)
 	for j, p := range o.surfaces {
-		o.surfaces[j] = p.clone()
+		o.surfaces[j] = p.fork()
 	}
 	o.own = true
 }
@@ -92,10 +93,10 @@ func (o *Outlook) Feasible(x *kernel.Points[float64]) []float64 {
 // Lengths are the length scales of the first objective; those of categories mean
 // nothing here.
 func (o *Outlook) Lengths() []float64 {
-	inverse := o.surfaces[0].k.inverse
-	out := make([]float64, len(inverse))
-	for c, w := range inverse {
-		out[c] = 1 / math.Sqrt(w)
+	k := o.surfaces[0].k
+	out := make([]float64, len(o.engine.author.space.Axes()))
+	for c := range out {
+		out[c] = k.LengthScale(c)
 	}
 	return out
 }
@@ -105,7 +106,10 @@ func (o *Outlook) Lengths() []float64 {
 func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
 
 // Probe asks the first objective at one point after another.
-func (o *Outlook) Probe() *Probe { return &Probe{newProbe(o.surfaces[0])} }
+func (o *Outlook) Probe() *Probe {
+	p := o.surfaces[0]
+	return &Probe{p.sparse.Probe(), make([]float64, p.k.Dim())}
+}
 
 // Explain returns the prediction at x, and optimistic bounds that are so many standard
 // deviations better, one for each objective, all in the objectives' units.
@@ -128,17 +132,20 @@ type Prediction struct{ Mean, StdDev []float64 }
 
 // Probe predicts the first objective at one point after another, with gradients where
 // they are wanted.
-type Probe struct{ t *probe }
+type Probe struct {
+	probe *gp.Probe
+	u     []float64 // the point, with its fidelity
+}
 
 // Value returns μ(u) and σ(u) in units of targets, and keeps u.
 func (p *Probe) Value(u []float64) (mean, sd float64, err error) {
-	mean, sd = p.t.value(u)
-	return mean, sd, nil
+	copy(p.u, u)
+	return p.probe.Value(p.u)
 }
 
 // Gradient returns ∇μ and ∇σ in ordered coordinates, and 0 in others, at the point of
 // the last Value, until the next call.
 func (p *Probe) Gradient() (mean, sd []float64, err error) {
-	p.t.gradient()
-	return p.t.dMean, p.t.dSD, nil
+	mean, sd = p.probe.Gradient()
+	return mean, sd, nil
 }

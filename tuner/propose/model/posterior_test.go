@@ -10,11 +10,11 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// randomCovariance is a kernel of two ordered and one nominal coordinate.
-func randomCovariance(t *testing.T, rng *rand.Rand) *covariance {
+// randomKernel is a kernel of two ordered and one nominal coordinate.
+func randomKernel(t *testing.T, rng *rand.Rand) *kernel.Mixed {
 	t.Helper()
 	theta := []float64{0.5 + 2*rng.Float64(), 0.2 + rng.Float64(), 0.2 + rng.Float64(), 0.5 + rng.Float64()}
-	k, err := newCovariance([]int{0, 2}, []int{1}, theta)
+	k, err := kernel.NewMixed([]int{0, 2}, []int{1}, theta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,45 +44,6 @@ func close2(a, b, tolerance float64) bool {
 	return math.Abs(a-b) <= tolerance*(1+math.Abs(a)+math.Abs(b))
 }
 
-// TestCovariance compares the kernel with the one it is composed of, and its
-// gradients with differences.
-func TestCovariance(t *testing.T) {
-	const seed = 11
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	for range 50 {
-		k := randomCovariance(t, rng)
-		x := kernel.NewPoints(2, 3, append(randomPoint(rng), randomPoint(rng)...))
-		want := k.Kernel.Eval(x, 0, x, 1)
-		if got := k.Eval(x, 0, x, 1); !close2(got, want, 1e-13) {
-			t.Fatalf("k = %v, composed %v", got, want)
-		}
-		if got := k.factor * k.nearness(x.Row(0), x.Row(1)); !close2(got, want, 1e-13) {
-			t.Fatalf("nearness: %v, want %v", got, want)
-		}
-		inner, _ := kernel.AsTunable(k.Kernel)
-		own, composed := make([]float64, 4), make([]float64, 4)
-		k.AddLogGrad(own, 1.5, x, 0, x, 1)
-		inner.AddLogGrad(composed, 1.5, x, 0, x, 1)
-		for i := range own {
-			if !close2(own[i], composed[i], 1e-12) {
-				t.Fatalf("gradients %v, composed %v", own, composed)
-			}
-		}
-		grad := make([]float64, 3)
-		k.AddInputGrad(grad, 1, x, 0, x, 1)
-		for _, c := range k.ordered {
-			const h = 1e-6
-			up, down := slices.Clone(x.Data()), slices.Clone(x.Data())
-			up[c], down[c] = up[c]+h, down[c]-h
-			u, d := kernel.NewPoints(2, 3, up), kernel.NewPoints(2, 3, down)
-			if diff := (k.Eval(u, 0, u, 1) - k.Eval(d, 0, d, 1)) / (2 * h); !close2(grad[c], diff, 1e-6) {
-				t.Fatalf("slope %v, difference %v", grad[c], diff)
-			}
-		}
-	}
-}
-
 // TestPosteriorIsExact compares a posterior that grew with the results with the
 // exact one, pending trials included.
 func TestPosteriorIsExact(t *testing.T) {
@@ -91,7 +52,7 @@ func TestPosteriorIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, n := range []int{1, 2, 5, 40} {
 		for _, noise := range []float64{0.5, 1e-2, 1e-4} {
-			k := randomCovariance(t, rng)
+			k := randomKernel(t, rng)
 			samples := randomSamples(rng, n)
 			const mean = 0.3
 			half := n / 2
@@ -99,11 +60,11 @@ func TestPosteriorIsExact(t *testing.T) {
 			for _, s := range samples[:half] {
 				inducing = append(inducing, s.x)
 			}
-			p := rebuilt(k, noise, mean, 64, false, inducing, samples[:half])
+			p := newPosterior(k, noise, mean, 64, false, false, inducing, samples[:half])
 			for _, s := range samples[half:] {
 				p.observe(s)
 			}
-			data := gp.Data{X: pointsOf(samples, 3)}
+			data := gp.Data{X: p.data(samples...).X}
 			for _, s := range samples {
 				data.Y, data.Noise = append(data.Y, s.y), append(data.Noise, s.extra)
 			}
@@ -116,7 +77,7 @@ func TestPosteriorIsExact(t *testing.T) {
 				t.Errorf("n = %d, noise %v: gain %v, want %v", n, noise, p.gain(), exact.LogDet())
 			}
 			// Pending trials: means as before, variances as if observed.
-			q := p.clone()
+			q := p.fork()
 			pulls := [][]float64{randomPoint(rng), randomPoint(rng), samples[0].x}
 			for _, x := range pulls {
 				q.pull(x)
@@ -125,7 +86,7 @@ func TestPosteriorIsExact(t *testing.T) {
 				}
 			}
 			comparePosteriors(t, rng, q, func(x kernel.Rows) ([]float64, []float64, error) {
-				mean, _ := p.predict(dense(x))
+				mean, _ := p.predict(x.(*kernel.Points[float64]))
 				_, variance, err := exact.Predict(x)
 				return mean, variance, err
 			})
@@ -145,28 +106,30 @@ func comparePosteriors(t *testing.T, rng *rand.Rand, p *posterior, predict func(
 		t.Fatal(err)
 	}
 	// Points that are nearly combinations of others are left out: errors of the
-	// size of insignificant.
-	tolerance := 3 * insignificant
+	// size of significant.
+	tolerance := 3 * significant
 	for i := range mean {
-		if !close2(mean[i], wantMean[i], tolerance) || math.Abs(variance[i]-wantVariance[i]) > tolerance*(wantVariance[i]+p.noise) {
+		if !close2(mean[i], wantMean[i], tolerance) || math.Abs(variance[i]-wantVariance[i]) > tolerance*(wantVariance[i]+p.noise()) {
 			t.Fatalf("point %d: %v ± %v, want %v ± %v", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
 	}
-	s, h := newProbe(p), 1e-6
-	s.value(x.Row(1))
-	if m, sd := s.value(x.Row(0)); !close2(m, mean[0], 1e-9) || !close2(sd*sd, variance[0], 1e-9) {
+	s, h := p.sparse.Probe(), 1e-6
+	if _, _, err := s.Value(x.Row(1)); err != nil {
+		t.Fatal(err)
+	}
+	if m, sd, _ := s.Value(x.Row(0)); !close2(m, mean[0], 1e-9) || !close2(sd*sd, variance[0], 1e-9) {
 		t.Fatalf("probed %v ± %v, want %v ± %v", m, sd*sd, mean[0], variance[0])
 	}
-	s.gradient()
-	for _, c := range p.k.ordered {
+	dMean, dSD := s.Gradient()
+	for _, c := range []int{0, 2} {
 		up, down := slices.Clone(x.Row(0)), slices.Clone(x.Row(0))
 		up[c], down[c] = up[c]+h, down[c]-h
 		m, v := p.predict(kernel.NewPoints(2, 3, append(up, down...)))
-		if d := (m[0] - m[1]) / (2 * h); !close2(s.dMean[c], d, 1e-4) {
-			t.Fatalf("slope of the mean %v, difference %v", s.dMean[c], d)
+		if d := (m[0] - m[1]) / (2 * h); !close2(dMean[c], d, 1e-4) {
+			t.Fatalf("slope of the mean %v, difference %v", dMean[c], d)
 		}
-		if d := (math.Sqrt(v[0]) - math.Sqrt(v[1])) / (2 * h); !close2(s.dSD[c], d, 1e-3) {
-			t.Fatalf("slope of the deviation %v, difference %v", s.dSD[c], d)
+		if d := (math.Sqrt(v[0]) - math.Sqrt(v[1])) / (2 * h); !close2(dSD[c], d, 1e-3) {
+			t.Fatalf("slope of the deviation %v, difference %v", dSD[c], d)
 		}
 	}
 }
@@ -184,8 +147,8 @@ func TestPosteriorIsSparse(t *testing.T) {
 		limit, rebuilt int
 		want           gp.Approximation
 	}{{false, 13, 120, gp.DTC}, {true, 12, 100, gp.FITC}, {false, 12, 0, gp.FITC}} {
-		k := randomCovariance(t, rng)
-		var samples []sample // all different: FITC of package gp counts a merged point's residual once
+		k := randomKernel(t, rng)
+		var samples []sample
 		for range 120 {
 			samples = append(samples, sample{x: randomPoint(rng), y: rng.NormFloat64()})
 		}
@@ -193,11 +156,11 @@ func TestPosteriorIsSparse(t *testing.T) {
 		for range 12 {
 			inducing = append(inducing, randomPoint(rng))
 		}
-		p := rebuilt(k, 0.05, -0.2, c.limit, c.fitc, inducing, samples[:c.rebuilt])
+		p := newPosterior(k, 0.05, -0.2, c.limit, c.fitc, false, inducing, samples[:c.rebuilt])
 		for _, s := range samples[c.rebuilt:] {
 			p.observe(s)
 		}
-		data := gp.Data{X: pointsOf(samples, 3)}
+		data := gp.Data{X: p.data(samples...).X}
 		for _, s := range samples {
 			data.Y = append(data.Y, s.y)
 		}

@@ -45,7 +45,7 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 			return cmp.Compare(list[c.of].Y[0].Value, list[a.of].Y[0].Value)
 		})
 		want = want[:min(len(want), bestAlways)]
-		if got := bestOf(list, all, 0); !slices.Equal(got, want) {
+		if got := (&history{members: all}).best(list, 0); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: best are %v, want %v", seed, got, want)
 		}
 		sorted := slices.Clone(items)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -22,6 +23,8 @@ type Surface struct {
 	Capped    bool      `json:"capped,omitempty"`
 	Dimension float64   `json:"dimension"` // effective
 	Gain      float64   `json:"gain"`      // log det V
+	// Draw is how the inducing points were drawn, from version 4 on.
+	Draw *Draw `json:"draw,omitempty"`
 }
 
 // quantity is what a surface is a model of: an objective, by its number, or one of
@@ -74,20 +77,20 @@ func (s *Surface) outcome(x []float64, m Measure) sample {
 	return out
 }
 
-// covariance is the kernel.
-func (s *Surface) covariance(sp *space.Space) (*covariance, error) {
+// kernel is that of encoded configurations and fidelities.
+func (s *Surface) kernel(sp *space.Space) (*kernel.Mixed, error) {
 	ordered, nominal := layout(sp)
-	k, err := newCovariance(ordered, nominal, s.Theta)
+	k, err := kernel.NewMixed(ordered, nominal, s.Theta)
 	if err != nil || s.Fidelity == nil {
 		return k, err
 	}
-	return k.withFidelity(s.Fidelity.Length)
+	return k.WithFidelity(s.Fidelity.Length)
 }
 
-// posterior is that of the quantity after the results, with at most limit inducing
-// points.
-func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, limit int) (*posterior, error) {
-	k, err := s.covariance(sp)
+// posterior is that of the quantity after the results, with room for so many inducing
+// points; apart as in newPosterior.
+func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, room int, apart bool) (*posterior, error) {
+	k, err := s.kernel(sp)
 	if err != nil {
 		return nil, fmt.Errorf("a model event: %w", err)
 	}
@@ -95,5 +98,5 @@ func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, limit in
 	for i := range list {
 		samples = append(samples, s.samples(&list[i], q)...)
 	}
-	return rebuilt(k, s.Noise, s.Mean, limit, s.Capped, s.inputs(list, q), samples), nil
+	return newPosterior(k, s.Noise, s.Mean, room, s.Capped, apart, s.inputs(list, q), samples), nil
 }
