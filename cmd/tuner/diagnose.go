@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -39,6 +40,48 @@ bounds hold. It warns of settings that come to nothing, as costs that nobody tel
 	return cmd
 }
 
+// draw is the JSON of how inducing points were drawn.
+type draw struct {
+	Sampler  string     `json:"sampler"`
+	Lambda   float64    `json:"lambda,omitempty"`
+	Rows     int        `json:"rows"`
+	RowsRead int        `json:"rows_read"`
+	Path     []drawStep `json:"path,omitempty"`
+}
+
+type drawStep struct {
+	Lambda             float64 `json:"lambda"`
+	InducingPoints     int     `json:"inducing_points"`
+	EffectiveDimension float64 `json:"effective_dimension"`
+}
+
+// drawOf returns nil for a model of an earlier program, which does not say.
+func drawOf(d propose.Draw) *draw {
+	if d.Sampler == "" {
+		return nil
+	}
+	out := &draw{Sampler: d.Sampler, Lambda: d.Lambda, Rows: d.Rows, RowsRead: d.Read}
+	for _, s := range d.Path {
+		out.Path = append(out.Path, drawStep{s.Lambda, s.Points, s.Dimension})
+	}
+	return out
+}
+
+// drawnBy says it in words: BLESS at λ = 2.1e-06 (path 0.5, 0.25, …; 1666 of 20000 rows read).
+func drawnBy(d propose.Draw) string {
+	switch d.Sampler {
+	case "all":
+		return "every different input"
+	case "uniform":
+		return "uniform sampling"
+	}
+	text := fmt.Sprintf("%s at λ = %.2g", strings.ToUpper(d.Sampler), d.Lambda)
+	if n := len(d.Path); n > 1 {
+		text += fmt.Sprintf(", path of %d from λ = %.2g", n, d.Path[0].Lambda)
+	}
+	return text + fmt.Sprintf(", %d of %d rows read", d.Read, d.Rows)
+}
+
 func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error {
 	if form == "json" {
 		return writeJSON(cmd.OutOrStdout(), struct {
@@ -52,7 +95,11 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error 
 			TheoryBeta         float64  `json:"theory_beta"`
 			Gap                float64  `json:"gap"`
 			Warnings           []string `json:"warnings,omitempty"`
-		}(d))
+			Draw               *draw    `json:"draw,omitempty"`
+		}{
+			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
+			d.Beta, d.TheoryBeta, d.Gap, d.Warnings, drawOf(d.Draw),
+		})
 	}
 	t := newTable(cmd.OutOrStdout(), "QUANTITY", "VALUE")
 	capped := ""
@@ -61,6 +108,9 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error 
 	}
 	t.row("results", fmt.Sprint(d.Results))
 	t.row("inducing points", fmt.Sprint(d.InducingPoints)+capped)
+	if d.Draw.Sampler != "" {
+		t.row("drawn by", drawnBy(d.Draw))
+	}
 	t.row("effective dimension", fmt.Sprintf("%.3g", d.EffectiveDimension))
 	t.row("information gain", fmt.Sprintf("%.3g", d.InformationGain))
 	t.row("noise", fmt.Sprintf("%.3g", d.Noise))

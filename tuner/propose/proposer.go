@@ -86,6 +86,8 @@ type (
 	Prediction = model.Prediction  // of one configuration
 	Forecast   = model.Forecast    // about one running trial
 	Diagnosis  = acquire.Diagnosis // how a model stands
+	Draw       = model.Draw        // how its inducing points were drawn
+	DrawStep   = model.Step        // one λ of BLESS
 )
 
 // The phases of suggestions.

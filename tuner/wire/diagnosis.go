@@ -10,8 +10,21 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 	return &pb.Diagnosis{
 		Results: int64(d.Results), InducingPoints: int64(d.InducingPoints), Capped: d.Capped,
 		EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain, Noise: d.Noise,
-		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings,
+		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings, Draw: encodeDraw(d.Draw),
 	}
+}
+
+func encodeDraw(d propose.Draw) *pb.InducingPointDraw {
+	if d.Sampler == "" {
+		return nil
+	}
+	out := &pb.InducingPointDraw{Sampler: d.Sampler, Lambda: d.Lambda, Rows: int64(d.Rows), RowsRead: int64(d.Read)}
+	for _, s := range d.Path {
+		out.Path = append(out.Path, &pb.InducingPointStep{
+			Lambda: s.Lambda, InducingPoints: int64(s.Points), EffectiveDimension: s.Dimension,
+		})
+	}
+	return out
 }
 
 // DecodeDiagnosis reads how a model stands.
@@ -22,6 +35,17 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		InducingPoints: number[int](&d, "inducing_points", m.GetInducingPoints()), Capped: m.GetCapped(),
 		EffectiveDimension: m.GetEffectiveDimension(), InformationGain: m.GetInformationGain(), Noise: m.GetNoise(),
 		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(), Warnings: m.GetWarnings(),
+	}
+	draw := m.GetDraw()
+	out.Draw = propose.Draw{
+		Sampler: draw.GetSampler(), Lambda: draw.GetLambda(),
+		Rows: number[int](&d, "draw.rows", draw.GetRows()), Read: number[int](&d, "draw.rows_read", draw.GetRowsRead()),
+	}
+	for _, s := range draw.GetPath() {
+		out.Draw.Path = append(out.Draw.Path, propose.DrawStep{
+			Lambda: s.GetLambda(), Dimension: s.GetEffectiveDimension(),
+			Points: number[int](&d, "draw.path.inducing_points", s.GetInducingPoints()),
+		})
 	}
 	return out, d.err
 }

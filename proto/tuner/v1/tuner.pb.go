@@ -3330,7 +3330,10 @@ type Diagnosis struct {
 	// How much better than the best a configuration could be at most.
 	Gap float64 `protobuf:"fixed64,9,opt,name=gap,proto3" json:"gap,omitempty"`
 	// What of the study's settings comes to nothing, and why.
-	Warnings      []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How the present inducing points were drawn. Absent for a model of an earlier
+	// program.
+	Draw          *InducingPointDraw `protobuf:"bytes,11,opt,name=draw,proto3" json:"draw,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3435,6 +3438,155 @@ func (x *Diagnosis) GetWarnings() []string {
 	return nil
 }
 
+func (x *Diagnosis) GetDraw() *InducingPointDraw {
+	if x != nil {
+		return x.Draw
+	}
+	return nil
+}
+
+// How the inducing points of the first objective's model were drawn.
+type InducingPointDraw struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// all, rls, bless or uniform.
+	Sampler string `protobuf:"bytes,1,opt,name=sampler,proto3" json:"sampler,omitempty"`
+	// The regularisation per sample at which the draw ended; 0 for all.
+	Lambda float64 `protobuf:"fixed64,2,opt,name=lambda,proto3" json:"lambda,omitempty"`
+	// Rows of the history, outcomes and reports, and how many of them were read.
+	Rows     int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	RowsRead int64 `protobuf:"varint,4,opt,name=rows_read,json=rowsRead,proto3" json:"rows_read,omitempty"`
+	// The path of bless, from coarse to fine.
+	Path          []*InducingPointStep `protobuf:"bytes,5,rep,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InducingPointDraw) Reset() {
+	*x = InducingPointDraw{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InducingPointDraw) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InducingPointDraw) ProtoMessage() {}
+
+func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
+func (*InducingPointDraw) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *InducingPointDraw) GetSampler() string {
+	if x != nil {
+		return x.Sampler
+	}
+	return ""
+}
+
+func (x *InducingPointDraw) GetLambda() float64 {
+	if x != nil {
+		return x.Lambda
+	}
+	return 0
+}
+
+func (x *InducingPointDraw) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *InducingPointDraw) GetRowsRead() int64 {
+	if x != nil {
+		return x.RowsRead
+	}
+	return 0
+}
+
+func (x *InducingPointDraw) GetPath() []*InducingPointStep {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// One step of the path of bless.
+type InducingPointStep struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Lambda             float64                `protobuf:"fixed64,1,opt,name=lambda,proto3" json:"lambda,omitempty"`
+	InducingPoints     int64                  `protobuf:"varint,2,opt,name=inducing_points,json=inducingPoints,proto3" json:"inducing_points,omitempty"`
+	EffectiveDimension float64                `protobuf:"fixed64,3,opt,name=effective_dimension,json=effectiveDimension,proto3" json:"effective_dimension,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *InducingPointStep) Reset() {
+	*x = InducingPointStep{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InducingPointStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InducingPointStep) ProtoMessage() {}
+
+func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
+func (*InducingPointStep) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *InducingPointStep) GetLambda() float64 {
+	if x != nil {
+		return x.Lambda
+	}
+	return 0
+}
+
+func (x *InducingPointStep) GetInducingPoints() int64 {
+	if x != nil {
+		return x.InducingPoints
+	}
+	return 0
+}
+
+func (x *InducingPointStep) GetEffectiveDimension() float64 {
+	if x != nil {
+		return x.EffectiveDimension
+	}
+	return 0
+}
+
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -3446,7 +3598,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3610,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3623,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -3503,7 +3655,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3667,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3680,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -3574,7 +3726,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3586,7 +3738,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3599,7 +3751,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
 }
 
 type BackupResponse struct {
@@ -3612,7 +3764,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3624,7 +3776,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3637,7 +3789,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -3951,7 +4103,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x0fGetBestResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xbb\x02\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xec\x02\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -3964,7 +4116,18 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"theoryBeta\x12\x10\n" +
 	"\x03gap\x18\t \x01(\x01R\x03gap\x12\x1a\n" +
 	"\bwarnings\x18\n" +
-	" \x03(\tR\bwarnings\"<\n" +
+	" \x03(\tR\bwarnings\x12/\n" +
+	"\x04draw\x18\v \x01(\v2\x1b.tuner.v1.InducingPointDrawR\x04draw\"\xa7\x01\n" +
+	"\x11InducingPointDraw\x12\x18\n" +
+	"\asampler\x18\x01 \x01(\tR\asampler\x12\x16\n" +
+	"\x06lambda\x18\x02 \x01(\x01R\x06lambda\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x1b\n" +
+	"\trows_read\x18\x04 \x01(\x03R\browsRead\x12/\n" +
+	"\x04path\x18\x05 \x03(\v2\x1b.tuner.v1.InducingPointStepR\x04path\"\x85\x01\n" +
+	"\x11InducingPointStep\x12\x16\n" +
+	"\x06lambda\x18\x01 \x01(\x01R\x06lambda\x12'\n" +
+	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12/\n" +
+	"\x13effective_dimension\x18\x03 \x01(\x01R\x12effectiveDimension\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"\xcf\x01\n" +
@@ -4056,7 +4219,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -4107,140 +4270,144 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*GetBestResponse)(nil),       // 46: tuner.v1.GetBestResponse
 	(*GetDiagnosisRequest)(nil),   // 47: tuner.v1.GetDiagnosisRequest
 	(*Diagnosis)(nil),             // 48: tuner.v1.Diagnosis
-	(*WatchRequest)(nil),          // 49: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 50: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 51: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 52: tuner.v1.BackupResponse
-	nil,                           // 53: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 54: tuner.v1.Study.AttributesEntry
-	nil,                           // 55: tuner.v1.Trial.ConfigEntry
-	nil,                           // 56: tuner.v1.Trial.AttributesEntry
-	nil,                           // 57: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 58: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 59: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 60: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 61: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 62: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 63: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 64: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 65: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 66: tuner.v1.NewTrial.AttributesEntry
-	(*durationpb.Duration)(nil),   // 67: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*InducingPointDraw)(nil),     // 49: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 50: tuner.v1.InducingPointStep
+	(*WatchRequest)(nil),          // 51: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 52: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 53: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 54: tuner.v1.BackupResponse
+	nil,                           // 55: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 56: tuner.v1.Study.AttributesEntry
+	nil,                           // 57: tuner.v1.Trial.ConfigEntry
+	nil,                           // 58: tuner.v1.Trial.AttributesEntry
+	nil,                           // 59: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 60: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 61: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 62: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 63: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 64: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 65: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 66: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 67: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 68: tuner.v1.NewTrial.AttributesEntry
+	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	7,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	67, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	67, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	69, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	69, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	8,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	8,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	53, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	55, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	9,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	68, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	70, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	11, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	54, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	56, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	55, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	57, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	13, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	68, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	70, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	14, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	17, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	56, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	68, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	68, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	68, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	57, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	58, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	70, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	70, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	70, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	59, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	58, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	59, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	68, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	60, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	61, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	70, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	16, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	9,  // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	10, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	60, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	67, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	62, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	69, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	12, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	16, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	12, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	14, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	68, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	67, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	68, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	61, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	62, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	63, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	70, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	69, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	70, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	63, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	64, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	65, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	14, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	64, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	66, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	40, // 49: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	65, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	66, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	67, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	68, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
 	14, // 52: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
 	16, // 53: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	3,  // 54: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
 	12, // 55: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	12, // 56: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	68, // 57: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 58: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	12, // 59: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	6,  // 60: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	15, // 61: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	6,  // 62: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 63: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 64: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	18, // 65: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	19, // 66: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	20, // 67: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	22, // 68: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	24, // 69: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	25, // 70: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	26, // 71: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	27, // 72: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	29, // 73: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	31, // 74: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	33, // 75: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	35, // 76: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	37, // 77: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	38, // 78: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	39, // 79: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	42, // 80: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	43, // 81: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	45, // 82: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	47, // 83: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	49, // 84: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	51, // 85: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	10, // 86: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	10, // 87: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	21, // 88: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	23, // 89: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	10, // 90: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	10, // 91: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	10, // 92: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	28, // 93: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	30, // 94: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	32, // 95: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	34, // 96: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	36, // 97: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	12, // 98: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	12, // 99: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	41, // 100: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	12, // 101: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	44, // 102: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	46, // 103: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	48, // 104: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	50, // 105: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	52, // 106: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	86, // [86:107] is the sub-list for method output_type
-	65, // [65:86] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	49, // 57: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	50, // 58: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	70, // 59: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,  // 60: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	12, // 61: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	6,  // 62: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	15, // 63: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	6,  // 64: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	6,  // 65: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	6,  // 66: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	18, // 67: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	19, // 68: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	20, // 69: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	22, // 70: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	24, // 71: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	25, // 72: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	26, // 73: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	27, // 74: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	29, // 75: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	31, // 76: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	33, // 77: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	35, // 78: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	37, // 79: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	38, // 80: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	39, // 81: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	42, // 82: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	43, // 83: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	45, // 84: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	47, // 85: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	51, // 86: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	53, // 87: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	10, // 88: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	10, // 89: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	21, // 90: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	23, // 91: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	10, // 92: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	10, // 93: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	10, // 94: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	28, // 95: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	30, // 96: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	32, // 97: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	34, // 98: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	36, // 99: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	12, // 100: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	12, // 101: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	41, // 102: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	12, // 103: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	44, // 104: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	46, // 105: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	48, // 106: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	52, // 107: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	54, // 108: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	88, // [88:109] is the sub-list for method output_type
+	67, // [67:88] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -4261,7 +4428,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   61,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -71,7 +71,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
-		Warnings: e.Warnings(),
+		Warnings: e.Warnings(), Draw: e.Draw(),
 	}
 }
 

@@ -2,6 +2,7 @@ package acquire
 
 import (
 	"errors"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -40,4 +41,7 @@ type Diagnosis struct {
 	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
 	Gap                float64  // see Proposal
 	Warnings           []string // see Proposal
+	// Draw is how the present inducing points were drawn; its Sampler is empty for a
+	// model of an earlier program.
+	Draw model.Draw
 }

@@ -64,6 +64,14 @@ func (e *Engine) Told() int { return e.told }
 // InducingPoints is m, of the first objective.
 func (e *Engine) InducingPoints() int { return e.surfaces[0].rank() }
 
+// Draw is how the inducing points of the first objective were drawn.
+func (e *Engine) Draw() Draw {
+	if d := e.Event.Surfaces[0].Draw; d != nil {
+		return *d
+	}
+	return Draw{}
+}
+
 // Gain is log det V of the first objective.
 func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 

@@ -1,0 +1,91 @@
+package tuner
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// goldenPath is the numeric path on which the golden logs were made. Other instructions
+// may round differently, and then another suggestion may be the best.
+const goldenPath = "avx2"
+
+// TestGoldenLogs replays logs of studies made by earlier programs, and by this one when
+// its model events got their version: every suggestion and every model event must come
+// out as it was. testdata/version<model version>/<study>.log.gz holds the records of one
+// study, each with its length before it. The studies are small: continuous, mixed and
+// conditional spaces, reports and pruning, several objectives, constraints, failures and
+// costs, replicates at a binding cap, late results, and spaces that run out.
+func TestGoldenLogs(t *testing.T) {
+	if path := simd.For[float64]().Path; path != goldenPath {
+		t.Skipf("this machine computes by %s; the logs were made by %s", path, goldenPath)
+	}
+	paths, err := filepath.Glob("testdata/version*/*.log.gz")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no golden logs: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			events := goldenEvents(t, path)
+			s := memory.New()
+			if _, err := s.Create(t.Context(), "golden", events); err != nil {
+				t.Fatal(err)
+			}
+			u := Open(s, Options{})
+			defer u.Close()
+			r, err := u.Replay(t.Context(), "golden", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Suggestions == 0 || len(r.Differences) > 0 || len(r.ModelDifferences) > 0 {
+				t.Errorf("%d suggestions and %d models recomputed; different: %v, models at %v",
+					r.Suggestions, r.Models, r.Differences, r.ModelDifferences)
+			}
+		})
+	}
+}
+
+// goldenEvents reads a golden log.
+func goldenEvents(t *testing.T, path string) []study.Event {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, decoder := bufio.NewReader(z), store.NewDecoder(7)
+	var events []study.Event
+	for {
+		n, err := binary.ReadUvarint(in)
+		if errors.Is(err, io.EOF) {
+			return events
+		}
+		record := make([]byte, n)
+		if err == nil {
+			_, err = io.ReadFull(in, record)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := decoder.Decode(study.Position(len(events)+1), record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+}
