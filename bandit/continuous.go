@@ -73,7 +73,7 @@ type Continuous struct {
 // surface is a posterior that can be asked anywhere.
 type surface interface {
 	Predict(x kernel.Rows) (mean, variance []float64, err error)
-	PredictSlope(x kernel.Rows, i int) (gp.Slope, error)
+	slope() Slope
 	observe(x kernel.Rows, y []float64) error
 	pull(x kernel.Rows) error
 	cancel(x kernel.Rows) error
@@ -244,17 +244,29 @@ func (u ucb) Probe() *Probe {
 	if _, ok := kernel.AsDifferentiable(u.kernel); !ok {
 		return nil
 	}
-	return &Probe{&slope{surface: u.surface}, u.b}
+	return &Probe{u.slope(), u.b}
 }
 
-// slope asks a posterior at single points.
-type slope struct {
-	surface
+// sparseSlope asks the sparse posterior at single points.
+type sparseSlope struct{ probe *gp.Probe }
+
+// Value implements [Slope].
+func (s sparseSlope) Value(u []float64) (mean, sd float64, err error) { return s.probe.Value(u) }
+
+// Gradient implements [Slope].
+func (s sparseSlope) Gradient() (mean, sd []float64, err error) {
+	mean, sd = s.probe.Gradient()
+	return mean, sd, nil
+}
+
+// exactSlope asks the exact posterior.
+type exactSlope struct {
+	*gp.Exact
 	at *kernel.Points[float64]
 }
 
 // Value implements [Slope].
-func (s *slope) Value(u []float64) (mean, sd float64, err error) {
+func (s *exactSlope) Value(u []float64) (mean, sd float64, err error) {
 	s.at = kernel.NewPoints(1, len(u), slices.Clone(u))
 	means, variances, err := s.Predict(s.at)
 	if err != nil {
@@ -264,7 +276,7 @@ func (s *slope) Value(u []float64) (mean, sd float64, err error) {
 }
 
 // Gradient implements [Slope].
-func (s *slope) Gradient() (mean, sd []float64, err error) {
+func (s *exactSlope) Gradient() (mean, sd []float64, err error) {
 	g, err := s.PredictSlope(s.at, 0)
 	return g.MeanGradient, g.SDGradient, err
 }

@@ -23,9 +23,7 @@ func (m *sparseSurface) Predict(x kernel.Rows) (mean, variance []float64, err er
 	return m.post.Predict(x)
 }
 
-func (m *sparseSurface) PredictSlope(x kernel.Rows, i int) (gp.Slope, error) {
-	return m.post.PredictSlope(x, i)
-}
+func (m *sparseSurface) slope() Slope { return sparseSlope{m.post.Probe()} }
 
 func (m *sparseSurface) observe(x kernel.Rows, y []float64) error { return m.Learn(x, y) }
 func (m *sparseSurface) inducing() int                            { return m.post.Rank() }
@@ -71,6 +69,8 @@ func newExactSurface(cfg Config) (exactSurface, error) {
 func (m exactSurface) observe(x kernel.Rows, y []float64) error {
 	return m.Append(gp.Data{X: x, Y: y})
 }
+
+func (m exactSurface) slope() Slope { return &exactSlope{Exact: m.Exact} }
 
 func (m exactSurface) pull(x kernel.Rows) error { return m.ObserveVariance(x) }
 

@@ -32,6 +32,7 @@ var ours = []Contestant{
 	bkb("bkb-no-trust", Ablation, "no trust region, whatever the dimension", `{"trust_region": 0}`),
 	bkb("bkb-patience", Ablation, "bounds twice as wide after every eight suggestions in vain", `{"patience": 8}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
+	library(),
 }
 
 var baselines = []Contestant{

@@ -2,6 +2,7 @@ package acquire
 
 import (
 	"errors"
+
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 
 	"github.com/bkbtuner/bkb/tuner/study"
