@@ -220,13 +220,17 @@ const embedBlock = 128
 func (e *embedding) embed(x kernel.Rows, workers int) (z, prior, res []float64, err error) {
 	n := x.Len()
 	z, prior, res = make([]float64, n*e.len()), make([]float64, n), make([]float64, n)
-	err = forBlocks(n, embedBlock, workers, func(i0, i1 int, s *kernel.Scratch) error {
-		return e.embedRows(z[i0*e.len():i1*e.len()], prior[i0:i1], res[i0:i1], x, i0, i1, s)
-	})
-	if err != nil {
+	if err := e.embedTo(z, prior, res, x, workers); err != nil {
 		return nil, nil, nil, err
 	}
 	return z, prior, res, nil
+}
+
+// embedTo is embed into given memory.
+func (e *embedding) embedTo(z, prior, res []float64, x kernel.Rows, workers int) error {
+	return forBlocks(x.Len(), embedBlock, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		return e.embedRows(z[i0*e.len():i1*e.len()], prior[i0:i1], res[i0:i1], x, i0, i1, s)
+	})
 }
 
 // embedRows is embed for rows i0 ≤ i < i1.

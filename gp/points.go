@@ -135,10 +135,21 @@ func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) 
 	return 0, key, false
 }
 
+// reserve makes room for n more points of the kind of x.
+func (p *points) reserve(x kernel.Rows, n int) {
+	p.stats = slices.Grow(p.stats, n)
+	if x, ok := x.(*kernel.Points[float64]); ok {
+		p.data = slices.Grow(p.data, n*x.Dim())
+	}
+	if p.keys == nil && !p.apart {
+		p.keys = make(map[string]int, n)
+	}
+}
+
 // push makes row i of x the next point.
 func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
 	at := p.len()
-	if err := p.append(x.Slice(i, i+1)); err != nil {
+	if err := p.append(x, i); err != nil {
 		return 0, err
 	}
 	if key != "" {
@@ -151,13 +162,14 @@ func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
 	return at, nil
 }
 
-// append adds a row to x. Rows that were handed out stay as they are.
-func (p *points) append(row kernel.Rows) error {
-	if v, ok := row.(*kernel.Points[float64]); ok {
-		p.data = append(p.data, v.Row(0)...)
+// append adds row i of x. Rows that were handed out stay as they are.
+func (p *points) append(x kernel.Rows, i int) error {
+	if v, ok := x.(*kernel.Points[float64]); ok {
+		p.data = append(p.data, v.Row(i)...)
 		p.x = kernel.NewPoints(len(p.stats)+1, v.Dim(), p.data)
 		return nil
 	}
+	row := x.Slice(i, i+1)
 	if p.x == nil {
 		p.x = row
 		return nil

@@ -203,6 +203,7 @@ func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOp
 
 // load takes in observations without embedding them, and computes V from all.
 func (s *Sparse) load(data Data) error {
+	s.pts.reserve(data.X, data.len())
 	for i := range data.Y {
 		p, key, found := s.pts.find(data.X, i)
 		if !found {

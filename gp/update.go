@@ -345,13 +345,13 @@ func (s *Sparse) stream() error {
 	for i := range m {
 		v[i*m+i] = 1
 	}
-	x := s.pts.rows()
+	x, size := s.pts.rows(), min(u, streamBlock)
+	room, prior, res := make([]float64, size*m), make([]float64, size), make([]float64, size)
 	for from := 0; from < u; from += streamBlock {
 		to := min(from+streamBlock, u)
-		block := x.Slice(from, to)
-		z, prior, res, err := s.emb.embed(block, s.workers(u))
-		if err != nil {
-			return err
+		block, z := x.Slice(from, to), room[:(to-from)*m]
+		if err := s.emb.embedTo(z, prior[:to-from], res[:to-from], block, s.workers(u)); err != nil {
+			return blockError(err, from)
 		}
 		for i := range to - from {
 			p, row := from+i, z[i*m:][:m]

@@ -72,11 +72,15 @@ func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kern
 	if err := checkScores(what, scores); err != nil {
 		return nil, err
 	}
+	dimension := 0.0 // no row's score exceeds 1, whatever an approximate variance says
+	for _, s := range scores {
+		dimension += min(s, 1)
+	}
 	idx, weights := v.choose(scores, q, rng)
 	for j, i := range idx {
 		weights[j] /= v.count(i)
 	}
-	d, err := dictionaryAt(ctx, k, src, Level{Lambda: lambda, Indices: idx, Weights: weights, EffectiveDimension: sum(scores)})
+	d, err := dictionaryAt(ctx, k, src, Level{Lambda: lambda, Indices: idx, Weights: weights, EffectiveDimension: dimension})
 	if err != nil {
 		return nil, err
 	}

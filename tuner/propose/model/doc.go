@@ -40,13 +40,22 @@
 //
 // The posterior is sparse, as thesis (7.1), and exact while there are not more
 // different configurations than the option cap. Then BKB is GP-UCB. Where trials report,
-// each is up to five points, and the cap is reached sooner. Beyond the cap, inducing
-// points are drawn with p = min(1, 4σ²/ξ²) (thesis Algorithm 5). The best 24 results
-// are always among them, then other outcomes, then reports. All results count. If the
-// cap binds, residuals count as noise (FITC), and a diagnosis says so. Residuals of
-// reports always do. Of more than 8192 samples a uniform part gets leverage scores.
-// Between model events every result becomes an inducing point while there is room, of
-// which a quarter is not for reports.
+// each is up to five points, and the cap is reached sooner. Beyond the cap, samplers of
+// package sketch draw the inducing points. The best 24 results are always among them,
+// then other outcomes, then reports. All results count. The option sampler chooses:
+//
+//   - rls draws with p = min(1, 4nσ²/ξ²) under the posterior on the inducing points
+//     before, for n observations of an input (thesis Algorithm 5). It looks at all results.
+//   - bless walks from coarse to fine (BLESS, thesis Algorithm 3) until the room is full.
+//     It looks at a twelfth of the results.
+//   - auto, the default, is rls up to 8,192 rows of the history and bless beyond.
+//   - uniform is for comparison.
+//
+// Each draw is a function of the results and the study's seed. A model event names the
+// sampler, its λ, its path and the rows it read ([Draw]), and a diagnosis shows them. If
+// the cap binds, residuals count as noise (FITC), once for each input, and a diagnosis
+// says so. Residuals of reports always do. Between model events every result becomes an
+// inducing point while there is room, of which a quarter is not for reports.
 //
 // # Hyper-parameters
 //
