@@ -78,6 +78,8 @@ ENVIRONMENT
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	g.flags(root)
@@ -87,7 +89,7 @@ ENVIRONMENT
 		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
 		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g),
 		newServe(g), newToken(g), newSpace(), newBench(g),
-		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion())
+		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion(), newMan())
 	return root
 }
 

@@ -4,22 +4,32 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of this program",
-		Long:    `Version prints the version of this program, of Go, and the system it was built for.`,
-		Example: "  tuner version",
+		Use:   "version",
+		Short: "Print the version of this program",
+		Long: `Version prints one line: the version of the module, the commit if the build knows it,
+the version of Go, the system, and the vector instructions in use (avx2 or portable).
+The flag --version prints the same line.`,
+		Example: "  tuner version\n  tuner --version",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "tuner", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is the output of the command version and of the flag --version.
+func versionLine() string {
+	return strings.Join([]string{"tuner", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "simd=" + simd.For[float64]().Path}, " ")
 }
 
 // version is the module's, and the commit's where the build knows it.
