@@ -1,0 +1,191 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"debug/buildinfo"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var files = []file{
+	{name: "tuner", data: []byte("program"), executable: true},
+	{name: "LICENSE", data: []byte("terms")},
+	{name: "licenses/" + strings.Repeat("long", 30), data: []byte("terms of others")},
+}
+
+// An archive does not depend on the order of its files, and says nothing of the machine.
+func TestArchives(t *testing.T) {
+	mtime := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
+	backwards := slices.Clone(files)
+	slices.Reverse(backwards)
+	for name, write := range map[string]func(io.Writer, string, time.Time, []file) error{"tar": tarball, "zip": zipped} {
+		var a, b bytes.Buffer
+		if err := write(&a, "tuner-v1", mtime, files); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(&b, "tuner-v1", mtime.In(time.FixedZone("", 3600)).UTC(), backwards); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s: the order of the files changes the archive", name)
+		}
+		if err := write(io.Discard, "x", mtime, append(backwards, files[0])); err == nil {
+			t.Errorf("%s: two files of one name were accepted", name)
+		}
+	}
+	var b bytes.Buffer
+	if err := tarball(&b, "tuner-v1", mtime, files); err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || !h.ModTime.Equal(mtime) || (h.Mode == 0o755) != (h.Name == "tuner-v1/tuner") {
+			t.Errorf("%s: owner %d:%d %q, time %v, mode %o", h.Name, h.Uid, h.Gid, h.Uname, h.ModTime, h.Mode)
+		}
+	}
+	if !slices.IsSorted(names) || len(names) != 3 {
+		t.Errorf("files: %q", names)
+	}
+	b.Reset()
+	if err := zipped(&b, "tuner-v1", mtime, files); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil || len(r.File) != 3 || !r.File[0].Modified.Equal(mtime) || r.File[2].Mode() != 0o755 {
+		t.Errorf("zip: %v", err)
+	}
+}
+
+// linked returns the build information that cmd/tuner has, without building it.
+func linked(t *testing.T, r *release) *buildinfo.BuildInfo {
+	t.Helper()
+	const format = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}"
+	text, err := output(t.Context(), r.root, nil, "go", "list", "-deps", "-f", format, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &buildinfo.BuildInfo{GoVersion: runtime.Version(), Main: debug.Module{Path: "github.com/bkbtuner/bkb", Version: "v0.1.0"}}
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		if path, v, ok := strings.Cut(line, " "); ok {
+			info.Deps = append(info.Deps, &debug.Module{Path: path, Version: v, Sum: "h1:sum"})
+		}
+	}
+	if len(info.Deps) < 20 {
+		t.Fatalf("%d modules", len(info.Deps))
+	}
+	return info
+}
+
+// Every module in the program has a licence that we know and may ship, and NOTICE names
+// the modules whose licence asks for it.
+func TestLicences(t *testing.T) {
+	r := &release{root: "../.."}
+	modules, err := r.modules(t.Context(), linked(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notice, err := os.ReadFile("../../NOTICE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "MIT AND Apache-2.0", "BSD-3-Clause AND MIT AND Apache-2.0", "FTL", "OFL-1.1", "CC-BY-4.0"}
+	for _, m := range modules {
+		named := false
+		for _, id := range m.licences {
+			if !slices.Contains(may, id) {
+				t.Errorf("%s has the licence %s: look at its terms", m.path, id)
+			}
+			named = named || id == "FTL" || id == "OFL-1.1" || id == "CC-BY-4.0"
+		}
+		for _, f := range m.texts {
+			base := strings.ToUpper(filepath.Base(f.name))
+			named = named || strings.HasPrefix(base, "NOTICE") || strings.HasPrefix(base, "COPYRIGHT")
+		}
+		// A section begins with the path, alone or before a comma.
+		if has := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(m.path) + `(,|$)`).Match(notice); has != named {
+			t.Errorf("%s is in NOTICE: %v, want %v", m.path, has, named)
+		}
+	}
+}
+
+func TestSPDX(t *testing.T) {
+	for text, want := range map[string]string{
+		"Permission is hereby granted,\n free of charge":                          "MIT",
+		"  Apache License\n Version 2.0, January 2004":                            "Apache-2.0",
+		"Redistribution and use in source and binary forms … Neither the name of": "BSD-3-Clause",
+		"Redistribution and use in source and binary forms":                       "BSD-2-Clause",
+		"GNU GENERAL PUBLIC LICENSE":                                              "",
+	} {
+		if got := spdx(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSBOM(t *testing.T) {
+	r := &release{root: "../.."}
+	info := linked(t, r)
+	modules, err := r.modules(t.Context(), info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := version{name: "v0.1.0", time: time.Unix(1800000000, 0).UTC()}
+	text, err := sbom(v, info, "linux", "arm64", []byte("program"), modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bom
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Components) != len(info.Deps)+1 || len(b.Dependencies[0].DependsOn) != len(b.Components) || b.Metadata.Component.Version != "v0.1.0" {
+		t.Errorf("%d components of %d modules", len(b.Components), len(info.Deps))
+	}
+	for _, c := range b.Components {
+		if c.URL != "pkg:golang/"+c.Name+"@"+strings.ReplaceAll(c.Version, "+", "%2B") || len(c.Licences) != 1 {
+			t.Errorf("component %+v", c)
+		}
+	}
+	again, err := sbom(v, info, "linux", "arm64", []byte("program"), modules)
+	if err != nil || !bytes.Equal(text, again) {
+		t.Errorf("the SBOM is another one the second time: %v", err)
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	info := &buildinfo.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.time", Value: "2026-11-22T06:00:00+01:00"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	v, err := versionOf(info)
+	if err != nil || v.name != "v0.1.0" || !v.dirty || v.time.Format(time.RFC3339) != "2026-11-22T05:00:00Z" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, err := versionOf(&buildinfo.BuildInfo{Main: debug.Module{Version: "(devel)"}}); err == nil {
+		t.Error("a build without a commit was accepted")
+	}
+}
