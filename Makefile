@@ -1,4 +1,4 @@
-.PHONY: help test race paths shows lint release release-check generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
+.PHONY: help test race paths shows lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,11 +30,16 @@ lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 release: ## build the archives of a release in dist/ (6 systems, 10 minutes from nothing)
 	go run ./internal/release -out dist
 
-# The clone has another path, which must not show in the archives.
-release-check: release ## build the archives again in another clone and compare the checksums
-	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && git clone -q . "$$work/clone" && \
+# The clone has another path, which must not show in the archives. It is made first, so
+# that a commit in the meantime does no harm.
+release-check: ## build the archives here and in another clone and compare the checksums
+	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && git clone -q . "$$work/clone" && $(MAKE) --no-print-directory release && \
 	(cd "$$work/clone" && go run ./internal/release -out "$$work/dist" >/dev/null) && \
 	cmp dist/SHA256SUMS "$$work/dist/SHA256SUMS" && (cd "$$work/dist" && sha256sum -c SHA256SUMS) && echo "the same checksums"
+
+SINCE ?= 0b31844
+words: ## measure the prose, and the commit subjects since SINCE
+	go run ./internal/words -since $(SINCE)
 
 generate: ## make generated code anew
 	go generate ./...

@@ -100,8 +100,8 @@ func (m *module) read(dir string, deep bool) error {
 	return nil
 }
 
-// licenceDir tells whether a directory holds licences: THIRD_PARTY_LICENSES of Gonum,
-// licenses of freetype.
+// licenceDir tells whether a directory holds licences. Gonum has THIRD_PARTY_LICENSES
+// and freetype has licenses.
 func licenceDir(name string) bool {
 	return name == "licenses" || name == "THIRD_PARTY_LICENSES"
 }

@@ -1,6 +1,6 @@
 // Release builds the archives of a release: the program for each system with its
 // licences, manual pages, shell completion and an SBOM (CycloneDX 1.6), and the
-// file SHA256SUMS. The same commit gives the same bytes: paths are trimmed, entries
+// file SHA256SUMS. The same commit gives the same bytes. Paths are trimmed, entries
 // are sorted, owners are zero, and all times are the time of the commit.
 //
 //	go run ./internal/release -out dist
@@ -48,7 +48,7 @@ type release struct {
 	dirty        bool
 
 	root string // of the module
-	work string // for what is built
+	work string // for the programs and pages
 }
 
 func (r *release) run(ctx context.Context) (err error) {
