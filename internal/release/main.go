@@ -178,6 +178,9 @@ func (r *release) archive(ctx context.Context, system, arch string, v version, c
 	if err != nil {
 		return "", err
 	}
+	if now, err := versionOf(info); err != nil || now != v {
+		return "", fmt.Errorf("the files changed during the build, from %s to %s: begin again", v.name, info.Main.Version)
+	}
 	executable, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
