@@ -42,6 +42,9 @@ type RemoteError struct {
 	Message string
 	// Stored is the stored outcome that an AlreadyTold carries, nil otherwise.
 	Stored *study.Outcome
+	// Final says that the same call fails again however long the caller waits, such as
+	// for a certificate that is not valid.
+	Final bool
 }
 
 func (e *RemoteError) Error() string { return e.Message }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -214,6 +215,11 @@ func isDir(path string) bool {
 // dial reaches a server: without TLS on this machine, unless a certificate is
 // given, and with TLS elsewhere.
 func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error) {
+	for _, f := range []struct{ flag, path string }{{"ca", g.ca}, {"cert", g.cert}, {"key", g.key}, {"token-file", g.tokenFile}} {
+		if _, err := os.Stat(f.path); f.path != "" && errors.Is(err, fs.ErrNotExist) {
+			return nil, &statusError{exitNotFound, fmt.Errorf("--%s %s: there is no such file", f.flag, f.path)}
+		}
+	}
 	o := client.Options{CAFile: g.ca, CertFile: g.cert, KeyFile: g.key}
 	if o.RetryFor = g.retryFor; o.RetryFor <= 0 {
 		o.RetryFor = -1

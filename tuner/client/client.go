@@ -29,6 +29,8 @@ type Client struct {
 	closed   atomic.Bool
 
 	address   string
+	plaintext bool // without TLS
+	anonymous bool // without a token and a certificate
 	onTrouble func(Trouble)
 	troubled  atomic.Bool // onTrouble was called, and no call succeeded since
 }
@@ -53,7 +55,7 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}
-	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor, maxSend: o.MaxSendBytes, address: address, onTrouble: o.OnTrouble}, nil
+	return &Client{conn: conn, stub: pb.NewTunerClient(conn), retryFor: o.RetryFor, maxSend: o.MaxSendBytes, address: address, plaintext: o.Plaintext, anonymous: o.Token.IsZero() && o.CertFile == "", onTrouble: o.OnTrouble}, nil
 }
 
 func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {

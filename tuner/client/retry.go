@@ -73,7 +73,7 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 	if err := c.ready(ctx); err != nil {
 		return none, err
 	}
-	p := newPatience(c.retryFor)
+	p := newPatience(c)
 	l := c.lookOut(p.until)
 	defer l.end()
 	sent := new(atomic.Bool)
@@ -100,18 +100,19 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 
 // patience decides whether and when to try again.
 type patience struct {
+	client  *Client
 	until   time.Time
 	longest time.Duration // of the next pause
 }
 
-func newPatience(retryFor time.Duration) *patience {
-	return &patience{until: time.Now().Add(retryFor), longest: firstBackoff}
+func newPatience(c *Client) *patience {
+	return &patience{client: c, until: time.Now().Add(c.retryFor), longest: firstBackoff}
 }
 
 // wait returns nil when it is time to try again, and err if it is no use.
 func (p *patience) wait(ctx context.Context, err error) error {
 	a, ok := wire.ReadError(err)
-	if !ok || ctx.Err() != nil || !retryable(a) || time.Now().After(p.until) {
+	if !ok || ctx.Err() != nil || !p.client.retryable(ctx, a) || time.Now().After(p.until) {
 		return err
 	}
 	pause := time.Duration(mathrand.Int64N(int64(p.longest))) + p.longest/8
@@ -134,10 +135,10 @@ func (p *patience) wait(ctx context.Context, err error) error {
 }
 
 // retryable tells whether the same request, sent again, may fare better.
-func retryable(a wire.Answer) bool {
+func (c *Client) retryable(ctx context.Context, a wire.Answer) bool {
 	switch a.Err.Code {
 	case tuner.Unavailable:
-		return !hopeless(a)
+		return !c.hopeless(ctx, a)
 	case tuner.Unknown:
 		return true
 	case tuner.Exhausted:
@@ -187,6 +188,7 @@ func (c *Client) conclude(ctx context.Context, err error, uncertain bool) error 
 	case c.closed.Load() && !a.ByService:
 		return errClosed
 	default:
+		a.Err.Final = c.hopeless(ctx, a)
 		a.Err.Message = c.explain(a)
 		return a.Whole()
 	}

@@ -27,7 +27,7 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		w := &watch{client: c, request: &pb.WatchRequest{Parent: parent, After: uint64(after)}, yield: yield}
-		p := newPatience(c.retryFor)
+		p := newPatience(c)
 		l := c.lookOut(p.until)
 		defer func() { l.end() }()
 		for {
@@ -36,7 +36,7 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 				return
 			}
 			if reached {
-				p = newPatience(c.retryFor)
+				p = newPatience(c)
 				c.troubled.Store(false)
 				l.end()
 				l = c.lookOut(p.until)

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"context"
+	"crypto/tls"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,18 +72,40 @@ func (l *lookout) end() {
 // unreachable tells whether an answer is no server's.
 func unreachable(a wire.Answer) bool { return !a.ByService && a.Err.Code == tuner.Unavailable }
 
-// hopeless tells whether a connection failed for certificates, which do not
-// change by waiting.
-func hopeless(a wire.Answer) bool {
+// hopeless tells whether a connection failed for certificates or because one side
+// speaks TLS and the other does not. Waiting does not change either.
+func (c *Client) hopeless(ctx context.Context, a wire.Answer) bool {
 	if !unreachable(a) {
 		return false
 	}
-	for _, sign := range []string{"x509: ", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate"} {
+	if c.plaintext && strings.Contains(a.Err.Message, "server preface") {
+		return c.speaksTLS(ctx)
+	}
+	for _, sign := range []string{"does not look like a TLS handshake", "x509: ", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate"} {
 		if strings.Contains(a.Err.Message, sign) {
 			return true
 		}
 	}
 	return false
+}
+
+// speaksTLS tells whether the server answers a TLS handshake. A server that stops may
+// close a connection as one with TLS does, so the error of a call is not enough.
+func (c *Client) speaksTLS(ctx context.Context) bool {
+	network, address := "tcp", strings.TrimPrefix(c.address, "passthrough:///")
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, address = "unix", path
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	// No data are sent, so the certificate need not be verified.
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
+	conn, err := d.DialContext(ctx, network, address)
+	if err == nil {
+		conn.Close()
+		return true
+	}
+	return strings.Contains(err.Error(), "remote error: tls: ")
 }
 
 // reason is the part of gRPC's message that says something.
@@ -115,6 +139,9 @@ var remedies = []struct{ sign, remedy string }{
 // explain says of an answer that is no server's which one did not answer, why,
 // and what to do.
 func (c *Client) explain(a wire.Answer) string {
+	if a.ByService && a.Err.Code == tuner.Denied && c.anonymous {
+		return a.Err.Message + "; name the file with the token (--token-file), or put the token into TUNER_TOKEN"
+	}
 	if !unreachable(a) {
 		return a.Err.Message
 	}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -19,6 +20,9 @@ func (r *run) patiently(ctx context.Context, f func() error) error {
 		switch tuner.CodeOf(err) {
 		case tuner.Unavailable, tuner.Unknown, tuner.Exhausted, tuner.Deadline:
 		default:
+			return err
+		}
+		if remote := (*tuner.RemoteError)(nil); errors.As(err, &remote) && remote.Final {
 			return err
 		}
 		if time.Now().After(end) || !sleep(ctx, pause, nil) {

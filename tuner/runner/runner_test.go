@@ -377,6 +377,29 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// away is a service that cannot be reached.
+type away struct {
+	tuner.Service
+	calls int
+	final bool
+}
+
+func (a *away) Study(context.Context, string) (tuner.Study, error) {
+	a.calls++
+	return tuner.Study{}, &tuner.RemoteError{Code: tuner.Unavailable, Message: "away", Final: a.final}
+}
+
+// What waiting does not heal is not tried again.
+func TestFinalErrors(t *testing.T) {
+	for _, final := range []bool{false, true} {
+		a := &away{final: final}
+		_, err := runner.Run(t.Context(), a, runner.Options{Study: "s", Worker: "w", Command: shell("true"), Patience: 50 * time.Millisecond})
+		if tuner.CodeOf(err) != tuner.Unavailable || (a.calls == 1) != final {
+			t.Errorf("final %v: %d calls, %v", final, a.calls, err)
+		}
+	}
+}
+
 func TestNothingStartsOnAMistake(t *testing.T) {
 	svc := newStudy(t, nil)
 	for _, command := range [][]string{{"sh", "{y}"}, {"no-such-program-here"}, nil} {

@@ -2,7 +2,10 @@ package wiretest_test
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,8 +62,8 @@ func TestTrouble(t *testing.T) {
 		"other authority":    {secure, client.Options{CAFile: others.CAFile, RetryFor: time.Hour}, "(--ca)"},
 		"other name":         {misnamed, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "must be valid for the name"},
 		"no certificate":     {mutual, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "(--cert, --key)"},
-		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: -1}, "speak TLS: name the file with who signs its certificate (--ca)"},
-		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: -1}, "does not speak TLS"},
+		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: time.Hour}, "speak TLS: name the file with who signs its certificate (--ca)"},
+		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "does not speak TLS"},
 		"nobody listens":     {nobody, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
 		"a name of no place": {"no-such-host.invalid:1", client.Options{Plaintext: true, RetryFor: -1}, "cannot reach no-such-host.invalid:1: "},
 	} {
@@ -79,6 +82,10 @@ func TestTrouble(t *testing.T) {
 			}
 			if tuner.CodeOf(err) != tuner.Unavailable || !strings.Contains(err.Error(), "cannot reach "+c.address+": ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want something about %q", err, c.want)
+			}
+			remote := (*tuner.RemoteError)(nil)
+			if final := c.o.RetryFor == time.Hour; !errors.As(err, &remote) || remote.Final != final {
+				t.Errorf("%v: final is not %v", err, final)
 			}
 		})
 	}
@@ -105,5 +112,54 @@ func TestOnTrouble(t *testing.T) {
 	}
 	if heard.Load() != 1 {
 		t.Errorf("heard %d times", heard.Load())
+	}
+}
+
+// A connection without TLS that a server closes, as one that stops does, is tried again.
+func TestClosedConnection(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var tries atomic.Int32
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tries.Add(1)
+			conn.Close()
+		}
+	}()
+	d, err := client.Dial(l.Addr().String(), client.Options{Plaintext: true, RetryFor: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, _, err = d.Studies(t.Context(), "", 0)
+	remote := (*tuner.RemoteError)(nil)
+	if !errors.As(err, &remote) || remote.Code != tuner.Unavailable || remote.Final || tries.Load() < 4 {
+		t.Errorf("after %d tries: %v", tries.Load(), err)
+	}
+}
+
+// A server that wants a token says so at once, and the message names the flag.
+func TestNoToken(t *testing.T) {
+	t.Parallel()
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"version":1,"tokens":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := serveAlone(t, server.Options{TokenFile: tokens})
+	d, err := client.Dial(address, client.Options{Plaintext: true, RetryFor: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, _, err = d.Studies(t.Context(), "", 0); tuner.CodeOf(err) != tuner.Denied || !strings.Contains(err.Error(), "(--token-file)") {
+		t.Errorf("got %v", err)
 	}
 }
