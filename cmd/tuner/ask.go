@@ -45,7 +45,8 @@ FORMS
   args   --lr=0.01 --batch=32, quoted for a shell, a line for each trial
   table  for people`,
 		Example: `  tuner ask digits
-  while eval "$(tuner ask digits --wait -f env || echo exit $?)"; do
+  while trial=$(tuner ask digits --wait -f env); do
+    eval "$trial"
     tuner tell digits "$TUNER_TRIAL" "$(./train --lr "$TUNER_PARAM_LR")"
   done
   tuner ask digits --worker "$(hostname)" --count 4 --wait`,

@@ -65,11 +65,11 @@ func (f *specFlags) given(cmd *cobra.Command) bool {
 }
 
 // apply lays the flags that were given over a spec.
-func (f *specFlags) apply(cmd *cobra.Command, spec *study.Spec) error {
+func (f *specFlags) apply(g *globals, cmd *cobra.Command, spec *study.Spec) error {
 	changed := cmd.Flags().Changed
 	var err error
 	if f.space != "" {
-		if spec.Space, err = readSpace(cmd, f.space); err != nil {
+		if spec.Space, err = g.readSpace(cmd, f.space); err != nil {
 			return err
 		}
 	}
@@ -237,7 +237,7 @@ func (c *creation) run(ctx context.Context, flags *specFlags) error {
 		spec = source.Spec
 		spec.Seed, spec.Attributes = seed, nil
 	}
-	if err := flags.apply(c.cmd, &spec); err != nil {
+	if err := flags.apply(c.g, c.cmd, &spec); err != nil {
 		return err
 	}
 	if err := c.create(ctx, spec); err != nil {

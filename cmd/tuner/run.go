@@ -128,7 +128,7 @@ func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, sv
 	view, err := svc.Study(ctx, name)
 	if tuner.CodeOf(err) == tuner.NotFound && r.spec.space != "" {
 		spec := newSpec()
-		if err := r.spec.apply(cmd, &spec); err != nil {
+		if err := r.spec.apply(g, cmd, &spec); err != nil {
 			return err
 		}
 		if _, err := svc.CreateStudy(ctx, name, study.Create{Spec: spec}); err != nil {
@@ -144,7 +144,7 @@ func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, sv
 		return err
 	}
 	want := view.Spec
-	if err := r.spec.apply(cmd, &want); err != nil {
+	if err := r.spec.apply(g, cmd, &want); err != nil {
 		return err
 	}
 	if what := difference(view.Spec, want); what != "" {

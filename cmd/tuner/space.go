@@ -33,7 +33,7 @@ const spaceHelp = `A FILE, in YAML (or the same in JSON)
   when          active only while the parent has the value, or one of [a, list]; of
                 several parents all must agree. An inactive parameter is left out`
 
-func newSpace() *cobra.Command {
+func newSpace(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "space",
 		Short: "Check and convert search spaces",
@@ -45,11 +45,11 @@ Katib's.
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSpaceCheck(), newSpaceConvert())
+	cmd.AddCommand(newSpaceCheck(g), newSpaceConvert(g))
 	return cmd
 }
 
-func newSpaceCheck() *cobra.Command {
+func newSpaceCheck(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a search space and remark on it",
@@ -59,7 +59,7 @@ better. It fails, naming every fault, if the space is not sound.`,
 		Example: "  tuner space check sgd.yaml\n  kubectl get experiment tune -o yaml | tuner space check -",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sp, err := readSpace(cmd, args[0])
+			sp, err := g.readSpace(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ better. It fails, naming every fault, if the space is not sound.`,
 	}
 }
 
-func newSpaceConvert() *cobra.Command {
+func newSpaceConvert(g *globals) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "convert FILE",
@@ -82,7 +82,7 @@ in its own form (yaml or json) or as Optuna's short JSON.`,
 			if !ok {
 				return usagef("--to %s: must be yaml, json or optuna", to)
 			}
-			sp, err := readSpace(cmd, args[0])
+			sp, err := g.readSpace(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -108,8 +108,8 @@ var spaceWriters = map[string]func(*space.Space) ([]byte, error){
 }
 
 // readSpace reads a space from a file, - for stdin, and says on stderr which
-// form it took it for and what it has to remark.
-func readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
+// form it took it for and what it has to remark, unless it should be quiet.
+func (g *globals) readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
 	text, err := readFile(cmd, path)
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, form)
+	g.note(cmd, "%s: %s", path, form)
 	for _, w := range warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", path, w)
+		g.note(cmd, "%s: %s", path, w)
 	}
 	return sp, nil
 }
