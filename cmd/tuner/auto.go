@@ -259,7 +259,7 @@ func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, o
 	if err != nil {
 		return nil, err
 	}
-	table, err := a.data.open(ctx)
+	table, err := a.data.openLabelled(ctx, g, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 	f.StringVar(&d.header, "header", "", "whether the first line of text has names: yes or no (default: detected)")
 	f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to forget")
 	f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` that are categories although they look like numbers")
-	f.StringSliceVar(&o.Missing, "missing", nil, "`texts` that stand for a missing value (default: empty, ?, NA, N/A, NaN, null)")
+	f.StringSliceVar(&o.Missing, "missing", nil, "`texts` that stand for a missing value, beside the empty cell (default: ?, NA, N/A, NaN, null)")
 	f.BoolVar(&o.Float32, "float32", false, "hold the data in single precision: half the memory")
 	f.StringVar(&o.ChunkFile, "chunk-file", "", "put the data into this `file` and read them from there: for more than memory holds")
 	f.StringVar(&o.Array, "array", "", "the array of inputs of an .npz file")
@@ -62,6 +63,9 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 		return nil, usagef("name the file of the data with --data")
 	}
 	o := &d.options
+	if o.Missing != nil && !slices.Contains(o.Missing, "") {
+		o.Missing = append(o.Missing, "") // an empty cell never has a value
+	}
 	o.Format, o.Header = dataset.Format(d.format), dataset.Header(d.header)
 	switch d.delimiter {
 	case "":
@@ -78,6 +82,44 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	}
 	t, err := dataset.Open(ctx, *o, d.paths...)
 	return t, refused(err)
+}
+
+// openLabelled reads the table without the rows that lack a target, and says how many
+// there are.
+func (d *dataFlags) openLabelled(ctx context.Context, g *globals, cmd *cobra.Command) (*dataset.Table, error) {
+	t, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := g.labelled(ctx, cmd, t, nil)
+	if err != nil {
+		t.Close()
+	}
+	return kept, err
+}
+
+// labelled leaves out the rows of a table that lack a target, and says how many there
+// are.
+func (g *globals) labelled(ctx context.Context, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) (*dataset.Table, error) {
+	kept, skipped, err := t.Labelled(ctx, e)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if skipped > 0 {
+		g.note(cmd, "Skipped %s without a target.", countText(skipped, "row"))
+	}
+	return kept, nil
+}
+
+// encodeLabelled encodes the rows of a table that have a target.
+func (g *globals) encodeLabelled(cmd *cobra.Command) encoder {
+	return func(t *dataset.Table, ctx context.Context, e *data.Encoding) (data.Source, error) {
+		kept, err := g.labelled(ctx, cmd, t, e)
+		if err != nil {
+			return nil, err
+		}
+		return kept.Encode(ctx, e)
+	}
 }
 
 // dataError gives errors of data the exit status of a broken rule.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
 )
@@ -23,7 +24,7 @@ their own units; for classes the name of the class, and its probability if the m
 knows it (log-falkon), else its score.
 
 The data must have the columns that the model was trained on; that of the target may
-be absent.
+be absent or have empty cells.
 
 ` + dataHelp,
 		Example: `  tuner predict --model price.model --data new.csv > predicted.csv
@@ -36,7 +37,7 @@ be absent.
 	data.add(cmd)
 	form := formatFlag(cmd, "csv", "jsonl", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, (*dataset.Table).EncodeInputs)
 		if err != nil {
 			return err
 		}
@@ -54,8 +55,8 @@ be absent.
 	return cmd
 }
 
-// applyModel reads a model and encodes data for it.
-func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model string, data *dataFlags) (*learners.File, data.Source, func(), error) {
+// applyModel reads a model and encodes data for it, with or without targets.
+func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model string, data *dataFlags, encode encoder) (*learners.File, data.Source, func(), error) {
 	file, err := loadModel(model)
 	if err != nil {
 		return nil, nil, nil, err
@@ -67,13 +68,16 @@ func applyModel(ctx context.Context, g *globals, cmd *cobra.Command, model strin
 	if g.verbose > 0 {
 		g.noteTable(cmd, table, nil)
 	}
-	src, err := table.Encode(ctx, file.Encoding)
+	src, err := encode(table, ctx, file.Encoding)
 	if err != nil {
 		table.Close()
 		return nil, nil, nil, refused(err)
 	}
 	return file, src, func() { table.Close() }, nil
 }
+
+// encoder is a method of a table that makes a source of it.
+type encoder func(*dataset.Table, context.Context, *data.Encoding) (data.Source, error)
 
 // predictions are outputs by name.
 type predictions struct {
@@ -181,7 +185,7 @@ for classes.
 	data.addTarget(cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data)
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd))
 		if err != nil {
 			return err
 		}

@@ -159,7 +159,7 @@ func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error
 	if err != nil {
 		return err
 	}
-	table, err := t.data.open(ctx)
+	table, err := t.data.openLabelled(ctx, g, cmd)
 	if err != nil {
 		return err
 	}

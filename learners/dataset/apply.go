@@ -21,15 +21,28 @@ import (
 // [*ColumnsError]; [*data.CellError] for missing cells and unknown categories, which
 // a source that is not in memory gives while it is read.
 func (t *Table) Encode(ctx context.Context, e *data.Encoding) (data.Source, error) {
-	p, err := newPlan(e, t)
+	p, err := newPlan(e, t, true)
 	if err != nil {
 		return nil, err
 	}
-	if t.sparse != nil {
+	return p.apply(ctx)
+}
+
+// EncodeInputs is Encode without targets, which may be missing.
+func (t *Table) EncodeInputs(ctx context.Context, e *data.Encoding) (data.Source, error) {
+	p, err := newPlan(e, t, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.apply(ctx)
+}
+
+func (p *plan) apply(ctx context.Context) (data.Source, error) {
+	if p.t.sparse != nil {
 		return p.applySparse(ctx)
 	}
 	src := &encoded{p}
-	if _, resident := t.cells.(kernel.Resident); !resident {
+	if _, resident := p.t.cells.(kernel.Resident); !resident {
 		return src, nil
 	}
 	return p.materialise(ctx)
@@ -58,8 +71,8 @@ type planTarget struct {
 	number map[float64]int // class of a number
 }
 
-// newPlan finds the columns of the encoding in t.
-func newPlan(e *data.Encoding, t *Table) (*plan, error) {
+// newPlan finds the columns of the encoding in t, those of targets only if wanted.
+func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 	if (e.Sparse != nil) != (t.sparse != nil) {
 		return nil, &ColumnsError{Reason: map[bool]string{
 			true:  "the model takes sparse rows, these are dense",
@@ -83,7 +96,7 @@ func newPlan(e *data.Encoding, t *Table) (*plan, error) {
 		}
 		p.inputs = append(p.inputs, in)
 	}
-	if targets == nil {
+	if targets == nil || !labelled {
 		return p, nil
 	}
 	p.c = e.Outputs()
@@ -293,7 +306,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 }
 
 func (t *Table) cellError(row, c int, reason string) error {
-	return &data.CellError{Row: row + 1, Column: t.columns[c].Name, Reason: reason}
+	return &data.CellError{Row: t.number(row), Column: t.columns[c].Name, Reason: reason}
 }
 
 func (p *plan) target(row, i int, cells, y []float64) error {

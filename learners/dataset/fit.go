@@ -170,11 +170,11 @@ func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
 // missingError names a missing cell, with its line where that is known.
 func (t *Table) missingError(row, c int, isTarget bool) error {
 	col := &t.columns[c]
-	e := &data.CellError{Row: row + 1, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
+	e := &data.CellError{Row: t.number(row), Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
 	if isTarget {
 		e.Reason = "the target is missing; remove the row"
 	}
-	if row+1 == col.FirstMissing {
+	if t.number(row) == col.FirstMissing {
 		e.Line = col.MissingLine
 	}
 	if col.Missing > 1 {

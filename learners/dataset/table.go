@@ -19,6 +19,7 @@ type Table struct {
 	cells   kernel.Source
 	sparse  kernel.Rows // inputs of sparse tables: *kernel.CSR[float32 or float64]
 	single  bool        // inputs are float32
+	numbers []int       // of the rows in the files, from 0; nil: all of them
 	report  Report
 	close   func() error
 }

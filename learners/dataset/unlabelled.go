@@ -1,0 +1,142 @@
+package dataset
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
+)
+
+// Labelled returns the table without the rows that lack a target, and the number of
+// these rows. The targets are those of the encoding, or of the table if e is nil. Errors
+// name rows by their number in the files as before. It reads the cells once if a target
+// is missing anywhere. Errors: [*FileError] if no row is left.
+//
+// The new table shares the cells with t. One of the two is closed.
+func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, error) {
+	targets := t.targets
+	if e != nil {
+		var err error
+		if _, targets, err = locate(e, t); err != nil {
+			return nil, 0, err
+		}
+	}
+	some := false
+	for _, c := range targets {
+		some = some || t.columns[c].Missing > 0
+	}
+	if !some || t.sparse != nil { // sparse files always have targets
+		return t, 0, nil
+	}
+	var kept []int
+	missing := make([]int, len(t.columns))
+	err := t.scan(ctx, nil, func(row int, cells []float64) error {
+		for _, c := range targets {
+			if v := cells[c]; v != v {
+				return nil
+			}
+		}
+		kept = append(kept, row)
+		for c, v := range cells {
+			if v != v {
+				missing[c]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(kept) == 0 {
+		return nil, 0, &FileError{File: t.report.Files[0], Reason: "no row has a target"}
+	}
+	skipped := t.rows - len(kept)
+	out := *t
+	out.rows, out.numbers = len(kept), kept
+	if t.numbers != nil {
+		out.numbers = make([]int, len(kept))
+		for i, row := range kept {
+			out.numbers[i] = t.numbers[row]
+		}
+	}
+	if in, ok := t.cells.(kernel.Resident); ok {
+		out.cells = kernel.FromRows(in.Rows().Select(kept))
+	} else {
+		out.cells = &keptRows{t.cells, kept}
+	}
+	out.columns = slices.Clone(t.columns)
+	for c := range out.columns {
+		out.columns[c].Missing = missing[c]
+	}
+	out.report.Rows, out.report.Columns = out.rows, out.columns
+	out.report.Notes = append(slices.Clone(t.report.Notes), count(skipped, "row")+" without a target skipped")
+	return &out, skipped, nil
+}
+
+// number returns the number of a row in the files, from 1.
+func (t *Table) number(row int) int {
+	if t.numbers != nil {
+		row = t.numbers[row]
+	}
+	return row + 1
+}
+
+// keptRows is some rows of a source, in order.
+type keptRows struct {
+	src  kernel.Source
+	rows []int
+}
+
+// Len returns the number of rows.
+func (s *keptRows) Len() int { return len(s.rows) }
+
+// Dim returns the number of columns.
+func (s *keptRows) Dim() int { return s.src.Dim() }
+
+// Open starts a pass.
+func (s *keptRows) Open(ctx context.Context) (kernel.Cursor, error) {
+	all, err := s.src.Open(ctx)
+	return &keptCursor{rows: s.rows, all: all}, err
+}
+
+type keptCursor struct {
+	rows []int // still to come
+	all  kernel.Cursor
+	buf  kernel.Rows
+	pos  int // rows read
+}
+
+// Next returns the next rows that are kept.
+func (c *keptCursor) Next(ctx context.Context, max int, _ kernel.Rows) (kernel.Rows, error) {
+	want := min(max, len(c.rows))
+	if want == 0 {
+		return nil, io.EOF
+	}
+	var parts []kernel.Rows
+	for want > 0 {
+		// Never beyond the last row of this block, because the next one begins after it.
+		block, err := c.all.Next(ctx, min(scanBlock, c.rows[want-1]+1-c.pos), c.buf)
+		if err == io.EOF {
+			return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}
+		} else if err != nil {
+			return nil, err
+		}
+		c.buf = block
+		var local []int
+		for want > 0 && c.rows[0] < c.pos+block.Len() {
+			local = append(local, c.rows[0]-c.pos)
+			c.rows = c.rows[1:]
+			want--
+		}
+		c.pos += block.Len()
+		if len(local) > 0 {
+			parts = append(parts, block.Select(local))
+		}
+	}
+	return parts[0].Concat(parts[1:]...)
+}
+
+// Close ends the pass.
+func (c *keptCursor) Close() error { return c.all.Close() }
