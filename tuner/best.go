@@ -18,12 +18,16 @@ func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	var trials []study.Trial
 	if len(recommended) == 0 {
-		return best(view), nil
+		trials = best(view)
 	}
-	trials := make([]study.Trial, len(recommended))
-	for i, n := range recommended {
-		trials[i], _ = view.Trial(n)
+	for _, n := range recommended {
+		trial, _ := view.Trial(n)
+		trials = append(trials, trial)
+	}
+	for i := range trials {
+		trials[i] = trials[i].WithoutReports()
 	}
 	return trials, nil
 }

@@ -121,6 +121,7 @@ func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, erro
 			if err == nil {
 				told.Late = reply.Late
 				told.Trial, _ = v.study.Trial(c.Trial)
+				told.Trial = told.Trial.WithoutReports()
 			}
 			return err
 		})
@@ -196,8 +197,8 @@ func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.T
 	return made, err
 }
 
-// Trial implements [Service].
-func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+// trial returns a trial with its reports.
+func (t *Tuner) trial(ctx context.Context, name string, number int) (study.Trial, error) {
 	var trial study.Trial
 	err := t.with(ctx, name, func(d *desk) error {
 		var missing error
@@ -210,6 +211,27 @@ func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial
 		return errors.Join(err, missing)
 	})
 	return trial, err
+}
+
+// Trial implements [Service].
+func (t *Tuner) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+	trial, err := t.trial(ctx, name, number)
+	return trial.WithoutReports(), err
+}
+
+// Reports implements [Service].
+func (t *Tuner) Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error) {
+	trial, err := t.trial(ctx, name, number)
+	if err != nil {
+		return nil, false, err
+	}
+	if limit <= 0 || limit > MaxReportPage {
+		limit = MaxReportPage
+	}
+	n := len(trial.Reports)
+	first = min(max(first, 0), n)
+	end := min(first+limit, n)
+	return trial.Reports[first:end:end], end < n, nil
 }
 
 // snapshot returns the study as it is stored.
@@ -236,6 +258,9 @@ func (t *Tuner) Trials(ctx context.Context, name string, f Filter) (trials []stu
 		}
 		if len(trials) == f.Limit {
 			return trials, true, nil
+		}
+		if !f.Reports {
+			trial = trial.WithoutReports()
 		}
 		trials = append(trials, trial)
 	}

@@ -107,7 +107,7 @@ func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
 		if t.Epoch != r.Epochs[i] && !planted.Is(planted.EpochOfNext) {
 			t.Epoch, t.Worker = r.Epochs[i], worker
 		}
-		trials = append(trials, t)
+		trials = append(trials, t.WithoutReports())
 	}
 	return trials
 }

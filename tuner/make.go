@@ -17,6 +17,7 @@ func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, erro
 			reply, err := p.log.decide(c)
 			if err == nil {
 				trial, _ = v.study.Trial(reply.Trials[0])
+				trial = trial.WithoutReports()
 			}
 			return err
 		})

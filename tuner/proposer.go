@@ -42,8 +42,8 @@ var errBusy = errors.New("too many asks are waiting for this study; try again la
 // stored by then.
 var errPart = errors.New("a part of what was asked for has been handed out")
 
-// maxAuto is the most trials that an ask with [AutoCount] gets.
-const maxAuto = 64
+// MaxAuto is the most trials that an ask with [AutoCount] gets.
+const MaxAuto = 64
 
 func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Tuner) *proposer {
 	return &proposer{
@@ -307,5 +307,5 @@ func (p *proposer) useful(ctx context.Context, n int) (int, error) {
 	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
 		return 1, nil
 	}
-	return min(max(made.UsefulWorkers-p.log.live.study.Count(study.Running), 1), maxAuto), err
+	return min(max(made.UsefulWorkers-p.log.live.study.Count(study.Running), 1), MaxAuto), err
 }

@@ -16,6 +16,8 @@ import (
 // store, and tuner/client over the wire.
 //
 // Studies go by name, trials by number. All methods may be called concurrently.
+// Trials in answers carry no reports, which can be many: Reports returns those of one
+// trial page by page, and Trials those of each trial if the filter asks for them.
 // A call returns only what is on disk. A call that ends with an error changed nothing,
 // unless the error's code is [Unknown]: then the caller sends the same request, with the
 // same id, again.
@@ -51,6 +53,9 @@ type Service interface {
 	Add(ctx context.Context, name string, c study.Add) (study.Trial, error)
 
 	Trial(ctx context.Context, name string, number int) (study.Trial, error)
+	// Reports returns up to limit reports of a trial (0: a default) in order of
+	// arrival, from the one with index first on; fewer than there are if more is true.
+	Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error)
 	// Trials returns the trials that match the filter, in order of number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
 	// Best recommends: of one objective the completed trial that the proposer's
@@ -76,6 +81,9 @@ const AutoCount = -1
 
 // MaxPage is the most studies or trials that one call returns; also the default.
 const MaxPage = 1000
+
+// MaxReportPage is the most reports that one call returns; also the default.
+const MaxReportPage = 10_000
 
 // Study is a study as it stands.
 type Study struct {
@@ -131,10 +139,13 @@ type Filter struct {
 	Limit  int                // at most so many; 0 means [MaxPage]
 	States []study.TrialState // in one of these; empty for all
 	Worker string             // last held by this worker; empty for all
+	// Reports has the trials carry their reports.
+	Reports bool
 }
 
 // Happening is one event of a study. Status and Trial are as they stand when it
-// is delivered, which may be later than the event.
+// is delivered, which may be later than the event. The trial's Reports are those that
+// the event added; over the wire the last of them if they are too many for a message.
 type Happening struct {
 	Position study.Position
 	Time     time.Time

@@ -59,6 +59,18 @@ func (t *Tuner) news(ctx context.Context, name string, after study.Position) (n 
 	return n, err
 }
 
+// added returns the reports that an event added.
+func added(e study.Event) []study.Report {
+	switch b := e.Body.(type) {
+	case study.Reported:
+		return b.Reports
+	case study.Added:
+		return b.Reports
+	default:
+		return nil
+	}
+}
+
 // happening describes a stored event.
 func happening(r store.Record, v *study.View) Happening {
 	h := Happening{Position: r.Position, Time: r.Event.Time}
@@ -95,6 +107,7 @@ func happening(r store.Record, v *study.View) Happening {
 	}
 	if n, ok := r.Event.Trial(); ok {
 		t, _ := v.Trial(n)
+		t.Reports = added(r.Event)
 		h.Trial = &t
 	}
 	return h

@@ -14,7 +14,7 @@ import (
 // parameter that is searched, as PNG into a folder. It returns the files.
 func writePlots(ctx context.Context, svc tuner.Service, view tuner.Study, best study.Trial, folder string) ([]string, error) {
 	p := plotting{objective: view.Spec.Objectives[0]}
-	for t, err := range allTrials(ctx, svc, view.Name, tuner.Filter{}) {
+	for t, err := range allTrials(ctx, svc, view.Name, tuner.Filter{Reports: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -286,7 +286,7 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 		return err
 	}
 	added, refused, late := 0, 0, 0
-	for t, err := range allTrials(ctx, c.svc, source.Name, tuner.Filter{}) {
+	for t, err := range allTrials(ctx, c.svc, source.Name, tuner.Filter{Reports: true}) {
 		if err != nil {
 			return err
 		}

@@ -38,6 +38,20 @@ func allTrials(ctx context.Context, svc tuner.Service, name string, f tuner.Filt
 	}
 }
 
+// allReports returns the reports of a trial, read page by page.
+func allReports(ctx context.Context, svc tuner.Service, name string, trial int) (all []study.Report, err error) {
+	for more := true; more; {
+		var page []study.Report
+		page, more, err = svc.Reports(ctx, name, trial, len(all), 0)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		more = more && len(page) > 0
+	}
+	return all, nil
+}
+
 // allStudies yields the studies, page by page.
 func allStudies(ctx context.Context, svc tuner.Service) iter.Seq2[tuner.Study, error] {
 	return func(yield func(tuner.Study, error) bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
@@ -88,6 +89,7 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 				return err
 			}
 			judge, broken := record.NewJudge(view.Spec), 0
+			filter.Reports = form.value != "table"
 			for t, err := range allTrials(ctx, svc, name, filter) {
 				if err != nil {
 					return err
@@ -140,6 +142,13 @@ The forms args and env write only its configuration, for shells.`,
 				best, err := svc.Best(ctx, name)
 				if err != nil {
 					return err
+				}
+				if whole := []string{"json", "jsonl", "csv", "yaml"}; slices.Contains(whole, form.value) {
+					for i := range best {
+						if best[i].Reports, err = allReports(ctx, svc, name, best[i].Number); err != nil {
+							return err
+						}
+					}
 				}
 				if len(best) == 0 {
 					return &statusError{exitNotFound, fmt.Errorf("study %s has no completed trial yet", name)}

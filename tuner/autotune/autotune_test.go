@@ -144,7 +144,7 @@ func outcome(t *testing.T, text string, err error) study.Outcome {
 
 func trialsOf(t *testing.T, svc tuner.Service) []study.Trial {
 	t.Helper()
-	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
+	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{Reports: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
@@ -183,17 +184,59 @@ func (c *Client) Trial(ctx context.Context, name string, number int) (study.Tria
 	return call(ctx, c, reads, c.stub.GetTrial, &pb.GetTrialRequest{Name: resource}, wire.DecodeTrial)
 }
 
+// Reports implements [tuner.Service]. A page may also end where a message would become
+// too large.
+func (c *Client) Reports(ctx context.Context, name string, number, first, limit int) ([]study.Report, bool, error) {
+	m, err := wire.EncodeReportsPage(name, number, first, limit)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err := call(ctx, c, reads, c.stub.ListReports, m, func(m *pb.ListReportsResponse) (page[study.Report], error) {
+		list, err := wire.DecodeReports(m.GetReports())
+		return page[study.Report]{list, m.GetNextPageToken() != ""}, err
+	})
+	return p.list, p.more, err
+}
+
+// complete adds the reports that did not fit into an answer to the trials with these
+// indices.
+func (c *Client) complete(ctx context.Context, name string, trials []study.Trial, omitted []int) error {
+	for _, i := range omitted {
+		t := &trials[i]
+		t.Reports = nil
+		for more := true; more; {
+			reports, further, err := c.Reports(ctx, name, t.Number, len(t.Reports), 0)
+			if err != nil {
+				return err
+			}
+			t.Reports = append(t.Reports, reports...)
+			more = further && len(reports) > 0
+		}
+	}
+	return nil
+}
+
 // Trials implements [tuner.Service]. A page may also end where a message would
-// become too large.
+// become too large. Reports that do not fit beside their trial are read page by page.
 func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]study.Trial, bool, error) {
 	m, err := wire.EncodeFilter(name, f)
 	if err != nil {
 		return nil, false, err
 	}
+	var omitted []int
 	p, err := call(ctx, c, reads, c.stub.ListTrials, m, func(m *pb.ListTrialsResponse) (page[study.Trial], error) {
+		omitted = nil
+		for i, t := range m.GetTrials() {
+			if f.Reports && slices.Contains(t.GetOmitted(), wire.OmittedReports) {
+				omitted = append(omitted, i)
+			}
+		}
 		list, err := wire.DecodeTrials(m.GetTrials())
 		return page[study.Trial]{list, m.GetNextPageToken() != ""}, err
 	})
+	if err == nil {
+		err = c.complete(ctx, name, p.list, omitted)
+	}
 	return p.list, p.more, err
 }
 
@@ -212,7 +255,16 @@ func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return call(ctx, c, reads, c.stub.GetBest, &pb.GetBestRequest{Parent: parent}, func(m *pb.GetBestResponse) ([]study.Trial, error) {
-		return wire.DecodeTrials(m.GetTrials())
-	})
+	var best []study.Trial
+	for token, more := "", true; more; more = token != "" {
+		page, err := call(ctx, c, reads, c.stub.GetBest, &pb.GetBestRequest{Parent: parent, PageToken: token}, func(m *pb.GetBestResponse) ([]study.Trial, error) {
+			token = m.GetNextPageToken()
+			return wire.DecodeTrials(m.GetTrials())
+		})
+		if err != nil {
+			return nil, err
+		}
+		best = append(best, page...)
+	}
+	return best, nil
 }

@@ -34,6 +34,15 @@
 // certificates likewise on every connection. A file that became unreadable or
 // unsound is logged and leaves in force what was read before.
 //
+// # Answers
+//
+// What is stored can be answered: an answer takes at most 3 MiB, less than the 4 MiB that
+// a client of gRPC takes by default. Trials carry no reports unless a request asks for
+// them, and ListReports pages through those. Lists come in pages of as many bytes. Where
+// a trial is too large even so, Trial.omitted names what was left out of it. An ask for
+// more trials than its answer could hold is refused before it hands out any. The one
+// exception is an outcome of more than 3 MiB, which only a command on the file can store.
+//
 // # Errors
 //
 // Package wire makes statuses of errors. What a caller is not to see is in the

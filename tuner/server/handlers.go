@@ -102,18 +102,6 @@ func (h *handlers) ListStudies(ctx context.Context, m *pb.ListStudiesRequest) (*
 	return page, nil
 }
 
-// pageOf returns a function that says whether one more message fits on a page.
-// The first always does.
-func (h *handlers) pageOf() func(proto.Message) bool {
-	room, first := h.server.options.Limits.MaxSendBytes/2, true
-	return func(m proto.Message) bool {
-		room -= proto.Size(m)
-		fits := first || room >= 0
-		first = false
-		return fits
-	}
-}
-
 func (h *handlers) DeleteStudy(ctx context.Context, m *pb.DeleteStudyRequest) (*pb.DeleteStudyResponse, error) {
 	name, err := wire.ParseStudyName(m.GetName())
 	if err != nil {
@@ -171,11 +159,27 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 	if planted.Is(planted.TokenStored) {
 		c.Worker = strings.TrimPrefix(strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), ""), "Bearer ")
 	}
+	if c.Count > 1 || c.Count == tuner.AutoCount {
+		s, err := h.service.Study(ctx, name)
+		if err == nil {
+			err = checkCount(s.Spec, c.Count, h.room())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	asked, err := h.service.Ask(ctx, name, c)
 	if err != nil {
 		return nil, err
 	}
-	return sent(wire.EncodeAsked(name, asked))
+	trials := asked.Trials
+	asked.Trials = nil
+	answer, err := sent(wire.EncodeAsked(name, asked))
+	if err != nil {
+		return nil, err
+	}
+	answer.Trials, err = parts(name, trials, h.room())
+	return answer, err
 }
 
 func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
@@ -187,7 +191,8 @@ func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellRespons
 	if err != nil {
 		return nil, err
 	}
-	return sent(wire.EncodeTold(name, told))
+	trial, err := part(name, told.Trial.WithoutReports(), h.room())
+	return &pb.TellResponse{Trial: trial, Late: told.Late}, err
 }
 
 func (h *handlers) Report(ctx context.Context, m *pb.ReportRequest) (*pb.ReportResponse, error) {
@@ -214,7 +219,7 @@ func (h *handlers) EnqueueTrial(ctx context.Context, m *pb.EnqueueTrialRequest) 
 		return nil, err
 	}
 	t, err := h.service.Enqueue(ctx, name, c)
-	return answerTrial(name, t, err)
+	return h.answerTrial(name, t, err)
 }
 
 func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
@@ -223,7 +228,7 @@ func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Tri
 		return nil, err
 	}
 	t, err := h.service.Add(ctx, name, c)
-	return answerTrial(name, t, err)
+	return h.answerTrial(name, t, err)
 }
 
 func (h *handlers) AddTrials(ctx context.Context, m *pb.AddTrialsRequest) (*pb.AddTrialsResponse, error) {
@@ -244,14 +249,48 @@ func (h *handlers) GetTrial(ctx context.Context, m *pb.GetTrialRequest) (*pb.Tri
 		return nil, err
 	}
 	t, err := h.service.Trial(ctx, name, number)
-	return answerTrial(name, t, err)
+	answer, err := h.answerTrial(name, t, err)
+	if err != nil || !wire.DecodeView(m.GetView()) {
+		return answer, err
+	}
+	room, more := h.room()-proto.Size(answer), false
+	if t.Reports, more, err = h.service.Reports(ctx, name, number, 0, 0); err != nil {
+		return nil, err
+	}
+	if answer.Reports, err = take(t.Reports, room); err != nil {
+		return nil, err
+	}
+	if more || len(answer.Reports) < len(t.Reports) {
+		answer.Reports, answer.Omitted = nil, append(answer.Omitted, wire.OmittedReports)
+	}
+	return answer, nil
 }
 
-func answerTrial(name string, t study.Trial, err error) (*pb.Trial, error) {
+// answerTrial makes an answer of a trial, without reports.
+func (h *handlers) answerTrial(name string, t study.Trial, err error) (*pb.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sent(wire.EncodeTrial(name, t))
+	return part(name, t.WithoutReports(), h.room())
+}
+
+func (h *handlers) ListReports(ctx context.Context, m *pb.ListReportsRequest) (*pb.ListReportsResponse, error) {
+	name, number, first, limit, err := wire.DecodeReportsPage(m)
+	if err != nil {
+		return nil, err
+	}
+	reports, more, err := h.service.Reports(ctx, name, number, first, limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &pb.ListReportsResponse{}
+	if page.Reports, err = take(reports, h.room()); err != nil {
+		return nil, err
+	}
+	if more || len(page.Reports) < len(reports) {
+		page.NextPageToken = wire.PageToken(max(first, 0) + len(page.Reports))
+	}
+	return page, nil
 }
 
 func (h *handlers) ListTrials(ctx context.Context, m *pb.ListTrialsRequest) (*pb.ListTrialsResponse, error) {
@@ -266,7 +305,7 @@ func (h *handlers) ListTrials(ctx context.Context, m *pb.ListTrialsRequest) (*pb
 	page := &pb.ListTrialsResponse{}
 	next := f.First
 	for i, fits := 0, h.pageOf(); i < len(trials); i++ {
-		t, err := sent(wire.EncodeTrial(name, trials[i]))
+		t, err := part(name, trials[i], h.room())
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +322,7 @@ func (h *handlers) ListTrials(ctx context.Context, m *pb.ListTrialsRequest) (*pb
 }
 
 func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBestResponse, error) {
-	name, err := wire.ParseStudyName(m.GetParent())
+	name, first, err := wire.DecodeBestPage(m)
 	if err != nil {
 		return nil, err
 	}
@@ -291,8 +330,22 @@ func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBe
 	if err != nil {
 		return nil, err
 	}
-	trials, err := sent(wire.EncodeTrials(name, best))
-	return &pb.GetBestResponse{Trials: trials}, err
+	page, fits := &pb.GetBestResponse{}, h.pageOf()
+	for _, trial := range best {
+		if trial.Number < first {
+			continue
+		}
+		t, err := h.answerTrial(name, trial, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !fits(t) {
+			page.NextPageToken = wire.PageToken(trial.Number)
+			break
+		}
+		page.Trials = append(page.Trials, t)
+	}
+	return page, nil
 }
 
 func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) (*pb.Diagnosis, error) {
@@ -337,7 +390,7 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		if err != nil {
 			return s.endOfStream(stream.Context(), err)
 		}
-		out, err := sent(wire.EncodeHappening(name, happening))
+		out, err := happened(name, happening, h.room())
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ type Options struct {
 // default named at it, a negative count or rate means no limit.
 type Limits struct {
 	MaxRecvBytes   int // one message from a caller: 1 MiB
-	MaxSendBytes   int // one message to a caller: 16 MiB; lists are cut into pages of half that
+	MaxSendBytes   int // one message to a caller: 16 MiB; a page takes at most 3 MiB, or half of this if that is less
 	MaxHeaderBytes int // the headers of a call: 16 KiB
 	// MaxInFlightBytes of requests at once, all callers together: 32 MiB. In
 	// memory they can take some sixty times that.

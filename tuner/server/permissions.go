@@ -50,6 +50,7 @@ func permissions() map[string]need {
 		pb.Tuner_AddTrials_FullMethodName:     needWork,
 		pb.Tuner_GetTrial_FullMethodName:      needRead,
 		pb.Tuner_ListTrials_FullMethodName:    needRead,
+		pb.Tuner_ListReports_FullMethodName:   needRead,
 		pb.Tuner_GetBest_FullMethodName:       needRead,
 		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,

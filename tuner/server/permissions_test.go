@@ -57,11 +57,12 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"EnqueueTrial": func(ctx context.Context) error {
 			return of(c.EnqueueTrial(ctx, &pb.EnqueueTrialRequest{Parent: parent}))
 		},
-		"AddTrial":   func(ctx context.Context) error { return of(c.AddTrial(ctx, &pb.AddTrialRequest{Parent: parent})) },
-		"AddTrials":  func(ctx context.Context) error { return of(c.AddTrials(ctx, &pb.AddTrialsRequest{Parent: parent})) },
-		"GetTrial":   func(ctx context.Context) error { return of(c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial})) },
-		"ListTrials": func(ctx context.Context) error { return of(c.ListTrials(ctx, &pb.ListTrialsRequest{Parent: parent})) },
-		"GetBest":    func(ctx context.Context) error { return of(c.GetBest(ctx, &pb.GetBestRequest{Parent: parent})) },
+		"AddTrial":    func(ctx context.Context) error { return of(c.AddTrial(ctx, &pb.AddTrialRequest{Parent: parent})) },
+		"AddTrials":   func(ctx context.Context) error { return of(c.AddTrials(ctx, &pb.AddTrialsRequest{Parent: parent})) },
+		"GetTrial":    func(ctx context.Context) error { return of(c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial})) },
+		"ListTrials":  func(ctx context.Context) error { return of(c.ListTrials(ctx, &pb.ListTrialsRequest{Parent: parent})) },
+		"ListReports": func(ctx context.Context) error { return of(c.ListReports(ctx, &pb.ListReportsRequest{Parent: trial})) },
+		"GetBest":     func(ctx context.Context) error { return of(c.GetBest(ctx, &pb.GetBestRequest{Parent: parent})) },
 		"GetDiagnosis": func(ctx context.Context) error {
 			return of(c.GetDiagnosis(ctx, &pb.GetDiagnosisRequest{Parent: parent}))
 		},
@@ -126,7 +127,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "GetBest", "GetDiagnosis", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetDiagnosis", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}

@@ -75,6 +75,12 @@ type Trial struct {
 // it has none. A late tell that replaces failed(expired) moves it.
 func (t *Trial) EndPosition() Position { return t.ended }
 
+// WithoutReports returns the trial without its reports.
+func (t Trial) WithoutReports() Trial {
+	t.Reports = nil
+	return t
+}
+
 // Origin tells where a trial's configuration came from.
 type Origin uint8
 

@@ -61,6 +61,18 @@ func (d *decoder) outcome(m *pb.Outcome) study.Outcome {
 	return o
 }
 
+// EncodeReports makes the wire's form of intermediate values.
+func EncodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
+	return encodeReports(reports)
+}
+
+// DecodeReports reads intermediate values.
+func DecodeReports(in []*pb.IntermediateValues) ([]study.Report, error) {
+	var d decoder
+	reports := d.reports(in)
+	return reports, d.err
+}
+
 // encodeReports makes the wire's form of intermediate values. Two values of one
 // name in one report are a [study.InvalidError].
 func encodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {

@@ -307,6 +307,9 @@ func EncodeFilter(name string, f tuner.Filter) (*pb.ListTrialsRequest, error) {
 	for _, s := range f.States {
 		m.States = append(m.States, pb.TrialState(s))
 	}
+	if f.Reports {
+		m.View = pb.TrialView_TRIAL_VIEW_FULL
+	}
 	return m, err
 }
 
@@ -317,11 +320,9 @@ func DecodeFilter(m *pb.ListTrialsRequest) (name string, f tuner.Filter, err err
 	if err != nil {
 		return "", tuner.Filter{}, err
 	}
-	f = tuner.Filter{Limit: int(m.GetPageSize()), Worker: m.GetWorker()}
-	if token := m.GetPageToken(); token != "" {
-		if f.First, err = strconv.Atoi(token); err != nil {
-			d.fail(invalid("page_token", token, "must be the number of a trial, as next_page_token gave it"))
-		}
+	f = tuner.Filter{
+		First: d.pageToken(m.GetPageToken(), "trial"), Limit: int(m.GetPageSize()),
+		Worker: m.GetWorker(), Reports: DecodeView(m.GetView()),
 	}
 	for _, s := range m.GetStates() {
 		f.States = append(f.States, enum(&d, "states", s, study.Pruned))
@@ -329,7 +330,49 @@ func DecodeFilter(m *pb.ListTrialsRequest) (name string, f tuner.Filter, err err
 	return name, f, d.err
 }
 
-// PageToken goes on with the trial of a number.
+// DecodeView reports whether a view has the reports of a trial.
+func DecodeView(v pb.TrialView) (reports bool) { return v == pb.TrialView_TRIAL_VIEW_FULL }
+
+// EncodeReportsPage makes the request for a page of the reports of a trial.
+func EncodeReportsPage(name string, number, first, limit int) (*pb.ListReportsRequest, error) {
+	parent, err := TrialName(name, number)
+	return &pb.ListReportsRequest{Parent: parent, PageSize: int32Of(limit), PageToken: PageToken(first)}, err
+}
+
+// DecodeReportsPage reads the request for a page of the reports of a trial.
+func DecodeReportsPage(m *pb.ListReportsRequest) (name string, number, first, limit int, err error) {
+	var d decoder
+	name, number, err = ParseTrialName(m.GetParent())
+	if err != nil {
+		return "", 0, 0, 0, err
+	}
+	return name, number, d.pageToken(m.GetPageToken(), "report"), int(m.GetPageSize()), d.err
+}
+
+// DecodeBestPage reads the request for a page of the best trials: those from the number
+// first on.
+func DecodeBestPage(m *pb.GetBestRequest) (name string, first int, err error) {
+	var d decoder
+	name, err = ParseStudyName(m.GetParent())
+	if err != nil {
+		return "", 0, err
+	}
+	return name, d.pageToken(m.GetPageToken(), "trial"), d.err
+}
+
+// pageToken reads what PageToken wrote.
+func (d *decoder) pageToken(token, of string) int {
+	if token == "" {
+		return 0
+	}
+	first, err := strconv.Atoi(token)
+	if err != nil {
+		d.fail(invalid("page_token", token, "must be the number of a "+of+", as next_page_token gave it"))
+	}
+	return first
+}
+
+// PageToken goes on with the trial or report of a number.
 func PageToken(first int) string {
 	if first == 0 {
 		return ""

@@ -299,7 +299,7 @@ func TestRoundTrip(t *testing.T) {
 		return m, err
 	}, wire.DecodeAddAll)
 	checkCommand(t, "filter", func(t *rapid.T) tuner.Filter {
-		return tuner.Filter{First: rapid.Int().Draw(t, "first"), Limit: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "limit"), States: list(t, states), Worker: texts.Draw(t, "worker")}
+		return tuner.Filter{First: rapid.Int().Draw(t, "first"), Limit: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "limit"), States: list(t, states), Worker: texts.Draw(t, "worker"), Reports: rapid.Bool().Draw(t, "reports")}
 	}, wire.EncodeFilter, wire.DecodeFilter)
 
 	checkAnswer(t, "create", func(t *rapid.T) named[study.Create] {

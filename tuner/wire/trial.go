@@ -5,6 +5,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
+// The fields of a trial that an answer may leave out, as Trial.omitted names them.
+const (
+	OmittedReports    = "reports"
+	OmittedLate       = "late_results"
+	OmittedAttributes = "attributes"
+	OmittedOutcome    = "outcome" // but for its state, reason and cost
+)
+
 // EncodeTrial makes the wire's form of a trial of the named study.
 func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 	resource, err := TrialName(name, t.Number)

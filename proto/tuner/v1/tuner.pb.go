@@ -9,9 +9,17 @@
 // client certificate. Tokens are for admins, for reading, or for workers of all
 // or of some studies.
 //
-// Pages: a page_token is the study's id or the trial's number to go on with, as
-// next_page_token gave it. A page may be shorter than asked for and yet not the
-// last; the last one has no next_page_token.
+// Pages: a page_token is the study's id, the trial's number or the report's index
+// to go on with, as next_page_token gave it. It stays valid while the list grows. A
+// page may be shorter than asked for and yet not the last; the last one has no
+// next_page_token. A page takes less than 4 MiB, gRPC's default for an answer.
+//
+// Trials in answers carry no reports unless a request asks for them with a
+// TrialView; ListReports pages through the reports of one trial.
+//
+// Added since the first version, all of them optional: TrialView and the view of
+// GetTrial and ListTrials, ListReports, the pages of GetBest, Trial.omitted. Until
+// then every trial in an answer carried all its reports.
 //
 // Errors carry the canonical codes, and a google.rpc.ErrorInfo with the domain
 // "bkbtuner" whose reason says more:
@@ -393,6 +401,60 @@ func (x Origin) Number() protoreflect.EnumNumber {
 // Deprecated: Use Origin.Descriptor instead.
 func (Origin) EnumDescriptor() ([]byte, []int) {
 	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{5}
+}
+
+// TrialView says how much of a trial an answer carries.
+type TrialView int32
+
+const (
+	// BASIC.
+	TrialView_TRIAL_VIEW_UNSPECIFIED TrialView = 0
+	// Everything but the reports.
+	TrialView_TRIAL_VIEW_BASIC TrialView = 1
+	// The reports too, if the trial with its reports fits on a page of its own;
+	// otherwise omitted says "reports", and ListReports has them.
+	TrialView_TRIAL_VIEW_FULL TrialView = 2
+)
+
+// Enum value maps for TrialView.
+var (
+	TrialView_name = map[int32]string{
+		0: "TRIAL_VIEW_UNSPECIFIED",
+		1: "TRIAL_VIEW_BASIC",
+		2: "TRIAL_VIEW_FULL",
+	}
+	TrialView_value = map[string]int32{
+		"TRIAL_VIEW_UNSPECIFIED": 0,
+		"TRIAL_VIEW_BASIC":       1,
+		"TRIAL_VIEW_FULL":        2,
+	}
+)
+
+func (x TrialView) Enum() *TrialView {
+	p := new(TrialView)
+	*p = x
+	return p
+}
+
+func (x TrialView) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TrialView) Descriptor() protoreflect.EnumDescriptor {
+	return file_proto_tuner_v1_tuner_proto_enumTypes[6].Descriptor()
+}
+
+func (TrialView) Type() protoreflect.EnumType {
+	return &file_proto_tuner_v1_tuner_proto_enumTypes[6]
+}
+
+func (x TrialView) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TrialView.Descriptor instead.
+func (TrialView) EnumDescriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{6}
 }
 
 // Value is one parameter's value.
@@ -1022,7 +1084,8 @@ type Trial struct {
 	Worker string `protobuf:"bytes,8,opt,name=worker,proto3" json:"worker,omitempty"`
 	// When the lease runs out, on the server's clock.
 	LeaseDeadline *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=lease_deadline,json=leaseDeadline,proto3" json:"lease_deadline,omitempty"`
-	Reports       []*IntermediateValues  `protobuf:"bytes,10,rep,name=reports,proto3" json:"reports,omitempty"`
+	// Only in the view FULL, and in Watch those that the event added.
+	Reports []*IntermediateValues `protobuf:"bytes,10,rep,name=reports,proto3" json:"reports,omitempty"`
 	// Of a trial that is over.
 	Outcome     *Outcome               `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	LateResults []*LateResult          `protobuf:"bytes,12,rep,name=late_results,json=lateResults,proto3" json:"late_results,omitempty"`
@@ -1033,7 +1096,11 @@ type Trial struct {
 	// How often the lease expired.
 	Expiries int32 `protobuf:"varint,17,opt,name=expiries,proto3" json:"expiries,omitempty"`
 	// The epoch that told the outcome; 0 if nobody did.
-	ToldEpoch     int64 `protobuf:"varint,18,opt,name=told_epoch,json=toldEpoch,proto3" json:"told_epoch,omitempty"`
+	ToldEpoch int64 `protobuf:"varint,18,opt,name=told_epoch,json=toldEpoch,proto3" json:"told_epoch,omitempty"`
+	// The fields of this message that are not whole because the answer would be too
+	// large: reports, late_results, attributes, or outcome, which then has nothing but
+	// state, reason and cost. GetTrial and ListReports have them.
+	Omitted       []string `protobuf:"bytes,19,rep,name=omitted,proto3" json:"omitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,6 +1259,13 @@ func (x *Trial) GetToldEpoch() int64 {
 		return x.ToldEpoch
 	}
 	return 0
+}
+
+func (x *Trial) GetOmitted() []string {
+	if x != nil {
+		return x.Omitted
+	}
+	return nil
 }
 
 // Suggestion is what the proposer thought when it made a configuration.
@@ -2134,7 +2208,8 @@ type AskRequest struct {
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The study.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	// 0 means 1.
+	// 0 means 1. At most 1,000, and fewer in a study whose configurations are so large
+	// that the answer would not fit: INVALID_ARGUMENT says how many.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// Let the server choose the count: as many as are worth running in parallel now.
 	AutoCount bool `protobuf:"varint,4,opt,name=auto_count,json=autoCount,proto3" json:"auto_count,omitempty"`
@@ -3006,6 +3081,7 @@ func (x *AddTrialsResponse) GetNumbers() []int64 {
 type GetTrialRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	View          TrialView              `protobuf:"varint,2,opt,name=view,proto3,enum=tuner.v1.TrialView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3047,6 +3123,128 @@ func (x *GetTrialRequest) GetName() string {
 	return ""
 }
 
+func (x *GetTrialRequest) GetView() TrialView {
+	if x != nil {
+		return x.View
+	}
+	return TrialView_TRIAL_VIEW_UNSPECIFIED
+}
+
+type ListReportsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trial.
+	Parent string `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	// 0: the server's default.
+	PageSize      int32  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReportsRequest) Reset() {
+	*x = ListReportsRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReportsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReportsRequest) ProtoMessage() {}
+
+func (x *ListReportsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReportsRequest.ProtoReflect.Descriptor instead.
+func (*ListReportsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListReportsRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *ListReportsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListReportsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListReportsResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Reports []*IntermediateValues  `protobuf:"bytes,1,rep,name=reports,proto3" json:"reports,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReportsResponse) Reset() {
+	*x = ListReportsResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReportsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReportsResponse) ProtoMessage() {}
+
+func (x *ListReportsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReportsResponse.ProtoReflect.Descriptor instead.
+func (*ListReportsResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListReportsResponse) GetReports() []*IntermediateValues {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+func (x *ListReportsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 type ListTrialsRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Parent    string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -3055,14 +3253,15 @@ type ListTrialsRequest struct {
 	// Only trials in one of these states; empty for all.
 	States []TrialState `protobuf:"varint,4,rep,packed,name=states,proto3,enum=tuner.v1.TrialState" json:"states,omitempty"`
 	// Only trials whose last lease was this worker's.
-	Worker        string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	Worker        string    `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	View          TrialView `protobuf:"varint,6,opt,name=view,proto3,enum=tuner.v1.TrialView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3273,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3286,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListTrialsRequest) GetParent() string {
@@ -3125,6 +3324,13 @@ func (x *ListTrialsRequest) GetWorker() string {
 	return ""
 }
 
+func (x *ListTrialsRequest) GetView() TrialView {
+	if x != nil {
+		return x.View
+	}
+	return TrialView_TRIAL_VIEW_UNSPECIFIED
+}
+
 type ListTrialsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Trials        []*Trial               `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
@@ -3135,7 +3341,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3353,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3366,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3180,13 +3386,14 @@ func (x *ListTrialsResponse) GetNextPageToken() string {
 type GetBestRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	PageToken     string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetBestRequest) Reset() {
 	*x = GetBestRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3405,7 @@ func (x *GetBestRequest) String() string {
 func (*GetBestRequest) ProtoMessage() {}
 
 func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3418,7 @@ func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestRequest.ProtoReflect.Descriptor instead.
 func (*GetBestRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetBestRequest) GetParent() string {
@@ -3221,17 +3428,26 @@ func (x *GetBestRequest) GetParent() string {
 	return ""
 }
 
+func (x *GetBestRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 type GetBestResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One trial, or the Pareto front in order of number; empty if none completed.
-	Trials        []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
+	Trials []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetBestResponse) Reset() {
 	*x = GetBestResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3459,7 @@ func (x *GetBestResponse) String() string {
 func (*GetBestResponse) ProtoMessage() {}
 
 func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3472,7 @@ func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestResponse.ProtoReflect.Descriptor instead.
 func (*GetBestResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetBestResponse) GetTrials() []*Trial {
@@ -3264,6 +3480,13 @@ func (x *GetBestResponse) GetTrials() []*Trial {
 		return x.Trials
 	}
 	return nil
+}
+
+func (x *GetBestResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 type GetDiagnosisRequest struct {
@@ -3275,7 +3498,7 @@ type GetDiagnosisRequest struct {
 
 func (x *GetDiagnosisRequest) Reset() {
 	*x = GetDiagnosisRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3510,7 @@ func (x *GetDiagnosisRequest) String() string {
 func (*GetDiagnosisRequest) ProtoMessage() {}
 
 func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3523,7 @@ func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
 func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetDiagnosisRequest) GetParent() string {
@@ -3340,7 +3563,7 @@ type Diagnosis struct {
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3352,7 +3575,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3365,7 +3588,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Diagnosis) GetResults() int64 {
@@ -3463,7 +3686,7 @@ type InducingPointDraw struct {
 
 func (x *InducingPointDraw) Reset() {
 	*x = InducingPointDraw{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3698,7 @@ func (x *InducingPointDraw) String() string {
 func (*InducingPointDraw) ProtoMessage() {}
 
 func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3711,7 @@ func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
 func (*InducingPointDraw) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *InducingPointDraw) GetSampler() string {
@@ -3538,7 +3761,7 @@ type InducingPointStep struct {
 
 func (x *InducingPointStep) Reset() {
 	*x = InducingPointStep{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3773,7 @@ func (x *InducingPointStep) String() string {
 func (*InducingPointStep) ProtoMessage() {}
 
 func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3786,7 @@ func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
 func (*InducingPointStep) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *InducingPointStep) GetLambda() float64 {
@@ -3598,7 +3821,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3610,7 +3833,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3623,7 +3846,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -3646,7 +3869,8 @@ type WatchResponse struct {
 	Time     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	// What happened, in a word: started, told, expired, …
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
-	// As the event left them; a trial only where the event is about one.
+	// As the event left them; a trial only where the event is about one, and of its
+	// reports only those that the event added.
 	StudyState    StudyState `protobuf:"varint,4,opt,name=study_state,json=studyState,proto3,enum=tuner.v1.StudyState" json:"study_state,omitempty"`
 	Trial         *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3655,7 +3879,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3667,7 +3891,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3680,7 +3904,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -3726,7 +3950,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3738,7 +3962,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3751,7 +3975,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
 }
 
 type BackupResponse struct {
@@ -3764,7 +3988,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +4000,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +4013,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -3872,7 +4096,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x04line\x18\x01 \x01(\x05R\x04line\x12\x1c\n" +
 	"\tparameter\x18\x02 \x01(\tR\tparameter\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x16\n" +
-	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xb9\a\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xd3\a\n" +
 	"\x05Trial\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12*\n" +
@@ -3899,7 +4123,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\bend_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1a\n" +
 	"\bexpiries\x18\x11 \x01(\x05R\bexpiries\x12\x1d\n" +
 	"\n" +
-	"told_epoch\x18\x12 \x01(\x03R\ttoldEpoch\x1aJ\n" +
+	"told_epoch\x18\x12 \x01(\x03R\ttoldEpoch\x12\x18\n" +
+	"\aomitted\x18\x13 \x03(\tR\aomitted\x1aJ\n" +
 	"\vConfigEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\x1a=\n" +
@@ -4085,23 +4310,36 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"-\n" +
 	"\x11AddTrialsResponse\x12\x18\n" +
-	"\anumbers\x18\x01 \x03(\x03R\anumbers\"%\n" +
+	"\anumbers\x18\x01 \x03(\x03R\anumbers\"N\n" +
 	"\x0fGetTrialRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xad\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
+	"\x04view\x18\x02 \x01(\x0e2\x13.tuner.v1.TrialViewR\x04view\"h\n" +
+	"\x12ListReportsRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"u\n" +
+	"\x13ListReportsResponse\x126\n" +
+	"\areports\x18\x01 \x03(\v2\x1c.tuner.v1.IntermediateValuesR\areports\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd6\x01\n" +
 	"\x11ListTrialsRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12,\n" +
 	"\x06states\x18\x04 \x03(\x0e2\x14.tuner.v1.TrialStateR\x06states\x12\x16\n" +
-	"\x06worker\x18\x05 \x01(\tR\x06worker\"e\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12'\n" +
+	"\x04view\x18\x06 \x01(\x0e2\x13.tuner.v1.TrialViewR\x04view\"e\n" +
 	"\x12ListTrialsResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"(\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n" +
 	"\x0eGetBestRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\":\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"b\n" +
 	"\x0fGetBestResponse\x12'\n" +
-	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\"-\n" +
+	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xec\x02\n" +
 	"\tDiagnosis\x12\x18\n" +
@@ -4179,8 +4417,11 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ORIGIN_SUGGESTED\x10\x01\x12\x13\n" +
 	"\x0fORIGIN_ENQUEUED\x10\x02\x12\x10\n" +
-	"\fORIGIN_ADDED\x10\x032\xcb\n" +
-	"\n" +
+	"\fORIGIN_ADDED\x10\x03*R\n" +
+	"\tTrialView\x12\x1a\n" +
+	"\x16TRIAL_VIEW_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10TRIAL_VIEW_BASIC\x10\x01\x12\x13\n" +
+	"\x0fTRIAL_VIEW_FULL\x10\x022\x97\v\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -4198,7 +4439,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\fEnqueueTrial\x12\x1d.tuner.v1.EnqueueTrialRequest\x1a\x0f.tuner.v1.Trial\x126\n" +
 	"\bAddTrial\x12\x19.tuner.v1.AddTrialRequest\x1a\x0f.tuner.v1.Trial\x12D\n" +
 	"\tAddTrials\x12\x1a.tuner.v1.AddTrialsRequest\x1a\x1b.tuner.v1.AddTrialsResponse\x126\n" +
-	"\bGetTrial\x12\x19.tuner.v1.GetTrialRequest\x1a\x0f.tuner.v1.Trial\x12G\n" +
+	"\bGetTrial\x12\x19.tuner.v1.GetTrialRequest\x1a\x0f.tuner.v1.Trial\x12J\n" +
+	"\vListReports\x12\x1c.tuner.v1.ListReportsRequest\x1a\x1d.tuner.v1.ListReportsResponse\x12G\n" +
 	"\n" +
 	"ListTrials\x12\x1b.tuner.v1.ListTrialsRequest\x1a\x1c.tuner.v1.ListTrialsResponse\x12>\n" +
 	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12B\n" +
@@ -4218,8 +4460,8 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 	return file_proto_tuner_v1_tuner_proto_rawDescData
 }
 
-var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -4227,187 +4469,195 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(TrialState)(0),               // 3: tuner.v1.TrialState
 	(FailReason)(0),               // 4: tuner.v1.FailReason
 	(Origin)(0),                   // 5: tuner.v1.Origin
-	(*Value)(nil),                 // 6: tuner.v1.Value
-	(*Objective)(nil),             // 7: tuner.v1.Objective
-	(*Component)(nil),             // 8: tuner.v1.Component
-	(*StudySpec)(nil),             // 9: tuner.v1.StudySpec
-	(*Study)(nil),                 // 10: tuner.v1.Study
-	(*SpaceWarning)(nil),          // 11: tuner.v1.SpaceWarning
-	(*Trial)(nil),                 // 12: tuner.v1.Trial
-	(*Suggestion)(nil),            // 13: tuner.v1.Suggestion
-	(*IntermediateValues)(nil),    // 14: tuner.v1.IntermediateValues
-	(*Metric)(nil),                // 15: tuner.v1.Metric
-	(*Outcome)(nil),               // 16: tuner.v1.Outcome
-	(*LateResult)(nil),            // 17: tuner.v1.LateResult
-	(*CreateStudyRequest)(nil),    // 18: tuner.v1.CreateStudyRequest
-	(*GetStudyRequest)(nil),       // 19: tuner.v1.GetStudyRequest
-	(*ListStudiesRequest)(nil),    // 20: tuner.v1.ListStudiesRequest
-	(*ListStudiesResponse)(nil),   // 21: tuner.v1.ListStudiesResponse
-	(*DeleteStudyRequest)(nil),    // 22: tuner.v1.DeleteStudyRequest
-	(*DeleteStudyResponse)(nil),   // 23: tuner.v1.DeleteStudyResponse
-	(*PauseStudyRequest)(nil),     // 24: tuner.v1.PauseStudyRequest
-	(*ResumeStudyRequest)(nil),    // 25: tuner.v1.ResumeStudyRequest
-	(*FinishStudyRequest)(nil),    // 26: tuner.v1.FinishStudyRequest
-	(*SetAttributesRequest)(nil),  // 27: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 28: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 29: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 30: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 31: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 32: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 33: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 34: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 35: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 36: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 37: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 38: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 39: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 40: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 41: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 42: tuner.v1.GetTrialRequest
-	(*ListTrialsRequest)(nil),     // 43: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 44: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 45: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 46: tuner.v1.GetBestResponse
-	(*GetDiagnosisRequest)(nil),   // 47: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 48: tuner.v1.Diagnosis
-	(*InducingPointDraw)(nil),     // 49: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 50: tuner.v1.InducingPointStep
-	(*WatchRequest)(nil),          // 51: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 52: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 53: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 54: tuner.v1.BackupResponse
-	nil,                           // 55: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 56: tuner.v1.Study.AttributesEntry
-	nil,                           // 57: tuner.v1.Trial.ConfigEntry
-	nil,                           // 58: tuner.v1.Trial.AttributesEntry
-	nil,                           // 59: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 60: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 61: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 62: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 63: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 64: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 65: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 66: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 67: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 68: tuner.v1.NewTrial.AttributesEntry
-	(*durationpb.Duration)(nil),   // 69: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 70: google.protobuf.Timestamp
+	(TrialView)(0),                // 6: tuner.v1.TrialView
+	(*Value)(nil),                 // 7: tuner.v1.Value
+	(*Objective)(nil),             // 8: tuner.v1.Objective
+	(*Component)(nil),             // 9: tuner.v1.Component
+	(*StudySpec)(nil),             // 10: tuner.v1.StudySpec
+	(*Study)(nil),                 // 11: tuner.v1.Study
+	(*SpaceWarning)(nil),          // 12: tuner.v1.SpaceWarning
+	(*Trial)(nil),                 // 13: tuner.v1.Trial
+	(*Suggestion)(nil),            // 14: tuner.v1.Suggestion
+	(*IntermediateValues)(nil),    // 15: tuner.v1.IntermediateValues
+	(*Metric)(nil),                // 16: tuner.v1.Metric
+	(*Outcome)(nil),               // 17: tuner.v1.Outcome
+	(*LateResult)(nil),            // 18: tuner.v1.LateResult
+	(*CreateStudyRequest)(nil),    // 19: tuner.v1.CreateStudyRequest
+	(*GetStudyRequest)(nil),       // 20: tuner.v1.GetStudyRequest
+	(*ListStudiesRequest)(nil),    // 21: tuner.v1.ListStudiesRequest
+	(*ListStudiesResponse)(nil),   // 22: tuner.v1.ListStudiesResponse
+	(*DeleteStudyRequest)(nil),    // 23: tuner.v1.DeleteStudyRequest
+	(*DeleteStudyResponse)(nil),   // 24: tuner.v1.DeleteStudyResponse
+	(*PauseStudyRequest)(nil),     // 25: tuner.v1.PauseStudyRequest
+	(*ResumeStudyRequest)(nil),    // 26: tuner.v1.ResumeStudyRequest
+	(*FinishStudyRequest)(nil),    // 27: tuner.v1.FinishStudyRequest
+	(*SetAttributesRequest)(nil),  // 28: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil), // 29: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),            // 30: tuner.v1.AskRequest
+	(*AskResponse)(nil),           // 31: tuner.v1.AskResponse
+	(*TellRequest)(nil),           // 32: tuner.v1.TellRequest
+	(*TellResponse)(nil),          // 33: tuner.v1.TellResponse
+	(*ReportRequest)(nil),         // 34: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),        // 35: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),      // 36: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),     // 37: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),   // 38: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),       // 39: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),      // 40: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 41: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 42: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 43: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),    // 44: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),   // 45: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),     // 46: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 47: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 48: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 49: tuner.v1.GetBestResponse
+	(*GetDiagnosisRequest)(nil),   // 50: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 51: tuner.v1.Diagnosis
+	(*InducingPointDraw)(nil),     // 52: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 53: tuner.v1.InducingPointStep
+	(*WatchRequest)(nil),          // 54: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 55: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 56: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 57: tuner.v1.BackupResponse
+	nil,                           // 58: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 59: tuner.v1.Study.AttributesEntry
+	nil,                           // 60: tuner.v1.Trial.ConfigEntry
+	nil,                           // 61: tuner.v1.Trial.AttributesEntry
+	nil,                           // 62: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 63: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 64: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 65: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 66: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 67: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 68: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 69: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 70: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 71: tuner.v1.NewTrial.AttributesEntry
+	(*durationpb.Duration)(nil),   // 72: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 73: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
-	7,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	69, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	69, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
-	8,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
-	8,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	55, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
-	9,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
+	8,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
+	72, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	72, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	9,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
+	9,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
+	58, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	10, // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	70, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
-	11, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	56, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	73, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	12, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
+	59, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	57, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	60, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
-	13, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	70, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
-	14, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
-	16, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
-	17, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	58, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	70, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	70, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	70, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	59, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	14, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
+	73, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	15, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
+	17, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
+	18, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
+	61, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	73, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	73, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	73, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	62, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	60, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	61, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	70, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
-	16, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
-	9,  // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
-	10, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	62, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	69, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	12, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	16, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	12, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	14, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	70, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	69, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	70, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	63, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	64, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	65, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	14, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	16, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	66, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	40, // 49: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	67, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	68, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	14, // 52: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	16, // 53: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
-	3,  // 54: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	12, // 55: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	12, // 56: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	49, // 57: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
-	50, // 58: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	70, // 59: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 60: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	12, // 61: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	6,  // 62: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	15, // 63: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	6,  // 64: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 65: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	6,  // 66: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	18, // 67: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	19, // 68: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	20, // 69: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	22, // 70: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	24, // 71: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	25, // 72: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	26, // 73: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	27, // 74: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	29, // 75: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	31, // 76: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	33, // 77: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	35, // 78: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	37, // 79: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	38, // 80: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	39, // 81: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	42, // 82: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	43, // 83: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	45, // 84: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	47, // 85: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	51, // 86: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	53, // 87: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	10, // 88: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	10, // 89: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	21, // 90: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	23, // 91: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	10, // 92: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	10, // 93: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	10, // 94: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	28, // 95: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	30, // 96: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	32, // 97: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	34, // 98: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	36, // 99: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	12, // 100: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	12, // 101: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	41, // 102: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	12, // 103: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	44, // 104: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	46, // 105: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	48, // 106: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	52, // 107: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	54, // 108: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	88, // [88:109] is the sub-list for method output_type
-	67, // [67:88] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	63, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	64, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	73, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	17, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
+	10, // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
+	11, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
+	65, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	72, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	13, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	17, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	13, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	15, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	73, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	72, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	73, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	66, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	67, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	68, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	15, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	17, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	69, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	41, // 49: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	70, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	71, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	15, // 52: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	17, // 53: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	6,  // 54: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
+	15, // 55: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	3,  // 56: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	6,  // 57: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
+	13, // 58: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	13, // 59: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	52, // 60: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	53, // 61: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	73, // 62: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,  // 63: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	13, // 64: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	7,  // 65: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	16, // 66: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	7,  // 67: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	7,  // 68: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	7,  // 69: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	19, // 70: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	20, // 71: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	21, // 72: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	23, // 73: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	25, // 74: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	26, // 75: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	27, // 76: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	28, // 77: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	30, // 78: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	32, // 79: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	34, // 80: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	36, // 81: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	38, // 82: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	39, // 83: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	40, // 84: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	43, // 85: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	44, // 86: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	46, // 87: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	48, // 88: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	50, // 89: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	54, // 90: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	56, // 91: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	11, // 92: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	11, // 93: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	22, // 94: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	24, // 95: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	11, // 96: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	11, // 97: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	11, // 98: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	29, // 99: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	31, // 100: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	33, // 101: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	35, // 102: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	37, // 103: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	13, // 104: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	13, // 105: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	42, // 106: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	13, // 107: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	45, // 108: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	47, // 109: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	49, // 110: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	51, // 111: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	55, // 112: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	57, // 113: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	92, // [92:114] is the sub-list for method output_type
+	70, // [70:92] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -4427,8 +4677,8 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   63,
+			NumEnums:      7,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,9 +9,17 @@
 // client certificate. Tokens are for admins, for reading, or for workers of all
 // or of some studies.
 //
-// Pages: a page_token is the study's id or the trial's number to go on with, as
-// next_page_token gave it. A page may be shorter than asked for and yet not the
-// last; the last one has no next_page_token.
+// Pages: a page_token is the study's id, the trial's number or the report's index
+// to go on with, as next_page_token gave it. It stays valid while the list grows. A
+// page may be shorter than asked for and yet not the last; the last one has no
+// next_page_token. A page takes less than 4 MiB, gRPC's default for an answer.
+//
+// Trials in answers carry no reports unless a request asks for them with a
+// TrialView; ListReports pages through the reports of one trial.
+//
+// Added since the first version, all of them optional: TrialView and the view of
+// GetTrial and ListTrials, ListReports, the pages of GetBest, Trial.omitted. Until
+// then every trial in an answer carried all its reports.
 //
 // Errors carry the canonical codes, and a google.rpc.ErrorInfo with the domain
 // "bkbtuner" whose reason says more:
@@ -75,6 +83,7 @@ const (
 	Tuner_AddTrial_FullMethodName      = "/tuner.v1.Tuner/AddTrial"
 	Tuner_AddTrials_FullMethodName     = "/tuner.v1.Tuner/AddTrials"
 	Tuner_GetTrial_FullMethodName      = "/tuner.v1.Tuner/GetTrial"
+	Tuner_ListReports_FullMethodName   = "/tuner.v1.Tuner/ListReports"
 	Tuner_ListTrials_FullMethodName    = "/tuner.v1.Tuner/ListTrials"
 	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
 	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
@@ -129,9 +138,12 @@ type TunerClient interface {
 	// of its trials, can be sent again at any time, and stores none of them twice.
 	AddTrials(ctx context.Context, in *AddTrialsRequest, opts ...grpc.CallOption) (*AddTrialsResponse, error)
 	GetTrial(ctx context.Context, in *GetTrialRequest, opts ...grpc.CallOption) (*Trial, error)
+	// ListReports pages through the reports of a trial in order of arrival.
+	ListReports(ctx context.Context, in *ListReportsRequest, opts ...grpc.CallOption) (*ListReportsResponse, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
-	// GetBest recommends: the best trial, or the Pareto front for several objectives.
+	// GetBest recommends: the best trial, or the Pareto front for several objectives,
+	// page by page.
 	GetBest(ctx context.Context, in *GetBestRequest, opts ...grpc.CallOption) (*GetBestResponse, error)
 	// GetDiagnosis says how the model of a study's proposer stands.
 	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
@@ -309,6 +321,16 @@ func (c *tunerClient) GetTrial(ctx context.Context, in *GetTrialRequest, opts ..
 	return out, nil
 }
 
+func (c *tunerClient) ListReports(ctx context.Context, in *ListReportsRequest, opts ...grpc.CallOption) (*ListReportsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReportsResponse)
+	err := c.cc.Invoke(ctx, Tuner_ListReports_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTrialsResponse)
@@ -424,9 +446,12 @@ type TunerServer interface {
 	// of its trials, can be sent again at any time, and stores none of them twice.
 	AddTrials(context.Context, *AddTrialsRequest) (*AddTrialsResponse, error)
 	GetTrial(context.Context, *GetTrialRequest) (*Trial, error)
+	// ListReports pages through the reports of a trial in order of arrival.
+	ListReports(context.Context, *ListReportsRequest) (*ListReportsResponse, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
-	// GetBest recommends: the best trial, or the Pareto front for several objectives.
+	// GetBest recommends: the best trial, or the Pareto front for several objectives,
+	// page by page.
 	GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error)
 	// GetDiagnosis says how the model of a study's proposer stands.
 	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
@@ -491,6 +516,9 @@ func (UnimplementedTunerServer) AddTrials(context.Context, *AddTrialsRequest) (*
 }
 func (UnimplementedTunerServer) GetTrial(context.Context, *GetTrialRequest) (*Trial, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTrial not implemented")
+}
+func (UnimplementedTunerServer) ListReports(context.Context, *ListReportsRequest) (*ListReportsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReports not implemented")
 }
 func (UnimplementedTunerServer) ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrials not implemented")
@@ -816,6 +844,24 @@ func _Tuner_GetTrial_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_ListReports_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReportsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).ListReports(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_ListReports_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).ListReports(ctx, req.(*ListReportsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_ListTrials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListTrialsRequest)
 	if err := dec(in); err != nil {
@@ -962,6 +1008,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetTrial",
 			Handler:    _Tuner_GetTrial_Handler,
+		},
+		{
+			MethodName: "ListReports",
+			Handler:    _Tuner_ListReports_Handler,
 		},
 		{
 			MethodName: "ListTrials",

@@ -110,7 +110,7 @@ func (e *entry) describe(name string) tuner.Study {
 
 func (e *entry) trial(n int) study.Trial {
 	t, _ := e.study.Trial(n)
-	return t
+	return t.WithoutReports()
 }
 
 // CreateStudy implements [tuner.Service].
@@ -281,8 +281,8 @@ func (s *Service) made(ctx context.Context, name string, c study.Command) (t stu
 	return t, err
 }
 
-// Trial implements [tuner.Service].
-func (s *Service) Trial(ctx context.Context, name string, number int) (t study.Trial, err error) {
+// whole returns a trial with its reports.
+func (s *Service) whole(ctx context.Context, name string, number int) (t study.Trial, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 		var ok bool
 		if t, ok = e.study.Trial(number); !ok {
@@ -291,6 +291,25 @@ func (s *Service) Trial(ctx context.Context, name string, number int) (t study.T
 		return nil
 	})
 	return t, err
+}
+
+// Trial implements [tuner.Service].
+func (s *Service) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
+	t, err := s.whole(ctx, name, number)
+	return t.WithoutReports(), err
+}
+
+// Reports implements [tuner.Service].
+func (s *Service) Reports(ctx context.Context, name string, number, first, limit int) (page []study.Report, more bool, err error) {
+	t, err := s.whole(ctx, name, number)
+	if err != nil {
+		return nil, false, err
+	}
+	if limit <= 0 || limit > tuner.MaxReportPage {
+		limit = tuner.MaxReportPage
+	}
+	rest := t.Reports[min(max(first, 0), len(t.Reports)):]
+	return rest[:min(limit, len(rest))], len(rest) > limit, nil
 }
 
 // Trials implements [tuner.Service].
@@ -306,6 +325,9 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (list
 			if len(list) == f.Limit {
 				more = true
 				return nil
+			}
+			if !f.Reports {
+				t = t.WithoutReports()
 			}
 			list = append(list, t)
 		}
@@ -344,7 +366,7 @@ func (s *Service) Best(ctx context.Context, name string) (best []study.Trial, er
 		value := func(t study.Trial) float64 { m, _ := t.Outcome.Metric(o.Name); return m.Mean() }
 		for t := range e.study.All(0) {
 			if t.State == study.Completed && (best == nil || o.Direction.Compare(value(t), value(best[0])) < 0) {
-				best = []study.Trial{t}
+				best = []study.Trial{t.WithoutReports()}
 			}
 		}
 		return nil

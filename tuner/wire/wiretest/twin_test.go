@@ -184,6 +184,22 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"add none", "", many("none")},
 		{"add too many", tuner.Invalid, many("few", make([]float64, tuner.MaxPage+1)...)},
 		{"trial", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 0)) }},
+		{"reports", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Reports(ctx, "s", 0, 0, 1)
+			return listed{list, more}, err
+		}},
+		{"reports past the last", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Reports(ctx, "s", 0, 9, 0)
+			return listed{list, more}, err
+		}},
+		{"reports of no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Reports(ctx, "s", 99, 0, 0)
+			return listed{list, more}, err
+		}},
+		{"trials with reports", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			list, more, err := s.Trials(ctx, "s", tuner.Filter{Reports: true})
+			return listed{list, more}, err
+		}},
 		{"no trial", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Trial(ctx, "s", 99)) }},
 		{"trials", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			list, more, err := s.Trials(ctx, "s", tuner.Filter{First: 1, Limit: 2})

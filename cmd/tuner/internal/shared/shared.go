@@ -247,6 +247,15 @@ func (s *Service) Trial(ctx context.Context, name string, number int) (study.Tri
 	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Trial(ctx, name, number) })
 }
 
+// Reports implements [tuner.Service].
+func (s *Service) Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error) {
+	err = s.Do(ctx, func(svc tuner.Service) (err error) {
+		reports, more, err = svc.Reports(ctx, name, number, first, limit)
+		return err
+	})
+	return reports, more, err
+}
+
 // Trials implements [tuner.Service].
 func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (trials []study.Trial, more bool, err error) {
 	err = s.Do(ctx, func(svc tuner.Service) (err error) {

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// maxAnswerBytes is about the most that an answer takes. A client of gRPC takes 4 MiB
+// unless it is told otherwise; the rest is for what the message has beside its parts.
+const maxAnswerBytes = 3 << 20
+
+// room returns how many bytes the parts of an answer may take.
+func (h *handlers) room() int { return min(maxAnswerBytes, h.server.options.Limits.MaxSendBytes/2) }
+
+// pageOf returns a function that says whether one more message fits on a page.
+// The first always does.
+func (h *handlers) pageOf() func(proto.Message) bool {
+	room, first := h.room(), true
+	return func(m proto.Message) bool {
+		room -= proto.Size(m)
+		fits := first || room >= 0
+		first = false
+		return fits
+	}
+}
+
+// part returns the wire's form of a trial that is a part of an answer and takes no more
+// than room. What is left out for that is named in Trial.omitted, with reports first.
+func part(name string, t study.Trial, room int) (*pb.Trial, error) {
+	m, err := sent(wire.EncodeTrial(name, t.WithoutReports()))
+	if err != nil {
+		return nil, err
+	}
+	trim(m, room)
+	if room -= proto.Size(m); exceed(t.Reports, room) {
+		m.Omitted = append(m.Omitted, wire.OmittedReports)
+		return m, nil
+	}
+	reports, err := take(t.Reports, room)
+	if err != nil {
+		return nil, err
+	}
+	if m.Reports = reports; len(reports) < len(t.Reports) {
+		m.Reports, m.Omitted = nil, append(m.Omitted, wire.OmittedReports)
+	}
+	return m, nil
+}
+
+// trim takes what a worker can make large from a trial until it fits into room: first
+// its late results, then its attributes.
+func trim(m *pb.Trial, room int) {
+	if proto.Size(m) > room && len(m.LateResults) > 0 {
+		m.LateResults, m.Omitted = nil, append(m.Omitted, wire.OmittedLate)
+	}
+	if proto.Size(m) > room && len(m.Attributes) > 0 {
+		m.Attributes, m.Omitted = nil, append(m.Omitted, wire.OmittedAttributes)
+	}
+}
+
+// parts returns the wire's form of the trials of a mutation's answer, without reports.
+// If they take more than room, those with more than their share are trimmed to it.
+func parts(name string, trials []study.Trial, room int) ([]*pb.Trial, error) {
+	out := make([]*pb.Trial, 0, len(trials))
+	size := 0
+	for _, t := range trials {
+		m, err := sent(wire.EncodeTrial(name, t.WithoutReports()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+		size += proto.Size(m)
+	}
+	if size > room {
+		for _, m := range out {
+			trim(m, room/len(out))
+			if o := m.Outcome; proto.Size(m) > room/len(out) && o != nil {
+				m.Outcome = &pb.Outcome{State: o.State, Reason: o.Reason, Cost: o.Cost}
+				m.Omitted = append(m.Omitted, wire.OmittedOutcome)
+			}
+		}
+	}
+	return out, nil
+}
+
+// reportOverhead is more than what a report takes in a message beside its own bytes.
+const reportOverhead = 8
+
+// exceed reports whether reports surely do not fit into room, at less cost than to encode
+// them.
+func exceed(reports []study.Report, room int) bool {
+	const value = 2 + 2 + 9 // of a value beside its name: the entry, the name, the number
+	for _, r := range reports {
+		for _, v := range r.Values {
+			if room -= len(v.Name) + value; room < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take returns the wire's form of as many of the first reports as fit into room. It
+// encodes one more than that at most.
+func take(reports []study.Report, room int) (out []*pb.IntermediateValues, err error) {
+	for i := range reports {
+		m, err := sent(wire.EncodeReports(reports[i : i+1]))
+		if err != nil {
+			return nil, err
+		}
+		if room -= proto.Size(m[0]) + reportOverhead; room < 0 {
+			break
+		}
+		out = append(out, m[0])
+	}
+	return out, nil
+}
+
+// takeLast is take for the last reports.
+func takeLast(reports []study.Report, room int) (out []*pb.IntermediateValues, err error) {
+	for i := len(reports) - 1; i >= 0; i-- {
+		m, err := sent(wire.EncodeReports(reports[i : i+1]))
+		if err != nil {
+			return nil, err
+		}
+		if room -= proto.Size(m[0]) + reportOverhead; room < 0 {
+			break
+		}
+		out = append(out, m[0])
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// happened returns the wire's form of an event. Of the reports that it added it has the
+// last ones that fit.
+func happened(name string, h tuner.Happening, room int) (*pb.WatchResponse, error) {
+	var reports []study.Report
+	if h.Trial != nil {
+		t := h.Trial.WithoutReports()
+		reports, h.Trial = h.Trial.Reports, &t
+	}
+	m, err := sent(wire.EncodeHappening(name, h))
+	if err != nil || m.Trial == nil {
+		return m, err
+	}
+	trim(m.Trial, room)
+	m.Trial.Reports, err = takeLast(reports, room-proto.Size(m))
+	if len(m.Trial.Reports) < len(reports) {
+		m.Trial.Omitted = append(m.Trial.Omitted, wire.OmittedReports)
+	}
+	return m, err
+}
+
+// checkCount refuses an ask whose answer would not fit, before anything is handed out.
+func checkCount(spec study.Spec, count, room int) error {
+	most := max(room/trialBytes(spec), 1)
+	if count == tuner.AutoCount {
+		count = tuner.MaxAuto
+	}
+	if count <= most || count > study.MaxCount { // too many for every study: the study says so
+		return nil
+	}
+	return &study.InvalidError{
+		Field: "count", Value: fmt.Sprint(count),
+		Rule:   fmt.Sprintf("must be at most %d in this study, for configurations as large as its space allows, so that the answer fits", most),
+		Remedy: "ask several times, for fewer trials each",
+	}
+}
+
+// trialBytes returns about the most bytes that a trial handed out takes in an answer,
+// without what trim takes away.
+func trialBytes(spec study.Spec) int {
+	const rest = 600 // names, numbers and times
+	size := rest + 40*len(spec.Objectives)
+	for _, p := range spec.Space.Parameters() {
+		size += len(p.Name) + longest(p) + 16
+	}
+	return size
+}
+
+// longest returns the most bytes that a value of a parameter takes.
+func longest(p space.Parameter) int {
+	size := 10
+	for _, v := range p.Values {
+		if text, ok := v.AsString(); ok {
+			size = max(size, len(text)+4)
+		}
+	}
+	return size
+}
