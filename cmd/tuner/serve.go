@@ -60,6 +60,7 @@ tuner token) or client certificates (--client-ca).`,
 	fs.StringVar(&s.options.MetricsAddress, "metrics", "", "where Prometheus can scrape, `host:port` (default: nowhere)")
 	fs.BoolVar(&s.options.MetricsAllowRemote, "metrics-allow-remote", false, "let others reach the metrics")
 	fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls a second with one token (0: 200; negative: no limit)")
+	limitFlags(fs, &s.options.Limits)
 	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
 	g.proposeFlag(cmd)
 	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"crypto/x509"
-	"net"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -127,9 +125,8 @@ func hostOf(ctx context.Context) string {
 	if !ok || p.Addr == nil {
 		return "local"
 	}
-	if tcp, ok := p.Addr.(*net.TCPAddr); ok {
-		a, _ := netip.AddrFromSlice(tcp.IP)
-		return a.Unmap().String()
+	if host := addressOf(p.Addr); host != "" {
+		return host
 	}
 	return "local"
 }
@@ -145,8 +142,7 @@ func (s *Server) identify(ctx context.Context) (identity, error) {
 	// A caller who knows a token is never refused for what others at his
 	// address do; of the others' failures only so many are answered and logged.
 	if wait := s.failures.take(host); wait > 0 {
-		s.metrics.limited.WithLabelValues("authentication").Inc()
-		return identity{}, wire.Exhausted("too many failed authentications from "+host, wait).Err()
+		return identity{}, s.refused("authentication", host, "", wait)
 	}
 	s.log.Warn("refused a caller who is not known", "peer", host, "reason", why.kind)
 	return identity{}, wire.Denied(false, why.text).Err()

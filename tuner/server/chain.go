@@ -53,24 +53,33 @@ func (s *Server) chain() []grpc.ServerOption {
 }
 
 func (s *Server) observeUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	done := s.begin(info.FullMethod)
+	done := s.begin(ctx, info.FullMethod)
 	defer s.bytes.release(request)
 	answer, err := next(ctx, request)
 	return answer, done(ctx, request, err)
 }
 
 func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	done := s.begin(info.FullMethod)
+	done := s.begin(stream.Context(), info.FullMethod)
 	return done(stream.Context(), nil, next(service, stream))
 }
 
 // begin counts a call in; the function that it returns counts it out, logs it,
-// and makes a status of its error.
-func (s *Server) begin(method string) func(ctx context.Context, request any, err error) error {
-	s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
+// and makes a status of its error. Calls that need no permission do not count.
+func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
+	end := func() {}
+	if s.permissions[method] != needNothing {
+		id, _ := identityOf(ctx)
+		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has seen to the limits
+		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
+		end = func() {
+			leave()
+			s.metrics.inFlight.Set(float64(s.inFlight.Add(-1)))
+		}
+	}
 	start := time.Now()
 	return func(ctx context.Context, request any, err error) error {
-		s.metrics.inFlight.Set(float64(s.inFlight.Add(-1)))
+		end()
 		spent := time.Since(start)
 		shown := s.show(method, err)
 		s.metrics.count(method, status.Code(shown))
@@ -128,12 +137,16 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 		return wire.Denied(false, "show who you are").Err()
 	}
 	if s.bytes.refused(request) {
-		s.metrics.limited.WithLabelValues("bytes").Inc()
-		return wire.Exhausted("the server has too many bytes of requests under way", retryBusy).Err()
+		return s.refused("bytes", hostOf(ctx), id.name, retryBusy)
 	}
 	if !id.scope.permits(s.permissions[method], request) {
 		s.metrics.authFailures.WithLabelValues("scope").Inc()
 		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()
+	}
+	if id.rate != "" && s.permissions[method] >= needWork {
+		if wait := s.writes.takeN(id.rate, s.bytes.size(request)); wait > 0 {
+			return s.refused("write-rate", hostOf(ctx), id.name, wait)
+		}
 	}
 	return nil
 }
@@ -141,6 +154,14 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if err := s.admit(ctx, info.FullMethod, request); err != nil {
 		return nil, err
+	}
+	if study, ok := wire.StudyOf(resourceOf(request)); ok {
+		leave, met := s.studies.enter(study, s.options.Limits.MaxInFlightPerStudy, -1)
+		if met != 0 {
+			id, _ := identityOf(ctx)
+			return nil, s.refused("calls-per-study", hostOf(ctx), id.name, retryBusy)
+		}
+		defer leave()
 	}
 	return next(ctx, request)
 }
@@ -150,10 +171,31 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 	defer cancel(nil)
 	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
 	a := &admittedStream{ServerStream: stream, ctx: ctx, server: s, method: info.FullMethod}
-	if s.permissions[info.FullMethod] != needNothing {
-		go a.guard(cancel)
+	if s.permissions[info.FullMethod] == needNothing {
+		return s.watchHealth(service, a, next)
 	}
+	go a.guard(cancel)
 	return next(service, a)
+}
+
+// watchHealth serves a stream that needs no permission, of which there are so many at
+// once from one address and in all.
+func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
+	l, host := s.options.Limits, hostOf(stream.ctx)
+	leave, met := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)
+	switch met {
+	case 1:
+		return s.refused("health-watches-per-address", host, "", retryBusy)
+	case 2:
+		return s.refused("health-watches", host, "", retryBusy)
+	}
+	defer leave()
+	if c := connectionOf(stream.ctx); c != nil {
+		c.streams.Add(1)
+		defer c.streams.Add(-1)
+		defer recognize(stream.ctx, false) // idle from its end on
+	}
+	return next(service, stream)
 }
 
 // recheckInterval is how often a stream on which nothing happens is held against

@@ -37,6 +37,13 @@ func (b *bytesInFlight) take(message any, bytes int) bool {
 	return true
 }
 
+// size is how many bytes a message took; 0 for one that is not counted.
+func (b *bytesInFlight) size(message any) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(b.of[message], 0)
+}
+
 // refused tells whether a message was left undecoded.
 func (b *bytesInFlight) refused(message any) bool {
 	b.mu.Lock()

@@ -43,6 +43,22 @@
 // more trials than its answer could hold is refused before it hands out any. The one
 // exception is an outcome of more than 3 MiB, which only a command on the file can store.
 //
+// # Limits
+//
+// [Limits] has those of connections, calls, watches and bytes. A caller who is refused
+// reads the limit, its flag and what to do; the log has a line, at most one in ten
+// seconds for each limit, and the metric tuner_limited_total counts.
+//
+// Without a token nobody takes the place of others. Health checks do not count as calls.
+// A connection is a stranger until a call on it shows a token. There are so many
+// strangers from one address and in all; one of them, drawn by chance, is closed when
+// there is one more, or when there are too many connections. A stranger that is idle for
+// a minute is closed, and a handshake has Limits.ConnectTimeout.
+//
+// With a token nobody starves others: each token and each study has its share of calls
+// and watches, each token its bytes a second, and the last tenth of calls and watches is
+// for admins. On a server without tokens there are only the limits of all.
+//
 // # Errors
 //
 // Package wire makes statuses of errors. What a caller is not to see is in the

@@ -26,21 +26,25 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 	if !known {
 		return nil, status.Errorf(codes.Unimplemented, "unknown method %.100q", info.FullMethodName)
 	}
-	id := nobody
-	if n != needNothing {
-		if id, err = s.identify(ctx); err != nil {
-			return nil, err
-		}
+	if n == needNothing {
+		recognize(ctx, false)
+		return context.WithValue(ctx, identityKey{}, nobody), nil
 	}
+	id, err := s.identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recognize(ctx, true)
 	if id.rate != "" {
 		if wait := s.rates.take(id.rate); wait > 0 {
-			s.metrics.limited.WithLabelValues("rate").Inc()
-			return nil, wire.Exhausted("too many calls: send fewer a second, or several reports in one", wait).Err()
+			return nil, s.refused("rate", hostOf(ctx), id.name, wait)
+		}
+		if over(s.calls.count(id.rate), s.options.Limits.MaxInFlightPerToken) {
+			return nil, s.refused("calls-per-token", hostOf(ctx), id.name, retryBusy)
 		}
 	}
-	if most := s.options.Limits.MaxInFlight; most >= 0 && s.inFlight.Load() >= int64(most) {
-		s.metrics.limited.WithLabelValues("calls").Inc()
-		return nil, wire.Exhausted("the server has too many calls under way", retryBusy).Err()
+	if over(int(s.inFlight.Load()), id.scope.share(s.options.Limits.MaxInFlight)) {
+		return nil, s.refused("calls", hostOf(ctx), id.name, retryBusy)
 	}
 	return context.WithValue(ctx, identityKey{}, id), nil
 }

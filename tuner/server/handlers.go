@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -360,13 +359,28 @@ func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) 
 	return wire.EncodeDiagnosis(d), nil
 }
 
-// enter counts a stream of some kind in, or refuses it.
-func enter(now *atomic.Int64, most int, what string) (leave func(), err error) {
-	if n := now.Add(1); most >= 0 && n > int64(most) {
-		now.Add(-1)
-		return nil, wire.Exhausted("the server has too many "+what+" under way", retryBusy).Err()
+// enterWatch counts a watch in, or refuses it.
+func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
+	l := s.options.Limits
+	id, _ := identityOf(ctx)
+	token, met := s.watches.enter(id.rate, l.MaxWatchesPerToken, id.scope.share(l.MaxWatches))
+	switch met {
+	case 1:
+		return nil, s.refused("watches-per-token", hostOf(ctx), id.name, retryBusy)
+	case 2:
+		return nil, s.refused("watches", hostOf(ctx), id.name, retryBusy)
 	}
-	return func() { now.Add(-1) }, nil
+	of, met := s.watched.enter(study, l.MaxWatchesPerStudy, -1)
+	if met != 0 {
+		token()
+		return nil, s.refused("watches-per-study", hostOf(ctx), id.name, retryBusy)
+	}
+	s.metrics.watches.Inc()
+	return func() {
+		s.metrics.watches.Dec()
+		of()
+		token()
+	}, nil
 }
 
 func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
@@ -375,13 +389,10 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		return err
 	}
 	s := h.server
-	leave, err := enter(&s.watches, s.options.Limits.MaxWatches, "watches")
+	leave, err := s.enterWatch(stream.Context(), name)
 	if err != nil {
-		s.metrics.limited.WithLabelValues("watches").Inc()
 		return err
 	}
-	s.metrics.watches.Inc()
-	defer s.metrics.watches.Dec()
 	defer leave()
 	if err := stream.SendHeader(nil); err != nil { // so that the caller knows it is on
 		return err
@@ -416,10 +427,10 @@ func (s *Server) endOfStream(ctx context.Context, err error) error {
 
 func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer[pb.BackupResponse]) error {
 	s := h.server
-	leave, err := enter(&s.backups, s.options.Limits.MaxBackups, "backups")
-	if err != nil {
-		s.metrics.limited.WithLabelValues("backups").Inc()
-		return err
+	leave, met := s.backups.enter("", -1, s.options.Limits.MaxBackups)
+	if met != 0 {
+		id, _ := identityOf(stream.Context())
+		return s.refused("backups", hostOf(stream.Context()), id.name, retryBusy)
 	}
 	defer leave()
 	out := bufio.NewWriterSize(chunks{stream}, min(chunkBytes, s.options.Limits.MaxSendBytes/2))

@@ -71,23 +71,42 @@ type Limits struct {
 	// MaxInFlightBytes of requests at once, all callers together: 32 MiB. In
 	// memory they can take some sixty times that.
 	MaxInFlightBytes int
-	MaxConnections   int           // 2,000; more wait to be accepted
-	MaxStreams       int           // calls at once on one connection: 128
-	MaxInFlight      int           // calls at once, streams included: 4,096
-	MaxWatches       int           // Watch streams at once: 1,000
-	MaxBackups       int           // backups at once: 2
-	Rate             float64       // calls a second with one token or certificate: 200
-	Burst            int           // calls that may come together: 400
-	AuthFailureRate  float64       // failed authentications a second from one IP address: 5
-	ConnectTimeout   time.Duration // to be through with the handshakes of TLS and HTTP/2: 10 s
-	CallTimeout      time.Duration // of a call whose caller set none: 30 s
-	AskTimeout       time.Duration // of an ask whose caller set none: 60 s
-	MinPingInterval  time.Duration // callers that ping more often are cut off: 20 s
-	PingInterval     time.Duration // the server pings a silent connection: 60 s
-	PingTimeout      time.Duration // and closes it without an answer: 20 s
-	MaxIdle          time.Duration // a connection without calls is closed: 15 min
-	MaxAge           time.Duration // a connection is asked to make way for a new one: 30 min
-	MaxAgeGrace      time.Duration // and closed so long after: 30 s
+	MaxConnections   int // at once: 2,000; more are closed
+	// MaxConnectionsPerAddress at once from one IP address: 1,000.
+	MaxConnectionsPerAddress int
+	// MaxStrangers is how many connections at once can be without a call that showed
+	// a token or certificate: 512, and 128 from one address. One of them is
+	// closed to make room for a new one. On a server without tokens any call but a
+	// health check will do.
+	MaxStrangers, MaxStrangersPerAddress int
+	StrangerIdle                         time.Duration // without a health check either, it is closed: 1 min
+	MaxHealthWatches                     int           // health watches at once: 256
+	MaxHealthWatchesPerAddress           int           // and from one address: 32
+
+	MaxStreams          int     // calls at once on one connection: 128
+	MaxInFlight         int     // calls at once, streams included and health checks not: 4,096, of which only admins may use the last tenth
+	MaxInFlightPerToken int     // with one token or certificate: 1,024
+	MaxInFlightPerStudy int     // to one study, streams not included: 2,048
+	MaxWatches          int     // Watch streams at once: 1,000, of which only admins may use the last tenth
+	MaxWatchesPerToken  int     // with one token or certificate: 200
+	MaxWatchesPerStudy  int     // of one study: 500
+	MaxBackups          int     // backups at once: 2
+	Rate                float64 // calls a second with one token or certificate: 200
+	Burst               int     // calls that may come together: 400
+	// WriteRate is how many bytes a second the requests of one token or certificate
+	// that change something may have: 2 MiB, and 16 times that together.
+	WriteRate float64
+
+	AuthFailureRate float64       // failed authentications a second from one IP address: 5
+	ConnectTimeout  time.Duration // to be through with the handshakes of TLS and HTTP/2: 10 s
+	CallTimeout     time.Duration // of a call whose caller set none: 30 s
+	AskTimeout      time.Duration // of an ask whose caller set none: 60 s
+	MinPingInterval time.Duration // callers that ping more often are cut off: 20 s
+	PingInterval    time.Duration // the server pings a silent connection: 60 s
+	PingTimeout     time.Duration // and closes it without an answer: 20 s
+	MaxIdle         time.Duration // a connection without calls is closed: 15 min
+	MaxAge          time.Duration // a connection is asked to make way for a new one: 30 min
+	MaxAgeGrace     time.Duration // and closed so long after: 30 s
 }
 
 func (o Options) withDefaults() Options {
@@ -111,9 +130,20 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.MaxHeaderBytes, 16<<10)
 	fill(&l.MaxInFlightBytes, 32<<20)
 	fill(&l.MaxConnections, 2000)
+	fill(&l.MaxConnectionsPerAddress, 1000)
+	fill(&l.MaxStrangers, 512)
+	fill(&l.MaxStrangersPerAddress, 128)
+	fill(&l.StrangerIdle, time.Minute)
+	fill(&l.MaxHealthWatches, 256)
+	fill(&l.MaxHealthWatchesPerAddress, 32)
 	fill(&l.MaxStreams, 128)
 	fill(&l.MaxInFlight, 4096)
+	fill(&l.MaxInFlightPerToken, 1024)
+	fill(&l.MaxInFlightPerStudy, 2048)
 	fill(&l.MaxWatches, 1000)
+	fill(&l.MaxWatchesPerToken, 200)
+	fill(&l.MaxWatchesPerStudy, 500)
+	fill(&l.WriteRate, 2<<20)
 	fill(&l.MaxBackups, 2)
 	fill(&l.Rate, 200)
 	fill(&l.Burst, 400)
@@ -180,7 +210,7 @@ func (l Limits) faults() (faults []error) {
 		{"call timeout", int64(l.CallTimeout)},
 		{"ask timeout", int64(l.AskTimeout)},
 		{"ping interval", int64(min(l.MinPingInterval, l.PingInterval, l.PingTimeout))},
-		{"connection age", int64(min(l.MaxIdle, l.MaxAge, l.MaxAgeGrace))},
+		{"connection age", int64(min(l.MaxIdle, l.MaxAge, l.MaxAgeGrace, l.StrangerIdle))},
 	} {
 		if f.v < 0 {
 			faults = append(faults, fmt.Errorf("limits: the %s must not be negative", f.name))

@@ -27,7 +27,10 @@ func newRates(perSecond float64, burst, most int) *rates {
 
 // take counts a call of somebody's; wait is how long he should wait, and above
 // 0 if the call is beyond the limit.
-func (r *rates) take(who string) (wait time.Duration) {
+func (r *rates) take(who string) (wait time.Duration) { return r.takeN(who, 1) }
+
+// takeN is take for what counts as n calls.
+func (r *rates) takeN(who string, n int) (wait time.Duration) {
 	if r == nil {
 		return 0
 	}
@@ -40,7 +43,7 @@ func (r *rates) take(who string) (wait time.Duration) {
 		l = rate.NewLimiter(r.limit, r.burst)
 		r.of[who] = l
 	}
-	reservation := l.ReserveN(now, 1)
+	reservation := l.ReserveN(now, min(n, r.burst))
 	if wait := reservation.DelayFrom(now); wait > 0 {
 		reservation.CancelAt(now)
 		return wait

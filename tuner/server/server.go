@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -33,13 +32,22 @@ type Server struct {
 	auth        *authenticator
 	rates       *rates // by token or certificate
 	failures    *rates // of authentication, by address
+	writes      *rates // bytes of changes, by token or certificate
 	bytes       *bytesInFlight
 	recheck     time.Duration // recheckInterval but in tests
 	inFlight    atomic.Int64
-	watches     atomic.Int64
-	backups     atomic.Int64
-	grpc        *grpc.Server
-	health      *health.Server
+	calls       tally // under way, by token or certificate
+	studies     tally // unary calls under way, by study
+	watches     tally // by token or certificate
+	watched     tally // watches, by study
+	backups     tally
+
+	healthWatches tally // by address
+	connections   *connections
+	notices       notices
+
+	grpc   *grpc.Server
+	health *health.Server
 
 	stopping context.Context // ends when streams must
 	stop     context.CancelFunc
@@ -61,6 +69,8 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	}
 	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, s.metrics.inFlightBytes.Set)
 	s.rates = newRates(o.Limits.Rate, o.Limits.Burst, 2*MaxTokens)
+	s.writes = newRates(o.Limits.WriteRate, int(16*o.Limits.WriteRate), 2*MaxTokens)
+	s.connections = newConnections(o.Limits, s.metrics.connections, func(limit, peer string) { s.notice(limit, peer, "") })
 	s.failures = newRates(o.Limits.AuthFailureRate, int(o.Limits.AuthFailureRate), 10_000)
 	s.auth, err = newAuthenticator(o, func(err error) {
 		s.log.Error("cannot read the tokens again; the old ones stay in force", "error", err)
@@ -172,8 +182,9 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
-		go func() { ended <- s.grpc.Serve(s.limited(l)) }()
+		go func() { ended <- s.grpc.Serve(&limitedListener{l, s.connections}) }()
 	}
+	go s.connections.reap(s.stopping)
 	if metrics != nil {
 		running++
 		s.log.Info("serving metrics", "address", metrics.Addr().String())
@@ -194,14 +205,6 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 		}
 	}
 	return err
-}
-
-// limited bounds the number of connections and counts them.
-func (s *Server) limited(l net.Listener) net.Listener {
-	if most := s.options.Limits.MaxConnections; most >= 0 {
-		l = netutil.LimitListener(l, most)
-	}
-	return &countingListener{l, s.metrics.connections}
 }
 
 func (s *Server) setServing() {

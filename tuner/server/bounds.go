@@ -1,0 +1,155 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// bound is a limit that refuses callers, as logs, errors and metrics name it.
+type bound struct {
+	flag   string // of tuner serve; empty for none
+	most   func(Limits) any
+	rule   string // what is limited
+	remedy string // for the caller
+}
+
+// bounds are the limits by their names in the metric tuner_limited_total.
+var bounds = map[string]bound{
+	"connections":                {"--max-connections", func(l Limits) any { return l.MaxConnections }, "open connections", ""},
+	"connections-per-address":    {"--max-connections-per-address", func(l Limits) any { return l.MaxConnectionsPerAddress }, "open connections from one address", ""},
+	"strangers":                  {"--max-strangers", func(l Limits) any { return l.MaxStrangers }, "open connections without a call that shows a token", ""},
+	"strangers-per-address":      {"--max-strangers-per-address", func(l Limits) any { return l.MaxStrangersPerAddress }, "open connections from one address without a call that shows a token", ""},
+	"health-watches":             {"--max-health-watches", func(l Limits) any { return l.MaxHealthWatches }, "health watches at once", "use Health/Check, or try again later"},
+	"health-watches-per-address": {"--max-health-watches-per-address", func(l Limits) any { return l.MaxHealthWatchesPerAddress }, "health watches at once from one address", "use Health/Check, or end other watches"},
+	"rate":                       {"--rate", func(l Limits) any { return l.Rate }, "calls a second with one token", "send fewer, or several reports in one"},
+	"write-rate":                 {"--write-rate", func(l Limits) any { return l.WriteRate }, "bytes a second of changes with one token", "report less often, or fewer metrics"},
+	"calls":                      {"--max-calls", func(l Limits) any { return l.MaxInFlight }, "calls at once, a tenth of which are kept for admins", "try again later"},
+	"calls-per-token":            {"--max-calls-per-token", func(l Limits) any { return l.MaxInFlightPerToken }, "calls at once with one token", "end other calls of this token first"},
+	"calls-per-study":            {"--max-calls-per-study", func(l Limits) any { return l.MaxInFlightPerStudy }, "calls at once to one study", "try again later"},
+	"watches":                    {"--max-watches", func(l Limits) any { return l.MaxWatches }, "watches at once, a tenth of which are kept for admins", "try again later"},
+	"watches-per-token":          {"--max-watches-per-token", func(l Limits) any { return l.MaxWatchesPerToken }, "watches at once with one token", "end other watches of this token first"},
+	"watches-per-study":          {"--max-watches-per-study", func(l Limits) any { return l.MaxWatchesPerStudy }, "watches at once of one study", "end other watches of this study first"},
+	"backups":                    {"", func(l Limits) any { return l.MaxBackups }, "backups at once", "try again later"},
+	"bytes":                      {"", func(l Limits) any { return l.MaxInFlightBytes }, "bytes of requests at once", "try again later"},
+	"authentication":             {"", func(l Limits) any { return l.AuthFailureRate }, "failed authentications a second from one address", "show a valid token"},
+}
+
+// refused counts a refusal by a limit, logs it, and returns the error for the caller.
+func (s *Server) refused(limit, peer, caller string, after time.Duration) error {
+	s.notice(limit, peer, caller)
+	b := bounds[limit]
+	text := fmt.Sprintf("limit reached: at most %v %s", b.most(s.options.Limits), b.rule)
+	if b.flag != "" {
+		text += fmt.Sprintf(" (tuner serve %s)", b.flag)
+	}
+	if b.remedy != "" {
+		text += "; " + b.remedy
+	}
+	return wire.Exhausted(text, after).Err()
+}
+
+// noticeInterval is how often the log has a line about one limit at most.
+const noticeInterval = 10 * time.Second
+
+// notices are when a limit was logged last, and how often it has bitten since.
+type notices struct {
+	mu sync.Mutex
+	of map[string]*notice
+}
+
+type notice struct {
+	logged time.Time
+	since  int
+}
+
+// due counts a refusal. It returns whether to log it, and how many were not logged.
+func (n *notices) due(limit string, now time.Time) (missed int, due bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil {
+		n.of = make(map[string]*notice)
+	}
+	at := n.of[limit]
+	if at == nil {
+		at = new(notice)
+		n.of[limit] = at
+	}
+	if !at.logged.IsZero() && now.Sub(at.logged) < noticeInterval {
+		at.since++
+		return 0, false
+	}
+	missed, at.since, at.logged = at.since, 0, now
+	return missed, true
+}
+
+// notice counts a refusal by a limit, and logs it unless it was logged just before.
+func (s *Server) notice(limit, peer, caller string) {
+	s.metrics.limited.WithLabelValues(limit).Inc()
+	missed, due := s.notices.due(limit, time.Now())
+	if !due {
+		return
+	}
+	b := bounds[limit]
+	attrs := []any{"limit", limit, "most", b.most(s.options.Limits), "of", b.rule}
+	for _, a := range []struct{ key, value string }{{"flag", b.flag}, {"peer", peer}, {"caller", caller}} {
+		if a.value != "" {
+			attrs = append(attrs, a.key, a.value)
+		}
+	}
+	if missed > 0 {
+		attrs = append(attrs, "not_logged", missed)
+	}
+	s.log.Warn("limit reached: refused a caller", attrs...)
+}
+
+// tally counts what is under way, in all and for each of some.
+type tally struct {
+	mu    sync.Mutex
+	total int
+	of    map[string]int
+}
+
+// enter counts one in, unless there are as many as most of all or each of its own;
+// negative is no limit. met says which limit was met: 1 that of each, 2 that of all.
+func (t *tally) enter(who string, each, most int) (leave func(), met int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case who != "" && over(t.of[who], each):
+		return nil, 1
+	case over(t.total, most):
+		return nil, 2
+	}
+	if t.of == nil {
+		t.of = make(map[string]int)
+	}
+	t.total++
+	t.of[who]++
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.total--
+		if t.of[who]--; t.of[who] == 0 {
+			delete(t.of, who)
+		}
+	}), 0
+}
+
+// count is how many of somebody's are under way.
+func (t *tally) count(who string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[who]
+}
+
+// share is how much of a limit callers with a scope may use: admins all of it, others
+// nine tenths, so that an admin can always act.
+func (s Scope) share(most int) int {
+	if most < 0 || s.Role == RoleAdmin || most < 10 {
+		return most
+	}
+	return most - most/10
+}

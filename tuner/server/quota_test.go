@@ -1,0 +1,183 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner/server"
+)
+
+// silent opens a connection on which nothing is said.
+func silent(t *testing.T, r *running) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// closed tells whether the server closes a connection within a while.
+func closed(c net.Conn, within time.Duration) bool {
+	c.SetReadDeadline(time.Now().Add(within))
+	_, err := io.Copy(io.Discard, c) // the server's settings may come first
+	return err == nil || !strings.Contains(err.Error(), "timeout")
+}
+
+// TestStrangers: a connection on which no call showed a token makes way for a new one,
+// or is closed when it is idle; one on which a call did stays.
+func TestStrangers(t *testing.T) {
+	path := tokenPath(t)
+	token := addToken(t, path, server.Scope{Role: server.RoleRead})
+	var log syncBuffer
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Logger: log.logger(), Limits: server.Limits{
+		MaxConnections: 3, MaxStrangers: 2, MaxStrangersPerAddress: -1, StrangerIdle: 300 * time.Millisecond,
+	}})
+	known := r.connect(t)
+	if got := get(as(t.Context(), token), known); got != codes.OK {
+		t.Fatal(got)
+	}
+	strangers := []net.Conn{silent(t, r), silent(t, r), silent(t, r), silent(t, r)}
+	if got := get(as(t.Context(), token), r.connect(t)); got != codes.OK {
+		t.Errorf("a call over a new connection: %s", got)
+	}
+	for i, c := range strangers {
+		if !closed(c, 5*time.Second) {
+			t.Errorf("idle connection %d stays", i)
+		}
+	}
+	if got := get(as(t.Context(), token), known); got != codes.OK {
+		t.Errorf("a call over the old connection: %s", got)
+	}
+	if text := r.MetricsText(); !strings.Contains(text, `tuner_limited_total{limit="strangers"}`) || !strings.Contains(text, "tuner_connections 2\n") {
+		t.Errorf("metrics: %s", text)
+	}
+	if n := strings.Count(log.String(), "limit=strangers "); n != 1 {
+		t.Errorf("%d lines in the log", n)
+	}
+	if got := get(as(t.Context(), token), r.connect(t)); got != codes.OK {
+		t.Errorf("a call over a third connection: %s", got)
+	}
+	if !closed(silent(t, r), 5*time.Second) {
+		t.Error("a connection too many stays although all others are known")
+	}
+}
+
+// TestHealthDoesNotCount: health checks pass when there are too many calls, and their
+// streams have a limit of their own.
+func TestHealthDoesNotCount(t *testing.T) {
+	g := newGated(withStudies(t))
+	r := start(t, g, server.Options{Limits: server.Limits{MaxInFlight: 1, MaxHealthWatchesPerAddress: 2, MaxHealthWatches: 3}})
+	h := healthpb.NewHealthClient(r.connect(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	watch := func() error {
+		s, err := h.Watch(ctx, &healthpb.HealthCheckRequest{})
+		if err == nil {
+			_, err = s.Recv()
+		}
+		return err
+	}
+	for range 2 {
+		if err := watch(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan codes.Code)
+	conn := r.connect(t)
+	go func() { done <- get(t.Context(), conn) }()
+	<-g.entered // the one call that may be under way
+	if _, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
+		t.Errorf("a health check beside too many calls: %v", err)
+	}
+	if err := watch(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "at most 2 health watches at once from one address (tuner serve --max-health-watches-per-address); use Health/Check") {
+		t.Errorf("a health watch too many: %v", err)
+	}
+	close(g.leave)
+	if got := <-done; got != codes.OK {
+		t.Errorf("the call beside them: %s", got)
+	}
+	cancel()
+}
+
+// TestTokenQuotas: a token, and a study, has its share of calls and of bytes.
+func TestTokenQuotas(t *testing.T) {
+	path := tokenPath(t)
+	worker, admin := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	call := func(t *testing.T, l server.Limits) (g *gated, try func(ctx context.Context) error) {
+		g = newGated(withStudies(t))
+		c := pb.NewTunerClient(start(t, g, server.Options{TokenFile: path, Limits: l}).connect(t))
+		return g, func(ctx context.Context) error {
+			_, err := c.GetStudy(ctx, &pb.GetStudyRequest{Name: "studies/mine"})
+			return err
+		}
+	}
+	refused := func(t *testing.T, err error, rule string) {
+		t.Helper()
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), rule) {
+			t.Errorf("%v, want %s", err, rule)
+		}
+	}
+	for name, l := range map[string]struct {
+		server.Limits
+		rule string
+	}{
+		"calls of a token": {server.Limits{MaxInFlightPerToken: 1}, "at most 1 calls at once with one token (tuner serve --max-calls-per-token)"},
+		"calls to a study": {server.Limits{MaxInFlightPerStudy: 1}, "at most 1 calls at once to one study (tuner serve --max-calls-per-study)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, try := call(t, l.Limits)
+			first := make(chan error)
+			go func() { first <- try(as(t.Context(), worker)) }()
+			<-g.entered
+			refused(t, try(as(t.Context(), worker)), l.rule)
+			close(g.leave)
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+			if err := try(as(t.Context(), worker)); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+	t.Run("the last tenth", func(t *testing.T) {
+		g, try := call(t, server.Limits{MaxInFlight: 10})
+		results := make(chan error, 10)
+		for range 9 {
+			go func() { results <- try(as(t.Context(), worker)) }()
+			<-g.entered
+		}
+		refused(t, try(as(t.Context(), worker)), "a tenth of which are kept for admins (tuner serve --max-calls)")
+		go func() { results <- try(as(t.Context(), admin)) }()
+		<-g.entered
+		close(g.leave)
+		for range 10 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("bytes of a token", func(t *testing.T) {
+		c := pb.NewTunerClient(start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{WriteRate: 1000}}).connect(t))
+		set := func() error {
+			_, err := c.SetAttributes(as(t.Context(), worker), &pb.SetAttributesRequest{Name: "studies/mine/trials/0", Attributes: map[string]string{"a": strings.Repeat("x", 10_000)}})
+			return err
+		}
+		if err := set(); err != nil {
+			t.Error(err)
+		}
+		refused(t, set(), "bytes a second of changes with one token (tuner serve --write-rate)")
+		if _, err := c.GetStudy(as(t.Context(), worker), &pb.GetStudyRequest{Name: "studies/mine"}); err != nil {
+			t.Errorf("reading: %v", err)
+		}
+	})
+}
