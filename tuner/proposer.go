@@ -24,7 +24,9 @@ type proposer struct {
 	name    string
 	log     *eventLog
 	clock   *clock
-	turns   *turns          // of all studies, to prepare
+	turns   *turns  // of all studies, to prepare
+	shares  *shares // of all studies, for asks
+	share   share
 	work    *sync.WaitGroup // the Tuner's, for what runs in the background
 	options Options
 
@@ -47,7 +49,7 @@ const MaxAuto = 64
 
 func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Tuner) *proposer {
 	return &proposer{
-		ctx: ctx, name: name, log: l, clock: c, turns: t.turns, work: &t.work, options: t.options,
+		ctx: ctx, name: name, log: l, clock: c, turns: t.turns, shares: t.shares, work: &t.work, options: t.options,
 		asks: make(chan func(), 4096),
 	}
 }
@@ -222,7 +224,13 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 	var anchor study.Anchor
 	var due bool
 	var modelErr error
-	discarded := p.log.unlocked(func() { anchor, due, modelErr = g.anchor(ctx, view) })
+	done := func() {}
+	defer func() { done() }()
+	discarded := p.log.unlocked(func() {
+		if done, modelErr = p.takeShare(ctx, g); modelErr == nil {
+			anchor, due, modelErr = g.anchor(ctx, view)
+		}
+	})
 	if discarded != nil {
 		return made, discarded
 	}
@@ -243,6 +251,19 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 		}
 	}
 	return made, err
+}
+
+// takeShare waits for the study's turn to make suggestions with a model; without one
+// there is nothing to wait for.
+func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
+	if _, models := g.proposer.(propose.Anchorer); !models {
+		return func() {}, nil
+	}
+	done, err = p.shares.take(ctx, &p.share, p.options.ProposeTimeout)
+	if err != nil {
+		done = func() {}
+	}
+	return done, err
 }
 
 // converged ends the study: no configuration is expected to improve on the best by more

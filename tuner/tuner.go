@@ -58,6 +58,7 @@ type Tuner struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 	turns   *turns
+	shares  *shares
 
 	mu      sync.Mutex
 	desks   map[string]*desk
@@ -85,6 +86,7 @@ func Open(s store.Store, o Options) *Tuner {
 	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.turns = newTurns(t.ctx)
+	t.shares = newShares()
 	if o.LongLived {
 		t.work.Go(t.keepTime)
 	}
