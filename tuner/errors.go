@@ -67,6 +67,7 @@ func CodeOf(err error) Code {
 		{Unknown, is(store.ErrUnknownOutcome)},
 		{Exhausted, is(store.ErrFull)},
 		{Exhausted, is(errBusy)},
+		{Exhausted, as[*QuotaError]},
 		{Unavailable, is(store.ErrClosed)},
 		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},

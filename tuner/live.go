@@ -16,6 +16,7 @@ import (
 // two different pointers mean that decisions between them were not stored.
 type live struct {
 	study     *study.Study
+	held      amount       // by the study
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
@@ -43,7 +44,10 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	if v.study, err = fold(ctx, st, id, func(e study.Event) { v.leases.observe(e, now) }); err != nil {
+	if v.study, err = fold(ctx, st, id, func(e study.Event) {
+		v.leases.observe(e, now)
+		v.held.add(e)
+	}); err != nil {
 		return nil, err
 	}
 	spec := v.study.Spec()
@@ -68,6 +72,7 @@ func (v *live) apply(e study.Event, now time.Time) error {
 		return err
 	}
 	v.leases.observe(e, now)
+	v.held.add(e)
 	if n, ok := e.Trial(); ok && v.pruner != nil {
 		t, _ := v.study.Trial(n)
 		v.pruner.Update(t)

@@ -52,6 +52,7 @@ type eventLog struct {
 	backing backing
 	now     func() time.Time // the wall clock
 	logger  *slog.Logger
+	quota   quota
 	wake    chan struct{} // has a token if there may be something to commit
 
 	mu        sync.Mutex
@@ -87,7 +88,7 @@ func (b *batch) stored() bool {
 // newLog returns a log that is not read yet.
 func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger,
+		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports},
 		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
@@ -145,6 +146,9 @@ func (l *eventLog) decide(cmd study.Command) (study.Reply, error) {
 		return study.Reply{}, err
 	}
 	reply, events, err := v.study.Decide(l.now(), cmd)
+	if err == nil {
+		err = l.quota.refuse(v.held, cmd, reply, events)
+	}
 	if err != nil {
 		return reply, err
 	}

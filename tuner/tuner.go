@@ -32,6 +32,11 @@ type Options struct {
 	// memory, to be read again when needed; 0 means [DefaultIdleTimeout].
 	// It applies if LongLived.
 	IdleTimeout time.Duration
+	// MaxStudyBytes is how many bytes of events a study may hold, counted about, and
+	// MaxStudyReports how many reports; 0 means no limit. A study that is full takes in
+	// no new trials, reports and attributes: the error is a [QuotaError]. What runs can
+	// still be told.
+	MaxStudyBytes, MaxStudyReports int64
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 	// Logger receives background errors; nil discards them.

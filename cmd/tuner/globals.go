@@ -36,6 +36,7 @@ type globals struct {
 	quiet       bool
 	verbose     int
 	propose     time.Duration // of commands with the flag of proposeFlag
+	maxFile     int64         // bytes; 0 is the store's default
 }
 
 const (
@@ -174,7 +175,7 @@ func (g *globals) openStore(ctx context.Context, path string, e existing, logger
 		if turn <= 0 {
 			turn = -1
 		}
-		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger})
+		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger, MaxSize: g.maxFile})
 		switch {
 		case err == nil:
 			return st, nil

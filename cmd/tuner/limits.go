@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/spf13/pflag"
 )
@@ -31,4 +33,11 @@ func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
 		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("most %s (0: %d; negative: no limit)", f.usage, f.most))
 	}
 	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes a second of requests with one token that change something (0: 2097152; negative: no limit)")
+}
+
+// quotaFlags adds flags for how much a server stores, of one study and in its file.
+func quotaFlags(fs *pflag.FlagSet, o *tuner.Options, maxFile *int64) {
+	fs.Int64Var(&o.MaxStudyBytes, "max-study-bytes", 1<<30, "most bytes of events in one study (0: no limit)")
+	fs.Int64Var(&o.MaxStudyReports, "max-study-reports", 10_000_000, "most reports of all trials of one study (0: no limit)")
+	fs.Int64Var(maxFile, "max-file", bolt.DefaultMaxSize, "most bytes of the file; writes are refused 16 MiB before (negative: no limit)")
 }

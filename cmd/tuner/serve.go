@@ -61,6 +61,7 @@ tuner token) or client certificates (--client-ca).`,
 	fs.BoolVar(&s.options.MetricsAllowRemote, "metrics-allow-remote", false, "let others reach the metrics")
 	fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls a second with one token (0: 200; negative: no limit)")
 	limitFlags(fs, &s.options.Limits)
+	quotaFlags(fs, &s.quota, &g.maxFile)
 	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
 	g.proposeFlag(cmd)
 	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")
@@ -70,6 +71,7 @@ tuner token) or client certificates (--client-ca).`,
 // serving is a server with its flags as written.
 type serving struct {
 	options      server.Options
+	quota        tuner.Options // only its limits
 	tokens       string
 	clientScopes []string
 	logFormat    string
@@ -93,6 +95,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	ctx, fatal := context.WithCancelCause(ctx)
 	defer fatal(nil)
 	o := g.service()
+	o.MaxStudyBytes, o.MaxStudyReports = s.quota.MaxStudyBytes, s.quota.MaxStudyReports
 	o.LongLived, o.Logger, o.OnFatal = true, logger, func(err error) { fatal(err) }
 	// Most of what a server holds is trials, which never become garbage: waiting
 	// for as much again before collecting would double its size.

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -182,4 +184,51 @@ func TestWatchesOfOneToken(t *testing.T) {
 		}
 	})
 	a.bitten(t, "watches-per-token")
+}
+
+// TestReportFlood: a worker that reports without pause fills its study and nothing else;
+// its trials can still be told, and other studies go on.
+func TestReportFlood(t *testing.T) {
+	a := attack(t, "--max-study-bytes", "20000000")
+	before := memoryMB(t, a.cmd.Process.Pid)
+	c := pb.NewTunerClient(plain(t, a.address))
+	create := func(name string) {
+		t.Helper()
+		if _, err := c.CreateStudy(showing(t.Context(), a.admin), &pb.CreateStudyRequest{StudyId: name, Spec: &pb.StudySpec{
+			Space:      `{"version":1,"parameters":{"x":{"type":"float","low":0.0,"high":1.0}}}`,
+			Objectives: []*pb.Objective{{Name: "loss", Direction: pb.Direction_DIRECTION_MINIMIZE}},
+			Proposer:   &pb.Component{Name: "random"},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("flooded")
+	a.others(t, func() {
+		ctx := showing(t.Context(), a.worker)
+		var err error
+		told := 0
+		for err == nil && told < 100 {
+			var asked *pb.AskResponse
+			if asked, err = c.Ask(ctx, &pb.AskRequest{Parent: "studies/flooded", Worker: "w"}); err != nil {
+				break
+			}
+			trial := asked.Trials[0]
+			for step := 0; step < 10_000 && err == nil; step += 500 {
+				_, err = c.Report(ctx, &pb.ReportRequest{Name: trial.Name, Epoch: trial.Epoch, Reports: largeReports(step, 500, 16)})
+			}
+			_, tellErr := c.Tell(ctx, &pb.TellRequest{Name: trial.Name, Epoch: trial.Epoch, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_INFEASIBLE}})
+			if tellErr != nil {
+				t.Errorf("telling a trial of a full study: %v", tellErr)
+			}
+			told++
+		}
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "at most 20000000 in one study (tuner serve --max-study-bytes)") {
+			t.Errorf("after %d trials: %v", told, err)
+		}
+		figures(t, "the study was full after %d trials, memory went from %.0f to %.0f MB", told, before, memoryMB(t, a.cmd.Process.Pid))
+	})
+	a.bitten(t, "study-bytes")
+	if _, err := c.Ask(showing(t.Context(), a.worker), &pb.AskRequest{Parent: "studies/s"}); err != nil {
+		t.Errorf("asking another study: %v", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -103,6 +104,15 @@ func (s *Server) notice(limit, peer, caller string) {
 		attrs = append(attrs, "not_logged", missed)
 	}
 	s.log.Warn("limit reached: refused a caller", attrs...)
+}
+
+// full counts and logs, as notice does, that a study is full.
+func (s *Server) full(q *tuner.QuotaError) {
+	limit := "study-" + q.What
+	s.metrics.limited.WithLabelValues(limit).Inc()
+	if missed, due := s.notices.due(limit, time.Now()); due {
+		s.log.Warn("limit reached: a study is full", "limit", limit, "most", q.Most, "flag", q.Option, "not_logged", missed)
+	}
 }
 
 // tally counts what is under way, in all and for each of some.

@@ -97,6 +97,9 @@ func (s *Server) show(method string, err error) error {
 	if _, ok := status.FromError(err); ok && tuner.CodeOf(err) == tuner.Internal {
 		return err // it is one already
 	}
+	if quota := (*tuner.QuotaError)(nil); errors.As(err, &quota) {
+		s.full(quota)
+	}
 	id := newErrorID()
 	st, hidden := wire.Status(err, id)
 	if hidden {

@@ -163,7 +163,10 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 	case tuner.Damaged:
 		return publicPart(err, "stored data are not what was written", asError[*store.CorruptError], asError[*store.NewerFormatError]), true
 	case tuner.Exhausted:
-		return publicPart(err, "the store is full; reading goes on", asError[*store.LimitError]), errors.Is(err, store.ErrFull)
+		if errors.Is(err, store.ErrFull) {
+			return "the store is full: its file has its largest size (tuner serve --max-file), or the disk has no room; reading goes on; delete studies, make room, or raise the limit", true
+		}
+		return publicPart(err, err.Error(), asError[*store.LimitError], asError[*tuner.QuotaError]), false
 	default:
 		return err.Error(), false
 	}

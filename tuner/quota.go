@@ -1,0 +1,78 @@
+package tuner
+
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// QuotaError refuses what would make a study larger than it may be. Nothing happened.
+// Its code is [Exhausted].
+type QuotaError struct {
+	What   string // bytes or reports
+	Value  int64  // what there would be
+	Most   int64
+	Option string // of tuner serve
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("the study would have %d %s: at most %d in one study (tuner serve %s); running trials can still be told; continue in a new study, or raise the limit",
+		e.Value, e.What, e.Most, e.Option)
+}
+
+// amount is how much a study holds: about the bytes of its events, and its reports.
+type amount struct{ bytes, reports int64 }
+
+// add counts an event.
+func (a *amount) add(e study.Event) {
+	a.bytes += int64(approximateSize(e))
+	switch b := e.Body.(type) {
+	case study.Reported:
+		a.reports += int64(len(b.Reports))
+	case study.Added:
+		a.reports += int64(len(b.Reports))
+	}
+}
+
+// quota is how much a study may hold; 0 is no limit.
+type quota amount
+
+// refuse returns the error of a decided command that would make a study larger than it
+// may be, before its events are applied. It refuses new trials and what workers and
+// users add to them. Outcomes, leases, the rest of an ask that has begun and what an
+// admin does always pass, so that a full study can be ended without a loss.
+func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events []study.Event) error {
+	switch cmd.(type) {
+	case study.Ask:
+		if len(reply.Trials) > 0 && !starts(events) || len(events) == 0 && reply.Missing <= 0 {
+			return nil
+		}
+		if reply.Missing > 0 {
+			held.bytes++ // of a suggestion that is not made yet
+		}
+	case study.ReportValues, study.Enqueue, study.Add, study.SetAttributes:
+	default:
+		return nil
+	}
+	before := held
+	for _, e := range events {
+		held.add(e)
+	}
+	switch {
+	case q.bytes > 0 && held.bytes > q.bytes && (len(events) > 0 || before.bytes > q.bytes):
+		return &QuotaError{"bytes", held.bytes, q.bytes, "--max-study-bytes"}
+	case q.reports > 0 && held.reports > q.reports && held.reports > before.reports:
+		return &QuotaError{"reports", held.reports, q.reports, "--max-study-reports"}
+	}
+	return nil
+}
+
+// starts reports whether events start a trial.
+func starts(events []study.Event) bool {
+	for _, e := range events {
+		if _, ok := e.Body.(study.Started); ok {
+			return true
+		}
+	}
+	return false
+}
