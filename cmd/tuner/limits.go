@@ -19,8 +19,8 @@ func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
 	}{
 		{&l.MaxConnections, "max-connections", 2000, "open connections"},
 		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 1000, "open connections from one IP address"},
-		{&l.MaxStrangers, "max-strangers", 512, "open connections on which no call has shown a token or certificate"},
-		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 128, "such connections from one IP address"},
+		{&l.MaxStrangers, "max-strangers", 1024, "open connections on which no call has shown a token or certificate"},
+		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "such connections from one IP address"},
 		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches at once"},
 		{&l.MaxHealthWatchesPerAddress, "max-health-watches-per-address", 32, "health watches at once from one IP address"},
 		{&l.MaxInFlight, "max-calls", 4096, "calls at once, of which the last tenth is for admins"},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -134,7 +136,7 @@ func TestIdleConnections(t *testing.T) {
 	a.others(t, func() {
 		for i := range 2200 {
 			from := 2
-			if i >= 300 {
+			if i >= 700 {
 				from += i % 8
 			}
 			d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(from))}}
@@ -231,4 +233,54 @@ func TestReportFlood(t *testing.T) {
 	if _, err := c.Ask(showing(t.Context(), a.worker), &pb.AskRequest{Parent: "studies/s"}); err != nil {
 		t.Errorf("asking another study: %v", err)
 	}
+}
+
+// TestConnectionChurn: callers without a token who open connections without pause, from
+// the address that others have too, do not keep these from calling over new connections.
+func TestConnectionChurn(t *testing.T) {
+	a := attack(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	var opened atomic.Int64
+	for range 4 {
+		group.Go(func() {
+			var open []net.Conn
+			defer func() {
+				for _, c := range open {
+					_ = c.Close()
+				}
+			}()
+			for ctx.Err() == nil {
+				c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", a.address)
+				if err != nil {
+					continue
+				}
+				_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+				opened.Add(1)
+				if open = append(open, c); len(open) == 200 {
+					_ = open[0].Close()
+					open = open[1:]
+				}
+			}
+		})
+	}
+	var worst time.Duration
+	n := 0
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && !t.Failed(); n++ {
+		c, err := client.Dial(a.address, client.Options{Plaintext: true, Token: a.admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if _, err := c.Study(t.Context(), "s"); err != nil {
+			t.Errorf("a call over a new connection: %v", err)
+		}
+		worst = max(worst, time.Since(begun))
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	figures(t, "%d calls of an admin over new connections from the address of an attacker who opened %d in 3 s, the worst wait %.0f ms", n, opened.Load(), worst.Seconds()*1000)
 }

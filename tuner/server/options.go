@@ -75,7 +75,7 @@ type Limits struct {
 	// MaxConnectionsPerAddress at once from one IP address: 1,000.
 	MaxConnectionsPerAddress int
 	// MaxStrangers is how many connections at once can be without a call that showed
-	// a token or certificate: 512, and 128 from one address. One of them is
+	// a token or certificate: 1,024, and 512 from one address. One of them is
 	// closed to make room for a new one. On a server without tokens any call but a
 	// health check will do.
 	MaxStrangers, MaxStrangersPerAddress int
@@ -131,8 +131,8 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.MaxInFlightBytes, 32<<20)
 	fill(&l.MaxConnections, 2000)
 	fill(&l.MaxConnectionsPerAddress, 1000)
-	fill(&l.MaxStrangers, 512)
-	fill(&l.MaxStrangersPerAddress, 128)
+	fill(&l.MaxStrangers, 1024)
+	fill(&l.MaxStrangersPerAddress, 512)
 	fill(&l.StrangerIdle, time.Minute)
 	fill(&l.MaxHealthWatches, 256)
 	fill(&l.MaxHealthWatchesPerAddress, 32)
