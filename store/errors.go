@@ -15,6 +15,11 @@ var (
 	// take: an illegal name, a commit of no events, an event that the codec
 	// cannot carry. Nothing was done; the same call can never succeed.
 	ErrInvalid = errors.New("invalid argument to the store")
+	// ErrDamaged is wrapped by an error about the medium as a whole: stored
+	// data are not what was written, or cannot be read. A [CorruptError] is
+	// about one study. Nothing was written. A store that has returned it may
+	// return it for every later call.
+	ErrDamaged = errors.New("the store is damaged")
 )
 
 // Errors of calls that write.

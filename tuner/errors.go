@@ -68,6 +68,7 @@ func CodeOf(err error) Code {
 		{Exhausted, is(store.ErrFull)},
 		{Exhausted, is(errBusy)},
 		{Exhausted, as[*QuotaError]},
+		{Damaged, is(store.ErrDamaged)},
 		{Unavailable, is(store.ErrClosed)},
 		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},

@@ -103,7 +103,14 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		debug.SetGCPercent(40)
 	}
 	svc := tuner.Open(backuper{st}, o)
-	defer func() { err = errors.Join(err, svc.Close()) }()
+	defer func() { err = errors.Join(err, s.close(svc)) }()
+	go func() {
+		select {
+		case <-st.Failed():
+			fatal(storeFailure(st.Failure()))
+		case <-ctx.Done():
+		}
+	}()
 	s.options.Logger = logger
 	srv, err := server.New(svc, s.options)
 	if err != nil {
@@ -126,6 +133,32 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	g.note(cmd, "Stopped.")
 	return nil
+}
+
+// storeFailure gives the end of a store its exit status.
+func storeFailure(err error) error {
+	switch {
+	case errors.Is(err, bolt.ErrDamaged):
+		return &statusError{exitDamaged, err}
+	case errors.Is(err, bolt.ErrMoved):
+		return &statusError{exitFailure, err}
+	default:
+		return err
+	}
+}
+
+// close closes the service. What does not end in time does not keep the process.
+func (s *serving) close(svc tuner.Service) error {
+	done := make(chan error, 1)
+	go func() { done <- svc.Close() }()
+	limit := time.NewTimer(max(s.options.StopTimeout, 10*time.Second))
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-limit.C:
+		return errors.New("closing the file took too long; all that was acknowledged is stored")
+	}
 }
 
 // parse reads the flags that need it.

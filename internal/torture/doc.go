@@ -11,6 +11,7 @@
 //	          the disk keeps what was synced and a random part of the rest, down
 //	          to single sectors of 512 bytes
 //	Faults    errors and delays at the N-th write, sync and truncation; full disks
+//	Harmed    the file of a server under load is cut, removed, renamed, replaced
 //	Simulate  the service of package tuner over a store in memory that loses what
 //	          was not synced, refuses, and forgets whether it wrote; clients lose
 //	          answers and send again; clocks jump; all in one bubble of

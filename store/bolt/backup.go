@@ -20,6 +20,9 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 		n, err = tx.WriteTo(contextWriter{ctx, w})
 		return err
 	})
+	if errors.Is(err, io.EOF) {
+		err = damaged(s.path, "it was cut short while it is in use")
+	}
 	if err != nil {
 		return n, fmt.Errorf("copying the study store %s: %w", s.path, err)
 	}

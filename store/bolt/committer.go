@@ -61,9 +61,21 @@ func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transa
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	<-w.done
-	return w.err
+	select {
+	case <-w.done:
+		return w.err
+	case <-c.store.faulted:
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-time.After(patience): // it waits for a lock of the engine
+		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
+	}
 }
+
+// patience is how long a request waits for its answer after a fault.
+const patience = time.Second
 
 func (c *committer) run() {
 	defer close(c.done)
@@ -134,21 +146,23 @@ func (c *committer) settle(batch []*write) {
 // nil.
 func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	s := c.store
-	if err := s.broken(); err != nil {
+	if err := s.Failure(); err != nil {
 		return nil, err
 	}
-	var engine *bbolt.Tx
-	err = guarded(func() (err error) {
-		engine, err = s.db.Begin(true)
-		return err
-	})
+	engine, err := s.begin(true)
+	if errors.Is(err, ErrDamaged) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, s.fail(fmt.Errorf("beginning a transaction: %w", err))
+		return nil, s.unknown(fmt.Errorf("beginning a transaction: %w", err))
 	}
 	tx := &transaction{Tx: engine, studies: int(c.studies.Load())}
 	if applied, err = apply(tx, batch); err != nil {
+		if fault, ok := errors.AsType[faultError](err); ok {
+			return nil, s.broken(fault)
+		}
 		_ = guarded(engine.Rollback)
-		return nil, s.fail(err)
+		return nil, s.unknown(err)
 	}
 	if len(applied) == 0 {
 		return nil, engine.Rollback()
@@ -185,14 +199,16 @@ func apply(tx *transaction, batch []*write) (applied []*write, err error) {
 // surely nothing was written, and otherwise [store.ErrUnknownOutcome].
 func (c *committer) commit(tx *bbolt.Tx) error {
 	s, before, start := c.store, tx.ID()-1, time.Now()
+	if err := s.checkSize(); err != nil {
+		return err
+	}
 	err := guarded(func() error { return s.options.tuning.commit(tx) })
 	if err == nil {
 		c.stats.add(c.last, time.Since(start))
 		return nil
 	}
-	if errors.Is(err, ErrDamaged) {
-		_ = guarded(tx.Rollback)
-		return s.fail(fmt.Errorf("committing: %w", err))
+	if fault, ok := errors.AsType[faultError](err); ok {
+		return fmt.Errorf("%w: committing: %w", store.ErrUnknownOutcome, s.broken(fault))
 	}
 	if planted.Is(planted.SyncErrorFull) {
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
@@ -200,7 +216,7 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	if noRoom(err) && s.visible() == before {
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
-	return s.fail(fmt.Errorf("committing: %w", err))
+	return s.unknown(fmt.Errorf("committing: %w", err))
 }
 
 // noRoom tells whether the engine gave up for want of room, and before it had

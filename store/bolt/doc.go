@@ -31,6 +31,18 @@
 //     transaction, and to every call from then on; [Store.Failed] tells the
 //     process to end. No sync is ever tried again.
 //
+// # When the file is harmed in use
+//
+// A page that cannot be read, or is not a page, is a fault within the engine,
+// which may hold locks that it never releases. So the store begins and ends
+// transactions one at a time, and enters the engine no more after a fault: every
+// call returns [store.ErrDamaged] and [Store.Failed] tells the process to end.
+// Only requests in the middle of a commit get [store.ErrUnknownOutcome].
+//
+// Once a second the store compares its file with what is at its path. A file that
+// was removed, renamed or replaced stops it with [ErrMoved], a file that became
+// shorter with [store.ErrDamaged].
+//
 // # Opening
 //
 // bbolt maps the file and trusts it: an empty file becomes an empty store, a
@@ -39,8 +51,7 @@
 // refuses what is empty, cut short, foreign, newer, or on a network file
 // system, and walks all pages in use with a reader that checks every number.
 // Then it compares names, studies and logs with each other. [FileError] says
-// what is wrong and what to do. Damage to a page after that is an error of the
-// call that meets it, not a crash.
+// what is wrong and what to do.
 //
 // A store is created under another name, synced, and renamed; so are backups
 // and compacted files. A crash leaves at most a hidden file whose name says

@@ -3,6 +3,8 @@ package bolt
 import (
 	"errors"
 	"fmt"
+
+	"github.com/bkbtuner/bkb/store"
 )
 
 // Why a file is not opened; each is wrapped by a [FileError]. Missing
@@ -15,10 +17,14 @@ var (
 	ErrForeign       = errors.New("not a store of this program")
 	ErrNewerFormat   = errors.New("the store was written by a newer version of this program")
 	ErrTruncated     = errors.New("the file was cut short")
-	ErrDamaged       = errors.New("the store is damaged")
+	ErrDamaged       = store.ErrDamaged
 	ErrNetworkDrive  = errors.New("the file is on a network file system")
 	ErrAlreadyExists = errors.New("there is a file already")
 )
+
+// ErrMoved is the reason of a [FileError] about a file in use that is no longer
+// at its path.
+var ErrMoved = errors.New("the file was removed, renamed or replaced while it was in use")
 
 // ErrReadOnly is returned for writes to a store that was opened for reading.
 var ErrReadOnly = errors.New("the store was opened for reading only")

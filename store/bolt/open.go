@@ -53,8 +53,9 @@ func openExisting(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := newStore(p, db)
+	s.largest.Store(p.inspection.meta.bytes())
 	if err := s.load(); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.release())
 	}
 	p.report()
 	s.start()

@@ -71,6 +71,7 @@ type tuning struct {
 	slice     int                      // records that a slice of reaping removes
 	noReaping bool                     // leave graves alone
 	commit    func(tx *bbolt.Tx) error // in place of Tx.Commit
+	watch     time.Duration            // between two looks at the file
 }
 
 // withDefaults fills in what was left at zero.
@@ -103,6 +104,9 @@ func (o Options) withTuning() Options {
 	}
 	if o.tuning.slice == 0 {
 		o.tuning.slice = reapSlice
+	}
+	if o.tuning.watch == 0 {
+		o.tuning.watch = watchInterval
 	}
 	if o.tuning.commit == nil {
 		o.tuning.commit = (*bbolt.Tx).Commit

@@ -29,16 +29,24 @@ type Store struct {
 	committer committer
 	reaper    reaper
 
+	largest atomic.Int64 // size that the file has had
+	engine  sync.Mutex   // held while a transaction is begun, and while one that reads is ended
+
 	mu      sync.Mutex
 	closed  bool
-	failure error          // wraps store.ErrUnknownOutcome
+	failure error          // why every call is refused
 	calls   sync.WaitGroup // added to under mu, while not closed
 	failed  chan struct{}
-	close   func() error // once
+	faulted chan struct{} // closed after a fault within the engine, which may hold its locks for ever
+	leaving chan struct{} // closed when Close begins
+	watched chan struct{} // closed when the file is not watched any more
+	close   func() error  // once
 }
 
 func newStore(p *opening, db *bbolt.DB) *Store {
-	s := &Store{path: p.path, options: p.options, db: db, file: p.file, failed: make(chan struct{})}
+	s := &Store{path: p.path, options: p.options, db: db, file: p.file}
+	s.failed, s.faulted = make(chan struct{}), make(chan struct{})
+	s.leaving, s.watched = make(chan struct{}), make(chan struct{})
 	s.identity, s.metaLost = p.inspection.identity, p.inspection.meta.lost
 	s.committer.store, s.committer.queue, s.committer.done = s, make(chan *write), make(chan struct{})
 	s.reaper = newReaper(s)
@@ -51,41 +59,101 @@ func (s *Store) start() {
 	if s.options.ReadOnly {
 		close(s.committer.done)
 		close(s.reaper.done)
+		close(s.watched)
 		return
 	}
 	go s.committer.run()
 	go s.reaper.run()
+	go s.watch()
 }
 
-// Close implements [store.Store]. It waits for backups and checks too.
+// Close implements [store.Store]. It waits for backups and checks too, unless the
+// engine met a fault.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.calls.Wait()
-	s.reaper.cancel()
-	<-s.reaper.done
-	close(s.committer.queue)
-	<-s.committer.done
-	return s.db.Close()
+	close(s.leaving)
+	<-s.watched
+	idle := make(chan struct{})
+	go func() {
+		defer close(idle)
+		s.calls.Wait()
+		s.reaper.cancel()
+		<-s.reaper.done
+		close(s.committer.queue)
+		<-s.committer.done
+	}()
+	select {
+	case <-idle:
+	case <-s.faulted: // what waits for a lock of the engine may wait for ever
+	}
+	return s.release()
 }
 
-// Failed returns a channel that is closed when the store cannot know any more
-// what is on disk, because a commit failed there. All calls return an error
-// that wraps [store.ErrUnknownOutcome] from then on. The process should end,
-// with a failure; the next one to open the file finds out what was written.
+// release closes the engine, or the file alone if the engine met a fault: its
+// Close would wait for the locks.
+func (s *Store) release() error {
+	select {
+	case <-s.faulted:
+		return s.file.Close()
+	default:
+		return s.db.Close()
+	}
+}
+
+// Failed returns a channel that is closed when the store has stopped. All calls
+// return [Store.Failure] from then on. The process should end, with a failure.
+//
+// It stops when it cannot know any more what is on disk, because a commit failed
+// there: the next one to open the file finds out. It also stops when a page
+// cannot be read, and when the file is no longer at its path.
 func (s *Store) Failed() <-chan struct{} { return s.failed }
 
-// fail ends the store's service.
-func (s *Store) fail(cause error) error {
+// Failure returns why the store has stopped, nil if it has not. The error wraps
+// [store.ErrUnknownOutcome], [store.ErrDamaged], or [store.ErrClosed] and
+// [ErrMoved].
+func (s *Store) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.failure
+}
+
+// unknown stops the store after a commit of which it does not know the outcome.
+func (s *Store) unknown(cause error) error {
+	return s.fail(fmt.Errorf("%w: %s has to be opened again: %w", store.ErrUnknownOutcome, s.path, cause))
+}
+
+// broken stops the store after a fault within the engine.
+func (s *Store) broken(cause error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.failLocked(&FileError{Path: s.path, Reason: ErrDamaged, Detail: cause.Error(), Remedy: remedyInUse})
+	select {
+	case <-s.faulted:
+	default:
+		close(s.faulted)
+	}
+	return err
+}
+
+const remedyInUse = "the service of this file has ended; run tuner check on it, and restore the latest backup if it is damaged"
+
+// fail ends the store's service. Only the first failure counts.
+func (s *Store) fail(failure error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failLocked(failure)
+}
+
+// failLocked is fail; mu is held.
+func (s *Store) failLocked(failure error) error {
 	if s.failure == nil {
-		s.failure = fmt.Errorf("%w: %s has to be opened again: %w", store.ErrUnknownOutcome, s.path, cause)
+		s.failure = failure
 		close(s.failed)
-		s.options.Logger.Error("the store failed and refuses everything from now on", slog.String("path", s.path), slog.Any("cause", cause))
+		s.options.Logger.Error("the store failed and refuses everything from now on", slog.String("path", s.path), slog.Any("cause", failure))
 	}
 	return s.failure
 }
@@ -124,31 +192,88 @@ func (s *Store) view(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	return s.look(f)
 }
 
-// look is view within a call.
+// look is view within a call. After a panic or a fault, in f or in the engine, the
+// engine is not entered again: the store stops.
 func (s *Store) look(f func(tx *bbolt.Tx) error) error {
-	err := guarded(func() error { return s.db.View(f) })
-	if err != nil && errors.Is(err, ErrDamaged) {
-		return damaged(s.path, "%v", err)
+	tx, err := s.begin(false)
+	if err != nil {
+		return err
+	}
+	err = guarded(func() error { return f(tx) })
+	if fault, ok := errors.AsType[faultError](err); ok {
+		return s.broken(fault)
+	}
+	if endErr := s.end(tx); err == nil {
+		err = endErr
 	}
 	return err
 }
 
-// guarded runs f and turns a panic into [ErrDamaged]: beneath the engine that
-// is a page which is not what it was when the file was opened, and a fault is
-// a page that cannot be read.
+// begin begins a transaction. The engine holds locks meanwhile that it keeps if it
+// meets a fault. Therefore one call at a time is there, and none after a fault.
+func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if err := s.stopped(); err != nil {
+		return nil, err
+	}
+	err = guarded(func() (err error) {
+		tx, err = s.db.Begin(writable)
+		return err
+	})
+	if fault, ok := errors.AsType[faultError](err); ok {
+		return nil, s.broken(fault)
+	}
+	return tx, err
+}
+
+// end ends a transaction that reads.
+func (s *Store) end(tx *bbolt.Tx) error {
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	if err := s.stopped(); err != nil {
+		return nil // what was read is sound; the transaction ends with the process
+	}
+	return guarded(tx.Rollback)
+}
+
+// stopped returns why the engine must not be entered, nil if it may be.
+func (s *Store) stopped() error {
+	select {
+	case <-s.faulted:
+		return s.Failure()
+	default:
+		return nil
+	}
+}
+
+// faultError is a panic beneath the engine, about a page that is not what it was
+// when the file was opened, or a fault: a page that cannot be read.
+type faultError struct{ cause any }
+
+func (e faultError) Error() string {
+	if _, fault := e.cause.(interface{ Addr() uintptr }); fault {
+		return "a page cannot be read while it is in use: the file was cut short, or the disk failed"
+	}
+	return fmt.Sprintf("a page changed while it is in use: %v", e.cause)
+}
+
+func (faultError) Unwrap() error { return ErrDamaged }
+
+// misuseError is the panic of [must].
+type misuseError struct{ error }
+
+// guarded runs f and turns a panic into a [faultError], that of must into its error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w while it is in use: %v", ErrDamaged, p)
+		switch p := recover().(type) {
+		case nil:
+		case misuseError:
+			err = p.error
+		default:
+			err = faultError{p}
 		}
 	}()
 	return f()
-}
-
-// broken returns the error with which the store failed, if it did.
-func (s *Store) broken() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failure
 }

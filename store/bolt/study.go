@@ -92,7 +92,7 @@ func (tx *transaction) create(id store.StudyID, name string, records [][]byte) e
 // uses it wrongly.
 func must(err error) {
 	if err != nil {
-		panic(err)
+		panic(misuseError{err})
 	}
 }
 

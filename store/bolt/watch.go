@@ -1,0 +1,87 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+)
+
+// watchInterval is how often the file is compared with what is at its path. Two
+// looks in a row must fail.
+const watchInterval = time.Second
+
+// watch stops the store when its file is no longer at its path, where the next
+// program would miss what is written from then on, and when the file was cut.
+func (s *Store) watch() {
+	defer close(s.watched)
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		return
+	}
+	tick := time.NewTicker(s.options.tuning.watch)
+	defer tick.Stop()
+	for missed := 0; ; {
+		select {
+		case <-s.leaving:
+			return
+		case <-s.failed:
+			return
+		case <-tick.C:
+		}
+		if err := s.checkSize(); err != nil {
+			return
+		}
+		info, err := s.file.Stat()
+		if err != nil {
+			continue
+		}
+		if there, detail := at(path, info); there {
+			missed = 0
+		} else if missed++; missed > 1 {
+			moved := &FileError{Path: path, Reason: ErrMoved, Detail: detail, Remedy: "the service of this file has ended; put the file back, or restore a backup, and start again"}
+			_ = s.fail(fmt.Errorf("%w: %w", store.ErrClosed, moved))
+			return
+		}
+	}
+}
+
+// checkSize stops the store if its file became shorter, which it never does by
+// itself. It is called before each commit too: where a commit gives up, the engine
+// reads all pages in a goroutine of its own, and a fault there ends the process
+// with a trace. Only a file that is cut in the middle of a commit still does that.
+func (s *Store) checkSize() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return nil
+	}
+	for {
+		largest := s.largest.Load()
+		if info.Size() < largest {
+			return s.broken(fmt.Errorf("it was cut from %d to %d bytes while it is in use", largest, info.Size()))
+		}
+		if s.largest.CompareAndSwap(largest, info.Size()) {
+			return nil
+		}
+	}
+}
+
+// at tells whether a file is the one at path. It is taken to be if the system does
+// not tell.
+func at(path string, file fs.FileInfo) (there bool, detail string) {
+	current, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, "there is nothing at this path any more"
+	case err != nil:
+		return true, ""
+	case !os.SameFile(file, current):
+		return false, "there is another file at this path now"
+	default:
+		return true, ""
+	}
+}
