@@ -86,11 +86,29 @@ func share(p space.Parameter, x float64) float64 {
 	high, _ := p.High.AsFloat()
 	switch p.Scale {
 	case space.Log:
-		return (math.Log(x) - math.Log(low)) / (math.Log(high) - math.Log(low))
+		return (logarithm(x) - logarithm(low)) / (logarithm(high) - logarithm(low))
 	case space.ReverseLog:
-		return 1 - (math.Log(high+(low-x))-math.Log(low))/(math.Log(high)-math.Log(low))
+		return 1 - (logarithm(high+(low-x))-logarithm(low))/(logarithm(high)-logarithm(low))
 	}
 	return (x/4 - low/4) / (high/4 - low/4)
+}
+
+// logarithm is math.Log, also of subnormal numbers, on which its assembly for amd64
+// is wrong.
+func logarithm(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Log(fraction) + float64(exponent)*math.Ln2
+}
+
+// The two ends of a range that begins with a subnormal number.
+func TestEdgesOfSubnormal(t *testing.T) {
+	p := space.NewFloat("x", 5e-324, 1)
+	p.Scale = space.Log
+	for x, want := range map[float64]float64{5e-324: 0, 1e-310: 0.0412, 1e-160: 0.5051, 1: 1} {
+		if got := share(p, x); math.Abs(got-want) > 0.001 {
+			t.Errorf("%g lies at %g of the range, want %g", x, got, want)
+		}
+	}
 }
 
 // In any space: of continuous ranges as the definition of scales has it, of others the
