@@ -20,6 +20,7 @@ var (
 	ErrDamaged       = store.ErrDamaged
 	ErrNetworkDrive  = errors.New("the file is on a network file system")
 	ErrAlreadyExists = errors.New("there is a file already")
+	ErrNoMemory      = errors.New("memory for the file cannot be had")
 )
 
 // ErrMoved is the reason of a [FileError] about a file in use that is no longer
@@ -36,6 +37,8 @@ type FileError struct {
 	Detail string // what was found; may be empty
 	Remedy string // what the person in front of it can do
 	PID    int    // of [ErrInUse]: the process that has it; 0 if that is not known
+
+	cause error // beside Reason, what the system said; may be nil
 }
 
 func (e *FileError) Error() string {
@@ -46,7 +49,12 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s (%s)", text, e.Remedy)
 }
 
-func (e *FileError) Unwrap() error { return e.Reason }
+func (e *FileError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.Reason}
+	}
+	return []error{e.Reason, e.cause}
+}
 
 const remedyDamaged = "restore the latest backup; keep a copy of this file: most of it can be read by an expert"
 

@@ -2,10 +2,12 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
@@ -119,6 +121,12 @@ func explainOpen(path string, err error) error {
 		return &FileError{
 			Path: path, Reason: fs.ErrPermission, Detail: err.Error(),
 			Remedy: "run as the owner of the file, or give yourself permission to read and write it",
+		}
+	case errors.Is(err, syscall.ENOMEM):
+		return &FileError{
+			Path: path, Reason: ErrNoMemory, Detail: err.Error(),
+			Remedy: "the whole file is mapped: raise the limit on address space (ulimit -v), or delete studies and compact the file where there is more",
+			cause:  err,
 		}
 	default:
 		return fmt.Errorf("opening the study store %s: %w", path, err)

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,5 +126,31 @@ func TestLinkInUse(t *testing.T) {
 		if refusal.PID != 0 && refusal.PID != os.Getpid() {
 			t.Errorf("%s is in use by %d, want %d: %v", link, refusal.PID, os.Getpid(), err)
 		}
+	}
+}
+
+// Where the address space for the file to grow cannot be had, it is opened without.
+func TestLittleAddressSpace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "studies.db")
+	s := mustOpen(t, path, Options{})
+	fill(t, s, "few", 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := child(t, "few", path, "3", "sh", "-c", `ulimit -v 4000000 || exit 99; exec "$@"`, "sh").CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 99 {
+		t.Skip("there is no ulimit -v")
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantSound(t, mustOpen(t, path, Options{}))
+}
+
+// Where there is no memory at all, the refusal says what can be done.
+func TestNoMemoryIsExplained(t *testing.T) {
+	err := explainOpen("studies.db", fmt.Errorf("mmap allocate error: %w", syscall.ENOMEM))
+	if !errors.Is(err, ErrNoMemory) || !errors.Is(err, syscall.ENOMEM) || !strings.Contains(err.Error(), "ulimit -v") {
+		t.Errorf("error is %v", err)
 	}
 }

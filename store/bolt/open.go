@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -49,6 +50,13 @@ func openExisting(path string, o Options) (*Store, error) {
 	}
 	p := &opening{path: path, options: o}
 	db, err := p.open()
+	if errors.Is(err, syscall.ENOMEM) && o.MapSize > 0 {
+		o.Logger.Warn("address space for the file to grow cannot be had, for instance because of ulimit -v; "+
+			"writes that outgrow the file wait for reads and backups under way", slog.String("path", path), slog.Int64("bytes", o.MapSize))
+		o.MapSize = 0
+		p = &opening{path: path, options: o}
+		db, err = p.open()
+	}
 	if err != nil {
 		return nil, err
 	}
