@@ -88,7 +88,7 @@ ENVIRONMENT
 		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g),
 		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
 		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g),
-		newServe(g), newToken(g), newSpace(g), newBench(g),
+		newServe(g), newHealth(g), newToken(g), newSpace(g), newBench(g),
 		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion(), newMan())
 	return root
 }

@@ -87,6 +87,9 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	if o.CertFile != "" {
+		if err := wire.CheckKey(o.KeyFile); err != nil {
+			return nil, err
+		}
 		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)

@@ -121,7 +121,17 @@ func (r *run) openLog(t study.Trial) (io.WriteCloser, error) {
 	if r.options.LogDir == "" {
 		return nopCloser{io.Discard}, nil
 	}
-	return os.OpenFile(filepath.Join(r.options.LogDir, fmt.Sprintf("trial-%d.log", t.Number)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	name := fmt.Sprintf("trial-%d.log", t.Number)
+	dir, err := os.OpenRoot(r.options.LogDir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	// A link could lead to a file that the command's author must not write to.
+	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a link or no file (%s); remove it, or choose another directory for logs", filepath.Join(r.options.LogDir, name), info.Mode().Type())
+	}
+	return dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 }
 
 type nopCloser struct{ io.Writer }

@@ -112,6 +112,33 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 }
 
+// A log is not written through a link, nor into what is no file.
+func TestLogIsNoLink(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, "trial-0.log")); err != nil {
+		t.Skip(err)
+	}
+	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 1 })
+	var said []string
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Worker: "w", LogDir: dir, Command: shell("echo loss=1"),
+	})
+	trial, trialErr := svc.Trial(t.Context(), "s", 0)
+	if trialErr != nil {
+		t.Fatal(trialErr)
+	}
+	said = append(said, fmt.Sprint(err), trial.Outcome.Message)
+	if !strings.Contains(strings.Join(said, " "), "trial-0.log is a link") {
+		t.Errorf("the run says %q", said)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
+		t.Errorf("behind the link there is %q, %v", text, err)
+	}
+}
+
 // Each kind of end a command can have, by the number of its trial.
 func TestHowCommandsEnd(t *testing.T) {
 	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 9 })

@@ -142,6 +142,12 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	if s.bytes.refused(request) {
 		return s.refused("bytes", hostOf(ctx), id.name, retryBusy)
 	}
+	if err := s.bytes.spoiled(request); err != nil {
+		errorID := newErrorID()
+		s.log.Warn("a request cannot be read", "error_id", errorID, "method", method, "caller", id.name, "peer", hostOf(ctx), "error", err)
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the request is not a message of the method's type: use the client of this version, "+
+			"and UTF-8 for text (error id "+errorID+")").Err()
+	}
 	if !id.scope.permits(s.permissions[method], request) {
 		s.metrics.authFailures.WithLabelValues("scope").Inc()
 		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()

@@ -17,10 +17,11 @@ type bytesInFlight struct {
 	mu    sync.Mutex
 	total int
 	of    map[any]int // by message; −1 for one that was left undecoded
+	bad   map[any]error
 }
 
 func newBytesInFlight(limit int, gauge func(float64)) *bytesInFlight {
-	return &bytesInFlight{limit: limit, gauge: gauge, of: make(map[any]int)}
+	return &bytesInFlight{limit: limit, gauge: gauge, of: make(map[any]int), bad: make(map[any]error)}
 }
 
 // take counts a message in, or marks it as refused.
@@ -51,12 +52,27 @@ func (b *bytesInFlight) refused(message any) bool {
 	return b.of[message] < 0
 }
 
+// spoil marks a message that could not be decoded.
+func (b *bytesInFlight) spoil(message any, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bad[message] = err
+}
+
+// spoiled returns why a message could not be decoded, nil if it was.
+func (b *bytesInFlight) spoiled(message any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bad[message]
+}
+
 // release counts a message out. Once more does no harm.
 func (b *bytesInFlight) release(message any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.total -= max(b.of[message], 0)
 	delete(b.of, message)
+	delete(b.bad, message)
 	b.gauge(float64(b.total))
 }
 
@@ -70,14 +86,14 @@ func newCodec(bytes *bytesInFlight) codec {
 	return codec{encoding.GetCodecV2(proto.Name), bytes}
 }
 
-// Unmarshal leaves a message empty that the chain then refuses.
+// Unmarshal leaves a message that the chain then refuses: gRPC would call one that
+// cannot be decoded INTERNAL.
 func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 	if !c.bytes.take(message, data.Len()) {
 		return nil
 	}
-	err := c.CodecV2.Unmarshal(data, message)
-	if err != nil {
-		c.bytes.release(message)
+	if err := c.CodecV2.Unmarshal(data, message); err != nil {
+		c.bytes.spoil(message, err)
 	}
-	return err
+	return nil
 }

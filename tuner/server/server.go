@@ -46,6 +46,7 @@ type Server struct {
 	connections   *connections
 	notices       notices
 
+	held   hangUp
 	grpc   *grpc.Server
 	health *health.Server
 
@@ -182,7 +183,7 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
-		go func() { ended <- s.grpc.Serve(&limitedListener{l, s.connections}) }()
+		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
 	}
 	go s.connections.reap(s.stopping)
 	if metrics != nil {
@@ -223,6 +224,7 @@ func (s *Server) shutDown() {
 		defer close(done)
 		s.grpc.GracefulStop()
 	}()
+	s.held.silent()
 	s.stop()
 	late := time.NewTimer(s.options.StopTimeout)
 	defer late.Stop()
@@ -230,8 +232,14 @@ func (s *Server) shutDown() {
 	case <-done:
 	case <-late.C:
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
+		s.held.all()
 		s.grpc.Stop()
-		<-done
+		late.Reset(s.options.StopTimeout)
+		select {
+		case <-done:
+		case <-late.C:
+			s.log.Error("calls do not end though their time is up; going without them", "calls", s.inFlight.Load())
+		}
 	}
 	s.log.Info("stopped")
 }

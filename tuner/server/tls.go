@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // transportCredentials are the server's side of TLS; nil if it is off.
@@ -39,6 +41,9 @@ func (o Options) minTLS() uint16 {
 
 // loadTLS reads certificate, key and client authority.
 func (o Options) loadTLS() (*tls.Config, error) {
+	if err := wire.CheckKey(o.KeyFile); err != nil {
+		return nil, err
+	}
 	cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)

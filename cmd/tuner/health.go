@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/spf13/cobra"
+)
+
+func newHealth(g *globals) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a server once whether it serves",
+		Long: `Health asks the server once whether it serves, for probes of Kubernetes, systemd and
+load balancers. It needs no token. It prints SERVING or NOT_SERVING.
+
+The exit status is 0 if the server serves, 1 if it answers that it does not, as one
+that stops, 20 if it cannot be reached, and 23 if it does not answer in time.`,
+		Example: "  tuner --server localhost:7070 health\n  tuner --server node7:7070 --ca ca.pem health --timeout 1s",
+		Args:    exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address := g.address()
+			if address == "" {
+				return usagef("health is about a server: name it with --server, or in TUNER_SERVER")
+			}
+			if timeout <= 0 {
+				return usagef("--timeout must be above 0")
+			}
+			svc, err := g.dial(cmd, address)
+			if err != nil {
+				return err
+			}
+			defer svc.Close()
+			c, ok := svc.(*client.Client)
+			if !ok {
+				return fmt.Errorf("%s is no server", address)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			serving, err := c.Healthy(ctx)
+			if err != nil {
+				return err
+			}
+			if !serving {
+				fmt.Fprintln(cmd.OutOrStdout(), "NOT_SERVING")
+				return &statusError{exitFailure, fmt.Errorf("%s answers that it does not serve", address)}
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "SERVING")
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	return cmd
+}
