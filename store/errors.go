@@ -15,6 +15,9 @@ var (
 	// take: an illegal name, a commit of no events, an event that the codec
 	// cannot carry. Nothing was done; the same call can never succeed.
 	ErrInvalid = errors.New("invalid argument to the store")
+	// ErrReadOnly is wrapped by the refusal to write to a store that was opened
+	// for reading only. Nothing was written.
+	ErrReadOnly = errors.New("the store was opened for reading only")
 	// ErrDamaged is wrapped by an error about the medium as a whole: stored
 	// data are not what was written, or cannot be read. A [CorruptError] is
 	// about one study. Nothing was written. A store that has returned it may

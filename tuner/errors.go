@@ -69,6 +69,7 @@ func CodeOf(err error) Code {
 		{Exhausted, is(errBusy)},
 		{Exhausted, as[*QuotaError]},
 		{Damaged, is(store.ErrDamaged)},
+		{Denied, is(store.ErrReadOnly)},
 		{Unavailable, is(store.ErrClosed)},
 		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},

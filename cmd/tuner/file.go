@@ -100,14 +100,28 @@ file meanwhile.`,
 }
 
 func newBackup(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "backup FILE",
+	var habit backupHabit
+	cmd := &cobra.Command{
+		Use:   "backup [FILE]",
 		Short: "Copy the whole file while it is used",
 		Long: `Backup writes a consistent copy of everything to a new file (- for stdout), which can
-be used like the original, and checks it. It also copies a server's file.`,
-		Example: "  tuner backup monday.db\n  tuner --server localhost:7070 backup - | gzip > monday.db.gz",
-		Args:    exactly(1),
+be used like the original, and checks it. It also copies a server's file.
+
+With --to it makes a backup in a directory, under a name with the time, and removes
+the oldest beyond --keep. With --every it does so until Ctrl-C. What has the name of a
+backup there is whole and was checked. To put one back, see tuner restore.`,
+		Example: "  tuner backup monday.db\n  tuner --server localhost:7070 backup - | gzip > monday.db.gz\n  tuner --server localhost:7070 backup --every 5m --keep 24 --to backups",
+		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (habit.dir != "") {
+				return usagef("name a file for the copy, or a directory with --to: one of them")
+			}
+			if err := habit.check(); err != nil {
+				return err
+			}
+			if habit.dir != "" {
+				return habit.command(cmd, g)
+			}
 			return g.with(cmd, mustExist, func(ctx context.Context, svc tuner.Service) error {
 				if args[0] == "-" {
 					return svc.Backup(ctx, cmd.OutOrStdout())
@@ -120,6 +134,8 @@ be used like the original, and checks it. It also copies a server's file.`,
 			})
 		},
 	}
+	habit.flags(cmd, "")
+	return cmd
 }
 
 // backup writes a file that is there whole and sound, or not at all.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
@@ -179,6 +180,8 @@ func (g *globals) openStore(ctx context.Context, path string, e existing, logger
 		switch {
 		case err == nil:
 			return st, nil
+		case bool(e) && readOnly(err):
+			return openReadOnly(path, logger)
 		case errors.Is(err, bolt.ErrInUse) && turn < 0 && g.lockTimeout > 0:
 			return nil, fileError(fmt.Errorf("%w; waited %v", err, g.lockTimeout), path)
 		case !errors.Is(err, bolt.ErrInUse) || turn < 0:
@@ -187,6 +190,22 @@ func (g *globals) openStore(ctx context.Context, path string, e existing, logger
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// readOnly tells whether a file cannot be opened for writing, for its permissions or
+// because of its disk.
+func readOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// openReadOnly opens a file for commands that read; what they would write is refused.
+func openReadOnly(path string, logger *slog.Logger) (*bolt.Store, error) {
+	st, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true, Logger: logger})
+	if err != nil {
+		return nil, fileError(err, path)
+	}
+	logger.Info("the file cannot be written to and is opened for reading", "path", path)
+	return st, nil
 }
 
 // fileError gives errors of opening a file their exit status.

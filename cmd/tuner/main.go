@@ -87,7 +87,7 @@ ENVIRONMENT
 		newCreateStudy(g), newStudies(g), newDeleteStudy(g), newPause(g), newResume(g), newFinish(g),
 		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g),
 		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
-		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g),
+		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g), newRestore(g),
 		newServe(g), newHealth(g), newToken(g), newSpace(g), newBench(g),
 		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion(), newMan())
 	return root

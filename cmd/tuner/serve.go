@@ -64,6 +64,7 @@ tuner token) or client certificates (--client-ca).`,
 	quotaFlags(fs, &s.quota, &g.maxFile)
 	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
 	g.proposeFlag(cmd)
+	s.backups.flags(cmd, "backup-")
 	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")
 	return cmd
 }
@@ -75,6 +76,7 @@ type serving struct {
 	tokens       string
 	clientScopes []string
 	logFormat    string
+	backups      backupHabit
 }
 
 func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err error) {
@@ -120,6 +122,13 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err != nil {
 		return err
 	}
+	backupCtx, stopBackups := context.WithCancel(ctx)
+	defer stopBackups()
+	backedUp, err := s.backups.serve(backupCtx, st, g.file(), logger, srv.Registry())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { stopBackups(); <-backedUp }()
 	address := listener.Addr().String()
 	if listener.Addr().Network() == "unix" {
 		address = "unix:" + address
@@ -181,7 +190,10 @@ func (s *serving) parse(g *globals) error {
 	if err := s.options.Validate(); err != nil {
 		return usageError{err}
 	}
-	return nil
+	if s.backups.dir != "" && s.backups.every == 0 {
+		return usagef("--backup-to needs --backup-every, as 5m")
+	}
+	return s.backups.check()
 }
 
 func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {

@@ -28,7 +28,7 @@ var (
 var ErrMoved = errors.New("the file was removed, renamed or replaced while it was in use")
 
 // ErrReadOnly is returned for writes to a store that was opened for reading.
-var ErrReadOnly = errors.New("the store was opened for reading only")
+var ErrReadOnly = store.ErrReadOnly
 
 // FileError says what is wrong with a file and what to do about it.
 type FileError struct {

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/backups"
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+)
+
+// backupHabit are the flags of regular backups.
+type backupHabit struct {
+	dir    string
+	every  time.Duration
+	keep   int
+	prefix string // of the flags
+}
+
+func (h *backupHabit) flags(cmd *cobra.Command, prefix string) {
+	h.prefix = prefix
+	f := cmd.Flags()
+	f.StringVar(&h.dir, prefix+"to", "", "`directory` for backups, made if it is missing")
+	f.DurationVar(&h.every, prefix+"every", 0, "time between two backups, as 5m (0: no repetition)")
+	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups of this store to keep in the directory (0: all)")
+}
+
+func (h *backupHabit) check() error {
+	switch {
+	case h.every < 0:
+		return usagef("--%severy must not be negative", h.prefix)
+	case h.every > 0 && h.every < time.Second:
+		return usagef("--%severy %s: must be at least 1s", h.prefix, h.every)
+	case h.keep < 0:
+		return usagef("--%skeep must not be negative", h.prefix)
+	case h.dir == "" && (h.every > 0 || h.keep > 0):
+		return usagef("--%severy and --%skeep need a directory: --%sto", h.prefix, h.prefix, h.prefix)
+	default:
+		return nil
+	}
+}
+
+// command is tuner backup --to.
+func (h *backupHabit) command(cmd *cobra.Command, g *globals) error {
+	k := &backups.Keeper{
+		Dir: h.dir, Keep: h.keep, Every: h.every, Logger: g.logger(cmd, slog.LevelInfo),
+		Write: func(ctx context.Context, w io.Writer) error { // other processes use the file in between
+			return g.with(cmd, mustExist, func(_ context.Context, svc tuner.Service) error { return svc.Backup(ctx, w) })
+		},
+	}
+	if g.address() == "" {
+		k.Size = sizeOf(g.file())
+	}
+	if h.every > 0 {
+		return k.Run(cmd.Context())
+	}
+	b, err := k.Once(cmd.Context())
+	if err != nil {
+		return err
+	}
+	g.note(cmd, "Wrote %s: %d studies, %d events, %d bytes.", b.Path, b.Report.Studies, b.Report.Events, b.Bytes)
+	return nil
+}
+
+func sizeOf(path string) func() int64 {
+	return func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+}
+
+// serve makes backups beside a server until ctx ends; done is closed after that.
+func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, logger *slog.Logger, r prometheus.Registerer) (done <-chan struct{}, err error) {
+	over := make(chan struct{})
+	if h.dir == "" {
+		close(over)
+		return over, nil
+	}
+	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tuner_backups_total", Help: "Backups made beside the server, by result: ok or failed.",
+	}, []string{"result"})
+	last := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tuner_backup_last_success_timestamp_seconds", Help: "When the last backup that succeeded was begun, in Unix time; 0 if none did since the server started.",
+	})
+	size := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tuner_backup_last_bytes", Help: "Size of the last backup that succeeded.",
+	})
+	for _, c := range []prometheus.Collector{tries, last, size} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	tries.WithLabelValues("ok")
+	tries.WithLabelValues("failed")
+	k := &backups.Keeper{
+		Dir: h.dir, Keep: h.keep, Every: h.every, Logger: logger, Size: sizeOf(path),
+		Write: func(ctx context.Context, w io.Writer) error { _, err := st.Backup(ctx, w); return err },
+		Done: func(b backups.Backup, err error) {
+			if err != nil {
+				tries.WithLabelValues("failed").Inc()
+				return
+			}
+			tries.WithLabelValues("ok").Inc()
+			last.Set(float64(b.Time.UnixNano()) / 1e9)
+			size.Set(float64(b.Bytes))
+		},
+	}
+	go func() {
+		defer close(over)
+		_ = k.Run(ctx) // which logs what fails
+	}()
+	return over, nil
+}
+
+func newRestore(g *globals) *cobra.Command {
+	var o bolt.RestoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore BACKUP",
+		Short: "Put a backup back",
+		Long: `Restore checks the backup, copies it, checks the copy, and gives it the place of the
+file (--db), in one step. It refuses a file that is there, unless --force is given: then
+that file stays beside the new one, under a name that restore prints. It always refuses
+a file that a server or another process has open.
+
+With --dry-run it checks everything, says what it would do, and changes nothing.`,
+		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db\n  tuner --db tuner.db restore --force backups/tuner-1a2b3c4d-20261122T052501.123Z.db",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := g.offline(cmd); err != nil {
+				return err
+			}
+			path := g.file()
+			o.LockTimeout = min(g.lockTimeout, bolt.DefaultLockTimeout)
+			r, err := bolt.Restore(cmd.Context(), args[0], path, o)
+			if err != nil {
+				return restoreError(err, args[0])
+			}
+			return restored(cmd, g, args[0], path, o, r)
+		},
+	}
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check and say what would be done, without doing it")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "replace a file that is there, and keep it under another name")
+	return cmd
+}
+
+// restored says what was done, or would be.
+func restored(cmd *cobra.Command, g *globals, from, path string, o bolt.RestoreOptions, r bolt.Restored) error {
+	verb := "Restored"
+	if o.DryRun {
+		verb = "Would restore"
+	}
+	out := cmd.OutOrStdout()
+	if _, err := fmt.Fprintf(out, "%s %s from %s: %d studies, %d trials, %d events, %d bytes, store %s, written by %s\n", verb, path, from,
+		r.Backup.Studies, r.Backup.Trials, r.Backup.Events, r.Backup.FileBytes, r.Backup.Identity.Store[:8], clean(r.Backup.Identity.Writer)); err != nil {
+		return err
+	}
+	switch {
+	case o.DryRun && r.Replaces && !o.Force:
+		return fmt.Errorf("%s exists: without --dry-run this would be refused; --force replaces it, and keeps it under another name", path)
+	case o.DryRun && r.Replaces:
+		g.note(cmd, "%s exists and would be kept under another name.", path)
+	case r.Kept != "":
+		g.note(cmd, "The file that was there is %s now.", r.Kept)
+	}
+	return nil
+}
+
+func restoreError(err error, path string) error {
+	if errors.Is(err, bolt.ErrMissing) {
+		return &statusError{exitNotFound, err}
+	}
+	return offlineError(err, path)
+}

@@ -1,0 +1,249 @@
+// Package backups keeps copies of a study store in a directory: it writes a copy
+// from time to time, checks it, and removes the oldest.
+//
+// A copy is written under a hidden name, synced, checked, and renamed. So whatever
+// has the name of a backup is whole, whenever the process or the machine stops. What
+// a process left behind that was killed is removed by the next backup.
+//
+// Names are tuner-STORE-TIME.db with the first digits of the store's identity and
+// the time in UTC. They sort by age. Backups of other stores in the same directory
+// are left alone.
+package backups
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+)
+
+const (
+	timeLayout = "20060102T150405.000Z"
+	idDigits   = 8
+)
+
+var (
+	named   = regexp.MustCompile(`^tuner-[0-9a-f]{8}-\d{8}T\d{6}\.\d{3}Z\.db$`)
+	partial = regexp.MustCompile(`^\.tuner-[0-9a-f]{12}\.partial$`)
+)
+
+// Keeper keeps the backups of one store.
+type Keeper struct {
+	Dir   string        // made if it is missing, for its owner alone
+	Keep  int           // backups to keep; 0 for all
+	Every time.Duration // between two backups of Run
+	// Write writes a consistent copy of the store.
+	Write func(ctx context.Context, w io.Writer) error
+	// Size is about how large a copy is, for a look at the free space first; nil if
+	// that is not known.
+	Size   func() int64
+	Logger *slog.Logger
+	// Done is called after each try. It may be nil.
+	Done func(Backup, error)
+	Now  func() time.Time // nil for time.Now
+}
+
+// Backup is one that was written.
+type Backup struct {
+	Path   string
+	Time   time.Time
+	Bytes  int64
+	Report *bolt.Report // of the check
+}
+
+// Run makes backups until ctx ends: the first when the newest in the directory is
+// older than Every, so that a server that restarts often does not make one each
+// time. One that fails is logged, and tried again after a minute at most.
+func (k *Keeper) Run(ctx context.Context) error {
+	next := k.now()
+	if newest, ok := k.newest(); ok && newest.Add(k.Every).After(next) && !newest.After(next) {
+		next = newest.Add(k.Every)
+	}
+	for {
+		timer := time.NewTimer(next.Sub(k.now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		begun := k.now()
+		b, err := k.Once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		next = begun.Add(k.Every)
+		if err != nil {
+			next = begun.Add(min(k.Every, time.Minute))
+			k.Logger.Error("a backup failed; the store and the earlier backups are as they were", "dir", k.Dir, "error", err, "next", next)
+		} else {
+			k.Logger.Info("made a backup", "path", b.Path, "bytes", b.Bytes, "studies", b.Report.Studies, "events", b.Report.Events, "took", k.now().Sub(begun))
+		}
+	}
+}
+
+func (k *Keeper) now() time.Time {
+	if k.Now != nil {
+		return k.Now()
+	}
+	return time.Now()
+}
+
+// newest is the time of the newest backup in the directory, of whatever store.
+func (k *Keeper) newest() (newest time.Time, ok bool) {
+	entries, _ := os.ReadDir(k.Dir)
+	for _, e := range entries {
+		if t, is := timeOf(e.Name()); is && t.After(newest) {
+			newest, ok = t, true
+		}
+	}
+	return newest, ok
+}
+
+func timeOf(name string) (time.Time, bool) {
+	if !named.MatchString(name) {
+		return time.Time{}, false
+	}
+	text := strings.TrimSuffix(name[len("tuner-")+idDigits+1:], ".db")
+	t, err := time.Parse(timeLayout, text)
+	return t, err == nil
+}
+
+// Once makes one backup, checks it, and then removes the oldest beyond Keep. If it
+// fails, no backup was removed.
+func (k *Keeper) Once(ctx context.Context) (b Backup, err error) {
+	if k.Done != nil {
+		defer func() { k.Done(b, err) }()
+	}
+	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
+		return Backup{}, err
+	}
+	k.sweep()
+	if err := k.room(); err != nil {
+		return Backup{}, err
+	}
+	var bits [6]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	temp := filepath.Join(k.Dir, ".tuner-"+hex.EncodeToString(bits[:])+".partial")
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return Backup{}, err
+	}
+	defer func() { _ = f.Close() }()
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp)
+		}
+	}()
+	if err := hold(f); err != nil {
+		return Backup{}, err
+	}
+	b.Time = k.now().UTC()
+	if b.Report, err = k.fill(ctx, f, temp); err != nil {
+		return Backup{}, err
+	}
+	b.Bytes = b.Report.FileBytes
+	prefix := "tuner-" + b.Report.Identity.Store[:idDigits] + "-"
+	b.Path = filepath.Join(k.Dir, prefix+b.Time.Format(timeLayout)+".db")
+	if _, err := os.Lstat(b.Path); err == nil {
+		return Backup{}, fmt.Errorf("%s exists", b.Path)
+	}
+	if err := os.Rename(temp, b.Path); err != nil {
+		return Backup{}, err
+	}
+	if err := syncDir(k.Dir); err != nil {
+		return Backup{}, err
+	}
+	return b, k.rotate(prefix)
+}
+
+// fill writes the copy, makes it durable, and checks it.
+func (k *Keeper) fill(ctx context.Context, f *os.File, path string) (*bolt.Report, error) {
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := k.Write(ctx, w); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+		return nil, err
+	}
+	report, err := bolt.Check(ctx, path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("checking the copy: %w", err)
+	}
+	if !report.OK() {
+		return nil, fmt.Errorf("the copy is not sound (%d problems, the first: %s); run tuner check on the store itself", len(report.Problems)+report.More, report.Problems[0])
+	}
+	return report, nil
+}
+
+// rotate removes the oldest backups of the same store beyond Keep.
+func (k *Keeper) rotate(prefix string) error {
+	if k.Keep <= 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(k.Dir)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if named.MatchString(e.Name()) && strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:max(len(names)-k.Keep, 0)] {
+		if err := os.Remove(filepath.Join(k.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an old backup: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweep removes what was left by processes that were killed. What another process
+// is writing is locked.
+func (k *Keeper) sweep() {
+	entries, err := os.ReadDir(k.Dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if path := filepath.Join(k.Dir, e.Name()); partial.MatchString(e.Name()) && e.Type().IsRegular() && abandoned(path) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// room refuses to begin a copy that would fill the disk, which the store may share.
+func (k *Keeper) room() error {
+	if k.Size == nil {
+		return nil
+	}
+	const spare = 64 << 20
+	free, ok := freeBytes(k.Dir)
+	if need := k.Size() + spare; ok && free < need {
+		return fmt.Errorf("the disk of %s has %d bytes free, a copy needs about %d", k.Dir, free, need)
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,170 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/bolt"
+)
+
+// keeper keeps the backups of a new store.
+func keeper(t *testing.T, dir string) *Keeper {
+	t.Helper()
+	s, err := bolt.Open(filepath.Join(t.TempDir(), "studies.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &Keeper{
+		Dir: dir, Keep: 2, Logger: slog.New(slog.DiscardHandler),
+		Write: func(ctx context.Context, w io.Writer) error { _, err := s.Backup(ctx, w); return err },
+		Now:   func() time.Time { now = now.Add(time.Second); return now },
+	}
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The newest are kept, and what else is in the directory is left alone.
+func TestRotation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backups")
+	k, other := keeper(t, dir), keeper(t, dir)
+	if _, err := other.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(dir, "tuner-precious.db")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var last []string
+	for range 5 {
+		b, err := k.Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = append(last, filepath.Base(b.Path))
+	}
+	have := strings.Join(names(t, dir), " ")
+	for i, name := range last {
+		if kept := strings.Contains(have, name); kept != (i >= 3) {
+			t.Errorf("backup %d of 5 is kept: %t", i+1, kept)
+		}
+	}
+	if n := len(names(t, dir)); n != 4 {
+		t.Errorf("%d files are there, want 2 backups, 1 of another store, and 1 of mine: %s", n, have)
+	}
+}
+
+// A backup that fails leaves everything as it was.
+func TestFailedBackup(t *testing.T) {
+	dir := t.TempDir()
+	k := keeper(t, dir)
+	if _, err := k.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := fmt.Sprint(names(t, dir))
+	whole := k.Write
+	for what, write := range map[string]func(context.Context, io.Writer) error{
+		"an error": func(_ context.Context, w io.Writer) error {
+			_, _ = w.Write([]byte("BKB"))
+			return errors.New("no")
+		},
+		"half a copy": func(ctx context.Context, w io.Writer) error { return whole(ctx, &half{w: w}) },
+		"nothing":     func(context.Context, io.Writer) error { return nil },
+	} {
+		k.Write = write
+		var told error
+		k.Done = func(_ Backup, err error) { told = err }
+		if _, err := k.Once(t.Context()); err == nil || !errors.Is(told, err) {
+			t.Errorf("%s: %v, and %v was told", what, err, told)
+		}
+		if after := fmt.Sprint(names(t, dir)); after != before {
+			t.Errorf("after %s there are %s, want %s", what, after, before)
+		}
+	}
+	k.Write, k.Size = whole, func() int64 { return 1 << 60 }
+	if _, err := k.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "free") {
+		t.Errorf("a copy that is larger than the disk: %v", err)
+	}
+}
+
+// half drops what comes after the first 8 KiB.
+type half struct {
+	w io.Writer
+	n int
+}
+
+func (h *half) Write(b []byte) (int, error) {
+	if h.n < 8192 {
+		_, _ = h.w.Write(b[:min(len(b), 8192-h.n)])
+	}
+	h.n += len(b)
+	return len(b), nil
+}
+
+// What a killed process left is removed; what another one is writing is not.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	left, written := filepath.Join(dir, ".tuner-0123456789ab.partial"), filepath.Join(dir, ".tuner-ba9876543210.partial")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := hold(f); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keeper(t, dir).Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	have := strings.Join(names(t, dir), " ")
+	if strings.Contains(have, filepath.Base(left)) || !strings.Contains(have, filepath.Base(written)) {
+		t.Errorf("there are %s", have)
+	}
+}
+
+// A server that restarts makes no backup before one is due.
+func TestRunWaits(t *testing.T) {
+	dir := t.TempDir()
+	k := keeper(t, dir)
+	k.Now, k.Every = nil, time.Hour
+	made := make(chan Backup, 8)
+	k.Done = func(b Backup, err error) {
+		if err == nil {
+			made <- b
+		}
+	}
+	run := func(limit time.Duration) {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		if err := k.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(500 * time.Millisecond)
+	run(100 * time.Millisecond)
+	if len(made) != 1 {
+		t.Errorf("%d backups were made, want 1", len(made))
+	}
+}
