@@ -123,7 +123,7 @@ func (r *Report) flawed(f flaw) bool {
 
 // Check is the check of an open store. Others read and write meanwhile.
 func (s *Store) Check(ctx context.Context, progress Progress) (*Report, error) {
-	report := &Report{Identity: s.identity}
+	report := &Report{Identity: *s.identity.Load()}
 	if err := s.checkPages(ctx, report); err != nil || !report.OK() {
 		return report, err
 	}

@@ -56,8 +56,8 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	case identity.Format > Format:
 		return inspection{}, &FileError{
 			Path: path, Reason: ErrNewerFormat,
-			Detail: fmt.Sprintf("%s wrote format %d, this program reads up to format %d", identity.Writer, identity.Format, Format),
-			Remedy: "upgrade this program",
+			Detail: fmt.Sprintf("%s wrote format %d, this program (%s) reads up to format %d", identity.Writer, identity.Format, programVersion(), Format),
+			Remedy: "use that program or a newer one, or restore a backup from before",
 		}
 	case identity.Format < 1:
 		return inspection{}, damaged(path, "there is no format %d", identity.Format)

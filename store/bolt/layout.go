@@ -8,9 +8,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Format is the version of the file's layout that this program writes, and the
-// newest that it reads. That of the records in it is [store.Format].
+// Format is the version of the file that this program writes, and the newest that
+// it reads. It grows whenever an older program would refuse or misread what this one
+// writes: with the layout, and with [store.Format], which is that of the records. A
+// file of an earlier format has it from the first write on.
 const Format = 1
+
+// recordFormats is the newest format of records that a file of each format can hold.
+var recordFormats = map[int]int{1: 2}
 
 // The buckets at the root of the file: docs/store.md draws what is in them.
 var (

@@ -170,7 +170,7 @@ func TestCompact(t *testing.T) {
 	if _, _, err := Compact(t.Context(), path, CompactOptions{Open: Options{LockTimeout: -1}}); !errors.Is(err, ErrInUse) {
 		t.Errorf("compacting a store that is open: %v", err)
 	}
-	identity := s.identity
+	identity := *s.identity.Load()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestCompact(t *testing.T) {
 		if snapshot, ok, err := s.LoadSnapshot(t.Context(), infos[1].ID); !ok || err != nil || len(snapshot.Data) != 300_000 {
 			t.Errorf("the snapshot was lost: %v", err)
 		}
-		if s.identity != identity {
-			t.Errorf("the identity is %+v, was %+v", s.identity, identity)
+		if *s.identity.Load() != identity {
+			t.Errorf("the identity is %+v, was %+v", *s.identity.Load(), identity)
 		}
 		if fresh := fill(t, s, "fresh", 1); fresh.ID <= infos[5].ID {
 			t.Errorf("the id %d was given out again", fresh.ID)

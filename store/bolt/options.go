@@ -72,6 +72,7 @@ type tuning struct {
 	noReaping bool                     // leave graves alone
 	commit    func(tx *bbolt.Tx) error // in place of Tx.Commit
 	watch     time.Duration            // between two looks at the file
+	format    int                      // of what is written, in place of Format
 }
 
 // withDefaults fills in what was left at zero.
@@ -104,6 +105,9 @@ func (o Options) withTuning() Options {
 	}
 	if o.tuning.slice == 0 {
 		o.tuning.slice = reapSlice
+	}
+	if o.tuning.format == 0 {
+		o.tuning.format = Format
 	}
 	if o.tuning.watch == 0 {
 		o.tuning.watch = watchInterval

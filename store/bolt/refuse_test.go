@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 		{"newer", func(t *testing.T, path string) {
 			writeFile(t, path, whole)
 			identify(t, path, Identity{Format: Format + 1, Store: strings.Repeat("ab", storeIDBytes), Writer: "tuner v9.1"})
-		}, ErrNewerFormat, []string{"newer", "tuner v9.1", "format 2", "upgrade"}},
+		}, ErrNewerFormat, []string{"newer", "tuner v9.1", "format 2", "this program (github.com/bkbtuner/bkb", "newer one"}},
 		{"damaged identity", func(t *testing.T, path string) {
 			writeFile(t, path, whole)
 			update(t, path, func(tx *bbolt.Tx) error {
@@ -163,7 +163,7 @@ func TestCreation(t *testing.T) {
 		t.Errorf("in no directory: %v", err)
 	}
 	s := mustOpen(t, path, Options{Program: "tuner v1"})
-	id := s.identity
+	id := *s.identity.Load()
 	if id.Format != Format || id.Writer != "tuner v1" || len(id.Store) != 32 {
 		t.Errorf("the identity is %+v", id)
 	}
@@ -177,8 +177,8 @@ func TestCreation(t *testing.T) {
 		t.Errorf("creating it again: %v", err)
 	}
 	s = mustOpen(t, path, Options{})
-	if s.identity != id {
-		t.Errorf("the identity is %+v, was %+v", s.identity, id)
+	if *s.identity.Load() != id {
+		t.Errorf("the identity is %+v, was %+v", *s.identity.Load(), id)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
 		t.Errorf("the directory has %v, %v; want the store only", names, err)

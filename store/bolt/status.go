@@ -34,7 +34,7 @@ type Commits struct {
 // Status tells how the store is.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	status := Status{
-		Identity: s.identity, Path: s.path, MaxSize: s.options.MaxSize,
+		Identity: *s.identity.Load(), Path: s.path, MaxSize: s.options.MaxSize,
 		MetaDamaged: s.metaLost, UnsafeNoSync: s.options.UnsafeNoSync, Commits: s.committer.stats.get(),
 	}
 	err := s.view(ctx, func(tx *bbolt.Tx) error {

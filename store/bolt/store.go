@@ -21,8 +21,8 @@ type Store struct {
 	path     string
 	options  Options
 	db       *bbolt.DB
-	file     *os.File // the same that the engine has, which closes it
-	identity Identity
+	file     *os.File                 // the same that the engine has, which closes it
+	identity atomic.Pointer[Identity] // replaced by the committer only
 	metaLost bool
 
 	lastID    atomic.Uint64 // the id given out last, stored or not
@@ -47,7 +47,8 @@ func newStore(p *opening, db *bbolt.DB) *Store {
 	s := &Store{path: p.path, options: p.options, db: db, file: p.file}
 	s.failed, s.faulted = make(chan struct{}), make(chan struct{})
 	s.leaving, s.watched = make(chan struct{}), make(chan struct{})
-	s.identity, s.metaLost = p.inspection.identity, p.inspection.meta.lost
+	s.metaLost = p.inspection.meta.lost
+	s.identity.Store(&p.inspection.identity)
 	s.committer.store, s.committer.queue, s.committer.done = s, make(chan *write), make(chan struct{})
 	s.reaper = newReaper(s)
 	s.close = sync.OnceValue(s.shut)
