@@ -65,6 +65,7 @@ tuner token) or client certificates (--client-ca).`,
 	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
 	g.proposeFlag(cmd)
 	s.backups.flags(cmd, "backup-")
+	fs.StringVar(&s.options.AuditFile, "audit", "", "`file` to append a line in JSON to for each change: who, what, on what, from where (default: the log only)")
 	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")
 	return cmd
 }

@@ -56,12 +56,16 @@ func (s *Server) observeUnary(ctx context.Context, request any, info *grpc.Unary
 	done := s.begin(ctx, info.FullMethod)
 	defer s.bytes.release(request)
 	answer, err := next(ctx, request)
-	return answer, done(ctx, request, err)
+	err = done(ctx, request, err)
+	s.audit(ctx, info.FullMethod, request, answer, err)
+	return answer, err
 }
 
 func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	done := s.begin(stream.Context(), info.FullMethod)
-	return done(stream.Context(), nil, next(service, stream))
+	err := done(stream.Context(), nil, next(service, stream))
+	s.audit(stream.Context(), info.FullMethod, nil, nil, err)
+	return err
 }
 
 // begin counts a call in; the function that it returns counts it out, logs it,

@@ -25,6 +25,7 @@ type metrics struct {
 	limited       *prometheus.CounterVec // by limit
 	panics        prometheus.Counter
 	insecure      prometheus.Gauge
+	auditFailures prometheus.Counter
 
 	methods map[string]need
 }
@@ -62,12 +63,15 @@ func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, err
 		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tuner_insecure_remote", Help: "1 if others can reach the server without encryption or authentication.",
 		}),
+		auditFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tuner_audit_failures_total", Help: "Lines that could not be written to the audit file.",
+		}),
 		methods: methods,
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
-		m.authFailures, m.limited, m.panics, m.insecure,
+		m.authFailures, m.limited, m.panics, m.insecure, m.auditFailures,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -45,6 +45,9 @@ type Options struct {
 	// nowhere. It must be on loopback unless MetricsAllowRemote.
 	MetricsAddress     string
 	MetricsAllowRemote bool
+	// AuditFile gets a line in JSON for each change, beside the log; empty for none.
+	// Lines are appended and not synced one by one.
+	AuditFile string
 	// Limits beyond which callers are refused.
 	Limits Limits
 	// StopTimeout is how long calls under way have to finish when the server
@@ -53,8 +56,8 @@ type Options struct {
 	// DrainDelay is how long the server goes on after its health checks say
 	// NOT_SERVING. 0: 250 ms.
 	DrainDelay time.Duration
-	// Logger hears of refusals (warn), faults (error), start and stop (info)
-	// and calls (debug). nil: nobody does.
+	// Logger hears of refusals (warn), faults (error), start, stop and changes
+	// (info) and calls (debug). nil: nobody does.
 	Logger *slog.Logger
 	// Registry gets the server's metrics, and is the place for the service's
 	// own. nil: the server makes one, with the process's too; see

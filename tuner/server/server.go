@@ -46,9 +46,10 @@ type Server struct {
 	connections   *connections
 	notices       notices
 
-	held   hangUp
-	grpc   *grpc.Server
-	health *health.Server
+	held      hangUp
+	auditFile slog.Handler // nil for none; set before anything is served
+	grpc      *grpc.Server
+	health    *health.Server
 
 	stopping context.Context // ends when streams must
 	stop     context.CancelFunc
@@ -169,6 +170,14 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		if err := s.checkExposure(l.Addr().String(), remote(l)); err != nil {
 			return err
 		}
+	}
+	if s.options.AuditFile != "" {
+		handler, file, err := openAudit(s.options.AuditFile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		s.auditFile = handler
 	}
 	metrics, err := s.listenMetrics()
 	if err != nil {

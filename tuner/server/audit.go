@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+)
+
+// audited are the methods that leave a line: those that change something, and the
+// backup, which reads everything. Heartbeats are not among them: they come every few
+// seconds and change nothing but when a lease ends.
+func audited(method string) bool {
+	switch method {
+	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_DeleteStudy_FullMethodName,
+		pb.Tuner_PauseStudy_FullMethodName, pb.Tuner_ResumeStudy_FullMethodName, pb.Tuner_FinishStudy_FullMethodName,
+		pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName, pb.Tuner_Tell_FullMethodName,
+		pb.Tuner_Report_FullMethodName, pb.Tuner_EnqueueTrial_FullMethodName, pb.Tuner_AddTrial_FullMethodName,
+		pb.Tuner_AddTrials_FullMethodName, pb.Tuner_Backup_FullMethodName:
+		return true
+	default:
+		return false
+	}
+}
+
+// mayHaveChanged tells whether a call with this answer changed something, or may have.
+func mayHaveChanged(code codes.Code) bool {
+	switch code {
+	case codes.OK, codes.Unknown, codes.Internal, codes.DataLoss, codes.DeadlineExceeded, codes.Canceled:
+		return true
+	default:
+		return false
+	}
+}
+
+// audit leaves the line of a call: in the log at level INFO, and in the audit file.
+func (s *Server) audit(ctx context.Context, method string, request, answer any, err error) {
+	code := status.Code(err)
+	if !audited(method) || !mayHaveChanged(code) {
+		return
+	}
+	id, _ := identityOf(ctx)
+	attrs := []slog.Attr{
+		slog.String("who", id.name), slog.String("what", method[strings.LastIndexByte(method, '/')+1:]),
+		slog.String("on", subjects(request, answer)), slog.String("from", hostOf(ctx)),
+	}
+	if r, ok := request.(interface{ GetWorker() string }); ok && r.GetWorker() != "" {
+		attrs = append(attrs, slog.String("worker", r.GetWorker()))
+	}
+	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
+		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
+	}
+	attrs = append(attrs, slog.String("code", code.String()))
+	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
+	if s.auditFile == nil {
+		return
+	}
+	line := slog.NewRecord(time.Now(), slog.LevelInfo, "audit", 0)
+	line.AddAttrs(attrs...)
+	if err := s.auditFile.Handle(ctx, line); err != nil {
+		s.metrics.auditFailures.Inc()
+		s.log.Error("a line of the audit file could not be written; it is in the log", "file", s.options.AuditFile, "error", err)
+	}
+}
+
+// subjects names what a call was about: the study, the trial, or the trials that the
+// answer gave it.
+func subjects(request, answer any) string {
+	const most = 20
+	var names []string
+	switch a := answer.(type) {
+	case *pb.AskResponse:
+		for _, t := range a.GetTrials() {
+			names = append(names, t.GetName())
+		}
+	case *pb.Trial:
+		names = append(names, a.GetName())
+	case *pb.Study:
+		names = append(names, a.GetName())
+	case *pb.AddTrialsResponse:
+		return fmt.Sprintf("%s, %d trials", resourceOf(request), len(a.GetNumbers()))
+	}
+	switch r := request.(type) {
+	case *pb.CreateStudyRequest:
+		return "studies/" + r.GetStudyId()
+	case nil:
+		return "everything"
+	}
+	if len(names) == 0 {
+		return resourceOf(request)
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, " ")
+}
+
+// openAudit opens the audit file for appending, whole lines at a time.
+func openAudit(path string) (slog.Handler, io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the audit file: %w", err)
+	}
+	return slog.NewJSONHandler(f, nil), f, nil
+}
