@@ -35,6 +35,7 @@ it changes. The file has mode 0600 and holds no token, only what recognises one.
 func newTokenAdd(g *globals, path func() string) *cobra.Command {
 	var scopeText, label string
 	var expires time.Duration
+	var workers []string
 	cmd := &cobra.Command{
 		Use:   "add",
 		Short: "Make a token and print it, this once",
@@ -45,7 +46,10 @@ SCOPES
   admin               everything
   read                look, export, backup excluded
   worker              look, ask, tell, report, heartbeat, enqueue
-  worker:STUDY,STUDY  the same, for these studies only`,
+  worker:STUDY,STUDY  the same, for these studies only
+
+--worker binds worker names to the token. It then works under these names only, and no
+other worker can ask under them, or report or tell a trial that they run. Admins can.`,
 		Example: "  (umask 077; tuner token add --scope worker --expires 720h > token)",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +63,7 @@ SCOPES
 			} else if expires > 0 {
 				end = time.Now().Add(expires)
 			}
-			token, info, err := server.AddToken(path(), scope, label, end)
+			token, info, err := server.AddWorkerToken(path(), scope, workers, label, end)
 			if err != nil {
 				return err
 			}
@@ -69,6 +73,7 @@ SCOPES
 		},
 	}
 	cmd.Flags().StringVar(&scopeText, "scope", "worker", "what its bearer may do: admin, read, worker, or worker:study,study…")
+	cmd.Flags().StringArrayVar(&workers, "worker", nil, "worker `name` to bind to the token; repeat for more (default: all names that are not bound)")
 	cmd.Flags().StringVar(&label, "label", "", "whose it is, for people")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "for how long it is valid, as 720h (0: for ever)")
 	return cmd

@@ -19,6 +19,8 @@ type identity struct {
 	name  string // "token 3f2a9c01", "certificate worker-7", or "anybody"
 	scope Scope
 	rate  string // whose rate it counts towards; empty for none
+
+	workers []string // names that it works under; none for all that are not bound
 }
 
 // nobody is a caller of what needs no permission.
@@ -88,7 +90,7 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 	case t.Expired(a.now()):
 		return identity{}, &refusal{"expired", "the token expired at " + t.Expires.Format(time.RFC3339)}
 	default:
-		return identity{name: "token " + t.ID, scope: t.Scope, rate: t.ID}, nil
+		return identity{name: "token " + t.ID, scope: t.Scope, rate: t.ID, workers: t.Workers}, nil
 	}
 }
 

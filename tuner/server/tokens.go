@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -25,6 +26,7 @@ type TokenInfo struct {
 	ID      string    `json:"id"` // public; for logs and [RevokeToken]
 	Label   string    `json:"label,omitempty"`
 	Scope   Scope     `json:"scope"`
+	Workers []string  `json:"workers,omitempty"` // names that are bound to the token
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 }
@@ -36,6 +38,7 @@ func (t TokenInfo) Expired(now time.Time) bool { return !t.Expires.IsZero() && !
 const (
 	MaxTokens        = 1_000
 	maxLabelBytes    = 128
+	maxWorkers       = 100 // names of a token
 	maxTokenBytes    = 256 // of what a caller shows
 	maxTokenFileSize = 1 << 20
 )
@@ -46,6 +49,8 @@ const tokenPrefix = "bkb_" // lets scanners for leaked secrets know one
 type tokenFile struct {
 	Version int           `json:"version"`
 	Tokens  []storedToken `json:"tokens"`
+
+	bound map[string]bool // worker names of any token
 }
 
 type storedToken struct {
@@ -58,6 +63,15 @@ type storedToken struct {
 // The token is returned here and nowhere else. The zero time means no expiry.
 // A running server takes the token at once.
 func AddToken(path string, scope Scope, label string, expires time.Time) (wire.Token, TokenInfo, error) {
+	return AddWorkerToken(path, scope, nil, label, expires)
+}
+
+// AddWorkerToken is [AddToken] for a worker whose names are bound to the token: it
+// works under these names only, and no other worker works under them.
+func AddWorkerToken(path string, scope Scope, workers []string, label string, expires time.Time) (wire.Token, TokenInfo, error) {
+	if err := checkWorkers(scope, workers); err != nil {
+		return wire.Token{}, TokenInfo{}, err
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	if err := scope.Validate(); err != nil {
 		return wire.Token{}, TokenInfo{}, err
@@ -72,7 +86,7 @@ func AddToken(path string, scope Scope, label string, expires time.Time) (wire.T
 	rand.Read(bits[:])
 	token := wire.NewToken(tokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:]))
 	digest := sha256.Sum256([]byte(token.Reveal()))
-	info := TokenInfo{ID: hex.EncodeToString(randomBytes(4)), Label: label, Scope: scope, Created: now, Expires: expires.UTC()}
+	info := TokenInfo{ID: hex.EncodeToString(randomBytes(4)), Label: label, Scope: scope, Workers: workers, Created: now, Expires: expires.UTC()}
 	if expires.IsZero() {
 		info.Expires = time.Time{}
 	}
@@ -87,6 +101,25 @@ func AddToken(path string, scope Scope, label string, expires time.Time) (wire.T
 		return wire.Token{}, TokenInfo{}, err
 	}
 	return token, info, nil
+}
+
+// checkWorkers refuses names that no worker can have, and names for others than
+// workers.
+func checkWorkers(scope Scope, workers []string) error {
+	switch {
+	case len(workers) == 0:
+		return nil
+	case scope.Role != RoleWorker:
+		return fmt.Errorf("worker names are for tokens of scope worker, not %s", scope)
+	case len(workers) > maxWorkers:
+		return fmt.Errorf("a token has at most %d worker names, not %d", maxWorkers, len(workers))
+	}
+	for _, name := range workers {
+		if name == "" || len(name) > study.MaxNameBytes {
+			return fmt.Errorf("the worker name %q must have 1 to %d bytes", name, study.MaxNameBytes)
+		}
+	}
+	return nil
 }
 
 // ListTokens returns what a file says of its tokens, oldest first.
@@ -208,8 +241,14 @@ func (f *tokenFile) check(path string) error {
 			return fmt.Errorf("%s: the sha256 of token %q is none", path, t.ID)
 		}
 		copy(t.digest[:], digest)
-		if err := t.Scope.Validate(); err != nil {
+		if err := errors.Join(t.Scope.Validate(), checkWorkers(t.Scope, t.Workers)); err != nil {
 			return fmt.Errorf("%s: token %q: %w", path, t.ID, err)
+		}
+		for _, name := range t.Workers {
+			if f.bound == nil {
+				f.bound = make(map[string]bool)
+			}
+			f.bound[name] = true
 		}
 	}
 	return nil
