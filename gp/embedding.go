@@ -228,7 +228,11 @@ func (e *embedding) embed(x kernel.Rows, workers int) (z, prior, res []float64, 
 
 // embedTo is embed into given memory.
 func (e *embedding) embedTo(z, prior, res []float64, x kernel.Rows, workers int) error {
-	return forBlocks(x.Len(), embedBlock, workers, func(i0, i1 int, s *kernel.Scratch) error {
+	size := embedBlock
+	if workers == 1 {
+		size = streamBlock // L is packed once a block
+	}
+	return forBlocks(x.Len(), size, workers, func(i0, i1 int, s *kernel.Scratch) error {
 		return e.embedRows(z[i0*e.len():i1*e.len()], prior[i0:i1], res[i0:i1], x, i0, i1, s)
 	})
 }
@@ -238,14 +242,17 @@ func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int
 	m := e.len()
 	if m > 0 {
 		e.prepared().Fill(z, m, x, i0, i1, s)
-		if err := checkKernel(z, m, i0); err != nil {
-			return err
-		}
 		e.l.solveRowsL(z, i1-i0)
 	}
 	for r := range i1 - i0 {
+		q := square(z[r*m : (r+1)*m])
+		if !isFinite(q) { // only then is it worth while to look at every pair
+			if err := e.checkRow(x, i0+r, s); err != nil {
+				return err
+			}
+		}
 		var err error
-		if prior[r], res[r], err = e.residual(x, i0+r, square(z[r*m:(r+1)*m])); err != nil {
+		if prior[r], res[r], err = e.residual(x, i0+r, q); err != nil {
 			return err
 		}
 	}

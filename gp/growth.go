@@ -203,11 +203,11 @@ func (s *Sparse) unshare() {
 		return
 	}
 	shared := s.varL == s.reg.l
-	s.reg.l = s.reg.l.clone()
+	s.reg.l = s.reg.l.roomy()
 	if shared {
 		s.varL = s.reg.l
 	} else {
-		s.varL = s.varL.clone()
+		s.varL = s.varL.roomy()
 	}
 	s.own = true
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -49,6 +50,9 @@ const (
 	someRows = 2048
 )
 
+// rooms is memory for the embeddings of blocks.
+var rooms = sync.Pool{New: func() any { return new([]float64) }}
+
 // predictRows is Predict by blocks of rows.
 func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	s.settled()
@@ -57,10 +61,15 @@ func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	if solvers == 0 {
 		solvers = runtime.GOMAXPROCS(0)
 	}
+	size := min(len(mean), streamBlock)
+	room := rooms.Get().(*[]float64)
+	defer rooms.Put(room)
+	*room = slices.Grow((*room)[:0], size*(m+2))[:size*(m+2)]
 	for from := 0; from < len(mean); from += streamBlock {
 		to := min(from+streamBlock, len(mean))
-		z, variances, res, err := s.emb.embed(x.Slice(from, to), workers)
-		if err != nil {
+		n := to - from
+		z, variances, res := (*room)[:n*m], (*room)[size*m:][:n], (*room)[size*(m+1):][:n]
+		if err := s.emb.embedTo(z, variances, res, x.Slice(from, to), workers); err != nil {
 			return blockError(err, from)
 		}
 		for i := range res {

@@ -17,10 +17,11 @@ func newDiagnose(g *globals) *cobra.Command {
 		Short: "Show how a study's model stands",
 		Long: `Diagnose shows what the model of the proposer bkb rests on and how sure it is: the
 results it has heard of, its inducing points (and whether there would be more but for
-the option cap), the effective dimension and the information gain of the results, the
-noise, the width of the confidence bounds, beside the one that the theory asks for, and
-the gap: how much better than the best a configuration could be at most, as far as the
-bounds hold. It warns of settings that come to nothing, as costs that nobody tells.`,
+the option cap), the sampler that drew them with its λ and the rows it read, the
+effective dimension and the information gain of the results, the noise, the width of
+the confidence bounds, the width that the theory asks for, and the gap: how much
+better than the best a configuration could be at most, as far as the bounds hold. It
+warns of settings that have no effect, such as cost=told when no costs are reported.`,
 		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
