@@ -14,6 +14,8 @@ const (
 	AnswerEarly     Bug = "answer-early"      // the committer answers before it commits
 	SyncErrorFull   Bug = "sync-error-full"   // an error of syncing passes for a full disk
 	NoFilePreflight Bug = "no-file-preflight" // the pages of a file are not checked when it is opened
+	EngineReentered Bug = "engine-reentered"  // the engine is entered again after a fault
+	MoveUnnoticed   Bug = "move-unnoticed"    // a file that is removed or renamed is served on
 
 	// store
 	ChecksumSkipped Bug = "checksum-skipped" // records are believed
@@ -45,4 +47,6 @@ const (
 	PermissionForgotten Bug = "permission-forgotten" // whoever reads may delete
 	TokenLogged         Bug = "token-logged"         // a wrong token is in the log
 	TokenStored         Bug = "token-stored"         // the caller's token is stored as the name of a worker
+	NameUnchecked       Bug = "name-unchecked"       // a worker acts under the name of another
+	AuditForgotten      Bug = "audit-forgotten"      // deletions leave no line
 )

@@ -52,9 +52,13 @@ var hunts = []struct {
 	{planted.SyncErrorFull, "faults", byFaults},
 	{planted.ChecksumSkipped, "bit flips", byTest("./store", "TestEverySingleBitFlipIsRefused")},
 	{planted.NoFilePreflight, "truncations", byTest("./store/bolt", "TestStructuralDamageNamesTheStudy|TestTruncation$")},
+	{planted.EngineReentered, "files cut in use", byTest("./store/bolt", "TestCutInUse")},
+	{planted.MoveUnnoticed, "files moved in use", byTest("./store/bolt", "TestGoneInUse")},
 	{planted.PermissionForgotten, "permission table", byTest("./tuner/server", "TestPermissions$")},
 	{planted.TokenLogged, "canary", byTest("./tuner/server", "TestCanary")},
 	{planted.TokenStored, "canary", byTest("./tuner/server", "TestCanary")},
+	{planted.NameUnchecked, "worker names", byTest("./tuner/server", "TestWorkerNames$")},
+	{planted.AuditForgotten, "audit lines", byTest("./tuner/server", "TestAudit$")},
 }
 
 // mostRuns is within how many runs a bug must be found.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 )
 
@@ -44,7 +45,7 @@ func mayHaveChanged(code codes.Code) bool {
 // audit leaves the line of a call: in the log at level INFO, and in the audit file.
 func (s *Server) audit(ctx context.Context, method string, request, answer any, err error) {
 	code := status.Code(err)
-	if !audited(method) || !mayHaveChanged(code) {
+	if !audited(method) || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
 		return
 	}
 	id, _ := identityOf(ctx)
