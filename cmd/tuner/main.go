@@ -81,15 +81,30 @@ ENVIRONMENT
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	root.CompletionOptions.HiddenDefaultCmd = true
 	g.flags(root)
-	root.AddCommand(
-		newCreateStudy(g), newStudies(g), newDeleteStudy(g), newPause(g), newResume(g), newFinish(g),
-		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g),
-		newTrials(g), newBest(g), newWatch(g), newExport(g), newImport(g),
-		newRun(g), newReplay(g), newDiagnose(g), newCheck(g), newCompact(g), newBackup(g), newRestore(g),
-		newServe(g), newHealth(g), newToken(g), newSpace(g), newBench(g),
-		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g), newVersion(), newMan())
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Studies", []*cobra.Command{
+			newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g), newSpace(g),
+		}},
+		{"Trials", []*cobra.Command{
+			newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newTrials(g), newBest(g), newWatch(g),
+		}},
+		{"Learners", []*cobra.Command{newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g)}},
+		{"Server", []*cobra.Command{newServe(g), newHealth(g), newToken(g)}},
+		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g)}},
+		{"Diagnose", []*cobra.Command{newDiagnose(g), newReplay(g), newBench(g), newVersion()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+		}
+		root.AddCommand(group.commands...)
+	}
+	root.AddCommand(newMan())
+	g.complete(root)
 	return root
 }
 

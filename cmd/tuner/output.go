@@ -30,6 +30,7 @@ func formatFlag(cmd *cobra.Command, allowed ...string) *format {
 	cmd.Flags().VarP(f, "format", "f", "the form of the output: "+strings.Join(allowed, ", "))
 	f.value = allowed[0]
 	cmd.Flag("format").DefValue = allowed[0]
+	register(cmd, "format", words(allowed...))
 	return f
 }
 

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// completionTime bounds how long a completion waits for a file that is in use.
+const completionTime = 500 * time.Millisecond
+
+// maxCompletions is the most trials that are listed.
+const maxCompletions = 50
+
+// completion lists the words that may follow args.
+type completion func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
+
+// complete gives the commands below root their completion: studies, trials, metrics,
+// parameters and the values of flags.
+func (g *globals) complete(root *cobra.Command) {
+	positions := map[string]completion{}
+	for _, name := range []string{"ask", "best", "trials", "export", "diagnose", "replay", "pause", "resume", "finish", "delete-study", "watch"} {
+		positions[name] = g.inOrder(g.studyNames)
+	}
+	positions["studies"] = g.studyNames
+	positions["tell"] = g.inOrder(g.studyNames, g.runningTrials, g.metrics)
+	positions["report"] = positions["tell"]
+	positions["heartbeat"] = g.inOrder(g.studyNames, g.runningTrials)
+	positions["enqueue"] = g.inOrder(g.studyNames, g.parameters)
+	positions["run"] = g.inOrder(g.studyNames, files)
+	positions["import"] = g.inOrder(g.studyNames, files)
+	positions["auto"] = g.inOrder(algorithms)
+	flags := map[string]completion{
+		"from":     g.studyNames,
+		"study":    g.studyNames,
+		"proposer": words(propose.BKB, propose.Sobol, propose.Random, propose.Grid),
+		"pruner":   words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model),
+	}
+	for _, cmd := range root.Commands() {
+		if f := positions[cmd.Name()]; f != nil {
+			cmd.ValidArgsFunction = f
+		}
+		for name, f := range flags {
+			if cmd.Flag(name) != nil {
+				register(cmd, name, f)
+			}
+		}
+	}
+}
+
+func register(cmd *cobra.Command, flag string, f completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err) // no such flag, or twice
+	}
+}
+
+// inOrder completes the first argument by the first function and so on. The last but
+// the first of several functions stands for all further arguments.
+func (g *globals) inOrder(by ...completion) completion {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		n := len(args)
+		if n >= len(by) {
+			if len(by) == 1 {
+				return nothing()
+			}
+			n = len(by) - 1
+		}
+		return by[n](cmd, args, toComplete)
+	}
+}
+
+func nothing() ([]string, cobra.ShellCompDirective) { return nil, cobra.ShellCompDirectiveNoFileComp }
+
+func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// words completes one of a few words.
+func words(list ...string) completion {
+	return func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return beginning(list, toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func algorithms(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, a := range training.Algorithms() {
+		out = append(out, cobra.CompletionWithDesc(a.Name, a.Summary))
+	}
+	return beginning(out, toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+// beginning are the words of a list that begin so.
+func beginning(list []string, prefix string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(word string) bool { return !strings.HasPrefix(word, prefix) })
+}
+
+// look opens the service for a completion. Errors are not for a prompt.
+func (g *globals) look(cmd *cobra.Command, f func(svc tuner.Service) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	g.lockTimeout, g.retryFor, g.quiet = completionTime, 0, true
+	svc, err := g.open(cmd, mustExist)
+	if err != nil {
+		return nothing()
+	}
+	defer svc.Close()
+	list, err := f(svc)
+	if err != nil {
+		return nothing()
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// lookAt is look for a study.
+func (g *globals) lookAt(cmd *cobra.Command, name string, f func(svc tuner.Service, s tuner.Study) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	return g.look(cmd, func(svc tuner.Service) ([]string, error) {
+		s, err := svc.Study(cmd.Context(), name)
+		if err != nil {
+			return nil, err
+		}
+		return f(svc, s)
+	})
+}
+
+func (g *globals) studyNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return g.look(cmd, func(svc tuner.Service) ([]string, error) {
+		var out []string
+		for s, err := range allStudies(cmd.Context(), svc) {
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasPrefix(s.Name, toComplete) && !slices.Contains(args, s.Name) {
+				out = append(out, cobra.CompletionWithDesc(s.Name, fmt.Sprintf("%d trials", s.Trials)))
+			}
+		}
+		return out, nil
+	})
+}
+
+func (g *globals) runningTrials(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return g.look(cmd, func(svc tuner.Service) ([]string, error) {
+		var out []string
+		filter := tuner.Filter{States: []study.TrialState{study.Running}}
+		for t, err := range allTrials(cmd.Context(), svc, args[0], filter) {
+			if err != nil {
+				return nil, err
+			}
+			if number := strconv.Itoa(t.Number); strings.HasPrefix(number, toComplete) && len(out) < maxCompletions {
+				out = append(out, cobra.CompletionWithDesc(number, clean(t.Worker)))
+			}
+		}
+		return out, nil
+	})
+}
+
+// metrics completes the objectives that are not given yet, as loss=.
+func (g *globals) metrics(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	list, directive := g.lookAt(cmd, args[0], func(_ tuner.Service, s tuner.Study) ([]string, error) {
+		var out []string
+		for _, o := range s.Spec.Objectives {
+			out = append(out, o.Name)
+		}
+		return out, nil
+	})
+	return assignments(list, args[2:], toComplete), directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// parameters completes the parameters that are not given yet, as lr=, and the values of
+// lists, as optimizer=adam.
+func (g *globals) parameters(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var values []string
+	list, directive := g.lookAt(cmd, args[0], func(_ tuner.Service, s tuner.Study) ([]string, error) {
+		var out []string
+		for _, p := range s.Spec.Space.Parameters() {
+			if p.Type != space.TypeConstant {
+				out = append(out, p.Name)
+			}
+			for _, v := range p.Values {
+				if word := p.Name + "=" + v.String(); strings.HasPrefix(word, toComplete) {
+					values = append(values, word)
+				}
+			}
+		}
+		return out, nil
+	})
+	if strings.Contains(toComplete, "=") {
+		return values, directive
+	}
+	return assignments(list, args[1:], toComplete), directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// assignments are name= for the names that begin so and are not given yet.
+func assignments(names, given []string, toComplete string) []string {
+	var out []string
+	for _, name := range names {
+		if strings.HasPrefix(name, toComplete) && !slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, name+"=") }) {
+			out = append(out, name+"=")
+		}
+	}
+	return out
+}
