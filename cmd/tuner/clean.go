@@ -73,6 +73,9 @@ func (w *cleanWriter) Write(p []byte) (int, error) {
 
 // terminalOf returns the terminal behind a stream of run, nil if it is none.
 func terminalOf(w io.Writer) *os.File {
+	if p, ok := w.(*painter); ok {
+		w = p.Writer
+	}
 	if c, ok := w.(*cleanWriter); ok {
 		return c.terminal
 	}

@@ -47,6 +47,7 @@ func (g *globals) complete(root *cobra.Command) {
 		"proposer": words(propose.BKB, propose.Sobol, propose.Random, propose.Grid),
 		"pruner":   words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model),
 	}
+	register(root, "color", words(colorAuto, colorAlways, colorNever))
 	for _, cmd := range root.Commands() {
 		if f := positions[cmd.Name()]; f != nil {
 			cmd.ValidArgsFunction = f

@@ -36,6 +36,7 @@ type globals struct {
 	retryFor    time.Duration
 	quiet       bool
 	verbose     int
+	color       string
 	propose     time.Duration // of commands with the flag of proposeFlag
 	maxFile     int64         // bytes; 0 is the store's default
 }
@@ -59,6 +60,7 @@ func (g *globals) flags(root *cobra.Command) {
 	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "how long to wait for a file that another process uses")
 	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "how long to try to reach a server (0: once)")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	f.StringVar(&g.color, "color", colorAuto, "`when` tables have bold headers: auto, always or never (auto: on a terminal, unless NO_COLOR is set)")
 	f.CountVarP(&g.verbose, "verbose", "v", "say more on stderr; twice for all")
 }
 

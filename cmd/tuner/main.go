@@ -66,6 +66,7 @@ ENVIRONMENT
   TUNER_TOKEN   the token for the server; or --token-file
   TUNER_TOKENS  a server's file of tokens, for --tokens
   TUNER_STUDY   the study where STUDY is left out
+  NO_COLOR      no bold text; see --color
   BKB_SIMD      portable for arithmetic without vector instructions
 
 ` + exitHelp(),
@@ -73,7 +74,10 @@ ENVIRONMENT
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return g.setColor(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())

@@ -193,7 +193,7 @@ type table struct {
 }
 
 func newTable(out io.Writer, header ...string) *table {
-	t := &table{w: tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)}
+	t := &table{w: tabwriter.NewWriter(headed(out), 0, 8, 2, ' ', 0)}
 	t.row(header...)
 	return t
 }
