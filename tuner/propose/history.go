@@ -76,8 +76,12 @@ func (b batch) has(c space.Config) bool {
 }
 
 func (b batch) add(c space.Config) {
-	if b.history.seen != nil {
-		b.added[model.Fingerprint(c)] = struct{}{}
+	if b.history.seen == nil {
+		return
+	}
+	f := model.Fingerprint(c)
+	if _, before := b.history.seen[f]; !before { // distinct counts each once
+		b.added[f] = struct{}{}
 	}
 }
 

@@ -18,12 +18,6 @@ func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
 	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers()), Warnings: m.GetWarnings()}, err
 }
 
-// EncodeTold makes the answer to a tell.
-func EncodeTold(name string, t tuner.Told) (*pb.TellResponse, error) {
-	trial, err := EncodeTrial(name, t.Trial)
-	return &pb.TellResponse{Trial: trial, Late: t.Late}, err
-}
-
 // DecodeTold reads the answer to a tell.
 func DecodeTold(m *pb.TellResponse) (tuner.Told, error) {
 	trial, err := DecodeTrial(m.GetTrial())

@@ -328,7 +328,10 @@ func TestRoundTrip(t *testing.T) {
 		func(m *pb.AddTrialsResponse) ([]int, error) { return wire.DecodeAdded(m, len(m.GetNumbers())) })
 	checkAnswer(t, "told", func(t *rapid.T) tuner.Told {
 		return tuner.Told{Trial: trials.Draw(t, "trial"), Late: rapid.Bool().Draw(t, "late")}
-	}, of(wire.EncodeTold), wire.DecodeTold)
+	}, of(func(name string, told tuner.Told) (*pb.TellResponse, error) {
+		trial, err := wire.EncodeTrial(name, told.Trial)
+		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
+	}), wire.DecodeTold)
 	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeReported)
 	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeBeaten)
 	checkAnswer(t, "happening", func(t *rapid.T) tuner.Happening {
