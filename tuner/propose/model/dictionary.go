@@ -35,6 +35,7 @@ const (
 type Draw struct {
 	Sampler string  `json:"sampler"`
 	Lambda  float64 `json:"lambda,omitempty"` // per sample, at which the draw ended
+	Coarse  float64 `json:"coarse,omitempty"` // how many times that is the λ of the noise
 	Rows    int     `json:"rows"`             // of the history, outcomes and reports
 	Read    int     `json:"read"`             // rows that the sampler looked at
 	Path    []Step  `json:"path,omitempty"`   // of BLESS, from coarse to fine
@@ -94,7 +95,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		}
 	}
 	s.setDictionary(list, chosen)
-	s.Capped = len(chosen) >= room || s.Draw.Lambda > sketch.LambdaOfNoise(s.Noise, len(h.samples))*(1+1e-9)
+	s.Capped = len(chosen) >= room || s.Draw.Coarse > 1+1e-9
 	return nil
 }
 
@@ -119,15 +120,12 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 		sampler = h.leverage(p, list, rows, limit)
 	}
 	lambda := sketch.LambdaOfNoise(s.Noise, len(rows))
-	if _, all := sampler.(sketch.BLESS); all {
-		lambda = sketch.LambdaOfNoise(s.Noise, len(h.samples))
-	}
 	found, err := sampler.Sample(ctx, h.k, kernel.FromRows(h.points(rows)), lambda, rng)
 	if err != nil {
 		return nil, err
 	}
 	s.Dimension += found.EffectiveDimension
-	s.Draw.Lambda = max(s.Draw.Lambda, found.Lambda)
+	s.Draw.Lambda, s.Draw.Coarse = max(s.Draw.Lambda, found.Lambda), max(s.Draw.Coarse, found.Lambda/lambda)
 	switch s.Draw.Sampler {
 	case RLSSampler:
 		s.Draw.Read = len(h.samples) // by the posterior that has the variances

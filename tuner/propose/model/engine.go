@@ -103,7 +103,7 @@ func (e *Engine) State(j int) bandit.State {
 	}
 	return bandit.State{
 		Exact: e.exact(j), InformationGain: max(p.gain(), 0),
-		EffectiveDimension: s.Dimension + float64(rows*(e.told-e.Event.Results)),
+		EffectiveDimension: s.dimension() + float64(rows*(e.told-e.Event.Results)),
 		Step:               rows*e.told + 1, Bound: p.k.Factor(), NoiseVariance: p.noise(),
 	}
 }

@@ -27,6 +27,15 @@ type Surface struct {
 	Draw *Draw `json:"draw,omitempty"`
 }
 
+// dimension is a bound of the effective dimension at the noise of the surface: that of a
+// λ so many times larger times that number, and the number of rows.
+func (s *Surface) dimension() float64 {
+	if s.Draw == nil || s.Draw.Coarse <= 1 {
+		return s.Dimension
+	}
+	return min(s.Dimension*s.Draw.Coarse, float64(s.Draw.Rows))
+}
+
 // quantity is what a surface is a model of: an objective, by its number, or one of
 // those below.
 type quantity int
