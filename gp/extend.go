@@ -10,7 +10,8 @@ import (
 // Extend adds one inducing point d, the only row of x, to those there are. The
 // arms then cost O(Am) in place of the O(Am²) of [Sparse.Resparsify], which it
 // equals up to rounding, and the points in the window O(wm) in place of O(um²). With
-// FITC, where the noise depends on the inducing points, it is a Resparsify; a
+// FITC, or coarse observations, where the noise depends on the inducing points, it is a
+// Resparsify; a
 // posterior that grows leaves the noise of what it has as it is. It returns false,
 // and nothing changes, if d is a combination of the others up to RankTolerance, or
 // there is no room. Leverage, which tells when to choose inducing points again, goes
@@ -29,9 +30,7 @@ func (s *Sparse) Extend(x kernel.Rows) (added bool, err error) {
 	if x.Len() != 1 {
 		return false, shapeError("x", x.Len(), 1)
 	}
-	if err := s.suit(x); err != nil {
-		return false, err
-	}
+	s.suit(x)
 	z, prior, res, err := s.emb.one(x)
 	if err != nil {
 		return false, err
@@ -39,7 +38,7 @@ func (s *Sparse) Extend(x kernel.Rows) (added bool, err error) {
 	if !s.worthwhile(prior, res) {
 		return false, nil
 	}
-	if s.opts.Approximation == FITC && !s.opts.grows() {
+	if !s.opts.grows() && (s.opts.Approximation == FITC || s.pts.coarse()) {
 		return s.recompute(x)
 	}
 	root := math.Sqrt(res)

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -14,7 +15,7 @@ func (s *Sparse) absorb(data Data) error {
 	if err := s.opts.Mean.check(data.X); err != nil {
 		return err
 	}
-	if err := s.suit(data.X); err != nil {
+	if err := s.fits(data.X); err != nil {
 		return err
 	}
 	for i, y := range data.Y {
@@ -55,6 +56,24 @@ func (s *Sparse) absorbOne(data Data, i int, y float64) error {
 	return nil
 }
 
+// fits verifies that rows can become points, so that none is taken in if one cannot.
+func (s *Sparse) fits(x kernel.Rows) error {
+	s.suit(x)
+	if s.pts.x != nil && s.emb.radial == nil {
+		if _, err := s.pts.x.Slice(0, 0).Concat(x); err != nil {
+			return fmt.Errorf("gp: x: %w", err)
+		}
+	}
+	if x.Len() == 1 {
+		return nil // what it is refused for shows before anything changes
+	}
+	_, _, _, err := s.emb.embed(x, s.workers(x.Len()))
+	return err
+}
+
+// roomFor is for how many inducing points there is memory where there are m.
+func (g Growth) roomFor(m int) int { return min(g.Room, 2*m+64) }
+
 // remember puts a point into the window while inducing points may come.
 func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prior, res float64) {
 	if s.emb.len() >= s.opts.Growth.Room || p != s.win.first+s.win.len() {
@@ -66,11 +85,13 @@ func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prio
 // absorbPulls takes in pulls that will have no target: variances shrink as by
 // observations, and means stay.
 func (s *Sparse) absorbPulls(x kernel.Rows) error {
-	if err := s.suit(x); err != nil {
+	if x.Len() == 0 {
+		return nil
+	}
+	if err := s.fits(x); err != nil {
 		return err
 	}
 	s.reg.settle()
-	s.frozen = true
 	for i := range x.Len() {
 		if err := s.absorbPull(x, i); err != nil {
 			return rowError(err, i)
@@ -85,6 +106,7 @@ func (s *Sparse) absorbPull(x kernel.Rows, i int) error {
 	if err != nil {
 		return err
 	}
+	s.frozen = true
 	if s.worthwhile(prior, res) {
 		if err := s.grow(one, z, math.Sqrt(res)); err != nil {
 			return err
@@ -103,8 +125,8 @@ func (s *Sparse) absorbPull(x kernel.Rows, i int) error {
 	st.n++
 	delta := 1 / s.opts.NoiseVariance
 	if s.counts(st) {
-		st.weight = s.weight(st, 0, res)
-		delta = max(st.weight-before, 0)
+		st.weight = max(s.weight(st, 0, res), before)
+		delta = st.weight - before
 	} else {
 		st.weight += delta
 	}

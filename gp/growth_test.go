@@ -176,9 +176,6 @@ func TestGrowingIsExactWhileThereIsRoom(t *testing.T) {
 		same("grown")
 		near1(t, "information gain", s.InformationGain(), exact.LogDet(), 1e-8)
 		near1(t, "effective dimension", s.EffectiveDimension(), exact.EffectiveDimension(), 1e-8)
-		if !s.Exact() {
-			t.Error("it does not say that it is exact")
-		}
 		// A fork observes and pulls; its origin stays.
 		f, extra := s.Fork(), rng.Perm(25)[:6]
 		more := gp.Data{X: pool.Select(extra[:3]), Y: normals(rng, 3)}
@@ -230,8 +227,8 @@ func TestGrowingBeyondItsRoom(t *testing.T) {
 			idx, all.Y = append(idx, i), append(all.Y, d.Y...)
 		}
 		all.X = pool.Select(idx)
-		if s.Rank() != 30 || s.Exact() {
-			t.Fatalf("rank %d, exact %v, of room for 30", s.Rank(), s.Exact())
+		if s.Rank() != 30 {
+			t.Fatalf("rank %d, of room for 30", s.Rank())
 		}
 		mean, variance := predict(t, s, q)
 		total := slices.Repeat([]float64{0.05}, len(idx))
@@ -343,6 +340,88 @@ func TestGrowthDegenerate(t *testing.T) {
 	s := grower(linear, 2, 4)
 	if err := s.SetArms(x, false); err == nil {
 		t.Error("arms in a posterior that grows")
+	}
+}
+
+// TestForksLeaveTheirOrigin: also of a posterior that does not grow and has pending pulls.
+func TestForksLeaveTheirOrigin(t *testing.T) {
+	rng := seeded(t)
+	x, q := uniform(rng, 20, 2), uniform(rng, 10, 2)
+	s := must(gp.NewSparse(kernels(2)["matern52"], x.Slice(0, 8), gp.Data{X: x, Y: normals(rng, 20)}, gp.SparseOptions{NoiseVariance: 0.1}))
+	for _, pending := range []int{0, 3} {
+		if err := s.ObserveVariance(x.Slice(0, pending)); err != nil {
+			t.Fatal(err)
+		}
+		mean, variance := predict(t, s, q)
+		f := s.Fork()
+		if err := f.ObserveVariance(x.Slice(5, 9)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Observe(gp.Data{X: x.Slice(2, 6), Y: normals(rng, 4)}); err != nil {
+			t.Fatal(err)
+		}
+		if m, v := predict(t, f, q); slices.Equal(m, mean) || slices.Equal(v, variance) {
+			t.Error("the fork has not changed")
+		}
+		m, v := predict(t, s, q)
+		near(t, "mean", m, mean, 0)
+		near(t, "variance", v, variance, 0)
+	}
+}
+
+// TestResidualsThatCountLater: an input that is nearly spanned was observed often before
+// the room was full; from then on its residual counts, and what is in V and b stays as one.
+func TestResidualsThatCountLater(t *testing.T) {
+	k := must(kernel.NewGaussian(0.3))
+	o := gp.SparseOptions{NoiseVariance: 0.1, Growth: gp.Growth{Room: 2, Significance: 1e-3}}
+	s := must(gp.NewSparse(k, points(1, 0.5), gp.Data{}, o))
+	near1 := func(want float64) {
+		t.Helper()
+		if mean, _ := predict(t, s, points(1, 0.5)); !(math.Abs(mean[0]-want) < 0.02) {
+			t.Errorf("mean %v, want %v", mean[0], want)
+		}
+	}
+	for range 1000 {
+		if err := s.Observe(gp.Data{X: points(1, 0.502), Y: []float64{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	near1(1)
+	for _, u := range []float64{5, 0.502} { // the first fills the room
+		if err := s.Observe(gp.Data{X: points(1, u), Y: []float64{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Rank() != 2 {
+		t.Fatalf("rank %d", s.Rank())
+	}
+	near1(1)
+}
+
+// TestRefusedGrowth: what a growing posterior refuses changes nothing.
+func TestRefusedGrowth(t *testing.T) {
+	rng := seeded(t)
+	s, q := grower(kernels(2)["matern52"], 2, 10), uniform(rng, 5, 2)
+	good := gp.Data{X: uniform(rng, 3, 2), Y: normals(rng, 3)}
+	if err := s.Observe(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ObserveVariance(uniform(rng, 0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	mean, variance := predict(t, s, q)
+	bad := gp.Data{X: points(2, 0.1, 0.2, math.NaN(), 0), Y: []float64{1, 2}}
+	if s.Observe(bad) == nil || s.ObserveVariance(bad.X) == nil {
+		t.Fatal("taken")
+	}
+	if err := s.Reset(kernels(2)["matern52"], q, gp.SparseOptions{NoiseVariance: 0.1}); err == nil {
+		t.Error("a growing posterior became one that does not")
+	}
+	m, v := predict(t, s, q)
+	near(t, "mean", m, mean, 0)
+	near(t, "variance", v, variance, 0)
+	if err := s.Observe(good); err != nil { // it is not frozen
+		t.Error(err)
 	}
 }
 

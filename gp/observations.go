@@ -65,7 +65,7 @@ func (d Data) check(k kernel.Kernel, x kernel.Rows, least float64) error {
 	}
 	for i, v := range d.Noise {
 		if !(v >= 0 || v > -least) || v > maxTarget {
-			return valueError("noise", i, v, "a variance ≥ 0, ≤ 1e150")
+			return valueError("noise", i, v, "a variance ≥ 0, ≤ 1e150, or above −ξ² in a sparse posterior")
 		}
 	}
 	return nil

@@ -90,6 +90,16 @@ func (p *points) fork() *points {
 
 func (p *points) len() int { return p.before + len(p.stats) }
 
+// coarse tells whether a point is coarse.
+func (p *points) coarse() bool {
+	for i := range p.len() {
+		if p.get(i).coarse {
+			return true
+		}
+	}
+	return false
+}
+
 // get returns what is known of point i, to be read.
 func (p *points) get(i int) *stat {
 	if i >= p.before {

@@ -41,7 +41,7 @@ type SparseOptions struct {
 // those of the dictionary first, in its order, then observations and pending pulls
 // as they are made. What is computed afresh takes one pass over the points and one Cholesky factorisation of V, in memory O(Window·m).
 type Growth struct {
-	// Room is the most inducing points. An observation for which there is no room
+	// Room is the most inducing points; memory is taken as they come. An observation for which there is no room
 	// counts its residual as noise, as nothing will take it up.
 	Room int
 	// Window is the number of points, the latest, whose embeddings are kept when all
@@ -237,6 +237,9 @@ func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptio
 	if err := opts.check(k, dictionary); err != nil {
 		return err
 	}
+	if opts.grows() != s.opts.grows() || opts.Growth.Apart != s.opts.Growth.Apart {
+		return errors.New("gp: Reset cannot make a posterior grow or stop growing, or change Growth.Apart; make a new one")
+	}
 	return s.rebuild(k, dictionary, opts.withDefaults())
 }
 
@@ -258,7 +261,7 @@ func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOpt
 	}
 	next := *s
 	next.k, next.opts, next.own = k, opts, true
-	next.win = window{stride: opts.Growth.Room}
+	next.win = window{stride: opts.Growth.roomFor(dictionary.Len())}
 	var err error
 	if opts.grows() {
 		err = next.adopt(dictionary)
@@ -290,9 +293,6 @@ func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOpt
 // adopt takes inducing points in the order of the dictionary, without points.
 func (s *Sparse) adopt(dictionary kernel.Rows) error {
 	s.emb = assembled(s.k, dictionary.Slice(0, 0), nil, &Cholesky{}, 0)
-	if s.emb.radial == nil && s.emb.dim > 0 { // dense rows, of a kernel without fast path
-		s.emb = s.emb.pairwise()
-	}
 	for i := range dictionary.Len() {
 		x := dictionary.Slice(i, i+1)
 		z, prior, res, err := s.emb.one(x)
@@ -320,9 +320,7 @@ func (s *Sparse) worthwhile(prior, res float64) bool {
 
 // embedAll puts all points into the window.
 func (s *Sparse) embedAll(x kernel.Rows) error {
-	if err := s.suit(x); err != nil {
-		return err
-	}
+	s.suit(x)
 	z, prior, res, err := s.emb.embed(x, s.workers(x.Len()))
 	if err != nil {
 		return err
@@ -336,11 +334,10 @@ func (s *Sparse) embedAll(x kernel.Rows) error {
 }
 
 // suit gives the fast path for dense rows up where inputs are of another kind.
-func (s *Sparse) suit(x kernel.Rows) error {
+func (s *Sparse) suit(x kernel.Rows) {
 	if _, dense := x.(*kernel.Points[float64]); !dense && s.emb.radial != nil {
 		s.emb = s.emb.pairwise()
 	}
-	return nil
 }
 
 // resize makes the scratch as long as there are inducing points.
@@ -453,9 +450,7 @@ func (s *Sparse) locate(data Data) ([]int, error) {
 	if err := s.opts.Mean.check(x); err != nil {
 		return nil, err
 	}
-	if err := s.suit(x); err != nil {
-		return nil, err
-	}
+	s.suit(x)
 	at, fresh, keys := make([]int, x.Len()), []int(nil), []string(nil)
 	added := map[string]int{}
 	for i := range at {
@@ -511,13 +506,6 @@ func (s *Sparse) Pending() int { return s.held }
 
 // Rank returns the number m of inducing points kept of the dictionary.
 func (s *Sparse) Rank() int { return s.emb.len() }
-
-// Exact reports whether every observation is in the span of the inducing points
-// by the posterior's own rule, so that it is the exact posterior: it grows, there
-// is room left, and no residual counts as noise.
-func (s *Sparse) Exact() bool {
-	return s.opts.grows() && s.opts.Approximation == DTC && s.emb.len() < s.opts.Growth.Room
-}
 
 // NoiseVariance returns λ = ξ².
 func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }

@@ -265,6 +265,9 @@ func (s *Sparse) evidence(bound Bound) (*evidenceState, error) {
 	if err := bound.check(); err != nil {
 		return nil, err
 	}
+	if s.frozen {
+		return nil, ErrFrozen
+	}
 	o := s.pts.observed()
 	m0 := make([]float64, o.len())
 	if o.x != nil {

@@ -58,8 +58,8 @@ func (s *Sparse) add(p int, y, own, res float64) (delta, beta float64) {
 	s.note(p, y, own)
 	st.resid = st.target(s.opts.NoiseVariance) - m0
 	if s.counts(st) {
-		st.weight = s.weight(st, 0, res)
-		delta, beta = max(st.weight-w0, 0), st.weight*st.resid-w0*r0
+		st.weight = max(s.weight(st, 0, res), w0) // what is in V stays, if a residual counts only now
+		delta, beta = st.weight-w0, st.weight*st.resid-w0*r0
 	} else {
 		delta = 1 / (s.opts.NoiseVariance + own)
 		st.weight, beta = w0+delta, delta*(y-m0)
@@ -233,6 +233,7 @@ func (s *Sparse) updateVariance(z []float64, delta float64) {
 	if len(z) == 0 {
 		return
 	}
+	s.unshare()
 	h := s.buf[1]
 	q := direction(s.varL, z, h)
 	s.traces.variance -= delta * square(h) / (1 + delta*q)
@@ -330,7 +331,7 @@ const streamBlock = 512
 // one Cholesky factorisation. Cost u·m(m + d).
 func (s *Sparse) stream() error {
 	u, m, growth := s.pts.len(), s.emb.len(), s.opts.Growth
-	win := window{stride: growth.Room, first: max(0, u-growth.Window)}
+	win := window{stride: growth.roomFor(m), first: max(0, u-growth.Window)}
 	switch {
 	case growth.Window == 0:
 		win.first = 0
@@ -340,12 +341,13 @@ func (s *Sparse) stream() error {
 	if m >= growth.Room {
 		win.first = u // nothing will ask for them
 	}
-	reg := newRegression(m, growth.Room)
+	reg := newRegression(m, growth.roomFor(m))
 	v := make([]float64, m*m)
 	for i := range m {
 		v[i*m+i] = 1
 	}
 	x, size := s.pts.rows(), min(u, streamBlock)
+	weights, resids := make([]float64, u), make([]float64, u) // kept if all goes well
 	room, prior, res := make([]float64, size*m), make([]float64, size), make([]float64, size)
 	for from := 0; from < u; from += streamBlock {
 		to := min(from+streamBlock, u)
@@ -355,14 +357,15 @@ func (s *Sparse) stream() error {
 		}
 		for i := range to - from {
 			p, row := from+i, z[i*m:][:m]
-			st, one := s.pts.edit(p), block.Slice(i, i+1)
-			st.weight, st.resid = s.weight(st, 0, res[i]), st.target(s.opts.NoiseVariance)-s.prior(one)
+			st, one := s.pts.get(p), block.Slice(i, i+1)
+			weight, resid := s.weight(st, 0, res[i]), st.target(s.opts.NoiseVariance)-s.prior(one)
+			weights[p], resids[p] = weight, resid
 			if p >= win.first {
 				xs, _ := s.emb.vector(one)
-				win.add(row, xs, st.weight, st.resid, prior[i], res[i])
+				win.add(row, xs, weight, resid, prior[i], res[i])
 			}
-			floats.AddScaled(reg.b, st.weight*st.resid, row)
-			floats.Scale(math.Sqrt(st.weight), row)
+			floats.AddScaled(reg.b, weight*resid, row)
+			floats.Scale(math.Sqrt(weight), row)
 		}
 		if m > 0 {
 			blocked.Syrk(runtime.GOMAXPROCS(0), true, blocked.New(to-from, m, z), 1, 1, blocked.New(m, m, v))
@@ -373,6 +376,10 @@ func (s *Sparse) stream() error {
 	}
 	for i := range m {
 		copy(reg.l.row(i), v[i*m:][:i+1])
+	}
+	for p := range u {
+		st := s.pts.edit(p)
+		st.weight, st.resid = weights[p], resids[p]
 	}
 	s.win, s.reg, s.varL, s.own, s.traces, s.updates = win, reg, reg.l, true, nil, 0
 	if s.arms != nil {

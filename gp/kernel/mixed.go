@@ -88,6 +88,13 @@ func (k *Mixed) WithFidelity(length float64) (*Mixed, error) {
 	if length == 0 {
 		return k, nil
 	}
+	if k.decay > 0 {
+		plain, err := k.WithTheta(k.Theta())
+		if err != nil {
+			return nil, err
+		}
+		return plain.WithFidelity(length)
+	}
 	q, d := *k, len(k.inverse)
 	steps, err := NewMatern12(length)
 	if err != nil {

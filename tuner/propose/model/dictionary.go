@@ -54,7 +54,7 @@ type dictionary struct {
 	seed    uint64
 	limit   int
 	sampler string
-	apart   bool // equal inputs are points of their own
+	apart   bool // the event is of a program before version 4: equal inputs are points of their own
 }
 
 // choose takes all different inputs while there is room, and else draws them by
@@ -76,8 +76,13 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		s.Gain, s.Draw = p.gain(), &Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
+	if d.apart { // it was drawn already, by an earlier program
+		s.Draw = new(Draw)
+		return nil
+	}
 	room := d.limit * 3 / 4
 	chosen := h.distinct(h.best(list, q), room)
+	s.Dimension = float64(len(chosen)) // a score each at most
 	s.Draw = &Draw{Sampler: d.sampler, Rows: len(h.samples)}
 	if d.sampler == AutoSampler {
 		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
@@ -95,7 +100,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		}
 	}
 	s.setDictionary(list, chosen)
-	s.Capped = len(chosen) >= room || s.Draw.Coarse > 1+1e-9
+	s.Capped = len(chosen) >= room || s.Draw.Coarse > 1+1e-9 || s.Draw.Sampler == UniformSampler
 	return nil
 }
 
@@ -108,6 +113,8 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	var sampler sketch.Sampler
 	switch s.Draw.Sampler {
 	case UniformSampler:
+		rows = h.distinct(rows, len(rows))
+		s.Dimension += float64(len(rows)) // nothing is known of scores
 		sampler = sketch.Uniform{Points: min(limit, len(rows))}
 	case BLESSSampler:
 		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Factor()}

@@ -12,8 +12,8 @@ type Options struct {
 	Cap int
 	// Sampler ("sampler": "auto", the default, "rls", "bless" or "uniform") draws the
 	// inducing points where there are more different configurations than Cap. RLS is
-	// thesis Algorithm 5, which looks at all results; BLESS, Algorithm 4, looks at few,
-	// and is what auto takes from 8,192 results on.
+	// thesis Algorithm 5, which looks at all results; BLESS, Algorithm 3, looks at few,
+	// and is what auto takes beyond 8,192 outcomes and reports.
 	Sampler string
 	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
 	// the variance of the results.

@@ -21,8 +21,8 @@ type Surface struct {
 	Epochs    []int     `json:"epochs,omitempty"`
 	Fidelity  *fidelity `json:"fidelity,omitempty"`
 	Capped    bool      `json:"capped,omitempty"`
-	Dimension float64   `json:"dimension"` // effective
-	Gain      float64   `json:"gain"`      // log det V
+	Dimension float64   `json:"dimension"`      // effective
+	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
 	// Draw is how the inducing points were drawn, from version 4 on.
 	Draw *Draw `json:"draw,omitempty"`
 }
