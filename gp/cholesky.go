@@ -229,13 +229,28 @@ func (c *Cholesky) grown(b, corner []float64, q int) (*Cholesky, bool) {
 // reserve returns a factor of order n whose first rows are those of c, with
 // memory of c where that is enough.
 func (c *Cholesky) reserve(n int) *Cholesky {
-	if n <= c.stride && n*c.stride <= cap(c.data) {
-		return &Cholesky{n: n, stride: c.stride, data: c.data[:n*c.stride]}
+	if n <= c.stride {
+		data := c.data
+		if n*c.stride > cap(data) {
+			data = c.copied(n)
+		}
+		return &Cholesky{n: n, stride: c.stride, data: data[:n*c.stride]}
 	}
 	stride := max(n, c.n+c.n/2, 16)
-	data := make([]float64, n*stride, stride*stride)
+	data := make([]float64, n*stride, min(n+spareRows, stride)*stride)
 	for i := range c.n {
 		copy(data[i*stride:], c.row(i))
 	}
 	return &Cholesky{n: n, stride: stride, data: data}
+}
+
+// roomy returns an independent copy that can grow by some rows in its own memory.
+func (c *Cholesky) roomy() *Cholesky {
+	return &Cholesky{n: c.n, stride: c.stride, data: c.copied(c.n)}
+}
+
+// copied returns the data of c in memory for n rows and some more.
+func (c *Cholesky) copied(n int) []float64 {
+	used := c.data[:c.n*c.stride]
+	return withRoom(used, min(n+spareRows, max(n, c.stride))*c.stride-len(used))
 }

@@ -105,6 +105,12 @@ func (m Mean) with(beta []float64) Mean { return Mean{basis: m.basis, coef: beta
 // at returns the mean at every row; the coefficients must be given.
 func (m Mean) at(x kernel.Rows) []float64 {
 	out := make([]float64, x.Len())
+	if m.basis == basisConstant && len(m.coef) == 1 {
+		for i := range out {
+			out[i] = m.coef[0]
+		}
+		return out
+	}
 	h, p := m.features(x)
 	for i := range out {
 		for j := range min(p, len(m.coef)) {

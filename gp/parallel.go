@@ -8,6 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
+// scratches is temporary memory for blocks. What one call has made the next one finds.
+var scratches = sync.Pool{New: func() any { return new(kernel.Scratch) }}
+
 // forBlocks calls f for consecutive blocks of at most size of the numbers
 // 0 … n−1, concurrently, and returns the error of the first block at fault.
 // The blocks do not depend on the number of workers, so that neither do
@@ -20,9 +23,10 @@ func forBlocks(n, size, workers int, f func(i0, i1 int, s *kernel.Scratch) error
 	workers = min(workers, blocks)
 	errs := make([]error, blocks)
 	if workers <= 1 {
-		var s kernel.Scratch
+		s := scratches.Get().(*kernel.Scratch)
+		defer scratches.Put(s)
 		for b := range blocks {
-			if err := f(b*size, min((b+1)*size, n), &s); err != nil {
+			if err := f(b*size, min((b+1)*size, n), s); err != nil {
 				return err
 			}
 		}
@@ -32,9 +36,10 @@ func forBlocks(n, size, workers int, f func(i0, i1 int, s *kernel.Scratch) error
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			var s kernel.Scratch
+			s := scratches.Get().(*kernel.Scratch)
+			defer scratches.Put(s)
 			for b := int(next.Add(1)) - 1; b < blocks; b = int(next.Add(1)) - 1 {
-				errs[b] = f(b*size, min((b+1)*size, n), &s)
+				errs[b] = f(b*size, min((b+1)*size, n), s)
 			}
 		})
 	}

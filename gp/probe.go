@@ -55,13 +55,16 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 	} else if m > 0 {
 		s.emb.prepared().Fill(t.z, m, x, 0, 1, new(kernel.Scratch))
 	}
-	if err := checkKernel(t.z, max(m, 1), 0); err != nil {
-		return 0, 0, err
-	}
 	s.emb.l.forward(t.z)
+	q := floats.Dot(t.z, t.z)
+	if !isFinite(q) { // only then is it worth while to look at every pair
+		if err := s.emb.checkRow(x, 0, new(kernel.Scratch)); err != nil {
+			return 0, 0, err
+		}
+	}
 	copy(t.h, t.z)
 	s.varL.forward(t.h)
-	prior, res, err := s.emb.residual(x, 0, floats.Dot(t.z, t.z))
+	prior, res, err := s.emb.residual(x, 0, q)
 	if err != nil {
 		return 0, 0, err
 	}

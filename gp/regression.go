@@ -88,13 +88,6 @@ func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
 	return g
 }
 
-// roomy returns an independent copy that can grow to its stride in its own memory.
-func (c *Cholesky) roomy() *Cholesky {
-	data := make([]float64, c.n*c.stride, max(c.stride*c.stride, c.n*c.stride))
-	copy(data, c.data)
-	return &Cholesky{n: c.n, stride: c.stride, data: data}
-}
-
 // rankOne replaces L by the factor of A + ω z zᵀ, by Givens rotations, which
 // cannot fail. A row goes through the rotations of all rows above it, one after
 // another, and four rows go side by side. It returns det ratio 1 + ω zᵀA⁻¹z.

@@ -2,25 +2,24 @@ package gp
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
-func dot(x, y []float64) float64 { return blas64.Dot(vec(x), vec(y)) }
+func dot(x, y []float64) float64 { return floats.Dot(x, y) }
 
 // axpy adds a·x to y.
 func axpy(a float64, x, y []float64) { blas64.Axpy(a, vec(x), vec(y)) }
 
 // square returns ‖x‖².
 func square(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
 	return dot(x, x)
 }
 
@@ -39,6 +38,19 @@ const trans = blas.Trans
 // gemv sets dst = A·x for A r×c.
 func gemv(dst, a, x []float64, r, c int) {
 	blocked.Gemv(1, false, blocked.New(r, c, a[:r*c]), x[:c], 1, 0, dst[:r])
+}
+
+// spareRows is the room for further rows in memory that becomes a posterior's own: as
+// many as pending pulls are common.
+const spareRows = 16
+
+// withRoom returns a copy of v with room for extra numbers. Unlike make it clears only
+// what v does not fill.
+func withRoom(v []float64, extra int) []float64 {
+	if extra <= 0 {
+		return slices.Clone(v)
+	}
+	return append(v[:len(v):len(v)], make([]float64, extra)...)[:len(v)]
 }
 
 // addTo adds x to dst.

@@ -39,15 +39,11 @@ func (w *window) unshare() {
 	n := w.len()
 	for _, v := range []*[]float64{&w.z, &w.omega, &w.resid, &w.prior, &w.res, &w.xs} {
 		if n > 0 {
-			*v = append(make([]float64, 0, len(*v)+len(*v)/n*unsharedRoom), *v...)
+			*v = withRoom(*v, len(*v)/n*spareRows)
 		}
 	}
 	w.held = slices.Clone(w.held)
 }
-
-// unsharedRoom is how many points a window that becomes its own has room for: as many
-// as pending pulls are common.
-const unsharedRoom = 16
 
 // add puts the next point into the window.
 func (w *window) add(z, x []float64, omega, resid, prior, res float64) {

@@ -308,6 +308,14 @@ func (k *Mixed) SlopeWeights(d int) []float64 {
 // FillRow implements [Radial].
 func (k *Mixed) FillRow(values, u, y []float64) {
 	d := len(u)
+	if k.smooth() {
+		k.fillSquared(values, u, y)
+		for j, s := range values {
+			a := math.Sqrt(5 * s)
+			values[j] = k.factor * (matern52Polynomial(a) * math.Exp(-a))
+		}
+		return
+	}
 	for j := range values {
 		values[j] = k.factor * k.nearness(u, y[j*d:][:d])
 	}
@@ -315,13 +323,39 @@ func (k *Mixed) FillRow(values, u, y []float64) {
 
 // FillSlopes implements [Radial].
 func (k *Mixed) FillSlopes(values, slopes, u, y []float64) {
+	if k.smooth() {
+		k.fillSquared(values, u, y)
+		for j, s := range values {
+			values[j], slopes[j] = k.valueSlope(s, 0)
+		}
+		return
+	}
 	d := len(u)
 	for j := range values {
-		s, h := k.terms(u, y[j*d:][:d])
-		a := math.Sqrt(5 * s)
-		e := k.factor * math.Exp(-a-h)
-		values[j] = e * matern52Polynomial(a)
-		slopes[j] = -e * 5 / 3 * (1 + a)
+		values[j], slopes[j] = k.valueSlope(k.terms(u, y[j*d:][:d]))
+	}
+}
+
+// valueSlope returns k and 2·∂k/∂(r²) for r² and the exponent h of the others.
+func (k *Mixed) valueSlope(squared, h float64) (value, slope float64) {
+	a := math.Sqrt(5 * squared)
+	e := k.factor * math.Exp(-a-h)
+	return e * matern52Polynomial(a), -e * 5 / 3 * (1 + a)
+}
+
+// smooth tells whether all coordinates are ordered and there is no fidelity.
+func (k *Mixed) smooth() bool { return len(k.nominal) == 0 && k.decay == 0 }
+
+// fillSquared sets dst[j] to r² of u and row j of y, for a smooth kernel.
+func (k *Mixed) fillSquared(dst, u, y []float64) {
+	d := len(u)
+	for j := range dst {
+		row, sum := y[j*d:][:d], 0.0
+		for c, w := range k.inverse {
+			diff := u[c] - row[c]
+			sum += diff * diff * w
+		}
+		dst[j] = sum
 	}
 }
 
