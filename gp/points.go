@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -15,10 +16,10 @@ type points struct {
 	x       kernel.Rows // further ones; nil for none
 	data    []float64   // of x, where it is dense and can grow in place
 	stats   []stat
-	changed map[int]*stat // of origin's points, those that have changed
-	keys    map[string]int
-	apart   bool // equal inputs are points of their own
-	total   int  // observations
+	changed map[int]*stat    // of origin's points, those that have changed
+	places  map[uint64]int32 // of further ones, by a hash of the row; see place
+	apart   bool             // equal inputs are points of their own
+	total   int              // observations
 }
 
 // stat is what is known of one point.
@@ -137,12 +138,38 @@ func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) 
 	if !known {
 		return 0, "", false
 	}
-	for q := p; q != nil; q = q.origin {
-		if point, found = q.keys[key]; found && point < p.len() {
-			return point, key, true
+	_, point, found = p.place(key)
+	return point, key, found
+}
+
+// rowSeed is the seed of the hashes of rows. No result depends on it.
+var rowSeed = maphash.MakeSeed()
+
+// place returns the hash under which the point with this key is, or would be: that of
+// the key, or the next one that no other point has. Hashes take a fifth of the memory of
+// keys, and the points are there to compare with.
+func (p *points) place(key string) (hash uint64, point int, found bool) {
+	for hash = maphash.String(rowSeed, key); ; hash++ {
+		point, taken := p.at(hash)
+		if !taken {
+			return hash, 0, false
+		}
+		if other, _ := rowKey(p.row(point), 0); other == key {
+			return hash, point, true
 		}
 	}
-	return 0, key, false
+}
+
+// at returns the point under a hash.
+func (p *points) at(hash uint64) (point int, taken bool) {
+	limit := p.len()
+	for q := p; q != nil; q = q.origin {
+		if at, ok := q.places[hash]; ok && int(at) < limit {
+			return int(at), true
+		}
+		limit = q.before
+	}
+	return 0, false
 }
 
 // reserve makes room for n more points of the kind of x.
@@ -151,8 +178,8 @@ func (p *points) reserve(x kernel.Rows, n int) {
 	if x, ok := x.(*kernel.Points[float64]); ok {
 		p.data = slices.Grow(p.data, n*x.Dim())
 	}
-	if p.keys == nil && !p.apart {
-		p.keys = make(map[string]int, n)
+	if p.places == nil && !p.apart {
+		p.places = make(map[uint64]int32, n)
 	}
 }
 
@@ -163,10 +190,11 @@ func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
 		return 0, err
 	}
 	if key != "" {
-		if p.keys == nil {
-			p.keys = map[string]int{}
+		if p.places == nil {
+			p.places = map[uint64]int32{}
 		}
-		p.keys[key] = at
+		hash, _, _ := p.place(key)
+		p.places[hash] = int32(at)
 	}
 	p.stats = append(p.stats, stat{})
 	return at, nil
