@@ -1,35 +1,10 @@
 package bandit
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
-
-// Deduplicate returns the different rows of arms in the order in which they
-// come first, and for every row the index of its equal among them. Rows whose
-// type has no equality known here (see [Policy] constructors) are taken as all
-// different.
-func Deduplicate(arms kernel.Rows) (unique kernel.Rows, at []int) {
-	n := arms.Len()
-	at = make([]int, n)
-	seen, keep := map[string]int{}, make([]int, 0, n)
-	for i := range n {
-		key, ok := rowKey(arms, i)
-		if j, found := seen[key]; ok && found {
-			at[i] = j
-			continue
-		}
-		if ok {
-			seen[key] = len(keep)
-		}
-		at[i] = len(keep)
-		keep = append(keep, i)
-	}
-	return arms.Select(keep), at
-}
 
 // psdSample is the number of arms on which a kernel is tested.
 const psdSample = 48
@@ -55,12 +30,12 @@ func checkArms(k kernel.Kernel, arms kernel.Rows) error {
 }
 
 func checkDistinct(arms kernel.Rows) error {
-	if _, ok := rowKey(arms, 0); !ok {
+	if _, ok := kernel.RowKey(arms, 0); !ok {
 		return nil
 	}
 	seen := make(map[string]int, arms.Len())
 	for i := range arms.Len() {
-		key, _ := rowKey(arms, i)
+		key, _ := kernel.RowKey(arms, i)
 		if j, found := seen[key]; found {
 			return &DuplicateArmError{First: j, Second: i}
 		}
@@ -87,49 +62,6 @@ func keyed(x kernel.Rows) bool {
 	if x.Len() == 0 {
 		return false
 	}
-	_, ok := rowKey(x, 0)
+	_, ok := kernel.RowKey(x, 0)
 	return ok
-}
-
-// rowKey identifies row i by its value: dense and sparse numbers, strings and
-// integers.
-func rowKey(x kernel.Rows, i int) (string, bool) {
-	switch p := x.(type) {
-	case interface{ Row(int) []float64 }:
-		return denseKey(p.Row(i)), true
-	case interface{ Row(int) []float32 }:
-		return denseKey(p.Row(i)), true
-	case interface {
-		Row(int) ([]int32, []float64)
-	}:
-		return sparseKey(p.Row(i)), true
-	case interface {
-		Row(int) ([]int32, []float32)
-	}:
-		return sparseKey(p.Row(i)), true
-	case interface{ Row(int) string }:
-		return p.Row(i), true
-	case interface{ Row(int) int }:
-		return fmt.Sprint(p.Row(i)), true
-	}
-	return "", false
-}
-
-func denseKey[T kernel.Float](row []T) string {
-	b := make([]byte, 0, 8*len(row))
-	for _, v := range row {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)+0)) // −0 + 0 is 0
-	}
-	return string(b)
-}
-
-func sparseKey[T kernel.Float](col []int32, val []T) string {
-	b := make([]byte, 0, 12*len(col))
-	for k, c := range col {
-		if val[k] != 0 {
-			b = binary.LittleEndian.AppendUint32(b, uint32(c))
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(val[k])))
-		}
-	}
-	return string(b)
 }

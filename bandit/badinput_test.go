@@ -92,7 +92,7 @@ func TestConstructorsRefuse(t *testing.T) {
 		"SoR":             {change: func(c *bandit.BKBConfig) { c.Approximation = gp.SoR }, is: is[*bandit.ValueError], text: "Approximation is 1", sparse: true},
 		"C̃ < 1":          {change: func(c *bandit.BKBConfig) { c.Ratio = 0.5 }, is: is[*bandit.ValueError], text: "Ratio is 0.5"},
 		"workers":         {change: func(c *bandit.BKBConfig) { c.Workers = -1 }, is: is[*bandit.ValueError], text: "Workers is -1"},
-		"β":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Constant(math.NaN()) }, is: is[*bandit.ValueError], text: "Constant is NaN"},
+		"β":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Practical{C: math.NaN()} }, is: is[*bandit.ValueError], text: "Practical.C is NaN"},
 		"δ":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Theory{Norm: 1, Delta: 1} }, is: is[*bandit.ValueError], text: "Theory.Delta is 1"},
 		"reported β":      {change: func(c *bandit.BKBConfig) { c.Report.Epsilon = 2 }, is: is[*bandit.ValueError], text: "Theory.Epsilon is 2"},
 		"nil arms":        {arms: nil, is: is[*bandit.EmptyError], text: "no arms", finite: true},

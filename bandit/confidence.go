@@ -59,20 +59,6 @@ func (p Practical) Check() error {
 	return nil
 }
 
-// Constant is a b ≥ 0 that never changes.
-type Constant float64
-
-// Beta returns b.
-func (c Constant) Beta(State) float64 { return float64(c) }
-
-// Check implements Confidence.
-func (c Constant) Check() error {
-	if c >= 0 && finite(float64(c)) {
-		return nil
-	}
-	return valueError("Constant", -1, float64(c), "≥ 0 and finite")
-}
-
 // Theory is b = β̃_t/√λ with which the regret bound of thesis Theorem 21 holds,
 // for rewards f(x) plus ξ-subgaussian noise, ‖f‖ ≤ F in the space of the
 // kernel. With α = (1 + ε)/(1 − ε) and ξ² = λ,
@@ -170,10 +156,3 @@ func (t Theory) contradicted(s State, mean, sd, y float64) bool {
 // Alpha returns α = (1 + ε)/(1 − ε), by which σ̃² may differ from σ² (thesis
 // Theorem 20).
 func Alpha(epsilon float64) float64 { return (1 + epsilon) / (1 - epsilon) }
-
-// TheoryOversampling returns the q̄ = 6α log(4T/δ)/ε² of thesis Theorem 20, with
-// which σ²/α ≤ σ̃² ≤ ασ² for T steps with probability 1 − δ: 763 for T = 1000,
-// δ = 0.1 and ε = ½, where 4 is enough in practice.
-func TheoryOversampling(horizon int, delta, epsilon float64) float64 {
-	return 6 * Alpha(epsilon) * math.Log(4*float64(horizon)/delta) / (epsilon * epsilon)
-}

@@ -3,7 +3,6 @@ package bandit
 import (
 	"errors"
 
-	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
@@ -18,8 +17,8 @@ type Config struct {
 	// Larger than the true one costs regret (4 times: 1.3 times as much on
 	// Branin); smaller costs inducing points.
 	NoiseVariance float64
-	// Mean is the prior mean, with its coefficients given; the zero value is 0.
-	Mean gp.Mean
+	// Mean is the prior mean of the rewards, a constant.
+	Mean float64
 	// Beta is the width of the confidence bounds; nil stands for Practical{}.
 	Beta Confidence
 	// Report is the rule whose b is reported beside that of Beta, as

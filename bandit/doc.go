@@ -99,7 +99,7 @@
 //   - A refused call changes nothing, and says which argument and where.
 //   - With all inputs as inducing points BKB is GP-UCB; with C̃ = 1 BBKB is BKB
 //     from scratch, to the bit; lazily BBKB finds what a full search finds.
-//   - Equal inputs are one point with a count; arms must differ (Deduplicate).
+//   - Equal inputs are one point with a count; arms must differ.
 //   - Constant rewards are rewards like others.
 //
 // # Costs

@@ -46,12 +46,11 @@ type EmptyError struct{ What string }
 
 func (e *EmptyError) Error() string { return "bandit: no " + e.What }
 
-// DuplicateArmError reports two arms that are the same input; see
-// [Deduplicate].
+// DuplicateArmError reports two arms that are the same input.
 type DuplicateArmError struct{ First, Second int }
 
 func (e *DuplicateArmError) Error() string {
-	return fmt.Sprintf("bandit: arm %d is the same input as arm %d", e.Second, e.First)
+	return fmt.Sprintf("bandit: arm %d is the same input as arm %d; leave one of them out", e.Second, e.First)
 }
 
 // maxReward keeps squares of rewards, and sums of them, finite.

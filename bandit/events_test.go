@@ -324,15 +324,14 @@ func TestTheoryIsReported(t *testing.T) {
 func TestErrorMessages(t *testing.T) {
 	p := must(bandit.NewGPUCB(basic(matern(0.3), 0.01), uniform(1, 5, 2)))
 	for want, err := range map[string]error{
-		"bandit: y is NaN at index 1, want finite, |y| ≤ 1e150": p.Observe(0, 1, math.NaN()),
-		"bandit: arm 5, want 0 ≤ arm < 5":                       p.Pull(5),
-		"bandit: no y":                                          p.Observe(1),
-		"bandit: arm 2 is the same input as arm 0":              p.SetArms(uniform(1, 5, 2).Select([]int{0, 1, 0})),
-		"bandit: NoiseVariance is 0, want > 0 and finite":       basic(matern(1), 0).Validate(),
-		"bandit: Hi has length 1, want 2":                       bandit.ContinuousConfig{BKBConfig: bkbConfig(basic(matern(1), 1)), Lo: []float64{0, 0}, Hi: []float64{1}}.Validate(),
-		"bandit: Constant is -1, want ≥ 0 and finite":           bandit.Constant(-1).Check(),
-		"bandit: nodes is 200, want ≥ 1, and nodes^d ≤ 16384":   second(bandit.NewQuadrature(200, 1, 1)),
-		"bandit: the batch is full; feedback is outstanding":    bandit.ErrBatchFull,
+		"bandit: y is NaN at index 1, want finite, |y| ≤ 1e150":           p.Observe(0, 1, math.NaN()),
+		"bandit: arm 5, want 0 ≤ arm < 5":                                 p.Pull(5),
+		"bandit: no y":                                                    p.Observe(1),
+		"bandit: arm 2 is the same input as arm 0; leave one of them out": p.SetArms(uniform(1, 5, 2).Select([]int{0, 1, 0})),
+		"bandit: NoiseVariance is 0, want > 0 and finite":                 basic(matern(1), 0).Validate(),
+		"bandit: Hi has length 1, want 2":                                 bandit.ContinuousConfig{BKBConfig: bkbConfig(basic(matern(1), 1)), Lo: []float64{0, 0}, Hi: []float64{1}}.Validate(),
+		"bandit: nodes is 200, want ≥ 1, and nodes^d ≤ 16384":             second(bandit.NewQuadrature(200, 1, 1)),
+		"bandit: the batch is full; feedback is outstanding":              bandit.ErrBatchFull,
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)

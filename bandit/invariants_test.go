@@ -152,10 +152,6 @@ func TestRefusedConfigurations(t *testing.T) {
 	if _, err := bandit.NewGPUCB(basic(k, 1), arms.Select([]int{4, 5, 6, 5})); !errors.As(err, &dup) || dup.First != 1 || dup.Second != 3 {
 		t.Errorf("duplicates: %v", err)
 	}
-	unique, at := bandit.Deduplicate(arms.Select([]int{4, 5, 6, 5}))
-	if unique.Len() != 3 || !reflect.DeepEqual(at, []int{0, 1, 2, 1}) {
-		t.Errorf("deduplicated: %d rows, %v", unique.Len(), at)
-	}
 	var empty *bandit.EmptyError
 	if _, err := bandit.NewBBKB(bkbConfig(basic(k, 1)), arms.Slice(0, 0)); !errors.As(err, &empty) {
 		t.Errorf("no arms: %v", err)

@@ -20,7 +20,7 @@ type arms struct {
 	base     []float64 // the least the variance can be: its residual, or the floor
 	prior    []float64
 	res      []float64
-	m0       []float64
+	m0       float64
 	mean     []float64
 	variance []float64
 	point    []int // the arm's point, −1 while it has none
@@ -31,7 +31,7 @@ type arms struct {
 
 func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) {
 	n := rows.Len()
-	a := &arms{rows: rows, m0: opts.Mean.at(rows), point: make([]int, n), emb: e}
+	a := &arms{rows: rows, m0: opts.Mean, point: make([]int, n), emb: e}
 	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
 		*v = make([]float64, n)
 	}
@@ -102,8 +102,8 @@ func (a *arms) add(g []float64, i0 int, e, shrink float64) {
 func (a *arms) refreshMeans(s *Sparse) {
 	s.settled()
 	a.products(a.mean, s.reg.w, s.opts.Workers)
-	for i, m := range a.m0 {
-		a.mean[i] += m
+	for i := range a.mean {
+		a.mean[i] += a.m0
 	}
 }
 
@@ -147,9 +147,6 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 		return errors.New("gp: a posterior that grows keeps no arms; predict them, or leave SparseOptions.Growth out")
 	}
 	if err := checkRows("arms", s.k, rows, s.emb.rows); err != nil {
-		return err
-	}
-	if err := s.opts.Mean.check(rows); err != nil {
 		return err
 	}
 	a, err := newArms(s.emb, rows, s.opts)

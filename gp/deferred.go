@@ -117,8 +117,8 @@ func (a *arms) look(p int, w []float64) {
 	var g [lanes]float64
 	panelProducts(g[:i1-i0], w, a.panels(i0, i1))
 	most := math.Inf(-1)
-	for i, v := range g[:i1-i0] {
-		most = max(most, a.m0[i0+i]+v)
+	for _, v := range g[:i1-i0] {
+		most = max(most, a.m0+v)
 	}
 	d.top[p].mean, d.at[p] = most, len(d.list)
 }

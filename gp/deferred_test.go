@@ -21,7 +21,7 @@ func TestMaxUCBIsFullArgmax(t *testing.T) {
 		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
 		dict := arms.Select(rng.Perm(arms.Len())[:rng.IntN(min(12, arms.Len())+1)])
 		make := func() *gp.Sparse {
-			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, AnchorEvery: 37, Mean: gp.ConstantMean(0.3)}))
+			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, AnchorEvery: 37, Mean: 0.3}))
 			if err := s.SetArms(arms, false); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestExtendIsResparsify(t *testing.T) {
 		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
 		perm := rng.Perm(arms.Len())
 		start := rng.IntN(4)
-		s := must(gp.NewSparse(k, arms.Select(perm[:start]), gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: gp.ConstantMean(-0.2)}))
+		s := must(gp.NewSparse(k, arms.Select(perm[:start]), gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: -0.2}))
 		if err := s.SetArms(arms, rapid.Bool().Draw(t, "lazy")); err != nil {
 			t.Fatal(err)
 		}

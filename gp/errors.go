@@ -68,6 +68,14 @@ func checkRows(what string, k kernel.Kernel, x, like kernel.Rows) error {
 	return nil
 }
 
+// checkMean verifies a prior mean.
+func checkMean(m float64) error {
+	if !isFinite(m) {
+		return valueError("prior mean", -1, m, "finite")
+	}
+	return nil
+}
+
 // clampVariance bounds a posterior variance below, given the prior variance.
 // It reports a variance that is negative beyond rounding.
 func clampVariance(what string, row int, v, prior float64) (float64, error) {

@@ -21,7 +21,7 @@ func snapshot(t *testing.T, p predictor, q kernel.Rows) map[string]any {
 	switch p := p.(type) {
 	case *gp.Exact:
 		out["len"], out["evidence"], out["loo"], out["logdet"] = p.Len(), p.Evidence(), p.LeaveOneOut(), p.LogDet()
-		out["counts"], out["jitter"], out["beta"] = p.Counts(), p.Jitter(), p.MeanCoefficients()
+		out["counts"], out["jitter"] = p.Counts(), p.Jitter()
 	case *gp.Sparse:
 		out["len"], out["evidence"], out["logdet"] = p.Len(), must(p.Evidence(gp.Titsias)), p.LogDet()
 		out["counts"], out["pending"], out["gain"] = p.Counts(), p.PendingCounts(), p.InformationGain()
@@ -67,7 +67,7 @@ func TestRefusedObservationsChangeNothing(t *testing.T) {
 	rng := seeded(t)
 	k, x, y, q := kernels(2)["gaussian"], uniform(rng, 20, 2), normals(rng, 20), uniform(rng, 5, 2)
 	data := gp.Data{X: x, Y: y}
-	g := must(gp.NewExact(k, data, gp.Options{NoiseVariance: 0.1, Merge: true, Mean: gp.FittedConstant()}))
+	g := must(gp.NewExact(k, data, gp.Options{NoiseVariance: 0.1, Merge: true, Mean: 0.3}))
 	s := must(gp.NewSparse(k, x.Slice(0, 5), data, gp.SparseOptions{NoiseVariance: 0.1}))
 	if err := errors.Join(s.SetArms(q, false), s.ObserveVariance(x.Slice(0, 3))); err != nil {
 		t.Fatal(err)
@@ -139,13 +139,13 @@ func TestRefusedSettings(t *testing.T) {
 	if _, err := gp.NewExact(nil, gp.Data{}, one); err == nil {
 		t.Error("no kernel: accepted")
 	}
-	var se *gp.ShapeError
-	one.Mean = gp.LinearMean(1, 2, 3, 4)
-	if _, err := gp.NewExact(k, gp.Data{X: x, Y: []float64{1, 2}}, one); !errors.As(err, &se) {
-		t.Errorf("coefficients of a mean: %v", err)
+	var ve *gp.ValueError
+	one.Mean = math.Inf(1)
+	if _, err := gp.NewExact(k, gp.Data{X: x, Y: []float64{1, 2}}, one); !errors.As(err, &ve) {
+		t.Errorf("infinite mean: %v", err)
 	}
 	for name, o := range map[string]gp.SparseOptions{
-		"mean":      {NoiseVariance: 1, Mean: gp.FittedConstant()},
+		"mean":      {NoiseVariance: 1, Mean: math.NaN()},
 		"tolerance": {NoiseVariance: 1, RankTolerance: 2},
 		"gain":      {NoiseVariance: 1, InformationGain: -1},
 		"anchor":    {NoiseVariance: 1, AnchorEvery: -1},
@@ -254,7 +254,7 @@ func TestDegenerateInputs(t *testing.T) {
 		"constant": {X: uniform(rng, 9, 2), Y: make([]float64, 9)},
 	} {
 		for _, noise := range []float64{1, 1e-12} {
-			g := must(gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: gp.FittedLinear()}))
+			g := must(gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: 7}))
 			s := must(gp.NewSparse(k, data.X, data, gp.SparseOptions{NoiseVariance: noise}))
 			for _, p := range []predictor{g, s} {
 				mean, v := predict(t, p, data.X)

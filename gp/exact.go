@@ -14,8 +14,8 @@ type Options struct {
 	// total λ of thesis (6.3), not the per-sample λ of ridge regression; see
 	// the function NoiseVariance.
 	NoiseVariance float64
-	// Mean is the prior mean; the zero value is 0.
-	Mean Mean
+	// Mean is the prior mean of the process, a constant.
+	Mean float64
 	// Merge keeps equal inputs as one point with a count. It changes no
 	// result but rounding; the cost falls from the number of observations to
 	// that of different inputs, but repeating a point costs a refactorisation.
@@ -46,7 +46,6 @@ type Exact struct {
 	chol   *Cholesky // of K + Λ
 	jitter Jitter
 	prep   kernel.Prepared // of obs.x; nil when empty
-	mean   Mean            // with coefficients
 	resid  []float64       // ȳ − m
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
@@ -70,10 +69,10 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	if err := checkVariance(opts.NoiseVariance); err != nil {
 		return nil, err
 	}
-	if err := opts.Mean.check(data.X); err != nil {
+	if err := checkMean(opts.Mean); err != nil {
 		return nil, err
 	}
-	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &Cholesky{}, mean: opts.Mean}
+	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &Cholesky{}}
 	if err := g.Append(data); err != nil {
 		return nil, err
 	}
@@ -89,9 +88,6 @@ func (g *Exact) Append(data Data) error {
 	}
 	if data.len() == 0 {
 		return nil
-	}
-	if err := g.opts.Mean.check(data.X); err != nil {
-		return err
 	}
 	next := *g
 	next.obs = g.obs.clone()
@@ -169,14 +165,11 @@ func (g *Exact) refactor() error {
 	return err
 }
 
-// solve computes the mean's coefficients, the residuals and α. Cost O(n²).
+// solve computes the residuals and α. Cost O(n²).
 func (g *Exact) solve() {
-	if g.opts.Mean.fitted {
-		g.mean = g.opts.Mean.with(g.opts.Mean.leastSquares(g.obs.x, g.obs.mean, g.chol))
-	}
 	g.resid = append([]float64(nil), g.obs.mean...)
-	for i, m := range g.mean.at(g.obs.x) {
-		g.resid[i] -= m
+	for i := range g.resid {
+		g.resid[i] -= g.opts.Mean
 	}
 	g.alpha = append([]float64(nil), g.resid...)
 	g.chol.Solve(g.alpha)
@@ -202,10 +195,6 @@ func (g *Exact) Counts() []float64 { return append([]float64(nil), g.obs.count..
 // Cholesky factor: usually nothing.
 func (g *Exact) Jitter() Jitter { return g.jitter }
 
-// MeanCoefficients returns the coefficients of the prior mean, given or
-// fitted: none, the constant, or intercept and slopes.
-func (g *Exact) MeanCoefficients() []float64 { return append([]float64(nil), g.mean.coef...) }
-
 // LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the
 // observations have of the function (γ in thesis §6.4 is its maximum).
 func (g *Exact) LogDet() float64 {
@@ -227,7 +216,7 @@ func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := g.checkQuery(x); err != nil {
 		return nil, nil, err
 	}
-	mean, variance = g.mean.at(x), make([]float64, x.Len())
+	mean, variance = constant(x.Len(), g.opts.Mean), make([]float64, x.Len())
 	a, known := g.ahead(), g.obs.len()
 	n := a.obs.len() // the first known of them are those of g
 	err = forBlocks(x.Len(), predictBlock, g.opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
@@ -259,10 +248,7 @@ func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 }
 
 func (g *Exact) checkQuery(x kernel.Rows) error {
-	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
-		return err
-	}
-	return g.mean.check(x)
+	return checkRows("x", g.k, x, g.obs.x)
 }
 
 // cross fills v, (i1−i0)×n, with K(x, X).
@@ -295,7 +281,7 @@ func (g *Exact) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 	if cov, err = kernel.Gramian(g.k, x); err != nil {
 		return nil, nil, err
 	}
-	mean = g.mean.at(x)
+	mean = constant(x.Len(), g.opts.Mean)
 	a, known := g.ahead(), g.obs.len()
 	q, n := x.Len(), a.obs.len()
 	v := make([]float64, q*n)

@@ -92,9 +92,9 @@ func (a *exactArms) grown(g *Exact, row int) (*exactArms, error) {
 	}
 	r := append([]float64(nil), g.resid...)
 	g.chol.SolveL(r)
-	if row == 0 || g.opts.Mean.fitted { // from the prior
+	if row == 0 { // from the prior
 		row = 0
-		next.mean, next.variance = g.mean.at(a.rows), slices.Clone(a.prior)
+		next.mean, next.variance = constant(a.rows.Len(), g.opts.Mean), slices.Clone(a.prior)
 	} else {
 		next.mean, next.variance = slices.Clone(a.mean), slices.Clone(a.variance)
 	}

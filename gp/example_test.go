@@ -82,11 +82,12 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fitted, noise, mean, err := r.Original()
+	// The fit is of (y − Shift)/Scale.
+	fitted, err := kernel.NewScaled(r.Scale*r.Scale, r.Kernel)
 	if err != nil {
 		log.Fatal(err)
 	}
-	g, err := gp.NewExact(fitted, data, gp.Options{NoiseVariance: noise, Mean: mean})
+	g, err := gp.NewExact(fitted, data, gp.Options{NoiseVariance: r.NoiseVariance * r.Scale * r.Scale, Mean: r.Shift})
 	if err != nil {
 		log.Fatal(err)
 	}

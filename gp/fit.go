@@ -29,9 +29,6 @@ type FitOptions struct {
 	// MinNoise is the least noise variance, in the same units. 0 stands for
 	// 1e-6. Effective dimensions grow without limit as the noise falls.
 	MinNoise float64
-	// Mean is the prior mean of standardised targets: zero, [FittedConstant]
-	// or [FittedLinear].
-	Mean Mean
 	// Inducing makes it a fit of the sparse posterior on these points, by
 	// Bound ([Titsias] by default).
 	Inducing kernel.Rows
@@ -59,12 +56,6 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 		if !(v.value >= 0) || !isFinite(v.value) {
 			return valueError(v.name, -1, v.value, "> 0, or 0 for the default")
 		}
-	}
-	if !o.Mean.fitted && o.Mean.basis != basisNone {
-		return errors.New("gp: the mean of a fit is zero or fitted, not given")
-	}
-	if err := o.Mean.check(data.X); err != nil {
-		return err
 	}
 	if err := o.Bound.check(); err != nil {
 		return err
@@ -94,12 +85,12 @@ func (o FitOptions) withDefaults() FitOptions {
 	return o
 }
 
-// FitResult is what [Fit] found. Kernel, NoiseVariance and Mean are for
-// standardised targets (y − Shift)/Scale; see [FitResult.Original].
+// FitResult is what [Fit] found. Kernel and NoiseVariance are for standardised targets
+// (y − Shift)/Scale, which Standardise returns. In the units of the targets the kernel
+// is Scale²·Kernel, the noise variance Scale²·NoiseVariance and the mean Shift.
 type FitResult struct {
 	Kernel        kernel.Kernel
 	NoiseVariance float64
-	Mean          Mean // with coefficients
 	Shift, Scale  float64
 
 	LogPosterior float64 // log evidence + log prior densities, standardised
@@ -128,26 +119,8 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 	return out
 }
 
-// Original returns kernel, noise variance and mean for targets as they were
-// given. It fails where the square of the scale is not a normal number.
-func (r *FitResult) Original() (kernel.Kernel, float64, Mean, error) {
-	k, err := kernel.NewScaled(r.Scale*r.Scale, r.Kernel)
-	if err != nil {
-		return nil, 0, Mean{}, err
-	}
-	m := ConstantMean(r.Shift)
-	if len(r.Mean.coef) > 0 {
-		m = r.Mean.with(slices.Clone(r.Mean.coef))
-		for i := range m.coef {
-			m.coef[i] *= r.Scale
-		}
-		m.coef[0] += r.Shift
-	}
-	return k, r.NoiseVariance * r.Scale * r.Scale, m, nil
-}
-
-// Fit chooses the hyper-parameters of k, the noise variance and the mean that
-// maximise the log posterior
+// Fit chooses the hyper-parameters of k and the noise variance that maximise the log
+// posterior
 //
 //	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
 //
@@ -406,7 +379,6 @@ func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
 // fitModel is a model at given hyper-parameters.
 type fitModel struct {
 	evidence Evidence
-	mean     Mean
 	jitter   Jitter
 }
 
@@ -415,14 +387,14 @@ func (f *fitting) model(k kernel.Kernel, noise float64, gradient bool) (fitModel
 		return f.sparseModel(k, noise, gradient)
 	}
 	g := &Exact{
-		k: k, obs: f.obs, mean: f.opts.Mean,
-		opts: Options{NoiseVariance: noise, Mean: f.opts.Mean, Workers: f.opts.Workers},
+		k: k, obs: f.obs,
+		opts: Options{NoiseVariance: noise, Workers: f.opts.Workers},
 	}
 	if err := g.refactor(); err != nil {
 		return fitModel{}, err
 	}
 	g.solve()
-	m := fitModel{mean: g.mean, jitter: g.jitter}
+	m := fitModel{jitter: g.jitter}
 	if gradient {
 		m.evidence = g.Evidence()
 	} else {
@@ -436,18 +408,11 @@ func (f *fitting) sparseModel(k kernel.Kernel, noise float64, gradient bool) (fi
 	if err != nil {
 		return fitModel{}, err
 	}
-	e, err := newEvidenceState(f.opts.Bound, emb, f.obs, make([]float64, f.obs.len()), noise, f.opts.Workers)
+	e, err := newEvidenceState(f.opts.Bound, emb, f.obs, 0, noise, f.opts.Workers)
 	if err != nil {
 		return fitModel{}, err
 	}
-	m := fitModel{mean: f.opts.Mean}
-	if f.opts.Mean.fitted {
-		m.mean = f.opts.Mean.with(e.leastSquares(f.opts.Mean))
-		for i, v := range m.mean.at(e.x) {
-			e.resid[i] -= v
-		}
-		e.solve()
-	}
+	m := fitModel{}
 	within, slope := f.obs.withinEvidence(noise)
 	m.evidence.Value = e.value() + within
 	if gradient {
@@ -468,7 +433,22 @@ func (f *fitting) finish(x []float64) error {
 		return err
 	}
 	r := f.result
-	r.Kernel, r.NoiseVariance, r.Mean, r.Jitter = k, noise, m.mean, m.jitter
+	r.Kernel, r.NoiseVariance, r.Jitter = k, noise, m.jitter
 	r.LogEvidence = m.evidence.Value
 	return nil
+}
+
+// denseRow returns a reader of the rows of dense points: it fills dst.
+func denseRow(x kernel.Rows) (read func(i int, dst []float64), ok bool) {
+	switch p := x.(type) {
+	case interface{ Row(int) []float64 }:
+		return func(i int, dst []float64) { copy(dst, p.Row(i)) }, true
+	case interface{ Row(int) []float32 }:
+		return func(i int, dst []float64) {
+			for c, v := range p.Row(i) {
+				dst[c] = float64(v)
+			}
+		}, true
+	}
+	return nil, false
 }

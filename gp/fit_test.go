@@ -37,18 +37,16 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 	}
 	start := must(kernel.NewScaled(1, must(kernel.NewMatern52(1, 1))))
 	for name, o := range map[string]gp.FitOptions{
-		"exact":  {Mean: gp.FittedConstant()},
-		"sparse": {Mean: gp.FittedConstant(), Inducing: x.Slice(0, 60)},
+		"exact":  {},
+		"sparse": {Inducing: x.Slice(0, 60)},
 		"priors": gp.DimensionScaled(2),
 	} {
 		r, err := gp.Fit(context.Background(), start, gp.Data{X: x, Y: y}, o)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		k, noise, mean, err := r.Original()
-		if err != nil {
-			t.Fatal(err)
-		}
+		// In the units of the targets.
+		k, noise := must(kernel.NewScaled(r.Scale*r.Scale, r.Kernel)), r.NoiseVariance*r.Scale*r.Scale
 		p, _ := kernel.AsTunable(k)
 		got := map[string]float64{}
 		for _, q := range p.Parameters() {
@@ -66,7 +64,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 		if tr := r.Starts[r.Best]; !tr.Converged || tr.LogPosterior != r.LogPosterior || len(r.Starts) != 4 {
 			t.Errorf("%s: best start %+v", name, tr)
 		}
-		g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: noise, Mean: mean}))
+		g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: noise, Mean: r.Shift}))
 		m, _ := predict(t, g, x)
 		if math.Abs(m[0]-y[0]) > 1.5 {
 			t.Errorf("%s: the fit in original units predicts %g for %g", name, m[0], y[0])
@@ -82,7 +80,7 @@ func TestFitIsAMaximum(t *testing.T) {
 	data := gp.Data{X: x, Y: y}
 	for _, o := range []gp.FitOptions{gp.DimensionScaled(2), func() gp.FitOptions {
 		o := gp.DimensionScaled(2)
-		o.Inducing, o.Mean = x.Slice(0, 8), gp.FittedConstant()
+		o.Inducing = x.Slice(0, 8)
 		return o
 	}()} {
 		r, err := gp.Fit(context.Background(), kernels(2)["matern52"], data, o)
@@ -97,7 +95,7 @@ func TestFitIsAMaximum(t *testing.T) {
 			if o.Inducing == nil {
 				e = must(gp.NewExact(k, d, gp.Options{NoiseVariance: noise, Merge: true})).LogEvidence()
 			} else {
-				s := must(gp.NewSparse(k, o.Inducing, d, gp.SparseOptions{NoiseVariance: noise, Mean: r.Mean}))
+				s := must(gp.NewSparse(k, o.Inducing, d, gp.SparseOptions{NoiseVariance: noise}))
 				e = must(s.LogEvidence(gp.Titsias))
 			}
 			logNormal := func(l, mu, s float64) float64 {
@@ -167,7 +165,7 @@ func TestFitOfDegenerateData(t *testing.T) {
 		"tiny inputs":    {X: scaledX(1e-100), Y: y},
 		"own noise":      {X: x, Y: y, Noise: times(y, 0, 0.5)},
 	} {
-		for _, o := range []gp.FitOptions{{}, gp.DimensionScaled(2), {Mean: gp.FittedLinear(), Inducing: x.Slice(0, 4)}} {
+		for _, o := range []gp.FitOptions{{}, gp.DimensionScaled(2), {Inducing: x.Slice(0, 4)}} {
 			for kn, k := range map[string]kernel.Kernel{"ard": kernels(2)["gaussian"], "scaled": kernels(2)["matern52"]} {
 				r, err := gp.Fit(context.Background(), k, data, o)
 				if err != nil {

@@ -32,7 +32,7 @@ func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	if err := a.cross(kx, one, 0, 1, new(kernel.Scratch)); err != nil {
 		return Slope{}, err
 	}
-	mean, alpha := g.mean.at(one)[0], make([]float64, n)
+	mean, alpha := g.opts.Mean, make([]float64, n)
 	copy(alpha, g.alpha)
 	if known > 0 {
 		mean += dot(kx[:known], g.alpha)
@@ -44,7 +44,7 @@ func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 		return Slope{}, err
 	}
 	a.chol.SolveLT(kx)
-	return slope(dk, one, a.obs.x, g.mean, mean, variance, prior, 1, alpha, kx), nil
+	return slope(dk, one, a.obs.x, mean, variance, prior, 1, alpha, kx), nil
 }
 
 // slopeQuery verifies the arguments of PredictSlope.
@@ -62,18 +62,17 @@ func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i
 
 // slope assembles the gradients of
 //
-//	μ(x) = m(x) + k(x)ᵀα,  σ²(x) = own·k(x, x) − k(x)ᵀM k(x),  b = M k(x),
+//	μ(x) = m + k(x)ᵀα,  σ²(x) = own·k(x, x) − k(x)ᵀM k(x),  b = M k(x),
 //
 // with k(x) the values at the rows of centers:
 //
-//	∇μ = ∇m + Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
-func slope(k kernel.Differentiable, x, centers kernel.Rows, m Mean, mean, variance, prior, own float64, alpha, b []float64) Slope {
+//	∇μ = Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
+func slope(k kernel.Differentiable, x, centers kernel.Rows, mean, variance, prior, own float64, alpha, b []float64) Slope {
 	d := x.Dim()
 	s := Slope{
 		Mean: mean, SD: math.Sqrt(variance),
 		MeanGradient: make([]float64, d), SDGradient: make([]float64, d),
 	}
-	m.addGrad(s.MeanGradient)
 	for j := range alpha {
 		k.AddInputGrad(s.MeanGradient, alpha[j], x, 0, centers, j)
 	}

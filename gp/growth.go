@@ -12,9 +12,6 @@ import (
 // room and it is no combination of those there are: one bordered and one rank-one
 // update, O(m² + wm) for w points in the window.
 func (s *Sparse) absorb(data Data) error {
-	if err := s.opts.Mean.check(data.X); err != nil {
-		return err
-	}
 	if err := s.fits(data.X); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -130,7 +129,7 @@ func (o *observations) place(x kernel.Rows, extra []float64, merge bool) (placem
 			own = extra[i]
 		}
 		if merge && own == 0 {
-			key, known = rowKey(x, i)
+			key, known = kernel.RowKey(x, i)
 		}
 		if known {
 			if p, found := o.find(key, added); found {
@@ -228,48 +227,4 @@ func (o *observations) withinEvidence(noiseVariance float64) (value, slope float
 		slope -= 0.5 * (n - 1 - s)
 	}
 	return value, slope
-}
-
-// rowKey identifies row i by its value, if its type is one whose values the
-// package can compare: dense and sparse numbers, strings and integers.
-func rowKey(x kernel.Rows, i int) (string, bool) {
-	switch p := x.(type) {
-	case interface{ Row(int) []float64 }:
-		return floatsKey(p.Row(i)), true
-	case interface{ Row(int) []float32 }:
-		return floatsKey(p.Row(i)), true
-	case interface {
-		Row(int) ([]int32, []float64)
-	}:
-		return sparseKey(p.Row(i))
-	case interface {
-		Row(int) ([]int32, []float32)
-	}:
-		return sparseKey(p.Row(i))
-	case interface{ Row(int) string }:
-		return "t" + p.Row(i), true
-	case interface{ Row(int) int }:
-		return fmt.Sprint(p.Row(i)), true
-	}
-	return "", false
-}
-
-func floatsKey[T kernel.Float](row []T) string {
-	b := append(make([]byte, 0, 8*len(row)+1), 'd')
-	for _, v := range row {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)+0)) // −0 + 0 is 0
-	}
-	return string(b)
-}
-
-func sparseKey[T kernel.Float](col []int32, val []T) (string, bool) {
-	b := append(make([]byte, 0, 12*len(col)+1), 's')
-	for k, c := range col {
-		if val[k] == 0 {
-			continue
-		}
-		b = binary.LittleEndian.AppendUint32(b, uint32(c))
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(val[k])))
-	}
-	return string(b), true
 }

@@ -22,7 +22,7 @@ type FeatureMap interface {
 // and is safe for concurrent use.
 type Path struct {
 	emb      *embedding
-	mean     Mean
+	mean     float64
 	weights  []float64  // of z
 	features FeatureMap // nil for none
 	theta    []float64  // of φ
@@ -85,9 +85,6 @@ func (p *Path) At(x kernel.Rows) ([]float64, error) {
 	if err := checkRows("x", p.emb.k, x, p.emb.rows); err != nil {
 		return nil, err
 	}
-	if err := p.mean.check(x); err != nil {
-		return nil, err
-	}
 	n := x.Len()
 	out := make([]float64, n)
 	err := forBlocks(n, predictBlock, p.workers, func(i0, i1 int, _ *kernel.Scratch) error {
@@ -97,7 +94,9 @@ func (p *Path) At(x kernel.Rows) ([]float64, error) {
 			return err
 		}
 		gemv(out[i0:i1], z, p.weights, i1-i0, p.emb.len())
-		addTo(out[i0:i1], p.mean.at(part))
+		for i := range out[i0:i1] {
+			out[i0+i] += p.mean
+		}
 		if p.features == nil {
 			return nil
 		}

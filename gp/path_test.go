@@ -36,7 +36,7 @@ func TestPathsHaveTheirMoments(t *testing.T) {
 	x, q := uniform(rng, 10, d), uniform(rng, 3, d)
 	for _, a := range []gp.Approximation{gp.DTC, gp.SoR} {
 		s := must(gp.NewSparse(k, x.Slice(0, 2), gp.Data{X: x, Y: normals(rng, 10)},
-			gp.SparseOptions{NoiseVariance: 0.3, Approximation: a, Mean: gp.ConstantMean(2)}))
+			gp.SparseOptions{NoiseVariance: 0.3, Approximation: a, Mean: 2}))
 		if err := s.ObserveVariance(x.Slice(0, 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,6 @@ func (g *Exact) ObserveVariance(x kernel.Rows) error {
 	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
 		return err
 	}
-	if err := g.opts.Mean.check(x); err != nil {
-		return err
-	}
 	open := slices.Clone(g.open)
 	for i := range x.Len() {
 		open = append(open, x.Slice(i, i+1))
@@ -76,9 +73,9 @@ func (g *Exact) EffectiveDimension() float64 {
 
 // without returns the pulls without the oldest that is equal to row i of x.
 func without(open []kernel.Rows, x kernel.Rows, i int) (rest []kernel.Rows, found bool) {
-	key, known := rowKey(x, i)
+	key, known := kernel.RowKey(x, i)
 	for j, r := range open {
-		if k, _ := rowKey(r, 0); known && k == key {
+		if k, _ := kernel.RowKey(r, 0); known && k == key {
 			return slices.Delete(slices.Clone(open), j, j+1), true
 		}
 	}

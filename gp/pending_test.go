@@ -19,7 +19,7 @@ func TestExactPendingIsPosteriorOfBoth(t *testing.T) {
 		rng := randOf(t)
 		pool, q := uniform(rng, 12, 2), uniform(rng, 7, 2)
 		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
-		o := gp.Options{NoiseVariance: 0.1, Merge: rapid.Bool().Draw(t, "merge"), Mean: gp.FittedConstant()}
+		o := gp.Options{NoiseVariance: 0.1, Merge: rapid.Bool().Draw(t, "merge"), Mean: 0.2}
 		g := must(gp.NewExact(k, gp.Data{}, o))
 		if err := g.SetArms(q); err != nil {
 			t.Fatal(err)

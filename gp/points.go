@@ -134,7 +134,7 @@ func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) 
 	if p.apart {
 		return 0, "", false
 	}
-	key, known := rowKey(x, i)
+	key, known := kernel.RowKey(x, i)
 	if !known {
 		return 0, "", false
 	}
@@ -154,7 +154,7 @@ func (p *points) place(key string) (hash uint64, point int, found bool) {
 		if !taken {
 			return hash, 0, false
 		}
-		if other, _ := rowKey(p.row(point), 0); other == key {
+		if other, _ := kernel.RowKey(p.row(point), 0); other == key {
 			return hash, point, true
 		}
 	}

@@ -21,7 +21,7 @@ func TestPointsCollide(t *testing.T) {
 		}
 	}
 	hash := func(i int) uint64 {
-		key, _ := rowKey(x, i)
+		key, _ := kernel.RowKey(x, i)
 		return maphash.String(rowSeed, key)
 	}
 	p := &points{}

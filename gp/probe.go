@@ -70,14 +70,14 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 	}
 	variance = s.assemble(prior, res, floats.Dot(t.h, t.h))
 	t.prior, t.flat, t.sd = prior, variance <= varianceFloor*prior, math.Sqrt(variance)
-	return s.prior(x) + floats.Dot(t.z, s.reg.w), variance, nil
+	return s.opts.Mean + floats.Dot(t.z, s.reg.w), variance, nil
 }
 
 // Gradient returns ∇μ̃ and ∇σ̃ at the last input, which it forgets: another Value
 // comes before another Gradient. The slices are overwritten by the next call. With
 // α = L_D⁻ᵀw, q = L_D⁻ᵀ(z − V⁻¹z) and J = ∂k_D/∂u,
 //
-//	∇μ̃ = ∇m + Jᵀα,  ∇σ̃ = (½∇k(u, u) − Jᵀq)/σ̃,
+//	∇μ̃ = Jᵀα,  ∇σ̃ = (½∇k(u, u) − Jᵀq)/σ̃,
 //
 // where the first term of ∇σ̃, and z in q, are missing for SoR. The kernel must be
 // differentiable, as [kernel.AsDifferentiable] tells; else both are 0.
@@ -102,7 +102,6 @@ func (t *Probe) Gradient() (mean, sd []float64) {
 	} else if k, ok := kernel.AsDifferentiable(s.k); ok {
 		t.general(k)
 	}
-	s.opts.Mean.addGrad(t.dMean)
 	return t.dMean, t.dSD
 }
 

@@ -35,7 +35,7 @@ func TestSharedPredictions(t *testing.T) {
 	}
 	build := func(n int) *Sparse {
 		s, err := NewSparse(k, dictionary, Data{X: data.X.Slice(0, n), Y: data.Y[:n]}, SparseOptions{
-			NoiseVariance: 1e-6, Mean: ConstantMean(0.1), Growth: Growth{Room: m, Window: 1024},
+			NoiseVariance: 1e-6, Mean: 0.1, Growth: Growth{Room: m, Window: 1024},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 type SparseOptions struct {
 	// NoiseVariance is λ = ξ² > 0, total as in thesis (6.3) and (7.1).
 	NoiseVariance float64
-	// Mean is the prior mean, with coefficients given; the zero value is 0.
-	Mean Mean
+	// Mean is the prior mean of the process, a constant.
+	Mean float64
 	// Approximation is DTC by default.
 	Approximation Approximation
 	// RankTolerance is the conditional variance, in units of the largest prior
@@ -84,13 +84,10 @@ func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
 	if !(o.Growth.Significance >= 0) || !isFinite(o.Growth.Significance) {
 		return valueError("significance", -1, o.Growth.Significance, "≥ 0 and finite")
 	}
-	if o.Mean.fitted {
-		return errors.New("gp: a sparse posterior wants the coefficients of its mean given")
-	}
-	if err := checkRows("dictionary", k, dictionary, nil); err != nil {
+	if err := checkMean(o.Mean); err != nil {
 		return err
 	}
-	return o.Mean.check(dictionary)
+	return checkRows("dictionary", k, dictionary, nil)
 }
 
 func (o SparseOptions) withDefaults() SparseOptions {
@@ -447,9 +444,6 @@ var ErrFrozen = errors.New("gp: the posterior has pulls without targets, so no t
 // locate finds or makes the points of rows, with their embedding.
 func (s *Sparse) locate(data Data) ([]int, error) {
 	x := data.X
-	if err := s.opts.Mean.check(x); err != nil {
-		return nil, err
-	}
 	s.suit(x)
 	at, fresh, keys := make([]int, x.Len()), []int(nil), []string(nil)
 	added := map[string]int{}

@@ -228,7 +228,7 @@ func TestArmsEqualPredictionAfterAnything(t *testing.T) {
 			rng := seeded(t)
 			arms := uniform(rng, 40, 2)
 			h := &history{arms: arms, pending: map[int]int{}}
-			o := gp.SparseOptions{NoiseVariance: 0.1, Approximation: a, AnchorEvery: every, Mean: gp.LinearMean(0.5, 1, -1)}
+			o := gp.SparseOptions{NoiseVariance: 0.1, Approximation: a, AnchorEvery: every, Mean: 0.5}
 			k := kernels(2)["matern52"]
 			s := must(gp.NewSparse(k, arms.Slice(0, 8), gp.Data{}, o))
 			if err := s.SetArms(arms, false); err != nil {
@@ -357,7 +357,7 @@ func TestSparseSlope(t *testing.T) {
 	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		x, y := uniform(rng, 60, 3), normals(rng, 60)
 		for _, a := range []gp.Approximation{gp.DTC, gp.FITC, gp.SoR} {
-			o := gp.SparseOptions{NoiseVariance: 0.1, Approximation: a, Mean: gp.LinearMean(1, 2, 3, 4)}
+			o := gp.SparseOptions{NoiseVariance: 0.1, Approximation: a, Mean: 1}
 			s := must(gp.NewSparse(k, x.Slice(0, 10), gp.Data{X: x, Y: y}, o))
 			if err := s.ObserveVariance(uniform(rng, 3, 3)); err != nil {
 				t.Fatal(err)

@@ -56,7 +56,7 @@ type evidenceState struct {
 }
 
 // newEvidenceState embeds observed points and solves for w. Cost O(um²).
-func newEvidenceState(bound Bound, emb *embedding, obs *observations, m0 []float64, lambda float64, workers int) (*evidenceState, error) {
+func newEvidenceState(bound Bound, emb *embedding, obs *observations, m0, lambda float64, workers int) (*evidenceState, error) {
 	e := &evidenceState{bound: bound, emb: emb, lambda: lambda}
 	var idx []int
 	for i, n := range obs.count {
@@ -64,7 +64,7 @@ func newEvidenceState(bound Bound, emb *embedding, obs *observations, m0 []float
 			idx = append(idx, i)
 			e.count = append(e.count, n)
 			e.noise = append(e.noise, obs.noise(i, lambda))
-			e.resid = append(e.resid, obs.mean[i]-m0[i])
+			e.resid = append(e.resid, obs.mean[i]-m0)
 		}
 	}
 	if len(idx) == 0 {
@@ -206,37 +206,6 @@ func (e *evidenceState) weights(a, c, zv []float64) (cross, inner []float64) {
 	return cross, inner
 }
 
-// leastSquares returns β̂ of a fitted mean under A = Q + T, with A⁻¹ applied by
-// Woodbury: the rows (h_i − z_iᵀV⁻¹(…))/√T and the coefficients of z.
-func (e *evidenceState) leastSquares(mean Mean) []float64 {
-	u, m := len(e.resid), e.emb.len()
-	h, p := mean.features(e.x)
-	if p == 0 {
-		return nil
-	}
-	// ‖A^−½v‖² = Σ (v − Zw_v)²/T + ‖w_v‖² as an isometry: v ↦ (left_v/√T, w_v).
-	image := func(v []float64) []float64 {
-		f := *e
-		f.resid = v
-		f.solve()
-		out := make([]float64, u+m)
-		for i := range u {
-			out[i] = f.left[i] / math.Sqrt(e.total[i])
-		}
-		copy(out[u:], f.sys.w)
-		return out
-	}
-	ht := make([]float64, 0, p*(u+m))
-	for j := range p {
-		col := make([]float64, u)
-		for i := range col {
-			col[i] = h[i*p+j]
-		}
-		ht = append(ht, image(col)...)
-	}
-	return normalEquations(ht, image(e.resid), p)
-}
-
 // LogEvidence returns the bound of the log marginal likelihood of all
 // observations; pending pulls play no part. Cost O(um²). The error is that of
 // an unknown bound only.
@@ -269,11 +238,7 @@ func (s *Sparse) evidence(bound Bound) (*evidenceState, error) {
 		return nil, ErrFrozen
 	}
 	o := s.pts.observed()
-	m0 := make([]float64, o.len())
-	if o.x != nil {
-		m0 = s.opts.Mean.at(o.x)
-	}
-	return newEvidenceState(bound, s.emb, o, m0, s.opts.NoiseVariance, s.opts.Workers)
+	return newEvidenceState(bound, s.emb, o, s.opts.Mean, s.opts.NoiseVariance, s.opts.Workers)
 }
 
 func (b Bound) check() error {

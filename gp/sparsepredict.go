@@ -56,7 +56,7 @@ var rooms = sync.Pool{New: func() any { return new([]float64) }}
 // predictRows is Predict by blocks of rows.
 func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	s.settled()
-	m, workers, prior := s.emb.len(), s.workers(x.Len()), s.opts.Mean.at(x)
+	m, workers := s.emb.len(), s.workers(x.Len())
 	solvers := workers
 	if solvers == 0 {
 		solvers = runtime.GOMAXPROCS(0)
@@ -73,7 +73,7 @@ func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 			return blockError(err, from)
 		}
 		for i := range res {
-			mean[from+i] = prior[from+i] + floats.Dot(z[i*m:][:m], s.reg.w)
+			mean[from+i] = s.opts.Mean + floats.Dot(z[i*m:][:m], s.reg.w)
 		}
 		if m > 0 {
 			blocked.SolveLowerRight(solvers, true, s.varL.matrix(), blocked.New(to-from, m, z))
@@ -107,15 +107,14 @@ func (s *Sparse) predictPanels(mean, variance []float64, x kernel.Rows) error {
 	err := forBlocks(len(mean), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
 		return c.rows(mean[i0:i1], variance[i0:i1], x, i0, i1, sc)
 	})
-	addTo(mean, s.opts.Mean.at(x))
+	for i := range mean {
+		mean[i] += s.opts.Mean
+	}
 	return err
 }
 
 func (s *Sparse) checkQuery(x kernel.Rows) error {
-	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
-		return err
-	}
-	return s.opts.Mean.check(x)
+	return checkRows("x", s.k, x, s.emb.rows)
 }
 
 // Embed returns z(x) for every row, n×m row-major, and the residuals
@@ -156,7 +155,7 @@ func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 		}
 	}
 	s.settled()
-	mean = s.opts.Mean.at(x)
+	mean = constant(q, s.opts.Mean)
 	for i := 0; i < q && m > 0; i++ {
 		mean[i] += dot(z[i*m:(i+1)*m], s.reg.w)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
@@ -39,21 +38,10 @@ func (s *Sparse) note(p int, y, own float64) {
 	s.pts.total++
 }
 
-// prior is the prior mean at the only row of x.
-func (s *Sparse) prior(x kernel.Rows) float64 {
-	switch s.opts.Mean.basis {
-	case basisNone:
-		return 0
-	case basisConstant:
-		return s.opts.Mean.coef[0]
-	}
-	return s.opts.Mean.at(x)[0]
-}
-
 // add counts a target of point p, which has residual res, and returns what that
 // adds to V and b: δ zzᵀ and βz.
 func (s *Sparse) add(p int, y, own, res float64) (delta, beta float64) {
-	st, m0 := s.pts.edit(p), s.prior(s.pts.row(p))
+	st, m0 := s.pts.edit(p), s.opts.Mean
 	w0, r0 := st.weight, st.resid
 	s.note(p, y, own)
 	st.resid = st.target(s.opts.NoiseVariance) - m0
@@ -279,7 +267,7 @@ func (s *Sparse) anchor() {
 		st.weight = s.weight(st, 0, s.win.res[p])
 		st.resid = 0
 		if st.observations() > 0 {
-			st.resid = st.target(s.opts.NoiseVariance) - s.prior(s.pts.row(p))
+			st.resid = st.target(s.opts.NoiseVariance) - s.opts.Mean
 		}
 		s.win.omega[p], s.win.resid[p] = st.weight, st.resid
 		floats.AddScaled(s.reg.b, st.weight*st.resid, s.win.row(p)[:m])
@@ -358,7 +346,7 @@ func (s *Sparse) stream() error {
 		for i := range to - from {
 			p, row := from+i, z[i*m:][:m]
 			st, one := s.pts.get(p), block.Slice(i, i+1)
-			weight, resid := s.weight(st, 0, res[i]), st.target(s.opts.NoiseVariance)-s.prior(one)
+			weight, resid := s.weight(st, 0, res[i]), st.target(s.opts.NoiseVariance)-s.opts.Mean
 			weights[p], resids[p] = weight, resid
 			if p >= win.first {
 				xs, _ := s.emb.vector(one)

@@ -67,10 +67,6 @@ func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64, worke
 // Rank returns r, the length of z(x).
 func (e *Embedding) Rank() int { return len(e.pivots) }
 
-// Pivots returns the positions of the pivots among the centres, in the order
-// of the coordinates of z.
-func (e *Embedding) Pivots() []int { return e.pivots }
-
 // Points returns the pivots, in the order of the coordinates of z.
 func (e *Embedding) Points() kernel.Rows { return e.points }
 

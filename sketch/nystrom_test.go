@@ -66,8 +66,8 @@ func TestEmbeddingFactor(t *testing.T) {
 				t.Fatalf("L_%d,%d = %g", i, j, l[i*r+j])
 			}
 		}
-		if k.Eval(e.Points(), i, x, e.Pivots()[i]) != 1 {
-			t.Fatalf("point %d is not centre %d", i, e.Pivots()[i])
+		if k.Eval(e.Points(), i, x, e.pivots[i]) != 1 {
+			t.Fatalf("point %d is not centre %d", i, e.pivots[i])
 		}
 	}
 }

@@ -23,8 +23,3 @@ func LambdaOfNoise(noiseVariance float64, n int) float64 {
 func ScoreOfVariance(variance, noiseVariance float64) float64 {
 	return variance / noiseVariance
 }
-
-// VarianceOfScore is the inverse of [ScoreOfVariance].
-func VarianceOfScore(score, noiseVariance float64) float64 {
-	return score * noiseVariance
-}

@@ -301,7 +301,7 @@ func TestRidgeConventions(t *testing.T) {
 	}
 	scores := must(LeverageScores(background, k, kernel.FromRows(x), lambda))
 	for i, v := range variances {
-		requireClose(t, "score", []float64{scores[i], VarianceOfScore(scores[i], noise)}, []float64{ScoreOfVariance(v, noise), v}, 1e-10)
+		requireClose(t, "score", []float64{scores[i], scores[i] * noise}, []float64{ScoreOfVariance(v, noise), v}, 1e-10)
 	}
 	byVariance := must(PosteriorVariance{Variances: variances, Oversampling: 3}.Sample(background, k, kernel.FromRows(x), lambda, kerneltest.Seeded(t, 37)))
 	byScore := must(ExactRLS{}.Sample(background, k, kernel.FromRows(x), lambda, kerneltest.Seeded(t, 37)))

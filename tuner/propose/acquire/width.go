@@ -20,7 +20,7 @@ func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
 // theory is b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing
 // that is F + √(log det V + 2 log(1/δ)). Else it is thesis Theorem 21's with ε = ½,
 // by the effective dimension, which a sample more raises by at most 1 since the model
-// event that it was found at. The theorem wants [bandit.TheoryOversampling] inducing
+// event that it was found at. The theorem wants 6α log(4T/δ)/ε² inducing
 // points of each dimension, and there are fewer: so then it is no guarantee.
 func theory(e *model.Engine, j int) float64 {
 	s := e.State(j)

@@ -39,7 +39,7 @@ func TestFidelityPosterior(t *testing.T) {
 			data.Y, data.Noise = append(data.Y, s.y), append(data.Noise, 0)
 		}
 		data.X = p.data(full...).X
-		exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(0.2)})
+		exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: 0.2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func TestFitExperiment(t *testing.T) {
 					t.Fatal(err)
 				}
 				noise := fit.NoiseVariance * fit.Scale * fit.Scale
-				p, err := gp.NewExact(c, all, gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(fit.Shift)})
+				p, err := gp.NewExact(c, all, gp.Options{NoiseVariance: noise, Mean: fit.Shift})
 				if err != nil {
 					t.Fatal(err)
 				}

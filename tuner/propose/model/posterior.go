@@ -40,7 +40,7 @@ type posterior struct {
 func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc, apart bool, inducing [][]float64, samples []sample) *posterior {
 	p := &posterior{k: k, room: room}
 	o := gp.SparseOptions{
-		NoiseVariance: noise, Mean: gp.ConstantMean(mean), RankTolerance: 1e-10,
+		NoiseVariance: noise, Mean: mean, RankTolerance: 1e-10,
 		Growth: gp.Growth{Room: room, Window: maxWindow, Significance: significant, Apart: apart},
 	}
 	if fitc {

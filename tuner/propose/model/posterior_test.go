@@ -68,7 +68,7 @@ func TestPosteriorIsExact(t *testing.T) {
 			for _, s := range samples {
 				data.Y, data.Noise = append(data.Y, s.y), append(data.Noise, s.extra)
 			}
-			exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: gp.ConstantMean(mean)})
+			exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: mean})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestPosteriorIsSparse(t *testing.T) {
 			data.Y = append(data.Y, s.y)
 		}
 		d := kernel.NewPoints[float64](12, 3, slices.Concat(inducing...))
-		want, err := gp.NewSparse(k, d, data, gp.SparseOptions{NoiseVariance: 0.05, Mean: gp.ConstantMean(-0.2), Approximation: c.want})
+		want, err := gp.NewSparse(k, d, data, gp.SparseOptions{NoiseVariance: 0.05, Mean: -0.2, Approximation: c.want})
 		if err != nil {
 			t.Fatal(err)
 		}
