@@ -13,19 +13,19 @@ import (
 	"strings"
 	"testing"
 
-	// What the programs import, so that a change of it runs the test again.
+	// The programs' imports, so that a change of them runs the test again.
 	_ "github.com/bkbtuner/bkb/bandit"
 	_ "github.com/bkbtuner/bkb/learners/falkon"
 	_ "github.com/bkbtuner/bkb/store/memory"
 	_ "github.com/bkbtuner/bkb/tuner"
 )
 
-// programs are those in folder library. They stay short: what they need is in the
-// public packages.
+// programs are those in folder library. They stay short, because the public packages
+// have all that they need.
 var programs = []struct {
 	name       string
-	statements int // the most in the file; 0: not counted
-	lines      int // the most in the file; 0: not counted
+	statements int // limit for the file, or 0 if they are not counted
+	lines      int // limit for the file, or 0 if they are not counted
 	prints     string
 	without    string // a module that the program does not link
 }{

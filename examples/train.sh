@@ -1,11 +1,11 @@
 #!/bin/sh
-# A training that is only pretended, for trying "tuner run" out:
+# A simulated training run, to try "tuner run":
 #
 #   tuner run train --space examples/train.yaml --minimize loss --max-trials 30 \
 #     --parallel 4 -- examples/train.sh --lr {lr} --batch {batch}
 #
-# It takes --lr, --batch and --epochs, prints an intermediate loss after each
-# epoch and the final one at the end. PAUSE is how many seconds an epoch takes.
+# It takes --lr, --batch and --epochs. It prints an intermediate loss after each epoch
+# and the final loss at the end. An epoch takes PAUSE seconds (0.1).
 set -eu
 
 lr=0.01 batch=32 epochs=5

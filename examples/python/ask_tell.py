@@ -1,4 +1,4 @@
-"""Minimises (x - 2)^2 + n with BKB Tuner, over nothing but gRPC; see README.md."""
+"""Minimises (x - 2)^2 + n with BKB Tuner over gRPC. See README.md."""
 import os, sys, uuid
 import grpc
 import tuner_pb2 as pb, tuner_pb2_grpc as rpc

@@ -1,11 +1,11 @@
-"""Trains a small network on two moons, as a worker of BKB Tuner; see README.md.
+"""Trains a small network on two moons, as a worker of BKB Tuner. See README.md.
 
     python train.py ADDRESS STUDY [TRIALS]
 
-makes the study unless it is there, asks for a configuration, trains, reports the error after every epoch, stops when the
-tuner says that the trial is not worth going on with, tells what came of it, and asks
-again until the study has finished. Any number of them can work on one study. It needs
-nothing but grpcio.
+It creates the study if it does not exist. It asks for a configuration, trains, and reports
+the error after every epoch. It stops a trial when the tuner says so, tells the result, and
+asks again until the study has finished. Several workers can share a study. It needs only
+grpcio.
 """
 import math, os, random, sys, time, uuid
 import grpc
@@ -63,7 +63,7 @@ class Worker:
     """A worker of one study. Every call has a request id, so it can be sent again."""
 
     def __init__(self, address, study):
-        if address.startswith("unix:"):  # on this machine: no TLS, and a token only if the server wants one
+        if address.startswith("unix:"):  # on this machine, without TLS, and with a token only if the server needs one
             channel = grpc.insecure_channel(address)
         else:
             with open(os.environ["TUNER_CA"], "rb") as f:
@@ -103,7 +103,7 @@ class Worker:
             view = self.call(self.stub.GetStudy, pb.GetStudyRequest(name="studies/" + self.study))
             if view.state == pb.STUDY_STATE_FINISHED:
                 return None
-            time.sleep(1)  # others run what is left
+            time.sleep(1)  # other workers run the last trials
 
     def should_stop(self, trial, step, loss):
         report = pb.IntermediateValues(step=step, values={"loss": loss})

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Trains logistic regression on polynomial features of two rings, by stochastic
-# gradients with momentum, in awk. It prints the loss on validation rows after every
-# epoch as "step=3 loss=0.41", which tuner run and worker.sh read.
+# Trains logistic regression on polynomial features of two rings in awk, by stochastic
+# gradient descent with momentum. After every epoch it prints the loss on validation rows
+# as "step=3 loss=0.41". tuner run and worker.sh read these lines.
 set -eu
 
 lr=0.1 batch=16 momentum=0 epochs=10

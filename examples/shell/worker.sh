@@ -1,7 +1,7 @@
 #!/bin/sh
-# A worker in shell: it asks a server for trials until the study has finished, runs
-# train.sh for each, reports its losses, ends it when the server says that it is not
-# worth going on, and tells what came of it; see README.md.
+# A worker in shell. It asks a server for trials until the study has finished. For each
+# trial it runs train.sh, reports the losses, stops the training when the server says so,
+# and tells the result. See README.md.
 #
 #   worker.sh STUDY
 set -u
@@ -25,7 +25,7 @@ while :; do
       exit=*) exit 1 ;;
     esac
     echo "$loss" > "$last"
-    # Exit status 14 says stop. The training ends when nobody reads its output.
+    # Exit status 14 means stop. The training ends when its output is no longer read.
     tuner report "$study" "$TUNER_TRIAL" --epoch "$TUNER_EPOCH" --step "${step#step=}" "$loss" --exit-code > /dev/null || exit
   done
   end=$?
