@@ -20,10 +20,9 @@
 // training passes, passes and iterations, are not searched: they stand in the space
 // as a constant, the largest value, and every step is measured. Even counts are an
 // ordinal of up to 33 values in geometric progression. Kernels are an ordinal too, by
-// smoothness, so that what one has shown is known of its neighbours: with a category
-// one of the runs on kin40k never left Matérn-3/2, 5 % above Matérn-5/2. The
-// first trials are theory's settings and the same with half the length scale, the
-// median being large for what the tables of the papers use.
+// smoothness, so that the model learns about neighbours. The first trials are theory's
+// settings and the same with half the length scale, because the papers' tables have
+// lengths shorter than the median.
 //
 // [Options.Ranges] are searched in place of theory's. Theory's settings are then not
 // always among them: the first trial has what is nearest. They are a study's for good,
@@ -43,11 +42,9 @@
 // fit, which has more rows. Every trial has the same seed, so equal
 // configurations have equal errors and comparisons are paired: [Tuning.Best] is the
 // least error. Each step is reported before the next begins, and a trial that the
-// pruner gives up ends there. That is the median rule from half the steps on. FALKON
-// with a small λ begins slowly and ends best: on kin40k (tuner bench auto; 60 trials, 3
-// seeds) the error was 1.022 of that of the best of 600 random configurations where
-// trials were given up from a fifth of the steps on, 0.946 from half on and 0.946 where
-// none was, in 46, 78 and 81 s of CPU; with the pruner model 0.963, in 60 s.
+// pruner gives up ends there. That is the median rule from half the steps on, because
+// FALKON with a small λ begins slowly and ends best (docs/experiments.md, "Tuning the
+// bundled learners").
 // A fit that diverges, or whose error is not a number, is infeasible: the proposer
 // learns to keep away. Any other error, a panic among them, is a failure of that
 // trial alone.
@@ -55,16 +52,11 @@
 // # What trials share
 //
 // Data, split, encoding and median distance are made once; a trial only fits.
-// Nothing that a fit computes is kept for the next. In 20 trials of FALKON on 3,600
-// training rows with 10 inputs all length scales were different, theory's starts
-// included, so that there is no K_MM, no factor of it and no BLESS path over λ for
-// two trials to share; making and factoring K_MM was 10% of the CPU time. Squared
-// distances to the centres, which do not depend on the length scale, were 1% to 7%
-// of it: to keep them takes 8nM bytes, and to read them as long as to compute them.
-// A start from another trial's coefficients would make what a trial measures depend
-// on the trials before. What is worth keeping is within a trial: the triangles that
-// every iteration of FALKON solves with stay packed (internal/blocked.Triangle),
-// which took 20% off the whole of tuner auto falkon there, to the same bits.
+// Trials share no result of a fit, because their length scales differ
+// (docs/experiments.md, "Tuning the bundled learners"). A start from another trial's
+// coefficients would make a trial's error depend on the trials before. Within a trial
+// the triangles that every iteration of FALKON solves with stay packed
+// (internal/blocked.Triangle).
 //
 // # Determinism
 //

@@ -207,8 +207,8 @@ func (t Target) shape(y float64) float64 {
 	}
 }
 
-// level is g, of what is worse than the knee that at the knee. On BBOB's functions
-// in 5 dimensions a model that tells the worst apart takes longer.
+// level is g, and a value worse than the knee counts as the knee (docs/experiments.md,
+// "Targets: values worse than −5").
 func (t Target) level(y float64) float64 {
 	if t.Knee > 0 { // only since the model event has there been anything so bad
 		return t.shape(y)
