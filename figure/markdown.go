@@ -11,7 +11,7 @@ import (
 func (t *Table) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
 	if t.Title != "" {
-		b.WriteString(t.Title + ":\n\n")
+		b.WriteString(t.Title + ".\n\n")
 	}
 	line := func(cell func(c int) string) {
 		for c := range t.Columns {

@@ -55,17 +55,17 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figur
 		}
 	}
 	r := &figure.Result{}
-	t := r.Table("latency", fmt.Sprintf("Asks after so many trials in %d dimensions, each after a tell; what waits for a new model is apart", latencyDim),
+	t := r.Table("latency", fmt.Sprintf("Asks after a number of trials in %d dimensions, each after a tell. Asks that wait for a new model have columns of their own", latencyDim),
 		figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "asks"},
 		figure.Column{Name: "p50", Unit: "ms", Format: "%.2f"}, figure.Column{Name: "p90", Unit: "ms", Format: "%.2f"}, figure.Column{Name: "p99", Unit: "ms", Format: "%.2f"},
 		figure.Column{Name: "CPU", Unit: "ms", Format: "%.2f"},
 		figure.Column{Name: "new models"}, figure.Column{Name: "longest", Unit: "ms", Format: "%.0f"},
 		figure.Column{Name: "first model", Unit: "ms", Format: "%.0f"}, figure.Column{Name: "after restart", Unit: "ms", Format: "%.0f"},
 		figure.Column{Name: "m", Format: "%.0f"}, figure.Column{Name: "heap", Unit: "MB", Format: "%.0f"}, figure.Column{Name: "RssAnon", Unit: "MB", Format: "%.0f"})
-	r.Note("p50, p90, p99: wall time of asks that no new model came before. CPU: their mean CPU time.")
-	r.Note("New models: how many came during the asks, and the longest ask that one came before, with making it.")
-	r.Note("First model: with no model before. After restart: the first ask of a process that has just read the study.")
-	r.Note("Memory is the process's, with the study in it: heap after a collection, RssAnon the most that was seen during the asks.")
+	r.Note("p50, p90 and p99 are wall times of asks without a new model. CPU is their mean CPU time.")
+	r.Note("New models counts the models made during the asks. Longest is the longest ask with a new model, including the time to make it.")
+	r.Note("First model is the ask that makes the first model. After restart is the first ask of a process that has just read the study.")
+	r.Note("Memory is that of the process with the study in it. Heap is taken after a collection. RssAnon is the largest value seen during the asks.")
 	for i, k := range p.contestants {
 		for j, n := range sizes {
 			if c.Progress != nil {

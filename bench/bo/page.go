@@ -17,7 +17,7 @@ import (
 // that was written to the folder of the runs, if there is one.
 func (c *Comparison) Page(r *figure.Result) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Benchmarks\n\nMade by `tuner bench bo --page`; what the figures mean is in `bench/bo/doc.go`.\nRuns of this machine: %s.\n", Machine())
+	fmt.Fprintf(&b, "# Benchmarks\n\n`tuner bench bo --page` writes this page. `bench/bo/doc.go` explains the figures.\nThe runs are from this machine, %s.\n", Machine())
 	for _, note := range r.Notes {
 		b.WriteString("\n" + note + "\n")
 	}

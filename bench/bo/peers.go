@@ -15,15 +15,15 @@ import (
 
 // peers are the optimisers of others; bench/README.md tells how they are set up.
 var peers = []Contestant{
-	peer("optuna-tpe", "optuna", "Optuna's TPE as it comes: since Optuna 5 all parameters together", false),
-	peer("optuna-tpe-uni", "optuna", "Optuna's TPE with multivariate=False, as it came before: each parameter by itself", false),
+	peer("optuna-tpe", "optuna", "Optuna's TPE with defaults, which since Optuna 5 models all parameters together", false),
+	peer("optuna-tpe-uni", "optuna", "Optuna's TPE with multivariate=False, the default before, which models each parameter separately", false),
 	peer("optuna-gp", "optuna", "Optuna's GPSampler", true),
 	peer("skopt", "skopt", "scikit-optimize's GP with its hedge of acquisitions", true),
 	peer("hebo", "hebo", "HEBO", true),
-	peer("smac", "smac", "SMAC3's facade for hyper-parameters: random forest, log EI", true),
-	peer("smac-bb", "smac", "SMAC3's facade for black boxes: GP, EI", true),
-	peer("ax", "ax", "Ax: what it chooses of BoTorch", true),
-	peer("vizier", "vizier", "the default designer of OSS Vizier: GP-UCB-PE", true),
+	peer("smac", "smac", "SMAC3's facade for hyper-parameters, with random forest and log EI", true),
+	peer("smac-bb", "smac", "SMAC3's facade for black boxes, with GP and EI", true),
+	peer("ax", "ax", "Ax with the BoTorch method that it chooses", true),
+	peer("vizier", "vizier", "GP-UCB-PE, the default designer of OSS Vizier", true),
 }
 
 // patience is how long a peer may take for one answer. None that is worth comparing

@@ -28,13 +28,13 @@ func (c *Comparison) Report() (*figure.Result, error) {
 		return out, nil
 	}
 	field := func(k Contestant) bool { return k.Kind != Ablation }
-	r.ranks(out, "ranks", "Mean rank by regret (1 is best; all on the same problems and seeds; who has less than a third of the runs of others is under duels only)", measured, field)
+	r.ranks(out, "ranks", "Mean rank by regret (1 is best, all on the same problems and seeds). Optimisers with less than a third of the runs of others are under duels only", measured, field)
 	if r.noisy() {
-		r.ranks(out, "ranks-recommended", "Mean rank by the regret of what each recommends, which is what it measured best unless it has a model for that", recommended, field)
-		r.ranks(out, "ranks-found", "Mean rank by the best configuration tried, whether it was known to be or not", found, field)
+		r.ranks(out, "ranks-recommended", "Mean rank by the regret of the recommended configuration. Optimisers without a model for it recommend their best measurement", recommended, field)
+		r.ranks(out, "ranks-found", "Mean rank by the best configuration tried, even if the measurements did not show it", found, field)
 	}
 	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Slow }) {
-		r.ranks(out, "ranks-all-seeds", "Mean rank without the slow ones, on all seeds", measured, func(k Contestant) bool { return k.Kind != Ablation && !k.Slow })
+		r.ranks(out, "ranks-all-seeds", "Mean rank without the slow optimisers, on all seeds", measured, func(k Contestant) bool { return k.Kind != Ablation && !k.Slow })
 	}
 	if slices.ContainsFunc(p.contestants, func(k Contestant) bool { return k.Kind == Ablation }) {
 		r.ranks(out, "ranks-ablations", "Mean rank of BKB's ablations among themselves", measured, func(k Contestant) bool { return k.Kind == Ablation || k.Kind == Ours })
@@ -155,12 +155,12 @@ func (r *results) duels(out *figure.Result) {
 		return
 	}
 	we := r.plan.contestants[at].Name
-	t := out.Table("duels", fmt.Sprintf("%s against each other: problems won, tied and lost (signed-rank test over seeds, 5 %%; with fewer than six all are ties), single runs, and the test over problems", we),
+	t := out.Table("duels", fmt.Sprintf("%s against each other optimiser. The table has problems won, tied and lost (signed-rank test over seeds at 5 %%, where fewer than six seeds always tie), single runs, and the test over problems", we),
 		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "problems"}, figure.Column{Name: "seeds"},
 		figure.Column{Name: "wins"}, figure.Column{Name: "ties"}, figure.Column{Name: "losses"},
 		figure.Column{Name: "runs better"}, figure.Column{Name: "equal"}, figure.Column{Name: "worse"},
 		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
-	lost := out.Table("losses", fmt.Sprintf("Problems on which %s lost: mean differences of regret (of its log10 where the suite says so)", we),
+	lost := out.Table("losses", fmt.Sprintf("Problems that %s lost, with mean differences of regret (of its log10 in suites on that scale)", we),
 		figure.Column{Name: "problem"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "seeds"},
 		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
 	for _, s := range r.suite {
@@ -218,7 +218,7 @@ func (r *results) againstRandom(out *figure.Result) {
 	if !slices.ContainsFunc(r.plan.contestants, func(k Contestant) bool { return k.Name == reference }) || len(r.plan.contestants) < 2 {
 		return
 	}
-	t := out.Table("random", "Against random: mean paired difference of normalised regret (of its log10 where the scale is log10), 95 % bootstrap interval over seeds; below 0 is better",
+	t := out.Table("random", "Mean paired difference of normalised regret from random (of its log10 where the scale is log10), with a 95 % bootstrap interval over seeds. Below 0 is better",
 		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "scale"}, figure.Column{Name: "runs"},
 		figure.Column{Name: "difference", Format: "%+.3f"}, figure.Column{Name: "low", Format: "%+.3f"}, figure.Column{Name: "high", Format: "%+.3f"}, figure.Column{Name: "verdict"})
 	for _, s := range r.suite {
@@ -255,7 +255,7 @@ func verdict(d [][]float64, low, high float64) string {
 
 // curves adds regret as trials grow.
 func (r *results) curves(out *figure.Result) {
-	t := out.Table("curves", "Normalised regret over all problems and seeds of a suite: median and quartiles",
+	t := out.Table("curves", "Normalised regret over all problems and seeds of a suite, with median and quartiles",
 		figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
 		figure.Column{Name: "quartile", Format: "%.3g"}, figure.Column{Name: "median", Format: "%.3g"}, figure.Column{Name: "upper quartile", Format: "%.3g"})
 	for _, s := range r.suite {
@@ -296,7 +296,7 @@ func steps(trials int) []int {
 func (r *results) problems(out *figure.Result) {
 	for _, s := range r.suite {
 		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
-		t := out.Table("problems-"+s.Name, s.Title+": median normalised regret of each problem",
+		t := out.Table("problems-"+s.Name, s.Title+", median normalised regret of each problem",
 			append([]figure.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.3g")...)...)
 		for _, l := range s.Problems {
 			for _, n := range r.plan.budgets() {
@@ -321,7 +321,7 @@ func (r *results) problems(out *figure.Result) {
 
 // asks adds the seconds of asks by the number of trials before.
 func (r *results) asks(out *figure.Result) {
-	t := out.Table("asks", "Seconds of an ask, by the trials before it: median and largest over runs of the mean over a window",
+	t := out.Table("asks", "Seconds of an ask by the number of trials before it. Each run gives a mean over a window, and the table has the median and the largest over runs",
 		figure.Column{Name: "optimiser"}, figure.Column{Name: "clock"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
 		figure.Column{Name: "median", Unit: "s", Format: "%.3g"}, figure.Column{Name: "largest", Unit: "s", Format: "%.3g"})
 	for _, k := range r.plan.contestants {
@@ -361,7 +361,7 @@ func (r *results) askSeconds(name, clock string, n int) []float64 {
 
 // who adds what was compared.
 func (r *results) who(out *figure.Result) {
-	t := out.Table("optimisers", "What was compared", figure.Column{Name: "optimiser"}, figure.Column{Name: "kind"}, figure.Column{Name: "version"}, figure.Column{Name: "runs"}, figure.Column{Name: "ended early"}, figure.Column{Name: "what it is"})
+	t := out.Table("optimisers", "The optimisers", figure.Column{Name: "optimiser"}, figure.Column{Name: "kind"}, figure.Column{Name: "version"}, figure.Column{Name: "runs"}, figure.Column{Name: "ended early"}, figure.Column{Name: "description"})
 	for _, k := range r.plan.contestants {
 		var versions []string
 		runs, early := 0, 0
