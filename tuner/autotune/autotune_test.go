@@ -26,7 +26,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// wave is n rows of y = sin(5x) + z with a little noise, or its sign as classes.
+// wave returns n rows of y = sin(5x) + z with a little noise. With classes, y is the sign.
 func wave(t *testing.T, n int, classes bool) *training.Data {
 	t.Helper()
 	var b strings.Builder
@@ -76,7 +76,7 @@ func tuning(t *testing.T, algorithm string, d *training.Data, o autotune.Options
 	return tn
 }
 
-// newStudy makes a study "s" of a tuning.
+// newStudy makes a study "s" for a tuning.
 func newStudy(t *testing.T, tn *autotune.Tuning, trials int, change func(*study.Spec)) tuner.Service {
 	t.Helper()
 	svc := tuner.Open(memory.New(), tuner.Options{})
@@ -91,8 +91,8 @@ func newStudy(t *testing.T, tn *autotune.Tuning, trials int, change func(*study.
 	return svc
 }
 
-// work runs trials of "s" as a worker until there are no more or ctx ends: what
-// package runner does, without its patience.
+// work runs trials of "s" as a worker until none are left or ctx ends. It does what package
+// runner does, without the retries.
 func work(ctx context.Context, t *testing.T, tn *autotune.Tuning, svc tuner.Service, worker string) {
 	t.Helper()
 	for ctx.Err() == nil {
@@ -160,8 +160,8 @@ func objective(t *testing.T, tn *autotune.Tuning, trial study.Trial) float64 {
 	return m.Mean()
 }
 
-// Every algorithm is tuned, finds at least what theory has, and what it finds
-// holds on rows that it never saw.
+// TestEveryAlgorithm tunes every algorithm. The best error is at most that of theory's
+// settings, and it holds on test rows.
 func TestEveryAlgorithm(t *testing.T) {
 	for _, a := range training.Algorithms() {
 		t.Run(a.Name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	}
 }
 
-// history is what a study came to, but for times.
+// history returns what happened in a study, without times.
 func history(t *testing.T, svc tuner.Service) []string {
 	t.Helper()
 	var out []string
@@ -269,7 +269,7 @@ func history(t *testing.T, svc tuner.Service) []string {
 	return out
 }
 
-// interrupter ends a context after so many reports.
+// interrupter cancels a context after a number of reports.
 type interrupter struct {
 	tuner.Service
 	after  int
@@ -283,8 +283,8 @@ func (s *interrupter) Report(ctx context.Context, name string, c study.ReportVal
 	return s.Service.Report(ctx, name, c)
 }
 
-// Equal seeds give equal histories, also if one of them was interrupted again and
-// again, in the middle of trials.
+// Equal seeds give equal histories, even if one run was interrupted again and again in the
+// middle of trials.
 func TestInterruptionsChangeNothing(t *testing.T) {
 	d := wave(t, 120, false)
 	tn := tuning(t, "sgdrf", d, autotune.Options{Seed: 2, Fixed: training.Values{"random-features": "32", "passes": "6"}})
@@ -330,7 +330,7 @@ func TestTwoWorkers(t *testing.T) {
 	}
 }
 
-// A study of something else is refused, and told apart by what differs.
+// A study that was not made by this tuning is refused. The error names the difference.
 func TestStudyOfSomethingElse(t *testing.T) {
 	d := wave(t, 60, false)
 	svc := newStudy(t, tuning(t, "krr", d, autotune.Options{}), 3, nil)
@@ -362,8 +362,8 @@ func TestStudyOfSomethingElse(t *testing.T) {
 	}
 }
 
-// A study with other ranges is another one, but can take trials over; one whose ranges
-// leave theory's settings out does not call its first trial theory's.
+// A study with other ranges is a different study, but it can take trials over. Where the
+// ranges exclude theory's settings, the first trial is not called theory's.
 func TestStudyInOtherRanges(t *testing.T) {
 	d := wave(t, 60, false)
 	svc := newStudy(t, tuning(t, "krr", d, autotune.Options{}), 3, nil)
@@ -399,8 +399,8 @@ func TestStudyInOtherRanges(t *testing.T) {
 	}
 }
 
-// The best step is an end too, of what one training passes through: where the error
-// falls to the end, and not where it has risen again.
+// The best step is reported as an end of the range where the error falls until the last
+// step. It is not reported where the error has risen again.
 func TestLastStep(t *testing.T) {
 	d := wave(t, 60, false)
 	for _, c := range []struct {
@@ -429,13 +429,13 @@ func TestLastStep(t *testing.T) {
 	}
 }
 
-// The pruner waits for logistic FALKON to come down to the least λ there is.
+// The pruner waits until logistic FALKON has reached the least λ of the space.
 func TestPrunerWaitsForLambda(t *testing.T) {
 	d := wave(t, 60, true)
 	for _, c := range []struct {
 		algorithm string
 		fixed     training.Values
-		want      int64 // steps until μ, from 1e-2 on, is λ, counted by hand
+		want      int64 // steps until μ, starting at 1e-2, equals λ, counted by hand
 	}{
 		{"log-falkon", training.Values{"iterations": "6"}, 5}, // 1e-2, 1e-4, 1e-6, 1e-8, 1e-10
 		{"log-falkon", training.Values{"decay": "10", "iterations": "12"}, 9},
@@ -451,7 +451,7 @@ func TestPrunerWaitsForLambda(t *testing.T) {
 	}
 }
 
-// Without a target no trial could do anything: nothing begins.
+// Without a target no trial can run, so New fails.
 func TestNoTarget(t *testing.T) {
 	a, err := training.Find("falkon")
 	if err != nil {
@@ -464,8 +464,8 @@ func TestNoTarget(t *testing.T) {
 	}
 }
 
-// Best is the least of all completed errors, over several pages, and of equal ones
-// the first.
+// Best returns the least of all completed errors over several pages, and the first of equal
+// ones.
 func TestBest(t *testing.T) {
 	tn := tuning(t, "krr", wave(t, 60, false), autotune.Options{})
 	svc := newStudy(t, tn, 0, nil)

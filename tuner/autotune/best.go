@@ -7,13 +7,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Best returns the completed trial with the least error, of equal ones the first; ok
-// is false if none has completed.
+// Best returns the completed trial with the least error, and the first of equal ones. If no
+// trial has completed, ok is false.
 //
-// That is not what [tuner.Service.Best] recommends, which is the least mean of the
-// proposer's model, so as not to fall for a lucky draw. All trials here fit and are
-// judged on the same rows with the same seed: their errors differ by what they do, and
-// a model of few trials takes part of that for noise.
+// [tuner.Service.Best] recommends the least mean of the proposer's model instead, which
+// avoids a result that was low by chance. Here all trials fit and are judged on the same
+// rows with the same seed. Their errors differ because their configurations differ, and a
+// model of few trials takes part of that difference for noise.
 func (t *Tuning) Best(ctx context.Context, svc tuner.Service, name string) (best study.Trial, ok bool, err error) {
 	least := 0.0
 	for f := (tuner.Filter{States: []study.TrialState{study.Completed}}); ; {

@@ -10,12 +10,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Is tells whether a study was made by a [Tuning].
+// Is reports whether a study was made by a [Tuning].
 func Is(s study.Spec) bool { return s.Attributes[attributeAlgorithm] != "" }
 
 // Edges returns the ends of ranges at which a configuration of any study lies, as
-// [space.Space.Edges] does; of one that a [Tuning] made, without those beyond which the
-// learner cannot go: there are no more centres than rows.
+// [space.Space.Edges] does. For a study that a [Tuning] made, it leaves out ends that the
+// learner cannot exceed. An example is as many centres as rows.
 func Edges(s study.Spec, c space.Config) []space.Edge {
 	var out []space.Edge
 	limits := limitsOf(s)
@@ -30,8 +30,8 @@ func Edges(s study.Spec, c space.Config) []space.Edge {
 	return out
 }
 
-// Wider returns, for a study that a [Tuning] made, a range that goes on beyond an end,
-// as [ParseRange] reads it: a hundred times as far, or four times if it is of counts.
+// Wider returns, for a study that a [Tuning] made, a range that extends beyond an end, in
+// the format of [ParseRange]. It extends a hundredfold, or fourfold for counts.
 func Wider(s study.Spec, e space.Edge) string {
 	const most = math.MaxInt32 // of a count
 	low, _ := e.Low.Number()
@@ -44,7 +44,7 @@ func Wider(s study.Spec, e space.Edge) string {
 	case count && e.Upper:
 		high = min(4*high, most)
 	case count:
-		low = max(2*math.Floor(low/8), l.Low, 1) // even: it may have to be
+		low = max(2*math.Floor(low/8), l.Low, 1) // even, because the parameter may require it
 	case e.Upper && limited && 100*high >= l.High:
 		high = (high + l.High) / 2
 	case e.Upper:
@@ -55,8 +55,8 @@ func Wider(s study.Spec, e space.Edge) string {
 	return e.Parameter + "=" + Range{low, high}.String()
 }
 
-// LastStep tells whether the best step of a completed trial was its last one, so that
-// more may be better, and of which hyper-parameter there should be more than there is.
+// LastStep reports whether the best step of a completed trial was its last one. More steps
+// may then be better. The name and value are those of the hyper-parameter to increase.
 func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 	best, found := trial.Outcome.Metric(bestStep)
 	last, _ := trial.Outcome.Metric(lastStep)
@@ -66,8 +66,8 @@ func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 	return t.counted, t.steps, true
 }
 
-// limitsOf are the ranges beyond which the learner cannot go, by name: those that the
-// study remembers, or of one that an earlier program made, those that hold for any data.
+// limitsOf returns the ranges that the learner cannot exceed, by name. They are stored in
+// the study. For a study of an earlier program they are the limits that hold for any data.
 func limitsOf(s study.Spec) map[string]Range {
 	limits := map[string]Range{}
 	text, ok := s.Attributes[attributeLimits]
@@ -83,8 +83,7 @@ func limitsOf(s study.Spec) map[string]Range {
 	return limits
 }
 
-// limitTexts are what dimensions can be at all, where there is a limit, as ParseRange
-// reads it.
+// limitTexts returns the limits of dimensions that have one, in the format of ParseRange.
 func limitTexts(dims []theory.Dimension) []string {
 	var out []string
 	for _, d := range dims {

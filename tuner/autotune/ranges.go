@@ -13,10 +13,10 @@ import (
 	"github.com/bkbtuner/bkb/learners/training"
 )
 
-// Range is what to search a hyper-parameter in, both ends included.
+// Range is the range in which a hyper-parameter is searched, both ends included.
 type Range struct{ Low, High float64 }
 
-// ParseRange reads a name and a range: lambda=1e-12..1.
+// ParseRange reads a name and a range such as lambda=1e-12..1.
 func ParseRange(text string) (name string, r Range, err error) {
 	name, ends, ok := strings.Cut(text, "=")
 	low, high, both := strings.Cut(ends, "..")
@@ -34,7 +34,7 @@ func ParseRange(text string) (name string, r Range, err error) {
 	return name, r, nil
 }
 
-// String writes r as ParseRange reads it.
+// String writes r in the format of ParseRange.
 func (r Range) String() string { return number(r.Low) + ".." + number(r.High) }
 
 // number writes counts without an exponent.
@@ -45,7 +45,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// RangeError is a range in which a hyper-parameter cannot be searched.
+// RangeError reports a range in which a hyper-parameter cannot be searched.
 type RangeError struct {
 	Name         string
 	Range        Range
@@ -56,8 +56,8 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("the range %s=%s: %s; %s", e.Name, e.Range, e.Rule, e.Remedy)
 }
 
-// CheckRanges says what is wrong with ranges whatever the data: a *RangeError. [New]
-// says the rest.
+// CheckRanges returns a *RangeError for ranges that are wrong for any data. [New] checks
+// the rest.
 func CheckRanges(a training.Algorithm, fixed training.Values, ranges map[string]Range) error {
 	dims, err := theory.Space(a.Name, theory.Data{Rows: math.MaxInt32})
 	if err != nil {
@@ -85,7 +85,7 @@ func checkRanges(a training.Algorithm, dims []theory.Dimension, fixed training.V
 	return nil
 }
 
-// unsearched says why a name, perhaps of the i-th dimension, has no range.
+// unsearched returns why a name, perhaps of the i-th dimension, has no range.
 func unsearched(a training.Algorithm, dims []theory.Dimension, i int, name string, r Range) (rule, remedy string) {
 	var names []string
 	for _, d := range dims {
@@ -104,7 +104,7 @@ func unsearched(a training.Algorithm, dims []theory.Dimension, i int, name strin
 	return a.Name + " has no hyper-parameter of this name", "searched are " + strings.Join(names, ", ")
 }
 
-// refuse says why d cannot be searched in r; the rule is empty if it can.
+// refuse returns why d cannot be searched in r. The rule is empty if it can.
 func refuse(d *theory.Dimension, r Range) (rule, remedy string) {
 	step := cmp.Or(d.Step, 1)
 	most := min(d.Most, math.MaxInt32) // the most that a count can be
@@ -133,8 +133,8 @@ func refuse(d *theory.Dimension, r Range) (rule, remedy string) {
 	return "", ""
 }
 
-// searched returns a dimension with the range that was asked for, or theory's in round
-// numbers. Its start is the value in it that is nearest to theory's.
+// searched returns a dimension with the range that was asked for, or with theory's range in
+// round numbers. Its start is the value of the range that is nearest to theory's.
 func (t *Tuning) searched(d theory.Dimension) theory.Dimension {
 	if d.Scale == theory.Choice || d.Fidelity {
 		return d

@@ -14,12 +14,12 @@ import (
 type Fitted struct {
 	Trial  int             `json:"trial"`
 	Values training.Values `json:"values"`
-	// Step is the step at which the fit ended, the best one of the trial; 0 if it
-	// went to the end.
+	// Step is the step at which the fit ended, which is the best step of the trial. It is 0
+	// if the fit went to the end.
 	Step int `json:"step,omitempty"`
-	// Validation is the error of the trial, fitted to training rows only.
+	// Validation is the error of the trial, which was fitted to training rows only.
 	Validation float64 `json:"validation"`
-	// Test has the errors on the test rows; none if there are none.
+	// Test has the errors on the test rows. It is empty if there are no test rows.
 	Test []training.Score `json:"test,omitempty"`
 
 	// File is the model with all that is needed to use it.
@@ -27,9 +27,9 @@ type Fitted struct {
 }
 
 // Refit fits the configuration of a completed trial to training and validation rows
-// together, up to the step that was best in the trial where steps regularise, and
-// measures it on the test rows. The encoding stays that of the training rows. If ctx ends, so does Refit,
-// with its error.
+// together and measures it on the test rows. Where steps regularise, it fits up to the best
+// step of the trial. The encoding stays that of the training rows. Refit returns the error
+// of ctx if ctx ends.
 func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}
 	m, _ := trial.Outcome.Metric(t.Objective())

@@ -10,14 +10,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// maxSteps is the most values of an ordinal that stands for theory's range of counts,
-// leastRatio the least of neighbours beyond it.
+// maxSteps is the maximum number of values of an ordinal that stands for theory's range of
+// counts. leastRatio is the least ratio of neighbours beyond that range.
 const (
 	maxSteps   = 33
 	leastRatio = 1.1
 )
 
-// build makes the space and the configurations to begin with.
+// build makes the space and the starting configurations.
 func (t *Tuning) build(dims []theory.Dimension) error {
 	var parameters []space.Parameter
 	start := map[string]space.Value{}
@@ -61,8 +61,8 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	return nil
 }
 
-// iterations is the fixed or default number of steps of a learner that has one, and
-// what it is called.
+// iterations returns the name and the fixed or default number of steps of a learner that
+// has steps.
 func (t *Tuning) iterations() (name string, n int) {
 	all := t.algorithm.Resolve(t.options.Fixed)
 	for _, name := range []string{"passes", "iterations"} {
@@ -73,8 +73,8 @@ func (t *Tuning) iterations() (name string, n int) {
 	return "", 0
 }
 
-// parameterOf returns a dimension as theory has it, to be searched in d, as a parameter
-// with the value to start from.
+// parameterOf returns a dimension of theory, searched in the range of d, as a parameter
+// with its starting value.
 func parameterOf(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	switch {
 	case d.Scale == theory.Choice:
@@ -97,9 +97,10 @@ func parameterOf(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	return space.NewFloat(d.Name, d.Low, d.High).WithScale(space.Log), space.Float(d.Start)
 }
 
-// stepped returns counts that are multiples of a step as an ordinal, with the value to
-// start from: the ends of d, and between them theory's geometric progression, which goes
-// on beyond theory's ends. So what is in a range is in every wider one.
+// stepped returns counts that are multiples of a step as an ordinal with its starting
+// value. The values are the ends of d, and between them theory's geometric progression,
+// which continues beyond theory's ends. A wider range therefore contains all values of a
+// narrower one.
 func stepped(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	counts := []float64{d.Low, d.Start, d.High}
 	add := func(x float64) {
@@ -129,7 +130,7 @@ func stepped(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 	return space.NewOrdinal(d.Name, values...), space.Int(int64(d.Start))
 }
 
-// fixedValue is the value of a hyper-parameter that is not searched; text is
+// fixedValue returns the value of a hyper-parameter that is not searched. The text has been
 // checked.
 func fixedValue(p training.Parameter, text string) space.Value {
 	switch p.Kind {
@@ -145,7 +146,7 @@ func fixedValue(p training.Parameter, text string) space.Value {
 	return space.String(text)
 }
 
-// rounded has four significant digits: ranges are for people too.
+// rounded rounds to four significant digits, because people read ranges too.
 func rounded(x float64) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 3, 64), 64)
 	if err != nil || y == 0 {

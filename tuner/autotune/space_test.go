@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Spaces are valid for n = 1 … 10⁷ and for scales of any unit; starts are in them;
-// the starts, the corners and the middle make valid estimators.
+// Spaces are valid for n = 1 … 10⁷ and for scales of any unit. The starts are in them. The
+// starts, the corners and the middle make valid estimators.
 func TestSpaces(t *testing.T) {
 	for _, a := range training.Algorithms() {
 		for _, n := range []int{1, 2, 3, 10, 47, 100, 1000, 20_000, 1_000_000, 10_000_000} {
@@ -65,7 +65,7 @@ func checkSpace(t *testing.T, tn *Tuning) {
 	}
 }
 
-// What is fixed is not searched, and stands in every configuration.
+// Fixed hyper-parameters are not searched, and stand in every configuration.
 func TestFixed(t *testing.T) {
 	a, err := training.Find("sgdrf")
 	if err != nil {
@@ -93,7 +93,7 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// withRanges is a tuning of made-up data of n rows in ranges.
+// withRanges returns a tuning of made-up data of n rows in ranges.
 func withRanges(t *testing.T, algorithm string, n int, ranges map[string]Range) (*Tuning, error) {
 	t.Helper()
 	a, err := training.Find(algorithm)
@@ -115,7 +115,7 @@ func withRanges(t *testing.T, algorithm string, n int, ranges map[string]Range) 
 	return tn, tn.build(dims)
 }
 
-// The ranges given are those of the space, to the last digit, and starts are in them.
+// The space has the ranges that were given, to the last digit, and contains the starts.
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, name string
@@ -162,8 +162,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// Whatever is in theory's range, and in one around it, is in a wider one: what was
-// tried there can be taken over.
+// A wider range contains every value of theory's range and of one around it, so its trials
+// can be taken over.
 func TestWiderRangesHaveAll(t *testing.T) {
 	for _, a := range training.Algorithms() {
 		for _, n := range []int{1, 10, 300, 20_000} {
@@ -207,7 +207,7 @@ func (t *Tuning) alikeTo(s *space.Space) string {
 	return "not alike" + differs(s, t.space)
 }
 
-// endsOf are both ends of a numeric parameter.
+// endsOf returns both ends of a numeric parameter.
 func endsOf(s *space.Space, p space.Parameter) []space.Edge {
 	low, high := p.Low, p.High
 	if n := len(p.Values); n > 1 {
@@ -244,8 +244,8 @@ func widen(t *testing.T, tn *Tuning, e space.Edge, ranges map[string]Range) {
 	ranges[name] = r
 }
 
-// everyValue are configurations with the ends and every value on a list of each
-// parameter, the others being in the middle.
+// everyValue returns configurations with the ends and every listed value of each parameter,
+// with the others in the middle.
 func everyValue(t *testing.T, s *space.Space) []space.Config {
 	t.Helper()
 	at := make([]float64, s.Dim())
@@ -268,7 +268,7 @@ func everyValue(t *testing.T, s *space.Space) []space.Config {
 	return out
 }
 
-// Mistakes are told with name, range, rule and remedy.
+// An error names the parameter, the range, the rule and the remedy.
 func TestBadRanges(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, text, want string
@@ -305,7 +305,7 @@ func TestBadRanges(t *testing.T) {
 	}
 }
 
-// What the learner itself limits is no end worth a remark.
+// A limit of the learner itself is not reported as an edge.
 func TestEdgesOfLearners(t *testing.T) {
 	const n = 300
 	for _, c := range []struct {
@@ -351,13 +351,13 @@ func TestEdgesOfLearners(t *testing.T) {
 	}
 }
 
-// Studies of programs that remembered no limits have those that hold for any data, and
-// the others from the data.
+// Studies of programs that stored no limits get the limits that hold for any data, and the
+// others from the data.
 func TestLimitsOfEarlierPrograms(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, name string
 		upper           bool
-		alone, with     string // range to go on in, without the data and with them
+		alone, with     string // range to continue in, without the data and with them
 	}{
 		{"sgdrf", "step-scale", true, "step-scale=0.05..1.75", "step-scale=0.05..1.75"},
 		{"sgdrf", "random-features", false, "random-features=2..278", "random-features=2..278"},

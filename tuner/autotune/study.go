@@ -12,32 +12,33 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The attributes of a study by which a tuning knows it for its own, and of the
-// trial that has theory's settings.
+// These attributes of a study mark it as made by a tuning, and mark the trial that has
+// theory's settings.
 const (
 	attributeAlgorithm = "autotune.algorithm"
 	attributeData      = "autotune.data"
 	attributeStart     = "autotune.start"
-	attributeLimits    = "autotune.limits" // of the learner: batch-size=1..3600, …
+	attributeLimits    = "autotune.limits" // of the learner, for example batch-size=1..3600
 )
 
-// What the configurations to begin with are.
+// These name the starting configurations.
 const (
 	startTheory = "theory"
 	startNear   = "near theory"
 	startHalf   = "half the length scale"
 )
 
-// MismatchError is a study that is not of this tuning.
+// MismatchError reports a study that does not belong to this tuning.
 type MismatchError struct{ Study, What string }
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("study %s exists, %s; name another study", e.Study, e.What)
 }
 
-// Complete sets in a spec what the tuning decides: space, objective and
-// attributes; and, where none is named, the pruner: the median rule, once half
-// of the steps are done, and those that say nothing of a trial yet; see doc.go.
+// Complete sets the fields of a spec that the tuning decides. These are the space, the
+// objective, the attributes and, where none is named, the pruner. The pruner is the median
+// rule, after half of the steps and after the steps that cannot be compared yet. See
+// doc.go.
 func (t *Tuning) Complete(s study.Spec) study.Spec {
 	s.Space = t.space
 	s.Objectives = []study.Objective{{Name: t.Objective(), Direction: study.Minimize}}
@@ -51,9 +52,9 @@ func (t *Tuning) Complete(s study.Spec) study.Spec {
 	return s
 }
 
-// warmup is the step from which on trials can be compared. Logistic FALKON comes down
-// to its λ from a larger one: until all λ of the space are reached, trials with a small
-// one look no better than others, or worse, and are those that end best.
+// warmup is the first step at which trials can be compared. Logistic FALKON decreases λ
+// from a larger value. Until all λ of the space are reached, trials with a small λ look no
+// better than others, or worse, although they end best.
 func (t *Tuning) warmup() int {
 	steps := max(t.steps/2, 1)
 	l, ok := t.estimator.(falkon.LogisticParams)
@@ -72,11 +73,11 @@ func (t *Tuning) warmup() int {
 	return max(steps, l.Descent(least, 1)+1)
 }
 
-// Check says why a study is not one of this tuning: a *MismatchError.
+// Check returns a *MismatchError if a study was not made by this tuning.
 func (t *Tuning) Check(s tuner.Study) error { return t.check(s, (*space.Space).Equal) }
 
-// CheckSource is Check of a study whose trials another one is to take over: it may have
-// been searched in other ranges.
+// CheckSource is Check for a study whose trials another study takes over. Its ranges may
+// differ.
 func (t *Tuning) CheckSource(s tuner.Study) error { return t.check(s, alike) }
 
 func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
@@ -96,7 +97,7 @@ func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 	return nil
 }
 
-// alike tells whether spaces are equal but for their ranges.
+// alike reports whether spaces are equal except for their ranges.
 func alike(a, b *space.Space) bool {
 	return slices.EqualFunc(a.Parameters(), b.Parameters(), func(p, q space.Parameter) bool {
 		return withoutRange(p).Equal(withoutRange(q))
@@ -111,7 +112,7 @@ func withoutRange(p space.Parameter) space.Parameter {
 	return p
 }
 
-// differs names the first hyper-parameter that is searched otherwise.
+// differs names the first hyper-parameter that is searched differently.
 func differs(theirs, mine *space.Space) string {
 	for _, p := range slices.Concat(mine.Parameters(), theirs.Parameters()) {
 		there, here := searchedIn(theirs, p.Name), searchedIn(mine, p.Name)
@@ -122,7 +123,7 @@ func differs(theirs, mine *space.Space) string {
 	return ""
 }
 
-// searchedIn says in a few words how a hyper-parameter is searched.
+// searchedIn describes briefly how a hyper-parameter is searched.
 func searchedIn(s *space.Space, name string) string {
 	p, ok := s.Lookup(name)
 	switch n := len(p.Values); {
@@ -136,8 +137,8 @@ func searchedIn(s *space.Space, name string) string {
 	return fmt.Sprintf("%s…%s", p.Low, p.High)
 }
 
-// Study makes the study if there is none, checks it if there is one, and sees to
-// it that the configurations to begin with are in its queue, once.
+// Study makes the study if there is none, checks it if there is one, and puts the starting
+// configurations into its queue once.
 func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec study.Spec) (view tuner.Study, made bool, err error) {
 	view, made, err = t.Continue(ctx, svc, name, spec)
 	if err != nil || view.Status == study.StatusFinished {
@@ -154,7 +155,7 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 		case t.moved:
 			what = startNear
 		}
-		// The id makes it happen once, whoever comes first and however often.
+		// The id makes repeated calls of any worker have no effect.
 		_, err := svc.Enqueue(ctx, name, study.Enqueue{
 			RequestID: fmt.Sprintf("autotune-start-%d", i), Config: c, Attributes: study.Attributes{attributeStart: what},
 		})
@@ -166,8 +167,8 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 	return view, made, err
 }
 
-// Continue is Study for one that takes over the trials of another: nothing is put into
-// its queue.
+// Continue is Study for a study that takes over the trials of another. It puts nothing into
+// the queue.
 func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, spec study.Spec) (view tuner.Study, made bool, err error) {
 	view, err = svc.Study(ctx, name)
 	if tuner.CodeOf(err) == tuner.NotFound {
@@ -175,7 +176,7 @@ func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, s
 		switch {
 		case err == nil:
 			view, made = created.Study, true
-		case tuner.CodeOf(err) != tuner.AlreadyExists: // somebody else was faster
+		case tuner.CodeOf(err) != tuner.AlreadyExists: // another worker was faster
 			return view, false, err
 		default:
 			if view, err = svc.Study(ctx, name); err != nil {
@@ -188,8 +189,8 @@ func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, s
 	return view, made, t.Check(view)
 }
 
-// Default returns the trial with theory's settings; ok is false if it has not
-// completed, and the trial has no State if there is none.
+// Default returns the trial with theory's settings. If it has not completed, ok is false.
+// If there is no such trial, its State is empty.
 func Default(ctx context.Context, svc tuner.Service, name string) (trial study.Trial, ok bool, err error) {
 	trials, _, err := svc.Trials(ctx, name, tuner.Filter{Limit: 100})
 	for _, trial := range trials {

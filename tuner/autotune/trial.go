@@ -16,22 +16,22 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// bestStep is the metric that says at which step of a fit the validation error was
-// least, lastStep the one that says how many there were.
+// bestStep is the metric with the step of a fit at which the validation error was least.
+// lastStep is the metric with the number of steps.
 const (
 	bestStep = "best-step"
 	lastStep = "steps"
 )
 
-// StoppedError is the end of a trial that was told to stop.
+// StoppedError ends a trial that the service told to stop.
 type StoppedError struct{ Reason string }
 
 func (e *StoppedError) Error() string { return e.Reason }
 
-// Trial runs one trial of a study: it fits, reports each step to svc, and writes to
-// out what came of it, a line as package tuner/runner reads it. If the service says
-// that the trial should stop, the error is a *StoppedError; any other error is a
-// failure of the trial. A panic of the learner is an error too.
+// Trial runs one trial of a study. It fits, reports each step to svc, and writes the
+// outcome to out as a line that package tuner/runner reads. If the service says that the
+// trial should stop, the error is a *StoppedError. Any other error fails the trial. A panic
+// of the learner is returned as an error.
 func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, trial study.Trial, out io.Writer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -67,9 +67,9 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	return err
 }
 
-// stepsRegularise tells whether the steps of the learner are models of growing
-// complexity, of which the best is chosen, and not approximations of one model that
-// λ regularises.
+// stepsRegularise reports whether the steps of the learner are models of growing
+// complexity, of which the best is chosen. Otherwise they approximate one model that λ
+// regularises.
 func (t *Tuning) stepsRegularise() bool {
 	switch t.algorithm.Name {
 	case "krr", "falkon", "log-falkon":
@@ -81,7 +81,7 @@ func (t *Tuning) stepsRegularise() bool {
 	return true
 }
 
-// impossible tells the errors that the hyper-parameters are to blame for.
+// impossible reports whether the hyper-parameters caused an error.
 func impossible(err error) bool {
 	var diverged *learners.DivergenceError
 	var parameter *learners.ParameterError
@@ -94,7 +94,7 @@ func infeasible(out io.Writer, reason error) error {
 	return err
 }
 
-// following follows the fit of a trial and reports it.
+// following reports the progress of the fit of a trial.
 type following struct {
 	ctx       context.Context
 	svc       tuner.Service
@@ -113,7 +113,7 @@ func (f *following) step(p learners.Progress) error {
 		f.best, f.bestAt = p.ValidationError, p.Iteration
 	}
 	if p.ValidationError-p.ValidationError != 0 {
-		return nil // not finite: the end will show
+		return nil // not finite, and the end of the fit reports it
 	}
 	v, err := f.report(study.Report{Step: int64(p.Iteration), Values: []study.NamedValue{{Name: f.objective, Value: p.ValidationError}}})
 	switch tuner.CodeOf(err) {
@@ -121,7 +121,7 @@ func (f *following) step(p learners.Progress) error {
 	case tuner.LeaseLost, tuner.TrialState, tuner.NotFound, tuner.AlreadyTold:
 		return err
 	default:
-		return nil // it could not be said; the fit goes on, and its result counts
+		return nil // The report failed. The fit continues, because its result counts.
 	}
 	if v.Stop {
 		return &StoppedError{v.Reason}
@@ -129,7 +129,7 @@ func (f *following) step(p learners.Progress) error {
 	return nil
 }
 
-// report sends a report, a second time if nobody knows what became of the first.
+// report sends a report. It sends it a second time if the outcome of the first is unknown.
 func (f *following) report(r study.Report) (v tuner.Verdict, err error) {
 	c := study.ReportValues{RequestID: rand.Text(), Trial: f.trial.Number, Epoch: f.trial.Epoch, Reports: []study.Report{r}}
 	for range 2 {

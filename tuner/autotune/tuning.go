@@ -15,16 +15,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Options say what to tune. The zero Options are ready to use.
+// Options describe what to tune. The zero Options are ready to use.
 type Options struct {
-	// Measure is the error to make small, "" for the usual one; see
-	// [training.MeasureNamed].
+	// Measure is the error to minimize, "" for the usual one. See [training.MeasureNamed].
 	Measure string
 	// Fixed are hyper-parameters that are not searched.
 	Fixed training.Values
-	// Ranges are those that are searched in another range than theory's, by name.
+	// Ranges replace theory's ranges, by name.
 	Ranges map[string]Range
-	// Seed is that of every fit.
+	// Seed is the seed of every fit.
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
 	Workers int
@@ -41,18 +40,18 @@ type Tuning struct {
 
 	space  *space.Space
 	starts []space.Config
-	moved  bool     // theory's settings are not in the ranges: the first start is near them
-	limits []string // of what is searched, those that the learner sets, as ranges
-	// estimator has the settings to begin with.
+	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
+	limits []string // limits that the learner sets for what is searched, as ranges
+	// limits that the learner sets for the searched hyper-parameters, as ranges
 	estimator learners.Estimator
 	steps     int    // of an iterative learner, 0 if not known
 	counted   string // the hyper-parameter that is their number
 	print     string
 }
 
-// New returns the tuning of an algorithm on data that have validation rows. Errors:
-// those of [training.Algorithm.Estimator] for Fixed and the kind of target, a
-// *[RangeError] for Ranges, of the measure's name, and of reading data.
+// New returns the tuning of an algorithm on data that have validation rows. It returns the
+// errors of [training.Algorithm.Estimator] for Fixed and for the kind of target, a
+// *[RangeError] for Ranges, an error for an unknown measure, and errors of reading data.
 func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
 	if d.Validation == nil || d.Validation.Len() == 0 {
 		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
@@ -78,7 +77,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if err := t.build(dims); err != nil {
 		return nil, err
 	}
-	// What no trial could do is refused at once.
+	// A fault that would fail every trial is refused at once.
 	if t.problem.Outputs == 0 { // every trial would fail of it
 		return nil, &learners.DataError{Data: "training data", Reason: "there is no target; name a column as target"}
 	}
@@ -89,19 +88,19 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	return t, err
 }
 
-// Space returns what is searched.
+// Space returns the search space.
 func (t *Tuning) Space() *space.Space { return t.space }
 
-// Starts returns the configurations to begin with, theory's settings first.
+// Starts returns the starting configurations, theory's settings first.
 func (t *Tuning) Starts() []space.Config { return t.starts }
 
-// Objective is the name of the objective: validation-rmse.
+// Objective returns the name of the objective, such as validation-rmse.
 func (t *Tuning) Objective() string { return "validation-" + t.name }
 
-// Measure is the name of the error: rmse.
+// Measure returns the name of the error, such as rmse.
 func (t *Tuning) Measure() string { return t.name }
 
-// Searched is how many hyper-parameters are searched.
+// Searched returns the number of hyper-parameters that are searched.
 func (t *Tuning) Searched() int { return t.space.Dim() }
 
 // Values returns a configuration as hyper-parameters.
@@ -113,9 +112,9 @@ func Values(c space.Config) training.Values {
 	return v
 }
 
-// fingerprint tells data, split, measure and seed apart: who has another one
-// measures something else. It has the shapes, the targets of the validation rows
-// and the median distance of the training rows.
+// fingerprint identifies data, split, measure and seed. A worker with another fingerprint
+// measures something else. It has the shapes, the targets of the validation rows and the
+// median distance of the training rows.
 func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 	y, err := learners.Targets(ctx, t.data.Validation)
 	if err != nil {
