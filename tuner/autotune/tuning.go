@@ -78,7 +78,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 		return nil, err
 	}
 	// A fault that would fail every trial is refused at once.
-	if t.problem.Outputs == 0 { // every trial would fail of it
+	if t.problem.Outputs == 0 {
 		return nil, &learners.DataError{Data: "training data", Reason: "there is no target; name a column as target"}
 	}
 	if t.estimator, err = a.Estimator(Values(t.starts[0]), t.problem); err != nil {

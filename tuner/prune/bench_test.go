@@ -8,8 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// history makes trials of 20 steps each: most of them completed, the last one
-// running.
+// history makes trials of 20 steps each. Most have completed, and the last one is running.
 func history(trials int) []study.Trial {
 	out := make([]study.Trial, trials)
 	for n := range out {
@@ -23,8 +22,8 @@ func history(trials int) []study.Trial {
 	return out
 }
 
-// One report and one verdict, after so many trials, against reading the verdict
-// from the whole history.
+// BenchmarkReport compares one report and one verdict after a number of trials with reading
+// the verdict from the whole history.
 func BenchmarkReport(b *testing.B) {
 	for _, c := range []study.Component{{Name: Median}, {Name: ASHA}, {Name: Hyperband, Options: `{"max_resource": 20}`}} {
 		for _, trials := range []int{1000, 100_000} {

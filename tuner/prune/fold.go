@@ -2,26 +2,26 @@ package prune
 
 import "github.com/bkbtuner/bkb/tuner/study"
 
-// rule is a pruner's own part of the work. R is what it notes of one attempt:
-// of one trial's reports under its last lease.
+// rule is the part of the work that differs between pruners. R is its note of one attempt,
+// that is of one trial's reports under its last lease.
 type rule[R any] interface {
 	// begin returns the note of a trial without reports.
 	begin(trial int) R
 	// read takes in one more report.
 	read(note *R, r study.Report)
-	// withdraw takes back whatever the attempt has done to other trials.
+	// withdraw undoes the effect of the attempt on other trials.
 	withdraw(note *R)
-	// finish ends an attempt that stays in the records: t is completed or pruned.
+	// finish ends an attempt that stays in the records, because t is completed or pruned.
 	finish(note *R, t study.Trial)
 	// judge decides about a running trial.
 	judge(note *R) Verdict
 }
 
-// fold makes a rule a Pruner: it tells attempts apart and reads nothing twice.
+// fold makes a rule a Pruner. It separates attempts and reads each report once.
 type fold[R any] struct {
 	rule    rule[R]
 	running map[int]*attempt[R]
-	over    []bool // by trial: completed or pruned, and finished
+	over    []bool // by trial, true once it is completed or pruned, and finished
 }
 
 type attempt[R any] struct {

@@ -9,34 +9,34 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// HalvingOptions are those of the pruners "asha" and "hyperband", in JSON under
-// the names in parentheses. Steps are the resource.
+// HalvingOptions are the options of the pruners "asha" and "hyperband", in JSON under the
+// names in parentheses. Steps are the resource.
 type HalvingOptions struct {
-	// Metric ("metric", a name, by default the first objective) is what is
-	// compared. One that is not an objective needs a "direction" (minimize or
-	// maximize).
+	// Metric ("metric", a name, by default the first objective) is compared. One that is
+	// not an objective needs a "direction" (minimize or maximize).
 	Metric string
-	// MinResource ("min_resource", in steps, at least 1, default 1) is the first
-	// rung, r. It should be enough to tell good from hopeless.
+	// MinResource ("min_resource", in steps, at least 1, default 1) is the first rung, r.
+	// At this step good trials should be distinguishable from hopeless ones.
 	MinResource int64
-	// ReductionFactor ("reduction_factor", at least 2, default 4, of hyperband 3)
-	// is η: one in so many goes on from each rung, and rungs are that factor apart.
+	// ReductionFactor ("reduction_factor", at least 2, default 4, of hyperband 3) is η. The
+	// best 1/η of the trials continue from each rung, and each rung is η times the one
+	// before it.
 	ReductionFactor int64
-	// MaxResource ("max_resource", in steps) is how far trials go; from there on
-	// nobody is stopped. Hyperband needs it; for asha, none is the default.
+	// MaxResource ("max_resource", in steps) is the last step of a trial. From there on no
+	// trial is stopped. Hyperband needs it. Asha has no limit by default.
 	MaxResource int64
-	// MinTrials ("min_trials", at least 1, default ReductionFactor) is how many
-	// trials must have come to a rung before anybody is stopped there. With 1, the
-	// second is stopped at once if it is worse than the first.
+	// MinTrials ("min_trials", at least 1, default ReductionFactor) is how many trials must
+	// have reached a rung before any is stopped there. With 1, the second is stopped at
+	// once if it is worse than the first.
 	MinTrials int64
-	// Brackets ("brackets", of hyperband only) is how many ladders there are. The
-	// default is as many as have a rung up to MaxResource: ⌊log_η(MaxResource/r)⌋ + 1.
-	// Fewer leave out the ones that begin last.
+	// Brackets ("brackets", of hyperband only) is the number of ladders. The default is
+	// ⌊log_η(MaxResource/r)⌋ + 1, one for each rung up to MaxResource. A smaller number
+	// leaves out the ladders that begin last.
 	Brackets int64
 }
 
-// maxResource is the greatest step that halving has a rung at or ends at, by
-// option; with it, all weights and rungs fit into 64 bits.
+// maxResource is the largest step that an option may name as a rung or as the end. Up to
+// it, all weights and rungs fit into 64 bits.
 const maxResource = 1_000_000_000_000_000
 
 // halving is the rule of the pruners "asha" and "hyperband".
@@ -51,7 +51,7 @@ type halving struct {
 
 // bracket is one ladder.
 type bracket struct {
-	weight uint64 // trials in proportion to it come here
+	weight uint64 // a share of the trials in proportion to it comes here
 	rungs  []rung
 }
 
@@ -87,7 +87,7 @@ func newHyperband(o *study.Options, spec study.Spec) Pruner {
 	return newFold(h)
 }
 
-// readHalving reads the common options; most is 0 if not given.
+// readHalving reads the common options. The value of most is 0 if not given.
 func readHalving(o *study.Options, spec study.Spec, factor int64) (h *halving, r, most int64) {
 	h = &halving{metric: readMetric(o, spec, false), seed: spec.Seed}
 	r = o.Whole("min_resource", 1, 1, maxResource)
@@ -110,7 +110,7 @@ func (h *halving) add(weight uint64, r, most int64) {
 	h.weights += weight
 }
 
-// resources are r, rη, rη², … < most.
+// resources returns r, rη, rη², … < most.
 func resources(r, factor, most int64) (out []int64) {
 	for ; r < most; r *= factor {
 		out = append(out, r)
@@ -129,7 +129,7 @@ func pow(x uint64, n int64) uint64 {
 	return p
 }
 
-// climb notes where a trial is on its ladder.
+// climb notes the position of a trial on its ladder.
 type climb struct {
 	bracket int
 	passed  []pass  // in order of rung
@@ -145,7 +145,7 @@ type pass struct {
 
 func (h *halving) begin(trial int) climb { return climb{bracket: h.bracketOf(trial)} }
 
-// bracketOf draws a bracket, the weights in proportion.
+// bracketOf draws a bracket in proportion to the weights.
 func (h *halving) bracketOf(trial int) int {
 	if len(h.brackets) == 1 {
 		return 0
@@ -175,7 +175,7 @@ func (h *halving) read(n *climb, r study.Report) {
 	}
 	switch {
 	case i > 0 && n.passed[i-1].rung == k && n.passed[i-1].step <= r.Step:
-	case i > 0 && n.passed[i-1].rung == k: // reported late, and is the first then
+	case i > 0 && n.passed[i-1].rung == k: // reported late, and now the first
 		rungs[k].losses.remove(n.passed[i-1].loss)
 		rungs[k].losses.add(x)
 		n.passed[i-1].step, n.passed[i-1].loss = r.Step, x

@@ -1,6 +1,6 @@
 package prune
 
-// heap is a binary heap of numbers, the least on top.
+// heap is a binary heap of numbers with the least on top.
 type heap []float64
 
 func (h *heap) push(x float64) {
@@ -14,7 +14,7 @@ func (h *heap) push(x float64) {
 	*h = s
 }
 
-// pop removes the least number; there must be one.
+// pop removes the least number. The heap must not be empty.
 func (h *heap) pop() float64 {
 	s := *h
 	top, x := s[0], s[len(s)-1]

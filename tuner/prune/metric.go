@@ -7,15 +7,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// metric is what a pruner looks at.
+// metric is the metric that a pruner reads.
 type metric struct {
 	name      string
 	direction study.Direction
 }
 
-// readMetric reads the options "metric" (a name, by default the first objective)
-// and, unless undirected, "direction" (minimize or maximize: needed, and only
-// then allowed, for a metric that is not an objective).
+// readMetric reads the option "metric" (a name, by default the first objective). Unless
+// undirected, it also reads "direction" (minimize or maximize). A metric that is not an
+// objective needs a direction, and an objective may not have one.
 func readMetric(o *study.Options, spec study.Spec, undirected bool) metric {
 	m := metric{direction: study.Minimize}
 	if len(spec.Objectives) > 0 {
@@ -54,7 +54,7 @@ func (m metric) value(r study.Report) (x float64, ok bool) {
 	return 0, false
 }
 
-// loss returns the value as something to minimise; ok is false if it is NaN.
+// loss returns the value as a number to minimize. If it is NaN, ok is false.
 func (m metric) loss(r study.Report) (x float64, ok bool) {
 	x, ok = m.value(r)
 	return m.flip(x), ok && !math.IsNaN(x)
@@ -68,7 +68,7 @@ func (m metric) flip(x float64) float64 {
 	return x
 }
 
-// schedule says at which steps trials are judged.
+// schedule determines at which steps trials are judged.
 type schedule struct{ warmup, interval int64 }
 
 // readSchedule reads the options "warmup_steps" and "interval_steps".
@@ -76,7 +76,7 @@ func readSchedule(o *study.Options) schedule {
 	return schedule{o.Whole("warmup_steps", 0, 0, math.MaxInt64), o.Whole("interval_steps", 1, 1, math.MaxInt64)}
 }
 
-// due tells whether trials are judged at the step: warmup, warmup + interval, ….
+// due reports whether trials are judged at the step, which is warmup, warmup + interval, ….
 func (s schedule) due(step int64) bool {
 	return step >= s.warmup && (step-s.warmup)%s.interval == 0
 }

@@ -7,37 +7,36 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ModelOptions are those of the pruner "model", in JSON under the names in
+// ModelOptions are the options of the pruner "model", in JSON under the names in
 // parentheses. It looks at the one objective of the study.
 type ModelOptions struct {
-	// Width ("width", above 0 and at most 100, default 2) is how many standard
-	// deviations better than foretold a trial may turn out: the more, the fewer
-	// trials are stopped.
+	// Width ("width", above 0 and at most 100, default 2) is the margin in standard
+	// deviations by which a trial may turn out better than predicted. A larger width stops
+	// fewer trials.
 	Width float64
 	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
 	// be stopped.
 	WarmupSteps int64
 	// MinTrials ("min_trials", at least 1, default 5) is how many trials must have
-	// completed before anybody is stopped.
+	// completed before any is stopped.
 	MinTrials int64
 }
 
-// Guided is a Pruner that needs to be told what a model foretells of a trial. Its
-// Decide says to go on; whoever has the model asks Wants, and Judge.
+// Guided is a Pruner that needs the model's forecast of a trial. Its Decide never stops a
+// trial. The owner of the model calls Wants, and then Judge with a forecast.
 type Guided interface {
 	Pruner
-	// Wants tells whether a running trial can be judged, and how many standard
-	// deviations the bound of its forecast should be away from the mean.
+	// Wants reports whether a running trial can be judged, and how many standard deviations
+	// the bound of its forecast should be away from the mean.
 	Wants(trial int) (width float64, ok bool)
-	// Judge decides by the forecast of a trial that Wants has named.
+	// Judge decides by the forecast of a trial for which Wants was true.
 	Judge(f Forecast) Verdict
 }
 
-// Forecast is what a model foretells of a running trial, in the unit of the
-// objective.
+// Forecast is what a model predicts for a running trial, in the unit of the objective.
 type Forecast struct {
 	Mean, StdDev float64 // of its final value
-	Bound        float64 // as many standard deviations as were wanted better than Mean
+	Bound        float64 // the mean made better by the wanted number of standard deviations
 	Incumbent    float64 // the model's mean at the best trial that has ended
 }
 
@@ -56,7 +55,7 @@ type modelRule struct {
 	completed int
 }
 
-// arrival notes whether a trial has come far enough.
+// arrival notes whether a trial has reached the warm-up step.
 type arrival struct{ due bool }
 
 func newModel(o *study.Options, spec study.Spec) Pruner {

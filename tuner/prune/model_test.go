@@ -25,9 +25,8 @@ func guided(t *testing.T, options string, d study.Direction) Guided {
 	return p.(Guided)
 }
 
-// TestModelWants: a trial can be judged once it has reported the objective at or
-// after the warm-up and enough trials have completed, in whatever order that was
-// heard of.
+// A trial can be judged once it has reported the objective at or after the warm-up and
+// enough trials have completed. The order of these updates does not matter.
 func TestModelWants(t *testing.T) {
 	report := func(step int64, v float64) study.Report {
 		return study.Report{Epoch: 1, Step: step, Values: []study.NamedValue{{Name: "loss", Value: v}}}
@@ -64,8 +63,8 @@ func TestModelWants(t *testing.T) {
 	}
 }
 
-// TestModelJudges: what cannot become better than the incumbent is stopped, what
-// is as good or not known is not.
+// A trial that cannot become better than the incumbent is stopped. A trial that is as good,
+// or whose forecast is not known, is not.
 func TestModelJudges(t *testing.T) {
 	for _, test := range []struct {
 		d    study.Direction

@@ -9,20 +9,18 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// PatienceOptions are those of the pruner "patience", in JSON under the names in
-// parentheses. It compares a trial with nothing but itself.
+// PatienceOptions are the options of the pruner "patience", in JSON under the names in
+// parentheses. It compares a trial only with itself.
 type PatienceOptions struct {
-	// Metric ("metric", a name, by default the first objective) is what should
-	// improve. One that is not an objective needs a "direction" (minimize or
-	// maximize).
+	// Metric ("metric", a name, by default the first objective) should improve. One that is
+	// not an objective needs a "direction" (minimize or maximize).
 	Metric string
-	// PatienceSteps ("patience_steps", at least 1, must be given) is how many steps
-	// may go by without improvement. Take what the longest plateau of a good trial
-	// lasts.
+	// PatienceSteps ("patience_steps", at least 1, required) is how many steps may pass
+	// without improvement. Set it to the length of the longest plateau of a good trial.
 	PatienceSteps int64
-	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0): a
-	// value that is better than the best before it by more than this is an
-	// improvement.
+	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0) is the least
+	// improvement that counts. A value must be better than the best before it by more than
+	// this.
 	MinDelta float64
 	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
 	// be stopped.
@@ -48,10 +46,10 @@ func newPatience(o *study.Options, spec study.Spec) Pruner {
 	return newFold(p)
 }
 
-// plateau notes a trial's values in order of steps, and its best.
+// plateau notes a trial's values in order of steps, and the best of them.
 type plateau struct {
 	curve []point
-	best  float64 // loss; +Inf before the first number
+	best  float64 // a loss, +Inf before the first number
 	step  int64   // of best, or the first of all
 }
 
@@ -70,7 +68,7 @@ func (p *patience) read(n *plateau, r study.Report) {
 	at, _ := slices.BinarySearchFunc(n.curve, r.Step, func(q point, step int64) int { return cmp.Compare(q.step, step) })
 	n.curve = slices.Insert(n.curve, at, point{r.Step, p.metric.flip(x)})
 	from := at
-	if at < len(n.curve)-1 { // reported late: look at all of it again
+	if at < len(n.curve)-1 { // It was reported late, so read all values again.
 		from = 0
 	}
 	for i := from; i < len(n.curve); i++ {

@@ -7,26 +7,24 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// PercentileOptions are those of the pruners "percentile" and "median", in JSON
-// under the names in parentheses. They suit trials that report at the same steps.
+// PercentileOptions are the options of the pruners "percentile" and "median", in JSON under
+// the names in parentheses. They suit trials that report at the same steps.
 type PercentileOptions struct {
-	// Metric ("metric", a name, by default the first objective) is what is
-	// compared. One that is not an objective needs a "direction" (minimize or
-	// maximize).
+	// Metric ("metric", a name, by default the first objective) is compared. One that is
+	// not an objective needs a "direction" (minimize or maximize).
 	Metric string
-	// Percentile ("percentile", above 0 and below 100, default 50; not of "median")
-	// is the part of completed trials that a trial may not be worse than, the best
-	// first: 25 lets only the best quarter go on. Between two values it
-	// interpolates linearly.
+	// Percentile ("percentile", above 0 and below 100, default 50, not of "median") is the
+	// share of completed trials, best first, that a trial must belong to. With 25 only the
+	// best quarter continues. Values in between are interpolated linearly.
 	Percentile float64
-	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged. Give
-	// trials the time after which early and final values begin to agree.
+	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged. Choose the
+	// step at which intermediate values begin to agree with final ones.
 	WarmupSteps int64
-	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps
-	// from then on. Other steps' values count towards a trial's best only.
+	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps from
+	// WarmupSteps on. Values at other steps count only towards a trial's best.
 	IntervalSteps int64
-	// MinTrials ("min_trials", at least 1, default 5) is how many completed trials
-	// must have a value at the step before anybody is stopped there.
+	// MinTrials ("min_trials", at least 1, default 5) is how many completed trials must
+	// have a value at the step before any trial is stopped there.
 	MinTrials int64
 }
 
@@ -107,9 +105,9 @@ func (p *percentile) judge(n *progress) Verdict {
 		p.metric.name, p.metric.flip(n.best), p.metric.flip(cutoff), 100*p.part, q.len(), n.step)}
 }
 
-// quantile keeps values so that one quantile of them is at hand: a heap of the
-// lower ones with the greatest on top, and a heap of the others with the least
-// on top.
+// quantile keeps values so that one quantile of them can be read at once. It has a heap of
+// the lower values with the greatest on top, and a heap of the others with the least on
+// top.
 type quantile struct {
 	part float64
 	low  heap // negated
@@ -118,7 +116,7 @@ type quantile struct {
 
 func (q *quantile) len() int { return len(q.low) + len(q.high) }
 
-// add takes in a value, not NaN, in O(log n).
+// add adds a value, not NaN, in O(log n).
 func (q *quantile) add(x float64) {
 	if len(q.low) > 0 && x < -q.low[0] {
 		q.low.push(-x)
@@ -134,7 +132,7 @@ func (q *quantile) add(x float64) {
 	}
 }
 
-// value is the quantile; there must be values.
+// value returns the quantile. There must be values.
 func (q *quantile) value() float64 {
 	_, fraction := place(q.part, q.len())
 	if fraction == 0 {
@@ -143,14 +141,14 @@ func (q *quantile) value() float64 {
 	return between(-q.low[0], q.high[0], fraction)
 }
 
-// place says where the quantile of n values lies: between value k and k+1 in
-// order, a fraction of the way.
+// place returns the position of the quantile of n values. It lies between value k and k+1
+// in order, a fraction of the way.
 func place(part float64, n int) (k int, fraction float64) {
 	x := part * float64(n-1)
 	return int(x), x - math.Floor(x)
 }
 
-// between is a + fraction·(b−a), without overflow, and a where a = b.
+// between returns a + fraction·(b−a) without overflow, and a where a = b.
 func between(a, b, fraction float64) float64 {
 	if a == b {
 		return a

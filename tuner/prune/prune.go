@@ -9,22 +9,22 @@ import (
 // Pruner decides which running trials of one study to stop. It is not safe for
 // concurrent use.
 type Pruner interface {
-	// Update takes in a trial as it stands. It is called with every trial that was
-	// started, reported values, expired, ended, or was added, after that happened;
-	// calling it again, or with other trials in between, does no harm. A new
-	// Pruner that is updated with all trials of a study, in any order, is as one
-	// that saw everything happen. Trials only ever grow: whoever takes events back
-	// (because a commit failed) makes a new Pruner.
+	// Update receives a trial as it stands. Call it after each change of a trial, that is
+	// when it was started, reported values, expired, ended, or was added. Calling it again,
+	// or with other trials in between, has no effect. A new Pruner that is updated with all
+	// trials of a study, in any order, is equal to one that received every change. Trials
+	// only grow. A caller that takes events back because a commit failed makes a new
+	// Pruner.
 	Update(t study.Trial)
-	// Decide judges a running trial by the updates so far. Of a trial that is not
-	// running, or not known, it says to go on.
+	// Decide judges a running trial by the updates so far. For a trial that is unknown or
+	// not running, it does not stop.
 	Decide(trial int) Verdict
 }
 
-// Verdict is what a pruner thinks of a trial.
+// Verdict is the decision of a pruner about a trial.
 type Verdict struct {
 	Stop   bool
-	Reason string // for people, if Stop: "loss 0.53 is worse than …"
+	Reason string // a text for people, if Stop, such as "loss 0.53 is worse than …"
 }
 
 // The names that [New] knows.
@@ -39,9 +39,9 @@ const (
 	Model      = "model"
 )
 
-// New returns the pruner that c names, with c's options, for a study with the
-// given spec; nil for the names "none" and "". spec.Pruner is ignored. The error
-// is a *[study.InvalidError].
+// New returns the pruner that c names, with c's options, for a study with the given spec.
+// It is nil for the names "none" and "". New ignores spec.Pruner. The error is a
+// *[study.InvalidError].
 func New(c study.Component, spec study.Spec) (Pruner, error) {
 	o := study.ReadOptions("pruner.options", c.Options)
 	var p Pruner

@@ -25,7 +25,7 @@ func testSpec() study.Spec {
 	return study.Spec{Space: sp, Objectives: objectives, Seed: 7, MaxRetries: 1}
 }
 
-// components are of every kind and with every option.
+// components has every kind of pruner with every option.
 var components = []study.Component{
 	{Name: Median, Options: `{"min_trials": 2}`},
 	{Name: Median, Options: `{"min_trials": 1, "metric": "acc"}`},
@@ -58,7 +58,7 @@ func must(t interface {
 type lab struct {
 	t     *rapid.T
 	s     study.Study
-	heard func(study.Trial) // of every trial that changed
+	heard func(study.Trial) // called with every trial that changed
 }
 
 func newLab(t *rapid.T, heard func(study.Trial)) *lab {
@@ -67,8 +67,8 @@ func newLab(t *rapid.T, heard func(study.Trial)) *lab {
 	return l
 }
 
-// do sends a command and passes on what it changed. Refusals are fine: they show
-// in the tests of package study.
+// do sends a command and passes on the trials that it changed. It ignores refusals, which
+// the tests of package study cover.
 func (l *lab) do(c study.Command) {
 	_, events, err := l.s.Decide(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), c)
 	if err != nil {
@@ -85,8 +85,7 @@ func (l *lab) do(c study.Command) {
 	}
 }
 
-// concerned is what a service does: it tells which trials to update after an
-// event.
+// concerned returns the trials to update after an event, as a service does.
 func concerned(e study.Event) []int {
 	switch b := e.Body.(type) {
 	case study.Started:
@@ -104,7 +103,7 @@ func concerned(e study.Event) []int {
 	}
 }
 
-// step does something at random.
+// step sends a random command.
 func (l *lab) step() {
 	t := l.t
 	n := 0
@@ -140,7 +139,7 @@ func outcome(t *rapid.T, state study.TrialState) study.Outcome {
 	}}
 }
 
-// reports are a batch, in any order of steps, with all kinds of numbers.
+// reports returns a batch in any order of steps, with all kinds of numbers.
 func reports(t *rapid.T) []study.Report {
 	steps := rapid.SliceOfNDistinct(rapid.Int64Range(0, 14), 1, 6, rapid.ID[int64]).Draw(t, "steps")
 	out := make([]study.Report, len(steps))
@@ -160,7 +159,8 @@ func reports(t *rapid.T) []study.Report {
 	return out
 }
 
-// value of an objective: few different ones, so that there are ties.
+// value returns the value of an objective. There are few different ones, so that ties
+// occur.
 func value(t *rapid.T, bad float64) float64 {
 	switch k := rapid.IntRange(0, 24).Draw(t, "value"); k {
 	case 0:
@@ -174,10 +174,10 @@ func value(t *rapid.T, bad float64) float64 {
 	}
 }
 
-// On random histories every pruner says after every event what its slow twin
-// reads from the whole history.
+// On random histories every pruner decides after every event as its slow twin, which reads
+// the whole history.
 func TestPrunersAgreeWithTheirTwins(t *testing.T) {
-	all := 0 // stops of all pruners; one that is rarely asked may happen to have none
+	all := 0 // stops of all pruners, because a pruner that rarely applies may have none
 	for _, c := range components {
 		t.Run(c.Name+c.Options, func(t *testing.T) {
 			stops, verdicts := 0, 0
@@ -209,9 +209,8 @@ func TestPrunersAgreeWithTheirTwins(t *testing.T) {
 	}
 }
 
-// A pruner that hears of changes late, several of a trial at once, and one that
-// hears of the study for the first time, in any order, some trials twice, agree
-// with one that was there all the time.
+// A pruner may receive changes late, several of a trial at once. A new one may receive the
+// study in any order and some trials twice. Both agree with one that received each change.
 func TestPrunersCanBeLateOrMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(components).Draw(t, "pruner")
@@ -246,8 +245,8 @@ func compare(t *rapid.T, p, q Pruner, trials int) {
 	}
 }
 
-// Trials that failed or were infeasible, and reports of NaN, change the verdict
-// about others only by their absence.
+// Trials that failed or were infeasible, and reports of NaN, do not change the verdict
+// about other trials.
 func TestFailuresAndNaNChangeNothingForOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(components).Draw(t, "pruner")
@@ -261,7 +260,7 @@ func TestFailuresAndNaNChangeNothingForOthers(t *testing.T) {
 			if trial.State == study.Failed || trial.State == study.Infeasible {
 				continue
 			}
-			if c.Name != Threshold && c.Name != Patience { // they compare with nobody else
+			if c.Name != Threshold && c.Name != Patience { // both compare a trial only with itself
 				trial.Reports = withoutNaN(trial.Reports)
 			}
 			without.Update(trial)
@@ -300,7 +299,7 @@ func TestASHALadder(t *testing.T) {
 	if v := report(0, 0.5, 0.45); v.Stop {
 		t.Errorf("the best of 4: %+v", v)
 	}
-	if v := report(1, 0.7, 0.49); v.Stop { // better by now than what trial 0 was on the rung
+	if v := report(1, 0.7, 0.49); v.Stop { // better now than trial 0 was on the rung
 		t.Errorf("a late improvement: %+v", v)
 	}
 	if v := report(2, 0.9, 0.51); !v.Stop {
@@ -308,8 +307,8 @@ func TestASHALadder(t *testing.T) {
 	}
 }
 
-// Trials are shared out among brackets in the proportions of the paper: with
-// η = 3 and R = 81 r they are 81, 34, 15, 8 and 5 in 143 (Hyperband, table 1).
+// Trials are divided among brackets in the proportions of the paper. With η = 3 and R = 81
+// r they are 81, 34, 15, 8 and 5 in 143 (Hyperband, table 1).
 func TestHyperbandBrackets(t *testing.T) {
 	p := must(t, study.Component{Name: Hyperband, Options: `{"max_resource": 81}`})
 	h := p.(*fold[climb]).rule.(*halving)
@@ -334,7 +333,7 @@ func TestHyperbandBrackets(t *testing.T) {
 	for trial := range n {
 		count[h.bracketOf(trial)]++
 	}
-	for k, w := range weights { // 5 standard deviations: once in 340,000 runs
+	for k, w := range weights { // 5 standard deviations, exceeded once in 340,000 runs
 		want := float64(w) * 100
 		if d := math.Abs(count[k] - want); d > 5*math.Sqrt(want) {
 			t.Errorf("bracket %d: %g of %d trials, want %g", k, count[k], n, want)
@@ -419,7 +418,7 @@ func TestFaultyComponents(t *testing.T) {
 	}
 }
 
-// Options of any text are taken or refused, never a panic.
+// Options of any text are accepted or refused without a panic.
 func FuzzNew(f *testing.F) {
 	for _, c := range components {
 		f.Add(c.Name, c.Options)

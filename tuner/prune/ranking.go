@@ -5,15 +5,15 @@ import (
 	"sort"
 )
 
-// ranking is a multiset of numbers, none of them NaN, that tells ranks. It keeps
-// them in order in blocks.
+// ranking is a multiset of numbers without NaN that returns ranks. It keeps them in order
+// in blocks.
 type ranking struct {
 	n      int
 	blocks [][]float64 // none empty
 }
 
-// maxBlock is where a block is split. Inserting moves up to so many numbers;
-// ranking adds up n/maxBlock to twice as many lengths.
+// maxBlock is the size at which a block is split. An insertion moves up to maxBlock
+// numbers. A rank adds up n/maxBlock to twice as many lengths.
 const maxBlock = 1024
 
 func (r *ranking) len() int { return r.n }
@@ -55,7 +55,7 @@ func (r *ranking) remove(x float64) {
 	}
 }
 
-// below is how many numbers are less than x.
+// below returns how many numbers are less than x.
 func (r *ranking) below(x float64) int {
 	last := r.blockOf(x)
 	n := 0

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Against a sorted slice. Few different numbers make ties, a long run of them
-// makes blocks split and empty.
+// The ranking agrees with a sorted slice. Few different numbers make ties, and a long run
+// of them makes blocks split and empty.
 func TestRankingAgreesWithASortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r ranking

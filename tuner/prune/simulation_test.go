@@ -11,7 +11,7 @@ import (
 
 const simulatedSteps = 81
 
-// learner is a learning curve: a power law down to its final loss, with noise.
+// learner is a learning curve. It follows a power law down to its final loss, with noise.
 type learner struct {
 	final, gap, speed float64
 	r                 *rand.Rand
@@ -22,15 +22,15 @@ func newLearner(seed uint64, trial int) learner {
 	return learner{final: r.Float64(), gap: 0.5 + r.Float64(), speed: 0.5 + r.Float64(), r: r}
 }
 
-// at is the loss at a step, to be asked for in order.
+// at returns the loss at a step. Call it in order of steps.
 func (l learner) at(step int64) float64 {
 	return l.final + l.gap*math.Pow(float64(step), -l.speed) + 0.01*l.r.NormFloat64()
 }
 
-// simulation is what a pruner did to one study.
+// simulation is the effect of a pruner on one study.
 type simulation struct {
 	spent  float64 // part of the steps that were run
-	regret float64 // final loss of the best trial that ended, less that of the best of all
+	regret float64 // final loss of the best trial that ended, minus that of the best of all
 }
 
 // simulate runs trials on 8 workers that report each step in turn.
@@ -75,12 +75,12 @@ func simulate(t *testing.T, c study.Component, seed uint64, trials int) simulati
 	return simulation{float64(steps) / float64(trials*simulatedSteps), reached - best}
 }
 
-// On 40 simulated studies of 150 trials each pruner saves what it should and lets
-// a trial end whose final loss (uniform in [0, 1]) is within 0.02 of the best, one
-// of the best four or so. Who stopped trials at random and spent 5% (25%) of the
-// steps would end one of these four in 7 (27) of 40 studies on average. The seeds are
-// fixed, so nothing fails by chance; the bounds leave room to what was measured,
-// which the log shows.
+// On 40 simulated studies of 150 trials each pruner saves the expected share of steps. A
+// trial ends whose final loss (uniform in [0, 1]) is within 0.02 of the best, which is
+// about the best four. A pruner that stopped trials at random and spent 5% (25%) of the
+// steps would finish one of these four in 7 (27) of 40 studies on average. The seeds are
+// fixed, so the test cannot fail by chance. The log shows the measured values, and the
+// bounds leave a margin to them.
 func TestPrunersKeepTheBestAndSave(t *testing.T) {
 	for _, test := range []struct {
 		c     study.Component

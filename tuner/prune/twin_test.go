@@ -8,8 +8,8 @@ import (
 )
 
 // The slow twins decide from the whole history by the definitions in the package
-// documentation. They share with the pruners the reading of options, the
-// schedule of steps, and the draw of brackets, which have tests of their own.
+// documentation. They share with the pruners the reading of options, the schedule of steps,
+// and the draw of brackets, which have tests of their own.
 
 // twin decides about trial n of a history.
 type twin func(history []study.Trial, n int) bool
