@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// bkb is the proposer "bkb": a model of the results, what is chosen by it, and a design
-// while there is none.
+// bkb is the proposer "bkb". It has a model of the results, a chooser that uses it, and a
+// design for as long as there is no model.
 type bkb struct {
 	spec    study.Spec
 	options BKBOptions
@@ -95,8 +95,8 @@ func (b *bkb) Predict(_ context.Context, v View, configs []space.Config) ([]Pred
 // Listens implements [Forecaster].
 func (b *bkb) Listens() bool { return !b.options.Model.IgnoreReports }
 
-// Forecast implements [Forecaster]. The incumbent is the one with the best mean among
-// the 32 best results.
+// Forecast implements [Forecaster]. The incumbent is the trial with the best mean among the
+// 32 best results.
 func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (Forecast, bool, error) {
 	e, err := b.model.At(v)
 	if e == nil || err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// anchor puts the model event that is due into the log, and checks that it can
-// be remade.
+// anchor puts the model event that is due into the log, and checks that it can be remade.
 func (l *lab) anchor(p Proposer) bool {
 	l.T.Helper()
 	a, due, err := p.(Anchorer).Anchor(context.Background(), l.S)
@@ -63,10 +62,9 @@ func (l *lab) start(p Proposal) {
 	l.Start(p.Suggestions...)
 }
 
-// TestBKBSurvivesRestarts works on a study whose trials are told in another
-// order than they were asked in, some never, and starts anew after every event:
-// all suggestions come out the same, with what was thought of them, and so they
-// do in batches.
+// On a study whose trials are told in another order than they were asked in, some never,
+// the proposer restarts after every event. All suggestions and their predictions stay the
+// same, also in batches.
 func TestBKBSurvivesRestarts(t *testing.T) {
 	racetest.Alone(t)
 	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse", "constraints": {"loss": {"max": 0.4}}}`
@@ -129,7 +127,7 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// TestBKBFindsOptima: it does far better than chance with 40 trials.
+// 40 trials find far better values than chance.
 func TestBKBFindsOptima(t *testing.T) {
 	racetest.Alone(t)
 	for _, k := range labtest.Tasks(t) {
@@ -143,8 +141,8 @@ func TestBKBFindsOptima(t *testing.T) {
 	}
 }
 
-// TestHostileHistories (reliability.md, L4): whatever was told, the next
-// suggestion is valid, its prediction finite, and there in time.
+// After any hostile history the next suggestion is valid, in time, and has a finite
+// prediction.
 func TestHostileHistories(t *testing.T) {
 	racetest.Alone(t)
 	big := math.MaxFloat64
@@ -223,8 +221,7 @@ func TestHostileHistories(t *testing.T) {
 
 var lossSpec = study.Spec{Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
 
-// TestFeasibilityIsLearnt: half of the space is infeasible; the model soon
-// leaves it alone.
+// Half of the space is infeasible, and the model soon avoids it.
 func TestFeasibilityIsLearnt(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
@@ -257,7 +254,7 @@ func TestFeasibilityIsLearnt(t *testing.T) {
 	}
 }
 
-// TestSeveralObjectives: the front of two bowls lies between their middles.
+// The front of two bowls lies between their centres.
 func TestSeveralObjectives(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	spec := labtest.SpecOf(sp, 2)
@@ -307,8 +304,8 @@ func TestSeveralObjectives(t *testing.T) {
 	}
 }
 
-// TestNoAccidentalRepetition: on a finite space every configuration comes once
-// before any comes twice, also those that are pending.
+// On a finite space every configuration comes once before any comes twice. This includes
+// pending ones.
 func TestNoAccidentalRepetition(t *testing.T) {
 	sp := labtest.Parse(t, `{"a": {"type": "int", "low": 0, "high": 4}, "k": {"type": "categorical", "values": ["u", "v", "w"]}}`)
 	spec := labtest.SpecOf(sp, 2)
@@ -328,8 +325,8 @@ func TestNoAccidentalRepetition(t *testing.T) {
 	l.start(l.propose(p, 1)) // nothing new is left
 }
 
-// TestNothingIsRunTwice: with reuse a study of a finite space ends when it has
-// every configuration, however many are asked for at once.
+// With reuse a study of a finite space ends when it has every configuration, even if many
+// are asked for at once.
 func TestNothingIsRunTwice(t *testing.T) {
 	racetest.Alone(t)
 	for name, text := range map[string]string{
@@ -380,7 +377,7 @@ func TestNothingIsRunTwice(t *testing.T) {
 	}
 }
 
-// TestUsefulWorkers: certain models have use for many, uncertain ones for one.
+// Certain models can use many workers, uncertain ones only one.
 func TestUsefulWorkers(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
@@ -403,7 +400,7 @@ func TestUsefulWorkers(t *testing.T) {
 	}
 }
 
-// TestGapStops: the gap falls, and says so when it is below the option.
+// The gap falls, and the study converges when it is below the option.
 func TestGapStops(t *testing.T) {
 	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}}`)
 	spec := labtest.SpecOf(sp, 2)
@@ -432,8 +429,7 @@ func TestBKBOptions(t *testing.T) {
 	}
 }
 
-// TestOneObjective: options that are for one objective are refused for two, with
-// what was asked for.
+// Options for one objective are refused for two objectives. The error names the option.
 func TestOneObjective(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
 	spec.Objectives = append(spec.Objectives, study.Objective{Name: "seconds", Direction: study.Minimize})
@@ -457,8 +453,8 @@ func TestOneObjective(t *testing.T) {
 	}
 }
 
-// TestRemakeOfNothing: a model event that says it was made from fewer results than
-// any model, or from more than there are, is an error or comes out otherwise.
+// A model event that claims fewer results than any model needs, or more than there are, is
+// an error or is remade differently.
 func TestRemakeOfNothing(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec).(*bkb)
@@ -479,8 +475,8 @@ func TestRemakeOfNothing(t *testing.T) {
 	}
 }
 
-// TestModelVersions: model events are of version 4; those of versions 3, 2 and 1, without
-// what came later, are read and remade as what they are; others are refused.
+// New model events have version 4. Events of versions 3, 2 and 1, which lack later fields,
+// are read and remade in their own version. Others are refused.
 func TestModelVersions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
 	suggest := func(version int, knee bool) (p Proposal, remade bool, err error) {
@@ -492,7 +488,7 @@ func TestModelVersions(t *testing.T) {
 			}
 			v := labtest.Bowl(spec.Space, c)
 			if i == 4 && !knee {
-				v = 1e4 // the target is compressed, and has the knee of version 1
+				v = 1e4 // the target is compressed, with the knee of version 1
 			}
 			l.Do(study.Add{Config: c, Outcome: labtest.Completed(spec, v)})
 		}
@@ -540,8 +536,8 @@ func TestModelVersions(t *testing.T) {
 	}
 }
 
-// TestAblations: what an option switches off is not done. On a smooth bowl the
-// gradient always finds something that mutations have not.
+// An option switches its part off. On a smooth bowl the gradient always finds points that
+// mutations do not.
 func TestAblations(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	suggestion := func(options string) (study.Suggestion, model.Target) {
@@ -581,8 +577,8 @@ func TestAblations(t *testing.T) {
 	}
 }
 
-// TestHostileSpaces (reliability.md, L4): many dimensions, many categories,
-// ranges of one value and of nearly all of float64, and many pending trials.
+// Suggestions stay valid with many dimensions, many categories, ranges of one value and of
+// nearly all of float64, and many pending trials.
 func TestHostileSpaces(t *testing.T) {
 	racetest.Alone(t)
 	wide := ""

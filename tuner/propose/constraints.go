@@ -5,7 +5,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// constraintsOf are those that a study's proposer has among its options.
+// constraintsOf returns the constraints among the options of a study's proposer.
 func constraintsOf(c study.Component) []model.Constraint {
 	if c.Name != BKB && c.Name != "" {
 		return nil
@@ -13,8 +13,8 @@ func constraintsOf(c study.Component) []model.Constraint {
 	return model.ReadConstraints(study.ReadOptions("proposer.options", c.Options))
 }
 
-// Constrained says, for people, to what [Keeps] holds outcomes, one constraint after
-// another.
+// Constrained returns the constraints that [Keeps] checks, one after another, as text for
+// people.
 func Constrained(c study.Component) []string {
 	var out []string
 	for _, k := range constraintsOf(c) {
@@ -23,8 +23,8 @@ func Constrained(c study.Component) []string {
 	return out
 }
 
-// Keeps returns what tells whether an outcome keeps to the constraints that a study's
-// proposer has among its options; without constraints every outcome does.
+// Keeps returns a function that reports whether an outcome keeps the constraints among the
+// options of a study's proposer. Without constraints every outcome does.
 func Keeps(c study.Component) func(study.Outcome) bool {
 	constraints := constraintsOf(c)
 	return func(o study.Outcome) bool { return model.Kept(constraints, o) }

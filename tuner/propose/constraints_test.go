@@ -13,9 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestConstraints: the least value is where latency is too high. What is recommended
-// keeps to the constraint and comes near its edge, and trials soon keep to it, with
-// one objective and with two. Without the constraint none of it holds.
+// The least value lies where latency is too high. The recommended trial keeps the
+// constraint and is near its edge, and trials soon keep it, with one objective and with
+// two. Without the constraint none of this holds.
 func TestConstraints(t *testing.T) {
 	racetest.Alone(t)
 	run := func(options string, objectives int) (recommended []float64, late int) {
@@ -55,8 +55,8 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// TestConstraintsBeforeAModel: what is measured best of those that keep to the
-// constraints; if none does, under a model the one that is likeliest to.
+// Without a model, the recommendation is the best measured trial that keeps the
+// constraints. If none keeps them, a model recommends the trial that is most likely to.
 func TestConstraintsBeforeAModel(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 4, "constraints": {"latency": {"max": 1}}}`}, spec)
@@ -94,7 +94,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	if got := best(); got != "[2]" {
 		t.Errorf("recommended %s, want [2]", got)
 	}
-	// None keeps to it.
+	// No trial keeps it.
 	l, p = newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 4, "constraints": {"accuracy": {"min": 1}}}`}, spec)
 	for i := range 6 {
 		add(float64(i)/5, float64(i), 5)
@@ -112,7 +112,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	}
 }
 
-// TestFaultyConstraints: what cannot be meant is refused, by name.
+// Invalid constraints are refused, and the error names the field.
 func TestFaultyConstraints(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 1)
 	for options, want := range map[string]string{
@@ -136,8 +136,8 @@ func TestFaultyConstraints(t *testing.T) {
 	}
 }
 
-// TestFailuresAreLearnt: trials that crash are avoided, unless failures are to be
-// ignored; those that were cancelled or expired say nothing, whatever is said.
+// Trials that crash are avoided, unless failures are ignored. Trials that were cancelled or
+// expired teach nothing.
 func TestFailuresAreLearnt(t *testing.T) {
 	racetest.Alone(t)
 	run := func(options string, outcome study.Outcome) (late, heard int) {
@@ -168,8 +168,7 @@ func TestFailuresAreLearnt(t *testing.T) {
 	}
 }
 
-// TestConstrained: what outcomes are held to, in words; other proposers have nothing of
-// the kind.
+// Constrained lists the constraints in words. Other proposers have no constraints.
 func TestConstrained(t *testing.T) {
 	options := `{"constraints": {"weight": {"min": 1, "max": 2.5}, "latency": {"max": 10}, "size": {"min": -0.5}}}`
 	want := []string{"latency at most 10", "size at least -0.5", "weight at least 1 and at most 2.5"}

@@ -19,15 +19,15 @@ import (
 
 const curveSteps = 81
 
-// curveTask is a task whose value is what a learning curve comes to: loss at
-// step s = final + gap(x)·((s/81)^−speed(x) − 1)/(81^speed(x) − 1) + noise.
+// curveTask is a task whose value is the end of a learning curve, with loss at step s =
+// final + gap(x)·((s/81)^−speed(x) − 1)/(81^speed(x) − 1) + noise.
 type curveTask struct {
 	labtest.Task
 	gap, speed func(u []float64) float64
 	noise      float64
 }
 
-// at is the loss after a step, the noise of a trial's steps being its own.
+// at returns the loss after a step. The noise of each trial is its own.
 func (k curveTask) at(c space.Config, trial int, seed uint64, step int64) float64 {
 	u := make([]float64, k.Space.Dim())
 	if err := k.Space.Encode(c, u); err != nil {
@@ -45,7 +45,7 @@ func curveTasks(t labtest.Fataler) []curveTask {
 	ackley := labtest.BoxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
 	return []curveTask{
 		{branin, constant(100), constant(0.5), 0},
-		// Whoever learns slowly may end best: gaps and speeds depend on x.
+		// Slow learners may end best, because gaps and speeds depend on x.
 		{branin, func(u []float64) float64 { return 40 + 160*u[0] }, func(u []float64) float64 { return 0.2 + 0.8*u[1] }, 1},
 		{hartmann, constant(3), constant(0.7), 0.02},
 		{hartmann, func(u []float64) float64 { return 1 + 4*u[0] }, func(u []float64) float64 { return 0.3 + u[3] }, 0.02},
@@ -53,8 +53,8 @@ func curveTasks(t labtest.Fataler) []curveTask {
 	}
 }
 
-// curveRun is what became of a study: the least final loss of those that ran to
-// the end, after each of the budgets in steps.
+// curveRun runs a study and returns, for each of the budgets in steps, the least final loss
+// of the trials that ran to the end.
 func curveRun(t labtest.Fataler, k curveTask, c study.Component, rule string, seed uint64, workers int, budgets []int) []float64 {
 	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
@@ -98,8 +98,8 @@ func curveRun(t labtest.Fataler, k curveTask, c study.Component, rule string, se
 	return at
 }
 
-// TestCurveExperiment compares ways to learn from reports: BKB_EXPERIMENT_CURVES=seeds
-// runs it.
+// TestCurveExperiment compares ways to learn from reports. Set BKB_EXPERIMENT_CURVES to the
+// number of seeds to run it.
 func TestCurveExperiment(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_CURVES"))
 	if err != nil {
@@ -134,9 +134,9 @@ func TestCurveExperiment(t *testing.T) {
 	}
 }
 
-// curveRules are the rules of package prune that the experiment needs, which a
-// package of its floor cannot import: the median rule, halving with η = 3 from step
-// 3 on, and that of the pruner model.
+// curveRules are the rules of package prune that the experiment needs, because the import
+// rules do not allow that package here. They are the median rule, halving with η = 3 from
+// step 3 on, and the rule of the pruner model.
 type curveRules struct {
 	rule  string
 	at    map[int][]float64 // losses at the steps of the ladder

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// maxPassed is how many configurations that the study already has are passed
-// over for one suggestion.
+// maxPassed is how many configurations that the study already has are skipped for one
+// suggestion.
 const maxPassed = 64
 
 // design is a proposer that draws points of the cube, one after another.
@@ -22,14 +22,14 @@ type design struct {
 	source      source
 }
 
-// source is where a design's points come from.
+// source produces the points of a design.
 type source interface {
 	// at starts the suggestion for a trial, when next is the number of the point
 	// after the last one suggested.
 	at(trial int, next uint64)
 	// draw writes the next point.
 	draw(u []float64)
-	// seed is what the last point was drawn with.
+	// seed returns the seed of the last point.
 	seed() uint64
 }
 
@@ -59,8 +59,7 @@ func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	return p, nil
 }
 
-// fresh draws until there is a configuration that the study does not have, but
-// not for long.
+// fresh draws until it finds a configuration that the study does not have, up to a limit.
 func (d *design) fresh(b batch) (space.Config, error) {
 	u := make([]float64, d.spec.Space.Dim())
 	passes := maxPassed
@@ -101,7 +100,7 @@ func (s *sobolSource) draw(u []float64) {
 
 func (s *sobolSource) seed() uint64 { return s.next - 1 }
 
-// randomSource draws every trial's points from a stream of its own.
+// randomSource draws the points of each trial from the trial's own stream.
 type randomSource struct {
 	study, trial uint64
 	float        func() float64

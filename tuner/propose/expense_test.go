@@ -16,14 +16,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// costed is a task of which every evaluation costs something.
+// costed is a task in which every evaluation has a cost.
 type costed struct {
 	labtest.Task
 	cost func(c space.Config) float64
 }
 
-// spending minimises a task until its budget is spent, and returns the regret
-// after each of the given costs.
+// spending minimizes a task until its budget is spent, and returns the regret after each of
+// the given costs.
 func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs []float64) []float64 {
 	spec := labtest.SpecOf(k.Space, seed)
 	spec.MaxCost = costs[len(costs)-1]
@@ -35,7 +35,7 @@ func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs
 		cost := k.cost(trial.Config)
 		spent += cost
 		for len(out) < len(costs) && spent >= costs[len(out)] {
-			out = append(out, best-k.Best) // without what was not there in time
+			out = append(out, best-k.Best) // omit values that were not ready in time
 		}
 		y := k.Value(trial.Config)
 		best = min(best, y)
@@ -50,8 +50,8 @@ func spending(t labtest.Fataler, k costed, c study.Component, seed uint64, costs
 	}
 }
 
-// slope of a bowl: what is good costs between little and a hundred times as
-// much.
+// costlyBowl is the slope of a bowl. Good configurations cost between little and a hundred
+// times as much.
 func costlyBowl(t labtest.Fataler) costed {
 	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`)
 	at := func(c space.Config) (x, y float64) {
@@ -70,8 +70,8 @@ func costlyBowl(t labtest.Fataler) costed {
 	}
 }
 
-// svmTable is that of Snoek, Larochelle and Adams (2012): the error of a
-// structured support vector machine, and the seconds that it took.
+// svmTable is the table of Snoek, Larochelle and Adams (2012). It has the error of a
+// structured support vector machine, and the training time in seconds.
 func svmTable(t *testing.T) (k costed, ok bool) {
 	dir := os.Getenv("BKB_DATA")
 	if dir == "" {
@@ -105,8 +105,7 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 	return k, true
 }
 
-// TestCostsOfAddedTrials: they are known to the model and spend nothing, and the
-// warning says so.
+// Trials added with costs are known to the model but spend nothing, and a warning says so.
 func TestCostsOfAddedTrials(t *testing.T) {
 	for _, costly := range []int{0, 3, 8} {
 		for _, options := range []string{`{"cost": "told"}`, `{"cost": "seconds"}`, ``} {
@@ -133,7 +132,7 @@ func TestCostsOfAddedTrials(t *testing.T) {
 			if !strings.Contains(warned, want) || strings.Contains(warned, "weigh in full") != (options != "") {
 				t.Errorf("%d costs, %s: warned %q, want %q", costly, options, warned, want)
 			}
-			// One that was handed out spends.
+			// A trial that was handed out spends.
 			n := l.step(p)
 			trial, _ := l.S.Trial(n)
 			o := labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config))
@@ -146,8 +145,8 @@ func TestCostsOfAddedTrials(t *testing.T) {
 	}
 }
 
-// TestCostAware: with costs known, more is found for the same cost. On the
-// bowl over 5 seeds; BKB_EXPERIMENT=seeds runs both problems and prints figures.
+// With known costs, the search finds better values for the same cost. The test runs the
+// bowl over 5 seeds. BKB_EXPERIMENT=seeds runs both problems and prints figures.
 func TestCostAware(t *testing.T) {
 	racetest.Alone(t)
 	seeds, full := 5, false

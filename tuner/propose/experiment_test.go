@@ -23,8 +23,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// bbobTasks are BBOB's functions in the given dimensions, of an instance that
-// benchmarks do not show.
+// bbobTasks are BBOB's functions in the given dimensions, of an instance that the
+// benchmarks do not use.
 func bbobTasks(t labtest.Fataler, instance int, dims ...int) []labtest.Task {
 	var out []labtest.Task
 	for _, d := range dims {
@@ -39,9 +39,9 @@ func bbobTasks(t labtest.Fataler, instance int, dims ...int) []labtest.Task {
 	return out
 }
 
-// tableTasks are tables of measured configurations among the real data: chemistry by
-// categories, and the hyper-parameters of a perceptron. None where they are not
-// there.
+// tableTasks are tables of measured configurations from the real data sets. They are
+// chemistry by categories, and the hyper-parameters of a perceptron. It returns none if the
+// data are missing.
 func tableTasks(t *testing.T) []labtest.Task {
 	dir := datatest.Find()
 	var out []labtest.Task
@@ -59,7 +59,7 @@ func tableTasks(t *testing.T) []labtest.Task {
 	}
 	if rows := readTable(t, filepath.Join(dir, "hpo_simplehpobench", "hpobench_car.csv.gz")); rows != nil {
 		out = append(out, tableTask(t, "car", rows[1:], func(r []string) ([]string, float64) {
-			missed := 1.0 // by the accuracy, which the table has
+			missed := 1.0 // computed from the accuracy, which the table has
 			for _, text := range r[5:] {
 				v, _ := strconv.ParseFloat(text, 64)
 				missed -= v / float64(len(r)-5)
@@ -88,8 +88,8 @@ func readTable(t *testing.T, path string) [][]string {
 	return rows
 }
 
-// tableTask makes a task of rows; split returns a row's configuration and value
-// to minimise. Configurations that are not in the table are as bad as its worst.
+// tableTask makes a task from rows. The function split returns a row's configuration and
+// value to minimize. Configurations that are not in the table have its worst value.
 func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) labtest.Task {
 	values := make(map[string]float64)
 	best, worst := math.Inf(1), math.Inf(-1)
@@ -160,7 +160,7 @@ func (l *lab) step(p Proposer) int {
 	return n
 }
 
-// search minimises a task and returns the best value after each of the budgets.
+// search minimizes a task and returns the best value after each of the budgets.
 func search(t labtest.Fataler, k labtest.Task, c study.Component, seed uint64, budgets []int) []float64 {
 	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
@@ -178,7 +178,7 @@ func search(t labtest.Fataler, k labtest.Task, c study.Component, seed uint64, b
 	return at
 }
 
-// TestExperiment compares proposers: BKB_EXPERIMENT=seeds runs it.
+// TestExperiment compares proposers. Set BKB_EXPERIMENT to the number of seeds to run it.
 func TestExperiment(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
 	if err != nil {
@@ -218,9 +218,9 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// TestVariants compares options of BKB on BBOB's functions: BKB_EXPERIMENT is
-// the number of seeds, BKB_EXPERIMENT_BBOB the dimensions, BKB_EXPERIMENT_OPTIONS
-// the options, of which the first are what others are compared with.
+// TestVariants compares options of BKB on BBOB's functions. BKB_EXPERIMENT is the number of
+// seeds, BKB_EXPERIMENT_BBOB the dimensions, and BKB_EXPERIMENT_OPTIONS the options. The
+// first options are the base of the comparison.
 func TestVariants(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT"))
 	if err != nil || os.Getenv("BKB_EXPERIMENT_BBOB") == "" {
@@ -236,7 +236,7 @@ func TestVariants(t *testing.T) {
 	}
 	options := strings.Split(os.Getenv("BKB_EXPERIMENT_OPTIONS"), ";")
 	budgets := []int{50, 100, 200}
-	ratios := make([][][]float64, len(options)) // log10 to the first, by budget
+	ratios := make([][][]float64, len(options)) // log10 of the ratio to the first, by budget
 	for _, k := range bbobTasks(t, 2, dims...) {
 		for seed := range seeds {
 			line, base := fmt.Sprintf("%-10s %d", k.Name, seed+1), []float64(nil)

@@ -14,10 +14,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestReportsTeach: what pruned and running trials have reported moves the
-// predictions for them towards what their curves come to, and a forecast is
-// surer than a prediction without it. The function is too rough to be known from
-// the other trials.
+// Reports of pruned and running trials move the predictions for them towards the final
+// values of their curves. A forecast is more certain than a prediction without reports. The
+// function is too rough to be predicted from the other trials.
 func TestReportsTeach(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
@@ -73,9 +72,9 @@ func TestReportsTeach(t *testing.T) {
 	}
 }
 
-// TestForecastsOfTheWorst: a trial far from the others that reports what is far
-// worse than all before is foretold to end about there, not at the worst that a
-// model tells apart, and what the best is worth does not suffer from it.
+// A trial is far from the others and reports values far worse than all before. Its forecast
+// is near those values, and not at the worst value that the model distinguishes. The
+// prediction at the best trial stays good.
 func TestForecastsOfTheWorst(t *testing.T) {
 	const seed = 25
 	t.Logf("seed %d", seed)
@@ -117,8 +116,8 @@ func TestForecastsOfTheWorst(t *testing.T) {
 	}
 }
 
-// TestSmoothStaysSmooth: what the model makes of stopped trials is no part of what its
-// hyper-parameters are fitted to, and so the length scales of a bowl are long.
+// The model's estimates for stopped trials do not enter the fit of its hyper-parameters, so
+// the length scales of a bowl stay long.
 func TestSmoothStaysSmooth(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	spec := labtest.SpecOf(sp, 2)
@@ -145,9 +144,9 @@ func TestSmoothStaysSmooth(t *testing.T) {
 	}
 }
 
-// TestFidelityRestarts: with trials that report and are pruned, told in another
-// order than asked for, all suggestions and forecasts come out the same after
-// restarts, and the steps of one trial in any order.
+// Trials report, are pruned, and are told in another order than asked for. All suggestions
+// and forecasts are the same after restarts, and do not depend on the order of the steps of
+// one trial.
 func TestFidelityRestarts(t *testing.T) {
 	racetest.Alone(t)
 	c := study.Component{Name: BKB, Options: `{"cap": 24}`}
@@ -204,8 +203,8 @@ func TestFidelityRestarts(t *testing.T) {
 	}
 }
 
-// TestHostileReports (reliability.md, L4): whatever was reported, at whatever
-// steps, the next suggestion is valid and finite, and a forecast finite.
+// After any reports at any steps, the next suggestion is valid and finite, and so is a
+// forecast.
 func TestHostileReports(t *testing.T) {
 	racetest.Alone(t)
 	big := math.MaxFloat64
@@ -256,8 +255,8 @@ func TestHostileReports(t *testing.T) {
 	}
 }
 
-// TestWithoutReports: a study without reports has the very model that it has when
-// reports are ignored, with and without a step given.
+// A study without reports has the same model as when reports are ignored, with and without
+// a step.
 func TestWithoutReports(t *testing.T) {
 	racetest.Alone(t)
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 3)

@@ -20,7 +20,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// hostileSpaces are those of [FuzzSuggest].
+// hostileSpaces are the spaces of [FuzzSuggest].
 var hostileSpaces = []string{
 	labtest.Spaces["continuous"], labtest.Spaces["mixed"], labtest.Spaces["conditional"], labtest.Spaces["finite"], labtest.Spaces["tiny"], labtest.Spaces["constant"],
 	`{"x": {"type": "float", "low": 1e-300, "high": 1e300, "scale": "log"}, "y": {"type": "float", "low": -1.7e308, "high": 1.7e308}}`,
@@ -30,7 +30,7 @@ var hostileSpaces = []string{
 	`{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1}, "d": {"type": "int", "low": 0, "high": 9}, "e": {"type": "float", "low": 0, "high": 1}}`,
 }
 
-// hostileOptions are options of its studies, with the number of objectives.
+// hostileOptions are the options of its studies, with the number of objectives.
 var hostileOptions = []struct {
 	options    string
 	objectives int
@@ -44,18 +44,17 @@ var hostileOptions = []struct {
 	{`{"cap": 16, "max_step": 9, "explore_every": 2, "failures": "ignore"}`, 3},
 }
 
-// hostileNumbers are what is told and reported.
+// hostileNumbers are told and reported as values.
 var hostileNumbers = []float64{
 	0, 1, -1, 0.5, 2, 3, 1e-9, 5e-324, -5e-324, 1e-300, 1e300, -1e300, math.MaxFloat64, -math.MaxFloat64,
 	math.Inf(1), math.Inf(-1), math.NaN(), 1e12, -1e12, 0.1, 0.2, 0.3,
 }
 
-// FuzzSuggest (reliability.md, L4): whatever happened in a study, at any place in its
-// space, its next suggestions are in the space, what is said of them is finite, and
-// they are, to the bit, those of a proposer that has just been started. BKB_HOSTILE is
-// how many more stories than every day.
+// After any history, at any place in the space, the next suggestions are in the space,
+// their predictions are finite, and they equal to the bit those of a proposer that was just
+// started. BKB_HOSTILE multiplies the number of stories.
 func FuzzSuggest(f *testing.F) {
-	stories := 0 // beside those of every day
+	stories := 0 // in addition to the usual ones
 	if n, err := strconv.Atoi(os.Getenv("BKB_HOSTILE")); err == nil {
 		stories = n
 	}
@@ -64,7 +63,7 @@ func FuzzSuggest(f *testing.F) {
 		text := []byte{byte(i), byte(i)}
 		kinds := 256
 		if i%2 == 1 {
-			kinds = 1 + rng.IntN(256) // some things happen often and others never
+			kinds = 1 + rng.IntN(256) // some events happen often and others never
 		}
 		for range 100 + 6*(i/len(hostileSpaces)%40) {
 			text = append(text, byte(rng.IntN(kinds)))
@@ -98,12 +97,12 @@ func FuzzSuggest(f *testing.F) {
 	})
 }
 
-// finite tells whether all numbers of a diagnosis are.
+// finite reports whether all numbers of a diagnosis are finite.
 func finite(d Diagnosis) bool {
 	return !slices.ContainsFunc([]float64{d.Gap, d.Noise, d.InformationGain, d.EffectiveDimension, d.Beta, d.TheoryBeta}, func(v float64) bool { return v-v != 0 })
 }
 
-// story is a study that bytes tell.
+// story is a study that is driven by bytes.
 type story struct {
 	*lab
 	c    study.Component
@@ -123,7 +122,7 @@ func (s *story) upTo(n int) int {
 
 func (s *story) number() float64 { return hostileNumbers[s.upTo(len(hostileNumbers))] }
 
-// try does what the study lets happen.
+// try sends a command if the study allows it.
 func (s *story) try(c study.Command) {
 	_, events, err := s.S.Decide(labtest.Began, c)
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *story) try(c study.Command) {
 	}
 }
 
-// one returns a trial in a state that ok is for; any if there is none.
+// one returns a trial in a state for which ok is true, or any trial if there is none.
 func (s *story) one(ok func(study.Trial) bool) study.Trial {
 	var all []study.Trial
 	for t := range s.S.All(0) {
@@ -179,7 +178,7 @@ func (s *story) outcome() study.Outcome {
 	return o
 }
 
-// happen has one thing happen.
+// happen makes one event happen.
 func (s *story) happen() {
 	switch s.upTo(9) {
 	case 0, 1:
@@ -190,13 +189,13 @@ func (s *story) happen() {
 		values := []study.NamedValue{{Name: s.S.Spec().Objectives[0].Name, Value: s.number()}}
 		step := []int64{0, 1, 2, 3, 5, 9, 100, math.MaxInt64}[s.upTo(8)]
 		s.try(study.ReportValues{Trial: s.one(running).Number, Reports: []study.Report{{Step: step, Values: values}}})
-	case 5: // the lease is over: back into the queue, or failed if it was before
+	case 5: // The lease expires. The trial returns to the queue, or fails if it had expired before.
 		t := s.one(running)
 		s.try(study.Expire{Trial: t.Number, Epoch: t.Epoch})
-	case 6: // a result after that, of this lease or of one that was taken over
+	case 6: // a later result of this lease or of one that was taken over
 		t := s.one(func(t study.Trial) bool { return t.Expiries > 0 })
 		s.try(study.Tell{Trial: t.Number, Epoch: t.Epoch - s.upTo(2), Outcome: s.outcome()})
-	case 7: // a trial from elsewhere, in the corners of the space or in the middle
+	case 7: // a trial from outside, in the corners of the space or in the middle
 		u := make([]float64, s.S.Spec().Space.Dim())
 		for i := range u {
 			u[i] = []float64{0.5, 0, 1, 0.25}[s.upTo(4)]
@@ -206,13 +205,12 @@ func (s *story) happen() {
 			s.T.Fatalf("%v: %v", u, err)
 		}
 		s.try(study.Add{Config: c, Outcome: s.outcome()})
-	case 8: // whoever is queued is handed out
+	case 8: // hand out the queued trials
 		s.try(study.Ask{Count: 1})
 	}
 }
 
-// suggest has n suggestions made, by the proposer and by one that knows nothing yet,
-// and handed out.
+// suggest makes n suggestions, by the proposer and by a new one, and hands them out.
 func (s *story) suggest(n int) {
 	said := func(p Proposer) (Proposal, string) {
 		proposal, err := p.Propose(context.Background(), s.S, n)
@@ -239,9 +237,9 @@ func (s *story) suggest(n int) {
 	s.start(proposal)
 }
 
-// TestHostileSizes (reliability.md, L4): 10,000 equal results of one configuration,
-// 10,000 equal results all over the space, 10,000 pending trials, 1,000 dimensions and
-// a category of 10,000 values; a twenty-fifth of each unless BKB_HOSTILE is set.
+// The sizes are 10,000 equal results of one configuration, 10,000 equal results all over
+// the space, 10,000 pending trials, 1,000 dimensions and a category of 10,000 values.
+// Unless BKB_HOSTILE is set, each is 25 times smaller.
 func TestHostileSizes(t *testing.T) {
 	racetest.Alone(t)
 	many := 400

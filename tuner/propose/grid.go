@@ -14,18 +14,18 @@ import (
 // GridOptions are the options of the proposer "grid", in JSON under the names in
 // parentheses.
 type GridOptions struct {
-	// Points ("points", 1 to 1000, default 10) is how many values a continuous
-	// parameter takes: both ends and equal distances on the parameter's scale
-	// between; with 1, the middle. Fewer where the range does not have that many.
+	// Points ("points", 1 to 1000, default 10) is how many values a continuous parameter
+	// takes. They are both ends and values at equal distances on the parameter's scale.
+	// With 1 it is the middle. There are fewer where the range does not have that many.
 	Points int
-	// Levels ("levels", an object of parameter names and numbers 1 to 1000) is the
-	// same for single parameters. Ints, ordinals and stepped floats, which
-	// otherwise take all their values, may be thinned by it too.
+	// Levels ("levels", an object of parameter names and numbers 1 to 1000) is the number
+	// for single parameters. It can also thin ints, ordinals and stepped floats, which
+	// otherwise take all their values.
 	Levels map[string]int
-	// Shuffled ("order": "shuffled", the default, or "lexicographic") says that
-	// cells come in an order that belongs to the study's seed, so that a grid cut
-	// short has still looked everywhere. In lexicographic order the last parameter
-	// changes fastest, where what depends on a parameter comes right after it.
+	// Shuffled ("order", "shuffled", the default, or "lexicographic") suggests cells in an
+	// order that the study's seed determines, so that a grid that is cut short covers the
+	// whole space. In lexicographic order the last parameter changes fastest, and the
+	// parameters that depend on a parameter come right after it.
 	Shuffled bool
 }
 
@@ -51,8 +51,7 @@ func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
 	return g, o.Finish(Grid)
 }
 
-// grid is the proposer "grid". Cells are numbered in the order they are
-// suggested in.
+// grid is the proposer "grid". Cells are numbered in the order of their suggestion.
 type grid struct {
 	cells   *cells.Cells
 	order   *stream.Permutation // nil if lexicographic

@@ -28,7 +28,8 @@ func TestLexicographicOrder(t *testing.T) {
 	}
 }
 
-// Every cell once, in an order of the seed's; what a user has tried is passed over.
+// Every cell comes once, in an order of the seed. Configurations that a user has tried are
+// skipped.
 func TestGridEnds(t *testing.T) {
 	orders := make(map[string]bool)
 	for seed := range uint64(5) {

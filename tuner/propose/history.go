@@ -12,17 +12,17 @@ import (
 type history struct {
 	followed int                 // trials digested
 	next     uint64              // number of the point or cell after the last one suggested
-	seen     map[uint64]struct{} // fingerprints of all configurations; nil if not wanted
+	seen     map[uint64]struct{} // fingerprints of all configurations, nil if not wanted
 }
 
-// rare is the number of configurations from which on repetitions are too rare to
-// look for: 10⁵ points have one with probability 0.5%.
+// rare is the number of configurations from which on repetitions are too rare to look for.
+// Among 10⁵ points there is one with probability 0.5%.
 const rare = 1 << 40
 
-// newHistory returns the empty digest. It remembers configurations where they
-// are likely to repeat.
+// newHistory returns the empty digest. It stores configurations where they are likely to
+// repeat.
 func newHistory(sp *space.Space) history {
-	certain := 1.0 // combinations of what is always active
+	certain := 1.0 // combinations of parameters that are always active
 	for _, a := range sp.Axes() {
 		switch {
 		case a.Conditional:
@@ -40,7 +40,7 @@ func newHistory(sp *space.Space) history {
 
 // follow digests the trials that are new in v.
 func (h *history) follow(v View) {
-	if v.Trials() < h.followed { // not the history we know; see Proposer
+	if v.Trials() < h.followed { // not the history that was digested, see Proposer
 		h.followed, h.next = 0, 0
 		clear(h.seen)
 	}
@@ -55,8 +55,8 @@ func (h *history) follow(v View) {
 	h.followed = v.Trials()
 }
 
-// batch is what one Propose adds to a history: it is forgotten if the caller
-// drops the suggestions.
+// batch is what one Propose adds to a history. It is dropped if the caller drops the
+// suggestions.
 type batch struct {
 	history *history
 	added   map[uint64]struct{}
@@ -64,7 +64,7 @@ type batch struct {
 
 func (h *history) batch() batch { return batch{h, make(map[uint64]struct{})} }
 
-// has tells whether c was suggested, enqueued or added before.
+// has reports whether c was suggested, enqueued or added before.
 func (b batch) has(c space.Config) bool {
 	if b.history.seen == nil {
 		return false

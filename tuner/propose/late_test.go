@@ -15,7 +15,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// lateOutcome is one of many kinds; a trial is told nothing else under its last lease.
+// lateOutcome returns one of many kinds. A trial gets no other outcome under its last
+// lease.
 func lateOutcome(spec study.Spec, rng *rand.Rand, c space.Config) study.Outcome {
 	values := make([]float64, len(spec.Objectives))
 	for j := range values {
@@ -53,8 +54,8 @@ func lateReports(rng *rand.Rand, final float64) []study.Report {
 	return out
 }
 
-// lateStudies are those in which late results are tried: options, objectives, and
-// whether trials report.
+// lateStudies are the studies in which late results are tested. They have options,
+// objectives, and a flag for reports.
 var lateStudies = []struct {
 	space, options string
 	objectives     int
@@ -67,10 +68,10 @@ var lateStudies = []struct {
 	{"continuous", `{}`, 1, true},
 }
 
-// TestLateIsAReplicate: a study in which trials are taken over, and their former
-// holders tell late, has to the bit the model of one in which the same outcomes, with
-// what was reported under the same leases, are those of trials of their own: told before
-// the new holder's outcome or after it, or of a trial that still runs or has expired.
+// In a study trials are taken over, and their former holders tell late results. Its model
+// equals to the bit that of a study in which the same outcomes, with the reports under the
+// same leases, belong to separate trials. Late results come before the new holder's outcome
+// or after it, or belong to a trial that still runs or has expired.
 func TestLateIsAReplicate(t *testing.T) {
 	for _, k := range lateStudies {
 		for seed := range uint64(2) {
@@ -140,7 +141,7 @@ func TestLateIsAReplicate(t *testing.T) {
 				}
 				l.Do(study.Ask{Count: 1})
 				first := report()
-				if i%3 == 0 { // nobody takes it over
+				if i%3 == 0 { // no worker takes it over
 					tell(i, 1, first)
 					continue
 				}
@@ -156,10 +157,10 @@ func TestLateIsAReplicate(t *testing.T) {
 					tell(i, 1, first)
 				case 2: // runs on
 					tell(i, 1, first)
-				case 3: // expired for good, for specOf allows one retry
+				case 3: // expired finally, because specOf allows one retry
 					l.Do(study.Expire{Trial: i, Epoch: 2})
 					tell(i, 1, first)
-				case 4: // was late to tell even so
+				case 4: // late again
 					tell(i, 1, first)
 					l.Do(study.Expire{Trial: i, Epoch: 2})
 					tell(i, 2, second)
@@ -176,9 +177,9 @@ func TestLateIsAReplicate(t *testing.T) {
 	}
 }
 
-// TestLateSurvivesRestarts: with trials that expire, are taken over and told late, in
-// any order, all that is suggested, foretold, recommended and diagnosed comes out the
-// same after restarts, and each model is remade as it was (see lab.anchor).
+// Trials expire, are taken over and told late, in any order. All suggestions, forecasts,
+// recommendations and diagnoses are the same after restarts, and each model is remade as it
+// was (see lab.anchor).
 func TestLateSurvivesRestarts(t *testing.T) {
 	racetest.Alone(t)
 	for i, k := range lateStudies {
@@ -253,9 +254,9 @@ func TestLateSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// TestLateInOldLogs: with a model event of version 2 late results do not count, as they
-// did not when it was made: suggestions are those without them. The next model event is
-// then due at once, is of version 3, and they count.
+// With a model event of version 2 late results do not count, as when it was made, and
+// suggestions are those without them. The next model event is then due at once and has
+// version 3. With it they count.
 func TestLateInOldLogs(t *testing.T) {
 	for _, lateFirst := range []bool{false, true} {
 		for seed := range uint64(3) {
@@ -314,7 +315,7 @@ func TestLateInOldLogs(t *testing.T) {
 				if err != nil || due != late {
 					t.Fatalf("seed %d: a model event is due: %t, %v; late results %t", seed, due, err, late)
 				}
-				*out = append(*out, suggested(p)) // whoever asked was too impatient for it
+				*out = append(*out, suggested(p)) // the caller did not wait for it
 				if !late {
 					continue
 				}
@@ -341,15 +342,15 @@ func TestLateInOldLogs(t *testing.T) {
 	}
 }
 
-// TestLateAndTheBest: of two trials that the model cannot tell apart the one is
-// recommended that measured better in the mean of all that was measured of it.
+// Of two trials that the model cannot distinguish, the recommended one has the better mean
+// of all its measurements.
 func TestLateAndTheBest(t *testing.T) {
 	recommended := func(own float64, late ...float64) int {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
 		spec.MaxRetries = 3
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 		rng := rand.New(rand.NewPCG(3, 24))
-		for i := range 30 { // two places, as good as each other, among others
+		for i := range 30 { // two places of equal value, among others
 			u := []float64{rng.Float64(), rng.Float64()}
 			if i < 2 {
 				u = []float64{0.3 + 0.001*float64(i), 0.6}

@@ -16,9 +16,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// BenchmarkAsk measures an ask of a study with so many results in 8 dimensions,
-// each after a tell: the model is up to date before, and what is due to be
-// rebuilt is reported apart; a random suggestion is the alternative.
+// BenchmarkAsk measures an ask after a tell in a study with a number of results in 8
+// dimensions. The model is up to date before. A rebuild that is due is measured apart. A
+// random suggestion is measured for comparison.
 func BenchmarkAsk(b *testing.B) {
 	var fields []string
 	for i := range 8 {
@@ -42,7 +42,7 @@ func BenchmarkAsk(b *testing.B) {
 			}
 			for i := range n {
 				u := make([]float64, 8)
-				for j := range u { // ever nearer to the best, as in a search
+				for j := range u { // closer and closer to the best, as in a search
 					u[j] = min(max(0.4+rng.NormFloat64()*0.6/math.Sqrt(1+float64(i)/float64(n)*8), 0), 1)
 				}
 				c, err := sp.Decode(u)
@@ -97,7 +97,7 @@ func BenchmarkAsk(b *testing.B) {
 			p50 := asks[len(asks)/2].Seconds()
 			b.ReportMetric(p50*1e3, "p50-ms")
 			b.ReportMetric(asks[len(asks)*99/100].Seconds()*1e3, "p99-ms")
-			b.ReportMetric(cpu.Seconds()/float64(len(asks))*1e3, "cpu-ms") // all threads, also the collector's
+			b.ReportMetric(cpu.Seconds()/float64(len(asks))*1e3, "cpu-ms") // all threads, including the garbage collector's
 			b.ReportMetric(p50/(time.Since(begin).Seconds()/100), "random-x")
 			b.ReportMetric(anchor.Seconds()*1e3, "first-model-ms")
 			b.ReportMetric(rebuild.Seconds()*1e3, "restart-ms")

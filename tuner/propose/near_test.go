@@ -12,9 +12,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// nearby runs 200 trials of a task, or so many as logs wants, and returns how many
-// were within 1e-3, 1e-4 and 1e-5 of the cube (the largest difference of a
-// coordinate) of a trial before, and log10 of the regret after each of the budgets.
+// nearby runs 200 trials of a task, or the number that logs needs. It returns how many were
+// within 1e-3, 1e-4 and 1e-5 of the cube (the largest difference of a coordinate) of an
+// earlier trial, and log10 of the regret after each of the budgets.
 func nearby(t labtest.Fataler, k labtest.Task, options string, seed uint64, budgets []int) (near [3]int, logs []float64) {
 	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
@@ -49,9 +49,9 @@ func nearby(t labtest.Fataler, k labtest.Task, options string, seed uint64, budg
 	return near, logs
 }
 
-// TestNearDuplicates: on a smooth function without noise few trials are so near to
-// one before that they tell nothing, but for those that exploit and unless duplicates
-// are welcome, and the optimum is pinned down nevertheless. BKB_EXPERIMENT_NEAR=seeds prints figures.
+// On a smooth function without noise, few trials are so near to an earlier one that they
+// teach nothing, apart from those that exploit and unless duplicates are allowed. The
+// optimum is still found exactly. BKB_EXPERIMENT_NEAR=seeds prints figures.
 func TestNearDuplicates(t *testing.T) {
 	branin := labtest.Tasks(t)[0]
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))

@@ -12,12 +12,11 @@ import (
 // BKBOptions are the options of the proposer "bkb", in JSON under the names that the
 // fields give in parentheses.
 type BKBOptions struct {
-	Model  model.Options   // of what results say
-	Choice acquire.Options // of what is suggested and recommended
+	Model  model.Options   // how results are modelled
+	Choice acquire.Options // how suggestions and recommendations are chosen
 }
 
-// DefaultStart is how many results a space of d coordinates gets before there is
-// a model of it.
+// DefaultStart is how many results a space of d coordinates gets before it has a model.
 func DefaultStart(d int) int { return min(max(d+2, 4), 16) }
 
 func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {

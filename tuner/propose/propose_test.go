@@ -25,7 +25,7 @@ func newLab(t labtest.Fataler, spec study.Spec) *lab {
 	return &lab{labtest.New(t, spec)}
 }
 
-// ask has n trials proposed and started; it returns how many there were.
+// ask proposes and starts n trials, and returns how many there were.
 func (l *lab) ask(p Proposer, n int) int {
 	l.T.Helper()
 	proposal, err := p.Propose(context.Background(), l.S, n)
@@ -41,7 +41,7 @@ func (l *lab) ask(p Proposer, n int) int {
 	return len(proposal.Suggestions)
 }
 
-// tell ends the oldest running trial, badly now and then.
+// tell ends the oldest running trial, sometimes with a failure.
 func (l *lab) tell() {
 	for t := range l.S.All(0) {
 		if t.State != study.Running {
@@ -84,9 +84,9 @@ func suggestions(s *study.Study) []string {
 	return out
 }
 
-// Restarting does not change the search: 300 trials of every proposer on every
-// space, with failures, three workers and a user who enqueues now and then, once
-// in one go, once with a restart after every tell.
+// Restarting does not change the search. Every proposer runs 300 trials on every space,
+// with failures, three workers and a user who enqueues sometimes. One run is uninterrupted,
+// and one restarts after every tell.
 func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 	racetest.Alone(t)
 	for name, text := range labtest.Spaces {
@@ -121,8 +121,8 @@ func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 	}
 }
 
-// On any space: suggestions are valid, n at once are n in turn, and none repeats
-// another while there are others.
+// On any space, suggestions are valid, n at once equal n in turn, and none repeats another
+// while new ones are left.
 func TestProposalsOnAnySpace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sp := spacetest.Spaces(6).Draw(t, "space")
@@ -163,8 +163,8 @@ func TestProposalsOnAnySpace(t *testing.T) {
 	})
 }
 
-// While less than half of a finite space is taken, passing over 64 known
-// configurations fails with probability 2⁻⁶⁴.
+// While less than half of a finite space is taken, skipping 64 known configurations fails
+// with probability 2⁻⁶⁴.
 func TestNoRepetitionsWhileThereIsRoom(t *testing.T) {
 	for _, proposer := range []string{Sobol, Random} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["finite"]), 5) // 150 configurations
@@ -200,8 +200,8 @@ func TestDesignsGoOnWhenASpaceIsExhausted(t *testing.T) {
 	}
 }
 
-// Of 2ᵐ Sobol' suggestions, each of k equal cells of a parameter gets its share,
-// up to one point at each of its two ends.
+// Of 2ᵐ Sobol' suggestions, each of k equal cells of a parameter gets its share, up to one
+// point at each of its two ends.
 func TestSobolSharesOutValues(t *testing.T) {
 	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b", "c"]}, "n": {"type": "int", "low": 1, "high": 7}}`)
 	for seed := range uint64(10) {
@@ -227,8 +227,8 @@ func TestSobolSharesOutValues(t *testing.T) {
 	}
 }
 
-// A seed alone gives the configuration again, and fallbacks in between do not
-// move the sequence.
+// The seed alone gives the configuration again, and fallbacks in between do not move the
+// sequence.
 func TestOwnSuggestionsAreTold(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
 	plain, mixed := newLab(t, spec), newLab(t, spec)
@@ -256,8 +256,8 @@ func TestOwnSuggestionsAreTold(t *testing.T) {
 	}
 }
 
-// Logged studies depend on these values. They were recorded from this
-// implementation; a change would make replays differ.
+// Logged studies depend on these values, which were recorded from this implementation. If
+// they change, replays differ.
 func TestGoldenSuggestions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 1)
 	for proposer, want := range map[string][]string{
@@ -285,7 +285,7 @@ func TestGoldenSuggestions(t *testing.T) {
 	}
 }
 
-// The limits of package space: 1,000 parameters, 10,000 values.
+// These are the limits of package space, 1,000 parameters and 10,000 values.
 func TestLargestSpaces(t *testing.T) {
 	racetest.Alone(t)
 	floats, values := []space.Parameter{}, []space.Value{}
@@ -315,7 +315,7 @@ func TestLargestSpaces(t *testing.T) {
 	}
 }
 
-// Options of any text are taken or refused, never a panic.
+// Options of any text are accepted or refused without a panic.
 func FuzzNew(f *testing.F) {
 	f.Add(Grid, `{"points": 3, "order": "lexicographic", "levels": {"n": 2, "x": 1}}`)
 	f.Add(Sobol, ``)
@@ -367,8 +367,8 @@ func TestCancelledContext(t *testing.T) {
 	}
 }
 
-// The suggestion after 100,000 trials costs what the one after 1,000 does. The
-// finite space is the harder one: its digest grows.
+// The suggestion after 100,000 trials costs as much as the one after 1,000. The finite
+// space is the harder case, because its digest grows.
 func BenchmarkPropose(b *testing.B) {
 	for _, name := range []string{"continuous", "finite large"} {
 		text := labtest.Spaces[name]

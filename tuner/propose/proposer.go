@@ -10,29 +10,29 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Proposer makes suggestions for one study. It is used by one goroutine at a
-// time, and with Views of one history: each shows all trials of the one before.
-// Whoever takes trials back (because a commit failed) makes a new Proposer.
+// Proposer makes suggestions for one study. It is used by one goroutine at a time, and with
+// Views of one history. Each View shows all trials of the one before. A caller that takes
+// trials back because a commit failed makes a new Proposer.
 type Proposer interface {
-	// Propose makes suggestions for the trials v.Trials(), v.Trials()+1, …: n of
-	// them, or fewer (at least one) if there are no more. They are valid in the
-	// study's space. The errors are [ErrExhausted] and that of ctx.
+	// Propose makes n suggestions for the trials v.Trials(), v.Trials()+1, …. It makes
+	// fewer, but at least one, if there are no more. They are valid in the study's space.
+	// The errors are [ErrExhausted] and that of ctx.
 	Propose(ctx context.Context, v View, n int) (Proposal, error)
 }
 
-// Anchorer is a Proposer whose model changes at events of the log only.
+// Anchorer is a Proposer whose model changes only at events of the log.
 type Anchorer interface {
 	Proposer
-	// Anchor returns the model event that is due at v, if one is. It must be in
-	// the log before the proposer sees more of it; its Effective is the position
-	// it gets there. It is a function of v, and of nothing else.
+	// Anchor returns the model event that is due at v, if one is. It must be in the log
+	// before the proposer sees more of it. Its Effective is its position in the log. The
+	// event is a function of v only.
 	Anchor(ctx context.Context, v View) (a study.Anchor, due bool, err error)
-	// Remake returns what the model of event a should be, where v is the study as
-	// it was just before a.
+	// Remake returns the model that event a should contain, where v is the study just
+	// before a.
 	Remake(ctx context.Context, v View, a study.Anchored) (model []byte, err error)
 }
 
-// WithAnchor returns v as it will be with one more event, a.
+// WithAnchor returns v with one more event, a.
 func WithAnchor(v View, a study.Anchor) View { return anchoredView{v, study.Anchored(a)} }
 
 type anchoredView struct {
@@ -49,43 +49,43 @@ func (v anchoredView) Anchor(p study.Position) (study.Anchored, bool) {
 	return v.View.Anchor(p)
 }
 
-// Recommender is a Proposer that can tell which trial is best.
+// Recommender is a Proposer that can recommend the best trials.
 type Recommender interface {
-	// Recommend returns the trials to prefer: with one objective one, with several
-	// those that no other dominates. None if there is no model yet.
+	// Recommend returns one trial for one objective. For several objectives it returns the
+	// trials that no other dominates. It returns none if there is no model yet.
 	Recommend(ctx context.Context, v View) ([]int, error)
 }
 
-// Predictor is a Proposer with a model to ask.
+// Predictor is a Proposer with a model that predicts outcomes.
 type Predictor interface {
-	// Predict returns mean and standard deviation of every objective at every
-	// configuration, in the objective's units; ok is false if there is no model.
+	// Predict returns the mean and standard deviation of every objective at every
+	// configuration, in the objective's units. If there is no model, ok is false.
 	Predict(ctx context.Context, v View, configs []space.Config) (p []Prediction, ok bool, err error)
 }
 
-// Forecaster is a Proposer whose model foretells what running trials come to.
+// Forecaster is a Proposer whose model predicts the final values of running trials.
 type Forecaster interface {
-	// Forecast says what the one objective of a running trial will be, by what it
-	// has reported; its Bound is width standard deviations better than its mean. ok
-	// is false if the model cannot say. It is a function of v, and of nothing else.
+	// Forecast predicts the final value of the one objective of a running trial from its
+	// reports. Its Bound is width standard deviations better than its mean. If the model
+	// cannot predict it, ok is false. The forecast is a function of v only.
 	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
-	// Listens tells whether reports are looked at; if not, there is no forecast ever.
+	// Listens reports whether the proposer reads reports. If not, there is never a
+	// forecast.
 	Listens() bool
 }
 
-// Diagnoser is a Proposer that can say how its model stands.
+// Diagnoser is a Proposer that can describe the state of its model.
 type Diagnoser interface {
 	Diagnose(ctx context.Context, v View) (Diagnosis, error)
 }
 
-// What proposers are asked with and answer. The types belong to the packages that make
-// them.
+// The arguments and answers of proposers. The types belong to the packages that make them.
 type (
 	View       = model.View        // what a Proposer may see of a study
 	Proposal   = acquire.Proposal  // what it answers
-	Prediction = model.Prediction  // of one configuration
-	Forecast   = model.Forecast    // about one running trial
-	Diagnosis  = acquire.Diagnosis // how a model stands
+	Prediction = model.Prediction  // for one configuration
+	Forecast   = model.Forecast    // for one running trial
+	Diagnosis  = acquire.Diagnosis // the state of a model
 	Draw       = model.Draw        // how its inducing points were drawn
 	DrawStep   = model.Step        // one λ of BLESS
 )
@@ -109,9 +109,9 @@ const (
 	BKB    = "bkb"
 )
 
-// New returns the proposer that c names, with c's options, for a study with the
-// given spec; spec.Proposer is ignored, so that a fallback can be made too. The
-// spec must have a space. The error is a *[study.InvalidError].
+// New returns the proposer that c names, with c's options, for a study with the given spec.
+// It ignores spec.Proposer, so that it can also make a fallback. The spec must have a
+// space. The error is a *[study.InvalidError].
 func New(c study.Component, spec study.Spec) (Proposer, error) {
 	switch c.Name {
 	case "", Sobol:

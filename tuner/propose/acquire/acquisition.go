@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// acquisition chooses the next configurations under one model, one after
-// another, each with those before as pending.
+// acquisition chooses the next configurations under one model, one after another. Each is
+// chosen with the earlier ones as pending trials.
 type acquisition struct {
 	*Chooser
 	engine  *model.Engine
@@ -19,8 +19,8 @@ type acquisition struct {
 	beta    []float64      // widths of the confidence bounds
 	added   map[uint64]struct{}
 	chosen  [][]float64
-	best    float64 // the largest UCB found before any is chosen, of one objective
-	tried   bool    // best is there
+	best    float64 // the largest UCB, found before any is chosen, for one objective
+	tried   bool    // best is known
 }
 
 // on begins an acquisition.
@@ -51,7 +51,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	return s, x, nil
 }
 
-// widths sets those of the confidence bounds.
+// widths sets the widths of the confidence bounds.
 func (a *acquisition) widths() {
 	a.beta = a.beta[:0]
 	for j := range a.engine.Event.Surfaces {
