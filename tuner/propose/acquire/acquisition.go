@@ -63,13 +63,13 @@ func (a *acquisition) widths() {
 const (
 	wideCandidates = 512 // Sobol' points
 	nearCandidates = 192 // moves of the best results
-	manyInducing   = 200 // inducing points from which on there are fewer
+	manyInducing   = 200 // inducing points from which on fewer candidates are scored
 	refining       = 32  // moves of the best candidates, of each size
 	climbs         = 3
 )
 
-// search returns the candidates: all configurations of a small space, else those that
-// are found.
+// search returns the candidates. They are all configurations of a small space, else those
+// that it finds.
 func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 	surface := &scorer{a, w}
 	pool, err := new(bandit.Pool), error(nil)
@@ -100,16 +100,16 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 	return pool
 }
 
-// survey looks for the largest upper confidence bound everywhere, as hard as for a
-// suggestion, with what is random about the given trial.
+// survey looks for the largest upper confidence bound everywhere, with the effort of a
+// suggestion. Its random numbers are those of the given trial.
 func (a *acquisition) survey(trial int) {
 	seed := a.trialSeed(trial)
 	a.widths()
 	a.search(wish{width: 1}, seed, stream.New(seed))
 }
 
-// gap is the largest upper confidence bound found less the lower one of the best
-// result, in the objective's units; ok is false if it is not known.
+// gap returns the largest upper confidence bound found minus the lower one of the best
+// result, in the objective's units. If it is not known, ok is false.
 func (a *acquisition) gap() (gap float64, ok bool) {
 	if !a.tried || len(a.spec.Objectives) > 1 || len(a.elite.members) == 0 {
 		return 0, false

@@ -10,13 +10,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// maxPassed is how many points drawn by chance are passed over, because the study has
-// them, for one suggestion.
+// maxPassed is how many random points that the study already has are skipped for one
+// suggestion.
 const maxPassed = 64
 
-// choose returns the best candidate that the study does not have, unless
-// duplicates are welcome, rather one that is not known; then anything that it does
-// not have; and at last the best candidate or [ErrExhausted], as the options say.
+// choose returns the best candidate that the study does not have. Candidates that are not
+// known come first, and with replicate the study may have it. Without such a candidate it
+// looks for any configuration that the study does not have. As a last resort it returns the
+// best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
 	order := pool.Order()
 	known := a.known(w, pool)
@@ -61,9 +62,9 @@ func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.C
 	return c, x, err
 }
 
-// untried returns a configuration that the study does not have; found is false
-// if it has all, or if there are too many to know. It looks at one more than the study
-// has, at most.
+// untried returns a configuration that the study does not have. If the study has all, or if
+// there are too many to number, found is false. It looks at no more than one configuration
+// more than the study has.
 func (a *acquisition) untried() (c space.Config, found bool, err error) {
 	c, found, err = a.whole.first(func(c space.Config) bool { return !a.has(c) })
 	if err != nil && a.options.OnDuplicate != Reuse {
@@ -72,26 +73,26 @@ func (a *acquisition) untried() (c space.Config, found bool, err error) {
 	return c, found, err
 }
 
-// has tells whether the study has a configuration already.
+// has reports whether the study has a configuration already.
 func (a *acquisition) has(c space.Config) bool {
 	_, now := a.added[model.Fingerprint(c)]
 	return now || a.engine.Results.Has(c)
 }
 
-// What a candidate that is near to a trial must promise for it to be run.
+// A candidate near to a trial must exceed these bounds to be run.
 const (
 	knownTo  = 0.6  // standard deviations of the noise
 	nearTo   = 0.1  // length scales to the nearest inducing point
-	quietest = 1e-4 // noise variance from which on what is near is a replicate, and welcome
+	quietest = 1e-4 // noise variance from which on a near configuration is a useful replicate
 )
 
-// known tells of candidate i whether to run it would tell nothing: a trial was
-// near, and by the model it is no better than the best and not uncertain, either
-// by more than a part of the noise. So a study that has pinned an optimum down looks
-// elsewhere. But suggestions that exploit go on pinning down: by a study's own
-// measure they gain little, and yet regrets are orders of magnitude lower by it. Where
-// noise is more than quietest, with several objectives, or where
-// duplicates are welcome, nothing is known in this sense.
+// known reports for candidate i whether running it would teach nothing. That is so if an
+// inducing point is near, the standard deviation is small, and the mean exceeds the best by
+// little. Both are measured in units of the noise. A study that has found an optimum
+// exactly then looks elsewhere. Suggestions that exploit are exempt. By the study's own
+// measure they gain little, but they lower regrets by orders of magnitude. Where noise
+// exceeds quietest, with several objectives, and with replicate, no candidate is known in
+// this sense.
 func (a *acquisition) known(w wish, pool *bandit.Pool) func(i int) bool {
 	noise := a.engine.Event.Surfaces[0].Noise
 	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || w.exploit || noise > quietest {

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Chooser chooses the next configurations of one study, and the best ones. What it
-// keeps are folds of the results, which are made anew when they are missing.
+// Chooser chooses the next configurations of one study, and the best trials. Its state are
+// folds of the results, which are computed again when they are missing.
 type Chooser struct {
 	spec    study.Spec
 	options Options
@@ -25,9 +25,9 @@ func New(spec study.Spec, o Options) *Chooser {
 	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}}
 }
 
-// Propose makes suggestions for the trials trial, trial+1, …: n of them, or fewer (at
-// least one) if there are no more; seen is the position of the log that e is of. The
-// errors are [ErrExhausted] and that of ctx.
+// Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
+// least one, if there are no more. The engine e belongs to log position seen. The errors
+// are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
 	if c.options.StopGap > 0 && c.options.Trusts(c.spec) {
@@ -58,8 +58,8 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 	return p, nil
 }
 
-// Diagnose says how the model stands, for the first objective. What is random about it
-// is that of a trial. What runs has not shown anything yet, and does not count.
+// Diagnose describes the state of the model for the first objective. Its random numbers are
+// those of a trial. Running trials do not count, because they have no outcome yet.
 func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	gap := 0.0
 	if len(c.spec.Objectives) == 1 {
@@ -75,8 +75,8 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	}
 }
 
-// Incumbent is the best posterior mean of the best results, in the units of the one
-// objective; ok is false if there is none.
+// Incumbent returns the best posterior mean of the best results, in the units of the one
+// objective. If there is none, ok is false.
 func (c *Chooser) Incumbent(e *model.Engine) (y float64, ok bool) {
 	c.elite.follow(e)
 	if len(c.spec.Objectives) != 1 || len(c.elite.members) == 0 {
@@ -85,12 +85,12 @@ func (c *Chooser) Incumbent(e *model.Engine) (y float64, ok bool) {
 	return e.Show(0, c.elite.now().best()), true
 }
 
-// trialSeed is the seed of what is random about a trial's suggestion.
+// trialSeed is the seed of the random numbers of a trial's suggestion.
 func (c *Chooser) trialSeed(trial int) uint64 {
 	return stream.Derive(c.spec.Seed, "bkb", uint64(trial))
 }
 
-// decode makes a configuration of a point and moves the point onto it.
+// decode returns the configuration of a point and moves the point onto it.
 func (c *Chooser) decode(x []float64) (space.Config, error) {
 	config, err := c.spec.Space.Decode(x)
 	if err == nil {

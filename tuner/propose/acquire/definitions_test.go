@@ -14,9 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestUsefulWorkersByDefinition: as many of those that run, wait or were chosen as the
-// rule 1 + Σσ²/ξ² ≤ 2 allows, and if it allows all, as many more of the last one's
-// variance.
+// UsefulWorkers is the number of running, waiting or chosen trials that the rule 1 + Σσ²/ξ²
+// ≤ 2 allows. If it allows all, further trials with the last one's variance count too.
 func TestUsefulWorkersByDefinition(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	l := newSubject(t, spec, nil)
@@ -24,7 +23,7 @@ func TestUsefulWorkersByDefinition(t *testing.T) {
 	for range 30 {
 		c := l.Decode(rng.Float64(), rng.Float64())
 		v, o := rng.NormFloat64(), labtest.Completed(spec, 0)
-		o.Metrics[0].Values = []float64{v - 1.5, v + 1.5, v - 1.5, v + 1.5} // so noise is known
+		o.Metrics[0].Values = []float64{v - 1.5, v + 1.5, v - 1.5, v + 1.5} // makes the noise known
 		l.Do(study.Add{Config: c, Outcome: o})
 	}
 	all, tripped := 0, 0
@@ -66,9 +65,8 @@ func TestUsefulWorkersByDefinition(t *testing.T) {
 	}
 }
 
-// TestScalarisation: weights are positive, of sum 1, different for every trial and of
-// equal means; the ideal is the best of each objective; and the score is
-// min w(u − z) + 0.05 Σ w(u − z).
+// Weights are positive, add up to 1, differ for every trial and have equal means. The ideal
+// is the best of each objective. The score is min w(u − z) + 0.05 Σ w(u − z).
 func TestScalarisation(t *testing.T) {
 	l, e := worked(t, nil, 3, 25, labtest.Wavy)
 	a := l.ahead()
@@ -112,10 +110,10 @@ func TestScalarisation(t *testing.T) {
 	}
 }
 
-// TestWidths: the width of the bounds is √(c·d·log(2t + 1)) with d active parameters,
-// three times that where a suggestion explores, and by theory that of package bandit:
-// of the exact rule while all points are inducing, of thesis Theorem 21 when they are
-// not. Suggestions bring it with their bounds.
+// The width of the bounds is √(c·d·log(2t + 1)) with d active parameters, and three times
+// that where a suggestion explores. By theory it is the width of package bandit. That is
+// the exact rule while all points are inducing, and otherwise Theorem 21 of Carratino
+// (2020). Suggestions contain it with their bounds.
 func TestWidths(t *testing.T) {
 	racetest.Alone(t)
 	for _, c := range []struct {
@@ -126,7 +124,7 @@ func TestWidths(t *testing.T) {
 	}{
 		{"as ever", func(_ *model.Options, o *Options) { o.Width = 0.2 }, 24, func(int) float64 { return 1 }},
 		{"exploring", func(_ *model.Options, o *Options) { o.Width, o.ExploitEvery, o.ExploreEvery = 0.2, 0, 3 }, 24, func(trial int) float64 { return map[bool]float64{true: 3, false: 1}[trial%3 == 1] }},
-		// Every two in vain double it, up to eightfold.
+		// Every two without improvement double it, up to eightfold.
 		{"impatient", func(_ *model.Options, o *Options) { o.Width, o.ExploitEvery, o.Patience = 0.2, 0, 2 }, 24, func(trial int) float64 { return math.Pow(2, min(float64((trial-24)/2), 3)) }},
 	} {
 		l, _ := worked(t, c.tweak, 1, c.n, labtest.Wavy)
@@ -147,7 +145,7 @@ func TestWidths(t *testing.T) {
 			l.Do(study.Tell{Trial: trial, Outcome: labtest.Completed(l.S.Spec(), 0.5)})
 		}
 	}
-	// Several at once: each counts the ones before.
+	// In a batch, each suggestion counts the ones before it.
 	l, _ := worked(t, func(_ *model.Options, o *Options) { o.Width = 0.2 }, 1, 24, labtest.Wavy)
 	for i, g := range l.propose(3).Suggestions {
 		if want := math.Sqrt(0.2 * 2 * math.Log(2*float64(24+i)+1)); !close2(g.Beta[0], want, 1e-12) {
@@ -173,8 +171,8 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// TestWidthOfWhatIsActive: of conditional parameters the width counts those that were
-// active, in the mean over the results that the model was made from.
+// With conditional parameters the width counts the active ones, in the mean over the
+// results that the model was made from.
 func TestWidthOfWhatIsActive(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["conditional"]), 4)
 	l := newSubject(t, spec, func(_ *model.Options, o *Options) { o.Width = 0.2 })
@@ -196,8 +194,8 @@ func TestWidthOfWhatIsActive(t *testing.T) {
 	}
 }
 
-// TestExploits: every fourth trial is where the mean is best, by the model that it was
-// suggested under; with exploit_every = 0 none is.
+// Every fourth trial is where the mean is best, by the model of its suggestion. With
+// exploit_every = 0 none is.
 func TestExploits(t *testing.T) {
 	for _, every := range []int{4, 3, 0} {
 		l, _ := worked(t, func(_ *model.Options, o *Options) { o.ExploitEvery = every }, 1, 20, labtest.Wavy)
@@ -228,9 +226,8 @@ func TestExploits(t *testing.T) {
 	}
 }
 
-// TestGapByDefinition: the gap is the largest upper bound of a fine grid less the
-// largest lower bound of the results, also where a suggestion exploits, where more
-// than one is made at once and while trials run, whose outcome nobody knows.
+// The gap is the largest upper bound of a fine grid minus the largest lower bound of the
+// results. This also holds where a suggestion exploits, in batches, and while trials run.
 func TestGapByDefinition(t *testing.T) {
 	l, e := worked(t, func(m *model.Options, o *Options) { m.KeepTail, o.StopGap = true, 1e-9 }, 1, 20, labtest.Wavy)
 	const side = 150
@@ -281,8 +278,8 @@ func TestGapByDefinition(t *testing.T) {
 	}
 }
 
-// TestRecommendLower: a configuration that was measured once, a little better, has the
-// better mean; one that was measured often has the better lower bound.
+// A configuration that was measured once and slightly better has the better mean. A
+// configuration that was measured often has the better lower bound.
 func TestRecommendLower(t *testing.T) {
 	recommended := func(by Recommendation) float64 {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
@@ -312,9 +309,8 @@ func TestRecommendLower(t *testing.T) {
 	}
 }
 
-// TestRecommendPlausible: what was measured decides among the trials whose means are
-// within one standard deviation of the best, and a draw that its neighbours make
-// implausible does not count.
+// The measurement decides among the trials whose means are within one standard deviation of
+// the best. A lucky result that its neighbours make implausible does not count.
 func TestRecommendPlausible(t *testing.T) {
 	for seed := range uint64(6) {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), seed+1)
@@ -325,7 +321,7 @@ func TestRecommendPlausible(t *testing.T) {
 		for i := range 40 {
 			x := []float64{rng.Float64(), rng.Float64()}
 			y := 4*math.Pow(x[0]-0.3, 2) + 4*math.Pow(x[1]-0.6, 2) + noise*rng.NormFloat64()
-			if noise > 0 { // two places, again and again: the worse one is the luckier
+			if noise > 0 { // two places, measured again and again, where the worse one has the luckier result
 				x, y = []float64{0.2 + 0.6*float64(i%2), 0.5}, float64(i%2)+noise*rng.NormFloat64()
 				if i == 21 {
 					y = -1.5
@@ -347,7 +343,7 @@ func TestRecommendPlausible(t *testing.T) {
 		if noise > 0 && best[0]%2 == 1 {
 			t.Errorf("seed %d: trial %d is recommended, of the worse place", seed, best[0])
 		}
-		// By its definition.
+		// This is its definition.
 		done := l.model.Results.Completed(l.S, true)
 		trials, measured := done.Trials, done.Values
 		mean, variance := l.at().Predict(0, kernel.NewPoints(len(trials), 2, done.X))
@@ -363,9 +359,8 @@ func TestRecommendPlausible(t *testing.T) {
 	}
 }
 
-// TestSurvey: what is said to be the largest upper confidence bound is not exceeded
-// at 20,000 points drawn from the cube and from around the best results, also where
-// suggestions keep to a trust region.
+// The survey's largest upper confidence bound is not exceeded at 20,000 points drawn from
+// the cube and from around the best results, also where suggestions stay in a trust region.
 func TestSurvey(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},

@@ -1,87 +1,86 @@
-// Package acquire chooses the configurations that a study tries next, by what its model
-// says (package model), and the trials that are best.
+// Package acquire chooses the next configurations of a study from its model (package
+// model), and recommends the best trials.
 //
-// A [Chooser] makes suggestions ([Chooser.Propose]), names the best trials
-// ([Chooser.Recommend]), and says how the model stands ([Chooser.Diagnose]). It keeps
-// two folds of the results: the elite, near which it looks, and the size of the trust
-// region.
+// A [Chooser] makes suggestions ([Chooser.Propose]), recommends the best trials
+// ([Chooser.Recommend]), and describes the state of the model ([Chooser.Diagnose]). It
+// keeps two folds of the results, the elite, near which it searches, and the size of the
+// trust region.
 //
 //	wish: exploit, explore, weights, trust region, thrift
 //	  └─► scorer: μ + b·σ, or what stands for it
 //	        └─► bandit.Search on the space ─► candidates ─► choice: duplicates, known
 //
-// # The score
+// # Score
 //
-// A suggestion maximises μ + b·σ with b = √(c·d·log(2t + 1)), where d is the mean number
-// of active parameters and c = 0.05. Every fourth trial maximises μ. With beta = theory, b
-// is that of thesis Theorem 21 (L. Carratino, Scaling kernel methods). Pending trials
-// shrink σ. Where feasibility is modelled, the logarithm of the probability that a
-// configuration is feasible is added.
+// A suggestion maximizes μ + b·σ with b = √(c·d·log(2t + 1)), where d is the mean number of
+// active parameters and c = 0.05. Every fourth trial maximizes μ. With beta = theory, b is
+// that of Theorem 21 of Carratino (2020). Pending trials shrink σ. Where feasibility is
+// modelled, the logarithm of the probability that a configuration is feasible is added.
 //
 // With several objectives every suggestion draws weights for an augmented Chebyshev
 // scalarisation of the upper bounds (Knowles, ParEGO, 2006).
 //
-// With the option cost a suggestion maximises log(u − μ*) − p·log c in place of
-// the bound u, that is, (u − μ*)/cᵖ, with μ* the best posterior mean and c the
-// predicted cost. p is 1 or, if the study has a MaxCost, the part of it that is left
-// (cost cooling: Lee, Perrone, Archambeau and Seeger, Cost-aware Bayesian optimization,
-// 2020). Exploiting suggestions ignore costs.
+// With the option cost a suggestion maximizes log(u − μ*) − p·log c in place of the bound
+// u. This is (u − μ*)/cᵖ, with μ* the best posterior mean and c the predicted cost. If the
+// study has a MaxCost, p is the share of it that is left, else 1 (cost cooling: Lee,
+// Perrone, Archambeau and Seeger, Cost-aware Bayesian optimization, 2020). Exploiting
+// suggestions ignore costs.
 //
-// # The search
+// # Search
 //
-// A space of up to 2048 configurations is looked at whole. Else a [bandit.Search] scores
-// 512 Sobol' points and 192 mutations of the best results, then smaller mutations of the
-// best candidates, and climbs where the score is μ + b·σ and coordinates are
-// continuous. From 200 inducing points on there are fewer candidates. With several
-// objectives it mutates results of the front, of which those are kept that dominate the
-// most hypervolume (SMS-EMOA: Beume, Naujoks and Emmerich, 2007).
+// In a space of up to 2048 configurations all are scored. Otherwise a [bandit.Search]
+// scores 512 Sobol' points and 192 mutations of the best results, then smaller mutations of
+// the best candidates. It climbs where the score is μ + b·σ and coordinates are continuous.
+// From 200 inducing points on there are fewer candidates. With several objectives it
+// mutates results of the front. Of a large front, the results that dominate the most
+// hypervolume are kept (SMS-EMOA: Beume, Naujoks and Emmerich, 2007).
 //
-// # The trust region
+// # Trust region
 //
-// From 5 ordered coordinates on (option trust_region), with one objective, the
-// candidates are within a trust region (TuRBO: Eriksson, Pearce, Gardner, Turner and
-// Poloczek, Scalable global optimization via local Bayesian optimization, 2019) around
-// the best posterior mean, with sides in proportion to the length scales. Coordinates of
-// conditional parameters and categories are free in it, and a space that is looked at
-// whole has none. Its size is a fold of the results: three improvements in a row double
-// it, max(4, d) suggestions in a row without one halve it, and below 1/128 it begins
-// anew. Every 15 suggestions in a row without an improvement double b there, up to
+// From 5 ordered coordinates on (option trust_region), with one objective, the candidates
+// are within a trust region (TuRBO: Eriksson, Pearce, Gardner, Turner and Poloczek,
+// Scalable global optimization via local Bayesian optimization, 2019). It lies around the
+// best posterior mean, with sides in proportion to the length scales. Coordinates of
+// conditional parameters and categories are free in it. A space of which all configurations
+// are scored has none. Its size is a fold of the results. Three improvements in a row
+// double it, max(4, d) suggestions in a row without one halve it, and below 1/128 it starts
+// again. There, every 15 suggestions in a row without an improvement double b, up to
 // eightfold (option patience).
 //
-// # The gap
+// # Gap
 //
-// The gap that may end a study is the largest upper bound that was found anywhere less
-// the largest lower one of a result, before pending trials. It is no guarantee. It would
-// be one with beta = theory, as long as all points are inducing, for functions whose norm
-// in the model's space is 1 at most.
+// The gap that may end a study is the largest upper bound found anywhere minus the largest
+// lower bound of a result, before pending trials. It is no guarantee. With beta = theory it
+// would be one, as long as all points are inducing, for functions whose norm in the model's
+// space is 1 at most.
 //
 // # Duplicates
 //
-// A configuration that the study has, whatever came of it, is passed over as long
-// as there is another (on_duplicate = resample). Then it is suggested again, or
-// the study ends (reuse: what is known stands, nothing is run twice). With replicate it
-// may be suggested at any time.
+// A configuration that the study has, with any outcome, is skipped as long as there is
+// another (on_duplicate = resample). After that it is suggested again. With reuse the study
+// ends instead, and no configuration is run twice. With replicate a configuration may be
+// suggested again at any time.
 //
-// With one objective and next to no noise (ξ² ≤ 1e-4) the same holds for a candidate
-// that is as good as a repetition, unless replicate: within 0.1 length scales of an
-// inducing point, σ < 0.6ξ, and a mean that exceeds the best by less than 0.6ξ. The best
-// candidate that is not so is suggested. Suggestions that exploit do not look at this.
+// With one objective and almost no noise (ξ² ≤ 1e-4) a candidate that is nearly a
+// repetition is treated the same, unless replicate. It is within 0.1 length scales of an
+// inducing point, has σ < 0.6ξ, and a mean that exceeds the best by less than 0.6ξ. The
+// best other candidate is suggested. Suggestions that exploit skip this check.
 //
-// # The best trials
+// # Best trials
 //
-// Of one objective the best measured of those trials is recommended whose posterior
-// mean is within one standard deviation of the best mean (option recommend =
-// plausible). The mean alone takes for luck what the model does not explain, and the
-// measurement alone takes luck for skill. Of several objectives the trials are
-// recommended whose means no other's dominate. Only completed trials are recommended, and
-// those that keep to the constraints come first.
+// For one objective, the recommended trial has the best measurement among the trials whose
+// posterior mean is within one standard deviation of the best mean (option recommend =
+// plausible). The mean alone treats effects that the model does not explain as luck. The
+// measurement alone treats luck as merit. For several objectives, the trials whose means no
+// other dominates are recommended. Only completed trials are recommended, and those that
+// keep the constraints come first.
 //
 // # Useful workers
 //
-// Useful workers are those of BBKB's rule 1 + Σσ²/ξ² ≤ 2.
+// The number of useful workers follows BBKB's rule 1 + Σσ²/ξ² ≤ 2.
 //
 // # Costs
 //
-// A suggestion costs O(candidates·m(m + d)) for m inducing points, and a climb some
-// 4·10⁶ multiplications.
+// A suggestion costs O(candidates·m(m + d)) for m inducing points, and a climb about 4·10⁶
+// multiplications.
 package acquire

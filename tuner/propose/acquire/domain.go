@@ -12,17 +12,17 @@ import (
 // continuous one.
 const fineLevels = 64
 
-// domain is a mixed and conditional space as a [bandit.Domain]: the unit cube, or a
+// domain is a mixed and conditional space as a [bandit.Domain]. It is the unit cube, or a
 // trust region in it, with steps in units of the length scales.
 type domain struct {
 	space     *space.Space
 	axes      []space.Axis
 	low, high []float64
 	unit      []float64 // length scales, at most 1
-	chance    float64   // of a coordinate to move
-	coarse    bool      // not every point is a configuration's
+	chance    float64   // that a coordinate moves
+	coarse    bool      // not every point belongs to a configuration
 	climbable []bool
-	some      bool // of climbable
+	some      bool // whether any is climbable
 }
 
 func newDomain(sp *space.Space, lengths []float64, trusted *box) *domain {
@@ -52,8 +52,8 @@ func (d *domain) Box() (low, high []float64) { return d.low, d.high }
 // Unit implements [bandit.Domain].
 func (d *domain) Unit() []float64 { return d.unit }
 
-// Mutate implements [bandit.Domain]: one coordinate moves, and each other one by
-// chance.
+// Mutate implements [bandit.Domain]. One coordinate moves, and each other one with a given
+// probability.
 func (d *domain) Mutate(x []float64, size float64, rng *rand.Rand) {
 	must := rng.IntN(len(x))
 	for c, axis := range d.axes {
@@ -66,7 +66,7 @@ func (d *domain) Mutate(x []float64, size float64, rng *rand.Rand) {
 				x[c] = rng.Float64()
 			}
 		case axis.Conditional && x[c] == space.Neutral && rng.IntN(2) == 0:
-			x[c] = rng.Float64() // was inactive, perhaps
+			x[c] = rng.Float64() // perhaps it was inactive
 		default:
 			width := size * d.unit[c]
 			if axis.Levels > 0 {
@@ -89,8 +89,8 @@ func (d *domain) Snap(x *kernel.Points[float64]) {
 	}
 }
 
-// Free implements [bandit.Domain]: a score is climbed in the active coordinates that are
-// as good as continuous.
+// Free implements [bandit.Domain]. A score is climbed in the active coordinates that are
+// continuous or nearly so.
 func (d *domain) Free(x []float64, free []bool) bool {
 	if !d.some || d.space.ActiveAt(x, free) != nil {
 		return false

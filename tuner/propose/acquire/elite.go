@@ -15,25 +15,25 @@ const (
 	parents   = 5 // results that are mutated
 )
 
-// elite is what candidates are near to, of results that keep to all constraints: of
-// one objective those with the best targets, of several the front. It is a fold of the
-// results under one engine.
+// elite is the set of results that candidates are near to. All keep the constraints. For
+// one objective they are those with the best targets, for several the front. It is a fold
+// of the results under one engine.
 type elite struct {
 	engine  *model.Engine
 	told    int
-	members []int // of the results
+	members []int // as indices of the results
 	scores  []float64
 	good    standing
 }
 
-// standing is what surface 0 says of the elite, when told was so many.
+// standing is the prediction of surface 0 for the elite, at a number of told results.
 type standing struct {
 	told           int
 	x              *kernel.Points[float64]
 	mean, variance []float64
 }
 
-// best is the largest mean, −∞ of none.
+// best returns the largest mean, or −∞ if there is none.
 func (s *standing) best() float64 {
 	out := math.Inf(-1)
 	for _, m := range s.mean {
@@ -42,7 +42,7 @@ func (s *standing) best() float64 {
 	return out
 }
 
-// follow takes in the results that an engine has heard of since.
+// follow adds the results that the engine has received since.
 func (l *elite) follow(e *model.Engine) {
 	if l.engine != e {
 		*l = elite{engine: e}
@@ -77,8 +77,8 @@ func (l *elite) add(i int) {
 	}
 }
 
-// addFront keeps the results that no other dominates, those that dominate most if
-// there are many (see thin).
+// addFront keeps the results that no other dominates. If there are many, it keeps those
+// that dominate most (see thin).
 func (l *elite) addFront(i int) {
 	list := l.engine.Results.List
 	dominates := func(p, q []model.Measure) bool {
@@ -113,7 +113,7 @@ func (l *elite) addFront(i int) {
 	l.members = kept
 }
 
-// now returns what the model says of the elite by the results so far, without pending
+// now returns the model's prediction for the elite by the results so far, without pending
 // trials.
 func (l *elite) now() *standing {
 	if l.good.x == nil || l.good.told != l.told {
@@ -133,8 +133,8 @@ func (l *elite) now() *standing {
 	return &l.good
 }
 
-// parents are the results with the best posterior means among the elite; of
-// several objectives any of the front.
+// parents returns the results with the best posterior means among the elite. For several
+// objectives it returns any of the front.
 func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
 	good := a.elite.now()
 	n := len(good.mean)

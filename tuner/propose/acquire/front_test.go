@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// volume is what points in the unit cube dominate, by its definition: the share of
-// the cells of the grid of all their coordinates that some point dominates.
+// volume is the volume that points in the unit cube dominate, by definition. It adds up the
+// cells of the grid of all their coordinates that some point dominates.
 func volume(points [][]float64) float64 {
 	if len(points) == 0 {
 		return 0
@@ -110,9 +110,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestThin: what is left has the best of each objective and nearly all of the volume,
-// where points are crowded and where their scales differ by orders of magnitude; and
-// more of it than what came last.
+// The kept points have the best of each objective and nearly all of the volume, where
+// points are crowded and where their scales differ by orders of magnitude. They have more
+// volume than the latest points.
 func TestThin(t *testing.T) {
 	const seed = 32
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -165,9 +165,9 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// TestLongFront: a study of two objectives with more results on its front than are
-// kept has both ends of it among those that it goes on from, and the ideal they give,
-// though they came first.
+// A study of two objectives has more results on its front than are kept. Both ends of the
+// front stay among the parents, and so does the ideal that they give, though they came
+// first.
 func TestLongFront(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 	spec.Objectives = []study.Objective{{Name: "a", Direction: study.Minimize}, {Name: "b", Direction: study.Minimize}}

@@ -8,8 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestReplicatesWhereThereIsNoise: what is near to a trial is passed over only where
-// there is next to no noise.
+// Candidates near to a trial are skipped only where there is almost no noise.
 func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	branin := labtest.Tasks(t)[0]
 	spec := labtest.SpecOf(branin.Space, 1)

@@ -5,48 +5,48 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Options are how configurations are chosen. Their names in parentheses are those in
+// Options determine how configurations are chosen. Their names in parentheses are those in
 // the JSON of the proposer "bkb".
 type Options struct {
-	// Theory ("beta": "practical", the default, or "theory") takes the width of
-	// the confidence bounds from thesis Theorem 21, with norm 1 and probability
+	// Theory ("beta", "practical", the default, or "theory") takes the width of the
+	// confidence bounds from Theorem 21 of Carratino (2020), with norm 1 and probability
 	// 0.9, in place of √(c·d·log(2t+1)).
 	Theory bool
 	// Width ("width", default 0.05) is c of the practical √(c·d·log(2t+1)).
 	Width float64
-	// ExploitEvery ("exploit_every", 0 to 1000, default 4): every so many trials
-	// one is where the posterior mean is best; 0 for never.
+	// ExploitEvery ("exploit_every", 0 to 1000, default 4) is the period of suggestions
+	// where the posterior mean is best, in trials. 0 means never.
 	ExploitEvery int
-	// ExploreEvery ("explore_every", 0 to 1000, default 0): every so many trials
-	// one has bounds three times as wide; 0 for never.
+	// ExploreEvery ("explore_every", 0 to 1000, default 0) is the period of suggestions
+	// with bounds three times as wide, in trials. 0 means never.
 	ExploreEvery int
-	// OnDuplicate ("on_duplicate": "resample", the default, "replicate" or
-	// "reuse") is what becomes of configurations that the study has already. With
-	// replicate they are suggested again where that is best. With resample
-	// something new is suggested, until all configurations have been; then they
-	// are suggested again. Where there is next to no noise, what is so near to a
-	// trial that it would tell nothing is not new. With reuse what is known of a
-	// configuration stands, and nothing is ever run twice: when nothing new is left,
+	// OnDuplicate ("on_duplicate", "resample", the default, "replicate" or "reuse") is the
+	// policy for configurations that the study has already. With replicate they are
+	// suggested again where that is best. With resample something new is suggested until
+	// all configurations have been, and then they are suggested again. Where there is
+	// almost no noise, a configuration so near to a trial that it would teach nothing is
+	// not new. With reuse no configuration is run twice. When nothing new is left,
 	// suggestions end with [ErrExhausted].
 	OnDuplicate Duplicates
-	// StopGap ("stop_gap", default 0: never), with one objective: the study ends
-	// when no configuration can be better than the best by more than this, in the
-	// objective's units and as far as the confidence bounds hold. It does not end
-	// before there are StopAfter results.
+	// StopGap ("stop_gap", default 0, never), with one objective, ends the study when no
+	// configuration can be better than the best by more than this, in the objective's units
+	// and as far as the confidence bounds hold. It does not end before there are StopAfter
+	// results.
 	StopGap   float64
 	StopAfter int
-	// Coarse ("refine": "gradient", the default, or "mutations") looks for
-	// suggestions without the gradient.
+	// Coarse ("refine", "gradient", the default, or "mutations") searches for suggestions
+	// without the gradient.
 	Coarse bool
-	// Trust ("trust_region", 0 to 10000, default 5): with one objective and from so
-	// many ordered coordinates on suggestions come from a trust region; 0 for never.
+	// Trust ("trust_region", 0 to 10000, default 5), with one objective, is the number of
+	// ordered coordinates from which on suggestions come from a trust region. 0 means
+	// never.
 	Trust int
-	// Patience ("patience", 0 to 10000, default 15 where there is a trust region,
-	// else 0), with one objective: every so many suggestions in a row without an
-	// improvement double the width of the bounds, up to eightfold; 0 for never.
+	// Patience ("patience", 0 to 10000, default 15 where there is a trust region, else 0),
+	// with one objective, is a number of suggestions in a row without an improvement. Each
+	// such run doubles the width of the bounds, up to eightfold. 0 means never.
 	Patience int
-	// Recommend ("recommend": "plausible", the default, "mean" or "lower") is what
-	// trial of one objective is the best.
+	// Recommend ("recommend", "plausible", the default, "mean" or "lower") determines the
+	// best trial of one objective.
 	Recommend Recommendation
 }
 
@@ -55,7 +55,7 @@ type Recommendation string
 
 // The ways to choose the best trial.
 const (
-	Plausible Recommendation = "plausible" // the best measured of those whose mean is next to the best one
+	Plausible Recommendation = "plausible" // the best measured of those whose mean is close to the best one
 	ByMean    Recommendation = "mean"
 	ByLower   Recommendation = "lower" // the lower confidence bound
 )
@@ -63,14 +63,14 @@ const (
 // Duplicates is a policy for configurations that the study has already.
 type Duplicates string
 
-// The policies for duplicates; see [Options].
+// The policies for duplicates. See [Options].
 const (
 	Resample  Duplicates = "resample"
 	Replicate Duplicates = "replicate"
 	Reuse     Duplicates = "reuse"
 )
 
-// Trusts tells whether suggestions for a study come from a trust region.
+// Trusts reports whether suggestions for a study come from a trust region.
 func (o *Options) Trusts(spec study.Spec) bool {
 	return o.Trust > 0 && len(spec.Objectives) == 1 && orderedAxes(spec.Space) >= o.Trust
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
-// Recommend returns the best trials of v, which r is the digest of and e, unless nil,
-// the model of. Of one objective it is the best measured of the completed trials whose
-// posterior mean is at most plausibly below the best mean, so that no lucky draw
-// deceives (or, by the option recommend, the one with the best mean or lower bound); of
-// equal ones the first. What was told late counts as measured. Of several objectives
-// they are the trials whose means no other's dominate. Where there are constraints it
-// is of the trials that keep to them, while there is no model by what was measured; and
-// if none does, the one that by the model of feasibility is likeliest to.
+// Recommend returns the best trials of v. The results r are the digest of v, and e is its
+// model or nil. For one objective it returns the best measured of the completed trials
+// whose posterior mean is at most plausibly below the best mean. This rule discounts lucky
+// results. With the option recommend it returns the trial with the best mean or lower bound
+// instead. It returns the first of equal trials. Late results count as measured. For
+// several objectives it returns the trials whose means no other dominates. With constraints
+// only trials that keep them are compared, by their measurements while there is no model.
+// If none keeps them, it returns the trial that is most likely to be feasible by the model.
 func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []int {
 	done := r.Completed(v, true)
 	if len(done.Trials) == 0 && e != nil {
@@ -35,8 +35,8 @@ func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []i
 	return front(done.Trials, values)
 }
 
-// likeliest returns the trial that is likeliest to be feasible; none where that is not
-// modelled.
+// likeliest returns the trial that is most likely to be feasible, or none where feasibility
+// is not modelled.
 func (c *Chooser) likeliest(done model.Completed, e *model.Engine) []int {
 	if len(done.Trials) == 0 || len(e.Event.Surfaces) == len(c.spec.Objectives) {
 		return nil
@@ -49,11 +49,11 @@ func (c *Chooser) points(done model.Completed) *kernel.Points[float64] {
 	return kernel.NewPoints(len(done.Trials), c.spec.Space.Dim(), done.X)
 }
 
-// plausibly is how many posterior standard deviations of its own a trial's mean may be
-// below the best mean for its measurement to be believed.
+// plausibly is how many of its own posterior standard deviations a trial's mean may be
+// below the best mean for its measurement to count.
 const plausibly = 1
 
-// values are what trials are recommended by, of what was measured.
+// values returns the values by which trials are recommended, given their measurements.
 func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64], measured [][]float64) [][]float64 {
 	out := make([][]float64, len(c.spec.Objectives))
 	for j := range out {
@@ -76,7 +76,7 @@ func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64], measur
 	return out
 }
 
-// first returns the trial with the largest value, of equal ones the one with the
+// first returns the trial with the largest value. Of equal ones it returns the one with the
 // smallest number.
 func first(trials []int, values []float64) []int {
 	best := 0

@@ -7,15 +7,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
-// region is the size of the trust region (Eriksson et al., TuRBO, 2019,
-// Algorithm 1), as a fold of the results in the order of the log: after
-// trustSuccesses suggestions in a row that improved on the best it doubles, after
-// failures in a row, max(4, dim) of them, it is halved, and below trustLeast it
-// begins anew.
+// region is the size of the trust region (Eriksson et al., TuRBO, 2019, Algorithm 1), as a
+// fold of the results in the order of the log. After trustSuccesses suggestions in a row
+// that improved on the best it doubles. After max(4, dim) failures in a row it is halved.
+// Below trustLeast it starts again.
 type region struct {
 	dim                 int       // ordered coordinates
-	begun, told         int       // of the results, followed
-	length              float64   // of the sides, before weights; 0 before the first result
+	begun, told         int       // of the results that were followed
+	length              float64   // of the sides, before weights, and 0 before the first result
 	successes, failures int       // in a row
 	stale               int       // guided results since the last improvement
 	top                 []float64 // the best values, descending
@@ -28,11 +27,11 @@ const (
 	trustLeast     = 1.0 / 128
 	trustSuccesses = 3
 	trustTop       = 8    // values in top
-	trustGain      = 1e-3 // least improvement, of the lead over the last of top
-	longestTrusted = 4    // length scales count as this long at most
+	trustGain      = 1e-3 // least improvement, relative to the lead over the last of top
+	longestTrusted = 4    // upper limit of length scales
 )
 
-// follow takes in the results that are new.
+// follow adds the new results.
 func (t *region) follow(r *model.Results) {
 	if t.begun != r.Begun {
 		*t = region{dim: t.dim, begun: r.Begun}
@@ -42,7 +41,7 @@ func (t *region) follow(r *model.Results) {
 	}
 }
 
-// tell takes in a result.
+// tell adds a result.
 func (t *region) tell(r *model.Result) {
 	if t.length == 0 {
 		t.length = trustFirst
@@ -82,13 +81,11 @@ func (t *region) tell(r *model.Result) {
 	}
 }
 
-// box is where suggestions may be: within low and high in ordered coordinates,
-// unless nil.
+// box bounds suggestions within low and high in ordered coordinates, unless nil.
 type box struct{ center, low, high []float64 }
 
-// trusted returns the trust region around the configuration with the best
-// posterior mean, with sides in proportion to the length scales; nil where
-// there is none.
+// trusted returns the trust region around the configuration with the best posterior mean,
+// with sides in proportion to the length scales. It returns nil if there is none.
 func (a *acquisition) trusted() *box {
 	if !a.options.Trusts(a.spec) || len(a.elite.members) == 0 {
 		return nil

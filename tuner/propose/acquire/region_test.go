@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestTrustRegionSize replays random histories by the rules as they are stated,
-// from the whole history each time.
+// TestTrustRegionSize replays random histories by the documented rules, from the whole
+// history each time.
 func TestTrustRegionSize(t *testing.T) {
 	const seed, d = 21, 6
 	t.Logf("seed %d", seed)
@@ -27,8 +27,8 @@ func TestTrustRegionSize(t *testing.T) {
 			r := model.Result{Guided: rng.IntN(4) > 0, Feasible: true}
 			improved := false
 			switch rng.IntN(10) {
-			case 0: // infeasible: nothing was measured
-			case 2: // measured, but without keeping to a constraint
+			case 0: // infeasible, nothing was measured
+			case 2: // measured, but breaks a constraint
 				r.Feasible, r.Y = false, []model.Measure{{Value: 1e9}}
 			case 1:
 				r.Y = []model.Measure{{Value: math.Inf(-1)}}
@@ -70,8 +70,8 @@ func TestTrustRegionSize(t *testing.T) {
 	}
 }
 
-// TestTrustRegionHolds: suggestions of the model are within the region, around a
-// configuration that was tried, and reach further after improvements.
+// Suggestions of the model are within the region, around a configuration that was tried,
+// and reach further after improvements.
 func TestTrustRegionHolds(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},
@@ -101,7 +101,7 @@ func TestTrustRegionHolds(t *testing.T) {
 			}
 		}
 		l.Start(proposal.Suggestions...)
-		// Nothing is ever as good as the first results: the region shrinks.
+		// No result is as good as the first ones, so the region shrinks.
 		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != model.PhaseStart])})
 	}
 	if got := l.chooser.region.length; got >= trustFirst {
@@ -109,8 +109,8 @@ func TestTrustRegionHolds(t *testing.T) {
 	}
 }
 
-// TestLateCountsOnce: for the trust region and patience a suggestion that is told late
-// and by its new holder is one, by what was heard first.
+// A suggestion that is told both late and by its new holder counts once for the trust
+// region and patience, by the result that came first.
 func TestLateCountsOnce(t *testing.T) {
 	for _, lateFirst := range []bool{false, true} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 3)
@@ -129,7 +129,7 @@ func TestLateCountsOnce(t *testing.T) {
 				if !lateFirst {
 					now = 3 - epoch
 				}
-				l.Do(study.Tell{Trial: i, Epoch: now, Outcome: labtest.Completed(spec, 100+float64(i)+0.1*float64(now))}) // ever worse
+				l.Do(study.Tell{Trial: i, Epoch: now, Outcome: labtest.Completed(spec, 100+float64(i)+0.1*float64(now))}) // worse and worse
 			}
 			late++
 		}

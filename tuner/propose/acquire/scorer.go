@@ -14,7 +14,7 @@ type scorer struct {
 	wish wish
 }
 
-// Score implements [bandit.Surface]; the prediction is that of the first objective.
+// Score implements [bandit.Surface]. The prediction is that of the first objective.
 func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	w, k := &s.wish, len(s.spec.Objectives)
 	var out bandit.Scores
@@ -53,7 +53,7 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	return out, nil
 }
 
-// Probe implements [bandit.Surface]: there is one where the score is μ + b·σ of one
+// Probe implements [bandit.Surface]. It returns a probe where the score is μ + b·σ of one
 // surface.
 func (s *scorer) Probe() *bandit.Probe {
 	if s.outlook.Surfaces() > 1 || s.wish.thrift != nil || s.options.Coarse {

@@ -14,15 +14,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// subject is a study with its model and chooser, and Sobol' points to begin with.
+// subject is a study with its model and chooser, and Sobol' points for the start.
 type subject struct {
 	*labtest.Lab
 	model   *model.Model
 	chooser *Chooser
 }
 
-// newSubject has the options of a study that names none, but for what tweak makes of
-// them.
+// newSubject returns a study with default options, which tweak may change.
 func newSubject(t labtest.Fataler, spec study.Spec, tweak func(m *model.Options, o *Options)) *subject {
 	m := model.Options{Start: min(max(spec.Space.Dim()+2, 4), 16), Cap: 256, MinNoise: 1e-6}
 	o := Options{Width: 0.05, ExploitEvery: 4, OnDuplicate: Resample, StopAfter: 2 * m.Start, Trust: 5, Recommend: Plausible}
@@ -47,7 +46,7 @@ func (s *subject) anchor() {
 	}
 }
 
-// at returns the engine of the study as it stands, nil if there is none.
+// at returns the engine of the study at its present position, nil if there is none.
 func (s *subject) at() *model.Engine {
 	s.T.Helper()
 	e, err := s.model.At(s.S)
@@ -100,13 +99,13 @@ func (s *subject) step() (trial study.Trial) {
 	return trial
 }
 
-// ahead is an acquisition as the next suggestion's.
+// ahead returns an acquisition like that of the next suggestion.
 func (s *subject) ahead() *acquisition {
 	e := s.at()
 	return s.chooser.on(e, e.Outlook())
 }
 
-// worked returns a study of n trials, told, on a square, and the engine after them.
+// worked returns a study of n told trials on a square, and the engine after them.
 func worked(t labtest.Fataler, tweak func(m *model.Options, o *Options), objectives, n int, value func(u []float64, rng *rand.Rand) []float64) (*subject, *model.Engine) {
 	t.Helper()
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
@@ -119,14 +118,14 @@ func worked(t labtest.Fataler, tweak func(m *model.Options, o *Options), objecti
 	return s, s.at()
 }
 
-// row is one point, to predict at.
+// row returns one point, to predict at.
 func row(u ...float64) *kernel.Points[float64] { return kernel.NewPoints(1, len(u), u) }
 
 func close2(a, b, tolerance float64) bool {
 	return math.Abs(a-b) <= tolerance*(1+math.Abs(a)+math.Abs(b))
 }
 
-// recommended are the trials that are the best by the model.
+// recommended returns the best trials by the model.
 func (s *subject) recommended() []int {
 	return s.chooser.Recommend(s.S, s.model.Results, s.at())
 }

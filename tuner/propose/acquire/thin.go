@@ -7,21 +7,21 @@ import (
 	"github.com/bkbtuner/bkb/internal/sobol"
 )
 
-// How many results the front of several objectives has: when there are frontMost,
-// those that add least to the hypervolume go until frontKept are left.
+// These are the sizes of the front of several objectives. At frontMost results, those that
+// add least to the hypervolume are removed until frontKept are left.
 const (
 	frontKept   = 2 * eliteSize
 	frontMost   = 2 * frontKept
-	frontProbes = 2048 // points by which volumes of more than two objectives are compared
-	frontMargin = 0.1  // of the front's extent, how far below it volumes begin
+	frontProbes = 2048 // points for comparing volumes of more than two objectives
+	frontMargin = 0.1  // how far below the front volumes begin, relative to its extent
 )
 
-// thin returns which keep of the points stay, ascending: one after another that goes
-// which adds least to the volume that they dominate (SMS-EMOA: Beume, Naujoks and
-// Emmerich 2007), of equal ones the first. Larger is better; volumes begin frontMargin
-// below the least value of each objective, in units of its extent. The first best of
-// each objective stays. Volumes are exact for two objectives, O(n²), and shares of
-// frontProbes points for more, O(n) each.
+// thin returns which keep of the points stay, ascending. It removes one point after
+// another, the one that adds least to the dominated volume (SMS-EMOA: Beume, Naujoks and
+// Emmerich 2007), and of equal ones the first. Larger is better. Volumes begin frontMargin
+// below the least value of each objective, in units of its extent. The first best of each
+// objective stays. Volumes are exact for two objectives, O(n²). For more they are shares of
+// frontProbes points, O(n) each.
 func thin(points [][]float64, keep int) []int {
 	left := make([]int, len(points))
 	for i := range left {
@@ -45,15 +45,15 @@ func thin(points [][]float64, keep int) []int {
 			}
 		}
 		if drop < 0 {
-			break // all are best at something
+			break // each is best at something
 		}
 		left = slices.Delete(left, drop, drop+1)
 	}
 	return left
 }
 
-// toUnit maps each objective onto [0, 1], 0 where volumes begin, and returns the
-// points that are best at something.
+// toUnit maps each objective onto [0, 1], where 0 is the point at which volumes begin. It
+// also returns the points that are best at something.
 func toUnit(points [][]float64) (unit [][]float64, best []int) {
 	k := len(points[0])
 	unit = make([][]float64, len(points))
@@ -81,8 +81,8 @@ func toUnit(points [][]float64) (unit [][]float64, best []int) {
 	return unit, best
 }
 
-// sharesOfPlane returns what tells of each of those left what it alone dominates,
-// of two objectives.
+// sharesOfPlane returns a function that computes, for two objectives, the area that each of
+// the left points alone dominates.
 func sharesOfPlane(unit [][]float64) func(left []int) []float64 {
 	return func(left []int) []float64 {
 		order := make([]int, len(left)) // by the first objective, descending
@@ -115,8 +115,8 @@ func sharesOfPlane(unit [][]float64) func(left []int) []float64 {
 	}
 }
 
-// sharesByProbes is the same of any number of objectives, by how many probes each of
-// those left alone dominates.
+// sharesByProbes is sharesOfPlane for any number of objectives. It counts how many probes
+// each of the left points alone dominates.
 func sharesByProbes(unit [][]float64) func(left []int) []float64 {
 	k := len(unit[0])
 	sequence, u := sobol.New(k, 0), make([]float64, k)
@@ -133,7 +133,7 @@ func sharesByProbes(unit [][]float64) func(left []int) []float64 {
 			}
 		}
 	}
-	place := make([]int, len(unit)) // among those left, −1 for gone
+	place := make([]int, len(unit)) // among those left, −1 for removed
 	return func(left []int) []float64 {
 		for i := range place {
 			place[i] = -1

@@ -2,16 +2,16 @@ package acquire
 
 import "math"
 
-// thrift is how a suggestion weighs costs: score log(u − reference) − power·log
-// cost for a bound u above the reference, the best posterior mean, in place of u.
+// thrift determines how a suggestion weighs costs. In place of a bound u it uses the score
+// log(u − reference) − power·log cost, for u above the reference, the best posterior mean.
 type thrift struct {
 	reference float64
 	power     float64
 }
 
-// spend returns how the next suggestion weighs costs; nil for not at all. The
-// power falls from 1 to 0 while the study's MaxCost is spent, if it has one (Lee,
-// Perrone, Archambeau and Seeger, Cost-aware Bayesian optimization, 2020).
+// spend returns how the next suggestion weighs costs, nil if it does not. If the study has
+// a MaxCost, the power falls from 1 to 0 while it is spent (Lee, Perrone, Archambeau and
+// Seeger, Cost-aware Bayesian optimization, 2020).
 func (a *acquisition) spend() *thrift {
 	if !a.engine.Costs() || len(a.elite.members) == 0 {
 		return nil
@@ -23,13 +23,13 @@ func (a *acquisition) spend() *thrift {
 	return t
 }
 
-// weigh replaces bounds by scores; logs are the logarithms of the costs.
+// weigh replaces bounds by scores, given the logarithms of the costs.
 func (t *thrift) weigh(bounds, logs []float64) {
 	for i, u := range bounds {
 		gain := u - t.reference
 		score := math.Log(max(gain, 1e-9))
 		if gain < 1e-9 {
-			score += gain // worse than nothing, by how much
+			score += gain // no improvement, ordered by how much is missing
 		}
 		bounds[i] = score - t.power*logs[i]
 	}

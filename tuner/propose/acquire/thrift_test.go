@@ -14,9 +14,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestThriftByDefinition: scores are log(u − μ*) − p·log c with μ* the best mean of the
-// results and c what the model of costs foretells, p = 1 or what is left of the study's
-// MaxCost; what is no better than μ* comes after all that is.
+// Scores are log(u − μ*) − p·log c with μ* the best mean of the results, c the cost that
+// the model predicts, and p = 1 or the share of the study's MaxCost that is left.
+// Candidates that are no better than μ* come after all that are.
 func TestThriftByDefinition(t *testing.T) {
 	for _, all := range []float64{0, 100} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
@@ -73,9 +73,9 @@ func TestThriftByDefinition(t *testing.T) {
 	}
 }
 
-// TestCostsThatComeToNothing: who has costs weighed that nobody tells, or a budget
-// that nothing is spent of, is warned, with suggestions and with the diagnosis; and
-// late results are spent like others.
+// Two settings have no effect, cost weighing without reported costs, and a budget from
+// which nothing is spent. Suggestions and the diagnosis warn about them. Late results are
+// spent like others.
 func TestCostsThatComeToNothing(t *testing.T) {
 	for _, k := range []struct {
 		cost       model.CostSource
@@ -99,7 +99,7 @@ func TestCostsThatComeToNothing(t *testing.T) {
 		l := newSubject(t, spec, func(m *model.Options, _ *Options) { m.Cost = k.cost })
 		for i := range 8 {
 			l.step()
-			if i == 3 { // somebody else takes it over
+			if i == 3 { // another worker takes it over
 				l.Do(study.Expire{Trial: i, Epoch: 1})
 				l.Do(study.Ask{Count: 1})
 				l.Do(study.Tell{Trial: i, Epoch: 1, Outcome: study.Outcome{State: study.Failed, Reason: study.FailedCrash, Cost: 5 * k.told}})

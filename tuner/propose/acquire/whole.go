@@ -6,15 +6,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// enumeratedUpTo is the number of configurations of a space that are all looked at.
+// enumeratedUpTo is the largest number of configurations of a space that are all scored.
 const enumeratedUpTo = 2048
 
 // whole is all configurations of a finite space.
 type whole struct {
 	space   *space.Space
 	asked   bool
-	points  *kernel.Points[float64] // all of them, encoded; nil if they are many
-	numbers *cells.Cells            // when they were wanted
+	points  *kernel.Points[float64] // all of them, encoded, and nil if there are many
+	numbers *cells.Cells            // set on first use
 }
 
 // listed returns all configurations, encoded, where they are few, else nil.
@@ -42,8 +42,8 @@ func enumerated(sp *space.Space) *kernel.Points[float64] {
 	return x
 }
 
-// first returns a configuration that ok is true of; found is false if there is none.
-// The error is a *[study.InvalidError] where there are too many to number.
+// first returns a configuration for which ok is true. If there is none, found is false. The
+// error is a *[study.InvalidError] where there are too many to number.
 func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
 	if w.numbers == nil {
 		if w.numbers, err = cells.Of(w.space, cells.MaxPoints, nil); err != nil {

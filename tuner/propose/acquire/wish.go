@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
-// wish is what one suggestion looks for.
+// wish is the target of one suggestion.
 type wish struct {
 	exploit bool
 	explore bool
@@ -17,10 +17,10 @@ type wish struct {
 	ideal   []float64
 	feature bool    // feasibility is modelled
 	trusted *box    // nil for everywhere
-	thrift  *thrift // nil where costs play no part
+	thrift  *thrift // nil if costs do not count
 }
 
-// wish is the next suggestion's.
+// wish returns the target of the next suggestion.
 func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	every, k := a.options.ExploitEvery, len(a.spec.Objectives)
 	w := wish{
@@ -51,7 +51,7 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	return w
 }
 
-// phase is the suggestion's.
+// phase returns the suggestion's phase.
 func (w *wish) phase() string {
 	switch {
 	case w.exploit:
@@ -63,7 +63,7 @@ func (w *wish) phase() string {
 	}
 }
 
-// weights draws those of k objectives, of sum 1.
+// weights draws the weights of k objectives. They add up to 1.
 func weights(k int, rng *rand.Rand) []float64 {
 	out, sum := make([]float64, k), 0.0
 	for j := range out {
@@ -76,7 +76,7 @@ func weights(k int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// ideal is the best of each objective among the elite; 0 if none keeps to the
+// ideal returns the best of each objective among the elite, or 0 if no result keeps the
 // constraints.
 func (a *acquisition) ideal() []float64 {
 	out := slices.Repeat([]float64{math.Inf(-1)}, len(a.spec.Objectives))
@@ -91,8 +91,7 @@ func (a *acquisition) ideal() []float64 {
 	return out
 }
 
-// chebyshev is the augmented Chebyshev scalarisation (Knowles 2006), larger
-// being better.
+// chebyshev is the augmented Chebyshev scalarisation (Knowles 2006). Larger is better.
 func (w *wish) chebyshev(u []float64) float64 {
 	worst, sum := math.Inf(1), 0.0
 	for j, v := range u {

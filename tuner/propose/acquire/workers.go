@@ -2,8 +2,8 @@ package acquire
 
 import "github.com/bkbtuner/bkb/gp/kernel"
 
-// usefulWorkers is how many trials may run at once by the rule of BBKB: 1 +
-// Σ σ²/ξ² ≤ 2, with the variances without pending trials; at least one.
+// usefulWorkers returns how many trials may run at once by the rule of BBKB, which is 1 + Σ
+// σ²/ξ² ≤ 2 with the variances without pending trials. It is at least one.
 func (a *acquisition) usefulWorkers() int {
 	pending := a.engine.Results.Pending
 	rows := make([][]float64, 0, len(pending)+len(a.chosen))
