@@ -124,7 +124,7 @@ func TestWarnings(t *testing.T) {
 	}
 	ask(t, tn, study.Ask{})
 	ask(t, tn, study.Ask{})
-	if got := strings.Count(log.String(), "level=WARN"); got != 1 || !strings.Contains(log.String(), "option cost weighs nothing: 0 of 4 results") || !strings.Contains(log.String(), "study=s") {
+	if got := strings.Count(log.String(), "level=WARN"); got != 1 || !strings.Contains(log.String(), "option cost has no effect: 0 of 4 results") || !strings.Contains(log.String(), "study=s") {
 		t.Errorf("logged:\n%s", log.String())
 	}
 }

@@ -124,12 +124,12 @@ func TestCostsOfAddedTrials(t *testing.T) {
 			for i := range 8 {
 				add(i+1, map[bool]float64{true: 5}[i < costly])
 			}
-			want := "is spent: none of 8 results was told with a cost"
+			want := "is not spent: none of 8 results was told with a cost"
 			if costly > 0 {
-				want = fmt.Sprintf("is spent: the costs that %d of 8 results were told with are those of added trials", costly)
+				want = fmt.Sprintf("is not spent: %d of 8 results have a cost, but they are added trials", costly)
 			}
 			warned := strings.Join(l.propose(p, 1).Warnings, "\n")
-			if !strings.Contains(warned, want) || strings.Contains(warned, "weigh in full") != (options != "") {
+			if !strings.Contains(warned, want) || strings.Contains(warned, "full weight") != (options != "") {
 				t.Errorf("%d costs, %s: warned %q, want %q", costly, options, warned, want)
 			}
 			// A trial that was handed out spends.

@@ -84,14 +84,14 @@ func TestCostsThatComeToNothing(t *testing.T) {
 		warned     []string
 		spentAtAll bool
 	}{
-		{model.CostTold, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results were told"}, false},
-		{model.CostTold, 100, 0, 0, []string{"option cost weighs nothing", "nothing of the study's max_cost is spent"}, false},
+		{model.CostTold, 0, 0, 0, []string{"option cost has no effect: 0 of 9 results were told"}, false},
+		{model.CostTold, 100, 0, 0, []string{"option cost has no effect", "study's max_cost is not spent"}, false},
 		{model.CostTold, 100, 2, 0, nil, true},
-		{model.CostSeconds, 0, 0, 0, []string{"option cost weighs nothing: 0 of 9 results say how long"}, false},
-		{model.CostSeconds, 100, 0, time.Second, []string{"costs weigh in full until"}, false},
+		{model.CostSeconds, 0, 0, 0, []string{"option cost has no effect: 0 of 9 results have a running time"}, false},
+		{model.CostSeconds, 100, 0, time.Second, []string{"costs have their full weight until"}, false},
 		{model.CostSeconds, 100, 2, time.Second, nil, true},
 		{model.CostSeconds, 0, 0, time.Second, nil, false},
-		{model.CostIgnored, 100, 0, 0, []string{"nothing of the study's max_cost is spent"}, false},
+		{model.CostIgnored, 100, 0, 0, []string{"study's max_cost is not spent"}, false},
 		{model.CostIgnored, 0, 0, 0, nil, false},
 	} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)

@@ -12,20 +12,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Most is the most cells that there may be: numbers up to here are exact in JSON
-// and float64.
+// Most is the maximum number of cells. Numbers up to it are exact in JSON and float64.
 const Most = 1 << 53
 
-// MaxPoints is the most values of one parameter that are listed.
+// MaxPoints is the maximum number of listed values of one parameter.
 const MaxPoints = 1000
 
-// maxWork is how many steps compiling a grid may take.
+// maxWork is the maximum number of steps of compiling a grid.
 const maxWork = 1 << 22
 
-// Cells numbers the combinations of a grid. Parameters that conditions connect
-// form a group, and a group is a decision tree: the values of one parameter fall
-// into runs, and with each run the rest of the group falls apart into groups of
-// its own. A cell's number is written in the mixed radix of these trees.
+// Cells numbers the combinations of a grid. Parameters that conditions connect form a
+// group, and a group is a decision tree. The values of one parameter are divided into runs.
+// For each run the rest of the group divides into smaller groups. A cell's number is
+// written in the mixed radix of these trees.
 type Cells struct {
 	names  []string
 	levels []levels
@@ -33,18 +32,17 @@ type Cells struct {
 	total  uint64
 }
 
-// Total is the number of cells.
+// Total returns the number of cells.
 func (c *Cells) Total() uint64 { return c.total }
 
-// group is a set of connected parameters, seen from one that depends on none of
-// the others.
+// group is a set of connected parameters. Its root depends on none of the others.
 type group struct {
 	root  int
 	runs  []run
 	total uint64
 }
 
-// run is an interval of the root's values that have the same consequences.
+// run is an interval of the root's values that have the same effect on the others.
 type run struct {
 	first uint64 // value
 	start uint64 // number of the first cell
@@ -69,8 +67,8 @@ func (c *Cells) collect(out []space.Assignment, groups []*group, i uint64) []spa
 	return out
 }
 
-// Of lays out the grid of a space in which a continuous parameter takes so many
-// points, and a parameter that perParameter names so many values. The error is a
+// Of makes the grid of a space in which a continuous parameter has a number of points, and
+// a parameter that perParameter names has the number given there. The error is a
 // *[study.InvalidError].
 func Of(sp *space.Space, points int, perParameter map[string]int) (*Cells, error) {
 	b := compiler{parameters: sp.Parameters(), index: make(map[string]int), known: make(map[string]*group), work: maxWork}
@@ -112,13 +110,13 @@ type compiler struct {
 	index      map[string]int // by name
 	levels     []levels
 	conditions [][]condition // of each parameter
-	depths     []int         // of conditions above each parameter, plus 1; 0 if not known yet
-	place      []int         // in the order parents before children
+	depths     []int         // of conditions above each parameter, plus 1, and 0 if not known yet
+	place      []int         // in an order with parents before children
 	known      map[string]*group
 	work       int
 }
 
-// condition says that a parameter needs its parent at one of the levels.
+// condition states that a parameter needs its parent at one of the levels.
 type condition struct {
 	parent int
 	levels []uint64 // ascending
@@ -159,8 +157,8 @@ func (b *compiler) depth(i int) int {
 	return b.depths[i]
 }
 
-// split divides parameters, in order of place, into groups and multiplies their
-// cells. Conditions on parameters outside the set count as holding.
+// split divides parameters, in order of place, into groups and multiplies their cells.
+// Conditions on parameters outside the set count as met.
 func (b *compiler) split(set []int) (groups []*group, total uint64) {
 	root := make(map[int]int, len(set))
 	for _, i := range set {
@@ -251,8 +249,8 @@ func (b *compiler) cuts(members []int) []uint64 {
 	return slices.Compact(cuts)
 }
 
-// without returns the members that can be active when the first of them, which
-// is left out, is at the given level.
+// without returns the members that can be active when the first of them, which is left out,
+// is at the given level.
 func (b *compiler) without(members []int, level uint64) []int {
 	dead := make(map[int]bool)
 	var rest []int

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 )
 
-// allCells is the slow twin of cells: it tries all values of all parameters,
-// parents first, and keeps what the space takes.
+// allCells is the slow twin of cells. It tries all values of all parameters, parents first,
+// and keeps the configurations that the space accepts.
 func allCells(sp *space.Space, points int, perParameter map[string]int) []string {
 	type partial []space.Assignment
 	found := []partial{nil}

@@ -2,14 +2,14 @@ package cells
 
 import "github.com/bkbtuner/bkb/tuner/space"
 
-// levels are the values that a grid gives one parameter, in order: listed, or,
-// of an int or stepped float with too many to list, computed.
+// levels are the values that a grid gives one parameter, in order. They are listed, or
+// computed for an int or stepped float with too many to list.
 type levels struct {
 	n      uint64
 	listed []space.Value
 	places map[space.Value]uint64 // in listed
-	// Otherwise value i is low + i·step of an int, or has the i-th of n equal cells
-	// of the parameter's own space.
+	// If not listed, value i of an int is low + i·step. For a float it is the value of the
+	// i-th of n equal cells of the parameter's own space.
 	isInt     bool
 	low, step uint64
 	own       *space.Space
@@ -70,7 +70,7 @@ func thinned(own *space.Space, name string, count int) levels {
 	return list(values)
 }
 
-// valueAt decodes a point of a space with one parameter; 0 ≤ u ≤ 1.
+// valueAt decodes a point of a space with one parameter, for 0 ≤ u ≤ 1.
 func valueAt(own *space.Space, name string, u float64) space.Value {
 	c, _ := own.Decode([]float64{u}) // cannot fail
 	v, _ := c.Get(name)
@@ -93,7 +93,7 @@ func (l *levels) at(i uint64) space.Value {
 	}
 }
 
-// find returns the place of a value; ok is false if the grid does not use it.
+// find returns the index of a value. If the grid does not use it, ok is false.
 func (l *levels) find(v space.Value) (i uint64, ok bool) {
 	if l.isInt {
 		x, isInt := v.AsInt()

@@ -4,5 +4,5 @@ package labtest
 
 import "time"
 
-// CPUTime is unknown here.
+// CPUTime returns 0, because the CPU time is unknown on this system.
 func CPUTime() time.Duration { return 0 }

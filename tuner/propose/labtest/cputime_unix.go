@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// CPUTime is that of the process, with what the collector takes; 0 if unknown.
+// CPUTime returns the CPU time of the process, including the garbage collector, and 0 if it
+// is unknown.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

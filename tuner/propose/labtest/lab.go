@@ -1,5 +1,5 @@
-// Package labtest has what the tests of proposers and of their parts share: small
-// spaces, outcomes, and a study in memory that does what a test says.
+// Package labtest has small spaces, outcomes, and a study in memory for the tests of
+// proposers and of their parts.
 package labtest
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Began is when all that a [Lab] does happens.
+// Began is the time of all that a [Lab] does.
 var Began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Fataler is what tests, benchmarks and rapid have in common.
+// Fataler is the common part of tests, benchmarks and rapid.
 type Fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -24,7 +24,7 @@ type Fataler interface {
 // Square is a space of two continuous parameters.
 const Square = `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}`
 
-// Spaces are small and large, finite and not, flat and conditional.
+// Spaces are small and large, finite and infinite, flat and conditional.
 var Spaces = map[string]string{
 	"continuous":  `{"x": {"type": "float", "low": 0, "high": 1}, "lr": {"type": "float", "low": 1e-5, "high": 0.1, "scale": "log"}}`,
 	"mixed":       `{"x": {"type": "float", "low": -5, "high": 5}, "n": {"type": "int", "low": 1, "high": 100, "scale": "log"}, "k": {"type": "categorical", "values": ["a", "b", "c"]}, "seed": {"type": "constant", "value": 17}}`,
@@ -35,7 +35,7 @@ var Spaces = map[string]string{
 	"empty":       `{}`,
 }
 
-// Parse makes a space of its parameters.
+// Parse makes a space from its parameters.
 func Parse(t Fataler, parameters string) *space.Space {
 	t.Helper()
 	if parameters == "{}" {
@@ -52,12 +52,12 @@ func Parse(t Fataler, parameters string) *space.Space {
 	return sp
 }
 
-// SpecOf is a study on a space that minimises a loss.
+// SpecOf returns a study on a space that minimizes a loss.
 func SpecOf(sp *space.Space, seed uint64) study.Spec {
 	return study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: seed, MaxRetries: 1}
 }
 
-// Completed is an outcome with the values of the first objectives.
+// Completed returns an outcome with the values of the first objectives.
 func Completed(spec study.Spec, values ...float64) study.Outcome {
 	o := study.Outcome{State: study.Completed}
 	for i, v := range values {
@@ -67,7 +67,7 @@ func Completed(spec study.Spec, values ...float64) study.Outcome {
 	return o
 }
 
-// Bowl is a value for any configuration: smooth in numbers, a step for each
+// Bowl returns a value for any configuration. It is smooth in numbers and a step for each
 // category.
 func Bowl(sp *space.Space, c space.Config) float64 {
 	u := make([]float64, sp.Dim())
@@ -82,7 +82,7 @@ func Bowl(sp *space.Space, c space.Config) float64 {
 	return sum
 }
 
-// Curve is what a trial reports at a step, and final what it comes to.
+// Curve returns a trial's report at a step, which approaches final.
 func Curve(final float64, step int64) float64 { return final + 3/float64(step) }
 
 // Lab is a study with its log.
@@ -100,13 +100,13 @@ func New(t Fataler, spec study.Spec) *Lab {
 	return l
 }
 
-// Do has the study do something, which it must not refuse.
+// Do sends a command to the study, which must accept it.
 func (l *Lab) Do(c study.Command) study.Reply {
 	l.T.Helper()
 	return l.At(Began, c)
 }
 
-// At does so at another time than Began.
+// At is Do at another time than Began.
 func (l *Lab) At(now time.Time, c study.Command) study.Reply {
 	l.T.Helper()
 	reply, events, err := l.S.Decide(now, c)
@@ -130,7 +130,7 @@ func (l *Lab) Start(suggestions ...study.Suggestion) {
 	}
 }
 
-// Advance has a trial report some steps.
+// Advance makes a trial report some steps.
 func (l *Lab) Advance(n int, from, to int64, value func(step int64) float64) {
 	l.T.Helper()
 	for step := from; step <= to; step++ {
@@ -138,7 +138,7 @@ func (l *Lab) Advance(n int, from, to int64, value func(step int64) float64) {
 	}
 }
 
-// Coordinates returns those of a trial.
+// Coordinates returns the coordinates of a trial.
 func (l *Lab) Coordinates(n int) []float64 {
 	l.T.Helper()
 	trial, _ := l.S.Trial(n)
@@ -149,7 +149,7 @@ func (l *Lab) Coordinates(n int) []float64 {
 	return u
 }
 
-// Scatter adds n trials at points drawn at random, with what value makes of them.
+// Scatter adds n trials at random points, with outcomes that value computes.
 func (l *Lab) Scatter(n int, value func(u []float64, rng *rand.Rand) []float64) {
 	l.T.Helper()
 	spec, rng := l.S.Spec(), rand.New(rand.NewPCG(5, 6))
@@ -176,7 +176,7 @@ func (l *Lab) Decode(u ...float64) space.Config {
 	return c
 }
 
-// Wavy is three values on a square, the first with noise.
+// Wavy returns three values on a square, the first with noise.
 func Wavy(u []float64, rng *rand.Rand) []float64 {
 	return []float64{math.Sin(7*u[0]) + u[1]*u[1] + 0.1*rng.NormFloat64(), math.Cos(5 * u[1]), u[0] - u[1]}
 }

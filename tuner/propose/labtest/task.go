@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Task is something to minimise on a space.
+// Task is a function to minimize on a space.
 type Task struct {
 	Name  string
 	Space *space.Space
@@ -18,7 +18,7 @@ type Task struct {
 	Best  float64 // the least value
 }
 
-// BoxTask minimises what one of internal/problems is the negative of.
+// BoxTask minimizes the negative of a problem of internal/problems.
 func BoxTask(t Fataler, f problems.Objective) Task {
 	lo, hi := f.Bounds()
 	var fields []string
@@ -36,25 +36,25 @@ func BoxTask(t Fataler, f problems.Objective) Task {
 	}, -best}
 }
 
-// Function is something of BBOB's kind to minimise, at least 0.
+// Function is a function like BBOB's to minimize, at least 0.
 type Function struct {
 	Label string
 	Dim   int
 	F     func(x []float64) float64
 }
 
-// Name is what it is called.
+// Name returns the label.
 func (f Function) Name() string { return f.Label }
 
-// Bounds are those of BBOB.
+// Bounds returns the bounds of BBOB.
 func (f Function) Bounds() (lo, hi []float64) {
 	return slices.Repeat([]float64{-5}, f.Dim), slices.Repeat([]float64{5}, f.Dim)
 }
 
-// Value is larger for what is better.
+// Value returns a number that is larger for better points.
 func (f Function) Value(x []float64) float64 { return -f.F(x) }
 
-// Optimum is 0, somewhere.
+// Optimum is 0, at an unknown point.
 func (f Function) Optimum() ([]float64, float64, bool) { return nil, 0, true }
 
 func shifted(x []float64) []float64 {

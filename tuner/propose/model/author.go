@@ -7,19 +7,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// author writes model events. Each is a function of the results, the event before and
-// the study's seed.
+// author writes model events. Each is a function of the results, the event before and the
+// study's seed.
 type author struct {
 	space      *space.Space
 	seed       uint64
 	objectives int
 	options    *Options
-	// earlier is an event to be made once more whose inducing points were drawn by a
-	// program before version 4. Those draws are taken as they are.
+	// earlier is an event to remake whose inducing points were drawn by a program before
+	// version 4. Its draws are taken as they are.
 	earlier *Event
 }
 
-// quantity is what the surface with a number is a model of.
+// quantity returns the quantity that surface j models.
 func (a *author) quantity(j int) quantity {
 	if j == a.objectives {
 		return feasibility
@@ -58,7 +58,7 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 	return e, err
 }
 
-// surface makes the model of a quantity, from the one before if there is one.
+// surface makes the model of a quantity, starting from the one before if there is one.
 func (a *author) surface(ctx context.Context, list []Result, q quantity, old, earlier *Surface, refit bool) (Surface, error) {
 	s := Surface{Target: Target{Spread: 1, Scale: 1}, Noise: 0.01}
 	if q >= 0 {
@@ -106,11 +106,11 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old, ea
 	return s, nil
 }
 
-// drawnBy takes the draw of inducing points of an earlier program, if there was one, and
-// the effective dimension that it found.
+// drawnBy copies the draw of inducing points of an earlier program, if there was one, and
+// its effective dimension.
 func (s *Surface) drawnBy(earlier *Surface) {
 	if earlier != nil {
-		s.Dimension = earlier.Dimension // other roundings
+		s.Dimension = earlier.Dimension // rounding differs
 	}
 	if s.Draw.Sampler != AllSampler && earlier != nil {
 		s.Dictionary, s.Rows, s.Epochs = earlier.Dictionary, earlier.Rows, earlier.Epochs
@@ -119,8 +119,8 @@ func (s *Surface) drawnBy(earlier *Surface) {
 	s.Draw = nil
 }
 
-// expense makes the model of the logarithm of the cost from the one before, if there
-// is one; nil as long as fewer than two costs are known.
+// expense makes the model of the logarithm of the cost, starting from the one before if
+// there is one. It returns nil as long as fewer than two costs are known.
 func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
 	known := 0
 	for i := range list {
@@ -139,7 +139,7 @@ func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit
 	return &s, err
 }
 
-// active is the mean number of active coordinates.
+// active returns the mean number of active coordinates.
 func (a *author) active(list []Result) float64 {
 	axes := a.space.Axes()
 	sum := 0.0

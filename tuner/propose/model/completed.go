@@ -2,15 +2,15 @@ package model
 
 import "github.com/bkbtuner/bkb/tuner/study"
 
-// Completed are completed trials with what they measured.
+// Completed holds completed trials with their measurements.
 type Completed struct {
 	Trials []int
 	X      []float64   // encoded configurations, one after another
-	Values [][]float64 // of each objective, larger being better
+	Values [][]float64 // of each objective, where larger is better
 }
 
-// Completed returns the completed trials of v, which is the View digested last; only
-// those that keep to the constraints, or all. What was told late of them is not counted.
+// Completed returns the completed trials of v, which is the View digested last. With
+// keeping it returns only those that keep the constraints. Late results are not included.
 func (r *Results) Completed(v View, keeping bool) Completed {
 	out := Completed{Values: make([][]float64, len(r.spec.Objectives))}
 	for i := range r.List {
@@ -29,9 +29,9 @@ func (r *Results) Completed(v View, keeping bool) Completed {
 	return out
 }
 
-// CountLate makes of what completed trials measured of the first objective the means of
-// that and of their late results that completed, where those count, each replicate for
-// one. So no trial is the best for one draw where there are two.
+// CountLate replaces the first objective of completed trials by a mean. It is the mean of
+// the measurement and of the completed late results that count, in which each replicate
+// counts once. A trial with two measurements is then not judged by one lucky result.
 func (r *Results) CountLate(v View, c Completed) {
 	if !r.counting || v.LateResults() == 0 {
 		return

@@ -11,14 +11,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Constraint is what a metric that is told with outcomes must keep to.
+// Constraint is a limit on a metric that is told with outcomes.
 type Constraint struct {
 	metric   string
 	low, top float64 // ∓Inf for none
 }
 
-// ReadConstraints reads the option constraints, {"metric": {"min": 0.9, "max": 10}, …},
-// in order of name.
+// ReadConstraints reads the option constraints, {"metric": {"min": 0.9, "max": 10}, …}, in
+// order of name.
 func ReadConstraints(o *study.Options) []Constraint {
 	const field = "proposer.options.constraints"
 	raw, given := o.Take("constraints")
@@ -52,7 +52,7 @@ func ReadConstraints(o *study.Options) []Constraint {
 	return out
 }
 
-// String says what must hold: latency at most 10.
+// String returns the constraint in words, such as "latency at most 10".
 func (c Constraint) String() string {
 	var bounds []string
 	if !math.IsInf(c.low, -1) {
@@ -64,8 +64,8 @@ func (c Constraint) String() string {
 	return c.metric + " " + strings.Join(bounds, " and ")
 }
 
-// Kept tells whether an outcome keeps to all constraints. What was not told, or is
-// NaN, keeps to none.
+// Kept reports whether an outcome keeps all constraints. A metric that was not told, or is
+// NaN, keeps none.
 func Kept(constraints []Constraint, o study.Outcome) bool {
 	for _, c := range constraints {
 		m, told := o.Metric(c.metric)

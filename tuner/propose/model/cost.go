@@ -2,7 +2,7 @@ package model
 
 import "github.com/bkbtuner/bkb/tuner/study"
 
-// CostSource is where what a trial cost is read from.
+// CostSource is the source of a trial's cost.
 type CostSource uint8
 
 const (
@@ -11,8 +11,8 @@ const (
 	CostSeconds            // from the last start to the end
 )
 
-// of is what a trial cost; 0 if that is not known. A pruned trial's says nothing
-// of what its configuration costs, nor does a crashed one's: bad ones would look cheap.
+// of returns the cost of a trial, or 0 if it is not known. The costs of pruned and crashed
+// trials are not used, because bad configurations would look cheap.
 func (c CostSource) of(t *study.Trial) float64 {
 	switch {
 	case c == CostIgnored, t.State == study.Pruned, t.State == study.Failed && t.Outcome.Reason == study.FailedCrash:

@@ -6,8 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestCrashesCostNothing: how long a crashed trial ran says nothing of what its
-// configuration costs.
+// The running time of a crashed trial does not count as the cost of its configuration.
 func TestCrashesCostNothing(t *testing.T) {
 	for _, c := range []struct {
 		o    study.Outcome

@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestPendingByDefinition: a pending trial shrinks σ² at its place to σ²ξ²/(σ² + ξ²),
-// of every objective and of feasibility, and leaves means alone.
+// A pending trial shrinks σ² at its place to σ²ξ²/(σ² + ξ²), for every objective and for
+// feasibility, and does not change means.
 func TestPendingByDefinition(t *testing.T) {
 	l, _ := worked(t, nil, 2, 20, labtest.Wavy)
 	l.Do(study.Add{Config: l.Decode(0.99, 0.01), Outcome: study.Outcome{State: study.Infeasible}})
@@ -33,8 +33,8 @@ func TestPendingByDefinition(t *testing.T) {
 	}
 }
 
-// TestRunningReportsMove: what a running trial reports moves what is expected where it
-// is, before it has ended, and is forgotten with the outlook.
+// Reports of a running trial move the predictions near it before it has ended. They are
+// dropped with the outlook.
 func TestRunningReportsMove(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	l, rng := newLab(t, spec, nil), rand.New(rand.NewPCG(7, 7))
@@ -67,13 +67,13 @@ func TestRunningReportsMove(t *testing.T) {
 	if alone, running := expected(); alone != running {
 		t.Errorf("nothing was reported, and %v became %v", alone, running)
 	}
-	report(12, 3) // far worse than any
+	report(12, 3) // far worse than all others
 	if alone, running := expected(); running > alone-0.5 {
 		t.Errorf("after reports of a failure %v is expected, %v without", running, alone)
 	}
 }
 
-// TestLeastNoise: the option min_noise is in units of the variance of the results.
+// The option min_noise is in units of the variance of the results.
 func TestLeastNoise(t *testing.T) {
 	smooth := func(u []float64, _ *rand.Rand) []float64 { return []float64{1000 * (u[0] + u[1])} }
 	_, e := worked(t, func(o *Options) { o.KeepTail = true }, 1, 20, smooth)
@@ -83,7 +83,7 @@ func TestLeastNoise(t *testing.T) {
 	}
 }
 
-// TestManyPending: of very many pending trials the latest count.
+// Of very many pending trials the latest count.
 func TestManyPending(t *testing.T) {
 	l, _ := worked(t, nil, 1, 12, labtest.Wavy)
 	enqueue := func(u ...float64) { l.Do(study.Enqueue{Config: l.Decode(u...)}) }
@@ -99,8 +99,8 @@ func TestManyPending(t *testing.T) {
 	}
 }
 
-// TestNoiseOfOutcomes: a mean of n values counts with precision n/ξ², one with a told
-// standard error with 1/(ξ² + (error·slope)²), and how replicates scatter teaches ξ².
+// A mean of n values counts with precision n/ξ², one with a told standard error with 1/(ξ²
+// + (error·slope)²), and the scatter of replicates teaches ξ².
 func TestNoiseOfOutcomes(t *testing.T) {
 	_, e := worked(t, nil, 1, 20, labtest.Wavy)
 	s, p := &e.Event.Surfaces[0], e.surfaces[0]

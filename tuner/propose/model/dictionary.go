@@ -15,29 +15,29 @@ import (
 // Samplers of inducing points.
 const (
 	AutoSampler    = "auto"    // RLS, and BLESS where the history is long
-	AllSampler     = "all"     // every different input, as there was room for all
-	RLSSampler     = "rls"     // leverage scores of all results under the model before
+	AllSampler     = "all"     // every different input, because there was room for all
+	RLSSampler     = "rls"     // leverage scores of all results under the previous model
 	BLESSSampler   = "bless"   // leverage scores of few results, from coarse to fine
 	UniformSampler = "uniform" // any result is as likely as any other
 )
 
 // Sampling of dictionaries.
 const (
-	oversampling = 4.0  // q̄ of thesis Algorithm 5
+	oversampling = 4.0  // q̄ of Algorithm 5 in Carratino (2020)
 	bestAlways   = 24   // best results that are always inducing points
 	longHistory  = 8192 // rows from which on BLESS draws
-	// BLESS looks at one row of so many, and at fewestRows at least.
+	// BLESS reads one row in rowShare, and at least fewestRows.
 	rowShare   = 12
 	fewestRows = 1024
 )
 
-// Draw says how the inducing points of a surface were drawn.
+// Draw describes how the inducing points of a surface were drawn.
 type Draw struct {
 	Sampler string  `json:"sampler"`
-	Lambda  float64 `json:"lambda,omitempty"` // per sample, at which the draw ended
-	Coarse  float64 `json:"coarse,omitempty"` // how many times that is the λ of the noise
+	Lambda  float64 `json:"lambda,omitempty"` // per sample, at the end of the draw
+	Coarse  float64 `json:"coarse,omitempty"` // ratio of that to the λ of the noise
 	Rows    int     `json:"rows"`             // of the history, outcomes and reports
-	Read    int     `json:"read"`             // rows that the sampler looked at
+	Read    int     `json:"read"`             // rows that the sampler read
 	Path    []Step  `json:"path,omitempty"`   // of BLESS, from coarse to fine
 }
 
@@ -54,13 +54,13 @@ type dictionary struct {
 	seed    uint64
 	limit   int
 	sampler string
-	apart   bool // the event is of a program before version 4: equal inputs are points of their own
+	apart   bool // made by a program before version 4, where equal inputs are separate points
 }
 
-// choose takes all different inputs while there is room, and else draws them by
-// sampler. The best results always are among them, and a quarter of the room is left
-// to results to come. Reports get what room those leave that were drawn of what trials
-// came to, which is what suggestions are about.
+// choose takes all different inputs while there is room. Otherwise it draws them by
+// sampler. The best results are always among them, and a quarter of the room is left for
+// later results. Inducing points are drawn from outcomes first, because suggestions are
+// about outcomes. Reports get the room that is left.
 func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
 	k, err := s.kernel(d.space)
 	if err != nil {
@@ -76,13 +76,13 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		s.Gain, s.Draw = p.gain(), &Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
-	if d.apart { // it was drawn already, by an earlier program
+	if d.apart { // an earlier program drew it already
 		s.Draw = new(Draw)
 		return nil
 	}
 	room := d.limit * 3 / 4
 	chosen := h.distinct(h.best(list, q), room)
-	s.Dimension = float64(len(chosen)) // a score each at most
+	s.Dimension = float64(len(chosen)) // each score is at most 1
 	s.Draw = &Draw{Sampler: d.sampler, Rows: len(h.samples)}
 	if d.sampler == AutoSampler {
 		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
@@ -114,7 +114,7 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	switch s.Draw.Sampler {
 	case UniformSampler:
 		rows = h.distinct(rows, len(rows))
-		s.Dimension += float64(len(rows)) // nothing is known of scores
+		s.Dimension += float64(len(rows)) // scores are unknown
 		sampler = sketch.Uniform{Points: min(limit, len(rows))}
 	case BLESSSampler:
 		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Factor()}
@@ -135,7 +135,7 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	s.Draw.Lambda, s.Draw.Coarse = max(s.Draw.Lambda, found.Lambda), max(s.Draw.Coarse, found.Lambda/lambda)
 	switch s.Draw.Sampler {
 	case RLSSampler:
-		s.Draw.Read = len(h.samples) // by the posterior that has the variances
+		s.Draw.Read = len(h.samples) // by the posterior that computes the variances
 	default:
 		s.Draw.Read += found.Rows
 	}
@@ -151,8 +151,8 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	return out, nil
 }
 
-// before is the posterior of all results on the inducing points of the event before,
-// or on any.
+// before returns the posterior of all results on the inducing points of the previous event,
+// or on random ones if there is none.
 func (d *dictionary) before(list []Result, h *history, q quantity, s, old *Surface) (*posterior, error) {
 	base := *s
 	if old != nil {
@@ -168,14 +168,15 @@ func (d *dictionary) before(list []Result, h *history, q quantity, s, old *Surfa
 	return newPosterior(h.k, s.Noise, s.Mean, d.limit, false, d.apart, base.inputs(list, q), h.samples), nil
 }
 
-// history is all that a surface learns from, in order: samples, and whose they are.
+// history is all data of a surface, in order. It has the samples, and the results that they
+// belong to.
 type history struct {
 	k       *kernel.Mixed
 	samples []sample
 	members []member
 }
 
-// member is a sample of a result: the row-th of its own, the at-th of all.
+// member is one sample, the row-th of its result and the at-th of the history.
 type member struct{ of, row, at int }
 
 func newHistory(list []Result, q quantity, s *Surface, k *kernel.Mixed) *history {
@@ -191,12 +192,12 @@ func newHistory(list []Result, q quantity, s *Surface, k *kernel.Mixed) *history
 
 func (h *history) coarse(m member) bool { return isReport(h.k, h.samples[m.at].x) }
 
-// rows are the members of outcomes, or those of reports.
+// rows returns the members of outcomes, or with coarse those of reports.
 func (h *history) rows(coarse bool) []member {
 	return slices.DeleteFunc(slices.Clone(h.members), func(m member) bool { return h.coarse(m) != coarse })
 }
 
-// different are members with all different inputs, the first of each; nil if there are
+// different returns the first member of each different input. It returns nil if there are
 // more than limit.
 func (h *history) different(limit int) []member {
 	seen := make(map[string]struct{})
@@ -214,7 +215,7 @@ func (h *history) different(limit int) []member {
 	return out
 }
 
-// distinct returns those of the chosen with different inputs, limit of them at most.
+// distinct returns those of the chosen with different inputs, at most limit of them.
 func (h *history) distinct(chosen []member, limit int) []member {
 	seen := make(map[string]struct{}, len(chosen))
 	var out []member
@@ -229,7 +230,7 @@ func (h *history) distinct(chosen []member, limit int) []member {
 	return out
 }
 
-// without returns the rows at other inputs than those of the chosen.
+// without returns the rows whose inputs are not those of the chosen.
 func (h *history) without(rows, chosen []member) []member {
 	taken := make(map[string]struct{}, len(chosen))
 	for _, m := range chosen {
@@ -250,8 +251,8 @@ func (h *history) points(members []member) *kernel.Points[float64] {
 	return x
 }
 
-// leverage is the sampler by ridge leverage scores under p (thesis Algorithm 5) of
-// rows with different inputs, each with the weight of all samples there.
+// leverage returns the sampler by ridge leverage scores under p (Algorithm 5 in Carratino,
+// 2020) of rows with different inputs. Each row has the weight of all samples at its input.
 func (h *history) leverage(p *posterior, list []Result, rows []member, limit int) sketch.Sampler {
 	weight := make(map[string]float64, len(rows))
 	for _, m := range h.members {
@@ -267,7 +268,7 @@ func (h *history) leverage(p *posterior, list []Result, rows []member, limit int
 	return out
 }
 
-// key is what the row-th sample of a result has chance by.
+// key seeds the random draw of the row-th sample of a result.
 func (r *Result) key(row int) uint64 {
 	k := stream.Mix(uint64(r.Trial) + uint64(row)<<48)
 	if r.Epoch > 0 {
@@ -276,12 +277,12 @@ func (r *Result) key(row int) uint64 {
 	return k
 }
 
-// best are the members with the largest outcomes, bestAlways of them.
+// best returns the bestAlways members with the largest outcomes.
 func (h *history) best(list []Result, q quantity) []member {
 	if q < 0 {
 		return nil
 	}
-	value := make([]float64, 0, len(h.members)) // of those that follow
+	value := make([]float64, 0, len(h.members)) // of the entries of best
 	var measured []member
 	for _, m := range h.members {
 		if r := &list[m.of]; r.Y != nil && r.Feasible && m.row == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// crowded is a history of n results as a search leaves them, 15 % anywhere in the cube
+// crowded returns a history of n results like that of a search, 15 % anywhere in the cube
 // and the rest near one point.
 func crowded(n, d int, rng *rand.Rand) []Result {
 	list := make([]Result, n)
@@ -34,20 +34,20 @@ func crowded(n, d int, rng *rand.Rand) []Result {
 	return list
 }
 
-// surfaceOf is one that could have been fitted to crowded results.
+// surfaceOf returns a surface that could have been fitted to crowded results.
 func surfaceOf(d int) *Surface {
 	return &Surface{Target: Target{Spread: 1, Scale: 1}, Theta: append([]float64{1}, slices.Repeat([]float64{0.5}, d)...), Noise: 1e-3}
 }
 
-// cube is a space of six continuous parameters.
+// cube returns a space of six continuous parameters.
 func cube(t *testing.T) *space.Space {
 	const one = `": {"type": "float", "low": 0, "high": 1}`
 	return labtest.Parse(t, `{"a`+one+`, "b`+one+`, "c`+one+`, "d`+one+`, "e`+one+`, "f`+one+`}`)
 }
 
-// TestLongHistoriesAreDrawnByBLESS: of 20,000 results BLESS reads less than a tenth, fills
-// the room for inducing points, and leaves smaller residuals than uniform sampling of as
-// many points; what it draws is a function of the results and the seed.
+// Of 20,000 results BLESS reads less than a tenth and fills the room for inducing points.
+// Its residuals are smaller than those of as many uniformly drawn points. The draw is a
+// function of the results and the seed.
 func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 	const n, limit = 20_000, 256
 	sp := cube(t)
@@ -102,8 +102,8 @@ func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 	}
 }
 
-// TestSamplers: each draws within the room, the best results always, and says who drew; a
-// history that needs no draw has all its inputs.
+// Each sampler keeps within the room, includes the best results, and is named in the draw.
+// A history that needs no draw has all its inputs.
 func TestSamplers(t *testing.T) {
 	const n, limit = 600, 64
 	sp := cube(t)

@@ -1,8 +1,8 @@
-// Package model says what the results of a study tell of configurations that have not
-// been tried: posteriors of each objective, of feasibility and of cost.
+// Package model predicts the outcomes of configurations that have not been tried. From the
+// results of a study it computes posteriors of each objective, of feasibility and of cost.
 //
 // [Model.At] digests a [View] and returns the [Engine] in effect, which predicts. An
-// engine's [Outlook] counts in the trials that run or wait. [Model.Anchor] returns the
+// engine's [Outlook] includes the running and waiting trials. [Model.Anchor] returns the
 // model event that is due, if one is.
 //
 //	View ─► Results ─► Target ─► posterior of each surface ─► Engine ─► Outlook
@@ -10,138 +10,141 @@
 //	           └──► Event: target, hyper-parameters,                 pending trials
 //	                inducing points
 //
-// The theory is that of L. Carratino, Scaling kernel methods (thesis), chapter 7, after
-// Calandriello, Carratino, Lazaric, Valko and Rosasco, Gaussian process optimization
-// with adaptive sketching (2019).
+// The theory is chapter 7 of Carratino (2020), Resource efficient large-scale machine
+// learning, after Calandriello, Carratino, Lazaric, Valko and Rosasco (2019), Gaussian
+// process optimization with adaptive sketching.
 //
 // # Inputs
 //
-// Inputs are points of the unit cube (package space). The kernel is Matérn-5/2 on
-// ordered coordinates, with a length scale each, times exp(−[u ≠ v]/ℓ) for every
-// category. Integers and steps are rounded before the kernel sees them. An inactive
-// parameter has one fixed coordinate, so that it has no effect.
+// Inputs are points of the unit cube (package space). The kernel is Matérn-5/2 on ordered
+// coordinates, with a length scale each, times exp(−[u ≠ v]/ℓ) for every category. Integers
+// and steps are rounded before the kernel reads them. An inactive parameter has one fixed
+// coordinate, so that it has no effect.
 //
 // # Targets
 //
-// [Target] standardises values. Larger is better. The tail test fires if the worst
-// value is more than 6 robust standard deviations below the median (1.48 median
-// absolute deviations each), or the best more than 20 above. Then a value more than one
-// deviation below the median is compressed to −1 − log, at least −5, and one beyond 20
-// on the good side likewise, without end. Values that are skewed towards the bad side,
-// by a likelihood-ratio test at 5 %, get a power of Yeo and Johnson (2000) instead: the
-// one up to 2 that makes them most like a normal sample. There, too, the least target is
+// [Target] standardises values. Larger is better. The tail test fires if the worst value is
+// more than 6 robust standard deviations below the median (1.48 median absolute deviations
+// each), or the best more than 20 above. Then a value more than one deviation below the
+// median is compressed to −1 − log, at least −5. One beyond 20 on the good side is
+// compressed likewise, without a limit. Values that are skewed towards the bad side, by a
+// likelihood-ratio test at 5 %, get a power of Yeo and Johnson (2000) instead. It is the
+// power up to 2 that makes them most like a normal sample. There, too, the least target is
 // −5, and a power of 2 is the logarithm on the bad side.
 //
 // A value worse than −5 counts as −5 where the model learns. A forecast of one running
-// trial uses a scale that continues below, by the logarithm of the logarithm, and is
-// undone exactly. So a forecast may be as bad as a trial reports.
+// trial uses a scale that continues below, by the logarithm of the logarithm, and can be
+// inverted exactly. So a forecast may be as bad as a trial reports.
 //
-// # The posterior
+// # Posterior
 //
-// The posterior is sparse, as thesis (7.1), and exact while there are not more
-// different configurations than the option cap. Then BKB is GP-UCB. Where trials report,
-// each is up to five points, and the cap is reached sooner. Beyond the cap, samplers of
-// package sketch draw the inducing points. The best 24 results are always among them,
-// then other outcomes, then reports. All results count. The option sampler chooses:
+// The posterior is sparse, as in (7.1) of Carratino (2020). It is exact while there are not
+// more different configurations than the option cap. Then BKB is GP-UCB. Where trials
+// report, each is up to five points, and the cap is reached sooner. Beyond the cap,
+// samplers of package sketch draw the inducing points. The best 24 results are always among
+// them, then other outcomes, then reports. All results count. The option sampler chooses:
 //
-//   - rls draws with p = min(1, 4nσ²/ξ²) under the posterior on the inducing points
-//     before, for n observations of an input (thesis Algorithm 5). It looks at all results.
-//   - bless walks from coarse to fine (BLESS, thesis Algorithm 3) until the room is full.
-//     It looks at a twelfth of the results.
+//   - rls draws with p = min(1, 4nσ²/ξ²) under the posterior on the previous inducing
+//     points, for n observations of an input (Algorithm 5 in Carratino, 2020). It reads
+//     all results.
+//   - bless goes from coarse to fine (BLESS, Algorithm 3 in Carratino, 2020) until the
+//     room is full. It reads a twelfth of the results.
 //   - auto, the default, is rls up to 8,192 rows of the history and bless beyond.
 //   - uniform is for comparison.
 //
 // Each draw is a function of the results and the study's seed. A model event names the
 // sampler, its λ, its path and the rows it read ([Draw]), and a diagnosis shows them. If
-// the cap binds, residuals count as noise (FITC), once for each input, and a diagnosis
-// says so. Residuals of reports always do. Between model events every result becomes an
-// inducing point while there is room, of which a quarter is not for reports.
+// the cap binds, residuals count as noise (FITC), once for each input, and a diagnosis says
+// so. Residuals of reports always do. Between model events every result becomes an inducing
+// point while there is room, of which a quarter is not for reports.
 //
 // # Hyper-parameters
 //
-// Hyper-parameters maximise the posterior density with the priors of
-// [gp.DimensionScaled]. The fit is exact, on 160 results at most: the best 53 and others
-// drawn at random. Noise is learnt. A told standard error adds to it, and n replicates
-// divide it by n. The prior of its variance is LogNormal(−2, 2), which is wider than
-// gp's LogNormal(−4, 1), so that next to no noise is possible.
+// Hyper-parameters maximize the posterior density with the priors of [gp.DimensionScaled].
+// The fit is exact, on 160 results at most, the best 53 and others drawn at random. Noise
+// is learned. A told standard error adds to it, and n replicates divide it by n. The prior
+// of its variance is LogNormal(−2, 2), which is wider than gp's LogNormal(−4, 1), so that
+// almost no noise is possible.
 //
 // # Pending trials, failures and cost
 //
-// Trials that run or wait are pending. They shrink σ as if observed and leave μ alone.
-// Trials that are infeasible, crashed, failed with NaN, or completed without keeping to
-// the option constraints teach the posterior of feasibility, of labels ±1. The
-// measurement of a completed one still counts for its objective. With failures = ignore
-// crashes count for nothing. Expired and cancelled trials never count. A pruned trial
-// counts with its reports or, where it has none, with what it was told.
+// Running and waiting trials are pending. They shrink σ as if observed and do not change μ.
+// Trials that are infeasible, crashed, failed with NaN, or completed without keeping the
+// option constraints teach the posterior of feasibility, of labels ±1. The measurement of a
+// completed one still counts for its objective. With failures = ignore, crashes do not
+// count. Expired and cancelled trials never count. A pruned trial counts with its reports
+// or, where it has none, with its told values.
 //
-// With the option cost another posterior models the logarithm of the cost. Costs are
-// those told with outcomes, in the unit of the study's MaxCost, or the seconds that
-// trials ran. Pruned and crashed trials do not teach it. Told costs alone spend MaxCost,
-// those of late results included. Where none is told, or only seconds are known, an
-// engine's [Engine.Warnings] say so.
+// With the option cost another posterior models the logarithm of the cost. Costs are those
+// told with outcomes, in the unit of the study's MaxCost, or the seconds that trials ran.
+// Pruned and crashed trials do not teach it. Only told costs spend MaxCost, including those
+// of late results. Where none is told, or only seconds are known, an engine's
+// [Engine.Warnings] say so.
 //
 // # Late results
 //
-// What the former holder of a trial tells after another has taken it over (see package
-// study) is a measurement like any other. It is a result of its own, of the same
-// configuration, at its place in the log, with what was reported under its lease. A
-// trial told by both is two replicates. While the new holder still works, the trial is
-// measured once and pending once, as its second measurement is yet to come. A late
-// result that is infeasible, crashed or NaN counts as such, and a cancelled one has no
-// effect. Its cost counts if it was told. How long it ran is not known. [Result.Guided]
-// is true of a suggestion once, by what was heard of it first.
+// A late result is told by the former holder of a trial after another worker has taken it
+// over (see package study). It is a measurement like any other. It is a separate result of
+// the same configuration, at its place in the log, with the reports under its lease. A
+// trial told by both holders has two replicates. While the new holder still works, the
+// trial is measured once and pending once, because its second measurement is yet to come. A
+// late result that is infeasible, crashed or NaN counts as such, and a cancelled one has no
+// effect. Its cost counts if it was told. Its running time is not known. [Result.Guided] is
+// true of a suggestion once, for the result that came first.
 //
-// [Results.Completed] has outcomes only: an expired trial is not among them, whatever its
-// former holder found. [Results.CountLate] makes of a completed trial's outcome the mean
-// of that and of its late results. Studies made by earlier programs continue as without
-// late results up to their next model event, which is due at once if there are any.
-// So their logs still explain every suggestion.
+// [Results.Completed] has outcomes only. An expired trial is not among them, even if its
+// former holder told a result. [Results.CountLate] replaces a completed trial's outcome by
+// the mean of it and of its late results. Studies made by earlier programs continue without
+// late results up to their next model event, which is due at once if there are any. So
+// their logs still explain every suggestion.
 //
 // # Fidelity
 //
-// Reports of an objective are measurements of it at a lower fidelity, and their
-// step says at which. As soon as a completed trial has reported, the inputs of the
-// objectives' models have one coordinate more,
+// Reports of an objective are measurements of it at a lower fidelity, which depends on
+// their step. As soon as a completed trial has reported, the inputs of the objectives'
+// models have one more coordinate,
 //
 //	δ = max(log₂((S + 1)/(step + 1)), 0),   k((u, δ), (v, δ′)) = k(u, v)·exp(−|δ − δ′|/ℓ_δ)
 //
-// with S the full step: the option max_step, or the median of the last steps of
-// completed trials. Outcomes are at δ = 0, at whatever step they came, and predictions
-// are too. Without noise that is the autoregressive model of Kennedy and O'Hagan,
-// Predicting the output from a complex computer code (2000): what a trial reported
-// before tells nothing beyond what it reported last. ℓ_δ is fitted with the other
-// hyper-parameters, with the prior LogNormal(log 16, 1.2).
+// with S the full step, which is the option max_step or the median of the last steps of
+// completed trials. Outcomes are at δ = 0, at any step, and predictions are too. Without
+// noise this is the autoregressive model of Kennedy and O'Hagan, Predicting the output from
+// a complex computer code (2000). In it, earlier reports of a trial teach nothing beyond
+// the last one. ℓ_δ is fitted with the other hyper-parameters, with the prior LogNormal(log
+// 16, 1.2).
 //
-// Curves fall or rise, so a value is first made what it is worth as an outcome. Level by
-// level ⌊log₂(step + 1)⌋, from the outcome down, an affine map takes the median and the
-// median absolute deviation of the values at one level to those at the next, over trials
-// that have both, also pruned ones. How far from that completed trials ended is the
-// noise of such values. A trial counts with its outcome and at most 4 reports: the last,
-// and such as are 1.5 doublings apart. NaN, ±Inf and what is more than 12 doublings from
-// S are left out. Of a trial that runs the latest 256 reports are looked at, and they
-// move its prediction as long as it runs. Completed trials without reports count as
-// ever. Without reports, or with reports = ignore, the model is the one without δ.
+// Curves fall or rise, so a value is first converted to the outcome that it suggests. This
+// is done level by level ⌊log₂(step + 1)⌋, from the outcome down. An affine map takes the
+// median and the median absolute deviation of the values at one level to those at the next,
+// over trials that have both, including pruned ones. The distance from there to the
+// outcomes of completed trials is the noise of such values. A trial counts with its outcome
+// and at most 4 reports, the last one and others at least 1.5 doublings apart. NaN, ±Inf
+// and reports more than 12 doublings from S are left out. Of a running trial the latest 256
+// reports are read, and they move its prediction as long as it runs. Completed trials
+// without reports count as usual. Without reports, or with reports = ignore, the model is
+// the one without δ.
 //
-// A pruned trial also counts as an outcome: m + ρ(y − m), with y its last value, ρ
-// = exp(−δ/ℓ_δ), and variance a(1 − ρ²) besides. Other trials at its place would be
-// pruned as well, so without it σ would never shrink there. Hyper-parameters are not
-// fitted to this outcome, because the model made it by means of them.
+// A pruned trial also counts as an outcome m + ρ(y − m), with y its last value, ρ =
+// exp(−δ/ℓ_δ), and additional variance a(1 − ρ²). Other trials at its place would be pruned
+// as well, so without this outcome σ would never shrink there. Hyper-parameters are not
+// fitted to this outcome, because the model computed it from them.
 //
 // [Engine.Forecast] gives the pruner "model" (package prune) the posterior at δ = 0 of a
 // running trial with its own reports.
 //
 // # Model events
 //
-// Hyper-parameters, targets and inducing points change at model events only. The first
-// is due when the start design is there. Then one is due after every 20% more results,
-// at most 512 or a 64th, of which 2 to 16 may come before it must be there. What is in
-// between follows from the results since, applied one by one in the order of the log. So
-// the state after a restart, made from the event and what came after it, is the same to
-// the bit. [Event] has versions; a program remakes an event as its version says.
+// Hyper-parameters, targets and inducing points change at model events only. The first is
+// due when the start design is complete. Then one is due after every 20% more results, at
+// most 512 or a 64th. From 128 results on, 2 to 16 more results may come before the event
+// must be in the log. The state in between follows from the results since the event,
+// applied one by one in the order of the log. So the state after a restart, which is made
+// from the event and the results after it, is the same to the bit. [Event] has versions,
+// and a program remakes an event by the rules of its version.
 //
 // # Costs
 //
 // With m inducing points and n results, a result or a pending trial costs O(m²), a
-// prediction O(m(m + d)), a model event a fit of 160 results and O(n m²), and a restart
-// O(n m²).
+// prediction O(m(m + d)), a model event a fit of 160 results and O(n m²), and a restart O(n
+// m²).
 package model

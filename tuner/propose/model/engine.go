@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Engine is the model that is in effect, with the results since. Its posteriors are
-// those of the objectives and, if there have been infeasible trials, of feasibility.
+// Engine is the model that is in effect, with the results since its event. Its posteriors
+// are those of the objectives and, if there have been infeasible trials, of feasibility.
 type Engine struct {
 	Event   Event
 	Results *Results
@@ -18,7 +18,7 @@ type Engine struct {
 	text     []byte // of the model event
 	surfaces []*posterior
 	expense  *posterior // nil for none
-	told     int        // results that the surfaces have heard of
+	told     int        // results that the surfaces have received
 }
 
 // newEngine returns the model of an event after the first n results.
@@ -41,7 +41,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	return e, nil
 }
 
-// follow takes in the results that are new.
+// follow adds the new results.
 func (e *Engine) follow() {
 	for ; e.told < len(e.Results.List); e.told++ {
 		r := &e.Results.List[e.told]
@@ -58,13 +58,13 @@ func (e *Engine) follow() {
 	}
 }
 
-// Told is the number of results that the model has heard of.
+// Told returns the number of results that the model has received.
 func (e *Engine) Told() int { return e.told }
 
-// InducingPoints is m, of the first objective.
+// InducingPoints returns m of the first objective.
 func (e *Engine) InducingPoints() int { return e.surfaces[0].rank() }
 
-// Draw is how the inducing points of the first objective were drawn.
+// Draw describes how the inducing points of the first objective were drawn.
 func (e *Engine) Draw() Draw {
 	if d := e.Event.Surfaces[0].Draw; d != nil {
 		return *d
@@ -72,11 +72,11 @@ func (e *Engine) Draw() Draw {
 	return Draw{}
 }
 
-// Gain is log det V of the first objective.
+// Gain returns log det V of the first objective.
 func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 
-// Capped is the number of inducing points of the first surface that would have more
-// but for the option cap; 0 if none would.
+// Capped returns the number of inducing points of the first surface that would have more
+// without the option cap, or 0 if none would.
 func (e *Engine) Capped() int {
 	for j, p := range e.surfaces {
 		if !e.exact(j) {
@@ -86,15 +86,15 @@ func (e *Engine) Capped() int {
 	return 0
 }
 
-// exact tells whether all that surface j has heard of is in the span of its inducing
-// points, so that it is the posterior itself.
+// exact reports whether all data of surface j are in the span of its inducing points, so
+// that it is the exact posterior.
 func (e *Engine) exact(j int) bool {
 	return !e.Event.Surfaces[j].Capped && e.surfaces[j].rank() < e.surfaces[j].room
 }
 
-// State is what the width of the confidence bounds of surface j depends on by theory.
-// The effective dimension is that of the model event, and a sample since raises it by
-// at most 1.
+// State returns the quantities that the theoretical width of the confidence bounds of
+// surface j depends on. The effective dimension is that of the model event, and each later
+// sample raises it by at most 1.
 func (e *Engine) State(j int) bandit.State {
 	p, s := e.surfaces[j], &e.Event.Surfaces[j]
 	rows := 1
@@ -108,16 +108,17 @@ func (e *Engine) State(j int) bandit.State {
 	}
 }
 
-// Predict returns mean and variance of surface j at every row of x, by the results
-// alone: in units of targets, and without noise.
+// Predict returns mean and variance of surface j at every row of x, from the results only,
+// in units of targets, and without noise.
 func (e *Engine) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
 	return e.surfaces[j].predict(x)
 }
 
-// Costs tells whether there is a model of costs.
+// Costs reports whether there is a model of costs.
 func (e *Engine) Costs() bool { return e.expense != nil }
 
-// LogCost returns the logarithm of what the configurations at the rows of x will cost.
+// LogCost returns the logarithm of the predicted cost of the configuration at each row of
+// x.
 func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 	out, _ := e.expense.predict(x)
 	for i, z := range out {
@@ -126,13 +127,13 @@ func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 	return out
 }
 
-// Noise is the standard deviation of the noise of the first objective, in its units.
+// Noise returns the standard deviation of the noise of the first objective, in its units.
 func (e *Engine) Noise() float64 {
 	s := &e.Event.Surfaces[0]
 	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise()))
 }
 
-// Show returns a target of objective j in the objective's units.
+// Show converts a target of objective j to the objective's units.
 func (e *Engine) Show(j int, z float64) float64 {
 	y := e.Event.Surfaces[j].Target.Value(z)
 	if e.Results.spec.Objectives[j].Direction == study.Minimize {

@@ -5,45 +5,45 @@ import (
 	"slices"
 )
 
-// fidelity is how reports at lower steps bear on outcomes, for one objective.
+// fidelity relates reports at lower steps to outcomes, for one objective.
 type fidelity struct {
 	Full   int64   `json:"full"`   // the step of full fidelity
 	Length float64 `json:"length"` // ℓ_δ of the kernel, in doublings
-	Knots  []knot  `json:"knots"`  // by δ, ascending; the outcome at 0 is not among them
+	Knots  []knot  `json:"knots"`  // by δ, ascending, without the outcome at 0
 }
 
-// knot says what the values at one distance from the outcome are worth:
-// Shift + Slope·(value − Center) on the scale of outcomes.
+// knot maps values at one distance from the outcome to the scale of outcomes, as Shift +
+// Slope·(value − Center).
 type knot struct {
 	Delta  float64 `json:"delta"`
 	Center float64 `json:"center"`
 	Shift  float64 `json:"shift"`
 	Slope  float64 `json:"slope"`
-	// Spread is a robust standard deviation of what completed trials came to from
-	// what this map made of them.
+	// Spread is a robust standard deviation of the outcomes of completed trials around the
+	// values of this map.
 	Spread float64 `json:"spread"`
 }
 
-// Limits of what is taken of reports.
+// Limits for reports.
 const (
-	maxDelta     = 12.0 // doublings: what is further from the outcome is ignored
+	maxDelta     = 12.0 // doublings, beyond which reports are ignored
 	lowRows      = 4    // of a trial
 	lowLimit     = 8.0  // of targets
 	enoughPairs  = 4    // of values, for a slope
 	steepest     = 10.0 // slope
-	typicalDelta = 16.0 // ℓ_δ to begin with
+	typicalDelta = 16.0 // ℓ_δ at the start
 )
 
 // doublings is log₂(step + 1).
 func doublings(step int64) float64 { return math.Log2(float64(step) + 1) }
 
-// delta is how many doublings a step is from the full one; 0 beyond.
+// delta returns how many doublings a step is below the full one, or 0 beyond it.
 func (f *fidelity) delta(step int64) float64 {
 	return max(doublings(f.Full)-doublings(step), 0)
 }
 
-// fullStep is the step of full fidelity: the given one if it is not 0, or the median
-// of the last steps of completed trials; 0 if none reported.
+// fullStep returns the step of full fidelity. It is the given one if it is not 0, or the
+// median of the last steps of completed trials. It is 0 if none reported.
 func fullStep(list []Result, given int64) int64 {
 	if given > 0 {
 		return given
@@ -61,10 +61,10 @@ func fullStep(list []Result, given int64) int64 {
 	return last[len(last)/2]
 }
 
-// newFidelity learns how the values of objective j go on from each level, nil if
-// no report can teach anything. From level to level, down from the outcome, the
-// trials that have values at both say by their medians and median absolute
-// deviations what a value becomes.
+// newFidelity learns how the values of objective j develop from each level on. It returns
+// nil if no report can teach anything. From level to level, down from the outcome, it
+// compares the trials that have values at both. Their medians and median absolute
+// deviations give the map from one level to the next.
 func newFidelity(list []Result, j int, old *Surface, o *Options) *fidelity {
 	if o.IgnoreReports {
 		return nil
@@ -119,8 +119,8 @@ func newFidelity(list []Result, j int, old *Surface, o *Options) *fidelity {
 	return f
 }
 
-// missed is the robust spread of outcomes of objective j around what k makes of
-// the values at a level; otherwise where there are few.
+// missed returns the robust spread of outcomes of objective j around the values that k
+// predicts from a level. Where there are few, it returns otherwise.
 func (k knot) missed(list []Result, l, j int, otherwise float64) float64 {
 	var away []float64
 	for i := range list {
@@ -136,7 +136,7 @@ func (k knot) missed(list []Result, l, j int, otherwise float64) float64 {
 	return clampFinite(2 * typical * quantile(away, 0.5))
 }
 
-// at returns what the trial reported of objective j at a level.
+// at returns the trial's report of objective j at a level.
 func (r *Result) at(l, j int) (Rung, bool) {
 	for _, g := range r.Low {
 		if level(g.Step) == l && !math.IsNaN(g.Y[j]) {
@@ -146,8 +146,8 @@ func (r *Result) at(l, j int) (Rung, bool) {
 	return Rung{}, false
 }
 
-// link is the map between paired values by medians and median absolute
-// deviations: without a slope where they are few, nothing where there are none.
+// link returns the map between paired values by medians and median absolute deviations. Its
+// slope is 1 where they are few, and it is the identity where there are none.
 func link(low, high []float64) knot {
 	k := knot{Slope: 1}
 	if len(low) == 0 {
@@ -173,18 +173,18 @@ func middle(values []float64) (center, spread float64) {
 	return center, clampFinite(2 * quantile(sorted, 0.5))
 }
 
-// apply is Shift + Slope·(v − Center), finite.
+// apply returns Shift + Slope·(v − Center), finite.
 func (k knot) apply(v float64) float64 {
 	return clampFinite(k.Shift + clampFinite(k.Slope*clampFinite(v-k.Center)))
 }
 
-// then is k with its result mapped by next.
+// then returns k with its result mapped by next.
 func (k knot) then(next knot) knot {
 	return knot{Center: k.Center, Shift: next.apply(k.Shift), Slope: min(k.Slope*next.Slope, 1e6)}
 }
 
-// final is what a value at distance δ is worth as an outcome, by the knots around
-// it, and how far from it outcomes were.
+// final converts a value at distance δ to an outcome by the knots around it, and returns
+// how far from it outcomes were.
 func (f *fidelity) final(delta, v float64) (worth, spread float64) {
 	before := knot{Slope: 1}
 	for _, k := range f.Knots {
@@ -197,7 +197,7 @@ func (f *fidelity) final(delta, v float64) (worth, spread float64) {
 	return before.apply(v), before.Spread
 }
 
-// value is a result's outcome, or what its last report is worth as one.
+// value returns a result's outcome, or its last report converted to one.
 func (f *fidelity) value(r *Result, j int) (v float64, ok bool) {
 	if r.Y != nil {
 		return r.Y[j].Value, true

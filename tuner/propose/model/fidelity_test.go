@@ -13,9 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestFidelityPosterior: with reports among its observations the posterior is the
-// exact process of the kernel with a fidelity, at points that have one and at
-// points that have none, which are at the full one.
+// With reports among its observations the posterior is the exact process of the kernel with
+// a fidelity. This holds at points that have a fidelity and at points that have none, which
+// are at the full one.
 func TestFidelityPosterior(t *testing.T) {
 	const seed = 22
 	t.Logf("seed %d", seed)
@@ -65,9 +65,9 @@ func TestFidelityPosterior(t *testing.T) {
 	}
 }
 
-// TestKnots: where curves are an affine map of what they come to, a value at any
-// step is worth just that; steps beyond the full one and the outcome are worth
-// themselves; whatever the values, the worth is finite and keeps their order.
+// Where curves are an affine map of their outcomes, a value at any step converts to its
+// outcome exactly. Values at the full step or beyond, and the outcome, convert to
+// themselves. For any values, the result is finite and keeps their order.
 func TestKnots(t *testing.T) {
 	const seed = 23
 	t.Logf("seed %d", seed)
@@ -127,9 +127,8 @@ func TestKnots(t *testing.T) {
 	}
 }
 
-// TestStopped: what a stopped trial's last report says of its outcome is what the
-// exact process says that has seen nothing else; at the full step it is the
-// outcome, once.
+// The prediction for a stopped trial's outcome from its last report equals that of the
+// exact process with no other data. At the full step it is the outcome, counted once.
 func TestStopped(t *testing.T) {
 	const seed = 24
 	t.Logf("seed %d", seed)
@@ -158,8 +157,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestFitsAreToMeasurements: what the model makes of stopped trials is no part of
-// what its hyper-parameters are fitted to.
+// Hyper-parameters are not fitted to outcomes that the model inferred for stopped trials.
 func TestFitsAreToMeasurements(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
 	spec := labtest.SpecOf(sp, 2)
@@ -191,8 +189,7 @@ func TestFitsAreToMeasurements(t *testing.T) {
 	}
 }
 
-// TestManyReports: of a trial with 10⁵ reports a few count, and an ask while it
-// runs looks at the latest.
+// Of a trial with 10⁵ reports only a few count, and an ask while it runs reads the latest.
 func TestManyReports(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), 3)
 	trial := study.Trial{State: study.Completed, Epoch: 1}
@@ -224,9 +221,9 @@ func TestManyReports(t *testing.T) {
 	}
 }
 
-// TestReportsLeaveRoom: where reports would fill the cap, all but a few inducing
-// points are what trials came to, the posterior there is near the exact one, and
-// between model events reports leave a quarter of the room.
+// Where reports would fill the cap, all but a few inducing points are outcomes. The
+// posterior there is near the exact one. Between model events reports leave a quarter of
+// the room.
 func TestReportsLeaveRoom(t *testing.T) {
 	const seed, trials, limit = 26, 60, 64
 	t.Logf("seed %d", seed)

@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Fingerprint is a hash of c, the same on every machine. Two configurations that
-// share one (10⁵ of them do with probability 3e-10) count as the same.
+// Fingerprint is a hash of c, the same on every machine. Two configurations with the same
+// fingerprint count as the same. Among 10⁵ there are two such with probability 3e-10.
 func Fingerprint(c space.Config) uint64 {
 	h := fnv.New64a()
 	var word [9]byte

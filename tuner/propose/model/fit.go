@@ -26,8 +26,8 @@ type fitter struct {
 }
 
 // fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
-// gp.DimensionScaled), on at most fitPoints results: the best third and others
-// drawn from the study's seed.
+// gp.DimensionScaled), on at most fitPoints results. They are the best third and others
+// drawn by the study's seed.
 func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *kernel.Mixed) error {
 	var x, y, noise []float64
 	for _, it := range f.toFit(list, q, s) {
@@ -70,15 +70,16 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	return nil
 }
 
-// fitted is a sample with what it was measured as, if it is an outcome.
+// fitted is a sample with its measurement, if it is an outcome.
 type fitted struct {
 	sample
 	m Measure
 }
 
-// toFit returns the samples to fit to: all that were measured, or of more than
-// fitPoints the best third of so many and others drawn from the study's seed. What
-// the model itself made of stopped trials would only confirm what it was made with.
+// toFit returns the samples to fit to. They are all that were measured, or if there are
+// more than fitPoints, the best third of that number and others drawn by the study's seed.
+// It leaves out values that the model inferred for stopped trials, because they would only
+// confirm the present hyper-parameters.
 func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 	var items []fitted
 	for i := range list {
@@ -103,8 +104,7 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 	return items
 }
 
-// byTarget returns the items with the largest targets first, of equal ones in
-// order.
+// byTarget returns the items with the largest targets first, and equal ones in order.
 func byTarget(items []fitted) []fitted {
 	type place struct {
 		y float64
@@ -122,8 +122,8 @@ func byTarget(items []fitted) []fitted {
 	return out
 }
 
-// replicates are a few deviations with mean 0 and the given standard deviation,
-// for a mean of n values.
+// replicates returns deviations with mean 0 and the given standard deviation, for a mean of
+// n values.
 func replicates(n int, spread float64) []float64 {
 	n = min(max(n, 1), replicatesSeen)
 	out, square := make([]float64, n), 0.0
@@ -140,8 +140,8 @@ func replicates(n int, spread float64) []float64 {
 	return out
 }
 
-// withLength adds the prior of ℓ_δ, LogNormal(log 16, 1.2), and its limits: half
-// the way to the outcome, a doubling, tells e^(−1/16) of it before there are data.
+// withLength adds the prior of ℓ_δ, LogNormal(log 16, 1.2), and its limits. Before there
+// are data, a step one doubling below the outcome has correlation e^(−1/16) with it.
 func withLength(o *gp.FitOptions) {
 	prior, bounds := o.Prior, o.Bounds
 	o.Prior = func(p kernel.Parameter) gp.Prior {

@@ -14,9 +14,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 )
 
-// TestFitExperiment compares ways to fit hyper-parameters to many results, half of
-// them uniform and half near the optimum, by what the exact posterior of all results
-// then says of others like them: BKB_EXPERIMENT_FIT=seeds runs it.
+// TestFitExperiment compares ways to fit hyper-parameters to many results, half of them
+// uniform and half near the optimum. It judges the exact posterior of all results on
+// similar points. Set BKB_EXPERIMENT_FIT to the number of seeds to run it.
 func TestFitExperiment(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_FIT"))
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Forecast is about one running trial, in the objective's unit.
+// Forecast predicts the outcome of one running trial, in the objective's unit.
 type Forecast struct {
 	Mean, StdDev float64 // of its value at the end, without noise
 	Bound        float64 // the optimistic one
 	Incumbent    float64 // the mean at the best of the trials that have outcomes
 }
 
-// Forecast says what the one objective of a running trial will be: the posterior at
-// full fidelity with the reports of this trial, and of no other that runs. Its bound
-// is width standard deviations better than its mean; the incumbent is left to the
-// caller. ok is false if the trial does not run or has reported nothing. It costs O(m²).
+// Forecast predicts the outcome of the one objective of a running trial. It is the
+// posterior at full fidelity with the reports of this trial, without those of other running
+// ones. Its bound is width standard deviations better than its mean. The caller sets the
+// incumbent. If the trial is not running or has not reported, ok is false. It costs O(m²).
 func (e *Engine) Forecast(trial int, width float64) (f Forecast, ok bool) {
 	i := slices.IndexFunc(e.Results.Pending, func(p Pending) bool { return p.Trial == trial })
 	if i < 0 {

@@ -18,7 +18,7 @@ func (s *Surface) setDictionary(list []Result, members []member) {
 	}
 }
 
-// inputs are those of the dictionary.
+// inputs returns the inputs of the dictionary.
 func (s *Surface) inputs(list []Result, q quantity) [][]float64 {
 	type source struct{ trial, epoch int }
 	from := func(n int) source {

@@ -16,7 +16,7 @@ type lab struct {
 	m *Model
 }
 
-// newLab has the options of a study that names none, but for what tweak makes of them.
+// newLab returns a study with default options, which tweak may change.
 func newLab(t labtest.Fataler, spec study.Spec, tweak func(o *Options)) *lab {
 	o := Options{Start: min(max(spec.Space.Dim()+2, 4), 16), Cap: 256, MinNoise: 1e-6, Sampler: AutoSampler}
 	if tweak != nil {
@@ -25,8 +25,7 @@ func newLab(t labtest.Fataler, spec study.Spec, tweak func(o *Options)) *lab {
 	return &lab{labtest.New(t, spec), New(spec, o)}
 }
 
-// anchor puts the model event that is due into the log, and checks that it can
-// be remade.
+// anchor puts the model event that is due into the log, and checks that it can be remade.
 func (l *lab) anchor() {
 	l.T.Helper()
 	a, due, err := l.m.Anchor(context.Background(), l.S)
@@ -44,7 +43,7 @@ func (l *lab) anchor() {
 	}
 }
 
-// ready returns the engine of the study as it stands.
+// ready returns the engine of the study at its present position.
 func (l *lab) ready() *Engine {
 	l.T.Helper()
 	e, err := l.m.At(l.S)
@@ -61,7 +60,7 @@ func (l *lab) run(u ...float64) int {
 	return l.S.Trials() - 1
 }
 
-// worked returns a study of n trials, told, on a square, and the engine after them.
+// worked returns a study of n told trials on a square, and the engine after them.
 func worked(t labtest.Fataler, tweak func(o *Options), objectives, n int, value func(u []float64, rng *rand.Rand) []float64) (*lab, *Engine) {
 	t.Helper()
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
@@ -74,10 +73,10 @@ func worked(t labtest.Fataler, tweak func(o *Options), objectives, n int, value 
 	return l, l.ready()
 }
 
-// at is one point, to predict at.
+// at returns one point, to predict at.
 func at(u ...float64) *kernel.Points[float64] { return kernel.NewPoints(1, len(u), u) }
 
-// another returns the engine made anew, to be kept while e goes on.
+// another returns a new copy of the engine, to be kept while e continues.
 func (l *lab) another(e *Engine) *Engine {
 	l.T.Helper()
 	f, err := newEngine(e.author, e.Results, e.Event, e.Event.Results)

@@ -11,9 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestLateByDefinition: a late result and the trial's own are worth one result with
-// both as its replicates: their mean, at half the noise. As pending the trial shrinks
-// σ² once more while it runs, by the measurement that is still to come, and no more.
+// A late result and the trial's own count like one result with both as its replicates, that
+// is their mean at half the noise. While the trial runs, it also shrinks σ² once as
+// pending, for the measurement that is still to come.
 func TestLateByDefinition(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 22))
@@ -70,8 +70,8 @@ func TestLateByDefinition(t *testing.T) {
 	}
 }
 
-// TestLateChance: samples of late results have a chance of their own to be inducing
-// points, and those of outcomes the one they had before late results counted.
+// Samples of late results have their own random draw as inducing points. Samples of
+// outcomes keep the draw they had before late results counted.
 func TestLateChance(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for trial := range 5 {

@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Model follows one study: its results, and the model event that is in effect with
+// Model follows one study. It has the study's results, and the model event in effect with
 // the results since. All of it is a digest of the last View.
 type Model struct {
 	Results *Results
@@ -27,7 +27,7 @@ type made struct {
 	text            []byte
 }
 
-// New returns the model of a study, before anything is known.
+// New returns the model of a study without results.
 func New(spec study.Spec, o Options) *Model {
 	return &Model{
 		Results: newResults(spec, &o), spec: spec, options: &o,
@@ -35,8 +35,8 @@ func New(spec study.Spec, o Options) *Model {
 	}
 }
 
-// At digests v and returns the engine in effect there, until the next call; nil if
-// there is no model yet.
+// At digests v and returns the engine in effect there, which is valid until the next call.
+// It returns nil if there is no model yet.
 func (m *Model) At(v View) (*Engine, error) {
 	a, ok := v.Anchor(v.Position())
 	e, err := m.event(a, ok)
@@ -60,7 +60,7 @@ func (m *Model) At(v View) (*Engine, error) {
 	return m.engine, nil
 }
 
-// event is the content of model event a, if there is one.
+// event returns the content of model event a, if there is one.
 func (m *Model) event(a study.Anchored, ok bool) (Event, error) {
 	if !ok {
 		return Event{}, nil
@@ -101,9 +101,9 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	return study.Anchor{Seen: list[c-1].End, Effective: v.Position() + 1, Model: m.made.text}, true, nil
 }
 
-// Remake returns what the content of model event a should be, where v is the study as
-// it was just before a. What an earlier program drew of inducing points is taken from a
-// itself; all else is computed once more.
+// Remake returns the content that model event a should have, where v is the study just
+// before a. The inducing points that an earlier program drew are taken from a itself. All
+// else is computed again.
 func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
 	e, err := Decode(a.Model)
 	if err != nil {
@@ -124,7 +124,7 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 	if e.apart() {
 		author.earlier = &e
 	}
-	return m.write(ctx, author, before, c, e.Version) // the number alone is no difference
+	return m.write(ctx, author, before, c, e.Version) // a different version number alone does not count
 }
 
 // write makes and encodes the model of the first c results, under a version's number.

@@ -8,20 +8,20 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Outlook is what an engine's posteriors say when trials that run or wait, or are about
-// to be suggested, are counted in: variances shrink as if they had been observed, and
-// means move by what they have reported. The engine itself stays as it is.
+// Outlook has an engine's posteriors with running, waiting and chosen trials included.
+// Variances shrink as if these trials had been observed, and means move with their reports.
+// The engine itself stays unchanged.
 type Outlook struct {
 	engine   *Engine
 	surfaces []*posterior
-	own      bool // they are not the engine's
+	own      bool // separate from the engine's
 }
 
-// maxPending is how many pending trials, the latest, an outlook takes account of:
-// each costs O(m²).
+// maxPending is the maximum number of pending trials that an outlook includes, the latest
+// ones. Each costs O(m²).
 const maxPending = 512
 
-// Outlook counts the pending trials in.
+// Outlook returns an outlook with the pending trials.
 func (e *Engine) Outlook() *Outlook {
 	o := e.Past()
 	open := e.Results.Pending
@@ -35,10 +35,10 @@ func (e *Engine) Outlook() *Outlook {
 	return o
 }
 
-// Past counts no pending trials in.
+// Past returns an outlook without pending trials.
 func (e *Engine) Past() *Outlook { return &Outlook{engine: e, surfaces: e.surfaces} }
 
-// hear takes in what a trial that runs has reported.
+// hear adds the reports of a running trial.
 func (o *Outlook) hear(p Pending) {
 	for j := range o.engine.author.objectives {
 		for _, s := range o.engine.Event.Surfaces[j].lower(nil, p.X, p.Low, j, runs) {
@@ -56,7 +56,7 @@ func (o *Outlook) Pull(x []float64) {
 	}
 }
 
-// detach makes the surfaces the outlook's own.
+// detach gives the outlook its own copy of the surfaces.
 func (o *Outlook) detach() {
 	if o.own {
 		return
@@ -68,11 +68,11 @@ func (o *Outlook) detach() {
 	o.own = true
 }
 
-// Surfaces is the number of surfaces: one for each objective, and one more where
+// Surfaces returns the number of surfaces, one for each objective, and one more where
 // feasibility is modelled.
 func (o *Outlook) Surfaces() int { return len(o.surfaces) }
 
-// InducingPoints is m, of the first objective.
+// InducingPoints returns m of the first objective.
 func (o *Outlook) InducingPoints() int { return o.surfaces[0].rank() }
 
 // Predict returns mean and variance of surface j at every row of x, in units of
@@ -90,8 +90,8 @@ func (o *Outlook) Feasible(x *kernel.Points[float64]) []float64 {
 	return mean
 }
 
-// Lengths are the length scales of the first objective; those of categories mean
-// nothing here.
+// Lengths returns the length scales of the first objective. Those of categories have no
+// meaning here.
 func (o *Outlook) Lengths() []float64 {
 	k := o.surfaces[0].k
 	out := make([]float64, len(o.engine.author.space.Axes()))
@@ -101,18 +101,18 @@ func (o *Outlook) Lengths() []float64 {
 	return out
 }
 
-// Near tells whether an inducing point of the first objective is within so many length
-// scales of x, and of the same categories.
+// Near reports whether an inducing point of the first objective, with the same categories,
+// is within a distance of x in length scales.
 func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
 
-// Probe asks the first objective at one point after another.
+// Probe returns a Probe of the first objective.
 func (o *Outlook) Probe() *Probe {
 	p := o.surfaces[0]
 	return &Probe{p.sparse.Probe(), make([]float64, p.k.Dim())}
 }
 
-// Explain returns the prediction at x, and optimistic bounds that are so many standard
-// deviations better, one for each objective, all in the objectives' units.
+// Explain returns the prediction at x, and for each objective an optimistic bound that is a
+// number of standard deviations better, all in the objectives' units.
 func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 	row := kernel.NewPoints(1, len(x), x)
 	for j := range o.engine.author.objectives {
@@ -127,11 +127,11 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 	return p, bound
 }
 
-// Prediction is of one configuration, for every objective.
+// Prediction is the prediction of every objective for one configuration.
 type Prediction struct{ Mean, StdDev []float64 }
 
-// Probe predicts the first objective at one point after another, with gradients where
-// they are wanted.
+// Probe predicts the first objective at one point after another, with gradients if they are
+// wanted.
 type Probe struct {
 	probe *gp.Probe
 	u     []float64 // the point, with its fidelity

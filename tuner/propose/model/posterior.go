@@ -13,21 +13,21 @@ import (
 type sample struct {
 	x     []float64
 	y     float64
-	extra float64 // own variance, above −ξ²
-	// inferred says that the model itself made y of what was measured elsewhere.
+	extra float64 // additional variance, above −ξ²
+	// inferred reports that the model computed y from a measurement elsewhere.
 	inferred bool
 }
 
-// maxWindow is how many points' embeddings a posterior keeps when it is computed
-// afresh, and significant the residual, in units of the noise, from which on an input
-// becomes an inducing point.
+// maxWindow is how many points' embeddings a posterior keeps when it is computed afresh.
+// significant is the residual, in units of the noise, from which on an input becomes an
+// inducing point.
 const (
 	maxWindow   = 1024
 	significant = 1e-3
 )
 
-// posterior is a [gp.Sparse] of samples: inputs are configurations, at full fidelity
-// unless they have one coordinate more.
+// posterior is a [gp.Sparse] of samples. Inputs are configurations, at full fidelity unless
+// they have one more coordinate.
 type posterior struct {
 	sparse *gp.Sparse
 	k      *kernel.Mixed
@@ -35,8 +35,8 @@ type posterior struct {
 }
 
 // newPosterior returns the posterior on the given inducing points, in their order, after
-// the samples. With fitc residuals count as noise; apart keeps equal inputs apart.
-// Cost O(m³ + n m²).
+// the samples. With fitc residuals count as noise. With apart equal inputs stay separate
+// points. The cost is O(m³ + n m²).
 func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc, apart bool, inducing [][]float64, samples []sample) *posterior {
 	p := &posterior{k: k, room: room}
 	o := gp.SparseOptions{
@@ -56,7 +56,7 @@ func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc, apart bo
 	return p
 }
 
-// must is for calls that fail for a programmer's mistake only: inputs are encoded
+// must panics on errors that only a programming mistake can cause. Inputs are encoded
 // configurations, and targets are bounded.
 func must(err error) {
 	if err != nil {
@@ -64,7 +64,7 @@ func must(err error) {
 	}
 }
 
-// data is the samples as the posterior takes them.
+// data returns the samples in the form of package gp.
 func (p *posterior) data(samples ...sample) gp.Data {
 	n, d := len(samples), p.k.Dim()
 	x := kernel.NewPoints[float64](n, d, nil)
@@ -76,32 +76,32 @@ func (p *posterior) data(samples ...sample) gp.Data {
 	return out
 }
 
-// isReport tells whether an input is of a lower fidelity than outcomes.
+// isReport reports whether an input has a lower fidelity than outcomes.
 func isReport(k *kernel.Mixed, x []float64) bool {
 	d := k.Dim() - 1
 	return k.FidelityLength() > 0 && len(x) > d && x[d] > 0
 }
 
-// observe adds a sample, as an inducing point where that is worth while.
+// observe adds a sample, as an inducing point if it adds enough.
 func (p *posterior) observe(s sample) { must(p.sparse.Observe(p.data(s))) }
 
-// pull adds a trial whose outcome is not known: variances shrink, means stay, and no
-// outcome can be added afterwards.
+// pull adds a trial with unknown outcome. Variances shrink, means stay, and no outcome can
+// be added afterwards.
 func (p *posterior) pull(x []float64) { must(p.sparse.ObserveVariance(p.rows(x))) }
 
-// fork returns a posterior that goes on from p, until p changes.
+// fork returns a posterior that starts from p. It is valid until p changes.
 func (p *posterior) fork() *posterior {
 	return &posterior{sparse: p.sparse.Fork(), k: p.k, room: p.room}
 }
 
-// rows is one input.
+// rows returns one input.
 func (p *posterior) rows(x []float64) *kernel.Points[float64] {
 	row := kernel.NewPoints[float64](1, p.k.Dim(), nil)
 	copy(row.Row(0), x)
 	return row
 }
 
-// lift gives rows the coordinate of the fidelity, 0 for the full one.
+// lift adds the coordinate of the fidelity to rows, 0 for the full one.
 func (p *posterior) lift(x *kernel.Points[float64]) *kernel.Points[float64] {
 	if x.Dim() == p.k.Dim() {
 		return x
@@ -120,16 +120,16 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 	return mean, variance
 }
 
-// rank is the number of inducing points m.
+// rank returns the number of inducing points m.
 func (p *posterior) rank() int { return p.sparse.Rank() }
 
-// gain is log det V, the information that the observations have of the process.
+// gain returns log det V, the information that the observations have about the process.
 func (p *posterior) gain() float64 { return p.sparse.LogDet() }
 
-// noise is ξ².
+// noise returns ξ².
 func (p *posterior) noise() float64 { return p.sparse.NoiseVariance() }
 
-// leverageBlock is how many samples are looked at together.
+// leverageBlock is how many samples are processed together.
 const leverageBlock = 512
 
 // leverage returns the leverage score σ²ω of every sample, at most 1.
@@ -144,8 +144,8 @@ func (p *posterior) leverage(samples []sample) []float64 {
 	return out
 }
 
-// near tells whether an inducing point is within so many length scales of u, and of
-// the same categories.
+// near reports whether an inducing point with the same categories is within a distance of u
+// in length scales.
 func (p *posterior) near(u []float64, distance float64) bool {
 	points, _ := p.sparse.Inducing()
 	rows, at := points.(*kernel.Points[float64]), p.rows(u).Row(0)
@@ -157,11 +157,11 @@ func (p *posterior) near(u []float64, distance float64) bool {
 	return false
 }
 
-// manyCoordinates is how many coordinates get a length scale each; with more, all of a
-// sort share one.
+// manyCoordinates is the largest number of coordinates that have a length scale each. With
+// more, all of a kind share one.
 const manyCoordinates = 64
 
-// layout tells which coordinates of a space are ordered.
+// layout returns which coordinates of a space are ordered.
 func layout(sp *space.Space) (ordered, nominal []int) {
 	for i, a := range sp.Axes() {
 		if a.Ordered {
@@ -173,7 +173,8 @@ func layout(sp *space.Space) (ordered, nominal []int) {
 	return ordered, nominal
 }
 
-// priorKernel is where the first fit begins. The space has a coordinate.
+// priorKernel returns the kernel with which the first fit begins. The space has a
+// coordinate.
 func priorKernel(sp *space.Space) *kernel.Mixed {
 	ordered, nominal := layout(sp)
 	d := len(ordered) + len(nominal)

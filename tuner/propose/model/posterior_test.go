@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// randomKernel is a kernel of two ordered and one nominal coordinate.
+// randomKernel returns a kernel of two ordered and one nominal coordinate.
 func randomKernel(t *testing.T, rng *rand.Rand) *kernel.Mixed {
 	t.Helper()
 	theta := []float64{0.5 + 2*rng.Float64(), 0.2 + rng.Float64(), 0.2 + rng.Float64(), 0.5 + rng.Float64()}
@@ -44,8 +44,8 @@ func close2(a, b, tolerance float64) bool {
 	return math.Abs(a-b) <= tolerance*(1+math.Abs(a)+math.Abs(b))
 }
 
-// TestPosteriorIsExact compares a posterior that grew with the results with the
-// exact one, pending trials included.
+// TestPosteriorIsExact compares a posterior that grew with the results with the exact one,
+// including pending trials.
 func TestPosteriorIsExact(t *testing.T) {
 	const seed = 12
 	t.Logf("seed %d", seed)
@@ -76,7 +76,7 @@ func TestPosteriorIsExact(t *testing.T) {
 			if !close2(p.gain(), exact.LogDet(), 1e-6) {
 				t.Errorf("n = %d, noise %v: gain %v, want %v", n, noise, p.gain(), exact.LogDet())
 			}
-			// Pending trials: means as before, variances as if observed.
+			// With pending trials, means stay as before and variances are as if observed.
 			q := p.fork()
 			pulls := [][]float64{randomPoint(rng), randomPoint(rng), samples[0].x}
 			for _, x := range pulls {
@@ -105,8 +105,8 @@ func comparePosteriors(t *testing.T, rng *rand.Rand, p *posterior, predict func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Points that are nearly combinations of others are left out: errors of the
-	// size of significant.
+	// Points that are nearly combinations of others are left out. The errors have the size
+	// of significant.
 	tolerance := 3 * significant
 	for i := range mean {
 		if !close2(mean[i], wantMean[i], tolerance) || math.Abs(variance[i]-wantVariance[i]) > tolerance*(wantVariance[i]+p.noise()) {
@@ -140,8 +140,8 @@ func TestPosteriorIsSparse(t *testing.T) {
 	const seed = 13
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	// What is observed while there is no room has its residual counted in, as with
-	// FITC, also where what came before has not.
+	// The residual of a sample that is observed while there is no room is counted, as with
+	// FITC. This holds even where earlier residuals were not counted.
 	for _, c := range []struct {
 		fitc           bool
 		limit, rebuilt int

@@ -9,19 +9,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Rung is what a trial reported at one step: each objective, larger being
-// better, NaN where it is not known. All others are finite.
+// Rung is a trial's report at one step. It has each objective, where larger is better, and
+// NaN where it is not known. All others are finite.
 type Rung struct {
 	Step int64
 	Y    []float64
 }
 
-// level is ⌊log₂(step + 1)⌋.
+// level returns ⌊log₂(step + 1)⌋.
 func level(step int64) int { return bits.Len64(uint64(step)+1) - 1 }
 
-// rungsOf thins the reports of a trial's last epoch: of every level the first
-// step, and the last step of all, ascending. Of a trial that runs only the latest
-// reports are looked at.
+// rungsOf thins the reports of a trial's last epoch. It keeps the first step of every
+// level, and the last step of all, ascending. Of a running trial only the latest reports
+// are read.
 func rungsOf(t *study.Trial, objectives []study.Objective) []Rung {
 	reports := t.Reports
 	if t.State == study.Running {
@@ -81,10 +81,10 @@ func rungsOf(t *study.Trial, objectives []study.Objective) []Rung {
 	return out
 }
 
-// reportsSeen is how many reports, the latest, of a trial that runs are looked at.
+// reportsSeen is how many of the latest reports of a running trial are read.
 const reportsSeen = 256
 
-// reportedValue is a finite value of a report.
+// reportedValue returns a finite value of a report.
 func reportedValue(r *study.Report, name string) (float64, bool) {
 	for _, v := range r.Values {
 		if v.Name == name && !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {

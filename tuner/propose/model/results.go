@@ -10,25 +10,25 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Result is what one finished trial tells a model, or one late result of a trial:
-// that is a measurement more of the same configuration.
+// Result is the information of one finished trial, or of one late result of a trial. A late
+// result is one more measurement of the same configuration.
 type Result struct {
 	Trial    int
-	Epoch    int            // of a late result the lease that it was told under, else 0
+	Epoch    int            // of a late result the epoch of its lease, else 0
 	End      study.Position // of the event that told it
 	X        []float64      // encoded configuration
 	Feasible bool
-	Guided   bool      // a model suggested it, and this is the first that is heard of it
+	Guided   bool      // A model suggested it, and this is its first result.
 	Cost     float64   // 0 if not known
-	Y        []Measure // outcome, each objective; nil where there is none
+	Y        []Measure // outcome, each objective, nil if there is none
 	Low      []Rung    // reports, ascending steps
 }
 
-// Measure is a measured objective, larger being better: ±Inf and the largest
-// floats included, NaN never.
+// Measure is a measured objective, where larger is better. It may be ±Inf and the largest
+// floats, but never NaN.
 type Measure struct {
 	Value  float64
-	StdErr float64 // told; NaN if not
+	StdErr float64 // told, NaN if not
 	Count  int     // replicates
 	Within float64 // Σ (value − mean)² of the replicates
 }
@@ -40,28 +40,28 @@ type Pending struct {
 	Low   []Rung // reports so far
 }
 
-// Results is the digest of a View that a model needs: what finished in the order
-// in which it did, what is pending, and which configurations the study has.
+// Results is the digest of a View that a model needs. It has the results in the order in
+// which they came, the pending trials, and the configurations of the study.
 type Results struct {
 	List    []Result  // by End
 	Pending []Pending // by Trial
 	Spent   float64   // told costs, as they count towards the study's MaxCost
 	Costly  int       // results told with a cost, whether or not it counts
-	// Begun is how often the digest was begun anew. A fold of List begins anew with it.
+	// Begun counts how often the digest began again. A fold of List begins again with it.
 	Begun int
 
 	spec     study.Spec
 	options  *Options
 	position study.Position // digested
 	trials   int            // digested
-	open     []int          // trials that may still come to something, ascending
+	open     []int          // trials that may still get a result, ascending
 	seen     map[uint64]struct{}
 
 	constrained []int // results told with the metric of each constraint
 
 	counting bool             // late results are among List
 	late     int              // digested late results
-	heardOf  map[int]struct{} // trials of which a late one tells, whether or not counting
+	heardOf  map[int]struct{} // trials with a late result, whether or not counting
 }
 
 func newResults(spec study.Spec, o *Options) *Results {
@@ -71,23 +71,23 @@ func newResults(spec study.Spec, o *Options) *Results {
 	}
 }
 
-// Has tells whether a trial of the study has the configuration already.
+// Has reports whether a trial of the study has the configuration already.
 func (r *Results) Has(c space.Config) bool {
 	_, has := r.seen[Fingerprint(c)]
 	return has
 }
 
-// end is an outcome that was told: a trial's, or a late one.
+// end is an outcome that was told, by a trial's holder or late.
 type end struct {
 	at    study.Position
 	trial int
-	late  *study.Late // nil for the trial's
+	late  *study.Late // nil for the trial's outcome
 }
 
-// follow digests what is new in v, with the late results or without.
+// follow digests the news in v, with the late results or without.
 func (r *Results) follow(v View, counting bool) error {
-	// A View may have been one model event ahead; see WithAnchor.
-	anew := v.Trials() < r.trials || v.Position()+1 < r.position // not the history we know; see Proposer
+	// A View may have been one model event ahead. See WithAnchor.
+	anew := v.Trials() < r.trials || v.Position()+1 < r.position // a different history, see Proposer
 	if anew || counting != r.counting && len(r.heardOf) > 0 {
 		begun := r.Begun + 1
 		*r = *newResults(r.spec, r.options)
@@ -105,7 +105,7 @@ func (r *Results) follow(v View, counting bool) error {
 		}
 		open = append(open, t.Number)
 		if done {
-			return nil // a late tell may come
+			return nil // a late result may come
 		}
 		x, err := r.Encode(t.Config)
 		p := Pending{Trial: t.Number, X: x}
@@ -143,7 +143,7 @@ func (r *Results) follow(v View, counting bool) error {
 	return nil
 }
 
-// hear takes in a trial's outcome, or a late one if that is not nil.
+// hear adds a trial's outcome, or a late one if late is not nil.
 func (r *Results) hear(t study.Trial, late *study.Late) error {
 	first := true
 	if late != nil {
@@ -178,16 +178,16 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 	return nil
 }
 
-// former is a trial as its former holder tells of it: with the outcome of a late
-// result and what was reported under its lease. How long that ran is not known.
+// former returns a trial as its former holder told it, with the outcome of a late result
+// and the reports under its lease. Its running time is not known.
 func former(t study.Trial, late *study.Late) study.Trial {
 	t.State, t.Outcome, t.Epoch = late.Outcome.State, late.Outcome, late.Epoch
 	t.Started, t.Ended = time.Time{}, time.Time{}
 	return t
 }
 
-// leads tells whether a late result came before the trial's own outcome, or that
-// tells nothing.
+// leads reports whether a late result came before the trial's own outcome, or that outcome
+// teaches nothing.
 func (r *Results) leads(t *study.Trial, late *study.Late) (bool, error) {
 	if end := t.EndPosition(); end == 0 || end > late.Position {
 		return true, nil
@@ -196,13 +196,13 @@ func (r *Results) leads(t *study.Trial, late *study.Late) (bool, error) {
 	return !tells, err
 }
 
-// Encode returns the point of the cube that stands for a configuration.
+// Encode returns the point of the cube that represents a configuration.
 func (r *Results) Encode(c space.Config) ([]float64, error) {
 	x := make([]float64, r.spec.Space.Dim())
 	return x, r.spec.Space.Encode(c, x)
 }
 
-// upTo is the number of results that are in the log up to a position.
+// upTo returns the number of results that are in the log up to a position.
 func (r *Results) upTo(p study.Position) int {
 	n, _ := slices.BinarySearchFunc(r.List, p, func(a Result, p study.Position) int {
 		if a.End <= p {
@@ -213,15 +213,16 @@ func (r *Results) upTo(p study.Position) int {
 	return n
 }
 
-// blames tells whether the configuration is to blame for a failure.
+// blames reports whether the configuration caused a failure.
 func (r *Results) blames(reason study.FailReason) bool {
 	return reason == study.FailedNaN || reason == study.FailedCrash && !r.options.IgnoreFailures
 }
 
-// read tells what a finished trial says. Expired and cancelled trials say nothing;
-// infeasible ones, those that crashed or came to NaN, and completed ones that do not
-// keep to the constraints that they are not feasible. A pruned one has its reports; without any, the objectives it was told with, which
-// are no more than the last report where there is one.
+// read returns the result of a finished trial, and whether it teaches anything. Expired and
+// cancelled trials teach nothing. Infeasible trials, trials that crashed or returned NaN,
+// and completed trials that break the constraints count as not feasible. A pruned trial
+// counts with its reports. Without reports it counts with its told objectives, because
+// these are otherwise no more than the last report.
 func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
 	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
@@ -245,7 +246,7 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	return out, true, err
 }
 
-// measures collects all objectives; nil if one is missing.
+// measures collects all objectives. It returns nil if one is missing.
 func (r *Results) measures(outcome study.Outcome) []Measure {
 	var out []Measure
 	for _, o := range r.spec.Objectives {

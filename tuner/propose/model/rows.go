@@ -5,23 +5,24 @@ import (
 	"slices"
 )
 
-// fate is what became of a trial that reported.
+// fate is the state of a trial that reported.
 type fate uint8
 
 const (
 	runs     fate = iota
-	foretold      // it runs, and this is about what it comes to, not about others
-	stopped       // without an outcome: pruned
-	finished      // with one
+	foretold      // runs, and this forecasts its own outcome only
+	stopped       // pruned, without an outcome
+	finished      // with an outcome
 )
 
-// target is that of what a report is worth, and its standard deviation. What one
-// trial reports must not carry the predictions for others away.
+// target converts the outcome that a report suggests to a target, with its standard
+// deviation. The limit keeps the reports of one trial from dominating the predictions for
+// others.
 func (f fate) target(t *Target, worth, spread float64) (y, sd float64) {
 	slope, limit := t.slope(worth), lowLimit
 	y = t.Of(worth)
 	if f == foretold {
-		y, slope, limit = t.exact(worth), t.exactSlope(worth), 1e6 // for the arithmetic's sake
+		y, slope, limit = t.exact(worth), t.exactSlope(worth), 1e6 // limited for the arithmetic
 	}
 	if spread > 0 { // the slope may be infinite
 		sd = min(spread*slope, lowLimit)
@@ -29,12 +30,11 @@ func (f fate) target(t *Target, worth, spread float64) (y, sd float64) {
 	return min(max(y, -limit), limit), sd
 }
 
-// lower appends what the reports of a configuration tell surface s of objective
-// j, highest fidelity first. Of a trial with an outcome the last report adds
-// nothing. One that was stopped will not come to an outcome, nor would others
-// where it was: so that nobody waits for what cannot be learnt, what its last
-// report alone says of the outcome, m + ρ(y − m) with variance a(1 − ρ²), counts
-// as measured.
+// lower appends the samples that the reports of a configuration give surface s of objective
+// j, highest fidelity first. For a trial with an outcome the last report adds nothing. A
+// stopped trial will not get an outcome, and other trials at its place would be stopped
+// too. So that the search does not keep waiting for one, the prediction of its outcome from
+// its last report alone counts as measured, m + ρ(y − m) with variance a(1 − ρ²).
 func (s *Surface) lower(out []sample, x []float64, low []Rung, j int, came fate) []sample {
 	f := s.Fidelity
 	if f == nil {

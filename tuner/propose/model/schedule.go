@@ -3,18 +3,18 @@ package model
 // Schedule of model events, in results.
 const (
 	maxStep   = 512 // while there are no more than maxStep·stepShare results
-	stepShare = 64  // later the step is so small a part of the results
+	stepShare = 64  // later the step is this fraction of the results
 	fitRatio  = 1.2 // growth between fits
 )
 
-// step is how many results after a model event the next one is due, and what a
-// restart replays at most. It grows with the results in the end, as what a model
-// event costs does.
+// step returns how many results after a model event the next one is due. It also bounds the
+// number of results that a restart replays. For long histories it grows with the results,
+// as the cost of a model event does.
 func step(results int) int {
 	return min(max(results/5, 2), max(maxStep, results/stepShare))
 }
 
-// lag is how many results more there may be before it must be there.
+// lag returns how many more results there may be before the event must be in the log.
 func lag(results int) int {
 	if results < 128 {
 		return 0
@@ -22,9 +22,9 @@ func lag(results int) int {
 	return min(results/64, 16)
 }
 
-// milestone is the number of results that the model event due after the list is
-// made from; 0 if none is due. last is that of the event before, 0 for none, and start
-// as for first.
+// milestone returns the number of results that the model event due after the list is made
+// from, or 0 if none is due. The event before was made from last results, 0 for none, and
+// start is as for first.
 func milestone(last int, list []Result, start int) int {
 	c, n := 0, len(list)
 	if last == 0 {
@@ -40,8 +40,8 @@ func milestone(last int, list []Result, start int) int {
 	return c
 }
 
-// first is the number of results from which the first model is made: start of them,
-// of which two are measured; 0 if there are not so many.
+// first returns the number of results from which the first model is made. It is at least
+// start, with at least two measured ones. It is 0 if there are not that many.
 func first(list []Result, start int) int {
 	measured := 0
 	for i, r := range list {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The best results and the order of fits are those of a stable sort, also where
-// values are equal or infinite.
+// The best results and the order of fits are those of a stable sort, also where values are
+// equal or infinite.
 func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -30,7 +30,7 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 				r.Y = []Measure{{Value: v}}
 			}
 			list = append(list, r)
-			for row := range rng.IntN(3) { // none for what teaches nothing
+			for row := range rng.IntN(3) { // none for results that teach nothing
 				all = append(all, member{i, row, len(all)})
 				items = append(items, fitted{sample: sample{y: float64(rng.IntN(9)), extra: float64(len(items))}})
 			}

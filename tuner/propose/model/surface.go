@@ -8,27 +8,28 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Surface is the model of one quantity, as a model event has it.
+// Surface is the model of one quantity in a model event.
 type Surface struct {
 	Target     Target    `json:"target"`
 	Theta      []float64 `json:"theta"` // of the kernel
 	Noise      float64   `json:"noise"`
 	Mean       float64   `json:"mean"`
 	Dictionary []int     `json:"dictionary"` // inducing points, by trial
-	// Rows are which of a trial's samples they are, if they are not all the first, and
-	// Epochs of which of its late results, 0 for its outcome, if they are not all of that.
+	// Rows are the sample numbers of these trials, if they are not all the first. Epochs
+	// are those of their late results, 0 for the outcome, if they are not all outcomes.
 	Rows      []int     `json:"rows,omitempty"`
 	Epochs    []int     `json:"epochs,omitempty"`
 	Fidelity  *fidelity `json:"fidelity,omitempty"`
 	Capped    bool      `json:"capped,omitempty"`
 	Dimension float64   `json:"dimension"`      // effective
 	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
-	// Draw is how the inducing points were drawn, from version 4 on.
+	// Draw describes how the inducing points were drawn, from version 4 on.
 	Draw *Draw `json:"draw,omitempty"`
 }
 
-// dimension is a bound of the effective dimension at the noise of the surface: that of a
-// λ so many times larger times that number, and the number of rows.
+// dimension returns an upper bound of the effective dimension at the noise of the surface.
+// It is the dimension at a larger λ times the ratio of the two λ, or the number of rows if
+// that is less.
 func (s *Surface) dimension() float64 {
 	if s.Draw == nil || s.Draw.Coarse <= 1 {
 		return s.Dimension
@@ -36,8 +37,8 @@ func (s *Surface) dimension() float64 {
 	return min(s.Dimension*s.Draw.Coarse, float64(s.Draw.Rows))
 }
 
-// quantity is what a surface is a model of: an objective, by its number, or one of
-// those below.
+// quantity is the quantity that a surface models. It is an objective, by its number, or one
+// of those below.
 type quantity int
 
 const (
@@ -45,8 +46,8 @@ const (
 	expense              // the logarithm of the cost
 )
 
-// value is what a result says of an objective, if need be by its last report,
-// or the logarithm of the cost; ok is false if nothing.
+// value returns a result's value of an objective, if need be from its last report, or the
+// logarithm of the cost. If there is none, ok is false.
 func (q quantity) value(r *Result, s *Surface) (v float64, ok bool) {
 	if q == expense {
 		return math.Log(r.Cost), r.Cost > 0
@@ -54,8 +55,8 @@ func (q quantity) value(r *Result, s *Surface) (v float64, ok bool) {
 	return s.Fidelity.value(r, int(q))
 }
 
-// samples is what a result tells the surface of a quantity: its outcome, if it
-// has one, and what it reported.
+// samples returns the samples of a result for the surface of a quantity. They are its
+// outcome, if it has one, and its reports.
 func (s *Surface) samples(r *Result, q quantity) []sample {
 	switch {
 	case q == feasibility && r.Feasible:
@@ -74,7 +75,7 @@ func (s *Surface) samples(r *Result, q quantity) []sample {
 	}
 }
 
-// outcome is what a measured objective tells.
+// outcome returns the sample of a measured objective.
 func (s *Surface) outcome(x []float64, m Measure) sample {
 	out := sample{x: x, y: s.Target.Of(m.Value)}
 	if !math.IsNaN(m.StdErr) {
@@ -86,7 +87,7 @@ func (s *Surface) outcome(x []float64, m Measure) sample {
 	return out
 }
 
-// kernel is that of encoded configurations and fidelities.
+// kernel returns the kernel of encoded configurations and fidelities.
 func (s *Surface) kernel(sp *space.Space) (*kernel.Mixed, error) {
 	ordered, nominal := layout(sp)
 	k, err := kernel.NewMixed(ordered, nominal, s.Theta)
@@ -96,8 +97,8 @@ func (s *Surface) kernel(sp *space.Space) (*kernel.Mixed, error) {
 	return k.WithFidelity(s.Fidelity.Length)
 }
 
-// posterior is that of the quantity after the results, with room for so many inducing
-// points; apart as in newPosterior.
+// posterior returns the posterior of the quantity after the results, with room for a number
+// of inducing points. The flag apart is as in newPosterior.
 func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, room int, apart bool) (*posterior, error) {
 	k, err := s.kernel(sp)
 	if err != nil {

@@ -5,28 +5,27 @@ import (
 	"slices"
 )
 
-// Target is how measured values, larger being better, become targets of a model:
-// g standardised, where
+// Target converts measured values, where larger is better, to targets of a model. The
+// target is g standardised, where
 //
 //	t = (y − Center)/Spread,  g(t) = t  unless Compressed
 //
-// and where Compressed, g is t for −1 ≤ t ≤ goodKnee, −1 − log(−t) below, and
-// goodKnee·(1 + log(t/goodKnee)) above. With a Power, it is that of Yeo and Johnson
-// below goodKnee. Where nothing else does, Knee bounds what is left as it is on
-// either side: results after the model event may be of another kind than those that
-// it was made from.
+// and where Compressed, g is t for −1 ≤ t ≤ goodKnee, −1 − log(−t) below, and goodKnee·(1 +
+// log(t/goodKnee)) above. With a Power, it is that of Yeo and Johnson below goodKnee. Where
+// neither applies, Knee bounds the linear part on either side, because results after the
+// model event may differ in kind from those before it.
 //
-// What is bad beyond the knee k, where g is −badKnee (or −Knee), differs by less and
-// less, and yet differs: g(t) = g(k) − log(1 + log(t/k)), for the largest float some
-// 7 below the knee. So g increases strictly, and Value undoes it exactly. A model
-// learns of no worse than −badKnee (Of); only what one trial comes to is foretold by
-// g itself (exact). All numbers are finite.
+// Beyond the knee k on the bad side, where g is −badKnee (or −Knee), differences shrink but
+// do not vanish. There g(t) = g(k) − log(1 + log(t/k)), for the largest float about 7 below
+// the knee. So g increases strictly, and Value inverts it exactly. A model learns no target
+// worse than −badKnee (Of). Only the forecast of one trial uses g itself (exact). All
+// numbers are finite.
 type Target struct {
 	Center     float64 `json:"center"`
 	Spread     float64 `json:"spread"`
 	Compressed bool    `json:"compressed,omitempty"`
 	Power      float64 `json:"power,omitempty"` // 0 for none
-	Knee       float64 `json:"knee,omitempty"`  // 0 for none, or where there is another
+	Knee       float64 `json:"knee,omitempty"`  // 0 for none, or if the compression or a Power has one
 	Shift      float64 `json:"shift"`           // of g, for mean 0
 	Scale      float64 `json:"scale"`           // and variance 1
 }
@@ -34,9 +33,9 @@ type Target struct {
 // Where the compression begins and ends.
 const (
 	goodKnee  = 20.0
-	badKnee   = 5.0  // −g from which on what is bad differs by less and less
+	badKnee   = 5.0  // −g from which on differences on the bad side shrink
 	tailAt    = 6.0  // robust standard deviations at which a value is in the tail
-	keepsTo   = 1e6  // the same for values that are to be kept as they are
+	keepsTo   = 1e6  // the same limit for values that are kept as they are
 	typical   = 1.48 // standard deviations in a median absolute deviation, 1.4826
 	spareRoom = 1e-12
 )
@@ -45,17 +44,17 @@ const (
 const (
 	mostPower = 2.0
 	powerStep = 0.25
-	// powerGain is the difference of log-likelihoods from which on a power is
-	// taken: that of a likelihood-ratio test at about 5 %, ½χ²₁(0.95) = 1.92.
+	// powerGain is the difference of log-likelihoods from which on a power is used. It is
+	// that of a likelihood-ratio test at about 5 %, ½χ²₁(0.95) = 1.92.
 	powerGain = 2
 )
 
-// newTarget fits the transformation to values. It is the tail test, too: values
-// are compressed if the worst one is more than tailAt robust standard deviations
-// (1.48 median absolute deviations) below the median, or the best one goodKnee
-// above. Infinities fail it. Values that are skewed towards the bad side get a
-// power instead (see fitPower). With keep they have none and are compressed only
-// beyond keepsTo on either side, for the arithmetic's sake.
+// newTarget fits the transformation to values. It includes the tail test. Values are
+// compressed if the worst one is more than tailAt robust standard deviations (1.48 median
+// absolute deviations) below the median, or the best one goodKnee above. Infinities fail
+// it. Values that are skewed towards the bad side get a power instead (see fitPower). With
+// keep there is no power, and values are compressed only beyond keepsTo on either side, for
+// the arithmetic.
 func newTarget(values []float64, keep bool) Target {
 	sorted := slices.Clone(values)
 	for i, v := range sorted {
@@ -106,13 +105,13 @@ func newTarget(values []float64, keep bool) Target {
 
 func clampFinite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
-// ratio is t, without overflow and finite.
+// ratio returns t, without overflow and finite.
 func (t Target) ratio(y float64) float64 {
 	return clampFinite(2 * ((clampFinite(y)/2 - t.Center/2) / t.Spread))
 }
 
-// fitPower is the power that makes the values most likely to be normal, or 0 if
-// none is significantly better than 1.
+// fitPower returns the power that makes the values most likely to be normal, or 0 if none
+// is significantly better than 1.
 func (t Target) fitPower(values []float64) float64 {
 	likelihood := func(power float64) float64 {
 		sum, square, jacobian := 0.0, 0.0, 0.0
@@ -158,8 +157,8 @@ func unYeoJohnson(g, power float64) float64 {
 	}
 }
 
-// knee is where, on the bad side, g goes over to the logarithm of the logarithm,
-// and g there; −Inf if nowhere.
+// knee returns the ratio at which, on the bad side, g changes to the logarithm of the
+// logarithm, and g there. It is −Inf if there is no such ratio.
 func (t Target) knee() (r, g float64) {
 	switch {
 	case t.Power > 0:
@@ -173,8 +172,8 @@ func (t Target) knee() (r, g float64) {
 	}
 }
 
-// ceiling is where the good side begins to be compressed, and g there; +Inf if
-// nowhere.
+// ceiling returns the ratio at which the compression of the good side begins, and g there.
+// It is +Inf if there is no such ratio.
 func (t Target) ceiling() (r, g float64) {
 	switch {
 	case t.Power > 0:
@@ -188,7 +187,7 @@ func (t Target) ceiling() (r, g float64) {
 	}
 }
 
-// shape is g.
+// shape returns g.
 func (t Target) shape(y float64) float64 {
 	r := t.ratio(y)
 	if k, g := t.knee(); r < k {
@@ -207,24 +206,24 @@ func (t Target) shape(y float64) float64 {
 	}
 }
 
-// level is g, and a value worse than the knee counts as the knee (docs/experiments.md,
-// "Targets: values worse than −5").
+// level returns g, and beyond the knee on the bad side the value at the knee. On BBOB's
+// functions in 5 dimensions a model that distinguishes the worst values takes longer.
 func (t Target) level(y float64) float64 {
-	if t.Knee > 0 { // only since the model event has there been anything so bad
+	if t.Knee > 0 { // no value before the model event was this bad
 		return t.shape(y)
 	}
 	_, low := t.knee()
 	return max(t.shape(y), low)
 }
 
-// Of is the target of a value, for a model to learn.
+// Of returns the target of a value, for a model to learn.
 func (t Target) Of(y float64) float64 { return (t.level(y) - t.Shift) / t.Scale }
 
-// exact is the target of a value, without end on the bad side.
+// exact returns the target of a value, without a limit on the bad side.
 func (t Target) exact(y float64) float64 { return (t.shape(y) - t.Shift) / t.Scale }
 
-// slope is the derivative of Of, for standard errors; where that is 0 the one at the
-// knee.
+// slope returns the derivative of Of, for standard errors. Where that is 0 it returns the
+// one at the knee.
 func (t Target) slope(y float64) float64 {
 	if bad, _ := t.knee(); t.Knee == 0 && t.ratio(y) < bad {
 		return t.steepness(bad) / t.Spread / t.Scale
@@ -232,10 +231,10 @@ func (t Target) slope(y float64) float64 {
 	return t.exactSlope(y)
 }
 
-// exactSlope is the derivative of exact.
+// exactSlope returns the derivative of exact.
 func (t Target) exactSlope(y float64) float64 { return t.steepness(t.ratio(y)) / t.Spread / t.Scale }
 
-// steepness is the derivative of g.
+// steepness returns the derivative of g.
 func (t Target) steepness(r float64) float64 {
 	bad, _ := t.knee()
 	good, top := t.ceiling()
@@ -255,7 +254,7 @@ func (t Target) steepness(r float64) float64 {
 	}
 }
 
-// Value is the inverse of exact, as far as there are floats.
+// Value is the inverse of exact, within the precision of floats.
 func (t Target) Value(z float64) (y float64) {
 	g := z*t.Scale + t.Shift
 	bad, low := t.knee()
@@ -274,12 +273,12 @@ func (t Target) Value(z float64) (y float64) {
 	return clampFinite(t.Center + clampFinite(clampFinite(r)*t.Spread))
 }
 
-// Deviation is a standard deviation of targets at z, in units of the values.
+// Deviation converts a standard deviation of targets at z to units of the values.
 func (t Target) Deviation(z, sd float64) float64 {
 	return min(max(sd/t.exactSlope(t.Value(z)), 0), math.MaxFloat64)
 }
 
-// quantile of sorted values.
+// quantile returns a quantile of sorted values.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)

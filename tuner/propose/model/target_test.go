@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// checkTarget holds a target against what it promises, at the values that it is of.
+// checkTarget checks the guarantees of a target at the values that it was fitted to.
 func checkTarget(t *testing.T, name string, values []float64, g Target) {
 	t.Helper()
 	sorted := slices.Clone(values)
@@ -33,7 +33,7 @@ func checkTarget(t *testing.T, name string, values []float64, g Target) {
 	}
 }
 
-// TestTargets: the transformation is monotone, finite and undone by value.
+// The transformation is monotone and finite, and Value inverts it.
 func TestTargets(t *testing.T) {
 	for name, values := range map[string][]float64{
 		"normal": {1, 2, 3, 4, 5}, "constant": {3, 3, 3}, "one": {7}, "tiny": {1e-300, 2e-300, 5e-324},
@@ -54,9 +54,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestPower: samples that are normal after a power get one near it, what is normal
-// already gets none in 19 of 20 cases, and the transformation is undone by its
-// inverse and has the slope that it says.
+// Samples that are normal after a power get one near it. Normal samples get none in 19 of
+// 20 cases. The inverse undoes the transformation, and its slope is as stated.
 func TestPower(t *testing.T) {
 	const seed, n, rounds = 5, 200, 100
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -100,10 +99,9 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestTargetsAreUndone: whatever the sample, what is worse has a lower Target, up to
-// the largest floats, and comes back from it as it was; slopes are those of
-// differences. What a model learns has the same target to the knee, and that of the
-// knee beyond.
+// For any sample, a worse value has a lower Target, up to the largest floats, and Value
+// returns the value again. Slopes are those of differences. A model learns the same target
+// up to the knee, and beyond it the target of the knee.
 func TestTargetsAreUndone(t *testing.T) {
 	const seed = 6
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -127,8 +125,8 @@ func TestTargetsAreUndone(t *testing.T) {
 				t.Fatalf("seed %d: the target of %v is %v, of what is better %v; %+v", seed, y, z, last, g)
 			}
 			last = z
-			// Of what is far the logarithm comes back, as exactly as that of a
-			// logarithm can.
+			// For distant values the logarithm is restored, as exactly as a logarithm can
+			// be.
 			back := g.Center - g.Value(z)
 			if d := math.Log10(back/g.Spread) - e; !(math.Abs(d) < 1e-9*(1+e*e)+1e-12*math.Abs(g.Center)/g.Spread*math.Pow(10, -e)) {
 				t.Fatalf("seed %d: %v comes back as %v; %+v", seed, y, g.Value(z), g)

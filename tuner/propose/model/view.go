@@ -6,19 +6,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// View is what a proposer may see of a study. *[study.View] and *[study.Study]
+// View is the part of a study that a proposer may read. *[study.View] and *[study.Study]
 // are Views.
 type View interface {
-	// Spec is what the study was created with.
+	// Spec returns the spec that the study was created with.
 	Spec() study.Spec
-	// Position is how much of the log is in the View.
+	// Position returns how much of the log is in the View.
 	Position() study.Position
-	// Trials is the number of trials, and the number that the next one will have.
+	// Trials returns the number of trials, which is also the number of the next one.
 	Trials() int
-	// Cost is the sum of the told costs, those of late results included and those of
-	// added trials not, as it counts towards the spec's MaxCost.
+	// Cost returns the sum of the told costs that counts towards the spec's MaxCost. It
+	// includes those of late results and excludes those of added trials.
 	Cost() float64
-	// Suggested is the number of trials whose configuration the proposer made.
+	// Suggested returns the number of trials whose configuration the proposer made.
 	Suggested() int
 	// Trial returns trial n as it stands.
 	Trial(n int) (t study.Trial, ok bool)
@@ -28,8 +28,8 @@ type View interface {
 	Late(first int) iter.Seq[study.Late]
 	// All yields the trials from number first on, in order.
 	All(first int) iter.Seq[study.Trial]
-	// Anchor returns the model event in effect at a position up to that of the
-	// View; ok is false if there is none.
+	// Anchor returns the model event in effect at a position up to that of the View. If
+	// there is none, ok is false.
 	Anchor(p study.Position) (a study.Anchored, ok bool)
 }
 

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// Warnings say what of the study's settings comes to nothing.
+// Warnings returns messages about settings of the study that have no effect.
 func (e *Engine) Warnings() []string {
 	r := e.Results
 	out := r.untold()
@@ -16,31 +16,31 @@ func (e *Engine) Warnings() []string {
 		}
 		what := "were told with a cost"
 		if r.options.Cost == CostSeconds {
-			what = "say how long they ran"
+			what = "have a running time"
 		}
-		out = append(out, fmt.Sprintf("the proposer's option cost weighs nothing: %d of %d results %s, and it takes 2 when a model is made", known, n, what))
+		out = append(out, fmt.Sprintf("the proposer's option cost has no effect: %d of %d results %s, and a model of costs needs 2", known, n, what))
 	}
 	if r.spec.MaxCost > 0 && r.Spent == 0 {
-		text := "nothing of the study's max_cost is spent: "
+		text := "the study's max_cost is not spent: "
 		if costly := r.Costly; costly > 0 { // a trial that was handed out would have spent it
-			text += fmt.Sprintf("the costs that %d of %d results were told with are those of added trials, which do not count towards it", costly, n)
+			text += fmt.Sprintf("%d of %d results have a cost, but they are added trials, which do not count", costly, n)
 		} else {
 			text += fmt.Sprintf("none of %d results was told with a cost, and only told costs count", n)
 		}
 		if r.options.Cost != CostIgnored {
-			text += "; costs weigh in full until something is"
+			text += "; costs have their full weight until some is spent"
 		}
 		out = append(out, text)
 	}
 	return out
 }
 
-// untold says of which constraints no result knows anything.
+// untold returns a message for each constraint whose metric no result has.
 func (r *Results) untold() []string {
 	var out []string
 	for i, c := range r.options.Constraints {
 		if n := len(r.List); n > 0 && r.constrained[i] == 0 {
-			out = append(out, fmt.Sprintf("the constraint on %s cannot be kept: none of %d results was told with it", c.metric, n))
+			out = append(out, fmt.Sprintf("the constraint on %s cannot be kept: none of %d results was told with this metric", c.metric, n))
 		}
 	}
 	return out
