@@ -41,7 +41,7 @@ type Tuning struct {
 	space  *space.Space
 	starts []space.Config
 	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
-	limits []string // limits that the learner sets for what is searched, as ranges
+	limits []string // limits that the learner sets for the searched hyper-parameters, as ranges
 	// limits that the learner sets for the searched hyper-parameters, as ranges
 	estimator learners.Estimator
 	steps     int    // of an iterative learner, 0 if not known

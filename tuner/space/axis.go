@@ -7,7 +7,7 @@ import "math"
 // For every u, decode(u) is a legal value that encode takes, and
 // decode(encode(decode(u))) == decode(u) bit for bit. decode is monotone.
 type axis interface {
-	// encode returns v's coordinate; ok is false if v is not a legal value.
+	// encode returns v's coordinate. If v is not a legal value, ok is false.
 	encode(v Value) (u float64, ok bool)
 	// decode returns the value at u, 0 ≤ u ≤ 1.
 	decode(u float64) Value
@@ -18,12 +18,11 @@ type axis interface {
 // cellMiddle is the coordinate of the middle of the i-th of n equal cells.
 func cellMiddle(i, n uint64) float64 { return (float64(i) + 0.5) / float64(n) }
 
-// cellAt is the index of the cell of n that holds u. With n ≤ 1e15 it inverts
-// cellMiddle: the two roundings move u·n by less than 0.25.
+// cellAt is the index of the cell of n that contains u. With n ≤ 1e15 it inverts
+// cellMiddle, because the two roundings move u·n by less than 0.25.
 func cellAt(u float64, n uint64) uint64 { return min(uint64(u*float64(n)), n-1) }
 
-// listAxis is an ordinal or categorical: value i of n has the i-th of n equal
-// cells.
+// listAxis is an ordinal or categorical. Value i of n has the i-th of n equal cells.
 type listAxis struct {
 	values []Value
 	index  map[Value]int
@@ -46,8 +45,8 @@ func (a *listAxis) decode(u float64) Value { return a.values[cellAt(u, a.levels(
 
 func (a *listAxis) levels() uint64 { return uint64(len(a.values)) }
 
-// singleAxis is a range of one value: everywhere on it, and encoded in the
-// middle.
+// singleAxis is a range of one value. Every coordinate decodes to it, and it is encoded in
+// the middle.
 type singleAxis struct{ value Value }
 
 func (a singleAxis) encode(v Value) (float64, bool) { return 0.5, v == a.value }
@@ -76,7 +75,7 @@ func newIntAxis(low, high int64, step uint64) *intAxis {
 	return a
 }
 
-// indexOf returns v's place on the grid.
+// indexOf returns v's index on the grid.
 func (a *intAxis) indexOf(v Value) (i uint64, ok bool) {
 	n, ok := v.AsInt()
 	if !ok || n < a.low {
@@ -114,14 +113,14 @@ func (a *intAxis) decode(u float64) Value {
 
 func (a *intAxis) levels() uint64 {
 	if a.last == math.MaxUint64 {
-		return math.MaxUint64 // one short, which no count can tell
+		return math.MaxUint64 // one less than the true number, a difference that no count can show
 	}
 	return a.last + 1
 }
 
-// logIntAxis is an int range on a log or reverse-log scale: k has the cell
-// [k−½, k+½] measured in logarithm. Beyond maxExactLogInt only numbers of 12
-// significant digits, and the end of the range, can be told apart.
+// logIntAxis is an int range on a log or reverse-log scale. An int k has the cell [k−½,
+// k+½] measured in logarithm. Beyond maxExactLogInt only numbers of 12 significant digits,
+// and the end of the range, are distinct.
 type logIntAxis struct {
 	low, high int64
 	reverse   bool
@@ -129,9 +128,8 @@ type logIntAxis struct {
 	width     float64 // log((high + ½)/(low − ½))
 }
 
-// newLogIntAxis returns the axis of [low, high], low ≥ 1. Where high exceeds
-// low by less than a thousandth, logarithm and line agree to within that, and
-// it is the line.
+// newLogIntAxis returns the axis of [low, high], low ≥ 1. If high exceeds low by less than
+// a thousandth, logarithm and line agree to within that, and the axis is linear.
 func newLogIntAxis(low, high int64, reverse bool) axis {
 	if high-low <= low/1000 {
 		return newIntAxis(low, high, 1)
@@ -180,7 +178,7 @@ func (a *logIntAxis) forward(k int64) float64 {
 	}
 }
 
-// position is the place of x on the axis.
+// position is the coordinate of x on the axis.
 func (a *logIntAxis) position(x float64) float64 { return math.Log(x/a.from) / a.width }
 
 func (a *logIntAxis) inverse(u float64) int64 {
@@ -200,8 +198,8 @@ func (a *logIntAxis) inverse(u float64) int64 {
 	return a.inside(roundInt(int64(x)))
 }
 
-// inside moves k, beyond maxExactLogInt, off the ends of the range, which only
-// the ends of the axis stand for.
+// inside moves k, beyond maxExactLogInt, off the ends of the range, because only the ends
+// of the axis decode to them.
 func (a *logIntAxis) inside(k int64) int64 {
 	if k >= a.high {
 		k = roundInt(a.high)

@@ -43,9 +43,8 @@ func hardRanges() [][2]float64 {
 	}
 }
 
-// Every member of the lattice round-trips, and every other float goes to a
-// neighbour on the lattice. The members next to the ends, where clamping could
-// merge two, are all tried.
+// Every member of the lattice round-trips, and every other float goes to a neighbour on the
+// lattice. All members next to the ends are tested, where clamping could merge two.
 func TestContinuousLattice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, r := range hardRanges() {
@@ -97,7 +96,7 @@ func checkOffLattice(t *testing.T, a *continuousAxis, r [2]float64, rng *rand.Ra
 	}
 }
 
-// Decimals that a person types, of up to 12 digits, are on the lattice.
+// Decimals of up to 12 digits, as people type them, are on the lattice.
 func TestTypedDecimalsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	linear, log := newContinuousAxis(-1, 1, Linear), newContinuousAxis(1e-100, 1e10, Log)
@@ -173,8 +172,8 @@ func hardInts() [][2]int64 {
 	}
 }
 
-// Ints are exact up to 1e15 cells (linear) and 1e12 (log); beyond, what Decode
-// returns is, and the ends are.
+// Ints are exact up to 1e15 cells (linear) and 1e12 (log). Beyond that, values that Decode
+// returns and the ends are exact.
 func TestIntsRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, r := range hardInts() {
@@ -241,7 +240,7 @@ func TestLogIntCells(t *testing.T) {
 	}
 }
 
-// Steps are decimal: the points are what a person would write.
+// Steps are decimal, so the points are the numbers that a person would write.
 func TestStepsAreDecimal(t *testing.T) {
 	for _, c := range []struct {
 		low, high, step float64

@@ -2,9 +2,9 @@ package space
 
 import "math"
 
-// Cardinality is the number of different configurations, exact below 2⁵³. It is
-// +Inf if a continuous parameter can be active, and also where conditions on
-// several parents interlock so much that counting would take millions of steps.
+// Cardinality returns the number of different configurations, exact below 2⁵³. It is +Inf
+// if a continuous parameter can be active. It is also +Inf where conditions on several
+// parents are so complex that counting would take millions of steps.
 func (s *Space) Cardinality() float64 {
 	c := counter{s: s, children: make([][]int, len(s.members)), budget: maxCountingSteps, known: make(map[int]float64)}
 	for k := range s.members {
@@ -19,8 +19,7 @@ func (s *Space) Cardinality() float64 {
 	return total
 }
 
-// counter counts configurations, group by group of members that conditions
-// connect.
+// counter counts configurations in groups of members that conditions connect.
 type counter struct {
 	s        *Space
 	children [][]int
@@ -68,7 +67,7 @@ func (c *counter) group(members []int) float64 {
 	return c.tree(members[0])
 }
 
-// levels is the number of values of member k, +Inf if continuous.
+// levels returns the number of values of member k, +Inf if continuous.
 func (c *counter) levels(k int) float64 {
 	a := c.s.members[k].axis
 	if a == nil {
@@ -80,8 +79,8 @@ func (c *counter) levels(k int) float64 {
 	return math.Inf(1)
 }
 
-// tree counts the choices of k, active, and of all below it, none of which has
-// a second parent.
+// tree counts the choices of the active member k and of all members below it. None of these
+// has a second parent.
 func (c *counter) tree(k int) float64 {
 	if n, ok := c.known[k]; ok {
 		return n
@@ -100,9 +99,9 @@ func (c *counter) tree(k int) float64 {
 	return total
 }
 
-// class is a set of values of one parent that no condition tells apart.
+// class is a set of values of one parent that no condition distinguishes.
 type class struct {
-	example Value // the zero Value if none of them is named by a condition
+	example Value // the zero Value if no condition names any of them
 	size    float64
 }
 
@@ -139,7 +138,7 @@ func (c *counter) classes(k int) []class {
 	return out
 }
 
-// signature tells which conditions on k hold for v.
+// signature returns which conditions on k v meets.
 func (c *counter) signature(k int, v Value) string {
 	bits := make([]byte, 0, len(c.children[k]))
 	for _, child := range c.children[k] {

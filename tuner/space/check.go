@@ -10,7 +10,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// checker finds the faults of parameters and normalises the sound ones.
+// checker finds the faults of parameters and normalises those without faults.
 type checker struct {
 	faults
 	src *source
@@ -21,7 +21,7 @@ func (c *checker) at(i int, name, field, value, rule, remedy string) {
 	c.add(&Error{Line: c.src.line(i, field), Parameter: name, Field: field, Value: value, Rule: rule, Remedy: remedy})
 }
 
-// member checks all of p but its conditions.
+// member checks all of p except its conditions.
 func (c *checker) member(i int, p Parameter) member {
 	if i < len(c.src.broken) && c.src.broken[i] {
 		return member{Parameter: p}
@@ -63,12 +63,12 @@ func (c *checker) name(i int, name string) {
 	}
 }
 
-// disturbing tells that r would make a name look like another one.
+// disturbing reports whether r would make a name look like another one.
 func disturbing(r rune) bool {
 	return unicode.Is(unicode.C, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// names checks that no two names are alike and fills the index.
+// names checks that no two names are alike and builds the index.
 func (c *checker) names(s *Space) {
 	folded := make(map[string]int, len(s.members))
 	for i := range s.members {
@@ -189,7 +189,7 @@ func (c *checker) scale(i int, p *Parameter) {
 	}
 	rule := "a log range must not touch zero"
 	if low < 0 {
-		rule = "a log range must not hold negative numbers"
+		rule = "a log range must not have negative numbers"
 	}
 	remedy := "use " + w.linear
 	if high, _ := p.High.Number(); high > 0 {
@@ -247,7 +247,7 @@ func (c *checker) eachValue(i int, name, field string, values []Value) bool {
 	return sound
 }
 
-// valueFault says what is wrong with v wherever it stands.
+// valueFault returns the fault of v, independent of its position.
 func valueFault(v Value) (rule, remedy string) {
 	switch x, _ := v.Number(); {
 	case v.kind == KindNone:
@@ -263,7 +263,7 @@ func valueFault(v Value) (rule, remedy string) {
 	}
 }
 
-// unify turns Ints beside Floats into Floats.
+// unify turns Ints into Floats if the list also has Floats.
 func (c *checker) unify(i int, p *Parameter, field string) bool {
 	floats := false
 	for _, v := range p.Values {
@@ -287,8 +287,8 @@ func (c *checker) unify(i int, p *Parameter, field string) bool {
 	return sound
 }
 
-// distinct checks that the values can be told apart as text, the way a command
-// line or a log shows them.
+// distinct checks that the values differ as text, because a command line or a log shows
+// them as text.
 func (c *checker) distinct(i int, name, field string, values []Value) {
 	seen := make(map[string]Value, len(values))
 	for _, v := range values {

@@ -2,12 +2,12 @@ package space
 
 import "math"
 
-// Complete turns what a person or another program gave into a valid
-// configuration, where there is no doubt what is meant: active constants are
-// filled in, numbers get the parameter's kind if no digit is lost, text (from a
-// command line) is read as the value it spells, and a float within 1e-8 of a
-// step of a grid point becomes that point. Nothing else is filled in or left
-// out; what remains wrong is the error, as of [Space.Validate].
+// Complete turns the input of a person or another program into a valid configuration, where
+// its meaning is clear. It fills in active constants. It converts numbers to the
+// parameter's kind if no digit is lost. It reads text (from a command line) as the value it
+// spells. A float within 1e-8 of a step of a grid point becomes that point. Complete fills
+// in or leaves out nothing else. Remaining faults are returned as the error, as by
+// [Space.Validate].
 func (s *Space) Complete(c Config) (Config, error) { return s.convert(c, (*member).understand, true) }
 
 // convert applies one conversion to the values of c and validates the result.
@@ -24,7 +24,7 @@ func (s *Space) convert(c Config, conversion func(*member, Value) (Value, bool),
 		}
 		if v, ok := conversion(m, values[k]); ok {
 			values[k] = v
-		} else if v, ok := m.number(values[k]); ok { // so that the error is not of its kind
+		} else if v, ok := m.number(values[k]); ok { // so that the error is about the value and not its kind
 			values[k] = v
 		}
 		if values[k].kind != KindNone {
@@ -38,8 +38,8 @@ func (s *Space) convert(c Config, conversion func(*member, Value) (Value, bool),
 	return out, nil
 }
 
-// convert gives v the kind that m's values have; ok is false if v is not legal
-// for m even so.
+// convert converts v to the kind of m's values. If the result is not legal for m, ok is
+// false.
 func (m *member) convert(v Value) (Value, bool) {
 	if _, ok := m.coordinateOf(v); ok {
 		return v, true
@@ -55,8 +55,8 @@ func (m *member) convert(v Value) (Value, bool) {
 	return Value{}, false
 }
 
-// number is an Int as the Float that a float wants, and the other way round, whether
-// legal or not; ok is false if v is no such number.
+// number converts an Int to the Float that a float needs, and a Float to an Int, whether
+// legal or not. If v is no such number, ok is false.
 func (m *member) number(v Value) (x Value, ok bool) {
 	switch {
 	case m.Type == TypeFloat && v.kind == KindInt:
@@ -67,7 +67,7 @@ func (m *member) number(v Value) (x Value, ok bool) {
 	return Value{}, false
 }
 
-// understand is convert, and reads text and repairs grid points.
+// understand is convert that also reads text and repairs grid points.
 func (m *member) understand(v Value) (Value, bool) {
 	if w, ok := m.convert(v); ok {
 		return w, true
@@ -95,8 +95,8 @@ func (m *member) read(text string) (Value, bool) {
 	return m.repair(n)
 }
 
-// repair moves a float that a computation such as 3·0.1 put beside a grid point
-// onto it.
+// repair moves a float onto a grid point if a computation such as 3·0.1 missed it by
+// rounding.
 func (m *member) repair(v Value) (Value, bool) {
 	g, ok := m.axis.(*gridAxis)
 	f, isNumber := toFloat(v)

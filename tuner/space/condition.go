@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// condition is a Condition made fast: the parent by index, the values in a set
-// when there are many.
+// condition is a Condition in a form that is quick to evaluate. The parent is an index, and
+// many values are a set.
 type condition struct {
 	parent int
 	values []Value
-	set    map[Value]struct{} // nil when few
+	set    map[Value]struct{} // nil if there are few
 }
 
 const fewValues = 8
@@ -26,8 +26,8 @@ func newCondition(parent int, values []Value) condition {
 	return c
 }
 
-// holds tells whether the parent having v satisfies the condition. The zero
-// Value stands for an inactive parent and satisfies none.
+// holds reports whether the parent's value v satisfies the condition. The zero Value stands
+// for an inactive parent and satisfies no condition.
 func (c *condition) holds(v Value) bool {
 	if c.set == nil {
 		return slices.Contains(c.values, v)
@@ -36,7 +36,7 @@ func (c *condition) holds(v Value) bool {
 	return ok
 }
 
-// active tells whether m is active, given its parents' values by index.
+// active reports whether m is active, given its parents' values by index.
 func (m *member) active(values []Value) bool {
 	for i := range m.conditions {
 		if c := &m.conditions[i]; !c.holds(values[c.parent]) {
@@ -62,8 +62,8 @@ func (c *checker) conditions(s *Space) {
 
 const fieldWhen = "when"
 
-// condition checks one condition of member i, converts its values to the
-// parent's kind and adds it in fast form.
+// condition checks one condition of member i, converts its values to the parent's kind and
+// adds it in compiled form.
 func (c *checker) condition(s *Space, i int, w *Condition) {
 	m := &s.members[i]
 	j, ok := s.index[w.Parent]
@@ -113,7 +113,7 @@ func (c *checker) conditionValues(i int, name string, parent *member, w *Conditi
 	return sound
 }
 
-// didYouMean is a remedy for a parameter that does not exist.
+// didYouMean returns a remedy for a parameter that does not exist.
 func (s *Space) didYouMean(name string) string {
 	names := make([]string, len(s.members))
 	for i := range s.members {
@@ -136,8 +136,8 @@ func showNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// sortByDepth orders the members with parents first, keeping the declared
-// order among those equally deep, and finds cycles.
+// sortByDepth orders the members with parents first, keeps the declared order among those
+// of equal depth, and finds cycles.
 func (c *checker) sortByDepth(s *Space) {
 	left := make([]int, len(s.members))
 	children := make([][]int, len(s.members))

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Config is an assignment of values to parameter names, for the active
-// parameters of one trial. It is immutable and ordered by name; the zero
-// Config is empty. Whether it is complete and legal is the Space's to say
-// ([Space.Validate]).
+// Config is an assignment of values to parameter names, for the active parameters of one
+// trial. It is immutable and ordered by name. The zero Config is empty. [Space.Validate]
+// checks whether it is complete and legal.
 type Config struct {
 	entries []Assignment
 }
@@ -39,8 +38,8 @@ func NewConfig(entries ...Assignment) Config {
 	return Config{entries: slices.Clip(out)}
 }
 
-// ascending tells whether names are in strictly ascending order, as those of
-// another Config are.
+// ascending reports whether names are in strictly ascending order, as those of another
+// Config are.
 func ascending(entries []Assignment) bool {
 	for i := 1; i < len(entries); i++ {
 		if entries[i-1].Name >= entries[i].Name {
@@ -50,10 +49,10 @@ func ascending(entries []Assignment) bool {
 	return true
 }
 
-// Len is the number of assigned parameters.
+// Len returns the number of assigned parameters.
 func (c Config) Len() int { return len(c.entries) }
 
-// Get returns the value of the named parameter; ok is false if c has none.
+// Get returns the value of the named parameter. If c has none, ok is false.
 func (c Config) Get(name string) (v Value, ok bool) {
 	i, ok := slices.BinarySearchFunc(c.entries, name, func(e Assignment, n string) int { return strings.Compare(e.Name, n) })
 	if !ok {
@@ -62,7 +61,7 @@ func (c Config) Get(name string) (v Value, ok bool) {
 	return c.entries[i].Value, true
 }
 
-// Number returns the value of the named float or int; NaN if c has none.
+// Number returns the value of the named float or int, or NaN if c has none.
 func (c Config) Number(name string) float64 {
 	if v, ok := c.Get(name); ok {
 		if x, ok := v.Number(); ok {
@@ -83,7 +82,7 @@ func (c Config) All() iter.Seq2[string, Value] {
 	}
 }
 
-// Equal tells whether c and d assign the same values to the same names.
+// Equal reports whether c and d assign the same values to the same names.
 func (c Config) Equal(d Config) bool { return slices.Equal(c.entries, d.entries) }
 
 // String formats c as name=value pairs in order of name, for logs and errors.

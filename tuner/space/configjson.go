@@ -7,10 +7,9 @@ import (
 )
 
 // MarshalJSON writes c as an object in order of name, such as
-// {"lr":0.01,"optimizer":"sgd"}. Floats always have a dot or an exponent and
-// ints never do, so that [Config.UnmarshalJSON] returns equal values. It fails
-// on values that no space allows: no value, NaN, infinities, text that is not
-// UTF-8.
+// {"lr":0.01,"optimizer":"sgd"}. Floats always have a dot or an exponent and ints never do,
+// so that [Config.UnmarshalJSON] returns equal values. It fails on values that no space
+// allows. These are no value, NaN, infinities, and text that is not UTF-8.
 func (c Config) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -32,10 +31,10 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object of numbers, strings and bools. A number written
-// as an integer becomes an Int, any other a Float; [Space.Complete] converts
-// them to what the space wants. Repeated keys, keys that differ only in case,
-// null and nested values are errors; they are joined [Error]s.
+// UnmarshalJSON reads an object of numbers, strings and bools. A number written as an
+// integer becomes an Int, any other a Float. [Space.Complete] converts them to the kind
+// that the space needs. Repeated keys, keys that differ only in case, null and nested
+// values are errors, returned as joined [Error]s.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	out, err := readConfig(data)
 	if err != nil {
@@ -45,9 +44,9 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ParseConfig reads a configuration of s from JSON, as UnmarshalJSON does, gives
-// numbers the kind the parameter has (1 for a float, 64.0 for an int) and
-// validates it. Nothing else is converted or filled in.
+// ParseConfig reads a configuration of s from JSON, as UnmarshalJSON does. It gives numbers
+// the kind that the parameter has (1 for a float, 64.0 for an int) and validates the
+// result. It converts or fills in nothing else.
 func (s *Space) ParseConfig(data []byte) (Config, error) {
 	c, err := readConfig(data)
 	if err != nil {

@@ -2,14 +2,13 @@ package space
 
 import "math"
 
-// continuousAxis is a float range without step. Its values are low, high and
-// the members of its lattice strictly between; u = 0 stands for low alone and
-// u = 1 for high alone.
+// continuousAxis is a float range without step. Its values are low, high and the members of
+// its lattice strictly between. Only u = 0 decodes to low, and only u = 1 to high.
 type continuousAxis struct {
 	low, high   float64
 	warp        warp
 	lattice     lattice
-	first, last float64 // members next to low and high; first > last if there are none
+	first, last float64 // members next to low and high, with first > last if there are none
 }
 
 func newContinuousAxis(low, high float64, s Scale) *continuousAxis {
@@ -52,12 +51,12 @@ func (a *continuousAxis) levels() uint64 { return 0 }
 type warp struct {
 	low, high float64
 	scale     Scale
-	width     float64 // high − low, or log(high/low); +Inf where the former overflows
+	width     float64 // high − low, or log(high/low), +Inf where the former overflows
 	logLow    float64 // log(low), used when wide
-	wide      bool    // high/low > exp(wideLog): work with log(x) in place of log1p
+	wide      bool    // high/low > exp(wideLog), so that log(x) is used in place of log1p
 }
 
-// wideLog is the logarithm of the ratio up to which log1p and expm1 of the
+// wideLog is the logarithm of the largest ratio high/low for which log1p and expm1 of the
 // distance from low, relative to low, keep twelve digits and cannot overflow.
 const wideLog = 256
 
@@ -75,7 +74,7 @@ func newWarp(low, high float64, s Scale) warp {
 	return w
 }
 
-// logOf is math.Log, also of subnormal numbers, on which its assembly for some
+// logOf is math.Log that is also right for subnormal numbers, where its assembly for some
 // processors is wrong.
 func logOf(x float64) float64 {
 	if x < 0x1p-1022 {
@@ -84,7 +83,7 @@ func logOf(x float64) float64 {
 	return math.Log(x)
 }
 
-// expOf is math.Exp, also near both ends of float64, where its assembly for
+// expOf is math.Exp that is also right near both ends of float64, where its assembly for
 // some processors returns 0 or +Inf too early.
 func expOf(x float64) float64 {
 	switch {
@@ -133,7 +132,7 @@ func (w *warp) inverse(u float64) float64 {
 	}
 }
 
-// logForward is the place of low + distance, nearly x, on the log scale.
+// logForward is the coordinate of low + distance, nearly x, on the log scale.
 func (w *warp) logForward(distance, x float64) float64 {
 	if w.wide {
 		return (logOf(x) - w.logLow) / w.width
@@ -141,8 +140,8 @@ func (w *warp) logForward(distance, x float64) float64 {
 	return math.Log1p(distance/w.low) / w.width
 }
 
-// lattice returns the decimals that survive forward and inverse: half their
-// spacing exceeds the rounding errors of the two (bounds in doc.go).
+// lattice returns the decimals that survive forward and inverse. Half their spacing exceeds
+// the rounding errors of the two (bounds in doc.go).
 func (w *warp) lattice() lattice {
 	most := max(math.Abs(w.low), math.Abs(w.high))
 	switch {
@@ -159,8 +158,8 @@ func (w *warp) lattice() lattice {
 	}
 }
 
-// logDigits is 12 significant digits; up to 15 where the range is narrow, so
-// that there remain values to choose from, and 11 where it is so wide that
+// logDigits returns 12 significant digits. It returns up to 15 where the range is narrow,
+// so that values remain to choose from. It returns 11 where the range is so wide that
 // float64 logarithms do not resolve 12.
 func (w *warp) logDigits() int {
 	if w.wide {

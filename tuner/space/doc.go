@@ -1,45 +1,44 @@
-// Package space says what can be tuned, and maps it to the unit cube and back.
+// Package space describes search spaces, and maps them to the unit cube and back.
 //
-// A [Space] is an immutable list of [Parameter]s: floats, ints, ordinals,
-// categoricals and constants, each active always or only while its parents have
-// given values. A [Config] assigns values to the active ones. [Parse] reads a
-// space from YAML or JSON (its own form, Optuna's, Katib's), [Lint] gives advice
-// about it, [Space.Validate] and [Space.Complete] judge and mend configurations,
-// [Space.Edges] says at which ends of ranges one lies.
+// A [Space] is an immutable list of [Parameter]s, which are floats, ints, ordinals,
+// categoricals and constants. Each is active always or only while its parents have given
+// values. A [Config] assigns values to the active ones. [Parse] reads a space from YAML or
+// JSON (its own form, Optuna's, Katib's). [Lint] gives advice about a space.
+// [Space.Validate] checks configurations and [Space.Complete] also repairs them.
+// [Space.Edges] reports at which ends of ranges a configuration lies.
 //
 // # Encoding
 //
-// Every parameter that is not constant has one coordinate in [0, 1], in order
-// of declaration. Uniform coordinates give uniform values (on the parameter's
-// scale), which is what space-filling designs need; near coordinates mean near
-// values, which is what models need.
+// Every parameter that is not constant has one coordinate in [0, 1], in order of
+// declaration. Uniform coordinates give uniform values (on the parameter's scale), which
+// space-filling designs need. Near coordinates give near values, which models need.
 //
 //   - Float, linear: u = (x − low)/(high − low).
 //   - Float, log: u = log(x/low)/log(high/low), dense near low.
 //   - Float, reverse-log: u = 1 − log((high + low − x)/low)/log(high/low), dense
-//     near high, as in Vizier: for momenta and the like.
+//     near high, as in Vizier, for parameters such as momentum.
 //   - Float with step: the points low + k·step ≤ high, computed in decimal (three
-//     times 0.1 is 0.3). They have equal cells; u is the middle of the cell, and
+//     times 0.1 is 0.3). They have equal cells. The middle of the cell is u, and
 //     every u in the cell decodes to the point. If the step does not divide the
 //     range, high itself is not a point, and the linter says so.
 //   - Int, linear: as a float with step, Step 1 unless given.
 //   - Int, log: k has the cell [k−½, k+½] measured in logarithm, from low−½ to
 //     high+½, so that the ends get their fair share. Reverse-log mirrors it. A
-//     range with high ≤ 1.001·low is linear, which it is anyway.
-//   - Ordinal: equal cells in the order given, whatever the values.
-//   - Categorical: equal cells in the order given. The order means nothing;
-//     [Axis].Ordered tells models so.
+//     range with high ≤ 1.001·low is encoded as linear, which is nearly the same.
+//   - Ordinal: equal cells in the order given, independent of the values.
+//   - Categorical: equal cells in the order given. The order has no meaning, and
+//     [Axis].Ordered says so to models.
 //   - A range of one value: u = 0.5.
 //   - Inactive parameter: u = [Neutral], ignored when decoding. All
-//     configurations that differ only in what is inactive are one point.
-//   - Constant: no coordinate; Decode puts its value into the configuration.
+//     configurations that differ only in inactive parameters are one point.
+//   - Constant: no coordinate. Decode puts its value into the configuration.
 //
 // # Exactness
 //
-// Logarithm and exponential round, and [0, 1] has fewer float64s than many a
-// range, so no encoding returns every float64 it is given. Continuous values
-// that come out of Decode therefore lie on a lattice of decimals, coarse enough
-// to survive all rounding and far finer than any model resolves:
+// Logarithm and exponential round, and [0, 1] has fewer float64s than many a range. So no
+// encoding returns every float64 it is given. Continuous values that Decode returns
+// therefore lie on a lattice of decimals. It is coarse enough to survive all rounding and
+// far finer than any model resolves:
 //
 //   - linear: multiples of the least power of ten ≥ max(1e-12·(high−low),
 //     4 ulp of the larger bound);
@@ -48,43 +47,42 @@
 //   - reverse-log: multiples of the least power of ten ≥ max(1e-12·min(low,
 //     high−low), 1.8e-15·log(high/low)·high, 8 ulp of high), or ≥ 4e-12·high
 //     where high/low > e²⁵⁶;
-//   - and low and high themselves, which u = 0 and u = 1 alone stand for.
+//   - and low and high themselves, which only u = 0 and u = 1 decode to.
 //
-// So, bit for bit: Decode(Encode(c)) = c for every c that Decode can return,
-// among them what a person types with no more digits than that; suggestions are
-// short to print and survive text, JSON and shells; Encode∘Decode is
-// idempotent. Any other legal float encodes too, to a u whose decoding is the
-// nearest lattice value ([Space.Round]). A study keeps the exact value it was
-// told, never a decoded one.
+// So Decode(Encode(c)) = c, bit for bit, for every c that Decode can return. This includes
+// the numbers with no more digits than that, as people type them. Suggestions are short to
+// print and survive text, JSON and shells. Encode∘Decode is idempotent. Any other legal
+// float encodes too, to a u whose decoding is the nearest lattice value ([Space.Round]). A
+// study keeps the exact value it was told, never a decoded one.
 //
-// Why it holds: with ε = 2⁻⁵³, forward and inverse on a linear scale together
-// move x by at most 3ε·(high−low) and one ulp, less than half the spacing. On a
-// log scale they move log x by at most 4ε·log(high/low) ≤ 1.2e-13 relative to x,
-// plus one ulp, and half of a unit of the 12th digit is at least 5e-13; beyond
-// e²⁵⁶ the logarithms themselves are rounded to 1.1e-13 each, and half of a unit
-// of the 11th digit is 5e-12. Property tests check it at the extremes of float64.
+// The proof is as follows. With ε = 2⁻⁵³, forward and inverse on a linear scale together
+// move x by at most 3ε·(high−low) and one ulp, less than half the spacing. On a log scale
+// they move log x by at most 4ε·log(high/low) ≤ 1.2e-13 relative to x, plus one ulp, and
+// half of a unit of the 12th digit is at least 5e-13. Beyond e²⁵⁶ the logarithms themselves
+// are rounded to 1.1e-13 each, and half of a unit of the 11th digit is 5e-12. Property
+// tests check it at the extremes of float64.
 //
-// Ints are exact up to 1e15 values on a linear and up to 1e12 on a log scale.
-// Beyond, where neighbours would share a coordinate, values lie on the grid of
-// every 10th, 100th, … (linear) or have 12 significant digits (log), and the two
-// ends. Ordinals, categoricals, conditions and stepped floats are always exact.
+// Ints are exact up to 1e15 values on a linear and up to 1e12 on a log scale. Beyond that,
+// neighbours would share a coordinate. There, values lie on the grid of every 10th, 100th,
+// … (linear) or have 12 significant digits (log), and the two ends are exact. Ordinals,
+// categoricals, conditions and stepped floats are always exact.
 //
 // # Values
 //
-// A parameter's values have one kind: Float for floats, Int for ints, and on a
-// list the kinds given, except that Ints beside Floats become Floats. Values on
-// one list must differ as text, so that a command line can name them. In JSON,
-// floats have a dot or an exponent, ints neither.
+// A parameter's values have one kind. It is Float for floats, Int for ints, and for a list
+// the kinds given, except that Ints become Floats if the list also has Floats. Values of
+// one list must differ as text, so that a command line can name them. In JSON, floats have
+// a dot or an exponent, and ints have neither.
 //
 // # Conditions
 //
-// A parameter is active if every one of its conditions holds: the parent is
-// itself active and has one of the values listed. Parents are ints, ordinals,
-// categoricals or constants, at most [MaxConditionDepth] above one another.
+// A parameter is active if each of its conditions is met. A condition is met if the parent
+// is itself active and has one of the values listed. Parents are ints, ordinals,
+// categoricals or constants. At most [MaxConditionDepth] of them depend on one another.
 //
 // # Files
 //
-// The own form, in YAML or JSON, of which the order of parameters counts:
+// This is BKB Tuner's own form, in YAML or JSON. The order of parameters counts.
 //
 //	version: 1
 //	parameters:
@@ -96,15 +94,14 @@
 //	  momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
 //	  seed:      {type: constant, value: 17}
 //
-// Reading is strict: unknown, repeated and case-twin keys, anything but plain
-// decimal numbers, YAML anchors, aliases, merge keys, tags and further documents
-// are errors, as is whatever exceeds the limits (see [MaxParameters] and its
-// neighbours). All faults are reported at once, each an [Error] with the line,
-// the parameter, the value, the rule and a remedy.
+// Reading is strict. Errors are unknown and repeated keys, keys that differ only in case,
+// numbers that are not plain decimals, YAML anchors, aliases, merge keys, tags and further
+// documents, and files beyond the limits (see [MaxParameters] and the constants next to
+// it). All faults are reported at once, each an [Error] with the line, the parameter, the
+// value, the rule and a remedy.
 //
 // # Cost
 //
-// Encode and Decode are O(parameters + conditions), about 0.2 µs for a
-// continuous parameter and less for others. Creation is linear in the size of the
-// description.
+// Encode and Decode are O(parameters + conditions), about 0.2 µs for a continuous parameter
+// and less for others. Creation is linear in the size of the description.
 package space

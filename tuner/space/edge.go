@@ -2,15 +2,15 @@ package space
 
 import "fmt"
 
-// Edge is an end of a parameter's range at which a configuration lies: what is best
-// there may be better beyond.
+// Edge is an end of a parameter's range at which a configuration lies. Values beyond it may
+// be better.
 type Edge struct {
 	Parameter string
-	Low, High Value // the least and the greatest of the range
+	Low, High Value // the least and the greatest value of the range
 	Upper     bool  // at High, else at Low
 }
 
-// String says so: lambda is at the lower end of its range (1e-09…1).
+// String describes the edge, such as "lambda is at the lower end of its range (1e-09…1)".
 func (e Edge) String() string {
 	end := "lower"
 	if e.Upper {
@@ -19,20 +19,20 @@ func (e Edge) String() string {
 	return fmt.Sprintf("%s is at the %s end of its range (%s…%s)", e.Parameter, end, e.Low, e.High)
 }
 
-// What counts as the end of a range.
+// These define the end of a range.
 const (
 	edgeShare  = 0.01 // of the range, on its scale
-	edgeLevels = 5    // the least values of a range that has ends
+	edgeLevels = 5    // least number of values of a range that has ends
 )
 
-// Edges returns the ends of ranges at which c lies, in order of declaration: where an
-// active float, int, or ordinal of rising or falling numbers has the first or the last
-// of its values, or is within 1 % of the range, on its scale, of one.
+// Edges returns the ends of ranges at which c lies, in order of declaration. They belong to
+// active floats, ints, and ordinals of rising or falling numbers. The value must be the
+// first or the last, or within 1 % of the range, on its scale, of one.
 //
-// Not ranges of at most four values, which somebody chose one by one, and not ends
-// beyond which by all appearances there is nothing: 0; the 1 below which nothing can be
-// counted; and the 1 above a range of shares, one that is not logarithmic and begins at
-// 0 or higher. What c has not, or cannot have, is passed over.
+// Edges leaves out ranges of at most four values, because somebody chose these one by one.
+// It also leaves out natural limits. These are 0, the 1 below which nothing can be counted,
+// and the 1 above a range of shares. A range of shares is not logarithmic and begins at 0
+// or higher. Missing and illegal values are skipped.
 func (s *Space) Edges(c Config) []Edge {
 	var out []Edge
 	for i := range s.members {
@@ -58,14 +58,14 @@ func (m *member) edge(v Value) (Edge, bool) {
 		return Edge{}, false
 	}
 	share := (u - first) / (last - first)
-	if less(high, low) { // an ordinal that falls
+	if less(high, low) { // a falling ordinal
 		low, high, share = high, low, 1-share
 	}
 	e := Edge{Parameter: m.Name, Low: low, High: high, Upper: share > 0.5}
 	return e, (share <= edgeShare || share >= 1-edgeShare) && !m.closed(&e)
 }
 
-// closed tells that beyond the end of e there is nothing.
+// closed reports whether no value can lie beyond the end of e.
 func (m *member) closed(e *Edge) bool {
 	low, _ := e.Low.Number()
 	high, _ := e.High.Number()
@@ -76,7 +76,7 @@ func (m *member) closed(e *Edge) bool {
 	return high == 0 || high == 1 && share
 }
 
-// monotone tells whether values are numbers that rise or fall throughout.
+// monotone reports whether values are numbers that only rise or only fall.
 func monotone(values []Value) bool {
 	for i, v := range values {
 		if v.kind != KindInt && v.kind != KindFloat {

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 )
 
-// What is at an end, and what is not, by hand.
+// These configurations are at an end or not, determined by hand.
 func TestEdges(t *testing.T) {
 	ints := func(values ...int64) []space.Value {
 		var out []space.Value
@@ -32,10 +32,10 @@ func TestEdges(t *testing.T) {
 		{space.NewFloat("x", -10, 10), float(-9.81), "x is at the lower end of its range (-10…10)"},
 		{space.NewFloat("x", -10, 10), float(-9.79), ""},
 		{space.NewFloat("x", -10, 10), float(9.81), "x is at the upper end of its range (-10…10)"},
-		// Dense near 0.999, where 0.998 is far away; the other end is near.
+		// Values are dense near 0.999, so 0.998 is far from it. The other end is near.
 		{space.NewFloat("x", 1e-3, 0.999).WithScale(space.ReverseLog), float(0.99), ""},
 		{space.NewFloat("x", 1e-3, 0.999).WithScale(space.ReverseLog), float(0.05), "x is at the lower end of its range (0.001…0.999)"},
-		// Beyond these there is nothing.
+		// No value can lie beyond these ends.
 		{space.NewFloat("x", 0, 1), float(0), ""},
 		{space.NewFloat("x", 0, 1), float(1), ""},
 		{space.NewFloat("x", 0.5, 1), float(0.5), "x is at the lower end of its range (0.5…1)"},
@@ -44,7 +44,7 @@ func TestEdges(t *testing.T) {
 		{space.NewFloat("x", 0, 5), float(5), "x is at the upper end of its range (0…5)"},
 		{space.NewInt("x", 1, 64).WithScale(space.Log), whole(1), ""},
 		{space.NewInt("x", 0, 9), whole(0), ""},
-		// First and last steps; and with many a hundredth.
+		// The first and last steps count, or a hundredth of the range if there are many.
 		{space.NewInt("x", 2, 6), whole(2), "x is at the lower end of its range (2…6)"},
 		{space.NewInt("x", 2, 6), whole(3), ""},
 		{space.NewInt("x", 2, 6), whole(6), "x is at the upper end of its range (2…6)"},
@@ -54,7 +54,7 @@ func TestEdges(t *testing.T) {
 		{space.NewInt("x", 8, 512).WithScale(space.Log), whole(512), "x is at the upper end of its range (8…512)"},
 		{space.NewFloat("x", 0.1, 0.55).WithStep(float(0.1)), float(0.5), "x is at the upper end of its range (0.1…0.5)"},
 		{space.NewFloat("x", 0.1, 0.55).WithStep(float(0.1)), float(0.4), ""},
-		// Lists: of numbers in order.
+		// Lists of numbers in order have ends.
 		{space.NewOrdinal("x", ints(16, 32, 64, 128, 256)...), whole(16), "x is at the lower end of its range (16…256)"},
 		{space.NewOrdinal("x", ints(256, 128, 64, 32, 16)...), whole(16), "x is at the lower end of its range (16…256)"},
 		{space.NewOrdinal("x", ints(256, 128, 64, 32, 16)...), whole(256), "x is at the upper end of its range (16…256)"},
@@ -63,7 +63,7 @@ func TestEdges(t *testing.T) {
 		{space.NewCategorical("x", ints(16, 32, 64, 128, 256)...), whole(16), ""},
 		{space.NewFloat("x", 3, 3), float(3), ""},
 		{space.NewConstant("x", float(3)), float(3), ""},
-		{space.NewFloat("x", 1, 3), float(7), ""}, // not of the space
+		{space.NewFloat("x", 1, 3), float(7), ""}, // not in the space
 	} {
 		s, err := space.New(c.p)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// share is where x lies in the range of a continuous parameter, by the definition of
+// share is the position of x in the range of a continuous parameter, by the definition of
 // its scale.
 func share(p space.Parameter, x float64) float64 {
 	low, _ := p.Low.AsFloat()
@@ -93,8 +93,8 @@ func share(p space.Parameter, x float64) float64 {
 	return (x/4 - low/4) / (high/4 - low/4)
 }
 
-// logarithm is math.Log, also of subnormal numbers, on which its assembly for amd64
-// is wrong.
+// logarithm is math.Log that is also right for subnormal numbers, where its assembly for
+// amd64 is wrong.
 func logarithm(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	return math.Log(fraction) + float64(exponent)*math.Ln2
@@ -111,8 +111,8 @@ func TestEdgesOfSubnormal(t *testing.T) {
 	}
 }
 
-// In any space: of continuous ranges as the definition of scales has it, of others the
-// first and the last value and never the one in the middle; nothing of what is inactive.
+// In any space, continuous ranges have ends by the definition of scales. Others have the
+// first and the last value and never the one in the middle. Inactive parameters have none.
 func TestEdgesOfAnySpace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spacetest.Spaces(6).Draw(t, "space")

@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// Neutral is the coordinate of an inactive parameter: the middle, so that no
-// end of its range is favoured. Decode ignores it.
+// Neutral is the coordinate of an inactive parameter. It is the middle, so that neither end
+// of its range is favoured. Decode ignores it.
 const Neutral = 0.5
 
-// CubeError reports a point that is not in the cube: of the wrong length, or
-// with a coordinate that is not a finite number.
+// CubeError reports a point that is not in the cube. It has the wrong length, or a
+// coordinate that is not a finite number.
 type CubeError struct {
 	Want, Got int     // lengths
 	Index     int     // of the coordinate, -1 if the length is wrong
 	Value     float64 // of the coordinate
 }
 
-// Error says what is wrong with the point.
+// Error describes the fault of the point.
 func (e *CubeError) Error() string {
 	if e.Index < 0 {
 		return fmt.Sprintf("space: point has %d coordinates: the space has %d", e.Got, e.Want)
@@ -25,9 +25,9 @@ func (e *CubeError) Error() string {
 	return fmt.Sprintf("space: coordinate %d = %v: must be a finite number", e.Index, e.Value)
 }
 
-// Encode writes the coordinates of c to dst, which has length [Space.Dim]. It
-// fails as [Space.Validate] does, and with a [CubeError] if dst has another
-// length; dst is then unspecified.
+// Encode writes the coordinates of c to dst, which has length [Space.Dim]. It fails as
+// [Space.Validate] does, and with a [CubeError] if dst has another length. After an error
+// the contents of dst are unspecified.
 func (s *Space) Encode(c Config, dst []float64) error {
 	if len(dst) != len(s.axes) {
 		return &CubeError{Want: len(s.axes), Got: len(dst), Index: -1}
@@ -39,8 +39,8 @@ func (s *Space) Encode(c Config, dst []float64) error {
 	return nil
 }
 
-// gather writes the values of c by index; ok is false if c names a parameter
-// that s has not.
+// gather writes the values of c by index. If c names a parameter that s does not have, ok
+// is false.
 func (s *Space) gather(c Config, values []Value) (ok bool) {
 	next := 0
 	for _, k := range s.byName {
@@ -52,8 +52,8 @@ func (s *Space) gather(c Config, values []Value) (ok bool) {
 	return next == len(c.entries)
 }
 
-// encode writes the coordinates of gathered values; ok is false if c, which
-// they came from, is not valid.
+// encode writes the coordinates of gathered values. If c, which they came from, is not
+// valid, ok is false.
 func (s *Space) encode(c Config, values []Value, dst []float64) (ok bool) {
 	seen := 0
 	for _, k := range s.order {
@@ -72,7 +72,7 @@ func (s *Space) encode(c Config, values []Value, dst []float64) (ok bool) {
 	return seen == len(c.entries)
 }
 
-// coordinateOf encodes a value of m; ok is false if m cannot take it.
+// coordinateOf encodes a value of m. If m cannot take it, ok is false.
 func (m *member) coordinateOf(v Value) (u float64, ok bool) {
 	if m.axis == nil {
 		return 0, v == m.Values[0]
@@ -80,10 +80,10 @@ func (m *member) coordinateOf(v Value) (u float64, ok bool) {
 	return m.axis.encode(v)
 }
 
-// Decode returns the configuration at u, of length [Space.Dim]. Coordinates
-// outside [0, 1] count as the nearer end: optimisers overstep by rounding. A
-// wrong length, NaN or an infinity is a [CubeError]. The result is valid, and
-// is what Decode returns for its own encoding, bit for bit.
+// Decode returns the configuration at u, of length [Space.Dim]. Coordinates outside [0, 1]
+// count as the nearer end, because rounding makes optimizers overstep. A wrong length, NaN
+// or an infinity is a [CubeError]. The result is valid, and decoding its encoding returns
+// it again, bit for bit.
 func (s *Space) Decode(u []float64) (Config, error) {
 	if err := s.checkPoint(u); err != nil {
 		return Config{}, err
@@ -133,9 +133,9 @@ func (s *Space) collect(values []Value, active int) Config {
 	return Config{entries: entries}
 }
 
-// Snap moves u onto the encoding of the configuration it decodes to: cell
-// middles, the decimals of continuous ranges, [Neutral] for what is inactive.
-// It fails as Decode does.
+// Snap moves u onto the encoding of the configuration it decodes to. Coordinates become
+// cell middles, decimals of continuous ranges, or [Neutral] for inactive parameters. It
+// fails as Decode does.
 func (s *Space) Snap(u []float64) error {
 	if err := s.checkPoint(u); err != nil {
 		return err
@@ -151,9 +151,9 @@ func (s *Space) Snap(u []float64) error {
 	return nil
 }
 
-// Round returns the configuration that c's encoding decodes to: c itself,
-// unless a continuous value has more digits than the encoding keeps, or an int
-// range is too large for float64. It fails as [Space.Validate] does.
+// Round returns the configuration that c's encoding decodes to. This is c itself, unless a
+// continuous value has more digits than the encoding keeps, or an int range is too large
+// for float64. It fails as [Space.Validate] does.
 func (s *Space) Round(c Config) (Config, error) {
 	u := make([]float64, len(s.axes))
 	if err := s.Encode(c, u); err != nil {
@@ -162,8 +162,8 @@ func (s *Space) Round(c Config) (Config, error) {
 	return s.Decode(u)
 }
 
-// ActiveAt writes, for every coordinate, whether its parameter is active at u.
-// Both have length [Space.Dim]; it fails as Decode does.
+// ActiveAt writes, for every coordinate, whether its parameter is active at u. Both have
+// length [Space.Dim]. It fails as Decode does.
 func (s *Space) ActiveAt(u []float64, active []bool) error {
 	if err := s.checkPoint(u); err != nil {
 		return err

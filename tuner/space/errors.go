@@ -10,19 +10,19 @@ import (
 	"github.com/bkbtuner/bkb/internal/nearest"
 )
 
-// Error is one fault of a space or of a configuration: what was given where,
-// the rule it breaks and what to write instead. Functions that find several
-// faults return them joined; [Faults] takes them apart.
+// Error is one fault of a space or of a configuration. It names the place, the value, the
+// broken rule and the remedy. Functions that find several faults return them joined, and
+// [Faults] separates them.
 type Error struct {
-	Line      int    // line of the file, from 1; 0 when not read from a file
-	Parameter string // name of the parameter; empty for faults of the whole
-	Field     string // field of the parameter, as written; empty for its value in a configuration
-	Value     string // offending value as shown to people; empty if it is missing
-	Rule      string // what must hold
-	Remedy    string // what to do; may be empty
+	Line      int    // line of the file, from 1, or 0 if not read from a file
+	Parameter string // name of the parameter, empty for faults of the whole
+	Field     string // field of the parameter, as written, empty for its value in a configuration
+	Value     string // offending value as shown to people, empty if it is missing
+	Rule      string // the rule
+	Remedy    string // the remedy, may be empty
 }
 
-// Error formats e as "line 3: parameter "lr": low = 0: rule; remedy".
+// Error formats e as `line 3: parameter "lr": low = 0: rule; remedy`.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Line > 0 {
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Faults returns the faults err is made of, in order; nil if err holds none.
+// Faults returns the faults in err, in order, or nil if there are none.
 func Faults(err error) []*Error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
@@ -82,7 +82,7 @@ func (f *faults) add(e *Error) {
 	}
 }
 
-// full tells that another fault would only be counted.
+// full reports whether another fault would only be counted.
 func (f *faults) full() bool { return len(f.list) >= maxFaults }
 
 func (f *faults) any() bool { return len(f.list) > 0 }
@@ -95,8 +95,8 @@ func (f *faults) err() error {
 	return errors.Join(f.list...)
 }
 
-// quote quotes s for a message, shortened and with nothing that could disturb
-// a terminal.
+// quote quotes s for a message, shortened and without characters that could disturb a
+// terminal.
 func quote(s string) string {
 	if len(s) <= maxShownBytes {
 		return strconv.Quote(s)
@@ -108,7 +108,7 @@ func quote(s string) string {
 	return strconv.Quote(s[:cut]) + "…"
 }
 
-// show formats v for a message: strings quoted, numbers as people type them.
+// show formats v for a message. Strings are quoted, and numbers look as people type them.
 func show(v Value) string {
 	switch v.kind {
 	case KindString:

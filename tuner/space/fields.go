@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// builder turns the nodes of a file into parameters, in any form, and keeps
-// the lines.
+// builder turns the nodes of a file into parameters, in any form, and keeps the lines.
 type builder struct {
 	faults
 	src        source
@@ -22,8 +21,8 @@ func (b *builder) parameter(name string, line int) *fieldReader {
 	return &fieldReader{b: b, p: &b.parameters[len(b.parameters)-1], lines: b.src.lines[len(b.src.lines)-1], name: name}
 }
 
-// space compiles what has been read, and reports its faults together with
-// those of reading, in order of lines.
+// space compiles the parameters, and reports their faults together with those of reading,
+// in order of lines.
 func (b *builder) space() (*Space, error) {
 	c := &checker{faults: b.faults, src: &b.src}
 	s := c.compile(b.parameters)
@@ -40,8 +39,8 @@ func lineOf(err error) int {
 	return e.Line
 }
 
-// add records a fault, and that the parameter being read has one: its other
-// fields may be missing, so that checking it further would only echo.
+// add records a fault. It also records that the parameter being read has one. Its other
+// fields may be missing, so that further checks would only repeat the fault.
 func (b *builder) add(e *Error) {
 	b.faults.add(e)
 	if n := len(b.parameters); n > 0 {
@@ -49,8 +48,9 @@ func (b *builder) add(e *Error) {
 	}
 }
 
-// keys checks an object for unknown, repeated and case-twin keys. known nil
-// allows any key. where names the parameter, or is empty.
+// keys checks an object for unknown and repeated keys and for keys that differ only in
+// case. If known is nil, any key is allowed. The text where names the parameter, or is
+// empty.
 func (b *builder) keys(n *node, where string, known []string, hint string) {
 	seen := make(map[string]string, len(n.members))
 	for _, m := range n.members {
@@ -90,7 +90,7 @@ func suggestKey(key string, known []string, hint string) string {
 	return "the keys are " + strings.Join(known, ", ")
 }
 
-// foreignKey is the remedy for a key that another program has for one of known.
+// foreignKey returns the remedy for a key that another program uses for one of known.
 func foreignKey(key string, known []string) string {
 	for _, word := range [...]struct{ foreign, own, remedy string }{
 		{"log", "scale", "write scale: log"},
@@ -107,7 +107,7 @@ func foreignKey(key string, known []string) string {
 	return ""
 }
 
-// fieldReader reads the fields of one parameter, in whatever form.
+// fieldReader reads the fields of one parameter, in any form.
 type fieldReader struct {
 	b     *builder
 	p     *Parameter
@@ -119,7 +119,7 @@ func (r *fieldReader) fault(line int, field, value, rule, remedy string) {
 	r.b.add(&Error{Line: line, Parameter: r.name, Field: field, Value: value, Rule: rule, Remedy: remedy})
 }
 
-// field returns the field of n, noting its line; nil if n has none.
+// field returns the field of n and records its line. It returns nil if n does not have it.
 func (r *fieldReader) field(n *node, key string) *node {
 	f := n.get(key)
 	if f != nil {
@@ -142,7 +142,7 @@ func (r *fieldReader) number(n *node, key string, v *Value) {
 	*v = x
 }
 
-// text reads a text field; "" if it is missing or not text.
+// text reads a text field. It returns "" if the field is missing or not text.
 func (r *fieldReader) text(n *node, key string) string {
 	f := r.field(n, key)
 	if f == nil {

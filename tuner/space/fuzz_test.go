@@ -26,8 +26,8 @@ func seedFiles(f *testing.F) {
 	}
 }
 
-// FuzzParse: whatever the bytes, reading them does not panic, fails with typed
-// errors only, and what it accepts can be written and read back equal.
+// FuzzParse reads any bytes. Reading does not panic and fails only with typed errors.
+// Accepted spaces can be written and read back equal.
 func FuzzParse(f *testing.F) {
 	seedFiles(f)
 	for _, text := range hostileSmall() {
@@ -81,8 +81,8 @@ func roundTrip(t *testing.T, s *space.Space) {
 	}
 }
 
-// FuzzConfig: whatever the bytes, reading them as a configuration does not
-// panic, and what is accepted is valid and survives JSON.
+// FuzzConfig reads any bytes as a configuration. Reading does not panic. Accepted
+// configurations are valid and survive JSON.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{`{}`, `{"lr":0.01,"opt":"sgd","m":0.5,"n":3,"seed":17}`, `{"lr":1e-2,"lr":2}`, `{"lr":1e400}`, `{"n":3.0}`, `{"n":null}`, `[1]`, `{"a":{"b":[]}}`, `{"\ud800":1}`, `{"lr":"0.3"}`, `{"LR":1,"lr":1}`} {
 		f.Add([]byte(text))
@@ -113,8 +113,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzDecode: any range and any coordinate decode to a valid value that
-// round-trips, or fail with a typed error.
+// FuzzDecode decodes any coordinate of any range. The result is a valid value that
+// round-trips, or a typed error.
 func FuzzDecode(f *testing.F) {
 	f.Add(0.0, 1.0, 0.1, 0.5, byte(0))
 	f.Add(1e-300, 1e300, 0.0, 0.999, byte(1))

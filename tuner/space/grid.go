@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// gridAxis is a float range with a step: low + k·step ≤ high, computed in
-// decimal, so that 0.1 three times is 0.3. Point k of n has the k-th of n
-// equal cells.
+// gridAxis is a float range with a step. Its points low + k·step ≤ high are computed in
+// decimal, so that 0.1 three times is 0.3. Point k of n has the k-th of n equal cells.
 type gridAxis struct {
 	low, high, step float64
 	n               uint64
 	// (a + k·b) · 10ᵉ is point k, exactly.
 	a, b     *big.Int
 	exponent int
-	quick    bool // all of it fits float64's exact range
+	quick    bool // all numbers fit float64's exact range
 }
 
-// newGridAxis returns the grid, or nil if it has more than MaxGridPoints or its
-// points cannot be told apart in float64.
+// newGridAxis returns the grid. It returns nil if the grid has more than MaxGridPoints or
+// its points are not distinct in float64.
 func newGridAxis(low, high, step float64) *gridAxis {
 	if !(step >= 2*ulp(max(math.Abs(low), math.Abs(high)))) {
 		return nil
@@ -47,7 +46,7 @@ func newGridAxis(low, high, step float64) *gridAxis {
 func decimal(x float64) (digits *big.Int, exponent int) {
 	text := strconv.FormatFloat(x, 'e', -1, 64)
 	significand, power, _ := strings.Cut(text, "e")
-	exponent, _ = strconv.Atoi(power) // FormatFloat wrote it
+	exponent, _ = strconv.Atoi(power) // written by FormatFloat
 	whole, fraction, _ := strings.Cut(significand, ".")
 	digits, _ = new(big.Int).SetString(whole+fraction, 10)
 	return digits, exponent - len(fraction)
@@ -59,7 +58,7 @@ func shift(d *big.Int, e int) *big.Int {
 	return power.Mul(power, d)
 }
 
-// at returns point k: the float64 closest to the decimal.
+// at returns point k, the float64 closest to the decimal.
 func (g *gridAxis) at(k uint64) float64 {
 	if g.quick {
 		m := float64(g.a.Int64() + int64(k)*g.b.Int64())

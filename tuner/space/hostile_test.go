@@ -41,7 +41,7 @@ func hostileLarge() map[string]string {
 	}
 }
 
-// fillTo repeats s, which holds so many marks, almost to the limit of marks.
+// fillTo repeats s, which has the given number of marks, almost to the limit of marks.
 func fillTo(s string, marks int) string {
 	return strings.Repeat(s, (space.MaxYAMLMarks-10)/marks)
 }
@@ -62,8 +62,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// No input makes the reader panic or allocate more than 64 MB, all it ever
-// allocates counted.
+// No input makes the reader panic or allocate more than 64 MB in total.
 func TestHostileFiles(t *testing.T) {
 	const limit = 64 << 20
 	inputs := hostileLarge()

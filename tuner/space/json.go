@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// readJSON reads a JSON file. grammatical says that the text is JSON, so that
-// reading it as YAML would not help.
+// readJSON reads a JSON file. If grammatical is true, the text is JSON, so that reading it
+// as YAML would not help.
 func readJSON(data []byte) (tree *node, err error, grammatical bool) {
 	if fault := jsonSyntax(data); fault != nil {
 		return nil, fault, false
@@ -23,7 +23,7 @@ func readJSON(data []byte) (tree *node, err error, grammatical bool) {
 	return tree, nil, true
 }
 
-// jsonSyntax returns the first error of grammar, with its line, or nil.
+// jsonSyntax returns the first syntax error, with its line, or nil.
 func jsonSyntax(data []byte) error {
 	if json.Valid(data) {
 		return nil
@@ -38,7 +38,7 @@ func jsonSyntax(data []byte) error {
 	if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Error{Line: line, Rule: "not valid JSON: " + strings.TrimPrefix(err.Error(), "json: "), Remedy: "mend the syntax there"}
+	return &Error{Line: line, Rule: "not valid JSON: " + strings.TrimPrefix(err.Error(), "json: "), Remedy: "correct the syntax there"}
 }
 
 // jsonReader builds nodes from a stream of tokens. It is only used on valid
@@ -47,7 +47,7 @@ type jsonReader struct {
 	data    []byte
 	dec     *json.Decoder
 	line    int
-	counted int // bytes of data whose lines are in line
+	counted int // bytes of data whose lines are counted in line
 	items   int
 }
 
@@ -112,7 +112,7 @@ func (r *jsonReader) object(n *node, depth int) error {
 		if r.items++; r.items > MaxFileItems {
 			return tooMany(r.line)
 		}
-		text, _ := key.(string) // JSON's grammar says so
+		text, _ := key.(string) // guaranteed by JSON's grammar
 		n.members = append(n.members, entry{key: text, line: r.line})
 		if err := r.value(&n.members[len(n.members)-1].value, depth+1); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// katib reads Katib's parameter list, out of an Experiment if need be.
+// katib reads Katib's parameter list, if need be out of an Experiment.
 func (b *builder) katib(tree *node) {
 	b.src.words = katibDialect()
 	list := tree
@@ -21,8 +21,8 @@ func (b *builder) katib(tree *node) {
 	}
 }
 
-// katibList finds the list: spec.parameters of an Experiment, whose other
-// fields are not the space's business, or parameters of a mapping of just that.
+// katibList finds the list. It is spec.parameters of an Experiment, whose other fields do
+// not describe the space, or parameters of a mapping with no other key.
 func (b *builder) katibList(tree *node) *node {
 	spec := tree.get("spec")
 	if spec == nil {
@@ -104,8 +104,8 @@ func (r *fieldReader) katibNumber(f *node, key string, v *Value) {
 	*v = x
 }
 
-// katibDiscrete reads a list of numbers, and sorts them: Katib's discrete
-// parameter is a set.
+// katibDiscrete reads a list of numbers, and sorts them, because Katib's discrete parameter
+// is a set.
 func (r *fieldReader) katibDiscrete(f *node) {
 	r.b.keys(f, r.name, []string{"list"}, "")
 	values := r.values(f, "list")

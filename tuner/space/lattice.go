@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// lattice is a set of decimal numbers: the multiples of a power of ten, or the
-// numbers of so many significant digits. Both are symmetric about zero.
+// lattice is a set of decimal numbers. It has the multiples of a power of ten, or the
+// numbers with a number of significant digits. Both are symmetric about zero.
 type lattice struct {
-	digits   int // significant digits; 0 for multiples of a power of ten
+	digits   int // significant digits, 0 for multiples of a power of ten
 	exponent int // of that power
 }
 
-// multiplesAbove is the lattice of multiples of the least power of ten ≥ q > 0.
+// multiplesAbove returns the lattice of multiples of the least power of ten ≥ q > 0.
 func multiplesAbove(q float64) lattice {
 	e := int(math.Ceil(math.Log10(q)))
 	for powerOfTen(e) < q {
@@ -43,8 +43,8 @@ func (l lattice) nearest(x float64) float64 {
 	}
 }
 
-// nearestQuick handles powers of ten and counts that float64 holds exactly: a
-// single rounding then gives the float64 closest to the decimal.
+// nearestQuick handles powers of ten and counts that float64 represents exactly. A single
+// rounding then gives the float64 closest to the decimal.
 func (l lattice) nearestQuick(x float64) (r float64, ok bool) {
 	if l.exponent > 0 || l.exponent < -22 {
 		return 0, false
@@ -64,8 +64,8 @@ func (l lattice) above(x float64) float64 {
 	if l.digits > 0 {
 		unit = decimalExponent(r) - l.digits
 	}
-	// With significant digits the gap below a power of ten is a tenth of the
-	// one above it, so try the narrow gap first.
+	// With significant digits the gap below a power of ten is a tenth of the one above it,
+	// so try the narrow gap first.
 	for _, e := range []int{unit, unit + 1} {
 		if next := l.nearest(r + powerOfTen(e)); next > x {
 			return next
@@ -77,8 +77,8 @@ func (l lattice) above(x float64) float64 {
 // below returns the greatest member of l that is less than x.
 func (l lattice) below(x float64) float64 { return -l.above(-x) }
 
-// significant rounds x to so many significant decimal digits, and towards zero
-// where the nearest such number overflows.
+// significant rounds x to a number of significant decimal digits, and towards zero where
+// the nearest such number overflows.
 func significant(x float64, digits int) float64 {
 	var buf [32]byte
 	text := strconv.AppendFloat(buf[:0], x, 'e', digits-1, 64)
@@ -89,7 +89,7 @@ func significant(x float64, digits int) float64 {
 	return r
 }
 
-// decimalExponent is the power of ten of x's first decimal digit; of zero, the
+// decimalExponent returns the power of ten of x's first decimal digit. For zero it is the
 // smallest there is.
 func decimalExponent(x float64) int {
 	if x == 0 {
@@ -99,14 +99,14 @@ func decimalExponent(x float64) int {
 	text := strconv.AppendFloat(buf[:0], x, 'e', -1, 64)
 	for i, c := range text {
 		if c == 'e' {
-			e, _ := strconv.Atoi(string(text[i+1:])) // AppendFloat wrote it
+			e, _ := strconv.Atoi(string(text[i+1:])) // written by AppendFloat
 			return e
 		}
 	}
 	return -324
 }
 
-// powerOfTen is the float64 closest to 10ᵉ; 0 or +Inf beyond the range.
+// powerOfTen returns the float64 closest to 10ᵉ, or 0 or +Inf beyond the range.
 func powerOfTen(e int) float64 {
 	if 0 <= e && e < len(smallPowers) {
 		return smallPowers[e]
@@ -119,7 +119,7 @@ var smallPowers = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// ulp is the gap between |x| and the next float64 above it.
+// ulp returns the gap between |x| and the next float64 above it.
 func ulp(x float64) float64 {
 	x = math.Abs(x)
 	if x == math.MaxFloat64 {

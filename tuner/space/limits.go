@@ -2,8 +2,8 @@ package space
 
 import "math"
 
-// Limits on what a space may hold. They bound memory and time per input, and
-// are far above what a person tunes; beyond each, creation fails with an error.
+// These limits of a space bound memory and time per input, and are far above the needs of
+// people. Beyond each, creation fails with an error.
 const (
 	MaxParameters     = 1_000   // parameters in one space
 	MaxNameBytes      = 128     // bytes of UTF-8 in a parameter's name
@@ -11,15 +11,15 @@ const (
 	MaxTextBytes      = 4 << 10 // bytes in one string value, or in one number as written
 	MaxConditionDepth = 16      // parents above a parameter, counted upwards
 	MaxFileBytes      = 1 << 20 // bytes of a space file or of one configuration's JSON
-	MaxFileDepth      = 32      // mappings and lists inside one another
+	MaxFileDepth      = 32      // nested mappings and lists
 	MaxFileItems      = 100_000 // values, keys and list items in one file
-	MaxYAMLMarks      = 25_000  // of the characters , : [ { ? - and line ends in a YAML file, each of which may cost its reader 2 kB; JSON is cheaper
-	MaxGridPoints     = 1e15    // points of a stepped float: more cannot be told apart in [0, 1]
+	MaxYAMLMarks      = 25_000  // characters `, : [ { ? -` and line ends in a YAML file, each up to 2 kB in its reader
+	MaxGridPoints     = 1e15    // points of a stepped float, because more are not distinct in [0, 1]
 	maxCellsLinear    = 1e15    // cells of an int before neighbours share one
 	maxExactLogInt    = 1e12    // ints on a log scale up to here have a cell each
-	maxFaults         = 50      // faults reported at once; the rest are counted
+	maxFaults         = 50      // faults reported at once, further ones are only counted
 	maxShownBytes     = 60      // bytes of a value quoted in a message
-	maxCountingSteps  = 1 << 20 // assignments of parents that Cardinality is ready to enumerate
+	maxCountingSteps  = 1 << 20 // assignments of parents that Cardinality enumerates at most
 	belowOne          = 1 - 0x1p-53
 	tiny              = math.SmallestNonzeroFloat64
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Every limit holds at its value and not one beyond.
+// Every limit allows its value and not one more.
 func TestLimits(t *testing.T) {
 	parameters := func(n int) (list []space.Parameter) {
 		for i := range n {
@@ -71,9 +71,9 @@ func TestFileLimits(t *testing.T) {
 		make       func(int) []byte
 	}{
 		{"bytes", "a space file has at most", space.MaxFileBytes, padded},
-		{"depth", "deep in one another", space.MaxFileDepth, deep},
+		{"depth", "are nested at most", space.MaxFileDepth, deep},
 		{"YAML marks", "a YAML file has at most", space.MaxYAMLMarks, func(n int) []byte { return []byte("a" + strings.Repeat("\n", n)) }},
-		{"items", "a file holds at most", space.MaxFileItems, items},
+		{"items", "a file has at most", space.MaxFileItems, items},
 	} {
 		if _, _, err := space.Parse(c.make(c.limit)); err != nil && strings.Contains(err.Error(), c.rule) {
 			t.Errorf("%s at the limit: %v", c.name, err)
@@ -84,7 +84,7 @@ func TestFileLimits(t *testing.T) {
 	}
 }
 
-// Ten thousand categories round-trip, every one.
+// Every one of ten thousand categories round-trips.
 func TestManyCategories(t *testing.T) {
 	var values []space.Value
 	for i := range space.MaxValues {

@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// Warning is advice about a space that is sound and yet hardly meant so.
+// Warning is advice about a space that is legal but probably not as intended.
 type Warning struct {
 	Line      int    // of the file, 0 if not read from one
 	Parameter string // name
-	Message   string // what is odd
-	Remedy    string // what to write instead
+	Message   string // the finding
+	Remedy    string // the remedy
 }
 
-// String formats w as "line 3: parameter "batch": message; remedy".
+// String formats w as `line 3: parameter "batch": message; remedy`.
 func (w Warning) String() string {
 	e := Error{Line: w.Line, Parameter: w.Parameter, Rule: w.Message, Remedy: w.Remedy}
 	return e.Error()
 }
 
-// Lint looks for descriptions that are legal and probably not meant: they cost
-// trials. [Parse] returns its findings.
+// Lint looks for descriptions that are legal and probably not as intended, because they
+// cost trials. [Parse] returns its findings.
 func Lint(s *Space) []Warning {
 	var out []Warning
 	for k := range s.members {
@@ -36,7 +36,7 @@ func Lint(s *Space) []Warning {
 
 func (m *member) isRange() bool { return m.Type == TypeFloat || m.Type == TypeInt }
 
-// lintSingle: a range or list of one value.
+// lintSingle finds a range or list of one value.
 func lintSingle(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	if m.axis == nil || m.axis.levels() != 1 {
@@ -46,7 +46,7 @@ func lintSingle(s *Space, k int) (message, remedy string) {
 	return "there is one value, " + show(v) + ": nothing to tune", "use type: constant, value: " + show(v) + ", or widen it"
 }
 
-// lintRising: a categorical of numbers in rising or falling order.
+// lintRising finds a categorical of numbers in rising or falling order.
 func lintRising(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	numbers, whole, ok := risingNumbers(m)
@@ -66,8 +66,8 @@ func lintRising(s *Space, k int) (message, remedy string) {
 	return message, fmt.Sprintf("use {type: %s, %s}, or type: ordinal", typ, bounds)
 }
 
-// risingNumbers returns the values of a categorical of three or more numbers,
-// or of texts that spell them, that rise or fall throughout; rising.
+// risingNumbers returns the values of a categorical of three or more numbers, or of texts
+// that spell them, that only rise or only fall. The result rises.
 func risingNumbers(m *member) (numbers []float64, whole, ok bool) {
 	if m.Type != TypeCategorical || len(m.Values) < 3 {
 		return nil, false, false
@@ -107,14 +107,14 @@ func equallySpaced(x []float64) bool {
 	return true
 }
 
-// ratioOf is high/low of a positive range.
+// ratioOf returns high/low of a positive range.
 func (m *member) ratioOf() (ratio float64, ok bool) {
 	low, _ := m.Low.Number()
 	high, _ := m.High.Number()
 	return high / low, m.isRange() && low > 0 && low < high
 }
 
-// lintLogWidth: a log range of less than a factor 2.
+// lintLogWidth finds a log range of less than a factor 2.
 func lintLogWidth(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	ratio, ok := m.ratioOf()
@@ -124,7 +124,7 @@ func lintLogWidth(s *Space, k int) (message, remedy string) {
 	return fmt.Sprintf("a %s range of a factor %.3g, less than 2: the scale makes no difference", m.Scale, ratio), "widen it, or use scale: linear"
 }
 
-// lintLogWanted: a linear float range over three or more decades.
+// lintLogWanted finds a linear float range over three or more decades.
 func lintLogWanted(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	ratio, ok := m.ratioOf()
@@ -134,8 +134,8 @@ func lintLogWanted(s *Space, k int) (message, remedy string) {
 	return fmt.Sprintf("a linear range over a factor %.3g: 90 %% of it is the last decade", ratio), "use scale: log"
 }
 
-// maxReverseRatio is how far a reverse-log range can reach before float64
-// cannot tell the values near its upper end apart.
+// maxReverseRatio is the largest ratio high/low of a reverse-log range for which float64
+// separates the values near its upper end.
 const maxReverseRatio = 1e12
 
 func lintReverse(s *Space, k int) (message, remedy string) {
@@ -147,7 +147,7 @@ func lintReverse(s *Space, k int) (message, remedy string) {
 	return fmt.Sprintf("a reverse-log range over a factor %.3g: float64 cannot tell the values near %s apart", ratio, show(m.High)), "raise low, or tune the distance from the upper end on a log scale"
 }
 
-// lintStep: a step that does not divide its range.
+// lintStep finds a step that does not divide its range.
 func lintStep(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	if !m.isRange() || m.Step.kind == KindNone || m.axis.levels() == 1 {
@@ -160,7 +160,7 @@ func lintStep(s *Space, k int) (message, remedy string) {
 	return "the step does not divide the range: the highest value is " + show(top) + ", not " + show(m.High), "use high: " + show(top) + ", or another step"
 }
 
-// lintResolution: a float range so narrow that few decimals lie in it.
+// lintResolution finds a float range so narrow that few decimals lie in it.
 func lintResolution(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	a, ok := m.axis.(*continuousAxis)
@@ -170,7 +170,7 @@ func lintResolution(s *Space, k int) (message, remedy string) {
 	return "the range is so narrow that float64 has few values in it", "tune the difference from " + show(m.Low) + " instead"
 }
 
-// lintNeverActive: conditions that cannot all hold.
+// lintNeverActive finds conditions that cannot all be met.
 func lintNeverActive(s *Space, k int) (message, remedy string) {
 	m := &s.members[k]
 	if len(m.conditions) == 0 {
@@ -178,14 +178,14 @@ func lintNeverActive(s *Space, k int) (message, remedy string) {
 	}
 	allowed := make(map[int]map[Value]bool)
 	if name, ok := s.contradiction(k, allowed, make(map[int]bool)); ok {
-		return "the parameter is never active: its conditions and those of its parents want different values of " + quote(name), "remove one of the conditions"
+		return "the parameter is never active: its conditions and those of its parents require different values of " + quote(name), "remove one of the conditions"
 	}
 	return "", ""
 }
 
-// contradiction intersects the conditions above member k and returns the
-// ancestor for which no value is left. Conditions are conjunctions and parents
-// choose freely, so there is one if and only if k is never active.
+// contradiction intersects the conditions above member k and returns the ancestor for which
+// no value is left. All conditions must be met and parents choose freely, so there is one
+// if and only if k is never active.
 func (s *Space) contradiction(k int, allowed map[int]map[Value]bool, done map[int]bool) (name string, ok bool) {
 	if done[k] {
 		return "", false

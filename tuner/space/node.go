@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// nodeKind says what a node of a file is.
+// nodeKind is the kind of a node of a file.
 type nodeKind uint8
 
 const (
@@ -23,8 +23,8 @@ func (k nodeKind) String() string {
 	return [...]string{"null", "true or false", "a number", "a text", "a list", "a mapping"}[k]
 }
 
-// node is one value of a YAML or JSON file. Objects keep their members in
-// order, duplicates included.
+// node is one value of a YAML or JSON file. Objects keep their members in order, including
+// duplicates.
 type node struct {
 	kind    nodeKind
 	line    int
@@ -50,8 +50,8 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// readTree reads a YAML or JSON file. JSON is told by its first character and
-// its grammar; whatever else begins like it is tried as YAML's flow form.
+// readTree reads a YAML or JSON file. JSON is recognised by its first character and its
+// grammar. Text that begins like JSON but is not is tried as YAML's flow form.
 func readTree(data []byte) (*node, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > MaxFileBytes {
@@ -93,11 +93,11 @@ func lineAt(data []byte, offset int) int {
 }
 
 func tooDeep(line int) error {
-	return &Error{Line: line, Rule: "mappings and lists lie at most " + itoa(MaxFileDepth) + " deep in one another", Remedy: "a space needs no more than five levels"}
+	return &Error{Line: line, Rule: "mappings and lists are nested at most " + itoa(MaxFileDepth) + " deep", Remedy: "a space needs no more than five levels"}
 }
 
 func tooMany(line int) error {
-	return &Error{Line: line, Rule: "a file holds at most " + itoa(MaxFileItems) + " values", Remedy: "use ranges in place of long lists"}
+	return &Error{Line: line, Rule: "a file has at most " + itoa(MaxFileItems) + " values", Remedy: "use ranges in place of long lists"}
 }
 
 // scalar reads a node as the value it spells.
@@ -124,7 +124,8 @@ func (n *node) scalar() (v Value, rule, remedy string) {
 	}
 }
 
-// number reads a node as a number; text is refused, as a slip of quoting.
+// number reads a node as a number. It refuses text, because the quotes are probably a
+// mistake.
 func (n *node) number() (v Value, rule, remedy string) {
 	switch n.kind {
 	case nodeNumber:

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// parseNumber reads a number in plain decimal, with the same grammar in every
-// file and on the command line: an optional sign, digits, an optional fraction,
-// an optional exponent. Digits alone give an Int if 64 bits hold them; all else
-// gives a Float. If it fails, rule and remedy say why; rule is empty if text
-// does not even resemble a number.
+// parseNumber reads a number in plain decimal, with the same grammar in every file and on
+// the command line. It has an optional sign, digits, an optional fraction, and an optional
+// exponent. Digits alone give an Int if it fits 64 bits. All else gives a Float. If reading
+// fails, rule and remedy say why. The rule is empty if the text does not resemble a number.
 func parseNumber(text string) (v Value, rule, remedy string) {
 	if len(text) > MaxTextBytes {
 		return Value{}, "a number must not be longer than " + strconv.Itoa(MaxTextBytes) + " bytes", "write fewer digits"
@@ -36,8 +35,8 @@ func parseNumber(text string) (v Value, rule, remedy string) {
 	return Float(x), "", ""
 }
 
-// decimalSyntax tells whether text is a decimal number and, if so, whether it
-// is digits alone.
+// decimalSyntax reports whether text is a decimal number and, if so, whether it is digits
+// alone.
 func decimalSyntax(text string) (integer, ok bool) {
 	s := strings.TrimLeft(text, "+-")
 	if len(text)-len(s) > 1 {
@@ -83,8 +82,8 @@ func mantissa(text string) string {
 	return text
 }
 
-// strangeNumber says why something that another program may take for a number
-// is refused here.
+// strangeNumber returns why a text that another program may read as a number is refused
+// here.
 func strangeNumber(text string) (rule, remedy string) {
 	bare := strings.ToLower(strings.TrimLeft(text, "+-."))
 	switch bare {
@@ -109,11 +108,11 @@ func strangeNumber(text string) (rule, remedy string) {
 	return "", ""
 }
 
-// accepted tells that strconv took the text for a number, if too large a one.
+// accepted reports whether strconv read the text as a number, even if too large.
 func accepted(err error) bool { return err == nil || errors.Is(err, strconv.ErrRange) }
 
-// toFloat turns an Int into the Float of the same value; ok is false if there
-// is none or v is not a number.
+// toFloat turns an Int into the Float of the same value. If there is none or v is not a
+// number, ok is false.
 func toFloat(v Value) (Value, bool) {
 	switch v.kind {
 	case KindFloat:
@@ -127,8 +126,8 @@ func toFloat(v Value) (Value, bool) {
 	}
 }
 
-// toInt turns a Float into the Int of the same value; ok is false if there is
-// none or v is not a number.
+// toInt turns a Float into the Int of the same value. If there is none or v is not a
+// number, ok is false.
 func toInt(v Value) (Value, bool) {
 	switch v.kind {
 	case KindInt:

@@ -45,7 +45,7 @@ func (r *fieldReader) optunaShort(n *node) {
 	r.optunaFields(n)
 }
 
-// optunaLong reads {"name": "FloatDistribution", "attributes": {…}}.
+// optunaLong reads the form `{"name": "FloatDistribution", "attributes": {…}}`.
 func (r *fieldReader) optunaLong(n *node) {
 	r.b.keys(n, r.name, []string{"name", "attributes"}, "")
 	a := n.get("attributes")
@@ -84,7 +84,7 @@ func (r *fieldReader) optunaLong(n *node) {
 	}
 }
 
-// optunaFields reads low, high, step, log and choices. A step of null is none.
+// optunaFields reads low, high, step, log and choices. A step of null means no step.
 func (r *fieldReader) optunaFields(n *node) {
 	r.number(n, "low", &r.p.Low)
 	r.number(n, "high", &r.p.High)
@@ -101,9 +101,9 @@ func (r *fieldReader) optunaFields(n *node) {
 	r.p.Values = r.values(n, "choices")
 }
 
-// OptunaJSON writes s in Optuna's short form. A constant becomes a categorical
-// of one choice, which Optuna hands to every trial just so. Ordinals, conditions
-// and reverse-log ranges have no counterpart there: the error names each.
+// OptunaJSON writes s in Optuna's short form. A constant becomes a categorical of one
+// choice, which Optuna gives to every trial unchanged. Ordinals, conditions and reverse-log
+// ranges have no counterpart there, and the error names each.
 func (s *Space) OptunaJSON() ([]byte, error) {
 	var f faults
 	var out bytes.Buffer
@@ -128,7 +128,7 @@ func (s *Space) OptunaJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// optunaCannot says why p has no counterpart in Optuna, or returns nil.
+// optunaCannot returns why p has no counterpart in Optuna, or nil.
 func optunaCannot(p *Parameter) *Error {
 	e := &Error{Parameter: p.Name}
 	switch {

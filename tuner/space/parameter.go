@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Type is what kind of choice a parameter offers.
+// Type is the type of a parameter.
 type Type uint8
 
 // The types of a Parameter. The zero Type is not valid.
 const (
 	TypeFloat       Type = iota + 1 // a range of float64
 	TypeInt                         // a range of int64
-	TypeOrdinal                     // a list of values whose order means something
+	TypeOrdinal                     // a list of values in a meaningful order
 	TypeCategorical                 // a list of values without order
-	TypeConstant                    // one fixed value, handed to every trial
+	TypeConstant                    // one fixed value, given to every trial
 )
 
 // String names the type as space files do.
@@ -35,14 +35,14 @@ func (t Type) String() string {
 	}
 }
 
-// Scale says how a range is spread over its coordinate.
+// Scale determines how a range is spread over its coordinate.
 type Scale uint8
 
 // The scales of a float or int range.
 const (
 	Linear     Scale = iota // equal differences are equally far apart
-	Log                     // equal ratios are equally far apart: dense near Low
-	ReverseLog              // Log seen from the other end: dense near High
+	Log                     // equal ratios are equally far apart, dense near Low
+	ReverseLog              // mirrored Log, dense near High
 )
 
 // String names the scale as space files do.
@@ -59,32 +59,32 @@ func (s Scale) String() string {
 	}
 }
 
-// Parameter describes one parameter. It is plain data: [New] says whether it
-// is sound. Which fields apply depends on Type; the others must be zero.
+// Parameter describes one parameter. It is plain data, which [New] checks. The fields that
+// apply depend on Type. The others must be zero.
 type Parameter struct {
 	Name string
 	Type Type
 
-	// Low and High bound a float or int, both included. An Int is taken for a
-	// float bound, and a Float for an int bound, where no digit is lost.
+	// Low and High bound a float or int, both included. An Int may stand for a float bound,
+	// and a Float for an int bound, where no digit is lost.
 	Low, High Value
 	// Step, if not the zero Value, restricts a linear range to Low + k·Step ≤
 	// High. An int without Step has Step 1.
 	Step Value
-	// Scale is that of a float or int.
+	// Scale is the scale of a float or int.
 	Scale Scale
 
-	// Values lists those of an ordinal (in order) or a categorical; a constant
-	// has exactly one. If some are Float, Ints among them become Float.
+	// Values lists the values of an ordinal (in order) or a categorical. A constant has
+	// exactly one. If some are Float, Ints among them become Float.
 	Values []Value
 
-	// When holds the conditions under which the parameter is active: all of
-	// them. None means always.
+	// When has the conditions of the parameter, which is active if all of them are met.
+	// With no condition it is always active.
 	When []Condition
 }
 
-// Condition holds while the parent is active and has one of the Values. A
-// parent is an int, ordinal, categorical or constant parameter.
+// Condition is met while the parent is active and has one of the Values. A parent is an
+// int, ordinal, categorical or constant parameter.
 type Condition struct {
 	Parent string
 	Values []Value
@@ -100,7 +100,7 @@ func NewInt(name string, low, high int64) Parameter {
 	return Parameter{Name: name, Type: TypeInt, Low: Int(low), High: Int(high)}
 }
 
-// NewOrdinal describes a choice among values whose order means something.
+// NewOrdinal describes a choice among values in a meaningful order.
 func NewOrdinal(name string, values ...Value) Parameter {
 	return Parameter{Name: name, Type: TypeOrdinal, Values: values}
 }
@@ -130,14 +130,14 @@ func (p Parameter) WithStep(step Value) Parameter {
 	return p
 }
 
-// Given returns p with one more condition: it is active only while the parent
-// has one of the values.
+// Given returns p with one more condition. It is active only while the parent has one of
+// the values.
 func (p Parameter) Given(parent string, values ...Value) Parameter {
 	p.When = append(slices.Clip(p.When), Condition{Parent: parent, Values: values})
 	return p
 }
 
-// Equal tells whether p and q describe the same parameter, field by field.
+// Equal reports whether p and q describe the same parameter, field by field.
 func (p Parameter) Equal(q Parameter) bool {
 	return p.Name == q.Name && p.Type == q.Type && p.Scale == q.Scale &&
 		p.Low == q.Low && p.High == q.High && p.Step == q.Step &&
@@ -147,7 +147,7 @@ func (p Parameter) Equal(q Parameter) bool {
 		})
 }
 
-// clone returns p sharing no slice with it.
+// clone returns a copy of p that shares no slice with it.
 func (p Parameter) clone() Parameter {
 	p.Values = slices.Clone(p.Values)
 	p.When = slices.Clone(p.When)

@@ -2,14 +2,14 @@ package space
 
 import "strings"
 
-// Form is one of the ways to write a space in a file.
+// Form is a file format of spaces.
 type Form uint8
 
-// The forms that [Parse] tells apart. The zero Form is none of them.
+// The forms that [Parse] distinguishes. The zero Form is none of them.
 const (
-	FormOwn         Form = iota + 1 // parameters: {name: {type: …}}
-	FormOptunaShort                 // {"name": {"type": "float", …}}
-	FormOptunaLong                  // {"name": {"name": "FloatDistribution", "attributes": {…}}}
+	FormOwn         Form = iota + 1 // `parameters: {name: {type: …}}`
+	FormOptunaShort                 // `{"name": {"type": "float", …}}`
+	FormOptunaLong                  // `{"name": {"name": "FloatDistribution", "attributes": {…}}}`
 	FormKatib                       // a list of {name, parameterType, feasibleSpace}, alone or in an Experiment
 )
 
@@ -29,9 +29,8 @@ func (f Form) String() string {
 	}
 }
 
-// Parse reads a space from YAML or JSON in any of the forms and lints it. If
-// it is not sound, the error joins an [Error] for every fault found. [Detect]
-// tells which form it took the file for.
+// Parse reads a space from YAML or JSON in any of the forms and lints it. If the space has
+// faults, the error joins an [Error] for each. [Detect] returns the form of the file.
 func Parse(data []byte) (*Space, []Warning, error) {
 	tree, err := readTree(data)
 	if err != nil {
@@ -44,16 +43,16 @@ func Parse(data []byte) (*Space, []Warning, error) {
 	return parseTree(tree, form)
 }
 
-// ParseOptuna reads a space in Optuna's JSON, its short and long form and the
-// legacy names of distributions included.
+// ParseOptuna reads a space in Optuna's JSON, in its short and long form and with the
+// legacy names of distributions.
 func ParseOptuna(data []byte) (*Space, []Warning, error) { return parseAs(data, FormOptunaShort) }
 
-// ParseKatib reads a space from Katib's parameter list: the bare list, a
-// mapping with parameters, or a whole Experiment.
+// ParseKatib reads a space from Katib's parameter list. This is the bare list, a mapping
+// with parameters, or a whole Experiment.
 func ParseKatib(data []byte) (*Space, []Warning, error) { return parseAs(data, FormKatib) }
 
-// Detect tells which form [Parse] takes a file for. It fails if the file is not
-// readable or has none of the forms; it does not say that the space is sound.
+// Detect returns the form as which [Parse] reads a file. It fails if the file is not
+// readable or has none of the forms. It does not check the space.
 func Detect(data []byte) (Form, error) {
 	tree, err := readTree(data)
 	if err != nil {
@@ -87,7 +86,7 @@ func parseTree(tree *node, form Form) (*Space, []Warning, error) {
 	return s, Lint(s), nil
 }
 
-// detect tells the form by the outline of the file.
+// detect returns the form, which it recognises by the outline of the file.
 func detect(tree *node) (Form, error) {
 	switch {
 	case tree.kind == nodeList:
@@ -115,8 +114,8 @@ func detect(tree *node) (Form, error) {
 	return FormOptunaShort, nil
 }
 
-// looksLikeDistribution tells a parameter that happens to be called
-// "parameters" from the list of parameters.
+// looksLikeDistribution distinguishes a parameter that is called "parameters" from the list
+// of parameters.
 func looksLikeDistribution(n *node) bool {
 	if n.kind != nodeObject {
 		return false
@@ -198,7 +197,7 @@ func ownType(n *node) (Type, bool) {
 	return 0, false
 }
 
-// unknownType reports a missing or unknown type, knowing what others call them.
+// unknownType reports a missing or unknown type. It knows the names of other programs.
 func (b *builder) unknownType(r *fieldReader, n *node) {
 	types := []string{"float", "int", "ordinal", "categorical", "constant"}
 	f := n.get("type")
@@ -239,7 +238,7 @@ func (r *fieldReader) ownScale(n *node) {
 	}
 }
 
-// when reads the conditions: parent: value, or parent: [value, …].
+// when reads the conditions, `parent: value` or `parent: [value, …]`.
 func (r *fieldReader) when(n *node) {
 	f := r.field(n, fieldWhen)
 	if f == nil {

@@ -41,7 +41,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What other programs' forms mean, in the own form.
+// Files of other programs are equal to these files in the own form.
 func TestForeignForms(t *testing.T) {
 	for _, c := range []struct{ foreign, own string }{
 		{`{"x":{"type":"float","low":1,"high":8,"log":true,"step":null}}`, `x: {type: float, low: 1.0, high: 8.0, scale: log}`},
@@ -65,12 +65,12 @@ func TestForeignForms(t *testing.T) {
 	}
 }
 
-// One input for every message. In the input, P: stands for the head of a file
-// in the own form.
+// There is one input for every message. In the input, P stands for the head of a file in
+// the own form.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"P: lr: {type: float, low: 0, high: 0.1, scale: log}", `line 2: parameter "lr": low = 0: a log range must not touch zero; use low: 1e-8, or scale: linear`},
-		{"P: a: {type: float, low: -1, high: 0, scale: reverse-log}", `low = -1: a log range must not hold negative numbers; use scale: linear`},
+		{"P: a: {type: float, low: -1, high: 0, scale: reverse-log}", `low = -1: a log range must not have negative numbers; use scale: linear`},
 		{"P: a: {type: int, low: 0, high: 9, scale: log}", `use low: 1, or scale: linear`},
 		{"P: a: {type: float, low: 2, high: 1}", `low = 2: the range is reversed: low is above high = 1; swap them`},
 		{"P: a: {type: float, low: 2}", `high: a float needs high; add high`},
@@ -128,9 +128,9 @@ func TestFaults(t *testing.T) {
 		{"version: 2\nparameters: {}", `version = 2: this program reads version 1`},
 		{"version: 1", `a space file has a mapping of parameters`},
 		{"version: 1\nparameters: {}\nparamters: 1", `line 3: paramters: there is no such key; did you mean parameters?`},
-		{"a: &x 1", `line 1: &x: anchors are not read`},
-		{"a: !!str 1", `tags are not read`},
-		{"a: {<<: 1}", `merge keys are not read`},
+		{"a: &x 1", `line 1: &x: anchors are not supported`},
+		{"a: !!str 1", `tags are not supported`},
+		{"a: {<<: 1}", `merge keys are not supported`},
 		{"a: 1\n---\nb: 2", `a space file holds one YAML document`},
 		{"? [1]\n: 2", `a key is text`},
 		{"a: [", `line 1: not valid YAML`},
@@ -166,8 +166,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// All faults are reported at once, in order of lines, those of reading and
-// those of meaning alike.
+// All faults of reading and of meaning are reported at once, in order of lines.
 func TestAllFaultsAtOnce(t *testing.T) {
 	_, _, err := space.Parse([]byte("parameters:\n  a: {type: int, low: 5, high: 1}\n  b: {type: int, low: x, high: 1}\n  A: {type: flat}\n  c: {type: float, low: 0, high: 1, scale: log, colour: 3}\n"))
 	var lines []int
@@ -233,8 +232,8 @@ func TestOptunaJSON(t *testing.T) {
 	}
 }
 
-// TestOptunaNamesThatLookLikeKatib reads back what OptunaJSON writes of parameters
-// with the names of an Experiment's keys.
+// TestOptunaNamesThatLookLikeKatib reads back the output of OptunaJSON for parameters with
+// the names of an Experiment's keys.
 func TestOptunaNamesThatLookLikeKatib(t *testing.T) {
 	want := mustNew(t, space.NewFloat("spec", 0, 1), space.NewInt("kind", 1, 3), space.NewFloat("apiVersion", 0, 1), space.NewFloat("parameters", 0, 1), space.NewFloat("version", 0, 1))
 	text, err := want.OptunaJSON()

@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
 )
 
-// drawPoint draws a point of the cube, its corners and edges more often than
-// chance would.
+// drawPoint draws a point of the cube, with corners and edges more often than by chance.
 func drawPoint(t *rapid.T, s *space.Space) []float64 {
 	edge := rapid.SampledFrom([]float64{0, 1, 0.5, math.SmallestNonzeroFloat64, 0x1p-53, 1 - 0x1p-53})
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Float64Range(0, 1)), s.Dim(), s.Dim()).Draw(t, "u")
@@ -47,8 +46,8 @@ func sameBits(a, b []float64) bool {
 	return len(a) == len(b)
 }
 
-// Decode∘Encode is the identity, bit for bit, on every configuration Decode
-// returns, of every kind of parameter and condition.
+// Decode∘Encode is the identity, bit for bit, on every configuration that Decode returns,
+// for every kind of parameter and condition.
 func TestDecodedConfigurationsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spacetest.Spaces(6).Draw(t, "space")
@@ -73,8 +72,8 @@ func TestDecodedConfigurationsRoundTrip(t *testing.T) {
 	})
 }
 
-// Every legal configuration encodes, whatever bits its floats have, and rounding
-// it changes nothing twice.
+// Every legal configuration encodes, with any bits in its floats. Rounding it twice is the
+// same as rounding it once.
 func TestLegalConfigurationsEncode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spacetest.Spaces(6).Draw(t, "space")
@@ -126,8 +125,8 @@ func TestInactiveCoordinates(t *testing.T) {
 	})
 }
 
-// What is written is read back as an equal space, from both writers, and says
-// the same bytes again.
+// Both writers write files that are read back as an equal space and written again with the
+// same bytes.
 func TestOwnFormRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spacetest.Spaces(6).Draw(t, "space")
@@ -154,8 +153,7 @@ func TestOwnFormRoundTrips(t *testing.T) {
 	})
 }
 
-// Configurations survive JSON bit for bit, and text in the manner of a command
-// line.
+// Configurations survive JSON bit for bit, and also text as on a command line.
 func TestConfigurationsRoundTripAsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spacetest.Spaces(6).Draw(t, "space")
@@ -183,7 +181,7 @@ func TestConfigurationsRoundTripAsText(t *testing.T) {
 	})
 }
 
-// Optuna's short form keeps what it can hold; constants come back as
+// Optuna's short form preserves all that it can express. Constants come back as
 // categoricals of one choice.
 func TestOptunaRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

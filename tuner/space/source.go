@@ -1,7 +1,6 @@
 package space
 
-// dialect holds the words of one file form, so that errors speak the language
-// of the file they are about.
+// dialect has the words of one file form, so that errors use the words of the file.
 type dialect struct {
 	low, high, step, values, scale string // names of the fields
 	linear                         string // how to ask for the linear scale
@@ -19,11 +18,11 @@ func katibDialect() dialect {
 	return dialect{"min", "max", "step", "list", "distribution", "distribution: uniform"}
 }
 
-// source says where the parameters came from.
+// source is the origin of the parameters.
 type source struct {
 	words  dialect
-	lines  []map[string]int // per parameter: line by field as written, "" for the parameter itself
-	broken []bool           // per parameter: reading it already failed
+	lines  []map[string]int // per parameter, the line by field as written, "" for the parameter itself
+	broken []bool           // per parameter, true if reading it failed
 }
 
 // line returns the line of a field, or of the parameter, or 0.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Space is a sound set of parameters and their encoding. It is immutable and
-// safe for concurrent use. The zero Space, like New(), has no parameters and
-// one configuration, the empty one.
+// Space is a valid set of parameters and their encoding. It is immutable and safe for
+// concurrent use. The zero Space, like New(), has no parameters and one configuration, the
+// empty one.
 type Space struct {
 	members []member
 	order   []int          // indices of members, parents before children
@@ -17,7 +17,7 @@ type Space struct {
 	axes    []int          // coordinate → index of the member
 }
 
-// member is a parameter together with what New derived from it.
+// member is a parameter with the data that New derived from it.
 type member struct {
 	Parameter
 	axis       axis // nil for a constant
@@ -27,8 +27,8 @@ type member struct {
 	line       int // in the file it was read from, or 0
 }
 
-// New returns the space of the parameters, in the order given. If they are not
-// sound the error joins an [Error] for every fault found; see [Faults].
+// New returns the space of the parameters, in the order given. If they have faults, the
+// error joins an [Error] for each. See [Faults].
 func New(parameters ...Parameter) (*Space, error) {
 	c := &checker{src: &source{words: ownDialect()}}
 	s := c.compile(parameters)
@@ -38,8 +38,8 @@ func New(parameters ...Parameter) (*Space, error) {
 	return s, nil
 }
 
-// compile checks and normalises the parameters and builds the encoding. The
-// result is sound if c has no faults then.
+// compile checks and normalises the parameters and builds the encoding. If c has no faults
+// then, the result is valid.
 func (c *checker) compile(parameters []Parameter) *Space {
 	if n := len(parameters); n > MaxParameters {
 		c.add(&Error{Value: itoa(n) + " parameters", Rule: "a space has at most " + itoa(MaxParameters), Remedy: "fix the ones that matter least"})
@@ -51,7 +51,7 @@ func (c *checker) compile(parameters []Parameter) *Space {
 	}
 	c.names(s)
 	if c.any() {
-		return nil // conditions on unsound parents would only echo
+		return nil // conditions on faulty parents would only repeat the fault
 	}
 	c.conditions(s)
 	if c.any() {
@@ -61,7 +61,7 @@ func (c *checker) compile(parameters []Parameter) *Space {
 	return s
 }
 
-// number gives the coordinates in order of declaration.
+// number assigns the coordinates in order of declaration.
 func (s *Space) number() {
 	for i := range s.members {
 		m := &s.members[i]
@@ -75,9 +75,9 @@ func (s *Space) number() {
 	slices.SortFunc(s.byName, func(a, b int) int { return strings.Compare(s.members[a].Name, s.members[b].Name) })
 }
 
-// Parameters returns the parameters in order of declaration, normalised as the
-// encoding uses them: bounds and steps of the parameter's own kind, an int's
-// step given, numbers of one list of one kind. The caller owns the result.
+// Parameters returns the parameters in order of declaration, normalised as the encoding
+// uses them. Bounds and steps have the parameter's own kind, an int has a step, and numbers
+// of one list have one kind. The caller owns the result.
 func (s *Space) Parameters() []Parameter {
 	out := make([]Parameter, len(s.members))
 	for i := range s.members {
@@ -86,7 +86,7 @@ func (s *Space) Parameters() []Parameter {
 	return out
 }
 
-// Len is the number of parameters, constants included.
+// Len returns the number of parameters, including constants.
 func (s *Space) Len() int { return len(s.members) }
 
 // Lookup returns the named parameter as [Space.Parameters] does.
@@ -98,12 +98,12 @@ func (s *Space) Lookup(name string) (p Parameter, ok bool) {
 	return s.members[i].clone(), true
 }
 
-// Dim is the number of coordinates of the cube: of parameters that are not
+// Dim returns the number of coordinates of the cube, one for each parameter that is not
 // constant.
 func (s *Space) Dim() int { return len(s.axes) }
 
-// Coordinate returns the named parameter's coordinate; ok is false if there is
-// no such parameter or it is constant.
+// Coordinate returns the named parameter's coordinate. If there is no such parameter or it
+// is constant, ok is false.
 func (s *Space) Coordinate(name string) (i int, ok bool) {
 	k, ok := s.index[name]
 	if !ok || s.members[k].axis == nil {
@@ -112,11 +112,11 @@ func (s *Space) Coordinate(name string) (i int, ok bool) {
 	return s.members[k].coordinate, true
 }
 
-// Axis says what one coordinate of the cube stands for.
+// Axis describes one coordinate of the cube.
 type Axis struct {
 	Parameter   string
-	Levels      uint64 // number of values, each with an equal or logarithmic cell; 0 if continuous
-	Ordered     bool   // near coordinates mean near values: all but categoricals
+	Levels      uint64 // number of values, each with an equal or logarithmic cell, 0 if continuous
+	Ordered     bool   // near coordinates mean near values, false for categoricals only
 	Conditional bool   // the parameter is active only under conditions
 }
 
@@ -130,13 +130,13 @@ func (s *Space) Axes() []Axis {
 	return out
 }
 
-// Equal tells whether s and t have equal parameters in the same order.
+// Equal reports whether s and t have equal parameters in the same order.
 func (s *Space) Equal(t *Space) bool {
 	return slices.EqualFunc(s.members, t.members, func(a, b member) bool { return a.Parameter.Equal(b.Parameter) })
 }
 
-// newAxis returns the axis of a normalised parameter; nil for a constant, and
-// for a stepped float whose points cannot be told apart.
+// newAxis returns the axis of a normalised parameter. It is nil for a constant, and for a
+// stepped float whose points are not distinct.
 func newAxis(p *Parameter) axis {
 	switch p.Type {
 	case TypeFloat:

@@ -2,9 +2,8 @@ package space
 
 import "math"
 
-// Validate returns nil if c holds a legal value for every active parameter,
-// constants included, and nothing else. Otherwise the error joins an [Error]
-// for every fault.
+// Validate returns nil if c has a legal value for every active parameter, including
+// constants, and nothing else. Otherwise the error joins an [Error] for every fault.
 func (s *Space) Validate(c Config) error {
 	var f faults
 	for name, v := range c.All() {
@@ -27,7 +26,7 @@ func (s *Space) Validate(c Config) error {
 
 const ruleInactive = "the parameter is inactive here"
 
-// gatherKnown writes the values of c by index, ignoring names s has not.
+// gatherKnown writes the values of c by index. It ignores names that s does not have.
 func (s *Space) gatherKnown(c Config, values []Value) {
 	for _, e := range c.entries {
 		if k, ok := s.index[e.Name]; ok {
@@ -53,7 +52,7 @@ func (m *member) validate(v Value, active bool) *Error {
 	return m.explain(v)
 }
 
-// explain says why m cannot take v, which is not legal for it.
+// explain returns why m cannot take v, which is not legal for it.
 func (m *member) explain(v Value) *Error {
 	e := &Error{Parameter: m.Name, Value: show(v)}
 	switch m.Type {
@@ -67,7 +66,7 @@ func (m *member) explain(v Value) *Error {
 	return e
 }
 
-// suggestValue is the remedy for a value that is not on the list.
+// suggestValue returns the remedy for a value that is not on the list.
 func (m *member) suggestValue(v Value) string {
 	texts := make([]string, len(m.Values))
 	for i, w := range m.Values {
@@ -111,7 +110,7 @@ func (m *member) explainStep(v Value) (rule, remedy string) {
 		x, _ := v.AsFloat()
 		remedy = "use " + showFloat(a.at(a.closest(x)))
 	case *intAxis:
-		offset := int64(v.bits) - a.low // step > 1, so that the sum cannot matter
+		offset := int64(v.bits) - a.low // step > 1, so that the sum cannot overflow
 		i := min(uint64(offset)/a.step, a.last)
 		remedy = "use " + show(a.at(i))
 		if i < a.last {
@@ -138,9 +137,9 @@ func (s *Space) conditionsOf(k int) string {
 	return text
 }
 
-// Active tells whether the named parameter is active given the values in c;
-// false if there is no such parameter. c need not be complete: a parent without
-// value satisfies no condition.
+// Active reports whether the named parameter is active given the values in c. It returns
+// false if there is no such parameter. The configuration may be incomplete, because a
+// parent without value satisfies no condition.
 func (s *Space) Active(c Config, name string) bool {
 	i, ok := s.index[name]
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Kind says which of its four types a [Value] holds.
+// Kind is the type of a [Value]'s content, one of four.
 type Kind uint8
 
 // The kinds of a Value. The zero Kind belongs to the zero Value, which stands
@@ -37,17 +37,17 @@ func (k Kind) String() string {
 	}
 }
 
-// Value is one parameter's value: a float, an int, a string or a bool. It is a
-// closed sum type, comparable with == (two NaN values compare unequal, but no
-// valid Value holds NaN) and safe as a map key.
+// Value is one parameter's value. It is a float, an int, a string or a bool. It is a closed
+// sum type and safe as a map key. Values are comparable with ==. Two NaN values compare
+// unequal, but no valid Value is NaN.
 type Value struct {
 	kind Kind
 	bits uint64 // float64 bits, int64, or 0/1
 	text string // KindString only
 }
 
-// Float returns the Value holding x. Negative zero becomes zero, so that equal
-// numbers are equal Values.
+// Float returns the Value of x. Negative zero becomes zero, so that equal numbers are equal
+// Values.
 func Float(x float64) Value {
 	if x == 0 {
 		x = 0
@@ -55,13 +55,13 @@ func Float(x float64) Value {
 	return Value{kind: KindFloat, bits: math.Float64bits(x)}
 }
 
-// Int returns the Value holding n.
+// Int returns the Value of n.
 func Int(n int64) Value { return Value{kind: KindInt, bits: uint64(n)} }
 
-// String returns the Value holding s.
+// String returns the Value of s.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// Bool returns the Value holding b.
+// Bool returns the Value of b.
 func Bool(b bool) Value {
 	v := Value{kind: KindBool}
 	if b {
@@ -70,25 +70,25 @@ func Bool(b bool) Value {
 	return v
 }
 
-// Kind tells which constructor made v.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// AsFloat returns the float in v; ok is false if v holds another kind.
+// AsFloat returns the float in v. If v has another kind, ok is false.
 func (v Value) AsFloat() (x float64, ok bool) {
 	return math.Float64frombits(v.bits), v.kind == KindFloat
 }
 
-// AsInt returns the int in v; ok is false if v holds another kind.
+// AsInt returns the int in v. If v has another kind, ok is false.
 func (v Value) AsInt() (n int64, ok bool) { return int64(v.bits), v.kind == KindInt }
 
-// AsString returns the string in v; ok is false if v holds another kind.
+// AsString returns the string in v. If v has another kind, ok is false.
 func (v Value) AsString() (s string, ok bool) { return v.text, v.kind == KindString }
 
-// AsBool returns the bool in v; ok is false if v holds another kind.
+// AsBool returns the bool in v. If v has another kind, ok is false.
 func (v Value) AsBool() (b, ok bool) { return v.bits == 1, v.kind == KindBool }
 
-// Number returns a float or int as a float64 (ints beyond 2⁵³ are rounded);
-// ok is false for other kinds.
+// Number returns a float or int as a float64 (ints beyond 2⁵³ are rounded). For other kinds
+// ok is false.
 func (v Value) Number() (x float64, ok bool) {
 	switch v.kind {
 	case KindFloat:
@@ -100,8 +100,8 @@ func (v Value) Number() (x float64, ok bool) {
 	}
 }
 
-// String formats v as a person would type it: the shortest decimal that reads
-// back exactly, a bare string, true or false.
+// String formats v as a person would type it. This is the shortest decimal that reads back
+// exactly, a bare string, true or false.
 func (v Value) String() string {
 	switch v.kind {
 	case KindNone:

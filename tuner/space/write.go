@@ -10,9 +10,9 @@ import (
 	"unicode"
 )
 
-// MarshalJSON writes s in its own form, on one line: the same bytes for equal
-// spaces, and read back by [Parse] as an equal space. Floats have a dot or an
-// exponent, ints have neither.
+// MarshalJSON writes s in its own form, on one line. Equal spaces give the same bytes, and
+// [Parse] reads them back as an equal space. Floats have a dot or an exponent, and ints
+// have neither.
 func (s *Space) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString(`{"version":1,"parameters":{`)
@@ -28,9 +28,8 @@ func (s *Space) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// YAML writes s in its own form, a line for each parameter, read back by
-// [Parse] as an equal space unless it exceeds [MaxYAMLMarks]: very large spaces
-// are for JSON.
+// YAML writes s in its own form, a line for each parameter. [Parse] reads it back as an
+// equal space unless it exceeds [MaxYAMLMarks]. Use JSON for very large spaces.
 func (s *Space) YAML() []byte {
 	var out bytes.Buffer
 	out.WriteString("version: 1\nparameters:")
@@ -48,13 +47,13 @@ func (s *Space) YAML() []byte {
 	return out.Bytes()
 }
 
-// writer holds what differs between JSON and YAML's flow form.
+// writer has the differences between JSON and YAML's flow form.
 type writer struct {
 	text         func(*bytes.Buffer, string)
 	colon, comma string
 }
 
-// writeParameter writes the fields of p; defaults are left out.
+// writeParameter writes the fields of p except defaults.
 func writeParameter(out *bytes.Buffer, p *Parameter, w *writer) {
 	out.WriteByte('{')
 	w.key(out, "type")
@@ -140,8 +139,8 @@ func writeList(out *bytes.Buffer, values []Value) {
 	(&writer{text: writeText, comma: ","}).list(out, values)
 }
 
-// literal formats a number or bool so that its kind can be told: a float has a
-// dot or an exponent.
+// literal formats a number or bool so that its kind can be recognised. A float has a dot or
+// an exponent.
 func literal(v Value) string {
 	text := v.String()
 	if v.kind == KindFloat && !strings.ContainsAny(text, ".e") {
@@ -158,8 +157,8 @@ func writeText(out *bytes.Buffer, s string) {
 	out.Truncate(out.Len() - 1)
 }
 
-// writeTextYAML writes s bare if it is a plain word, which nothing could take
-// for anything else, and otherwise in double quotes.
+// writeTextYAML writes s bare if it is a plain word, which no reader takes for anything
+// else, and otherwise in double quotes.
 func writeTextYAML(out *bytes.Buffer, s string) {
 	if plainWord(s) {
 		out.WriteString(s)
@@ -182,8 +181,8 @@ func writeTextYAML(out *bytes.Buffer, s string) {
 	out.WriteByte('"')
 }
 
-// plainWord tells a word of letters, digits, _ and - that begins with a letter
-// and is not one of those that YAML gives a meaning.
+// plainWord reports whether s is a word of letters, digits, _ and - that begins with a
+// letter and has no special meaning in YAML.
 func plainWord(s string) bool {
 	for i, c := range []byte(s) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

@@ -27,8 +27,8 @@ func readYAML(data []byte) (*node, error) {
 	return tree, convertYAML(doc.Content[0], tree, 0)
 }
 
-// yamlMarks counts the characters that can begin a value. It bounds what the
-// YAML reader will build, before it does.
+// yamlMarks counts the characters that can begin a value. The count bounds the memory of
+// the YAML reader before it runs.
 func yamlMarks(data []byte) int {
 	marks := 0
 	for i, c := range data {
@@ -44,8 +44,8 @@ func yamlMarks(data []byte) int {
 	return marks
 }
 
-// parseYAML runs the YAML reader. What it panics with, should it, is a fault of
-// the file to whoever wrote the file.
+// parseYAML runs the YAML reader. If the reader panics, parseYAML reports it as a fault of
+// the file.
 func parseYAML(data []byte) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,14 +70,14 @@ func parseYAML(data []byte) (doc *yaml.Node, err error) {
 	return doc, nil
 }
 
-// yamlFault words an error of the YAML reader, "yaml: line 3: what".
+// yamlFault rewords an error of the YAML reader, such as "yaml: line 3: text".
 func yamlFault(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if n, e := fmt.Sscanf(text, "line %d:", &line); n == 1 && e == nil {
 		_, text, _ = strings.Cut(text, ": ")
 	}
-	return &Error{Line: line, Rule: "not valid YAML: " + text, Remedy: "mend the syntax there"}
+	return &Error{Line: line, Rule: "not valid YAML: " + text, Remedy: "correct the syntax there"}
 }
 
 func convertYAML(y *yaml.Node, n *node, depth int) error {
@@ -106,15 +106,15 @@ func convertYAML(y *yaml.Node, n *node, depth int) error {
 	}
 }
 
-// refuseYAML refuses the features that make a file say what it does not show.
+// refuseYAML refuses the features that give a file a hidden meaning.
 func refuseYAML(y *yaml.Node) error {
 	switch {
 	case y.Kind == yaml.AliasNode:
-		return &Error{Line: y.Line, Value: "*" + y.Value, Rule: "aliases are not read", Remedy: "write the value out"}
+		return &Error{Line: y.Line, Value: "*" + y.Value, Rule: "aliases are not supported", Remedy: "write the value out"}
 	case y.Anchor != "":
-		return &Error{Line: y.Line, Value: "&" + y.Anchor, Rule: "anchors are not read", Remedy: "remove it"}
+		return &Error{Line: y.Line, Value: "&" + y.Anchor, Rule: "anchors are not supported", Remedy: "remove it"}
 	case y.Style&yaml.TaggedStyle != 0:
-		return &Error{Line: y.Line, Value: y.Tag, Rule: "tags are not read", Remedy: "remove it; quote the value if it is text"}
+		return &Error{Line: y.Line, Value: y.Tag, Rule: "tags are not supported", Remedy: "remove it; quote the value if it is text"}
 	default:
 		return nil
 	}
@@ -132,7 +132,7 @@ func convertMapping(y *yaml.Node, n *node, depth int) error {
 			return &Error{Line: key.Line, Rule: "a key is text", Remedy: "write a single word before the colon"}
 		}
 		if key.Tag == "!!merge" {
-			return &Error{Line: key.Line, Value: "<<", Rule: "merge keys are not read", Remedy: "write the fields out"}
+			return &Error{Line: key.Line, Value: "<<", Rule: "merge keys are not supported", Remedy: "write the fields out"}
 		}
 		n.members[i] = entry{key: key.Value, line: key.Line}
 		if err := convertYAML(value, &n.members[i].value, depth+1); err != nil {
@@ -142,8 +142,8 @@ func convertMapping(y *yaml.Node, n *node, depth int) error {
 	return nil
 }
 
-// convertScalar says what a scalar is. A plain scalar that any reader might
-// take for a number is one, whose text [parseNumber] then judges.
+// convertScalar determines the kind of a scalar. A plain scalar that any reader might take
+// for a number is one, and [parseNumber] then checks its text.
 func convertScalar(y *yaml.Node, n *node) {
 	n.text = y.Value
 	plain := y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0

@@ -1,6 +1,6 @@
-// Package spacetest generates random spaces and configurations for property
-// tests: every type and scale, ranges at the ends of float64 and int64, steps,
-// nested conditions.
+// Package spacetest generates random spaces and configurations for property tests. They
+// have every type and scale, ranges at the ends of float64 and int64, steps, and nested
+// conditions.
 package spacetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Spaces generates sound spaces of up to maxParameters parameters.
+// Spaces generates valid spaces of up to maxParameters parameters.
 func Spaces(maxParameters int) *rapid.Generator[*space.Space] {
 	return rapid.Custom(func(t *rapid.T) *space.Space {
 		n := rapid.IntRange(0, maxParameters).Draw(t, "parameters")
@@ -40,7 +40,7 @@ func Spaces(maxParameters int) *rapid.Generator[*space.Space] {
 	})
 }
 
-// drawParents picks up to two different ones, mostly none or one.
+// drawParents picks up to two different ones, usually none or one.
 func drawParents(t *rapid.T, from []int) []int {
 	if len(from) == 0 || rapid.Bool().Draw(t, "always active") {
 		return nil
@@ -184,7 +184,7 @@ func lists(name string) *rapid.Generator[space.Parameter] {
 	})
 }
 
-// oneKindOfNumber drops the ints of a list that has floats too.
+// oneKindOfNumber drops the ints of a list that also has floats.
 func oneKindOfNumber(values []space.Value) []space.Value {
 	var floats, others []space.Value
 	mixed := false
@@ -201,7 +201,7 @@ func oneKindOfNumber(values []space.Value) []space.Value {
 	return others
 }
 
-// Values generates values of every kind, awkward texts among them.
+// Values generates values of every kind, including awkward texts.
 func Values() *rapid.Generator[space.Value] {
 	return rapid.OneOf(
 		rapid.Map(rapid.Float64(), space.Float),
@@ -212,8 +212,8 @@ func Values() *rapid.Generator[space.Value] {
 	)
 }
 
-// Configs generates valid configurations of s. Floats have all their bits: they
-// need not be ones that s decodes to.
+// Configs generates valid configurations of s. Floats have all their bits, so s need not
+// decode to them.
 func Configs(s *space.Space) *rapid.Generator[space.Config] {
 	return rapid.Custom(func(t *rapid.T) space.Config {
 		u := rapid.SliceOfN(rapid.Float64Range(0, 1), s.Dim(), s.Dim()).Draw(t, "u")
