@@ -6,7 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeAsked makes the answer to an ask.
+// EncodeAsked encodes the answer to an ask.
 func EncodeAsked(name string, a tuner.Asked) (*pb.AskResponse, error) {
 	trials, err := EncodeTrials(name, a.Trials)
 	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers), Warnings: a.Warnings}, err
@@ -24,7 +24,7 @@ func DecodeTold(m *pb.TellResponse) (tuner.Told, error) {
 	return tuner.Told{Trial: trial, Late: m.GetLate()}, err
 }
 
-// EncodeReported makes the answer to a report.
+// EncodeReported encodes the answer to a report.
 func EncodeReported(v tuner.Verdict) *pb.ReportResponse {
 	return &pb.ReportResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
 }
@@ -36,7 +36,7 @@ func DecodeReported(m *pb.ReportResponse) (tuner.Verdict, error) {
 	return v, d.err
 }
 
-// EncodeBeaten makes the answer to a heartbeat.
+// EncodeBeaten encodes the answer to a heartbeat.
 func EncodeBeaten(v tuner.Verdict) *pb.HeartbeatResponse {
 	return &pb.HeartbeatResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
 }
@@ -48,7 +48,7 @@ func DecodeBeaten(m *pb.HeartbeatResponse) (tuner.Verdict, error) {
 	return v, d.err
 }
 
-// EncodeHappening makes the wire's form of what happened in the named study.
+// EncodeHappening encodes a happening of the named study.
 func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) {
 	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status)}
 	if h.Trial == nil {
@@ -59,7 +59,7 @@ func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) 
 	return m, err
 }
 
-// DecodeHappening reads what happened.
+// DecodeHappening reads a happening.
 func DecodeHappening(m *pb.WatchResponse) (tuner.Happening, error) {
 	var d decoder
 	h := tuner.Happening{

@@ -5,7 +5,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// EncodeConfig makes the wire's form of a configuration.
+// EncodeConfig encodes a configuration.
 func EncodeConfig(c space.Config) map[string]*pb.Value {
 	out := make(map[string]*pb.Value, c.Len())
 	for name, v := range c.All() {
@@ -14,8 +14,8 @@ func EncodeConfig(c space.Config) map[string]*pb.Value {
 	return orNil(out)
 }
 
-// DecodeConfig reads a configuration. A value of no known kind becomes the zero
-// [space.Value], which no space takes.
+// DecodeConfig reads a configuration. A value of an unknown kind becomes the zero
+// [space.Value], which no space accepts.
 func DecodeConfig(m map[string]*pb.Value) space.Config {
 	entries := make([]space.Assignment, 0, len(m))
 	for name, v := range m {

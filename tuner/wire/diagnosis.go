@@ -5,7 +5,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose"
 )
 
-// EncodeDiagnosis makes the wire's form of how a model stands.
+// EncodeDiagnosis encodes a diagnosis of a model.
 func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 	return &pb.Diagnosis{
 		Results: int64(d.Results), InducingPoints: int64(d.InducingPoints), Capped: d.Capped,
@@ -27,7 +27,7 @@ func encodeDraw(d propose.Draw) *pb.InducingPointDraw {
 	return out
 }
 
-// DecodeDiagnosis reads how a model stands.
+// DecodeDiagnosis reads a diagnosis of a model.
 func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 	var d decoder
 	out := propose.Diagnosis{

@@ -22,11 +22,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Domain is that of the google.rpc.ErrorInfo in every error of the service.
+// Domain is the domain of the google.rpc.ErrorInfo in every error of the service.
 const Domain = "bkbtuner"
 
-// A status travels in the headers of HTTP/2, of which many clients take 8 KiB
-// and no more; so its parts are kept short.
+// A status travels in the headers of HTTP/2, and many clients accept at most 8 KiB. So its
+// parts are kept short.
 const (
 	maxMessageBytes   = 1536
 	maxDetailBytes    = 2048
@@ -34,7 +34,7 @@ const (
 	maxViolationBytes = 150 // of one field or description
 )
 
-// canonical codes of ours. Denied is UNAUTHENTICATED too, see [Denied].
+// canonical maps our codes to gRPC codes. Denied may also be UNAUTHENTICATED, see [Denied].
 var canonical = map[tuner.Code]codes.Code{
 	tuner.OK:            codes.OK,
 	tuner.Invalid:       codes.InvalidArgument,
@@ -57,8 +57,8 @@ var canonical = map[tuner.Code]codes.Code{
 	tuner.Internal:      codes.Internal,
 }
 
-// bare are our codes for statuses without our ErrorInfo, which gRPC itself or
-// something between client and server made.
+// bare maps statuses without our ErrorInfo to our codes. gRPC itself or a program between
+// client and server made them.
 var bare = map[codes.Code]tuner.Code{
 	codes.Canceled:           tuner.Cancelled,
 	codes.Unknown:            tuner.Unknown,
@@ -76,10 +76,10 @@ var bare = map[codes.Code]tuner.Code{
 	codes.DataLoss:           tuner.Damaged,
 }
 
-// Status makes the status of an error of a service. The message travels as it
-// is (cut at 1.5 KiB) unless the error is the fault of the server, its disk or
-// its store: then the caller reads what that means for him, and id, under which
-// the server has logged the error, and hidden is true.
+// Status returns the status of an error of a service. The message is sent unchanged (cut at
+// 1.5 KiB) unless the error is the fault of the server, its disk or its store. Then hidden
+// is true, and the caller reads what to do and id, under which the server has logged the
+// error.
 func Status(err error, id string) (s *status.Status, hidden bool) {
 	code := tuner.CodeOf(err)
 	if _, known := canonical[code]; !known {
@@ -99,12 +99,12 @@ func Status(err error, id string) (s *status.Status, hidden bool) {
 	return newStatus(canonical[code], info, message, details(code, err)...), hidden
 }
 
-// indexKey is the place in an ErrorInfo's metadata of which of many trials was
-// refused.
+// indexKey is the key of an ErrorInfo's metadata for the index of the refused trial among
+// many.
 const indexKey = "index"
 
-// NewStatus makes a status with our ErrorInfo and further details, as long as
-// they are not too large.
+// NewStatus returns a status with our ErrorInfo and further details, as long as they are
+// not too large.
 func NewStatus(c codes.Code, code tuner.Code, message string, details ...proto.Message) *status.Status {
 	return newStatus(c, &errdetails.ErrorInfo{Reason: string(code), Domain: Domain}, message, details...)
 }
@@ -125,8 +125,8 @@ func newStatus(c codes.Code, info *errdetails.ErrorInfo, message string, details
 	return full
 }
 
-// Exhausted is the status of a limit that a caller met; after is when to try
-// again, 0 if that is not known.
+// Exhausted returns the status for a caller that has reached a limit. The duration after is
+// the time until the next try, or 0 if it is not known.
 func Exhausted(message string, after time.Duration) *status.Status {
 	if after <= 0 {
 		return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message)
@@ -134,7 +134,8 @@ func Exhausted(message string, after time.Duration) *status.Status {
 	return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message, retryInfo(after))
 }
 
-// Denied is the status for a caller who is not known, or not allowed to.
+// Denied returns the status for a caller that is not known, or not allowed to make the
+// call.
 func Denied(known bool, message string) *status.Status {
 	if known {
 		return NewStatus(codes.PermissionDenied, tuner.Denied, message)
@@ -146,16 +147,16 @@ func retryInfo(after time.Duration) proto.Message {
 	return &errdetails.RetryInfo{RetryDelay: durationpb.New(after)}
 }
 
-// publicMessage is what a caller may read of an error. hidden says that it is
-// not all.
+// publicMessage returns the part of an error that a caller may read. If it is not all,
+// hidden is true.
 func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 	var remote *tuner.RemoteError
 	if code != tuner.Internal && errors.As(err, &remote) {
-		return err.Error(), false // another server made it fit to be read
+		return err.Error(), false // another server has removed the private parts
 	}
 	switch code {
 	case tuner.Internal:
-		return "internal error: it is not your fault, and the server's log has more", true
+		return "internal error in the server, whose log has more", true
 	case tuner.Unknown:
 		return "the outcome is unknown: send the same request again", true
 	case tuner.Unavailable:
@@ -164,7 +165,7 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 		return publicPart(err, "stored data are not what was written", asError[*store.CorruptError], asError[*store.NewerFormatError]), true
 	case tuner.Exhausted:
 		if errors.Is(err, store.ErrFull) {
-			return "the store is full: its file has its largest size (tuner serve --max-file), or the disk has no room; reading goes on; delete studies, make room, or raise the limit", true
+			return "the store is full: its file has reached the limit (tuner serve --max-file), or the disk is full; reading still works; delete studies, free disk space, or raise the limit", true
 		}
 		return publicPart(err, err.Error(), asError[*store.LimitError], asError[*tuner.QuotaError]), false
 	default:
@@ -172,7 +173,7 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 	}
 }
 
-// publicPart is the message of the first of some types that err holds.
+// publicPart returns the message of the first of some types in err.
 func publicPart(err error, otherwise string, find ...func(error) (error, bool)) string {
 	for _, f := range find {
 		if e, ok := f(err); ok {
@@ -188,7 +189,7 @@ func asError[E error](err error) (error, bool) {
 	return e, ok
 }
 
-// details says what a program can use.
+// details returns the details for programs.
 func details(code tuner.Code, err error) []proto.Message {
 	var told *study.AlreadyToldError
 	var remote *tuner.RemoteError
@@ -215,7 +216,7 @@ func outcomeDetail(o study.Outcome) []proto.Message {
 	return []proto.Message{m}
 }
 
-// violations names the fields that an Invalid is about.
+// violations names the fields of an Invalid error.
 func violations(err error) []proto.Message {
 	bad, of := &errdetails.BadRequest{}, ""
 	if at := (*tuner.CommandError)(nil); errors.As(err, &at) {
@@ -269,17 +270,17 @@ func cut(s string, n int) string {
 // Answer is an error that came over the wire.
 type Answer struct {
 	Err *tuner.RemoteError
-	// ByService says that the service itself answered, and not gRPC or
-	// something on the way.
+	// ByService reports that the service itself answered, and not gRPC or a program in
+	// between.
 	ByService bool
-	// RetryAfter is when to try again; 0 if that was not said.
+	// RetryAfter is the time until the next try, or 0 if it is not known.
 	RetryAfter time.Duration
-	// At says that of many trials the one with Index was refused.
+	// At reports that among many trials the one with Index was refused.
 	At    bool
 	Index int
 }
 
-// Whole is the error with what it says of many trials.
+// Whole returns the error with the index of the trial among many.
 func (a Answer) Whole() error {
 	if !a.At {
 		return a.Err
@@ -290,7 +291,7 @@ func (a Answer) Whole() error {
 	return at
 }
 
-// ReadError takes the error of a gRPC call apart; ok is false if it is none.
+// ReadError parses the error of a gRPC call. If it is none, ok is false.
 func ReadError(err error) (a Answer, ok bool) {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.OK {
@@ -320,18 +321,18 @@ func ReadError(err error) (a Answer, ok bool) {
 	return a, true
 }
 
-// bareCode is our code for a status without our ErrorInfo.
+// bareCode returns our code for a status without our ErrorInfo.
 func bareCode(s *status.Status) tuner.Code {
 	if code, ok := bare[s.Code()]; ok {
 		return code
 	}
 	if s.Code() == codes.Internal && strings.Contains(s.Message(), "error while marshaling") {
-		return tuner.Invalid // the caller's own end could not write it: text that is not UTF-8
+		return tuner.Invalid // the caller's own side could not encode it, because text is not UTF-8
 	}
 	return tuner.Internal
 }
 
-// BadAnswer is the error for an answer that cannot be read.
+// BadAnswer returns the error for an answer that cannot be read.
 func BadAnswer(err error) error {
-	return &tuner.RemoteError{Code: tuner.Internal, Message: fmt.Sprintf("the server's answer cannot be understood: %v", err)}
+	return &tuner.RemoteError{Code: tuner.Internal, Message: fmt.Sprintf("the server's answer cannot be read: %v", err)}
 }

@@ -26,8 +26,7 @@ import (
 
 var disk = &fs.PathError{Op: "write", Path: "/var/lib/secret/tuner.db", Err: errors.New("no space left on device")}
 
-// localErrors are errors of a service by what they are; private ones must not
-// be told as they are.
+// localErrors are errors of a service. The messages of private ones must not be sent.
 var localErrors = []struct {
 	err     error
 	code    tuner.Code
@@ -63,7 +62,7 @@ var localErrors = []struct {
 	{&tuner.RemoteError{Code: "SOMETHING_NEW", Message: disk.Error()}, tuner.Internal, true},
 }
 
-// read is the error that a client makes of that of a gRPC call.
+// read returns the error that a client makes from the error of a gRPC call.
 func read(err error) error {
 	if a, ok := wire.ReadError(err); ok {
 		return a.Whole()
@@ -71,8 +70,7 @@ func read(err error) error {
 	return err
 }
 
-// TestErrors: code and message survive, what is private does not, and every code
-// is among those tried.
+// Code and message survive, private parts do not, and every code is tested.
 func TestErrors(t *testing.T) {
 	seen := make(map[tuner.Code]bool)
 	for _, c := range localErrors {
@@ -137,12 +135,12 @@ func TestErrorDetails(t *testing.T) {
 	if !ok || at.Index != 7 || at.Err.Error() != many.Err.Error() {
 		t.Errorf("one of many came back as %#v", at)
 	}
-	// Of what nobody knows the outcome it says nothing.
+	// If the outcome is unknown, the status has no index.
 	st, _ = wire.Status(&tuner.CommandError{Index: 7, Err: store.ErrUnknownOutcome}, "")
 	if err := read(st.Err()); errors.As(err, &at) && tuner.CodeOf(err) == tuner.Unknown {
 		t.Errorf("an unknown outcome of one of many came back as %#v", err)
 	}
-	// Nor do others than the service.
+	// The same holds for ErrorInfos of other programs.
 	foreign, _ := status.New(codes.InvalidArgument, "m").WithDetails(&errdetails.ErrorInfo{Domain: "example.org", Metadata: map[string]string{"index": "3"}})
 	if _, ok := read(foreign.Err()).(*tuner.CommandError); ok {
 		t.Error("somebody else's index was taken for ours")
@@ -156,8 +154,7 @@ func TestErrorDetails(t *testing.T) {
 	}
 }
 
-// TestStatusSize: whatever an error holds, its status fits into headers of 8 KiB
-// and is valid UTF-8.
+// Every error's status fits into headers of 8 KiB and is valid UTF-8.
 func TestStatusSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var errs []error
@@ -178,7 +175,7 @@ func TestStatusSize(t *testing.T) {
 	})
 }
 
-// TestForeignErrors are those that gRPC or something on the way makes.
+// TestForeignErrors tests errors that gRPC or a program in between makes.
 func TestForeignErrors(t *testing.T) {
 	for code, want := range map[codes.Code]tuner.Code{
 		codes.Unavailable: tuner.Unavailable, codes.Unauthenticated: tuner.Denied, codes.ResourceExhausted: tuner.Exhausted,

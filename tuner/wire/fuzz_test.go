@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// hostile decodes bytes as each message that somebody else may send.
+// hostile decodes bytes as each message that another program may send.
 var hostile = []func(b []byte) error{
 	decode(new(pb.CreateStudyRequest), func(m *pb.CreateStudyRequest) error { _, _, _, err := wire.DecodeCreate(m); return err }),
 	decode(new(pb.PauseStudyRequest), func(m *pb.PauseStudyRequest) error { _, _, err := wire.DecodePause(m); return err }),
@@ -31,7 +31,7 @@ var hostile = []func(b []byte) error{
 	decode(new(pb.AddTrialsRequest), func(m *pb.AddTrialsRequest) error { _, _, err := wire.DecodeAddAll(m); return err }),
 }
 
-// decode reads a message and then what it says.
+// decode reads a message and then its content.
 func decode[M proto.Message](kind M, read func(M) error) func([]byte) error {
 	return func(b []byte) error {
 		m := kind.ProtoReflect().New().Interface()
@@ -42,8 +42,8 @@ func decode[M proto.Message](kind M, read func(M) error) func([]byte) error {
 	}
 }
 
-// FuzzMessages reads messages of strangers: whatever they say, reading ends
-// with what is valid or with an error, and never with a panic.
+// FuzzMessages reads arbitrary messages. Reading ends with a valid value or an error, never
+// with a panic.
 func FuzzMessages(f *testing.F) {
 	for kind, m := range map[uint8]proto.Message{
 		5: &pb.AskRequest{Parent: "studies/s", Count: 2, Worker: "w", RequestId: "r"},
@@ -69,7 +69,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzNames reads resource names: what is taken is written back as it came.
+// FuzzNames reads resource names. An accepted name is written back unchanged.
 func FuzzNames(f *testing.F) {
 	for _, s := range []string{"studies/s", "studies/s/trials/12", "studies/s/trials/-1", "studies//trials/1", "studies/%2e%2e", "studies/s/trials/9999999999999999999", "studies/\xce0"} {
 		f.Add(s)

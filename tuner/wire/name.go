@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// StudyName is the resource name studies/{study}. A name that no study can have
-// and the wire cannot carry is a [store.NotFoundError].
+// StudyName returns the resource name studies/{study}. A name that no study can have and
+// the wire cannot carry is a [store.NotFoundError].
 func StudyName(name string) (string, error) {
 	if name == "" || strings.Contains(name, "/") || !utf8.ValidString(name) {
 		return "", &store.NotFoundError{Name: name}
@@ -20,8 +20,8 @@ func StudyName(name string) (string, error) {
 	return "studies/" + name, nil
 }
 
-// TrialName is the resource name studies/{study}/trials/{number}. A negative
-// number is an error with the code NotFound.
+// TrialName returns the resource name studies/{study}/trials/{number}. A negative number is
+// an error with the code NotFound.
 func TrialName(name string, number int) (string, error) {
 	parent, err := StudyName(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func TrialName(name string, number int) (string, error) {
 	return parent + "/trials/" + strconv.Itoa(number), nil
 }
 
-// ParseStudyName takes studies/{study} apart.
+// ParseStudyName parses studies/{study}.
 func ParseStudyName(resource string) (name string, err error) {
 	name, number, err := parseName(resource)
 	if err == nil && number == study.OfStudy {
@@ -42,7 +42,7 @@ func ParseStudyName(resource string) (name string, err error) {
 	return "", invalid("name", resource, "must be studies/{study}")
 }
 
-// ParseTrialName takes studies/{study}/trials/{number} apart.
+// ParseTrialName parses studies/{study}/trials/{number}.
 func ParseTrialName(resource string) (name string, number int, err error) {
 	name, number, err = parseName(resource)
 	if err == nil && number != study.OfStudy {
@@ -51,12 +51,12 @@ func ParseTrialName(resource string) (name string, number int, err error) {
 	return "", 0, invalid("name", resource, "must be studies/{study}/trials/{number}")
 }
 
-// parseName takes the name of a study, with the number [study.OfStudy], or of a
-// trial apart. There is one way only to write each.
+// parseName parses the name of a study, with the number [study.OfStudy], or of a trial.
+// Each name can be written in one way only.
 func parseName(resource string) (name string, number int, err error) {
 	parts := strings.Split(resource, "/")
 	switch {
-	case !utf8.ValidString(resource): // which no study's name is
+	case !utf8.ValidString(resource): // the name of no study
 	case len(parts) == 2 && parts[0] == "studies" && parts[1] != "":
 		return parts[1], study.OfStudy, nil
 	case len(parts) == 4 && parts[0] == "studies" && parts[1] != "" && parts[2] == "trials":
@@ -68,8 +68,8 @@ func parseName(resource string) (name string, number int, err error) {
 	return "", 0, invalid("name", resource, "must be studies/{study} or studies/{study}/trials/{number}")
 }
 
-// StudyOf returns the study that a resource name belongs to; ok is false for
-// what is not one.
+// StudyOf returns the study that a resource name belongs to. If it is not a resource name,
+// ok is false.
 func StudyOf(resource string) (name string, ok bool) {
 	name, _, err := parseName(resource)
 	return name, err == nil

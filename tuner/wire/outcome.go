@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeOutcome makes the wire's form of an outcome; the zero Outcome is left
-// out. Metrics of one name are a [study.InvalidError].
+// EncodeOutcome encodes an outcome. The zero Outcome is left out. Metrics of one name are a
+// [study.InvalidError].
 func EncodeOutcome(o study.Outcome) (*pb.Outcome, error) {
 	if o.State == 0 && o.Equal(study.Outcome{}) {
 		return nil, nil
@@ -61,7 +61,7 @@ func (d *decoder) outcome(m *pb.Outcome) study.Outcome {
 	return o
 }
 
-// EncodeReports makes the wire's form of intermediate values.
+// EncodeReports encodes intermediate values.
 func EncodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
 	return encodeReports(reports)
 }
@@ -73,8 +73,8 @@ func DecodeReports(in []*pb.IntermediateValues) ([]study.Report, error) {
 	return reports, d.err
 }
 
-// encodeReports makes the wire's form of intermediate values. Two values of one
-// name in one report are a [study.InvalidError].
+// encodeReports encodes intermediate values. Two values of one name in one report are a
+// [study.InvalidError].
 func encodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
 	var out []*pb.IntermediateValues
 	for _, r := range reports {

@@ -4,8 +4,8 @@ package wire
 
 import "os"
 
-// CheckPrivate has nothing to check where files have no modes of this kind.
+// CheckPrivate checks nothing, because this system has no such file modes.
 func CheckPrivate(string, os.FileInfo) error { return nil }
 
-// CheckKey has nothing to check either.
+// CheckKey checks nothing either.
 func CheckKey(string) error { return nil }

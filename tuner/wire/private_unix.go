@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// CheckPrivate refuses a file that others than its owner can read or write.
+// CheckPrivate refuses a file that users other than its owner can read or write.
 func CheckPrivate(path string, info os.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return fmt.Errorf("%s has the mode %04o, so that others can read or change it; run: chmod 600 %s", path, mode, path)
@@ -16,9 +16,9 @@ func CheckPrivate(path string, info os.FileInfo) error {
 	return nil
 }
 
-// CheckKey refuses the key of a certificate that others than its owner can read or
-// write. A key of root may be readable by the group of a process that is not root,
-// which is how container platforms give secrets to it.
+// CheckKey refuses the key of a certificate that users other than its owner can read or
+// write. A key that root owns may be readable by the group of a process that is not root,
+// because container platforms provide secrets in this way.
 func CheckKey(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

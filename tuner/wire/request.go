@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeCreate makes the request to create a study.
+// EncodeCreate encodes the request to create a study.
 func EncodeCreate(name string, c study.Create) (*pb.CreateStudyRequest, error) {
 	spec, err := EncodeSpec(c.Spec)
 	if err != nil {
@@ -21,20 +21,20 @@ func EncodeCreate(name string, c study.Create) (*pb.CreateStudyRequest, error) {
 	return &pb.CreateStudyRequest{RequestId: c.RequestID, StudyId: name, Spec: spec}, nil
 }
 
-// DecodeCreate reads the request to create a study, with remarks on its space.
+// DecodeCreate reads the request to create a study, with warnings about its space.
 func DecodeCreate(m *pb.CreateStudyRequest) (name string, c study.Create, warnings []space.Warning, err error) {
 	spec, warnings, err := DecodeSpec(m.GetSpec())
 	return m.GetStudyId(), study.Create{RequestID: m.GetRequestId(), Spec: spec}, warnings, err
 }
 
-// EncodeDelete makes the request to delete a study: only the one with the id,
-// if that is not 0.
+// EncodeDelete encodes the request to delete a study. If the id is not 0, only the study
+// with this id is deleted.
 func EncodeDelete(name string, id store.StudyID, requestID string) (*pb.DeleteStudyRequest, error) {
 	resource, err := StudyName(name)
 	return &pb.DeleteStudyRequest{RequestId: requestID, Name: resource, Uid: uint64(id)}, err
 }
 
-// EncodePause makes the request to pause a study.
+// EncodePause encodes the request to pause a study.
 func EncodePause(name string, c study.Pause) (*pb.PauseStudyRequest, error) {
 	resource, err := StudyName(name)
 	return &pb.PauseStudyRequest{RequestId: c.RequestID, Name: resource}, err
@@ -46,7 +46,7 @@ func DecodePause(m *pb.PauseStudyRequest) (name string, c study.Pause, err error
 	return name, study.Pause{RequestID: m.GetRequestId()}, err
 }
 
-// EncodeResume makes the request to resume a study.
+// EncodeResume encodes the request to resume a study.
 func EncodeResume(name string, c study.Resume) (*pb.ResumeStudyRequest, error) {
 	resource, err := StudyName(name)
 	return &pb.ResumeStudyRequest{RequestId: c.RequestID, Name: resource}, err
@@ -58,20 +58,19 @@ func DecodeResume(m *pb.ResumeStudyRequest) (name string, c study.Resume, err er
 	return name, study.Resume{RequestID: m.GetRequestId()}, err
 }
 
-// EncodeFinish makes the request to finish a study; its Reason does not travel.
+// EncodeFinish encodes the request to finish a study. Its Reason is not sent.
 func EncodeFinish(name string, c study.Finish) (*pb.FinishStudyRequest, error) {
 	resource, err := StudyName(name)
 	return &pb.FinishStudyRequest{RequestId: c.RequestID, Name: resource, Detail: c.Detail}, err
 }
 
-// DecodeFinish reads the request to finish a study, for the reason
-// [study.FinishedUser].
+// DecodeFinish reads the request to finish a study, for the reason [study.FinishedUser].
 func DecodeFinish(m *pb.FinishStudyRequest) (name string, c study.Finish, err error) {
 	name, err = ParseStudyName(m.GetName())
 	return name, study.Finish{RequestID: m.GetRequestId(), Reason: study.FinishedUser, Detail: m.GetDetail()}, err
 }
 
-// EncodeSetAttributes makes the request to set attributes of a study or trial.
+// EncodeSetAttributes encodes the request to set attributes of a study or trial.
 func EncodeSetAttributes(name string, c study.SetAttributes) (*pb.SetAttributesRequest, error) {
 	resource, err := StudyName(name)
 	if c.Trial != study.OfStudy {
@@ -86,7 +85,7 @@ func DecodeSetAttributes(m *pb.SetAttributesRequest) (name string, c study.SetAt
 	return name, study.SetAttributes{RequestID: m.GetRequestId(), Trial: number, Attributes: orNil(study.Attributes(m.GetAttributes()))}, err
 }
 
-// EncodeAsk makes the request for trials.
+// EncodeAsk encodes the request for trials.
 func EncodeAsk(name string, c study.Ask) (*pb.AskRequest, error) {
 	parent, err := StudyName(name)
 	m := &pb.AskRequest{RequestId: c.RequestID, Parent: parent, Count: int32Of(c.Count), Worker: c.Worker, Lease: encodeDuration(c.Lease), New: c.New}
@@ -115,7 +114,7 @@ func DecodeAsk(m *pb.AskRequest) (name string, c study.Ask, err error) {
 	return name, c, d.err
 }
 
-// EncodeTell makes the request to give a trial its outcome.
+// EncodeTell encodes the request to give a trial its outcome.
 func EncodeTell(name string, c study.Tell) (*pb.TellRequest, error) {
 	resource, err := TrialName(name, c.Trial)
 	if err != nil {
@@ -136,8 +135,8 @@ func DecodeTell(m *pb.TellRequest) (name string, c study.Tell, err error) {
 	return name, c, d.err
 }
 
-// EncodeReport makes the request to add intermediate values. The Epoch of each
-// report, which a service ignores, does not travel.
+// EncodeReport encodes the request to add intermediate values. The Epoch of each report,
+// which a service ignores, is not sent.
 func EncodeReport(name string, c study.ReportValues) (*pb.ReportRequest, error) {
 	resource, err := TrialName(name, c.Trial)
 	if err != nil {
@@ -161,7 +160,7 @@ func DecodeReport(m *pb.ReportRequest) (name string, c study.ReportValues, err e
 	return name, c, d.err
 }
 
-// EncodeHeartbeat makes the request to renew a lease.
+// EncodeHeartbeat encodes the request to renew a lease.
 func EncodeHeartbeat(name string, c study.Heartbeat) (*pb.HeartbeatRequest, error) {
 	resource, err := TrialName(name, c.Trial)
 	return &pb.HeartbeatRequest{Name: resource, Epoch: int64(c.Epoch), Lease: encodeDuration(c.Lease)}, err
@@ -178,7 +177,7 @@ func DecodeHeartbeat(m *pb.HeartbeatRequest) (name string, c study.Heartbeat, er
 	return name, c, d.err
 }
 
-// EncodeEnqueue makes the request to put a configuration in the queue.
+// EncodeEnqueue encodes the request to put a configuration in the queue.
 func EncodeEnqueue(name string, c study.Enqueue) (*pb.EnqueueTrialRequest, error) {
 	parent, err := StudyName(name)
 	return &pb.EnqueueTrialRequest{RequestId: c.RequestID, Parent: parent, Config: EncodeConfig(c.Config), Attributes: c.Attributes}, err
@@ -190,8 +189,8 @@ func DecodeEnqueue(m *pb.EnqueueTrialRequest) (name string, c study.Enqueue, err
 	return name, study.Enqueue{RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Attributes: orNil(study.Attributes(m.GetAttributes()))}, err
 }
 
-// EncodeAdd makes the request to take in a finished trial. The Epoch of each
-// report, which a service ignores, does not travel.
+// EncodeAdd encodes the request to add a finished trial. The Epoch of each report, which a
+// service ignores, is not sent.
 func EncodeAdd(name string, c study.Add) (*pb.AddTrialRequest, error) {
 	parent, err := StudyName(name)
 	if err != nil {
@@ -208,7 +207,7 @@ func EncodeAdd(name string, c study.Add) (*pb.AddTrialRequest, error) {
 	return &pb.AddTrialRequest{RequestId: c.RequestID, Parent: parent, Config: EncodeConfig(c.Config), Reports: reports, Outcome: outcome, Attributes: c.Attributes}, err
 }
 
-// DecodeAdd reads the request to take in a finished trial.
+// DecodeAdd reads the request to add a finished trial.
 func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
 	var d decoder
 	name, err = ParseStudyName(m.GetParent())
@@ -222,8 +221,8 @@ func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
 	return name, c, d.err
 }
 
-// EncodeNew makes one of many trials to add, of a study.Add or study.Enqueue. The
-// Epoch of each report, which a service ignores, does not travel.
+// EncodeNew encodes one of many trials to add, which is a study.Add or study.Enqueue. The
+// Epoch of each report, which a service ignores, is not sent.
 func EncodeNew(c study.Command) (*pb.NewTrial, error) {
 	if e, ok := c.(study.Enqueue); ok {
 		return &pb.NewTrial{RequestId: e.RequestID, Config: EncodeConfig(e.Config), Attributes: e.Attributes, Enqueue: true}, nil
@@ -240,7 +239,7 @@ func EncodeNew(c study.Command) (*pb.NewTrial, error) {
 	return &pb.NewTrial{RequestId: add.RequestID, Config: EncodeConfig(add.Config), Attributes: add.Attributes, Reports: reports, Outcome: outcome}, err
 }
 
-// DecodeAddAll reads the request to take in many trials.
+// DecodeAddAll reads the request to add many trials.
 func DecodeAddAll(m *pb.AddTrialsRequest) (name string, commands []study.Command, err error) {
 	name, err = ParseStudyName(m.GetParent())
 	if err == nil {
@@ -268,7 +267,7 @@ func decodeNew(m *pb.NewTrial) (study.Command, error) {
 	if m.GetEnqueue() {
 		if m.GetOutcome() != nil || len(m.GetReports()) > 0 {
 			return nil, &study.InvalidError{
-				Field: "enqueue", Value: "true", Rule: "must not be set of a trial that has an outcome or reports",
+				Field: "enqueue", Value: "true", Rule: "must not be set for a trial that has an outcome or reports",
 				Remedy: "leave them out, or enqueue if it has been run",
 			}
 		}
@@ -279,7 +278,7 @@ func decodeNew(m *pb.NewTrial) (study.Command, error) {
 	return c, d.err
 }
 
-// EncodeAdded makes the answer to many trials: their numbers.
+// EncodeAdded encodes the answer to many trials, which has their numbers.
 func EncodeAdded(numbers []int) *pb.AddTrialsResponse {
 	m := &pb.AddTrialsResponse{}
 	for _, n := range numbers {
@@ -288,7 +287,7 @@ func EncodeAdded(numbers []int) *pb.AddTrialsResponse {
 	return m
 }
 
-// DecodeAdded reads the answer to so many trials.
+// DecodeAdded reads the answer to a number of trials.
 func DecodeAdded(m *pb.AddTrialsResponse, of int) (numbers []int, err error) {
 	if n := len(m.GetNumbers()); n != of {
 		return nil, invalid("numbers", n, fmt.Sprintf("must be %d, as many as there are trials", of))
@@ -300,7 +299,7 @@ func DecodeAdded(m *pb.AddTrialsResponse, of int) (numbers []int, err error) {
 	return numbers, d.err
 }
 
-// EncodeFilter makes the request for a page of trials.
+// EncodeFilter encodes the request for a page of trials.
 func EncodeFilter(name string, f tuner.Filter) (*pb.ListTrialsRequest, error) {
 	parent, err := StudyName(name)
 	m := &pb.ListTrialsRequest{Parent: parent, PageSize: int32Of(f.Limit), PageToken: PageToken(f.First), Worker: f.Worker}
@@ -333,7 +332,7 @@ func DecodeFilter(m *pb.ListTrialsRequest) (name string, f tuner.Filter, err err
 // DecodeView reports whether a view has the reports of a trial.
 func DecodeView(v pb.TrialView) (reports bool) { return v == pb.TrialView_TRIAL_VIEW_FULL }
 
-// EncodeReportsPage makes the request for a page of the reports of a trial.
+// EncodeReportsPage encodes the request for a page of the reports of a trial.
 func EncodeReportsPage(name string, number, first, limit int) (*pb.ListReportsRequest, error) {
 	parent, err := TrialName(name, number)
 	return &pb.ListReportsRequest{Parent: parent, PageSize: int32Of(limit), PageToken: PageToken(first)}, err
@@ -349,8 +348,8 @@ func DecodeReportsPage(m *pb.ListReportsRequest) (name string, number, first, li
 	return name, number, d.pageToken(m.GetPageToken(), "report"), int(m.GetPageSize()), d.err
 }
 
-// DecodeBestPage reads the request for a page of the best trials: those from the number
-// first on.
+// DecodeBestPage reads the request for a page of the best trials, starting with number
+// first.
 func DecodeBestPage(m *pb.GetBestRequest) (name string, first int, err error) {
 	var d decoder
 	name, err = ParseStudyName(m.GetParent())
@@ -360,7 +359,7 @@ func DecodeBestPage(m *pb.GetBestRequest) (name string, first int, err error) {
 	return name, d.pageToken(m.GetPageToken(), "trial"), d.err
 }
 
-// pageToken reads what PageToken wrote.
+// pageToken reads a token of PageToken.
 func (d *decoder) pageToken(token, of string) int {
 	if token == "" {
 		return 0
@@ -372,7 +371,8 @@ func (d *decoder) pageToken(token, of string) int {
 	return first
 }
 
-// PageToken goes on with the trial or report of a number.
+// PageToken returns the token for the page that starts with the trial or report of a
+// number.
 func PageToken(first int) string {
 	if first == 0 {
 		return ""
@@ -380,7 +380,7 @@ func PageToken(first int) string {
 	return strconv.Itoa(first)
 }
 
-// EncodePage makes the request for a page of studies.
+// EncodePage encodes the request for a page of studies.
 func EncodePage(after string, limit int) *pb.ListStudiesRequest {
 	return &pb.ListStudiesRequest{PageSize: int32Of(limit), PageToken: after}
 }

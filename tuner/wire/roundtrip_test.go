@@ -146,7 +146,7 @@ func list[V any](t *rapid.T, of *rapid.Generator[V]) []V {
 	return l
 }
 
-// metrics have different names, in order.
+// metrics returns metrics with different names, in order.
 func metrics(t *rapid.T) (list []study.Metric) {
 	for i := range rapid.IntRange(0, 3).Draw(t, "metrics") {
 		m := study.Metric{Name: fmt.Sprint(i) + texts.Draw(t, "name"), Values: rapid.SliceOfN(reals, 1, 3).Draw(t, "values")}
@@ -203,12 +203,12 @@ var compare = cmp.Options{
 	cmp.Comparer(func(a, b space.Config) bool { return a.Equal(b) }),
 }
 
-// sameFloat goes by bits, except that there is one NaN.
+// sameFloat compares bits, except that all NaN are equal.
 func sameFloat(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
 
-// named lets a round trip carry the study that a message is about.
+// named lets a round trip carry the study of a message.
 type named[V any] struct {
 	Name string
 	V    V
@@ -351,7 +351,7 @@ func verdict(t *rapid.T) tuner.Verdict {
 	return tuner.Verdict{Stop: rapid.Bool().Draw(t, "stop"), Reason: texts.Draw(t, "reason"), Deadline: times.Draw(t, "deadline")}
 }
 
-// TestEnumNumbers pins the numbers that wire and study share by their names.
+// TestEnumNumbers fixes the numbers that wire and study share by their names.
 func TestEnumNumbers(t *testing.T) {
 	check := func(ours, theirs fmt.Stringer) {
 		t.Helper()
@@ -380,8 +380,8 @@ func TestEnumNumbers(t *testing.T) {
 	}
 }
 
-// TestHostileMessages reads what no client of ours writes: an error or a value,
-// never a panic.
+// TestHostileMessages reads messages that no client of ours writes. The result is an error
+// or a value, never a panic.
 func TestHostileMessages(t *testing.T) {
 	for name, decode := range map[string]func() error{
 		"nothing":        func() error { _, _, err := wire.DecodeTell(nil); return err },
@@ -439,13 +439,12 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// TestHostileTrials: of many trials the error names the field of the one that is
-// wrong, and what to do.
+// Among many trials the error names the field of the wrong one, and the remedy.
 func TestHostileTrials(t *testing.T) {
 	for field, trial := range map[string]*pb.NewTrial{
 		"trials[2].outcome.state": {RequestId: "x", Outcome: &pb.Outcome{State: 99}},
 		"trials[2].enqueue":       {RequestId: "x", Enqueue: true, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_PRUNED}},
-		"trials[2].enqueue = true: must not be set of a trial that has an outcome or reports; leave them out": {RequestId: "x", Enqueue: true, Reports: []*pb.IntermediateValues{{Step: 1}}},
+		"trials[2].enqueue = true: must not be set for a trial that has an outcome or reports; leave them out": {RequestId: "x", Enqueue: true, Reports: []*pb.IntermediateValues{{Step: 1}}},
 	} {
 		_, commands, err := wire.DecodeAddAll(&pb.AddTrialsRequest{Parent: "studies/s", Trials: []*pb.NewTrial{{}, nil, trial}})
 		if tuner.CodeOf(err) != tuner.Invalid || !strings.Contains(err.Error(), field) || commands != nil {
@@ -454,7 +453,7 @@ func TestHostileTrials(t *testing.T) {
 	}
 }
 
-// TestTwins: what a map cannot hold is refused before it is sent.
+// Values that a map cannot hold are refused before they are sent.
 func TestTwins(t *testing.T) {
 	twice := []study.Metric{{Name: "m", Values: []float64{1}}, {Name: "m", Values: []float64{2}}}
 	_, err := wire.EncodeTell("s", study.Tell{Outcome: study.Outcome{State: study.Completed, Metrics: twice}})
@@ -470,7 +469,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestSaturation: what is too large for the wire stays too large.
+// A number that is too large for the wire stays too large.
 func TestSaturation(t *testing.T) {
 	m, err := wire.EncodeAsk("s", study.Ask{Count: 1<<32 + 1})
 	if err != nil || m.GetCount() != math.MaxInt32 {

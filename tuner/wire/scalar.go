@@ -24,7 +24,7 @@ func encodeDuration(d time.Duration) *durationpb.Duration {
 	return durationpb.New(d)
 }
 
-// int32Of saturates, so that what is too large stays too large.
+// int32Of saturates, so that a number that is too large stays too large.
 func int32Of(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // decoder reads parts of messages and keeps the first fault that it finds.
@@ -75,7 +75,7 @@ func number[To ~int, From ~int32 | ~int64](d *decoder, field string, v From) To 
 	return n
 }
 
-// orNil makes one of the two ways to have nothing.
+// orNil maps both ways to have no entries to nil.
 func orNil[M ~map[K]V, K comparable, V any](m M) M {
 	if len(m) == 0 {
 		return nil

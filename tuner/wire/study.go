@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeSpec makes the wire's form of a spec, its space in canonical JSON.
+// EncodeSpec encodes a spec, with its space in canonical JSON.
 func EncodeSpec(s study.Spec) (*pb.StudySpec, error) {
 	out := &pb.StudySpec{
 		MaxTrials:  int64(s.MaxTrials),
@@ -34,7 +34,7 @@ func EncodeSpec(s study.Spec) (*pb.StudySpec, error) {
 	return out, nil
 }
 
-// DecodeSpec reads a spec, with remarks on its space. No space is nil.
+// DecodeSpec reads a spec, with warnings about its space. A missing space is nil.
 func DecodeSpec(m *pb.StudySpec) (study.Spec, []space.Warning, error) {
 	var d decoder
 	s := study.Spec{
@@ -69,8 +69,7 @@ func encodeComponent(c study.Component) *pb.Component {
 	return &pb.Component{Name: c.Name, Options: c.Options}
 }
 
-// EncodeStudy makes the wire's form of a study. Its Trials is the sum of its
-// Counts and does not travel.
+// EncodeStudy encodes a study. Its Trials is the sum of its Counts and is not sent.
 func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 	resource, err := StudyName(s.Name)
 	if err != nil {
@@ -144,7 +143,7 @@ func (d *decoder) counts(m *pb.Study) (counts map[study.TrialState]int, trials i
 	return orNil(counts), trials
 }
 
-// EncodeCreated makes the answer to the creation of a study.
+// EncodeCreated encodes the answer to the creation of a study.
 func EncodeCreated(c tuner.Created) (*pb.Study, error) {
 	out, err := EncodeStudy(c.Study)
 	if err != nil {

@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Token is a bearer token. However it is printed, logged or marshalled, it says
-// only that it is one; [Token.Reveal] is the one way to its text. The zero Token
-// is none.
+// Token is a bearer token. If it is printed, logged or marshalled in any form, only a
+// placeholder appears. Only [Token.Reveal] returns its text. The zero Token is no token.
 type Token struct{ text string }
 
 const redacted = "[token]"
 
-// NewToken makes a Token of its text.
+// NewToken makes a Token from its text.
 func NewToken(text string) Token { return Token{text: text} }
 
-// ReadToken reads a token from a file that only its owner can read; spaces and
-// line ends around it are ignored.
+// ReadToken reads a token from a file that only its owner can read. Spaces and line ends
+// around it are ignored.
 func ReadToken(path string) (Token, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -41,7 +40,7 @@ func ReadToken(path string) (Token, error) {
 // Reveal returns the secret text.
 func (t Token) Reveal() string { return t.text }
 
-// IsZero tells whether t is no token.
+// IsZero reports whether t is no token.
 func (t Token) IsZero() bool { return t.text == "" }
 
 // Format implements [fmt.Formatter] for all verbs.
@@ -50,5 +49,5 @@ func (t Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
 // LogValue implements [slog.LogValuer].
 func (t Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText implements [encoding.TextMarshaler]; it does not give the token.
+// MarshalText implements [encoding.TextMarshaler]. It does not reveal the token.
 func (t Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }

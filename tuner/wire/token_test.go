@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// TestTokenHides: no way of printing gives the text.
+// No way of printing reveals the text.
 func TestTokenHides(t *testing.T) {
 	const secret = "canary-0123456789"
 	token := wire.NewToken(secret)

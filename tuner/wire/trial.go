@@ -5,15 +5,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The fields of a trial that an answer may leave out, as Trial.omitted names them.
+// These are the fields of a trial that an answer may leave out, as named in Trial.omitted.
 const (
 	OmittedReports    = "reports"
 	OmittedLate       = "late_results"
 	OmittedAttributes = "attributes"
-	OmittedOutcome    = "outcome" // but for its state, reason and cost
+	OmittedOutcome    = "outcome" // except its state, reason and cost
 )
 
-// EncodeTrial makes the wire's form of a trial of the named study.
+// EncodeTrial encodes a trial of the named study.
 func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 	resource, err := TrialName(name, t.Number)
 	if err != nil {
@@ -56,7 +56,7 @@ func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 	return out, nil
 }
 
-// encodeSuggestion leaves out the configuration, which is the trial's.
+// encodeSuggestion leaves out the configuration, which the trial has.
 func encodeSuggestion(t study.Trial) *pb.Suggestion {
 	if t.Origin != study.OriginSuggested {
 		return nil
@@ -105,7 +105,7 @@ func (d *decoder) trial(m *pb.Trial) study.Trial {
 	return t
 }
 
-// EncodeTrials makes the wire's form of trials of the named study.
+// EncodeTrials encodes trials of the named study.
 func EncodeTrials(name string, trials []study.Trial) ([]*pb.Trial, error) {
 	out := make([]*pb.Trial, 0, len(trials))
 	for _, t := range trials {
@@ -118,7 +118,7 @@ func EncodeTrials(name string, trials []study.Trial) ([]*pb.Trial, error) {
 	return out, nil
 }
 
-// DecodeTrials reads trials; of none it returns nil.
+// DecodeTrials reads trials. Without trials it returns nil.
 func DecodeTrials(in []*pb.Trial) ([]study.Trial, error) {
 	var d decoder
 	var out []study.Trial

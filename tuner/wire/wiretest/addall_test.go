@@ -23,7 +23,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// adds are n trials to add, in the order of their costs.
+// adds returns n trials to add, in the order of their costs.
 func adds(n int) (commands []study.Command) {
 	for i := range n {
 		o := completed(float64(i))
@@ -33,8 +33,8 @@ func adds(n int) (commands []study.Command) {
 	return commands
 }
 
-// inOrder tells how many of the adds are there; it is a fault if they are not the
-// first ones, once and in order.
+// inOrder returns how many of the adds are stored. They must be the first ones, each once
+// and in order.
 func inOrder(t *testing.T, s tuner.Service) int {
 	t.Helper()
 	trials, _, err := s.Trials(t.Context(), "s", tuner.Filter{})
@@ -49,8 +49,8 @@ func inOrder(t *testing.T, s tuner.Service) int {
 	return len(trials)
 }
 
-// counted is the service with a count of how often many were added to it, whose
-// connections break before some of the answers are sent.
+// counted is a service that counts the calls of AddAll, and whose connections break before
+// some of the answers are sent.
 type counted struct {
 	tuner.Adder
 	tuner.Service
@@ -73,7 +73,7 @@ func (c *counted) AddAll(ctx context.Context, name string, commands []study.Comm
 	return c.Adder.AddAll(ctx, name, commands)
 }
 
-// What does not fit into one message goes in several.
+// Trials that do not fit into one message are sent in several.
 func TestAddAllInMessages(t *testing.T) {
 	service, l := newCounted(t), listen(t)
 	serve(t, service, server.Options{Limits: free}, l)
@@ -91,7 +91,7 @@ func TestAddAllInMessages(t *testing.T) {
 			t.Errorf("%d trials", n)
 		}
 	}
-	// What does not fit into any is named, and those before it are stored.
+	// A trial that fits into no message is named, and those before it are stored.
 	commands := adds(410)
 	large := commands[405].(study.Add)
 	large.Attributes = study.Attributes{"log": strings.Repeat("x", 9<<10)}
@@ -106,9 +106,9 @@ func TestAddAllInMessages(t *testing.T) {
 	}
 }
 
-// A connection that breaks in the middle leaves the first ones: as many as the error
-// says, or more. The same again goes on, and in the end each is there once. A
-// patient client does that by itself.
+// After a connection breaks in the middle, at least as many of the first trials are stored
+// as the error says. The same call again continues, and in the end each trial is stored
+// once. A patient client repeats the call itself.
 func TestAddAllBroken(t *testing.T) {
 	for what, o := range map[string]client.Options{
 		"hasty":   {Plaintext: true, RetryFor: -1, MaxSendBytes: 4 << 10},
@@ -118,7 +118,7 @@ func TestAddAllBroken(t *testing.T) {
 			service := newCounted(t)
 			l := &cuttable{Listener: listen(t)}
 			service.cut = func(call int64) {
-				if call%3 == 0 && call < 10 { // a whole try is six calls
+				if call%3 == 0 && call < 10 { // a complete attempt takes six calls
 					l.cut()
 				}
 			}
@@ -151,7 +151,7 @@ func TestAddAllBroken(t *testing.T) {
 	}
 }
 
-// old is a server from before many could be added at once.
+// old is a server without the call that adds many at once.
 type old struct {
 	pb.UnimplementedTunerServer
 	service tuner.Service
@@ -170,7 +170,7 @@ func (o *old) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, e
 	return wire.EncodeTrial(name, t)
 }
 
-// To a server that does not know how, trials are added one by one.
+// To a server without that call, trials are added one by one.
 func TestAddAllToAnOldServer(t *testing.T) {
 	service := newCounted(t)
 	l := listen(t)
@@ -193,8 +193,7 @@ func TestAddAllToAnOldServer(t *testing.T) {
 	}
 }
 
-// Over the wire too, a study that is not there is not found, and a closed client is
-// closed.
+// Over the wire too, a missing study is not found, and a closed client is closed.
 func TestAddAllNowhere(t *testing.T) {
 	l := listen(t)
 	serve(t, wiretest.New(), server.Options{Limits: free}, l)
@@ -210,8 +209,8 @@ func TestAddAllNowhere(t *testing.T) {
 	}
 }
 
-// BenchmarkAddAll adds trials over gRPC on loopback to a store on disk: at once,
-// against one after another.
+// BenchmarkAddAll compares adding trials at once and one after another, over gRPC on
+// loopback to a store on disk.
 func BenchmarkAddAll(b *testing.B) {
 	c := whole(b, 1, nil)[0]
 	var single, many time.Duration
@@ -230,7 +229,7 @@ func BenchmarkAddAll(b *testing.B) {
 			}
 			s := c
 			if !at.once {
-				s = struct{ tuner.Service }{c} // which is no Adder
+				s = struct{ tuner.Service }{c} // hides Adder
 			}
 			start := time.Now()
 			if _, err := tuner.AddAll(b.Context(), s, "s", commands); err != nil {

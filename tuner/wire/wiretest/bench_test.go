@@ -9,9 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// BenchmarkCalls times calls over loopback, client and server on the same
-// processors, with a service in memory: what the wire costs. One caller, and
-// sixteen on one connection; in the clear, and with TLS and a token.
+// BenchmarkCalls measures the cost of the wire. It times calls over loopback, with client
+// and server on the same processors, and a service in memory. It runs one caller and
+// sixteen on one connection, without TLS, and with TLS and a token.
 func BenchmarkCalls(b *testing.B) {
 	authority := wiretest.NewAuthority(b)
 	pair := authority.Issue(b, "server", "127.0.0.1")

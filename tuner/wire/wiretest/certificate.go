@@ -26,7 +26,7 @@ type Authority struct {
 // Pair names the files of a certificate and its key.
 type Pair struct{ CertFile, KeyFile string }
 
-// NewAuthority makes an authority with its files in a folder of the test's.
+// NewAuthority makes an authority with its files in a directory of the test.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir(), key: newKey(t)}
@@ -39,14 +39,14 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate, good for servers and clients, that is valid now and
-// bears names: IP addresses and DNS names.
+// Issue signs a certificate for servers and clients that is valid now. Its names are IP
+// addresses and DNS names.
 func (a *Authority) Issue(t testing.TB, file string, names ...string) Pair {
 	t.Helper()
 	return a.IssueFor(t, file, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), names...)
 }
 
-// IssueFor is like Issue with other times.
+// IssueFor is Issue with a period of validity.
 func (a *Authority) IssueFor(t testing.TB, file string, from, to time.Time, names ...string) Pair {
 	t.Helper()
 	c := template(file, from, to)
@@ -92,7 +92,7 @@ func sign(t testing.TB, c, parent *x509.Certificate, key, by *ecdsa.PrivateKey) 
 	return der
 }
 
-// writePEM replaces the file as a whole, as those who rotate certificates do.
+// writePEM replaces the file as a whole, as programs that rotate certificates do.
 func writePEM(t testing.TB, path, kind string, der []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {

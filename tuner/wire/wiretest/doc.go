@@ -1,4 +1,3 @@
-// Package wiretest holds a small service in memory for tests of what lies
-// between a caller and a service, and tests server and client against each
-// other.
+// Package wiretest has a small service in memory for tests of the layers between a caller
+// and a service. It also tests server and client against each other.
 package wiretest

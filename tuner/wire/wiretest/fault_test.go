@@ -47,8 +47,8 @@ func (l *cuttable) cut() {
 	l.conns = nil
 }
 
-// lossy is a service whose answers are lost on the way in one of ten calls: it
-// cuts the connections when the effect has happened and the answer is not sent.
+// lossy is a service that loses the answers of one in ten calls. It cuts the connections
+// after the effect and before the answer is sent.
 type lossy struct {
 	tuner.Service
 	l    *cuttable
@@ -103,7 +103,7 @@ func (s *lossy) DeleteStudy(ctx context.Context, name string) error {
 	return s.Service.DeleteStudy(ctx, name)
 }
 
-// work is what a worker does on a good day: its calls, in order.
+// work makes the calls of a worker, in order.
 func work(ctx context.Context, s tuner.Service, rounds int) error {
 	for i := range rounds {
 		asked, err := s.Ask(ctx, "s", study.Ask{Worker: "w", New: true})
@@ -127,7 +127,7 @@ func work(ctx context.Context, s tuner.Service, rounds int) error {
 	return nil
 }
 
-// several are trials to add in one go, of which some follow from the number.
+// several returns trials to add in one call, some of which depend on the number.
 func several(i int) (commands []study.Command) {
 	for j := range 1 + i%4 {
 		id := fmt.Sprint("several ", i, " ", j)
@@ -140,8 +140,8 @@ func several(i int) (commands []study.Command) {
 	return commands
 }
 
-// TestExactlyOnce makes a thousand calls of which the answers to a tenth are
-// lost after their effect. The study ends as if nothing had happened.
+// TestExactlyOnce makes a thousand calls of which the answers to a tenth are lost after
+// their effect. The study ends as if no answer had been lost.
 func TestExactlyOnce(t *testing.T) {
 	const rounds = 200
 	calm := wiretest.New()
@@ -171,7 +171,7 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
-// history is all that can be seen of the study s.
+// history is the visible state of the study s.
 func history(t *testing.T, s tuner.Service) (h struct {
 	Study  tuner.Study
 	Trials []study.Trial
@@ -196,8 +196,8 @@ func history(t *testing.T, s tuner.Service) (h struct {
 	return h
 }
 
-// TestLostDeletion: a deletion whose answer is lost is a deletion, and leaves a
-// new study of the name alone.
+// A deletion whose answer is lost still deletes, and its repetition does not delete a new
+// study of the same name.
 func TestLostDeletion(t *testing.T) {
 	service := &lossy{Service: wiretest.New(), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
 	serve(t, service, server.Options{Limits: free}, service.l)
@@ -215,8 +215,8 @@ func TestLostDeletion(t *testing.T) {
 	}
 }
 
-// TestWatchResumes cuts the connection after every few events: each is seen once,
-// in order.
+// TestWatchResumes cuts the connection after every few events. Each event is seen once, in
+// order.
 func TestWatchResumes(t *testing.T) {
 	service := wiretest.New()
 	l := &cuttable{Listener: listen(t)}
@@ -256,8 +256,8 @@ func TestWatchResumes(t *testing.T) {
 	}
 }
 
-// TestServerAway: without a server nothing has happened; with one that takes
-// requests and never answers, nobody knows.
+// Without a server the call has no effect. With a server that takes requests and never
+// answers, the outcome is unknown.
 func TestServerAway(t *testing.T) {
 	l := listen(t)
 	address := l.Addr().String()
@@ -311,7 +311,7 @@ func (s *silent) Study(ctx context.Context, _ string) (tuner.Study, error) {
 	return tuner.Study{}, ctx.Err()
 }
 
-// unsure does not know, some times, whether it did what it did.
+// unsure sometimes reports that the outcome of a call is unknown.
 type unsure struct {
 	tuner.Service
 	times atomic.Int64
@@ -325,7 +325,7 @@ func (s *unsure) Tell(ctx context.Context, name string, c study.Tell) (tuner.Tol
 	return told, err
 }
 
-// TestUnknownOutcome: the client sends the same request again.
+// The client sends the same request again.
 func TestUnknownOutcome(t *testing.T) {
 	service := &unsure{Service: wiretest.New()}
 	l := listen(t)
@@ -348,7 +348,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestRateIsWaitedOut: a client that is too fast waits as long as it is told.
+// A client that is too fast waits for the time that the server gives.
 func TestRateIsWaitedOut(t *testing.T) {
 	l := listen(t)
 	path, token := tokenFile(t, server.Scope{Role: server.RoleAdmin})
@@ -369,8 +369,8 @@ func TestRateIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestShutdownUnderLoad restarts the server while workers work: none of them sees
-// an error, and nothing acknowledged is lost.
+// TestShutdownUnderLoad restarts the server while workers work. None of them sees an error,
+// and no acknowledged result is lost.
 func TestShutdownUnderLoad(t *testing.T) {
 	const workers, restarts = 8, 5
 	service := wiretest.New()

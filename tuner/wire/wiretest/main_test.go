@@ -72,7 +72,7 @@ func dial(t testing.TB, address string, o client.Options) *client.Client {
 	return c
 }
 
-// free are limits that do not get in the way of a test.
+// free are limits that do not affect a test.
 var free = server.Limits{Rate: -1}
 
 func plane(t testing.TB) *space.Space {

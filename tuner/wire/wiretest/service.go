@@ -18,8 +18,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Service is a tuner.Service in memory: the state machine of package study, one
-// lock, random suggestions. Leases never expire.
+// Service is a tuner.Service in memory. It has the state machine of package study, one
+// lock, and random suggestions. Leases never expire.
 type Service struct {
 	// BackupData is what Backup writes.
 	BackupData []byte
@@ -36,13 +36,13 @@ type entry struct {
 	id      store.StudyID
 	study   study.Study
 	log     []study.Event
-	changed chan struct{} // closed with the next event
+	changed chan struct{} // closed at the next event
 }
 
 // New returns a Service without studies.
 func New() *Service { return &Service{studies: make(map[string]*entry)} }
 
-// do decides and applies a command, and has then look at the study.
+// do decides and applies a command, and calls then with the study.
 func (s *Service) do(ctx context.Context, name string, c study.Command, then func(*entry, study.Reply) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,8 +336,8 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (list
 	return list, more, err
 }
 
-// Diagnose implements [tuner.Service]: the twin's proposer has no model, except in
-// studies with a seed, of which it makes one up.
+// Diagnose implements [tuner.Service]. The twin's proposer has no model, except in studies
+// with a seed, where the diagnosis is made up from it.
 func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagnosis, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 		seed := e.study.Spec().Seed
@@ -359,7 +359,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 	return out, err
 }
 
-// Best implements [tuner.Service]; it goes by the first objective alone.
+// Best implements [tuner.Service]. It compares the first objective only.
 func (s *Service) Best(ctx context.Context, name string) (best []study.Trial, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 		o := e.study.Spec().Objectives[0]

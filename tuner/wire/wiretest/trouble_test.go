@@ -36,8 +36,7 @@ func serveAlone(t *testing.T, o server.Options) (address string) {
 	return l.Addr().String()
 }
 
-// What is wrong with a certificate fails at once; each message names the server
-// and what to do.
+// A wrong certificate fails at once. Each message names the server and the remedy.
 func TestTrouble(t *testing.T) {
 	ours, others := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
 	good, other := ours.Issue(t, "good", "127.0.0.1"), ours.Issue(t, "other", "example.org")
@@ -91,7 +90,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// Whoever waits for a server hears of it once.
+// A caller that waits for a server is notified once.
 func TestOnTrouble(t *testing.T) {
 	t.Parallel()
 	var heard atomic.Int32
@@ -115,7 +114,7 @@ func TestOnTrouble(t *testing.T) {
 	}
 }
 
-// A connection without TLS that a server closes, as one that stops does, is tried again.
+// A connection without TLS that a stopping server closes is tried again.
 func TestClosedConnection(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,7 +145,7 @@ func TestClosedConnection(t *testing.T) {
 	}
 }
 
-// A server that wants a token says so at once, and the message names the flag.
+// A server that requires a token says so at once, and the message names the flag.
 func TestNoToken(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens.json")

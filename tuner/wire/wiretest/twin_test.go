@@ -23,15 +23,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// like compares what two services answered, but for when.
+// like compares the answers of two services without times.
 var like = cmp.Options{
 	cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreUnexported(study.Trial{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b *space.Space) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
 	cmp.Comparer(func(a, b space.Config) bool { return a.Equal(b) }),
 }
 
-// TestTwins does the same with a service in the process and with one at the
-// other end of a wire: answers and codes and messages of errors are the same.
+// TestTwins makes the same calls to a service in the process and to one over the wire.
+// Answers, codes and messages of errors are the same.
 func TestTwins(t *testing.T) {
 	t.Run("small", func(t *testing.T) {
 		local, far := wiretest.New(), wiretest.New()
@@ -47,8 +47,8 @@ func TestTwins(t *testing.T) {
 	})
 }
 
-// twins runs the script on two services alike; backup and diagnosis are the codes
-// of these.
+// twins runs the script on two services. The codes backup and diagnosis are the expected
+// codes of these calls.
 func twins(t *testing.T, local, far tuner.Service, backup, diagnosis tuner.Code) {
 	l := listen(t)
 	stop := serve(t, far, server.Options{Limits: free}, l)
@@ -250,7 +250,7 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"delete again", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteStudy(ctx, "s") }},
 	}
 	if backup != tuner.OK {
-		return steps // the whole service may still do what its caller has given up
+		return steps // the service may still finish a call that its caller has abandoned
 	}
 	return append(steps,
 		step{"cancelled", tuner.Cancelled, func(ctx context.Context, s tuner.Service) (any, error) {
@@ -286,7 +286,7 @@ func watched(ctx context.Context, s tuner.Service, name string, after study.Posi
 	return list, nil
 }
 
-// TestClosed: a closed client and a closed service are both unavailable.
+// A closed client and a closed service are both unavailable.
 func TestClosed(t *testing.T) {
 	service := wiretest.New()
 	l := listen(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// whole starts the service as it is shipped, store, server and all, with a study
-// "s", and returns clients of it, each with a connection of its own.
+// whole starts the complete service, store and server included, with a study "s". It
+// returns clients, each with a connection of its own.
 func whole(t testing.TB, clients int, change func(*study.Spec)) []tuner.Service {
 	t.Helper()
 	st, err := bolt.Open(filepath.Join(t.TempDir(), "tuner.db"), bolt.Options{})
@@ -44,7 +44,7 @@ func whole(t testing.TB, clients int, change func(*study.Spec)) []tuner.Service 
 		t.Fatal(err)
 	}
 	l := listen(t)
-	// Sixty-four workers in a hurry are more than one token's usual rate.
+	// Sixty-four fast workers exceed one token's usual rate.
 	serve(t, tn, server.Options{Limits: server.Limits{Rate: -1}}, l)
 	services := make([]tuner.Service, clients)
 	for i := range services {
@@ -58,8 +58,8 @@ func whole(t testing.TB, clients int, change func(*study.Spec)) []tuner.Service 
 	return services
 }
 
-// askAndTell asks and tells until the study has no more trials, and returns the
-// numbers it was given and how long each ask and tell took.
+// askAndTell asks and tells until the study has no more trials. It returns the numbers of
+// its trials and the time of each ask and tell.
 func askAndTell(ctx context.Context, s tuner.Service, worker string) (numbers []int, asks, tells []time.Duration, err error) {
 	for {
 		start := time.Now()
@@ -84,7 +84,7 @@ func askAndTell(ctx context.Context, s tuner.Service, worker string) (numbers []
 	}
 }
 
-// drain lets many workers finish a study and returns what all of them saw.
+// drain lets many workers finish a study and returns their numbers and times.
 func drain(t testing.TB, services []tuner.Service, workers int) (numbers []int, asks, tells []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
@@ -104,8 +104,8 @@ func drain(t testing.TB, services []tuner.Service, workers int) (numbers []int, 
 	return numbers, asks, tells
 }
 
-// TestManyClients has 64 workers with a connection each run 500 trials apiece on
-// one study: each number comes up exactly once.
+// TestManyClients has 64 workers with a connection each, which run 500 trials each on one
+// study. Each number comes up exactly once.
 func TestManyClients(t *testing.T) {
 	trials := 64 * 500
 	if testing.Short() {
