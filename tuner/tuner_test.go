@@ -1295,7 +1295,7 @@ func TestModelPruning(t *testing.T) {
 					if stopped++; final < best {
 						wrong++
 					}
-					if !strings.Contains(v.Reason, "loss is foretold to end at") {
+					if !strings.Contains(v.Reason, "loss is predicted to end at") {
 						t.Errorf("the reason is %q", v.Reason)
 					}
 					break

@@ -74,7 +74,7 @@ func checkRanges(a training.Algorithm, dims []theory.Dimension, fixed training.V
 		case i < 0 || dims[i].Scale == theory.Choice || dims[i].Fidelity:
 			rule, remedy = unsearched(a, dims, i, name, ranges[name])
 		case set:
-			rule, remedy = "its value is set", "leave out the one or the other"
+			rule, remedy = "it has a fixed value", "leave out the range or the value"
 		default:
 			rule, remedy = refuse(&dims[i], ranges[name])
 		}
@@ -97,7 +97,7 @@ func unsearched(a training.Algorithm, dims []theory.Dimension, i int, name strin
 	case i >= 0 && dims[i].Fidelity:
 		return "one training passes through all of them", fmt.Sprintf("set %s=%s", name, number(r.High))
 	case i >= 0:
-		return "it has no range but choices, " + strings.Join(dims[i].Choices, ", "), "set one of them, or leave it out"
+		return "it has choices instead of a range, " + strings.Join(dims[i].Choices, ", "), "set one of them, or leave it out"
 	case slices.ContainsFunc(a.Parameters, func(p training.Parameter) bool { return p.Name == name }):
 		return a.Name + " does not search it", fmt.Sprintf("set %s=%s; searched are %s", name, number(r.Low), strings.Join(names, ", "))
 	}

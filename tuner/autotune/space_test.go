@@ -275,7 +275,7 @@ func TestBadRanges(t *testing.T) {
 	}{
 		{"falkon", "lamda=1..2", "the range lamda=1..2: falkon has no hyper-parameter of this name; searched are length-scale, lambda, centers"},
 		{"falkon", "iterations=1..2", "falkon does not search it; set iterations=1; searched are length-scale, lambda, centers"},
-		{"falkon", "kernel=1..2", "it has no range but choices, gaussian, matern52, matern32, laplace; set one of them"},
+		{"falkon", "kernel=1..2", "it has choices instead of a range, gaussian, matern52, matern32, laplace; set one of them"},
 		{"falkon", "lambda=2..1", "the lower end is above the upper one; swap them"},
 		{"falkon", "lambda=1..1", "it is one value; set lambda=1"},
 		{"falkon", "lambda=0..1", "it must be above 0, as it is searched on a logarithmic scale; choose a small lower end, as 1e-10"},

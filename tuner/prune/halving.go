@@ -72,7 +72,7 @@ func newASHA(o *study.Options, spec study.Spec) Pruner {
 func newHyperband(o *study.Options, spec study.Spec) Pruner {
 	h, r, most := readHalving(o, spec, 3)
 	if most == 0 {
-		o.Fail("pruner.options.max_resource", "none", "hyperband needs to know how far trials go", "give the last step that trials report")
+		o.Fail("pruner.options.max_resource", "none", "hyperband needs the last step of a trial", "give the last step that trials report")
 	}
 	top := int64(0) // ⌊log_η(most/r)⌋
 	for x := most / r; x >= int64(h.factor); x /= int64(h.factor) {
@@ -214,6 +214,6 @@ func (h *halving) judge(n *climb) Verdict {
 	if better < room {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %.6g since step %d is worse than that of %d of the %d trials on the rung of step %d, of which %d go on",
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s %.6g since step %d is worse than that of %d of the %d trials on the rung of step %d, of which %d continue",
 		h.metric.name, h.metric.flip(n.best), last.step, better, r.losses.len(), r.resource, room)}
 }

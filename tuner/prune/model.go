@@ -101,6 +101,6 @@ func (m *model) Judge(f Forecast) Verdict {
 	if !(r.flip(f.Bound) > r.flip(f.Incumbent)) {
 		return Verdict{}
 	}
-	return Verdict{Stop: true, Reason: fmt.Sprintf("%s is foretold to end at %.6g ± %.2g, at best %.6g, which is worse than %.6g, what the best trial is worth",
+	return Verdict{Stop: true, Reason: fmt.Sprintf("%s is predicted to end at %.6g ± %.2g, at best %.6g, which is worse than the model's mean %.6g at the best trial",
 		r.name, f.Mean, f.StdDev, f.Bound, f.Incumbent)}
 }

@@ -79,7 +79,7 @@ func TestModelJudges(t *testing.T) {
 		{study.Maximize, Forecast{Mean: 1, StdDev: 0.2, Bound: math.NaN(), Incumbent: 1.3}, false},
 	} {
 		v := guided(t, "", test.d).Judge(test.f)
-		if v.Stop != test.stop || v.Stop != strings.Contains(v.Reason, "loss is foretold to end at 1") {
+		if v.Stop != test.stop || v.Stop != strings.Contains(v.Reason, "loss is predicted to end at 1") {
 			t.Errorf("%s %+v: %+v", test.d, test.f, v)
 		}
 	}

@@ -39,7 +39,7 @@ func newPatience(o *study.Options, spec study.Spec) Pruner {
 	p.warmup = o.Whole("warmup_steps", 0, 0, math.MaxInt64)
 	switch {
 	case p.steps == 0:
-		o.Fail("pruner.options.patience_steps", "none", "must be given", "say how many steps may go by without improvement")
+		o.Fail("pruner.options.patience_steps", "none", "must be given", "give the number of steps without improvement after which a trial stops")
 	case p.delta < 0:
 		o.Fail("pruner.options.min_delta", fmt.Sprint(p.delta), "must not be negative", "")
 	}

@@ -293,7 +293,7 @@ func TestASHALadder(t *testing.T) {
 			t.Errorf("trial %d is stopped on a rung with %d trials: %s", trial, trial+1, v.Reason)
 		}
 	}
-	if v := report(3, 0.6); !v.Stop || v.Reason != "loss 0.6 since step 1 is worse than that of 1 of the 4 trials on the rung of step 1, of which 1 go on" {
+	if v := report(3, 0.6); !v.Stop || v.Reason != "loss 0.6 since step 1 is worse than that of 1 of the 4 trials on the rung of step 1, of which 1 continue" {
 		t.Errorf("the second best of 4: %+v", v)
 	}
 	if v := report(0, 0.5, 0.45); v.Stop {
@@ -393,7 +393,7 @@ func TestFaultyComponents(t *testing.T) {
 		{"asha", `{"reduction_factor": 0, "min_resource": -1}`, `pruner.options.min_resource = -1: must be a whole number from 1 to 1000000000000000`},
 		{"asha", `{"brackets": 2}`, `pruner.options.brackets = 2: there is no such option; the options of asha are metric, direction, min_resource, reduction_factor, max_resource, min_trials`},
 		{"asha", `{"min_resource": 5, "max_resource": 4}`, `pruner.options.max_resource = 4: must be at least min_resource, 5`},
-		{"hyperband", `{}`, `pruner.options.max_resource = none: hyperband needs to know how far trials go; give the last step that trials report`},
+		{"hyperband", `{}`, `pruner.options.max_resource = none: hyperband needs the last step of a trial; give the last step that trials report`},
 		{"hyperband", `{"max_resource": 9, "brackets": 4}`, `pruner.options.brackets = 4: must be a whole number from 1 to 3`},
 		{"hyperband", `{"max_resource": 9, "max_resource": 9}`, `pruner.options.max_resource = 9: is there twice; remove one`},
 		{"threshold", ``, `pruner.options = no bound: threshold needs lower, upper or both`},
@@ -401,7 +401,7 @@ func TestFaultyComponents(t *testing.T) {
 		{"threshold", `{"upper": 1, "direction": "minimize"}`, `pruner.options.direction = "minimize": there is no such option; the options of threshold are metric, warmup_steps, interval_steps, lower, upper`},
 		{"model", ``, `pruner.name = model: is for studies with one objective; use another pruner`},
 		{"model", `{"width": 0}`, `pruner.options.width = 0: must be above 0 and at most 100`},
-		{"patience", ``, `pruner.options.patience_steps = none: must be given; say how many steps may go by without improvement`},
+		{"patience", ``, `pruner.options.patience_steps = none: must be given; give the number of steps without improvement after which a trial stops`},
 		{"patience", `{"patience_steps": 0}`, `pruner.options.patience_steps = 0: must be a whole number from 1 to 9223372036854775807`},
 		{"patience", `{"patience_steps": 1, "min_delta": -1}`, `pruner.options.min_delta = -1: must not be negative`},
 	} {

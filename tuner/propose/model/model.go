@@ -118,7 +118,7 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 	}
 	c := min(e.Results, m.Results.upTo(a.Seen))
 	if first := first(m.Results.List, m.options.Start); first == 0 || c < first {
-		return nil, fmt.Errorf("a model event of %d results, where there can be none of so few", c)
+		return nil, fmt.Errorf("a model event of %d results, which are too few for a model", c)
 	}
 	author := m.author
 	if e.apart() {
