@@ -9,10 +9,10 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// DataError reports real data that are not there.
+// DataError reports real data that are missing.
 type DataError struct {
 	Name   string // of the file, within the folder
-	Folder string // "" if none was given
+	Folder string // "" if no directory was given
 }
 
 func (e *DataError) Error() string {
@@ -22,7 +22,7 @@ func (e *DataError) Error() string {
 	return fmt.Sprintf("there is no %s in the folder of data %s; name another with --data or BKB_DATA", e.Name, e.Folder)
 }
 
-// File returns the path of a file of the folder of data. Errors: [*DataError].
+// File returns the path of a file in the data directory. The error is a [*DataError].
 func (v *Env) File(name string) (string, error) {
 	if v.Data == "" {
 		return "", &DataError{name, ""}
@@ -34,8 +34,8 @@ func (v *Env) File(name string) (string, error) {
 	return path, nil
 }
 
-// Table opens a file of the folder of data. o.TargetPath is taken to be in the
-// folder too. Errors: [*DataError], those of [dataset.Open].
+// Table opens a file in the data directory. A relative o.TargetPath is in that directory
+// too. The errors are [*DataError] and those of [dataset.Open].
 func (v *Env) Table(ctx context.Context, o dataset.Options, name string) (*dataset.Table, error) {
 	path, err := v.File(name)
 	if err == nil && o.TargetPath != "" {

@@ -14,24 +14,24 @@ import (
 
 // Experiment is something to measure.
 type Experiment struct {
-	Name   string // as "fig5.1": what the command line calls it
-	Title  string // what it shows, a line
-	Source string // where it comes from, as "thesis, figure 5.1"
-	About  string // what is done and what the columns mean, lines of at most 88 characters
-	// Parts are names of what can be run alone, such as data sets; nil if it is
-	// one piece.
+	Name   string // name on the command line, such as "fig5.1"
+	Title  string // one line
+	Source string // source, such as "thesis, figure 5.1"
+	About  string // method and columns, in lines of at most 88 characters
+	// Parts are the names of parts that can be run alone, such as data sets. It is nil if
+	// there is one part only.
 	Parts []string
-	// Repeats is how often things are repeated at Standard scale unless Env says
-	// otherwise; 0 for what is not repeated.
+	// Repeats is the number of repeats at Standard scale unless Env says otherwise, or 0 if
+	// nothing is repeated.
 	Repeats int
-	// Measure does it. On an error the result is what was done by then, which may
-	// be nil.
+	// Measure runs the experiment. On an error it returns the partial result, which may be
+	// nil.
 	Measure func(ctx context.Context, env *Env) (*figure.Result, error)
 }
 
-// Run checks the environment and measures. Errors: [*PartError], [*ValueError],
-// [*DataError], that of ctx, and those of what is measured. Beside an error the
-// result is what was done by then; it may be nil.
+// Run checks the environment and measures. The errors are [*PartError], [*ValueError],
+// [*DataError], that of ctx, and those of the measurement. With an error the result is
+// partial and may be nil.
 func (e Experiment) Run(ctx context.Context, env *Env) (*figure.Result, error) {
 	if err := env.check(e); err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func (e Experiment) Run(ctx context.Context, env *Env) (*figure.Result, error) {
 	return result, err
 }
 
-// Scale is how much of an experiment is done.
+// Scale is the size of an experiment.
 type Scale int
 
-// The scales: Standard ends within minutes on two cores; Quick shows in seconds
-// that it works; Full is as near to the paper as this machine allows.
+// Standard ends within minutes on two cores. Quick shows in seconds that the experiment
+// works. Full is as near to the paper as this machine allows.
 const (
 	Quick Scale = iota - 1
 	Standard
@@ -73,31 +73,31 @@ func (s Scale) String() string {
 	return fmt.Sprintf("scale(%d)", int(s))
 }
 
-// MarshalText makes a Scale a word in JSON.
+// MarshalText writes a Scale as a word in JSON.
 func (s Scale) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Env is what an experiment runs in. The zero Env is Standard, without data.
+// Env is the environment of an experiment. The zero Env is Standard, without data.
 type Env struct {
-	Data    string // the folder of real data, laid out as shared/data; "": none
+	Data    string // the data directory, laid out as shared/data, or "" for none
 	Seed    uint64
 	Scale   Scale
-	Repeats int      // 0: the experiment's own
-	Only    []string // the Parts to run; nil: all
-	Workers int      // goroutines; 0: one per processor
-	// Progress, if not nil, hears how it goes, from one goroutine at a time.
+	Repeats int      // 0 for the experiment's own number
+	Only    []string // the Parts to run, nil for all
+	Workers int      // goroutines, 0 for one per processor
+	// Progress, if not nil, receives the progress, from one goroutine at a time.
 	Progress func(Progress)
 }
 
-// Progress is how far an experiment is.
+// Progress is the progress of an experiment.
 type Progress struct {
 	Done, Of int
-	What     string // what is being done now
+	What     string // the present activity
 }
 
 // PartError reports a part that an experiment does not have.
 type PartError struct {
 	Experiment, Part string
-	Parts            []string // those that it has
+	Parts            []string // the parts that it has
 }
 
 func (e *PartError) Error() string {
@@ -107,8 +107,7 @@ func (e *PartError) Error() string {
 	return fmt.Sprintf("bench: %s has no part %q; it has %s", e.Experiment, e.Part, strings.Join(e.Parts, ", "))
 }
 
-// ValueError reports a number outside its domain. In is "bench" for those of
-// this package.
+// ValueError reports a number outside its domain. In is "bench" for those of this package.
 type ValueError = kernel.ValueError
 
 // NewValueError returns a *ValueError about a setting of an experiment.
@@ -144,22 +143,22 @@ func (v *Env) Pick(quick, standard, full int) int {
 	return standard
 }
 
-// Wants tells whether a part is to be run.
+// Wants reports whether a part is to be run.
 func (v *Env) Wants(part string) bool { return len(v.Only) == 0 || slices.Contains(v.Only, part) }
 
-// Named tells whether a part was asked for by its name. What it needs must then be
-// there; otherwise it may be left out with a note.
+// Named reports whether a part was asked for by its name. Its data must then exist.
+// Otherwise it may be left out with a note.
 func (v *Env) Named(part string) bool { return slices.Contains(v.Only, part) }
 
-// Rand returns the generator of repeat i of something, named by purpose.
+// Rand returns the generator of repeat i for a purpose.
 func (v *Env) Rand(purpose string, i int) *rand.Rand { return stream.New(v.Derive(purpose, i)) }
 
-// Derive returns the seed of repeat i of something, named by purpose.
+// Derive returns the seed of repeat i for a purpose.
 func (v *Env) Derive(purpose string, i int) uint64 {
 	return stream.Derive(v.Seed, "bench "+purpose, uint64(i))
 }
 
-// Report says how far it is.
+// Report sends the progress.
 func (v *Env) Report(done, of int, format string, args ...any) {
 	if v.Progress != nil {
 		v.Progress(Progress{done, of, fmt.Sprintf(format, args...)})

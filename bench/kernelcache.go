@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// KernelCache is a space of GPU kernels of which every configuration was compiled
-// and timed, as Kernel Tuner writes it.
+// KernelCache is a space of GPU kernels of which every configuration was compiled and
+// timed, in the format of Kernel Tuner.
 type KernelCache struct {
 	Parameters []string
-	Runs       []KernelRun // by the texts of their configurations
+	Runs       []KernelRun // in order of their configurations' texts
 }
 
 // KernelRun is one configuration.
 type KernelRun struct {
 	Values []string  // of Parameters, as written
-	Times  []float64 // timings in ms; nil where it did not compile or run
+	Times  []float64 // timings in ms, nil if it did not compile or run
 }
 
-// KernelCache reads a file of folder gpu_kernel_tuning. Errors: [*DataError], those
-// of reading and of JSON.
+// KernelCache reads a file of directory gpu_kernel_tuning. The errors are [*DataError] and
+// those of reading and of JSON.
 func (v *Env) KernelCache(name string) (*KernelCache, error) {
 	path, err := v.File("gpu_kernel_tuning/" + name + ".json.gz")
 	if err != nil {
@@ -57,8 +57,7 @@ func (v *Env) KernelCache(name string) (*KernelCache, error) {
 	return c, nil
 }
 
-// kernelEntry is a configuration in such a file. Where it failed, its time is a
-// word.
+// kernelEntry is a configuration in such a file. If it failed, its time is a word.
 type kernelEntry struct {
 	Time  json.RawMessage `json:"time"`
 	Times []float64       `json:"times"`

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Quantiles returns the p-quantiles of v, interpolated linearly; v is not changed.
+// Quantiles returns the p-quantiles of v, interpolated linearly. It does not change v.
 func Quantiles(v []float64, p ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(v))
 	out := make([]float64, len(p))
@@ -22,9 +22,8 @@ func Quantiles(v []float64, p ...float64) []float64 {
 	return out
 }
 
-// Bootstrap returns the ends of the two-sided 95 % percentile interval of a
-// statistic of groups of numbers, each of which is drawn from anew with
-// replacement, draws times.
+// Bootstrap returns the ends of the two-sided 95 % percentile interval of a statistic of
+// groups of numbers. Each group is resampled with replacement, draws times.
 func Bootstrap(groups [][]float64, draws int, rng *rand.Rand, statistic func([][]float64) float64) (low, high float64) {
 	values, again := make([]float64, draws), make([][]float64, len(groups))
 	for g := range groups {

@@ -2,20 +2,20 @@ package bench
 
 import "time"
 
-// Stopwatch takes times from when it was made.
+// Stopwatch measures times from its creation.
 type Stopwatch struct {
 	began time.Time
 	cpu   time.Duration
 }
 
-// StartWatch starts one.
+// StartWatch starts a Stopwatch.
 func StartWatch() Stopwatch { return Stopwatch{time.Now(), cpuTime()} }
 
-// Wall returns the seconds that have passed.
+// Wall returns the elapsed seconds.
 func (s Stopwatch) Wall() float64 { return time.Since(s.began).Seconds() }
 
-// CPU returns the seconds that processors have worked for this process, all
-// goroutines together; where the system does not tell, those that have passed.
+// CPU returns the CPU seconds of this process, all goroutines together. Where the system
+// does not report them, it returns the elapsed seconds.
 func (s Stopwatch) CPU() float64 {
 	if s.cpu < 0 {
 		return s.Wall()

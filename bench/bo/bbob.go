@@ -10,13 +10,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// noiseless is BBOB's functions, instance 1 of COCO.
+// noiseless has BBOB's functions, instance 1 of COCO.
 //
-// The eight of the standard tier were chosen before any result was seen: one or two
-// of each of BBOB's groups, the sphere left out. They are Rastrigin (f3), the
-// attractive sector (f6), Rosenbrock (f8), the rotated ellipsoid (f10), rotated
-// Rastrigin (f15), Schaffer's F7 (f17), Schwefel (f20) and Gallagher's 101 peaks
-// (f21).
+// The eight of the standard tier were chosen before any result was seen. There are one or
+// two of each of BBOB's groups, without the sphere. They are Rastrigin (f3), the attractive
+// sector (f6), Rosenbrock (f8), the rotated ellipsoid (f10), rotated Rastrigin (f15),
+// Schaffer's F7 (f17), Schwefel (f20) and Gallagher's 101 peaks (f21).
 var noiseless = Suite{
 	Name: "bbob", Title: "BBOB", Source: "Hansen et al. 2009, INRIA RR-6829, instance 1 of COCO", Log: true,
 	Problems: bbobProblems(),
@@ -43,23 +42,22 @@ func bbobProblems() []Listed {
 	return out
 }
 
-// noisy is BBOB's functions with two kinds of noise, both around the noiseless
-// value, from which regret is computed.
+// noisy has BBOB's functions with two kinds of noise, both around the noiseless value, from
+// which regret is computed.
 //
 //   - gauss is the Gaussian model of the noisy BBOB (Hansen et al. 2009, INRIA
 //     RR-6869) in its severe setting: f − f^opt is multiplied by exp(N(0, 1)).
-//     The noiseless value is the median of what is measured, and noise vanishes
+//     The noiseless value is the median of measured values, and noise vanishes
 //     towards the optimum.
-//   - add adds normal noise whose standard deviation is a twentieth of what lies
-//     between the minimum and the median of uniform points: as much at the
-//     optimum as anywhere.
+//   - add adds normal noise. Its standard deviation is a twentieth of the distance
+//     between the minimum and the median of uniform points, the same everywhere.
 var noisy = Suite{
 	Name: "bbob-noisy", Title: "BBOB with noise", Source: "Hansen et al. 2009, INRIA RR-6829 and RR-6869, instance 1 of COCO", Log: true,
 	Problems: noisyProblems(),
 }
 
-// noisyProblems is listed by the functions that the noisy BBOB has, f1, f7, f8,
-// f10, f14, f17, f19 and f21, in the tier full; two of them also in standard.
+// noisyProblems lists the functions of the noisy BBOB, f1, f7, f8, f10, f14, f17, f19 and
+// f21, in the tier full. Two of them are also in standard.
 func noisyProblems() []Listed {
 	var out []Listed
 	for _, d := range []int{2, 5, 10, 20} {
@@ -74,7 +72,7 @@ func noisyProblems() []Listed {
 	return out
 }
 
-// noise is what is done to the values of a function.
+// noise is the noise that is applied to the values of a function.
 type noise string
 
 const (

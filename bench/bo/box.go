@@ -7,8 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// newBox returns the function value, to be minimised within bounds lo and hi, of
-// which best is the least.
+// newBox returns the function value, to be minimized within bounds lo and hi. Its least
+// value is best.
 func newBox(name string, lo, hi []float64, value func(x []float64) float64, best float64) (*formula, error) {
 	names := make([]string, len(lo))
 	var parameters []space.Parameter
@@ -25,7 +25,7 @@ func newBox(name string, lo, hi []float64, value func(x []float64) float64, best
 	}, parameters...)
 }
 
-// maximised lists one of package problems, which are to be maximised.
+// maximised lists a problem of package problems, which are to be maximized.
 func maximised(name string, tier Tier, f problems.Objective) Listed {
 	return Listed{name, tier, func(string) (Problem, error) {
 		_, best, known := f.Optimum()

@@ -9,14 +9,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// reaction lists a table of Olympus (Häse et al. 2021, arXiv:2010.04153) in which
-// every combination of its parameters' values was measured, some more than once.
-// The parameters are categories, in the order of the file; numeric ones are
-// ordinals. sign is 1 where the first measurement is to be minimised, -1 where it is
-// to be maximised.
+// reaction lists a table of Olympus (Häse et al. 2021, arXiv:2010.04153) in which every
+// combination of its parameters' values was measured, some more than once. The parameters
+// are categories in the order of the file, and numeric ones are ordinals. The sign is 1 if
+// the first measurement is to be minimized, and -1 if it is to be maximized.
 //
-// The other tables of Olympus are points scattered in continuous spaces. A look-up of
-// the nearest would make another function of them, so that they are not here.
+// The other tables of Olympus are scattered points in continuous spaces. Looking up the
+// nearest point would change the function, so they are not included.
 func reaction(name string, tier Tier, file string, sign float64, numeric bool, parameters ...string) Listed {
 	name = "table/chem-" + name
 	return Listed{name, tier, func(data string) (Problem, error) {
@@ -45,7 +44,7 @@ func reaction(name string, tier Tier, file string, sign float64, numeric bool, p
 	}}
 }
 
-// reactions is a table by configuration, as text with a line for each parameter.
+// reactions is a table by configuration, which is a text with a line for each parameter.
 type reactions struct {
 	keys     []string // in the order of the file
 	measured map[string][]float64

@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// classic is test functions that everybody has, and two on spaces that are not boxes.
+// classic has well-known test functions, and two problems on spaces that are not boxes.
 var classic = Suite{
 	Name: "classic", Title: "Classic test functions", Source: "packages internal/problems and bench/bo", Log: true,
 	Problems: []Listed{
@@ -23,9 +23,9 @@ var classic = Suite{
 	},
 }
 
-// mixed is like the training of a network: floats on two scales, ints, steps, a
-// category, and two parameters that only some categories have. Its least value is
-// 0.2, with adam, lr 1e-3, beta 0.93, 3 layers of width 128 and drop 0.3.
+// mixed resembles the training of a network. It has floats on two scales, ints, steps, a
+// category, and two parameters that only some categories have. Its least value is 0.2, with
+// adam, lr 1e-3, beta 0.93, 3 layers of width 128 and drop 0.3.
 func mixed(string) (Problem, error) {
 	square := func(v float64) float64 { return v * v }
 	return newFormula("classic/mixed", 0.2, func(c space.Config) float64 {
@@ -51,16 +51,16 @@ func mixed(string) (Problem, error) {
 	)
 }
 
-// pressureVessel is the cost of a cylinder with two round ends that holds a volume
-// under pressure (Sandgren 1990, Kannan and Kramer 1994): steel comes in steps of
-// 1/16 inch, and what is too thin or too small fails. The least cost, 6059.7143, is
-// that of Yang et al. 2013 (arXiv:1403.7793), who prove it: shell and ends are as
-// thin as they may be, and the volume is met exactly.
+// pressureVessel is the cost of a cylinder with two round ends that holds a volume under
+// pressure (Sandgren 1990, Kannan and Kramer 1994). Steel comes in steps of 1/16 inch.
+// Designs that are too thin or too small fail. The least cost, 6059.7143, is proved by Yang
+// et al. 2013 (arXiv:1403.7793). There, shell and ends are as thin as allowed, and the
+// volume is met exactly.
 func pressureVessel(string) (Problem, error) {
 	cost := func(shell, head, radius, length float64) float64 {
 		return 0.6224*shell*radius*length + 1.7781*head*radius*radius + 3.1661*shell*shell*length + 19.84*shell*shell*radius
 	}
-	const least, volume = 0.0193, 1_296_000 // thickness of the shell per radius; cubic inches
+	const least, volume = 0.0193, 1_296_000 // thickness of the shell per radius, and cubic inches
 	radius := 0.8125 / least
 	length := (volume - 4.0/3*math.Pi*radius*radius*radius) / (math.Pi * radius * radius)
 	return newFormula("classic/pressure-vessel", cost(0.8125, 0.4375, radius, length), func(c space.Config) float64 {

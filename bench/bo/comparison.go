@@ -9,24 +9,23 @@ import (
 	"github.com/bkbtuner/bkb/bench"
 )
 
-// Comparison is what is to be compared. The zero values of all but Out mean what
-// the tier has.
+// Comparison describes a comparison. Zero values of all fields but Out mean the settings of
+// the tier.
 type Comparison struct {
-	Out  string // the folder of the runs: what is there is not run again
-	Data string // the folder of real data; "": none
-	// Python is the interpreter that has the peers; "": none.
-	Python string // or the folder of environments of make bench-bo-peers
-	Tier   Tier   // "": Standard
+	Out  string // directory of the runs, of which existing ones are not run again
+	Data string // data directory, "" for none
+	// Python is the interpreter that has the peers, "" for none.
+	Python string // or the directory of environments of make bench-bo-peers
+	Tier   Tier   // "" for Standard
 	// Suites, Problems and Optimisers choose by name. Problems may be patterns of
-	// path.Match, of the whole name or of what is after its slash; one that is
-	// named in full is there whatever its tier. Optimisers may be kinds. Without
-	// any there are ours and baselines; peers if there is Python; ablations in the
-	// tier Full.
+	// path.Match for the whole name or for the part after its slash. A problem that is
+	// named in full is included in any tier. Optimisers may be kinds. By default they are
+	// ours and baselines, peers if there is Python, and ablations in the tier Full.
 	Suites, Problems, Optimisers []string
-	Variants                     []Contestant // more of them, which need not be chosen
+	Variants                     []Contestant // further ones, which need not be chosen
 	Seeds, Trials                int
-	Jobs                         int // runs at a time; 0: 1. Only alone do they have their CPU time taken.
-	// Progress, if not nil, hears how it goes, from one goroutine at a time.
+	Jobs                         int // runs at a time, 0 for 1. CPU time is measured only with 1.
+	// Progress, if not nil, receives the progress, from one goroutine at a time.
 	Progress func(bench.Progress)
 }
 
@@ -44,9 +43,9 @@ func (e *SelectionError) Error() string {
 	return text
 }
 
-// plan is a Comparison made out.
+// plan is a Comparison with its defaults filled in.
 type plan struct {
-	suites      []Suite // with the problems that are chosen
+	suites      []Suite // with the chosen problems
 	contestants []Contestant
 	seeds       int
 	trials      int
@@ -55,7 +54,7 @@ type plan struct {
 // tiers in their order.
 var tiers = []Tier{Smoke, Standard, Full}
 
-// plan checks the comparison. Errors: [*SelectionError], [*bench.ValueError].
+// plan checks the comparison. The errors are [*SelectionError] and [*bench.ValueError].
 func (c *Comparison) plan() (*plan, error) {
 	tier := c.Tier
 	if tier == "" {
@@ -88,7 +87,7 @@ func (c *Comparison) plan() (*plan, error) {
 	return p, err
 }
 
-// problems returns the suites with the problems that are chosen.
+// problems returns the suites with the chosen problems.
 func (c *Comparison) problems(tier int) ([]Suite, error) {
 	var out []Suite
 	used := make(map[string]bool)
@@ -128,8 +127,7 @@ func (c *Comparison) problems(tier int) ([]Suite, error) {
 	return out, nil
 }
 
-// matches tells whether a pattern is for a problem, and whether it names it in
-// full.
+// matches reports whether a pattern matches a problem, and whether it names it in full.
 func matches(pattern, name string) (hit, exact bool) {
 	if pattern == name {
 		return true, true
@@ -143,7 +141,7 @@ func matches(pattern, name string) (hit, exact bool) {
 	return false, false
 }
 
-// contestants returns those that are chosen.
+// contestants returns the chosen contestants.
 func (c *Comparison) contestants(tier Tier) ([]Contestant, error) {
 	all := slices.Concat(Contestants(), c.Variants)
 	used := make(map[string]bool)
@@ -191,7 +189,7 @@ func ContestantNames() []string {
 	return append(names, string(Ours), string(Ablation), string(Baseline), string(Peer))
 }
 
-// seedsOf is how many seeds a contestant gets: slow ones half.
+// seedsOf returns how many seeds a contestant gets. Slow ones get half.
 func (p *plan) seedsOf(k Contestant) int {
 	if k.Slow {
 		return (p.seeds + 1) / 2
@@ -206,9 +204,8 @@ type job struct {
 	seed       uint64
 }
 
-// jobs returns the runs, so that any number of them from the first on is a
-// balanced sample: all problems and optimisers with the first seed, then with the
-// next.
+// jobs returns the runs in an order in which any number of first runs is a balanced sample.
+// All problems and optimisers run with the first seed, then with the next.
 func (p *plan) jobs() []job {
 	var out []job
 	for seed := range p.seeds {

@@ -18,8 +18,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// The smoke tier runs to the end, is not run again, and gives the same results to
-// the bit when it is, by two workers.
+// The smoke tier runs to the end, and is not run again. When it is run again by two
+// workers, it gives the same results to the bit.
 func TestSmoke(t *testing.T) {
 	data := os.Getenv("BKB_DATA")
 	c := &Comparison{Out: t.TempDir(), Data: data, Tier: Smoke, Optimisers: []string{"ours", "baseline"}}
@@ -56,7 +56,7 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// trialsOf is what the runs of a folder found, without times.
+// trialsOf returns the trials in the runs of a directory, without times.
 func trialsOf(t *testing.T, c *Comparison) []string {
 	p, err := c.plan()
 	if err != nil {
@@ -82,7 +82,7 @@ func trialsOf(t *testing.T, c *Comparison) []string {
 	return out
 }
 
-// An execution that is interrupted keeps whole runs and no others.
+// An interrupted execution keeps complete runs only.
 func TestInterrupted(t *testing.T) {
 	c := &Comparison{Out: t.TempDir(), Tier: Smoke, Suites: []string{"classic"}, Optimisers: []string{"random"}, Seeds: 50}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,7 +137,7 @@ func TestSelection(t *testing.T) {
 	for _, k := range p.contestants {
 		got = append(got, k.Name)
 	}
-	// A pattern keeps to the tier, a name in full does not.
+	// A pattern selects within the tier, a full name from all tiers.
 	if want := []string{"classic/branin", "classic/hartmann6", "random", "sobol", "bold"}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
@@ -148,7 +148,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// What is listed is what is opened, and keeps what Problem promises.
+// The listed problems can be opened, and keep the contract of Problem.
 func TestProblems(t *testing.T) {
 	racetest.Alone(t)
 	data := os.Getenv("BKB_DATA")
@@ -195,7 +195,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// steep is a problem of which everything is known: x, failing above a half.
+// steep is a problem with known properties. It is x, and fails above a half.
 type steep struct {
 	space *space.Space
 	noise float64
@@ -220,13 +220,13 @@ func (p steep) Evaluate(c space.Config, rng *rand.Rand) (float64, bool) {
 	return x + p.noise*rng.NormFloat64(), !math.IsInf(x, 1)
 }
 
-// scripted asks for given points and remembers what it was told.
+// scripted asks for given points and records what it was told.
 type scripted struct {
 	space *space.Space
 	x     []float64
 	told  []string
 
-	choice float64 // what it recommends
+	choice float64 // its recommendation
 }
 
 func (o *scripted) Recommend(context.Context) (space.Config, bool, error) {
@@ -253,8 +253,8 @@ func (o *scripted) Tell(_ context.Context, c space.Config, value float64, ok boo
 
 func (o *scripted) Close() error { return nil }
 
-// A run keeps account of the incumbent by what was measured, of failures, and of
-// an early end; and its file says the same.
+// A run records the incumbent by its measured value, failures, and an early end. Its file
+// has the same content.
 func TestRunner(t *testing.T) {
 	sp, err := space.New(space.NewFloat("x", 0, 1))
 	if err != nil {
@@ -303,7 +303,7 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// Latency reports on every contestant and size, and keeps it for the page.
+// Latency reports on every contestant and size, and keeps its result for the page.
 func TestLatency(t *testing.T) {
 	racetest.Alone(t)
 	c := &Comparison{Out: t.TempDir(), Optimisers: []string{"bkb", "random"}}
@@ -318,7 +318,7 @@ func TestLatency(t *testing.T) {
 	p50, p99, m := table.Float("p50"), table.Float("p99"), table.Float("m")
 	for i, n := range table.Float("trials") {
 		ours := table.Rows[i][0] == "bkb"
-		// The points of a small study are its inducing points, but for what coincides.
+		// All points of a small study are inducing points, except those that coincide.
 		if !(p50[i] > 0 && p99[i] >= p50[i]) || ours && !(m[i] > n/2 && m[i] <= n+100) || !ours && !math.IsNaN(m[i]) {
 			t.Errorf("%v", table.Rows[i])
 		}
@@ -338,7 +338,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// Files that are none are refused by name.
+// Invalid files are refused by name.
 func TestDamagedFile(t *testing.T) {
 	c := &Comparison{Out: t.TempDir(), Tier: Smoke, Suites: []string{"classic"}, Optimisers: []string{"random"}, Seeds: 1}
 	if _, err := c.Execute(t.Context()); err != nil {
@@ -360,9 +360,9 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// Noise is the same for whoever asks for the same configurations, and another with
-// another seed; and what optimisers are started with is the same for all of them,
-// another for every problem and seed.
+// Noise is the same for all optimisers that ask for the same configurations, and differs
+// with another seed. The initial setup is the same for all of them, and differs for every
+// problem and seed.
 func TestSameForAll(t *testing.T) {
 	sp, err := space.New(space.NewFloat("x", 0, 1))
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// readCSV calls row with the fields of every line of a gzipped file of the folder
-// of data, the header (if there is one) left out; the fields are only good until
-// it returns. Errors: [*bench.DataError], those of reading and of row, with path
-// and line.
+// readCSV calls row with the fields of every line of a gzipped file of the data directory,
+// without the header if there is one. The fields are only valid until row returns. The
+// errors are [*bench.DataError] and those of reading and of row, with path and line.
 func readCSV(data, file string, comma rune, header bool, row func(fields []string) error) error {
 	path, err := (&bench.Env{Data: data}).File(file)
 	if err != nil {
@@ -67,8 +66,8 @@ func numbers(fields []string, into []float64) ([]float64, error) {
 	return into, nil
 }
 
-// csvTable lists a table whose lines are parameters and then measurements, of
-// which measure makes values to minimise, in place.
+// csvTable lists a table whose lines are parameters and then measurements. The function
+// measure converts the measurements to values to minimize, in place.
 func csvTable(name string, tier Tier, file string, header bool, columns func() []*column, measure func(y []float64) []float64) Listed {
 	name = "table/" + name
 	return Listed{name, tier, func(data string) (Problem, error) {
@@ -91,7 +90,7 @@ func csvTable(name string, tier Tier, file string, header bool, columns func() [
 	}}
 }
 
-// logarithms is for losses over orders of magnitude.
+// logarithms converts losses that span orders of magnitude.
 func logarithms(y []float64) []float64 {
 	for i, v := range y {
 		y[i] = math.Log(v)
@@ -99,7 +98,7 @@ func logarithms(y []float64) []float64 {
 	return y
 }
 
-// shortOf is for accuracies: what is missing to the highest.
+// shortOf converts accuracies to their distance from the highest.
 func shortOf(highest float64) func(y []float64) []float64 {
 	return func(y []float64) []float64 {
 		for i, v := range y {
@@ -109,9 +108,9 @@ func shortOf(highest float64) func(y []float64) []float64 {
 	}
 }
 
-// fcnet is a network of two layers on a regression problem, 62,208 configurations
-// with four seeds each (Klein and Hutter 2019, arXiv:1905.04970). Values are
-// logarithms of the validation loss.
+// fcnet is a network of two layers on a regression problem, 62,208 configurations with four
+// seeds each (Klein and Hutter 2019, arXiv:1905.04970). Values are logarithms of the
+// validation loss.
 func fcnet(tier Tier, set string) Listed {
 	return csvTable("fcnet-"+set, tier, "hpo_simplehpobench/hpolib_"+set+".csv.gz", true, func() []*column {
 		dropout := func(name string) *column {
@@ -128,10 +127,9 @@ func fcnet(tier Tier, set string) Listed {
 	}, logarithms)
 }
 
-// hpobench is a multi-layer perceptron on a classification problem, 30,000
-// configurations with five seeds each (Eggensperger et al. 2021, HPOBench).
-// Values are errors on validation data. Most have several configurations that are
-// best or next to it.
+// hpobench is a multi-layer perceptron on a classification problem, 30,000 configurations
+// with five seeds each (Eggensperger et al. 2021, HPOBench). Values are errors on
+// validation data. Most tables have several configurations that are best or nearly so.
 func hpobench(tier Tier, set string) Listed {
 	return csvTable("hpobench-"+set, tier, "hpo_simplehpobench/hpobench_"+set+".csv.gz", true, func() []*column {
 		return []*column{
@@ -144,9 +142,9 @@ func hpobench(tier Tier, set string) Listed {
 	}, shortOf(1))
 }
 
-// nasbench is NAS-Bench-201 on CIFAR-10: the six operations of a cell, 15,625
-// networks with two or three seeds each (Dong and Yang 2020, arXiv:2001.00326).
-// Values are errors on validation data in per cent.
+// nasbench is NAS-Bench-201 on CIFAR-10. It varies the six operations of a cell, 15,625
+// networks with two or three seeds each (Dong and Yang 2020, arXiv:2001.00326). Values are
+// errors on validation data in per cent.
 func nasbench(tier Tier) Listed {
 	return csvTable("nasbench201-cifar10", tier, "hpo_simplehpobench/nasbench201_cifar10.csv.gz", true, func() []*column {
 		var out []*column
@@ -158,8 +156,8 @@ func nasbench(tier Tier) Listed {
 }
 
 // structuredSVM is a latent structured support-vector machine that finds motifs of
-// proteins, 1,400 configurations (Miller et al. 2012, Snoek et al. 2012). Values are
-// errors on validation data.
+// proteins, 1,400 configurations (Miller et al. 2012, Snoek et al. 2012). Values are errors
+// on validation data.
 func structuredSVM(tier Tier) Listed {
 	return csvTable("structured-svm", tier, "hpo_snoek2012/svm.csv.gz", false, func() []*column {
 		return []*column{
@@ -167,5 +165,5 @@ func structuredSVM(tier Tier) Listed {
 			ordinal("alpha", floats(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2, 3, 5)...),
 			ordinal("epsilon", floats(1e-4, 1e-3, 0.01, 0.1)...),
 		}
-	}, func(y []float64) []float64 { return y[:1] }) // the other is seconds
+	}, func(y []float64) []float64 { return y[:1] }) // the second is seconds
 }

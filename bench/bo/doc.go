@@ -1,10 +1,10 @@
-// Package bo compares optimisers on problems: what a study's proposer is worth,
-// beside random search, Sobol' points and the peers.
+// Package bo compares optimisers on problems. It measures a study's proposer against random
+// search, Sobol' points and the optimisers of other projects, called peers.
 //
-// A [Comparison] chooses suites, problems, optimisers and seeds. Execute does the
-// runs that are not there yet, each a file of its own that is written whole; Report
-// makes tables of the files that are there. So a comparison may be interrupted,
-// go on, and grow by an optimiser at a time. The command line is tuner bench bo.
+// A [Comparison] chooses suites, problems, optimisers and seeds. Execute does the runs that
+// are missing, and writes each to a file of its own in one step. Report makes tables of the
+// existing files. So a comparison can be interrupted, continued, and extended by one
+// optimiser at a time. The command line is tuner bench bo.
 //
 // # Suites
 //
@@ -14,51 +14,51 @@
 //     noise that is added.
 //   - classic: Branin, Hartmann, Ackley, Levy, Rastrigin; a mixed space with
 //     conditions; a design with steps and constraints.
-//   - table: spaces of which others have measured every configuration, on real
-//     machines with real noise and failures; a problem looks them up. Where the
-//     folder of data is not there they are left out, and the result says so.
+//   - table: spaces of which other projects have measured every configuration, on
+//     real machines with real noise and failures. A problem looks them up. Without
+//     the data directory they are left out, and the result says so.
 //
 // The problems of each tier were chosen before there were results.
 //
-// # Adding to it
+// # Extending it
 //
-// A problem is a [Problem], listed in a [Suite] of [Suites]. An optimiser is a
-// [Contestant] of [Contestants]. Neither knows of the other: an optimiser sees
-// the space, values and failures.
+// A problem is a [Problem], listed in a [Suite] of [Suites]. An optimiser is a [Contestant]
+// of [Contestants]. They do not depend on each other. An optimiser sees only the space,
+// values and failures.
 //
-// # What is measured
+// # Measures
 //
-// After n trials a user has the configuration x with the least measured value.
-// Its normalised regret is
+// After n trials a user has the configuration x with the least measured value. Its
+// normalised regret is
 //
 //	(f(x) − f*)/(median f − f*)
 //
-// f without noise, f* its least value, and the median over uniform
-// configurations: 0 is best, 1 what half of all random configurations are better
-// than. With noise that is not all there is to say: ranks are also given by the
-// regret of what the optimiser recommends (its own choice if it is a [Recommender])
-// and of the best x that it tried. Regret counts as at most 10 where nothing succeeded. Where a suite's regrets
-// span orders of magnitude, means are of log10, of at least 1e-8.
+// with f without noise, f* its least value, and the median over uniform configurations. 0
+// is best, and half of all random configurations are better than 1. With noise this measure
+// is not enough. Ranks are then also given by the regret of the optimiser's recommendation
+// (its own choice if it is a [Recommender]) and of the best x that it tried. Regret counts
+// as at most 10 if no trial succeeded. Where a suite's regrets span orders of magnitude,
+// means are of log10, of at least 1e-8.
 //
-//   - Ranks are among the regrets of one problem and seed; equal ones share their
-//     mean. They are averaged over seeds, then over problems. All optimisers of a
-//     row are ranked on the same problems and seeds: those that all have. So whoever
-//     has less than a third of the runs that another has is left out, but for duels.
+//   - Ranks are among the regrets of one problem and seed, and equal ones share their
+//     mean. They are averaged over seeds, then over problems. All optimisers of a row
+//     are ranked on the same problems and seeds, which all of them have. An optimiser
+//     with less than a third of the runs of another is left out, except in duels.
 //   - A problem is won or lost if the signed-rank test of the paired differences
-//     over seeds says so at 5 %; fewer than six seeds cannot. There is no
+//     over seeds says so at 5 %. Fewer than six seeds cannot decide it. There is no
 //     correction for the number of problems. p is of the same test over the
 //     problems' mean differences.
 //   - The interval against random is of the mean over problems of the mean over
-//     seeds; seeds are drawn anew within each problem, 4,000 times.
-//   - Seconds of an ask are CPU time, of the process alone or as a peer's process
-//     tells; model events and fits that an ask waits for are in it. With several
-//     runs at a time they are wall time, and said to be.
+//     seeds. Seeds are resampled within each problem, 4,000 times.
+//   - Seconds of an ask are CPU time, of this process alone or as a peer's process
+//     reports it. They include the model events and fits that an ask waits for. With
+//     several runs at a time they are wall time, and labelled so.
 //
 // # Invariants
 //
-//   - A run follows from problem, optimiser, version and seed to the bit, but for
-//     times; nothing else in the process matters to it.
+//   - A run follows from problem, optimiser, version and seed to the bit, except for
+//     times. It does not depend on anything else in the process.
 //   - Noise of a problem comes from a stream of the run's seed, the same for all
-//     optimisers; a problem never sees who asks.
-//   - A file is there whole or not at all.
+//     optimisers. A problem does not depend on the optimiser.
+//   - A file is complete or does not exist.
 package bo

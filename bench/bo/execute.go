@@ -11,17 +11,16 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Done says what an execution did.
+// Done is the outcome of an execution.
 type Done struct {
 	Ran, Had, Of int      // runs done now, done before, and planned
-	LeftOut      []string // what could not be run, and why; each reason once
-	Failed       []error  // runs that broke; they are tried again next time
+	LeftOut      []string // runs that could not be done, and why, each reason once
+	Failed       []error  // runs that failed and are tried again next time
 }
 
-// Execute does the runs that are not there yet. When ctx ends it returns its error;
-// what is done by then stays. A run that breaks does not stop the others.
-// Errors: [*SelectionError], [*bench.ValueError], [*FileError], that of ctx, and
-// those of writing.
+// Execute does the runs that are missing. When ctx ends it returns its error, and finished
+// runs stay. A run that fails does not stop the others. The errors are [*SelectionError],
+// [*bench.ValueError], [*FileError], that of ctx, and those of writing.
 func (c *Comparison) Execute(ctx context.Context) (Done, error) {
 	p, err := c.plan()
 	if err != nil {
@@ -55,7 +54,7 @@ func (c *Comparison) Execute(ctx context.Context) (Done, error) {
 	return e.done, e.fatal
 }
 
-// execution is what the runs of an Execute share.
+// execution is the common state of the runs of an Execute.
 type execution struct {
 	c      *Comparison
 	p      *plan
@@ -63,21 +62,21 @@ type execution struct {
 
 	mu       sync.Mutex
 	done     Done
-	passed   int // jobs that are over, one way or another
+	passed   int // jobs that have ended in any way
 	fatal    error
 	problems map[string]*opened
 	versions map[string]*versioned
 	given    map[string]bool // reasons given in done.LeftOut
 }
 
-// versioned is the version of a contestant, found out once.
+// versioned is the version of a contestant, determined once.
 type versioned struct {
 	once    sync.Once
 	version string
 	err     error
 }
 
-// version returns that of a contestant, the same for all runs.
+// version returns the version of a contestant, the same for all runs.
 func (e *execution) version(ctx context.Context, k Contestant, s Setup) (string, error) {
 	e.mu.Lock()
 	v := e.versions[k.Name]
@@ -110,7 +109,7 @@ func (e *execution) open(l Listed) (Problem, error) {
 	return o.problem, o.err
 }
 
-// one does a job and notes what became of it.
+// one does a job and records its outcome.
 func (e *execution) one(ctx context.Context, j job) {
 	had, err := e.have(j)
 	if err == nil && !had {
@@ -142,7 +141,7 @@ func (e *execution) one(ctx context.Context, j job) {
 	}
 }
 
-// leaveOut notes a reason, once; e.mu is held.
+// leaveOut records a reason once. The caller holds e.mu.
 func (e *execution) leaveOut(form string, args ...any) {
 	text := fmt.Sprintf(form, args...)
 	if !e.given[text] {
@@ -151,7 +150,7 @@ func (e *execution) leaveOut(form string, args ...any) {
 	}
 }
 
-// have tells whether a job's run is there.
+// have reports whether a job's run exists.
 func (e *execution) have(j job) (bool, error) {
 	r, err := readRun(e.c.Out, j.listed.Name, j.contestant.Name, j.seed)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,14 +209,13 @@ func (e *execution) run(ctx context.Context, j job) error {
 	return nil
 }
 
-// writeError ends an execution: the next run could not be written either.
+// writeError ends an execution, because the next run could not be written either.
 type writeError struct{ error }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *writeError) Unwrap() error { return e.error }
 
-// Forget deletes the files of the runs that are chosen, and returns how many there
-// were.
+// Forget deletes the files of the chosen runs, and returns how many there were.
 func (c *Comparison) Forget() (int, error) {
 	p, err := c.plan()
 	if err != nil {

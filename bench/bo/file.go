@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// columns are those of a run's file.
+// columns are the columns of a run's file.
 var columns = []string{"trial", "value", "ok", "true", "best_true", "ask_s", "recommended_true"}
 
-// runPath is the file of a run below the folder out.
+// runPath returns the file of a run in directory out.
 func runPath(out, problem, optimiser string, seed uint64) string {
 	return filepath.Join(out, "runs", filepath.FromSlash(problem), fmt.Sprintf("%s-%d.csv", optimiser, seed))
 }
 
-// write writes the run as its file below the folder out, whole or not at all.
+// write writes the run as its file in directory out, completely or not at all.
 func (r *Run) write(out string) error {
 	path := runPath(out, r.Problem, r.Optimiser, r.Seed)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -32,7 +32,7 @@ func (r *Run) write(out string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails if all went well
+	defer os.Remove(f.Name()) // fails after success, when the file has been renamed
 	err = r.encode(f)
 	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return err
@@ -40,8 +40,7 @@ func (r *Run) write(out string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// encode writes what is the same for all trials as lines "# key=value", then a
-// table.
+// encode writes the values common to all trials as lines "# key=value", then a table.
 func (r *Run) encode(out io.Writer) error {
 	g := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var b strings.Builder
@@ -71,7 +70,7 @@ func (r *Run) encode(out io.Writer) error {
 	return err
 }
 
-// FileError reports a file of a run that is not one.
+// FileError reports an invalid file of a run.
 type FileError struct {
 	Path string
 	Err  error
@@ -81,10 +80,10 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s is not the file of a run: %v; delete it, and it is run anew", e.Path, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// readRun reads a run's file; the error wraps fs.ErrNotExist if there is none.
+// readRun reads a run's file. The error wraps fs.ErrNotExist if there is none.
 func readRun(out, problem, optimiser string, seed uint64) (*Run, error) {
 	path := runPath(out, problem, optimiser, seed)
 	text, err := os.ReadFile(path)
@@ -124,7 +123,7 @@ func decodeRun(text string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := columns[:len(columns)-1] // before there were recommendations
+	old := columns[:len(columns)-1] // a file without recommendations, of an earlier version
 	if len(rows) == 0 || !slices.Equal(rows[0], columns) && !slices.Equal(rows[0], old) {
 		return nil, fmt.Errorf("its columns are not %s", strings.Join(columns, ", "))
 	}
@@ -155,7 +154,7 @@ func (p *parser) float(text string) float64 {
 	return v
 }
 
-// forget deletes a run's file, if it is there.
+// forget deletes a run's file, if it exists.
 func forget(out, problem, optimiser string, seed uint64) (existed bool, err error) {
 	err = os.Remove(runPath(out, problem, optimiser, seed))
 	if errors.Is(err, fs.ErrNotExist) {

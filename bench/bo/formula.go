@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// formula is a problem that can be computed, without noise.
+// formula is a problem with a formula and without noise.
 type formula struct {
 	name         string
 	space        *space.Space
@@ -16,7 +16,7 @@ type formula struct {
 	best, median float64
 }
 
-// newFormula returns a problem with parameters, of which best is the least value.
+// newFormula returns a problem with the given parameters and least value.
 func newFormula(name string, best float64, value func(c space.Config) float64, parameters ...space.Parameter) (*formula, error) {
 	f := &formula{name: name, value: value, best: best}
 	var err error
@@ -27,7 +27,7 @@ func newFormula(name string, best float64, value func(c space.Config) float64, p
 	return f, err
 }
 
-// number returns a number of a configuration, NaN if it has none of that name.
+// number returns a number of a configuration, NaN if it has no number of that name.
 func number(c space.Config, name string) float64 {
 	v, _ := c.Get(name)
 	if x, ok := v.Number(); ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// kernelTable lists a GPU kernel whose configurations were all compiled and timed
-// (Kernel Tuner). Values are timings in ms. What breaks a restriction of the kernel
-// is not in the file and fails, like what did not compile or run.
+// kernelTable lists a GPU kernel whose configurations were all compiled and timed (Kernel
+// Tuner). Values are timings in ms. Configurations that break a restriction of the kernel
+// are not in the file. They fail, like those that did not compile or run.
 func kernelTable(name string, tier Tier, file string, columns func() []*column) Listed {
 	name = "table/gpu-" + name
 	return Listed{name, tier, func(data string) (Problem, error) {
@@ -44,20 +44,20 @@ func kernelTable(name string, tier Tier, file string, columns func() []*column) 
 	}}
 }
 
-// positive returns the timings that are some.
+// positive returns the timings that are positive.
 func positive(times []float64) []float64 {
 	return slices.DeleteFunc(times, func(v float64) bool { return !(v > 0) || math.IsInf(v, 1) })
 }
 
-// stepped is a range of whole numbers.
+// stepped returns a range of whole numbers.
 func stepped(name string, low, high, step int64) *column {
 	return &column{parameter: space.NewInt(name, low, high).WithStep(space.Int(step))}
 }
 
-// flag is yes or no.
+// flag returns a parameter with false and true.
 func flag(name string) *column { return &column{parameter: space.NewBool(name)} }
 
-// convolution is that of a 4096×4096 image with a 15×15 filter.
+// convolution is the kernel for a 4096×4096 image and a 15×15 filter.
 func convolution() []*column {
 	return []*column{
 		stepped("block_size_x", 16, 256, 16), ordinal("block_size_y", ints(1, 2, 4, 8, 16)...),
@@ -66,7 +66,7 @@ func convolution() []*column {
 	}
 }
 
-// dedispersion is that of 2,048 channels of a radio telescope.
+// dedispersion is the kernel for 2,048 channels of a radio telescope.
 func dedispersion() []*column {
 	return []*column{
 		ordinal("block_size_x", ints(1, 2, 4, 8, 16, 32)...), stepped("block_size_y", 32, 256, 8),
@@ -86,7 +86,7 @@ func gemm() []*column {
 	}
 }
 
-// pnpoly tells which of 20 million points are in a polygon.
+// pnpoly determines which of 20 million points are in a polygon.
 func pnpoly() []*column {
 	return []*column{
 		categorical("between_method", ints(0, 1, 2, 3)...), stepped("block_size_x", 32, 992, 32),

@@ -23,18 +23,18 @@ import (
 
 const (
 	latencyDim       = 8
-	latencyAsks      = 300  // of ours, unless it is said otherwise
-	latencyMost      = 2000 // if none before that waited for a new model
-	latencyPeerShare = 15   // peers are asked so many times less often
-	latencyPeerLimit = 500  // trials, of slow ones
+	latencyAsks      = 300  // of ours, by default
+	latencyMost      = 2000 // if no ask before waited for a new model
+	latencyPeerShare = 15   // factor by which peers are asked less often
+	latencyPeerLimit = 500  // trials of slow peers
 )
 
-// Latency measures how long an ask takes after so many trials (nil: 10², 10³, 10⁴,
-// 10⁵) of a function of 8 inputs whose history narrows down on its best, over so
-// many asks (0: 300; peers a fifteenth). Every ask comes after a tell and nothing is
-// prepared meanwhile. Slow peers end at 500 trials, others at 10,000. The result is
-// kept for [Comparison.Page]. Beside an error it is what was done by then. Errors:
-// [*SelectionError], [*bench.ValueError], that of ctx.
+// Latency measures the time of an ask after given numbers of trials (nil for 10², 10³, 10⁴,
+// 10⁵). The function has 8 inputs, and its history narrows down on its best. The number of
+// asks is 300 for 0, and peers get a fifteenth. Every ask comes after a tell, and nothing
+// is prepared in between. Slow peers end at 500 trials, others at 10,000. The result is
+// kept for [Comparison.Page]. With an error it is partial. The errors are
+// [*SelectionError], [*bench.ValueError], and that of ctx.
 func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figure.Result, error) {
 	p, err := c.plan()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figur
 	return r, c.keepLatency(r)
 }
 
-// history is a study's past by formula, ever nearer to the best, as in a search.
+// history is a study's past by formula. Its points approach the best, as in a search.
 type history struct {
 	space *space.Space
 	rng   *rand.Rand
@@ -124,8 +124,8 @@ func (h *history) value(c space.Config) (float64, error) {
 	return s - math.Exp(-20*s) + 0.01*h.rng.NormFloat64(), nil
 }
 
-// bare is a study and its proposer without service and store around them, so that
-// the parts of an ask can be told apart.
+// bare is a study and its proposer without service and store, so that the parts of an ask
+// can be measured separately.
 type bare struct {
 	h        *history
 	spec     study.Spec
@@ -175,13 +175,13 @@ func (b *bare) outcome(c space.Config) (study.Outcome, error) {
 	return study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: objective, Values: []float64{v}}}}, err
 }
 
-// asked is what an ask took.
+// asked is the time of an ask.
 type asked struct {
 	wall, cpu float64 // seconds
 	model     bool    // a new model came before it
 }
 
-// ask makes the next suggestion and hands it out.
+// ask makes the next suggestion and starts its trial.
 func (b *bare) ask(ctx context.Context) (asked, error) {
 	var a asked
 	watch := bench.StartWatch()
@@ -212,16 +212,16 @@ func (b *bare) tell() error {
 	return b.do(study.Tell{Trial: t.Number, Outcome: o})
 }
 
-// stillTime is when everything happens.
+// stillTime is the constant time of all events.
 var stillTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// latencyOurs adds a row on a proposer of this module.
+// latencyOurs adds a row for a proposer of this module.
 func latencyOurs(ctx context.Context, t *figure.Table, k Contestant, n, asks int) error {
 	b, err := newBare(k, n)
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // what earlier rows left, and making the study
+	debug.FreeOSMemory() // frees the memory of earlier rows and of making the study
 	first, err := b.ask(ctx)
 	if err != nil {
 		return err
@@ -278,8 +278,7 @@ func zeroNaN(v float64) float64 {
 	return v
 }
 
-// restart returns the wall time of an ask by a proposer that knows nothing but the
-// study.
+// restart returns the wall time of an ask by a new proposer, which has only the study.
 func (b *bare) restart(ctx context.Context) (float64, error) {
 	p, err := propose.New(b.spec.Proposer, b.spec)
 	if err != nil {
@@ -290,7 +289,7 @@ func (b *bare) restart(ctx context.Context) (float64, error) {
 	return watch.Wall(), err
 }
 
-// anonymous returns the bytes of RssAnon; NaN where the system does not tell.
+// anonymous returns the bytes of RssAnon, or NaN where the system does not report them.
 func anonymous() float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -309,8 +308,7 @@ func anonymous() float64 {
 	return math.NaN()
 }
 
-// latencyPeer adds a row on an optimiser of which nothing is known but ask and
-// tell.
+// latencyPeer adds a row for an optimiser that offers only ask and tell.
 func latencyPeer(ctx context.Context, t *figure.Table, python string, k Contestant, n, asks int) (err error) {
 	h, err := newHistory(n)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// library is the BKB that the package bandit offers, on the unit cube, with a kernel
-// that is never fitted. What it lacks of the tuner's is what the tuner adds.
+// library is the BKB of package bandit, on the unit cube, with a kernel that is never
+// fitted. The tuner's BKB adds the rest.
 func library() Contestant {
 	return Contestant{
 		Name: "bkb-library", Kind: Ablation, Title: "BKB of package bandit on the unit cube: nothing is fitted, no trust region",
@@ -23,7 +23,7 @@ func library() Contestant {
 }
 
 // boxed is a bandit.Continuous on encoded configurations. The first points are a design,
-// whose values give rewards their unit.
+// whose values determine the unit of rewards.
 type boxed struct {
 	space  *space.Space
 	seed   uint64
@@ -61,7 +61,7 @@ func (o *boxed) Ask(context.Context) (space.Config, error) {
 	return o.space.Decode(next.X)
 }
 
-// Tell implements [Optimiser]. What failed counts as the worst so far.
+// Tell implements [Optimiser]. A failure counts as the worst value so far.
 func (o *boxed) Tell(_ context.Context, c space.Config, value float64, ok bool) error {
 	x := make([]float64, o.space.Dim())
 	if err := o.space.Encode(c, x); err != nil {
@@ -83,7 +83,7 @@ func (o *boxed) Tell(_ context.Context, c space.Config, value float64, ok bool) 
 	return o.start()
 }
 
-// start makes the policy of the design's values.
+// start makes the policy from the design's values.
 func (o *boxed) start() error {
 	values := make([]float64, len(o.told))
 	for i, m := range o.told {
@@ -112,7 +112,8 @@ func (o *boxed) start() error {
 	return err
 }
 
-// reward is a value in units of the design's spread, larger being better, within ±5.
+// reward converts a value to units of the design's spread, where larger is better, within
+// ±5.
 func (o *boxed) reward(value float64) float64 {
 	return min(max((o.center-value)/o.spread, -5), 5)
 }

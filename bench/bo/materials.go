@@ -6,13 +6,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// crossedBarrel is the toughness of printed structures of hollow columns, 600
-// designs printed and crushed three times each (Gongora et al. 2020). Values are
-// toughness in J, negated.
+// crossedBarrel is the toughness of printed structures of hollow columns, 600 designs
+// printed and crushed three times each (Gongora et al. 2020). Values are toughness in J,
+// negated.
 //
-// Of radii in steps of 0.1 every other one was measured, which ones depends on the
-// angle. A radius between two of them has the measurements of the next smaller one,
-// the smallest those of the next larger.
+// Of radii in steps of 0.1 every other one was measured, depending on the angle. A radius
+// between two of them has the measurements of the next smaller one. The smallest has those
+// of the next larger.
 func crossedBarrel(tier Tier) Listed {
 	const name = "table/materials-crossed-barrel"
 	return Listed{name, tier, func(data string) (Problem, error) {
@@ -49,8 +49,8 @@ func crossedBarrel(tier Tier) Listed {
 	}}
 }
 
-// fill gives configurations that were not measured the row of the next smaller
-// level of a parameter, or of the next larger where there is none.
+// fill gives configurations that were not measured the row of the next smaller level of a
+// parameter, or of the next larger if there is none.
 func (t *table) fill(c *column) {
 	measured := make([]int32, len(t.row))
 	copy(measured, t.row)

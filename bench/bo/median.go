@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// UniformMedian is a problem's Median, over 9,999 configurations.
+// UniformMedian returns a problem's Median, over 9,999 configurations.
 func UniformMedian(p Problem) (float64, error) {
 	rng := stream.New(stream.Derive(0, "median of "+p.Name(), 0))
 	u := make([]float64, p.Space().Dim())

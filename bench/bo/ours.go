@@ -16,10 +16,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ErrEnded is returned by Ask when there is nothing left to try.
+// ErrEnded is returned by Ask when nothing is left to try.
 var ErrEnded = errors.New("there is nothing left to try")
 
-// ours is BKB as it comes, and with one part of it changed at a time.
+// ours has BKB with its defaults, and with one part of it changed at a time.
 var ours = []Contestant{
 	bkb("bkb", Ours, "BKB with defaults", ""),
 	bkb("bkb-no-exploit", Ablation, "no suggestion exploits the posterior mean", `{"exploit_every": 0}`),
@@ -44,8 +44,8 @@ func bkb(name string, kind Kind, title, options string) Contestant {
 	return service(name, kind, title, study.Component{Name: propose.BKB, Options: options})
 }
 
-// Variant returns BKB with other options, a JSON object, under a name of its own.
-// Errors: [*NameError], *[study.InvalidError].
+// Variant returns BKB with other options, a JSON object, under a name of its own. The
+// errors are [*NameError] and [*study.InvalidError].
 func Variant(name, options string) (Contestant, error) {
 	if !contestantName.MatchString(name) || slices.Contains(ContestantNames(), name) {
 		return Contestant{}, &NameError{name}
@@ -70,7 +70,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("an optimiser cannot be named %q: want lower-case letters, digits and hyphens, and a name that no other has", e.Name)
 }
 
-// service is a proposer of this module behind the service, as users have it.
+// service is a proposer of this module behind the service, as in real use.
 func service(name string, kind Kind, title string, c study.Component) Contestant {
 	return Contestant{
 		Name: name, Kind: kind, Title: title,
@@ -81,7 +81,7 @@ func service(name string, kind Kind, title string, c study.Component) Contestant
 	}
 }
 
-// Version is that of this module, and the commit's where the build knows it.
+// Version returns the version of this module, and the commit if the build has it.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -101,14 +101,14 @@ func Version() string {
 // served is a study of a service over a store in memory.
 type served struct {
 	service *tuner.Tuner
-	running *study.Trial // asked for and not told; nil if there is none
+	running *study.Trial // asked for and not told, nil if there is none
 }
 
 const studyName, objective = "bench", "value"
 
 func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, error) {
-	// Time stands still, so that no lease runs out; and nothing falls back to a
-	// random suggestion because the machine is busy.
+	// Time stands still, so that no lease expires and a busy machine does not cause random
+	// suggestions as a fallback.
 	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return stillTime }})
 	spec := study.Spec{
 		Space: s.Space, Objectives: []study.Objective{{Name: objective, Direction: study.Minimize}},
@@ -152,7 +152,7 @@ func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok boo
 	return err
 }
 
-// Recommend implements [Recommender] with what the service calls best.
+// Recommend implements [Recommender] with the best trial of the service.
 func (o *served) Recommend(ctx context.Context) (c space.Config, ok bool, err error) {
 	best, err := o.service.Best(ctx, studyName)
 	if err != nil || len(best) == 0 {

@@ -39,7 +39,7 @@ func (c *Comparison) Page(r *figure.Result) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// heading makes a title of a table's name.
+// heading returns a title for a table's name.
 func heading(name string) string {
 	text := strings.ReplaceAll(name, "-", " ")
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -66,7 +66,7 @@ func (c *Comparison) keepLatency(r *figure.Result) error {
 	return os.WriteFile(c.latencyFile(), b.Bytes(), 0o644)
 }
 
-// Machine says what this machine is.
+// Machine describes this machine.
 func Machine() string {
 	cpu := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

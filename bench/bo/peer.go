@@ -19,18 +19,17 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// peerProgram says how a peer is run.
+// peerProgram describes how a peer is run.
 type peerProgram struct {
 	name   string // of the peer in script
 	python string // interpreter that has the peer's packages
-	script string // text of a program that speaks the protocol of bench/peers.py
-	// patience is how long one answer may take; 0 means for ever.
+	script string // text of a program with the protocol of bench/peers.py
+	// patience is the time limit of one answer, 0 for none.
 	patience time.Duration
 }
 
-// peerProcess is a peer at work on one problem: a process of its own, which is asked
-// and told in lines of JSON. It is used by one goroutine at a time. After an error it
-// is dead.
+// peerProcess runs a peer on one problem in a separate process, which it asks and tells in
+// lines of JSON. It is used by one goroutine at a time. After an error it cannot be used.
 type peerProcess struct {
 	program peerProgram
 	space   *space.Space
@@ -47,12 +46,12 @@ type peerProcess struct {
 
 var _ Timed = (*peerProcess)(nil)
 
-// PeerError is what went wrong in a peer's process or with it.
+// PeerError is an error in a peer's process or in its communication.
 type PeerError struct {
 	Peer   string
 	Op     string // start, ask, tell or end
 	Err    error
-	Stderr string // the last of it
+	Stderr string // the end of it
 }
 
 func (e *PeerError) Error() string {
@@ -63,15 +62,15 @@ func (e *PeerError) Error() string {
 	return text
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *PeerError) Unwrap() error { return e.Err }
 
 // errImpatient is in the error of a peer that took longer than patience.
 var errImpatient = errors.New("no answer in time")
 
-// start runs the peer. What it does follows from the seed, as far as the peer keeps
-// to it. When ctx ends before it answers, the process is killed; so it is in Ask and
-// Tell. Errors: *[UnsupportedError], *[MissingError], *[PeerError], that of ctx.
+// start runs the peer. Its answers follow from the seed, as far as the peer respects it.
+// When ctx ends before an answer, the process is killed. The same holds in Ask and Tell.
+// The errors are *[UnsupportedError], *[MissingError], *[PeerError], and that of ctx.
 func (p peerProgram) start(ctx context.Context, s Setup) (*peerProcess, error) {
 	form, err := s.Space.MarshalJSON()
 	if err != nil {
@@ -124,7 +123,7 @@ func (p *peerProcess) Ask(ctx context.Context) (space.Config, error) {
 	return c, nil
 }
 
-// Tell implements [Optimiser]. What is not finite counts as a failure.
+// Tell implements [Optimiser]. A value that is not finite counts as a failure.
 func (p *peerProcess) Tell(ctx context.Context, c space.Config, value float64, ok bool) error {
 	config, err := c.MarshalJSON()
 	if err != nil {
@@ -138,17 +137,17 @@ func (p *peerProcess) Tell(ctx context.Context, c space.Config, value float64, o
 	return err
 }
 
-// grace is how long a process may take to end once its stdin has; on a busy machine
-// that is long.
+// grace is how long a process may take to end after its stdin has. It is long because the
+// machine may be busy.
 const grace = time.Minute
 
-// Close implements [Optimiser]: it ends the process and waits for it.
+// Close implements [Optimiser]. It ends the process and waits for it.
 func (p *peerProcess) Close() error {
 	if p.ended {
 		return nil
 	}
 	p.ended = true
-	_ = p.in.Close() // broken if the process is gone, which Wait tells
+	_ = p.in.Close() // broken if the process is gone, which Wait reports
 	timer := time.AfterFunc(grace, p.kill)
 	defer timer.Stop()
 	if err := p.cmd.Wait(); err != nil {
@@ -157,17 +156,17 @@ func (p *peerProcess) Close() error {
 	return nil
 }
 
-// kill ends the process at once, and every read and write that waits for it.
+// kill ends the process and every read and write that waits for it at once.
 func (p *peerProcess) kill() {
-	_ = p.cmd.Process.Kill() // has ended if this fails
+	_ = p.cmd.Process.Kill() // fails if the process has ended
 	_ = p.in.Close()
 	_ = p.out.Close()
 }
 
-// message is what is sent: op, and what belongs to it.
+// message is a message to the peer, with op and its arguments.
 type message map[string]any
 
-// answer is what comes back; see bench/peers.py.
+// answer is the peer's answer. See bench/peers.py.
 type answer struct {
 	OK          bool            `json:"ok"`
 	Version     string          `json:"version"`
@@ -190,7 +189,7 @@ func (p *peerProcess) call(ctx context.Context, m message) (answer, error) {
 	}
 	stop := context.AfterFunc(ctx, p.kill)
 	a, err := p.exchange(m)
-	if !stop() { // killed, or just about to be
+	if !stop() { // killed, or about to be
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -219,7 +218,7 @@ func (p *peerProcess) exchange(m message) (a answer, err error) {
 	return a, nil
 }
 
-// fail ends the process, so that all of its stderr is there, and makes the error.
+// fail ends the process, so that its stderr is complete, and makes the error.
 func (p *peerProcess) fail(ctx context.Context, m message, err error) error {
 	p.ended = true
 	_ = p.in.Close()
@@ -235,7 +234,7 @@ func (p *peerProcess) fail(ctx context.Context, m message, err error) error {
 	return &PeerError{Peer: p.program.name, Op: fmt.Sprint(m["op"]), Err: err, Stderr: p.stderr.String()}
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the end of the text written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

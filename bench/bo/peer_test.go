@@ -30,7 +30,7 @@ func fake(t *testing.T, name string) peerProgram {
 	return peerProgram{python: python(t), script: string(text), name: name}
 }
 
-// adapter returns a peer of the adapter itself; python-random needs no package.
+// adapter returns a peer of the adapter itself. The peer python-random needs no package.
 func adapter(t *testing.T, name string) peerProgram {
 	return peerProgram{python: python(t), script: bench.Script, name: name}
 }
@@ -190,8 +190,8 @@ func TestPeerWriteFails(t *testing.T) {
 	}
 }
 
-// TestAdapterSpaces asks the adapter for configurations of random spaces, each of
-// which must be valid, and tells it some of ours.
+// TestAdapterSpaces asks the adapter for configurations of random spaces, each of which
+// must be valid, and tells it some of ours.
 func TestAdapterSpaces(t *testing.T) {
 	racetest.Alone(t)
 	program := adapter(t, "python-random")
@@ -223,9 +223,9 @@ func TestAdapterSpaces(t *testing.T) {
 	}
 }
 
-// TestAdapterScales holds the adapter's scales against ours: what is uniform there
-// has uniform coordinates here. The distance from uniform exceeds 2/√n with
-// probability 7e-4 (Kolmogorov); the seed is fixed.
+// TestAdapterScales compares the adapter's scales with ours. Values that are uniform there
+// have uniform coordinates here. The distance from uniform exceeds 2/√n with probability
+// 7e-4 (Kolmogorov). The seed is fixed.
 func TestAdapterScales(t *testing.T) {
 	racetest.Alone(t)
 	s, err := space.New(
@@ -265,8 +265,8 @@ func TestAdapterScales(t *testing.T) {
 	}
 }
 
-// distanceFromUniform is Kolmogorov's distance; of coordinates that are the middles
-// of equal cells, as those of few levels are, at the ends of the cells.
+// distanceFromUniform returns Kolmogorov's distance. For few levels, where coordinates are
+// the middles of equal cells, it is taken at the ends of the cells.
 func distanceFromUniform(u []float64, levels uint64) float64 {
 	slices.Sort(u)
 	slack := 0.0
@@ -276,7 +276,7 @@ func distanceFromUniform(u []float64, levels uint64) float64 {
 	most := 0.0
 	for i, x := range u {
 		if i+1 < len(u) && u[i+1] == x {
-			continue // the distribution jumps at the last of those that are equal
+			continue // the distribution jumps at the last of equal ones
 		}
 		most = max(most, math.Abs(float64(i+1)/float64(len(u))-(x+slack)))
 	}

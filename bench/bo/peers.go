@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// peers are the optimisers of others; bench/README.md tells how they are set up.
+// peers are the optimisers of other projects. bench/README.md describes their setup.
 var peers = []Contestant{
 	peer("optuna-tpe", "optuna", "Optuna's TPE with defaults, which since Optuna 5 models all parameters together", false),
 	peer("optuna-tpe-uni", "optuna", "Optuna's TPE with multivariate=False, the default before, which models each parameter separately", false),
@@ -26,12 +26,12 @@ var peers = []Contestant{
 	peer("vizier", "vizier", "GP-UCB-PE, the default designer of OSS Vizier", true),
 }
 
-// patience is how long a peer may take for one answer. None that is worth comparing
-// takes minutes, but their first ask may compile.
+// patience is the time limit of a peer's answer. No useful peer takes minutes, but the
+// first ask may compile.
 const patience = 30 * time.Minute
 
-// peer is one of bench/peers.py; environment is the folder of its packages, as
-// make bench-bo-peers makes it.
+// peer returns a peer of bench/peers.py. The environment is the directory of its packages,
+// made by make bench-bo-peers.
 func peer(name, environment, title string, slow bool) Contestant {
 	start := func(ctx context.Context, s Setup) (*peerProcess, error) {
 		python, err := interpreter(s.Python, environment)
@@ -63,8 +63,8 @@ func peer(name, environment, title string, slow bool) Contestant {
 	}
 }
 
-// interpreter finds the Python of an environment. python is an interpreter that
-// serves for all of them, or the folder in which each has one of its own.
+// interpreter finds the Python of an environment. The argument python is an interpreter for
+// all of them, or the directory in which each has one of its own.
 func interpreter(python, environment string) (string, error) {
 	if python == "" {
 		return "", errors.New("no Python with peers is named; see make bench-bo-peers")

@@ -9,88 +9,84 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Problem is something to minimise on a space. Its methods may be called by
-// several goroutines at a time.
+// Problem is a function to minimize on a space. Its methods may be called by several
+// goroutines at a time.
 type Problem interface {
-	// Name is unique among all problems, as "bbob/f08-d05-i1": its suite's name, a
-	// slash, and what can be the name of a folder.
+	// Name is unique among all problems, such as "bbob/f08-d05-i1". It is its suite's name,
+	// a slash, and a valid directory name.
 	Name() string
-	// Suite is the name of the [Suite] that it belongs to.
+	// Suite is the name of its [Suite].
 	Suite() string
-	// Space is where it is to be minimised.
+	// Space is the search space.
 	Space() *space.Space
-	// Evaluate measures c, which is valid in Space, once; rng is for noise only. ok
-	// is false where the configuration fails; the value then means nothing.
+	// Evaluate measures c, which is valid in Space, once. The generator rng is for noise
+	// only. If the configuration fails, ok is false and the value has no meaning.
 	Evaluate(c space.Config, rng *rand.Rand) (value float64, ok bool)
-	// True is what Evaluate is centred on, +Inf where it fails. Regret is computed
-	// from it.
+	// True is the centre of Evaluate's values, +Inf where it fails. Regret is computed from
+	// it.
 	True(c space.Config) float64
-	// Best is the smallest True. Median is the median of True over configurations
-	// that are uniform in the unit cube and do not fail; it is larger than Best.
+	// Best is the smallest True. Median is the median of True over configurations that are
+	// uniform in the unit cube and do not fail. It is larger than Best.
 	Best() float64
 	Median() float64
 }
 
-// Optimiser is what is compared: ask and tell, in this process or another one.
+// Optimiser is a contestant at work, with ask and tell, in this process or another one.
 type Optimiser interface {
 	// Ask returns the next configuration to evaluate, valid in the space. The error
 	// is [ErrEnded] if there is none.
 	Ask(ctx context.Context) (space.Config, error)
-	// Tell gives the value of a configuration: of the one last asked for, or of one
-	// that was never asked for. ok is false where it failed; value is 0 then.
+	// Tell gives the value of the configuration that was asked for last, or of one that was
+	// never asked for. If it failed, ok is false and value is 0.
 	Tell(ctx context.Context, c space.Config, value float64, ok bool) error
-	// Close releases what it holds.
+	// Close releases its resources.
 	Close() error
 }
 
-// Recommender is an Optimiser that says which configuration to take in the end.
+// Recommender is an Optimiser that recommends a configuration.
 type Recommender interface {
 	Optimiser
-	// Recommend returns one that was told; ok is false if there is none yet.
+	// Recommend returns a configuration that was told. If there is none yet, ok is false.
 	Recommend(ctx context.Context) (c space.Config, ok bool, err error)
 }
 
-// Timed is an Optimiser that takes its own time, as one in another process must.
+// Timed is an Optimiser that measures its own time, as one in another process must.
 type Timed interface {
 	Optimiser
-	// AskSeconds is the CPU time of the last Ask and of all Tells since the Ask
-	// before it.
+	// AskSeconds is the CPU time of the last Ask and of all Tells since the Ask before it.
 	AskSeconds() float64
 }
 
 // Contestant makes Optimisers of one kind.
 type Contestant struct {
-	// Name is what the command line and files call it: letters, digits and
-	// hyphens.
+	// Name is the name on the command line and in files, of letters, digits and hyphens.
 	Name string
 	Kind Kind
-	// Title says in a line what it is, and its settings where they are not the
-	// defaults.
+	// Title describes it in a line, with the settings that are not defaults.
 	Title string
-	// Slow has it run on half the seeds.
+	// Slow halves the number of seeds.
 	Slow bool
-	// New starts one. Errors: [*UnsupportedError], [*MissingError].
+	// New starts one. The errors are [*UnsupportedError] and [*MissingError].
 	New func(ctx context.Context, s Setup) (Optimiser, error)
-	// Version is that of what it runs; "" if it is part of this module. It may
-	// start a process to find out. Errors: [*MissingError].
+	// Version returns the version of the program that it runs, "" if it is part of this
+	// module. It may start a process to find out. The error is a [*MissingError].
 	Version func(ctx context.Context, s Setup) (string, error)
 
-	component *study.Component // of ours; nil for others
+	component *study.Component // of ours, nil for others
 }
 
-// Setup is what an Optimiser is started with. Nothing in it tells of the problem
-// but its space.
+// Setup is the initial data of an Optimiser. It describes the problem only by its space.
 type Setup struct {
 	Space  *space.Space
 	Seed   uint64
 	Trials int    // that are planned
-	Python string // the interpreter that has the peers; "": none
+	Python string // the interpreter that has the peers, "" for none
 }
 
-// Kind is what a Contestant is in the comparison.
+// Kind is the role of a Contestant in the comparison.
 type Kind string
 
-// The kinds. Ablations are ours with a part changed, and ranked by themselves.
+// These are the kinds. Ablations are ours with a part changed, and are ranked separately.
 const (
 	Ours     Kind = "ours"
 	Ablation Kind = "ablation"
@@ -103,39 +99,39 @@ type Suite struct {
 	Name   string // "bbob", "bbob-noisy", "classic", "table"
 	Title  string
 	Source string // paper or data
-	// Log says that regrets span orders of magnitude: means are of log10.
+	// Log is true if regrets span orders of magnitude, so that means are of log10.
 	Log bool
 	// Problems are listed without reading data.
 	Problems []Listed
 }
 
-// Listed is a problem that need not be there yet.
+// Listed is a problem that is not opened yet.
 type Listed struct {
-	Name string // that of the Problem
-	Tier Tier   // the least that has it
-	// Open makes it; data is the folder of real data, "" if there is none. Errors:
-	// [*bench.DataError].
+	Name string // the Problem's name
+	Tier Tier   // the smallest tier that includes it
+	// Open opens it. The argument is the data directory, "" if there is none. The error is
+	// a [*bench.DataError].
 	Open func(data string) (Problem, error)
 }
 
-// Tier is how much is compared.
+// Tier is the size of a comparison.
 type Tier string
 
 // The tiers, each with all problems of those before it.
 const (
-	Smoke    Tier = "smoke"    // seconds: shows that it works
-	Standard Tier = "standard" // hours: needed to decide
-	Full     Tier = "full"     // days: everything
+	Smoke    Tier = "smoke"    // seconds, shows that it works
+	Standard Tier = "standard" // hours, needed to decide
+	Full     Tier = "full"     // days, everything
 )
 
-// UnsupportedError is returned by contestants that cannot work on a space.
+// UnsupportedError is returned by contestants that do not support a space.
 type UnsupportedError struct{ Contestant, Reason string }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s does not support it: %s", e.Contestant, e.Reason)
 }
 
-// MissingError is returned by contestants whose software is not there.
+// MissingError is returned by contestants whose software is missing.
 type MissingError struct{ Contestant, Reason string }
 
 func (e *MissingError) Error() string {

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Report returns tables of the runs that are there, done now or before. Errors:
-// [*SelectionError], [*bench.ValueError], [*FileError].
+// Report returns tables of the existing runs, done now or before. The errors are
+// [*SelectionError], [*bench.ValueError] and [*FileError].
 func (c *Comparison) Report() (*figure.Result, error) {
 	p, err := c.plan()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Comparison) Report() (*figure.Result, error) {
 	return out, nil
 }
 
-// ranks adds a table of mean ranks, a column for each optimiser.
+// ranks adds a table of mean ranks, with a column for each optimiser.
 func (r *results) ranks(out *figure.Result, name, title string, by choice, in func(Contestant) bool) {
 	var names []string
 	for _, k := range r.plan.contestants {
@@ -73,8 +73,9 @@ func (r *results) ranks(out *figure.Result, name, title string, by choice, in fu
 	}
 }
 
-// regulars returns those of the names that have at least a third of the runs of n
-// trials that any of them has. Others would leave next to nothing to compare on.
+// regulars returns those of the names that have at least a third of the runs of n trials
+// that any of them has. Optimizers with fewer runs would leave too few common runs to
+// compare.
 func (s *suiteResults) regulars(names []string, n int) []string {
 	runs, most := make([]int, len(names)), 1
 	for i, name := range names {
@@ -90,7 +91,7 @@ func (s *suiteResults) regulars(names []string, n int) []string {
 	return out
 }
 
-// noisy tells whether any run measured something else than the truth.
+// noisy reports whether any run has noisy measurements.
 func (r *results) noisy() bool {
 	for _, s := range r.suite {
 		for _, runs := range s.runs {
@@ -104,7 +105,7 @@ func (r *results) noisy() bool {
 	return false
 }
 
-// took tells whether an optimiser has any run of the suite.
+// took reports whether an optimiser has any run of the suite.
 func (s *suiteResults) took(name string) bool {
 	for _, runs := range s.runs {
 		if runs[name] != nil {
@@ -147,8 +148,8 @@ func countProblems(cells []cell) int {
 // significant is the level of the tests.
 const significant = 0.05
 
-// duels adds how the first of ours does against each other one, and the problems
-// that it lost.
+// duels adds the comparison of the first of ours with each other optimiser, and the
+// problems that it lost.
 func (r *results) duels(out *figure.Result) {
 	at := slices.IndexFunc(r.plan.contestants, func(k Contestant) bool { return k.Kind == Ours })
 	if at < 0 || len(r.plan.contestants) < 2 {
@@ -181,8 +182,8 @@ func (r *results) duels(out *figure.Result) {
 	}
 }
 
-// duel sums up differences of losses, a group for each problem, negative where we
-// are better.
+// duel summarises differences of losses, a group for each problem, negative where ours are
+// better.
 func duel(d [][]float64) []any {
 	var won, tied, lost, better, equal, worse, seeds int
 	for _, g := range d {
@@ -209,7 +210,7 @@ func duel(d [][]float64) []any {
 	return []any{len(d), seeds, won, tied, lost, better, equal, worse, grandMean(d), signedRank(means(d))}
 }
 
-// bootstrapDraws is how often runs are drawn anew.
+// bootstrapDraws is the number of bootstrap samples of runs.
 const bootstrapDraws = 4000
 
 // againstRandom adds the paired interval of each optimiser against random.
@@ -240,7 +241,7 @@ func (r *results) againstRandom(out *figure.Result) {
 	}
 }
 
-// verdict is what an interval of differences says.
+// verdict describes an interval of differences in words.
 func verdict(d [][]float64, low, high float64) string {
 	switch {
 	case slices.ContainsFunc(d, func(g []float64) bool { return len(g) < 3 }):
@@ -253,7 +254,7 @@ func verdict(d [][]float64, low, high float64) string {
 	return "no difference"
 }
 
-// curves adds regret as trials grow.
+// curves adds regret against the number of trials.
 func (r *results) curves(out *figure.Result) {
 	t := out.Table("curves", "Normalised regret over all problems and seeds of a suite, with median and quartiles",
 		figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
@@ -281,7 +282,7 @@ func (r *results) curves(out *figure.Result) {
 	}
 }
 
-// steps are the numbers of trials of a curve.
+// steps returns the numbers of trials of a curve.
 func steps(trials int) []int {
 	var out []int
 	for _, n := range []int{1, 5, 10, 20, 50, 100, 200, 500, 1000} {
@@ -292,7 +293,7 @@ func steps(trials int) []int {
 	return append(out, trials)
 }
 
-// problems adds the median regret on each problem, a column for each optimiser.
+// problems adds the median regret on each problem, with a column for each optimiser.
 func (r *results) problems(out *figure.Result) {
 	for _, s := range r.suite {
 		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
@@ -339,8 +340,7 @@ func (r *results) asks(out *figure.Result) {
 	}
 }
 
-// askSeconds returns of each run the mean over the tenth of its asks before trial
-// n.
+// askSeconds returns for each run the mean over the tenth of its asks before trial n.
 func (r *results) askSeconds(name, clock string, n int) []float64 {
 	var out []float64
 	for _, s := range r.suite {
@@ -359,7 +359,7 @@ func (r *results) askSeconds(name, clock string, n int) []float64 {
 	return out
 }
 
-// who adds what was compared.
+// who adds a description of the comparison.
 func (r *results) who(out *figure.Result) {
 	t := out.Table("optimisers", "The optimisers", figure.Column{Name: "optimiser"}, figure.Column{Name: "kind"}, figure.Column{Name: "version"}, figure.Column{Name: "runs"}, figure.Column{Name: "ended early"}, figure.Column{Name: "description"})
 	for _, k := range r.plan.contestants {

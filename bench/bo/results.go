@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// results are the runs of a comparison that are there.
+// results are the existing runs of a comparison.
 type results struct {
 	plan  *plan
 	suite []*suiteResults
 }
 
-// suiteResults are those of one suite.
+// suiteResults are the runs of one suite.
 type suiteResults struct {
 	Suite
 	seeds int                      // from 1 on
 	runs  map[cell]map[string]*Run // by the optimiser's name
 }
 
-// cell is what optimisers are paired by.
+// cell is the unit in which optimisers are paired.
 type cell struct {
 	problem string
 	seed    uint64
 }
 
-// read reads what is there of the runs that are planned. Errors: [*FileError].
+// read reads the planned runs that exist. The error is a [*FileError].
 func (p *plan) read(out string) (*results, error) {
 	r := &results{plan: p}
 	for _, s := range p.suites {
@@ -55,8 +55,8 @@ func (p *plan) read(out string) (*results, error) {
 	return r, nil
 }
 
-// names returns those of contestants of certain kinds that have runs of the suite,
-// in their order.
+// names returns the contestants of certain kinds that have runs of the suite, in their
+// order.
 func (s *suiteResults) names(p *plan, kinds ...Kind) []string {
 	var out []string
 	for _, k := range p.contestants {
@@ -73,8 +73,8 @@ func (s *suiteResults) names(p *plan, kinds ...Kind) []string {
 	return out
 }
 
-// cells returns the cells in which all the named optimisers have n trials, or came
-// to the end of the space before, ordered by problem and seed.
+// cells returns the cells in which all the named optimisers have n trials, or reached the
+// end of the space before, ordered by problem and seed.
 func (s *suiteResults) cells(n int, names ...string) []cell {
 	var out []cell
 	for _, l := range s.Problems {
@@ -88,25 +88,26 @@ func (s *suiteResults) cells(n int, names ...string) []cell {
 	return out
 }
 
-// has tells whether a run, which may be nil, can be looked at after n trials.
+// has reports whether a run, which may be nil, can be judged after n trials.
 func (r *Run) has(n int) bool {
 	return r != nil && (len(r.Trials) >= n || r.Ended == ErrEnded.Error())
 }
 
-// farRegret is the most that a normalised regret counts: that of an optimiser for
-// which nothing succeeded.
+// farRegret is the largest normalised regret that counts. An optimiser without a successful
+// trial has it.
 const farRegret = 10
 
-// nearRegret is the least that a regret counts where logarithms are taken.
+// nearRegret is the least regret that counts where logarithms are taken.
 const nearRegret = 1e-8
 
-// regret is the normalised regret of an optimiser in a cell after n trials, at
-// most farRegret.
+// regret returns the normalised regret of an optimiser in a cell after n trials, at most
+// farRegret.
 func (s *suiteResults) regret(at cell, name string, n int, by choice) float64 {
 	return min(s.runs[at][name].regret(n, by), farRegret)
 }
 
-// loss is what means are taken of: the regret, or its log10 where the suite says so.
+// loss is the number that means are taken of. It is the regret, or its log10 where the
+// suite says so.
 func (s *suiteResults) loss(at cell, name string, n int) float64 {
 	v := s.regret(at, name, n, measured)
 	if s.Log {
@@ -115,8 +116,8 @@ func (s *suiteResults) loss(at cell, name string, n int) float64 {
 	return v
 }
 
-// meanRanks returns the mean rank of each of the named by regret after n trials:
-// of the means over each problem's cells the mean, so that problems count alike.
+// meanRanks returns the mean rank of each of the named by regret after n trials. It
+// averages over each problem's cells first, so that all problems have the same weight.
 func (s *suiteResults) meanRanks(cells []cell, names []string, n int, by choice) []float64 {
 	perProblem := make(map[string][][]float64)
 	for _, at := range cells {
@@ -160,5 +161,5 @@ func means(groups [][]float64) []float64 {
 	return out
 }
 
-// grandMean is the mean of the groups' means.
+// grandMean returns the mean of the groups' means.
 func grandMean(groups [][]float64) float64 { return means([][]float64{means(groups)})[0] }

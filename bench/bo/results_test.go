@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// drawn are results of made-up runs: some missing, some ended early, few levels of
-// regret so that there are ties, and some in which nothing succeeds.
+// drawn returns results of made-up runs. Some are missing, some ended early, few levels of
+// regret make ties, and in some no trial succeeds.
 func drawn(rng *rand.Rand, log bool) (*results, *suiteResults, []string) {
 	p := &plan{seeds: 1 + rng.IntN(8), trials: 12}
 	var names []string
@@ -57,7 +57,7 @@ func drawn(rng *rand.Rand, log bool) (*results, *suiteResults, []string) {
 	return &results{plan: p, suite: []*suiteResults{s}}, s, names
 }
 
-// lossOf is the loss by its definition; ok is false if the run does not count.
+// lossOf is the loss by its definition. If the run does not count, ok is false.
 func lossOf(s *suiteResults, problem string, seed uint64, name string, n int) (regret, loss float64, ok bool) {
 	r := s.runs[cell{problem, seed}][name]
 	if r == nil || len(r.Trials) < n && r.Ended != ErrEnded.Error() {
@@ -83,7 +83,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 	for round := range 200 {
 		_, s, names := drawn(rng, round%2 == 0)
 		n := 1 + rng.IntN(12)
-		// Mean ranks: 1 + how many are better + half of how many others are equal.
+		// The mean rank is 1 + how many are better + half of how many others are equal.
 		want := make([]float64, len(names))
 		problems := 0
 		for _, l := range s.Problems {
@@ -127,7 +127,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 				t.Fatalf("seed %d, round %d: rank of %s is %v, not %v", seed, round, names[i], got[i], want[i]/float64(problems))
 			}
 		}
-		// Differences, and their mean over problems.
+		// These are the differences, and their mean over problems.
 		listed, d := s.differences(names[0], names[1], n)
 		at, mean := 0, 0.0
 		for _, l := range s.Problems {
@@ -163,7 +163,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 	}
 }
 
-// An optimiser with a few runs does not leave the others few to be ranked on.
+// An optimiser with a few runs does not reduce the runs on which the others are ranked.
 func TestRanksLeaveOutWhoHasFewRuns(t *testing.T) {
 	s := &suiteResults{Suite: Suite{Name: "s"}, seeds: 6, runs: make(map[cell]map[string]*Run)}
 	p := &plan{seeds: 6, trials: 2}
@@ -188,8 +188,8 @@ func TestRanksLeaveOutWhoHasFewRuns(t *testing.T) {
 	}
 }
 
-// Every table can be made of whatever runs there are, and the duel counts each
-// problem and run once.
+// Every table can be made from any set of runs, and the duel counts each problem and run
+// once.
 func TestTablesOfAnyRuns(t *testing.T) {
 	racetest.Alone(t)
 	seed := rand.Uint64()
@@ -225,8 +225,8 @@ func TestTablesOfAnyRuns(t *testing.T) {
 	}
 }
 
-// A problem is won where every seed is better, lost where every one is worse, if
-// there are six or more.
+// A problem is won if every seed is better, and lost if every one is worse, with six or
+// more seeds.
 func TestDuel(t *testing.T) {
 	better, worse, few := []float64{-1, -2, -3, -4, -5, -6}, []float64{1, 2, 3, 4, 5, 6}, []float64{-1, -2, -3, -4, -5}
 	got := duel([][]float64{better, worse, few, {0, 0, 0, 0, 0, 0}})

@@ -11,45 +11,44 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Run is what one optimiser did on one problem from one seed.
+// Run has the trials of one optimiser on one problem from one seed.
 type Run struct {
 	Problem, Optimiser string
 	Version            string // of the optimiser
 	Seed               uint64
-	Clock              string  // of AskSeconds: "cpu" or "wall"
+	Clock              string  // clock of AskSeconds, "cpu" or "wall"
 	Best, Median       float64 // of the problem
-	Ended              string  // why there are fewer trials than planned; "" if there are not
+	Ended              string  // why there are fewer trials than planned, "" if there are not
 	Trials             []Trial
 }
 
 // Trial is one evaluation of a Run.
 type Trial struct {
-	Value float64 // measured; NaN if it failed
+	Value float64 // measured, NaN if it failed
 	OK    bool
-	True  float64 // what Value is centred on
-	// BestTrue is True of the trial with the least Value so far, the one that a
-	// user would take; +Inf before one succeeds.
+	True  float64 // centre of Value
+	// BestTrue is True of the trial with the least Value so far, which a user would take.
+	// It is +Inf before one succeeds.
 	BestTrue   float64
 	AskSeconds float64
-	// Recommended is True of what the optimiser recommends after this trial; NaN
-	// where it was not asked.
+	// Recommended is True of the optimiser's recommendation after this trial, NaN if it was
+	// not asked.
 	Recommended float64
 }
 
-// choice is which of the configurations tried counts.
+// choice selects one of the configurations tried.
 type choice int
 
 const (
-	measured    choice = iota // that with the least measured value
-	recommended               // what the optimiser recommends, if it does
-	found                     // the best one, whoever knows it
+	measured    choice = iota // the one with the least measured value
+	recommended               // the optimiser's recommendation, if it makes one
+	found                     // the best one, known only to the benchmark
 )
 
 // regret returns the normalised regret of a choice after n trials, (BestTrue −
-// Best)/(Median − Best) for what was measured best: 1 is what half of all random
-// configurations are better than. After a Run that ended early it is that of its end;
-// +Inf before a trial succeeds. What was not recommended after the very trial is
-// taken to be what was measured best.
+// Best)/(Median − Best) for the best measured. Half of all random configurations are better
+// than 1. After a Run that ended early it is the regret at its end. It is +Inf before a
+// trial succeeds. Without a recommendation after this trial it uses the best measured.
 func (r *Run) regret(n int, by choice) float64 {
 	n = min(n, len(r.Trials))
 	if n == 0 {
@@ -68,20 +67,20 @@ func (r *Run) regret(n int, by choice) float64 {
 	return max(v-r.Best, 0) / (r.Median - r.Best)
 }
 
-// The rule of long runs: beyond longRun trials a run goes on only while the last
-// lastAsks asks took less than dearAsk seconds each, in the mean.
+// These rules bound long runs. Beyond longRun trials a run continues only while the last
+// lastAsks asks took less than dearAsk seconds each, on average.
 const (
 	longRun  = 200
 	lastAsks = 20
 	dearAsk  = 0.5
 )
 
-// runner is one run under way.
+// runner is one run in progress.
 type runner struct {
 	run       Run
 	problem   Problem
 	optimiser Optimiser
-	cpu       bool // the process does nothing else, so that its CPU time is the asks'
+	cpu       bool // the process does nothing else, so its CPU time is that of the asks
 }
 
 // do runs the trials.
@@ -133,7 +132,7 @@ func (r *runner) do(ctx context.Context, trials int) error {
 	return nil
 }
 
-// recommended is True of what the optimiser recommends; NaN if it does not.
+// recommended returns True of the optimiser's recommendation, NaN if it makes none.
 func (r *runner) recommended(ctx context.Context) (float64, error) {
 	o, can := r.optimiser.(Recommender)
 	if !can {
@@ -146,7 +145,7 @@ func (r *runner) recommended(ctx context.Context) (float64, error) {
 	return r.problem.True(c), nil
 }
 
-// seconds is what the ask that has just ended took.
+// seconds returns the time of the ask that has just ended.
 func (r *runner) seconds(watch bench.Stopwatch) float64 {
 	if t, ok := r.optimiser.(Timed); ok {
 		return t.AskSeconds()
@@ -157,7 +156,7 @@ func (r *runner) seconds(watch bench.Stopwatch) float64 {
 	return watch.Wall()
 }
 
-// dear is the mean of the last asks.
+// dear returns the mean time of the last asks.
 func (r *runner) dear() float64 {
 	sum := 0.0
 	last := r.run.Trials[len(r.run.Trials)-lastAsks:]
@@ -167,7 +166,7 @@ func (r *runner) dear() float64 {
 	return sum / float64(len(last))
 }
 
-// check holds an evaluation against what the problem promises.
+// check compares an evaluation with the guarantees of the problem.
 func (r *runner) check(c fmt.Stringer, value float64, ok bool, truth float64) error {
 	switch slack := 1e-9 * (r.run.Median - r.run.Best); {
 	case ok && (math.IsNaN(value) || math.IsInf(value, 0)):

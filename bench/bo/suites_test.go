@@ -15,8 +15,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// dataFolder returns the folder of real data: BKB_DATA, or shared/data beside the
-// module; "" where there is none.
+// dataFolder returns the data directory. It is BKB_DATA, or shared/data beside the module,
+// or "" if there is none.
 func dataFolder() string {
 	dir := os.Getenv("BKB_DATA")
 	if dir == "" {
@@ -28,7 +28,7 @@ func dataFolder() string {
 	return dir
 }
 
-// open opens a problem; it skips the test where data are missing.
+// open opens a problem. It skips the test if data are missing.
 func open(t testing.TB, l Listed) Problem {
 	t.Helper()
 	p, err := l.Open(dataFolder())
@@ -42,7 +42,7 @@ func open(t testing.TB, l Listed) Problem {
 	return p
 }
 
-// random is a configuration that is uniform in the unit cube.
+// random returns a configuration that is uniform in the unit cube.
 func random(t testing.TB, s *space.Space, float func() float64) space.Config {
 	t.Helper()
 	u := make([]float64, s.Dim())
@@ -56,9 +56,9 @@ func random(t testing.TB, s *space.Space, float func() float64) space.Config {
 	return c
 }
 
-// Every problem keeps the contract: names, valid spaces, nothing below the best,
-// half of all configurations below the median, noise by rng alone, failures alike
-// in Evaluate and True. Those of the full tier too where BKB_SUITES is set.
+// Every problem keeps the contract. This covers names, valid spaces, no value below the
+// best, half of all configurations below the median, noise by rng alone, and equal failures
+// in Evaluate and True. The full tier is included if BKB_SUITES is set.
 func TestProblemsKeepTheContract(t *testing.T) {
 	racetest.Alone(t)
 	names := map[string]bool{}
@@ -107,7 +107,7 @@ func keepsContract(t *testing.T, p Problem) {
 	if !(p.Median() > p.Best()) || worked < n/10 {
 		t.Errorf("median %v, best %v, %d of %d worked", p.Median(), p.Best(), worked, n)
 	}
-	// Five standard deviations of a fair coin; many equal values lie on the median.
+	// five standard deviations of a fair coin, where many equal values lie on the median
 	if spread := 2.5 * math.Sqrt(float64(worked)); float64(below) > float64(worked)/2+spread {
 		t.Errorf("%d of %d are below the median", below, worked)
 	}
@@ -134,13 +134,13 @@ func TestBBOBIsBBOB(t *testing.T) {
 	}
 }
 
-// A space that is no box has its least value where the formula says, and what its
-// neighbours have is not less.
+// A space that is no box has its least value where the formula says, and its neighbours do
+// not have less.
 func TestOptimaOfMixedProblems(t *testing.T) {
 	racetest.Alone(t)
 	for name, best := range map[string]string{
 		"classic/mixed": `{"lr": 0.001, "layers": 3, "opt": "adam", "beta": 0.93, "width": 128, "drop": 0.3}`,
-		// A hair's breadth inside both constraints.
+		// This is just inside both constraints.
 		"classic/pressure-vessel": `{"shell": 0.8125, "head": 0.4375, "radius": 42.0984455, "length": 176.6366}`,
 	} {
 		p := problem(t, name)
@@ -175,8 +175,8 @@ func TestOptimaOfMixedProblems(t *testing.T) {
 	}
 }
 
-// Noise is around the noiseless value: as many measurements above as below where it
-// multiplies, the mean where it is added; with the spread that the suite says.
+// Noise is around the noiseless value. Where it multiplies, as many measurements are above
+// as below. Where it is added, the mean is the value. The spread is that of the suite.
 func TestNoiseOfBBOB(t *testing.T) {
 	racetest.Alone(t)
 	for _, name := range []string{"f08-d05-i1", "f21-d02-i1"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// svm is the grid of support-vector machines on a data set: 288 configurations, a
+// svm is the grid of support-vector machines on a data set. It has 288 configurations and a
 // space with conditions (Wistuba et al. 2015). Values are errors on validation data.
 func svm(tier Tier, set string) Listed {
 	name := "table/svm-" + strings.ToLower(set)
@@ -38,8 +38,8 @@ func svm(tier Tier, set string) Listed {
 	}}
 }
 
-// decodeSVM turns a line into kernel, C, γ and degree ("" where there is none), and
-// the accuracy. The file has log₂C/6, log₁₀γ/4 and log₁₀degree.
+// decodeSVM turns a line into kernel, C, γ and degree ("" if there is none), and the
+// accuracy. The file has log₂C/6, log₁₀γ/4 and log₁₀degree.
 func decodeSVM(fields []string) (config []string, accuracy float64, err error) {
 	y, err := numbers(fields[:7], nil)
 	if err != nil || len(y) < 7 {

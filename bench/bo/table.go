@@ -11,9 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// table is a problem whose every configuration has been measured, or is known to
-// fail: a look-up. Evaluate draws one of a configuration's measurements, True is
-// their mean.
+// table is a problem that looks up values. Every configuration has been measured, or is
+// known to fail. Evaluate draws one of a configuration's measurements, and True is their
+// mean.
 type table struct {
 	name         string
 	space        *space.Space
@@ -26,22 +26,22 @@ type table struct {
 	best, median float64
 }
 
-// column is a parameter: its levels and how texts of a file name them.
+// column is a parameter. It has its levels and the texts that name them in a file.
 type column struct {
 	parameter space.Parameter
 	levels    map[space.Value]int
 	texts     map[string]int
 	kind      space.Kind // of all levels
 	stride    int
-	// read turns a text of the file into a value; nil reads numbers as such.
+	// read turns a text of the file into a value. If nil, it reads numbers as such.
 	read func(text string) (space.Value, error)
 }
 
 const (
-	// maxCodes is the most combinations of levels that a table may have, measured or
-	// not: 4 bytes each.
+	// maxCodes is the maximum number of combinations of levels in a table, measured or not,
+	// at 4 bytes each.
 	maxCodes = 1 << 24
-	// maxLevels is the most levels of a parameter.
+	// maxLevels is the maximum number of levels of a parameter.
 	maxLevels = 1 << 10
 )
 
@@ -71,7 +71,7 @@ func newTable(name string, columns ...*column) (*table, error) {
 	return t, nil
 }
 
-// enumerate finds the levels of a parameter as the space understands it.
+// enumerate finds the levels of a parameter as the space interprets it.
 func (c *column) enumerate(p space.Parameter) error {
 	p.When = nil
 	alone, err := space.New(p)
@@ -94,8 +94,8 @@ func (c *column) enumerate(p space.Parameter) error {
 	return nil
 }
 
-// level returns what a text of the file stands for; "" is level 0, of a parameter
-// that is not active.
+// level returns the level of a text of the file. The text "" is level 0, for an inactive
+// parameter.
 func (c *column) level(text string) (int, error) {
 	if k, ok := c.texts[text]; ok || text == "" {
 		return k, nil
@@ -167,7 +167,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// finish computes best and median once all is entered.
+// finish computes best and median after all rows are added.
 func (t *table) finish() (Problem, error) {
 	type share struct{ value, weight float64 }
 	var shares []share
@@ -231,8 +231,8 @@ func (t *table) config(code int) (space.Config, error) {
 	return t.space.Decode(u)
 }
 
-// code returns the number of a configuration among all combinations of levels;
-// what is not active counts as level 0.
+// code returns the number of a configuration among all combinations of levels. An inactive
+// parameter counts as level 0.
 func (t *table) code(c space.Config) int {
 	code := 0
 	for _, col := range t.columns {

@@ -2,11 +2,11 @@ package bo
 
 import "slices"
 
-// tables is configurations that others have measured, all of them: real response
+// tables has complete tables that other projects have measured. They are real response
 // surfaces with their real noise and failures.
 //
-// The eight of the standard tier were chosen before any result was seen: of every
-// family one or two, those without conditions, which not all peers have.
+// The eight of the standard tier were chosen before any result was seen. They are one or
+// two of every family, without conditions, which not all peers support.
 var tables = Suite{
 	Name: "table", Title: "Tables", Source: "real data, see MANIFEST.md of the folder of data",
 	Problems: tableProblems(),

@@ -18,7 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// raw is a file of a table read in another way than the tables do: fields by line.
+// raw reads a file of a table independently of the tables, as fields by line.
 func raw(t *testing.T, file string) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dataFolder(), file))
@@ -51,7 +51,7 @@ func problem(t *testing.T, name string) Problem {
 	return nil
 }
 
-// configOf makes a configuration of texts, an empty one for what is not active.
+// configOf makes a configuration from texts. An empty text means inactive.
 func configOf(t *testing.T, s *space.Space, texts []string) space.Config {
 	t.Helper()
 	var entries []space.Assignment
@@ -82,8 +82,8 @@ func configOf(t *testing.T, s *space.Space, texts []string) space.Config {
 	return c
 }
 
-// csvCases are tables in CSV files: how a line reads, as parameters and values to
-// minimise.
+// csvCases are tables in CSV files. They say how to read a line as parameters and values to
+// minimize.
 var csvCases = []struct {
 	name, file  string
 	header      bool
@@ -108,7 +108,7 @@ var csvCases = []struct {
 	{"table/svm-letter", "hpo_svm_tst/letter.txt.gz", false, 4, svmLine, 288, 288},
 }
 
-// after reads n parameters and then measurements, f of which is the value.
+// after reads n parameters and then measurements, whose value is f of each.
 func after(n int, f func(float64) float64) func([]string) ([]string, []float64) {
 	return func(fields []string) ([]string, []float64) {
 		var values []float64
@@ -121,7 +121,7 @@ func after(n int, f func(float64) float64) func([]string) ([]string, []float64) 
 	}
 }
 
-// negatedFirst reads n parameters and one measurement to be maximised.
+// negatedFirst reads n parameters and one measurement to be maximized.
 func negatedFirst(n int) func([]string) ([]string, []float64) {
 	return func(fields []string) ([]string, []float64) {
 		v, _ := strconv.ParseFloat(fields[n], 64)
@@ -150,9 +150,8 @@ func svmLine(fields []string) ([]string, []float64) {
 	return config, []float64{1 - x[0]}
 }
 
-// A table has the file's values, all of its configurations, its least mean, and its
-// median; measurements come out in equal shares. Large tables are compared where
-// BKB_SUITES is set.
+// A table has the file's values, all of its configurations, its least mean, and its median.
+// Measurements are drawn in equal shares. Large tables are compared if BKB_SUITES is set.
 func TestTablesAreTheFiles(t *testing.T) {
 	racetest.Alone(t)
 	for _, k := range csvCases {
@@ -187,8 +186,8 @@ func TestTablesAreTheFiles(t *testing.T) {
 	}
 }
 
-// agrees compares a problem with measurements by configuration; the lists are as
-// the file has them.
+// agrees compares a problem with measurements by configuration. The lists are in the order
+// of the file.
 func agrees(t *testing.T, p Problem, measured map[string][]float64, configs map[string][]string) {
 	t.Helper()
 	const seed = 7
@@ -230,8 +229,8 @@ func agrees(t *testing.T, p Problem, measured map[string][]float64, configs map[
 	sampleMean(t, p, configOf(t, p.Space(), configs[keys[0]]), measured[keys[0]])
 }
 
-// sampleMean compares the mean of many measurements of a configuration with that of
-// the list they are drawn from.
+// sampleMean compares the mean of many measurements of a configuration with that of the
+// list from which they are drawn.
 func sampleMean(t *testing.T, p Problem, c space.Config, values []float64) {
 	t.Helper()
 	rng, sum, square, n := stream.New(3), 0.0, 0.0, 2000.0
@@ -248,7 +247,7 @@ func sampleMean(t *testing.T, p Problem, c space.Config, values []float64) {
 	}
 }
 
-// A table of kernels has the file's timings, and fails elsewhere.
+// A table of kernels has the file's timings, and fails for other configurations.
 func TestKernelTablesAreTheFiles(t *testing.T) {
 	racetest.Alone(t)
 	p := problem(t, "table/gpu-convolution-a100")
@@ -294,8 +293,8 @@ func TestKernelTablesAreTheFiles(t *testing.T) {
 	}
 }
 
-// The crossed barrel has the file's values where it was measured, and those of a
-// neighbour elsewhere.
+// The crossed barrel has the file's values where it was measured, and those of a neighbour
+// elsewhere.
 func TestCrossedBarrelIsTheFile(t *testing.T) {
 	p := problem(t, "table/materials-crossed-barrel")
 	measured, configs := map[string][]float64{}, map[string][]string{}
@@ -341,7 +340,7 @@ func TestCrossedBarrelIsTheFile(t *testing.T) {
 	sampleMean(t, p, configOf(t, p.Space(), key), measured["6|0|0.7|1.5"])
 }
 
-// Faults of a table are told with the parameter, the text or the configuration.
+// Faults of a table are reported with the parameter, the text or the configuration.
 func TestFaultyTables(t *testing.T) {
 	fresh := func() *table {
 		a, err := newTable("table/x", ordinal("a", ints(1, 2)...), flag("b"))

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// signedRank returns the two-sided p-value of Wilcoxon's signed-rank test that
-// paired differences are symmetric around 0 (Wilcoxon, Biometrics Bulletin 1945).
-// Differences of 0 are left out, equal sizes share their mean rank, and the
-// distribution is exact given the ranks: that of Σ rank·[sign > 0] over all 2ⁿ
-// signs. Without differences p is 1. NaN is not allowed; ±Inf has the largest
-// size.
+// signedRank returns the two-sided p-value of Wilcoxon's signed-rank test (Wilcoxon,
+// Biometrics Bulletin 1945) that paired differences are symmetric around 0. Differences of
+// 0 are left out, equal sizes share their mean rank, and the distribution is exact given
+// the ranks. It is that of Σ rank·[sign > 0] over all 2ⁿ signs. Without differences p is 1.
+// NaN is not allowed. ±Inf has the largest size.
 //
-// O(n³) time: meant for up to some hundred pairs.
+// It takes O(n³) time and is meant for up to a few hundred pairs.
 func signedRank(differences []float64) float64 {
 	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
 	if len(d) == 0 {
@@ -23,7 +22,7 @@ func signedRank(differences []float64) float64 {
 	for i, v := range d {
 		size[i] = math.Abs(v)
 	}
-	// Twice the ranks are whole, ties or not.
+	// Twice the ranks are whole numbers, even with ties.
 	positive, total := 0, 0
 	twice := make([]int, len(d))
 	for i, r := range ranks(size) {
@@ -46,15 +45,15 @@ func signedRank(differences []float64) float64 {
 			probability[s] = p
 		}
 	}
-	tail := 0.0 // of the smaller side; the distribution is symmetric
+	tail := 0.0 // of the smaller side, because the distribution is symmetric
 	for s := range min(positive, total-positive) + 1 {
 		tail += probability[s]
 	}
 	return min(1, 2*tail)
 }
 
-// ranks returns the rank of each of v, 1 for the least; equal ones share the mean
-// of theirs.
+// ranks returns the rank of each of v, 1 for the least. Equal ones share the mean of their
+// ranks.
 func ranks(v []float64) []float64 {
 	order := make([]int, len(v))
 	for i := range order {

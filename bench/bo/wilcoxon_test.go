@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// enumerated is the two-sided p-value by its definition: the share of all signs
-// whose sum is as far from the middle as that of the differences.
+// enumerated is the two-sided p-value by its definition. It is the share of all signs whose
+// sum is as far from the middle as that of the differences.
 func enumerated(d []float64) float64 {
 	var kept []float64
 	for _, v := range d {
@@ -17,7 +17,7 @@ func enumerated(d []float64) float64 {
 			kept = append(kept, v)
 		}
 	}
-	rank := func(i int) float64 { // of |kept_i|: those below, and half of its equals
+	rank := func(i int) float64 { // of |kept_i|, which counts those below, and half of its equals
 		below, equal := 0, 0
 		for _, v := range kept {
 			switch {
@@ -55,7 +55,7 @@ func TestSignedRankIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		d := make([]float64, rng.IntN(11))
-		levels := 1 + rng.IntN(30) // few: many ties and zeros
+		levels := 1 + rng.IntN(30) // few levels, for many ties and zeros
 		for i := range d {
 			d[i] = float64(rng.IntN(2*levels+1)-levels) + rng.Float64()*float64(rng.IntN(2))
 			if rng.IntN(20) == 0 {
@@ -69,13 +69,13 @@ func TestSignedRankIsExact(t *testing.T) {
 	}
 }
 
-// The published critical values of Wilcoxon's table at 0.05, two-sided: the sum of
-// the smaller side that is just significant.
+// These are the published critical values of Wilcoxon's table at 0.05, two-sided. They are
+// the sums of the smaller side that are just significant.
 func TestSignedRankHasTheCriticalValuesOfTheTable(t *testing.T) {
 	for n, critical := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 15: 25, 20: 52, 25: 89} {
 		at := func(sum int) float64 {
 			d := make([]float64, n)
-			for i := n; i >= 1; i-- { // greedy: any sum up to n(n+1)/2 can be had
+			for i := n; i >= 1; i-- { // greedy, because any sum up to n(n+1)/2 is possible
 				d[i-1] = -float64(i)
 				if i <= sum {
 					d[i-1], sum = float64(i), sum-i
