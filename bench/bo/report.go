@@ -74,7 +74,7 @@ func (r *results) ranks(out *figure.Result, name, title string, by choice, in fu
 }
 
 // regulars returns those of the names that have at least a third of the runs of n trials
-// that any of them has. Optimizers with fewer runs would leave too few common runs to
+// that any of them has. Optimisers with fewer runs would leave too few common runs to
 // compare.
 func (s *suiteResults) regulars(names []string, n int) []string {
 	runs, most := make([]int, len(names)), 1

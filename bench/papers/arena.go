@@ -12,20 +12,20 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// arena is a bandit problem with everything that policies are given. Rewards of
-// arms, noise apart, have mean 0 and variance 1.
+// arena is a bandit problem with all arguments of policies. Rewards of arms, without noise,
+// have mean 0 and variance 1.
 type arena struct {
 	name   string
 	env    *problems.Environment
 	arms   kernel.Rows
 	kernel kernel.Kernel
-	noise  float64 // λ = ξ² that policies are told
-	// measured, if not nil, are for every arm the rewards that were once
-	// measured, of which a pull draws one; otherwise noise is normal.
+	noise  float64 // λ = ξ² that policies get
+	// measured, if not nil, has for every arm the measured rewards, of which a pull draws
+	// one. Otherwise noise is normal.
 	measured [][]float64
 }
 
-// reward returns the reward of an arm at a step, which policies have in common.
+// reward returns the reward of an arm at a step, equal for all policies.
 func (a *arena) reward(arm, step int) float64 {
 	if a.measured == nil {
 		return a.env.Reward(arm, step)
@@ -34,12 +34,12 @@ func (a *arena) reward(arm, step int) float64 {
 	return a.measured[arm][int(rng.Float64()*float64(len(a.measured[arm])))]
 }
 
-// config is what all policies are given: the same kernel, noise and b.
+// config returns the configuration of all policies, with the same kernel, noise and b.
 func (a *arena) config(seed uint64, workers int) bandit.Config {
 	return bandit.Config{Kernel: a.kernel, NoiseVariance: a.noise, Seed: seed, Workers: workers}
 }
 
-// functionArena is a function on Sobol' points, with normal noise ξ = 0.1.
+// functionArena returns a function on Sobol' points, with normal noise ξ = 0.1.
 func functionArena(f problems.Objective, lengthScale float64, arms int, seed uint64) (*arena, error) {
 	const noise = 0.1
 	env := problems.NewEnvironment(f, arms, noise, seed)
@@ -50,11 +50,11 @@ func functionArena(f problems.Objective, lengthScale float64, arms int, seed uin
 	return &arena{name: f.Name(), env: env, arms: kernel.NewPoints(arms, env.Dim, env.Points), kernel: k, noise: noise * noise}, nil
 }
 
-// played is how a policy did.
+// played is the result of a policy.
 type played struct {
 	regret   []float64 // R_1 … R_T
 	simple   float64
-	chance   float64 // R_T over that of random pulls
+	chance   float64 // R_T relative to that of random pulls
 	decision bandit.Decision
 	cpu      float64
 }
@@ -81,10 +81,10 @@ func (a *arena) play(ctx context.Context, p bandit.Policy, steps int) (played, e
 	return out, nil
 }
 
-// fitted returns the kernel and the noise variance that maximise the posterior of
-// the hyper-parameters given one reward of each of some arms: Matérn-5/2 of unit
-// amplitude, as rewards are standardised, with one length scale. Noise is what the
-// kernel does not explain; measurement error is a part of it.
+// fitted returns the kernel and the noise variance that maximize the posterior of the
+// hyper-parameters given one reward of each of some arms. The kernel is Matérn-5/2 of unit
+// amplitude, because rewards are standardised, with one length scale. Noise is all that the
+// kernel does not explain, including the measurement error.
 func fitted(ctx context.Context, x kernel.Rows, y []float64, workers int) (kernel.Kernel, float64, error) {
 	d := x.Dim()
 	k, err := kernel.NewMatern52(0.3 * math.Sqrt(float64(d)))

@@ -25,7 +25,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// auto is the promise of issue 7 on tuning the bundled learners.
+// auto measures the project's promise about tuning the bundled learners.
 var auto = bench.Experiment{
 	Name:   "auto",
 	Title:  "FALKON tuned in 60 trials against a random search of 600",
@@ -55,7 +55,7 @@ Wanted: ratio, that is validation over "random ×10", at most 1.01 on average.`,
 
 var autoProblems = []string{"kin40k", "protein"}
 
-// autoSeed is that of the split and of all fits: what --seed is by default.
+// autoSeed is the seed of the split and of all fits, which is the default of --seed.
 const autoSeed = 1
 
 func autotuned(ctx context.Context, env *bench.Env) (*figure.Result, error) {
@@ -76,7 +76,7 @@ func autotuned(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 		return p.compare(ctx, env, r, t, at, trials)
 	})
 	if err == nil && missing != nil && len(t.Rows) == 0 {
-		return r, missing // nothing is left
+		return r, missing // nothing can be run
 	}
 	return r, err
 }
@@ -85,7 +85,7 @@ func autotuned(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 type autoProblem struct {
 	name   string
 	tuning *autotune.Tuning
-	rows   int // that train
+	rows   int // training rows
 }
 
 func newAutoProblem(ctx context.Context, env *bench.Env, name string, rows int) (*autoProblem, error) {
@@ -150,7 +150,7 @@ func everyFifth(path string, n int) (to string, err error) {
 	return out.Name(), errors.Join(lines.Err(), w.Flush())
 }
 
-// compare tunes with every seed, and adds what came out.
+// compare tunes with every seed, and adds the results.
 func (p *autoProblem) compare(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, at, trials int) error {
 	random, err := p.random(ctx, env, trials)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *autoProblem) compare(ctx context.Context, env *bench.Env, r *figure.Res
 	return nil
 }
 
-// searched is what came of a search.
+// searched is the result of a search.
 type searched struct {
 	errs   []float64 // of the trials that completed, in order
 	at     []int     // their numbers
@@ -211,7 +211,7 @@ type searched struct {
 	best, recommended study.Trial
 }
 
-// search makes a study, runs it to its end and returns what came of it.
+// search makes a study, runs it to its end and returns the result.
 func (p *autoProblem) search(ctx context.Context, seed uint64, trials int, proposer, pruner study.Component) (*searched, error) {
 	svc := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: time.Hour})
 	defer svc.Close()
@@ -264,7 +264,7 @@ func (p *autoProblem) run(ctx context.Context, svc tuner.Service) error {
 	return err
 }
 
-// refit fits a configuration as a trial would, and as the end result.
+// refit fits a configuration as a trial would, and as the final fit.
 func (p *autoProblem) refit(ctx context.Context, c space.Config) (validation, test float64, err error) {
 	svc := tuner.Open(memory.New(), tuner.Options{})
 	defer svc.Close()
@@ -290,7 +290,7 @@ func (p *autoProblem) refit(ctx context.Context, c space.Config) (validation, te
 	return f.Validation, f.Test[0].Value, nil
 }
 
-// curve is the least error after so many trials.
+// curve returns the least error against the number of trials.
 func (s *searched) curve(name string) figure.Series {
 	c := figure.Series{Name: name, Style: figure.Line}
 	least := math.Inf(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Twelve trials find about what a hundred and twenty random ones do, and more than
+// Twelve trials reach about the error of a hundred and twenty random ones, and less than
 // theory's settings.
 func TestTunedFALKON(t *testing.T) {
 	env := bench.Env{Seed: 1, Data: datatest.Folder(t), Only: []string{"kin40k"}, Workers: 1}
@@ -24,7 +24,7 @@ func TestTunedFALKON(t *testing.T) {
 	}
 }
 
-// The tables that were made are of 600 configurations of the space as it is.
+// The stored tables have 600 configurations of the present space.
 func TestRandomTables(t *testing.T) {
 	racetest.Alone(t)
 	for _, name := range autoProblems {

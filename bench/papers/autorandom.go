@@ -16,20 +16,20 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// randomTables are searches that have been made, as "tuner trials -f csv" has them:
-// a column for each hyper-parameter, the last for the error.
+// randomTables are stored searches in the format of "tuner trials -f csv". They have a
+// column for each hyper-parameter, and the last is the error.
 //
 //go:embed random/*.csv
 var randomTables embed.FS
 
-// randomSearch is what random configurations came to.
+// randomSearch has the results of random configurations.
 type randomSearch struct {
-	errs []float64 // of those that completed
+	errs []float64 // of completed trials
 	best space.Config
 }
 
-// random returns a random search ten times as long as ours: that of the table, or a
-// new one where the table is not for this size or is to be made anew.
+// random returns a random search ten times as long as ours. It is that of the table, or a
+// new one if the table has another size or is to be made again.
 func (p *autoProblem) random(ctx context.Context, env *bench.Env, trials int) (*randomSearch, error) {
 	if env.Scale == bench.Standard {
 		return readRandom(p.tuning.Space(), p.name)
@@ -78,12 +78,12 @@ func readRandom(s *space.Space, name string) (*randomSearch, error) {
 	return &out, nil
 }
 
-// expected returns the mean of the least of k of the errors, drawn without
-// replacement; k is at most their number.
+// expected returns the mean of the least of k of the errors, drawn without replacement. At
+// most all errors are drawn.
 func (s *randomSearch) expected(k int) float64 {
 	sorted := slices.Sorted(slices.Values(s.errs))
 	n := len(sorted)
-	p, sum := float64(k)/float64(n), 0.0 // p: the least drawn is the i-th
+	p, sum := float64(k)/float64(n), 0.0 // p is the probability that the least drawn error is the i-th
 	for i := range n - k + 1 {
 		sum += p * sorted[i]
 		p *= float64(n-i-k) / float64(n-i-1)

@@ -74,7 +74,7 @@ func stepsOfAveraging(ctx context.Context, env *bench.Env) (*figure.Result, erro
 	return r, nil
 }
 
-// judgeSlopes says whether the slopes grow as wanted and agree.
+// judgeSlopes states whether the slopes grow as expected and agree.
 func judgeSlopes(r *figure.Result, alphas []float64, all map[string][]float64) {
 	for _, part := range averagedParts {
 		s, ok := all[part]
@@ -131,7 +131,7 @@ func passesOnMNIST(ctx context.Context, env *bench.Env) (*figure.Result, error) 
 				return r, err
 			}
 			at, lowest := 0, math.Inf(1)
-			most := max(min(passes, 10_000_000/n), 10) // a pass costs n
+			most := max(min(passes, 10_000_000/n), 10) // because a pass costs n
 			o := learners.Options{
 				Seed: env.Derive("averaged-mnist", rep), Workers: env.Workers, Validation: judge, Measure: learners.MSE,
 				Patience: 100,
@@ -170,7 +170,7 @@ func mnist(ctx context.Context, env *bench.Env) (train, test *data.Memory, err e
 	read := func(images, labels string, e *data.Encoding) (*encoded, error) {
 		return twoClasses(ctx, env, dataset.Options{TargetPath: "mnist/" + labels, Float32: true}, "mnist/"+images, e)
 	}
-	if env.Scale == bench.Quick { // a sixth to read
+	if env.Scale == bench.Quick { // a sixth of the time to read
 		a, err := read("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", nil)
 		if err != nil {
 			return nil, nil, err

@@ -13,8 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// classesData is a problem of two classes: rows to learn from and rows to be
-// judged on.
+// classesData is a problem of two classes. It has training rows and test rows.
 type classesData struct {
 	name        string
 	train, test *data.Memory
@@ -25,8 +24,8 @@ type classesData struct {
 // classProblems are the parts of the figures on two classes.
 var classProblems = []string{"generator", "susy", "higgs"}
 
-// classData returns a problem of classProblems, with n rows to learn from, or all
-// where there are fewer.
+// classData returns a problem of classProblems, with n training rows, or all if there are
+// fewer.
 func classData(ctx context.Context, env *bench.Env, name string, n int) (*classesData, error) {
 	switch name {
 	case "generator":
@@ -60,8 +59,8 @@ func classData(ctx context.Context, env *bench.Env, name string, n int) (*classe
 	}
 }
 
-// eachPart runs the parts that are wanted. Those whose data are missing are left out,
-// unless they were named.
+// eachPart runs the wanted parts. Those whose data are missing are left out, unless they
+// were named.
 func eachPart(ctx context.Context, env *bench.Env, r *figure.Result, parts []string, run func(at int, part string) error) error {
 	for at, part := range parts {
 		if !env.Wants(part) {
@@ -82,14 +81,14 @@ func eachPart(ctx context.Context, env *bench.Env, r *figure.Result, parts []str
 	return nil
 }
 
-// encoded is rows and how they were encoded.
+// encoded is rows with their encoding.
 type encoded struct {
 	rows *data.Memory
 	e    *data.Encoding
 }
 
-// twoClasses reads a file of the folder of data with the encoding e, a new one if
-// it is nil.
+// twoClasses reads a file of the data directory with the encoding e, or a new one if e is
+// nil.
 func twoClasses(ctx context.Context, env *bench.Env, o dataset.Options, name string, e *data.Encoding) (*encoded, error) {
 	table, err := env.Table(ctx, o, name)
 	if err != nil {
@@ -121,8 +120,8 @@ func first(m *data.Memory, n int) *data.Memory {
 	return part
 }
 
-// errorOn returns the share of rows of data that a model puts into the wrong
-// class, and the area under its ROC curve.
+// errorOn returns the share of rows of data that a model classifies wrongly, and the area
+// under its ROC curve.
 func errorOn(ctx context.Context, m learners.Model, data *data.Memory) (wrong, auc float64, err error) {
 	out := make([]float64, len(data.Targets()))
 	if err := m.Predict(ctx, out, kernel.FromRows(data.Rows())); err != nil {
@@ -132,7 +131,7 @@ func errorOn(ctx context.Context, m learners.Model, data *data.Memory) (wrong, a
 	return learners.ClassError(out, data.Targets(), c), learners.AUC(out, data.Targets(), c), nil
 }
 
-// watching returns fit options that hear of the class error on data after every
+// watching returns fit options that call hear with the class error on data after every
 // iteration.
 func watching(env *bench.Env, seed uint64, data *data.Memory, hear func(iteration int, wrong float64)) learners.Options {
 	return learners.Options{

@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/training"
 )
 
-// exactness is issue 5's comparison of FALKON with exact ridge regression.
+// exactness compares FALKON with exact ridge regression.
 var exactness = bench.Experiment{
 	Name:   "exact",
 	Title:  "FALKON against exact kernel ridge regression on real data",
@@ -50,7 +50,7 @@ func errorsOfCenters(ctx context.Context, env *bench.Env) (*figure.Result, error
 	})
 }
 
-// againstExact compares for one data set.
+// againstExact runs the comparison on one data set.
 func againstExact(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, name string, train, test *data.Memory) error {
 	n := train.Len()
 	grid, err := newTuningGrid(ctx, env, train)
@@ -72,7 +72,7 @@ func againstExact(ctx context.Context, env *bench.Env, r *figure.Result, t *figu
 	t.Add(name, n, "exact", n, best.sigma, best.lambda, want, 1.0, cpu)
 	s := figure.Series{Name: "FALKON"}
 	sizes := []int{n / 4, n / 2, n * 3 / 4, n}
-	if name == "kin40k" { // with the settings of exact regression, to meet it
+	if name == "kin40k" { // with the settings of exact regression, to reach its solution
 		sizes = []int{n / 64, n / 32, n / 16, n / 8, n / 4, n / 2, n}
 	}
 	for _, m := range sizes {
@@ -101,14 +101,13 @@ func againstExact(ctx context.Context, env *bench.Env, r *figure.Result, t *figu
 	return nil
 }
 
-// tuningGrid is the settings that both learners choose from, and the rows they
-// choose by.
+// tuningGrid has the settings that both learners choose from, and the rows for the choice.
 type tuningGrid struct {
 	learn, judge *data.Memory
 	median       float64
 }
 
-// newTuningGrid takes up to 2000 rows, a quarter of them to judge by.
+// newTuningGrid takes up to 2000 rows, a quarter of them for validation.
 func newTuningGrid(ctx context.Context, env *bench.Env, train *data.Memory) (*tuningGrid, error) {
 	order := env.Rand("exact rows", 0).Perm(train.Len())
 	order = order[:min(len(order), env.Pick(200, 2000, 2000))]
@@ -131,7 +130,7 @@ type setting struct {
 	sigma, lambda float64
 }
 
-// tune returns the setting with the least error on the rows to judge by.
+// tune returns the setting with the least error on the validation rows.
 func (g *tuningGrid) tune(ctx context.Context, env *bench.Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator) (best setting, err error) {
 	least := math.Inf(1)
 	for _, scale := range []float64{0.125, 0.25, 0.5, 1, 2, 4} {
@@ -165,7 +164,7 @@ func (at setting) errorOf(ctx context.Context, env *bench.Env, of func(k kernel.
 	return rmse, cpu, err
 }
 
-// rmseOn is the root mean square error on rows.
+// rmseOn returns the root mean square error on rows.
 func rmseOn(ctx context.Context, m learners.Model, test *data.Memory) (float64, error) {
 	out := make([]float64, len(test.Targets()))
 	if err := m.Predict(ctx, out, test); err != nil {
@@ -174,8 +173,8 @@ func rmseOn(ctx context.Context, m learners.Model, test *data.Memory) (float64, 
 	return learners.RMSE(out, test.Targets(), test.Outputs()), nil
 }
 
-// regressionData returns up to n rows of a UCI set to learn from, and those of its
-// first test mask, encoded by the former.
+// regressionData returns up to n training rows of a UCI set, and the rows of its first test
+// mask, encoded by the training rows.
 func regressionData(ctx context.Context, env *bench.Env, name string, n int) (train, test *data.Memory, err error) {
 	table, err := env.Table(ctx, dataset.Options{Target: []string{"-1"}, Header: dataset.HeaderNo}, "uci/"+name+".data.csv.gz")
 	if err != nil {

@@ -86,9 +86,9 @@ func untimed(r *figure.Result) [][]any {
 	return rows
 }
 
-// Figure 5.1: all samplers come near to the exact scores; the scores by leverage
-// have narrower quantiles than those by as many uniform points. On blobs, here of
-// three rows or so, uniform misses most, and the others few.
+// In figure 5.1 all samplers come near the exact scores. Scores by leverage have narrower
+// quantiles than those by as many uniform points. On blobs, here of about three rows,
+// uniform sampling misses most, and the others few.
 func TestAccuracyOfScores(t *testing.T) {
 	r := quick(t, "fig5.1", bench.Env{Seed: 3, Repeats: 3, Only: []string{"generator", "blobs"}})
 	g := table(t, r, "generator")
@@ -113,7 +113,7 @@ func TestAccuracyOfScores(t *testing.T) {
 	}
 }
 
-// The real rows, where there are any, come with 8 features and both classes.
+// The real rows, if there are any, have 8 features and both classes.
 func TestSUSYRows(t *testing.T) {
 	racetest.Alone(t)
 	env := &bench.Env{Data: datatest.Folder(t)}
@@ -135,12 +135,12 @@ func TestSUSYRows(t *testing.T) {
 	}
 }
 
-// Figure 5.2 has every sampler at every n that was not foreseen to take too long.
+// Figure 5.2 has every sampler at every n that was not predicted to take too long.
 func TestTimesOfSamplers(t *testing.T) {
 	r := quick(t, "fig5.2", bench.Env{Seed: 1, Repeats: 1})
 	times := table(t, r, "times")
 	for _, name := range []string{"BLESS", "BLESS-R", "SQUEAK", "Recursive-RLS"} {
-		if at := times.Where("sampler", name); len(at.Rows) < 2 { // the third may be foreseen to take too long
+		if at := times.Where("sampler", name); len(at.Rows) < 2 { // the third may be predicted to take too long
 			t.Errorf("%s: %d rows", name, len(at.Rows))
 		} else if m := at.Float("M"); m[len(m)-1] > 3*m[0] {
 			t.Errorf("%s: dictionaries of %v", name, m)
@@ -166,8 +166,8 @@ func TestGrower(t *testing.T) {
 	}
 }
 
-// Table 5.1: slopes of evaluations in n are those of theory. The counts do not
-// depend on the number of workers.
+// In table 5.1 the slopes of evaluations in n are those of theory. The counts do not depend
+// on the number of workers.
 func TestCostsOfSamplers(t *testing.T) {
 	r := quick(t, "table5.1", bench.Env{Seed: 2, Repeats: 2, Workers: 1})
 	s := table(t, r, "slopes")
@@ -185,8 +185,8 @@ func TestCostsOfSamplers(t *testing.T) {
 	}
 }
 
-// Figure 7.1: far from the data BKB's σ̃ is the prior's, SoR's is next to nothing;
-// with t well above the number of features RFF is too sure of itself everywhere.
+// In figure 7.1, far from the data BKB's σ̃ is the prior's, and SoR's is almost 0. With t
+// well above the number of features RFF is too certain everywhere.
 func TestStarvation(t *testing.T) {
 	r := quick(t, "fig7.1", bench.Env{Seed: 5, Repeats: 4})
 	all := table(t, r, "variances")
@@ -208,8 +208,8 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
-// Policies are played in pairs, the same for any number of workers; BKB is about
-// as good as GP-UCB even in a short run.
+// Policies are played in pairs, the same for any number of workers. BKB is about as good as
+// GP-UCB even in a short run.
 func TestRegrets(t *testing.T) {
 	env := bench.Env{Seed: 4, Repeats: 3, Only: []string{"branin", "ackley5"}, Workers: 1}
 	r := quick(t, "regret", env)
@@ -225,7 +225,7 @@ func TestRegrets(t *testing.T) {
 	}
 }
 
-// Ratios of invented regrets are what they were made to be.
+// Ratios of made-up regrets have the values of their construction.
 func TestRatiosOfRegret(t *testing.T) {
 	racetest.Alone(t)
 	invented := func(name string, factor float64) *contest {
@@ -258,7 +258,7 @@ func TestRatiosOfRegret(t *testing.T) {
 	}
 }
 
-// Of an interrupted comparison the seeds are kept that all policies have played.
+// An interrupted comparison keeps the seeds that all policies have played.
 func TestRegretKeepsWholeSeeds(t *testing.T) {
 	racetest.Alone(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -282,7 +282,8 @@ func TestRegretKeepsWholeSeeds(t *testing.T) {
 	}
 }
 
-// A table of kernels: what failed is left out, what never varies dropped.
+// In a table of kernels, failed configurations are left out, and constant parameters are
+// dropped.
 func TestKernelTable(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "gpu_kernel_tuning"), 0o755); err != nil {
@@ -338,7 +339,7 @@ func TestKernelTable(t *testing.T) {
 	}
 }
 
-// The real tables are as the manifest says.
+// The real tables agree with the manifest.
 func TestRealKernelTable(t *testing.T) {
 	racetest.Alone(t)
 	env := &bench.Env{Data: datatest.Folder(t), Seed: 1}
@@ -369,7 +370,7 @@ func TestTimesOfSteps(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends each experiment soon, with its error and what was done.
+// Ctrl-C ends each experiment soon, with its error and the partial result.
 func TestInterrupted(t *testing.T) {
 	for _, e := range All() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -381,7 +382,7 @@ func TestInterrupted(t *testing.T) {
 		}}
 		r, err := e.Run(ctx, env)
 		cancel()
-		var missing *bench.DataError // of the only data it has
+		var missing *bench.DataError // the only data set it has
 		if !errors.Is(err, context.Canceled) && !errors.As(err, &missing) {
 			t.Errorf("%s: %v after %d reports", e.Name, err, reports)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig31 is thesis figure 3.1.
+// fig31 is figure 3.1 of Carratino (2020).
 var fig31 = bench.Experiment{
 	Name:   "fig3.1",
 	Title:  "SGD with random features: class error against their number M",
@@ -67,7 +67,7 @@ func errorsOfFeatures(ctx context.Context, env *bench.Env) (*figure.Result, erro
 	})
 }
 
-// judgeFeatures says how much is gained before M = √n and after.
+// judgeFeatures states how much is gained before M = √n and after.
 func judgeFeatures(r *figure.Result, name string, s figure.Series) {
 	var at, last float64
 	for i, x := range s.X {

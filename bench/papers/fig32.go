@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig32 is thesis figure 3.2.
+// fig32 is figure 3.2 of Carratino (2020).
 var fig32 = bench.Experiment{
 	Name:   "fig3.2",
 	Title:  "SGD with random features: class error against step size and mini-batch",

@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/nystrom"
 )
 
-// fig41 is thesis figure 4.1.
+// fig41 is figure 4.1 of Carratino (2020).
 var fig41 = bench.Experiment{
 	Name:   "fig4.1",
 	Title:  "FALKON against other iterations for the same problem",
@@ -26,7 +26,7 @@ has all of HIGGS; see fig3.1 for what there is here.`,
 	Measure: iterationsOfSolvers,
 }
 
-// marks are the iterations that figure 4.1 tells of.
+// marks are the iterations shown in figure 4.1.
 var marks = []int{1, 2, 5, 10, 20, 50, 100}
 
 type namedEstimator struct {
@@ -94,8 +94,8 @@ func iterationsOfSolvers(ctx context.Context, env *bench.Env) (*figure.Result, e
 	})
 }
 
-// errorAt is the error after so many iterations, or at the end if it has been
-// reached before; NaN if there were fewer.
+// errorAt returns the error after a number of iterations, or at the end if the fit has
+// converged before. It is NaN if there were fewer.
 func errorAt(s figure.Series, iteration int) float64 {
 	if len(s.Y) == 0 {
 		return math.NaN()

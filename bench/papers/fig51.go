@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig51 is thesis figure 5.1.
+// fig51 is figure 5.1 of Carratino (2020).
 var fig51 = bench.Experiment{
 	Name:   "fig5.1",
 	Title:  "Accuracy of approximate leverage scores",
@@ -44,8 +44,8 @@ type namedSampler struct {
 	sketch.Sampler
 }
 
-// peers returns the samplers of figure 5.1: those that take a number of points take
-// as many as BLESS has.
+// peers returns the samplers of figure 5.1. Those that need a number of points take as many
+// as BLESS has.
 func peers(points int, lambda float64, workers int) []namedSampler {
 	return []namedSampler{
 		{"BLESS", sketch.BLESS{Workers: workers}},
@@ -57,7 +57,7 @@ func peers(points int, lambda float64, workers int) []namedSampler {
 	}
 }
 
-// ratios sums up ℓ̃/ℓ over the rows.
+// ratios summarises ℓ̃/ℓ over the rows.
 type ratios struct{ mean, q5, q25, q50, q75, q95, worst float64 }
 
 func ratiosOf(approximate, exact []float64) ratios {
@@ -71,7 +71,7 @@ func ratiosOf(approximate, exact []float64) ratios {
 	return ratios{sum / float64(len(v)), q[0], q[1], q[2], q[3], q[4], worst}
 }
 
-// meanRatios averages over repeats; worst is the worst.
+// meanRatios averages over repeats. The worst is the worst of all.
 func meanRatios(all []ratios) ratios {
 	var m ratios
 	f := 1 / float64(len(all))
@@ -171,7 +171,7 @@ func accuracyOn(ctx context.Context, env *bench.Env, r *figure.Result, name, wha
 	return nil
 }
 
-// boxPlot draws the table's quantiles beside one another.
+// boxPlot draws the table's quantiles side by side.
 func boxPlot(r *figure.Result, t *figure.Table, name, title string) {
 	p := r.Plot(name, title, figure.Axis{Label: ""}, figure.Axis{Label: "approximate / exact score", Log: true})
 	x := make([]float64, len(t.Rows))
@@ -183,7 +183,7 @@ func boxPlot(r *figure.Result, t *figure.Table, name, title string) {
 	p.Add(figure.Series{Name: "median, quartiles", X: x, Y: t.Float("median"), Low: t.Float("25 %"), High: t.Float("75 %"), Style: figure.Points})
 }
 
-// accuracyOnBlobs is the clustered case of algorithms.md §10.
+// accuracyOnBlobs is the clustered case.
 func accuracyOnBlobs(ctx context.Context, env *bench.Env, r *figure.Result) error {
 	const lambda = 1e-4
 	n, repeats := env.Pick(1000, 6000, 6000), env.Pick(2, 10, 20)
@@ -240,10 +240,10 @@ func accuracyOnBlobs(ctx context.Context, env *bench.Env, r *figure.Result) erro
 	return nil
 }
 
-// blobs says which far blob a row is in, if in one.
+// blobs maps rows to far blobs.
 type blobs struct {
 	of   []float64
-	size map[float64]int // rows of the far blobs that have any
+	size map[float64]int // number of rows by far blob, without empty ones
 	rows int             // of all of them
 }
 
@@ -269,8 +269,8 @@ func (b blobs) missed(rows []int) int {
 	return len(b.size) - len(seen)
 }
 
-// largestResidual returns the largest share of a row's k(x, x) that the Nyström
-// embedding by the centres misses.
+// largestResidual returns the largest share of a row's k(x, x) that the Nyström embedding
+// by the centres misses.
 func largestResidual(ctx context.Context, k kernel.Kernel, centers kernel.Rows, src kernel.Source, workers int) (float64, error) {
 	e, err := sketch.NewEmbedding(k, centers, 0, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig52 is thesis figure 5.2.
+// fig52 is figure 5.2 of Carratino (2020).
 var fig52 = bench.Experiment{
 	Name:   "fig5.2",
 	Title:  "Time of leverage score sampling against n",
@@ -73,14 +73,14 @@ func timesOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error
 	return r, nil
 }
 
-// timing is how long something took.
+// timing is a running time.
 type timing struct {
 	points, cpu, wall float64
 	runs              int
 }
 
-// timeSampler takes the median of a few samples: as many as there are repeats, but
-// no more when they have taken a second each.
+// timeSampler returns the median time of several samples. There are as many as repeats, but
+// no more once they have taken a second each.
 func timeSampler(ctx context.Context, env *bench.Env, s namedSampler, k kernel.Kernel, src kernel.Source, lambda float64) (timing, error) {
 	var points, cpu, wall []float64
 	for rep := range env.Repeats {
@@ -97,12 +97,12 @@ func timeSampler(ctx context.Context, env *bench.Env, s namedSampler, k kernel.K
 	return timing{median(points), median(cpu), median(wall), len(cpu)}, nil
 }
 
-// grower foresees times from two sizes before.
+// grower predicts times from the two sizes before.
 type grower struct{ n, time []float64 }
 
 func (g *grower) took(n, time float64) { g.n, g.time = append(g.n, n), append(g.time, time) }
 
-// next returns about the time for n, 0 if nothing is known.
+// next returns about the time for n, 0 if it cannot be predicted.
 func (g *grower) next(n float64) float64 {
 	last := len(g.n) - 1
 	if last < 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig53 is thesis figure 5.3.
+// fig53 is figure 5.3 of Carratino (2020).
 var fig53 = bench.Experiment{
 	Name:   "fig5.3",
 	Title:  "FALKON with centres by BLESS and uniform ones, for many λ",
@@ -86,7 +86,7 @@ func samplerLambda(env *bench.Env) float64 {
 	return 1e-3
 }
 
-// goodRange is the range of λ of s whose errors are within 2 % of the least of both.
+// goodRange returns the range of λ of s whose errors are within 2 % of the least of both.
 func goodRange(s, other figure.Series) string {
 	least := math.Inf(1)
 	for i := range s.Y {
@@ -107,8 +107,8 @@ func goodRange(s, other figure.Series) string {
 	return "λ = " + short(low) + " … " + short(high)
 }
 
-// fitBLESS is fitErrors with centres by BLESS, and says how many it has chosen. A
-// model may have fewer: those that are not in the span of the others.
+// fitBLESS is fitErrors with centres by BLESS, and returns how many it has chosen. A model
+// may have fewer, because it drops those in the span of the others.
 func fitBLESS(ctx context.Context, env *bench.Env, p falkon.Params, data *classesData, rep int) (centers int, errs []float64, err error) {
 	bless := &counting{Sampler: sketch.BLESS{Workers: env.Workers}}
 	p.Sampler = bless
@@ -116,7 +116,7 @@ func fitBLESS(ctx context.Context, env *bench.Env, p falkon.Params, data *classe
 	return bless.points, errs, err
 }
 
-// counting is a sampler that knows how many points it has chosen last.
+// counting is a sampler that records how many points it chose last.
 type counting struct {
 	sketch.Sampler
 	points int
@@ -136,7 +136,7 @@ func fitErrors(ctx context.Context, env *bench.Env, e learners.Estimator, data *
 	return errs, err
 }
 
-// fig54 is thesis figures 5.4 and 5.5.
+// fig54 is figures 5.4 and 5.5 of Carratino (2020).
 var fig54 = bench.Experiment{
 	Name:   "fig5.4",
 	Title:  "FALKON-BLESS against FALKON with uniform centres, per iteration",

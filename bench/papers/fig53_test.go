@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Uniform centres are as many as BLESS chooses, and not as few as the model of a
+// There are as many uniform centres as BLESS chooses, and not as few as the model of a
 // smooth kernel keeps of them.
 func TestAsManyCentersAsBLESS(t *testing.T) {
 	racetest.Alone(t)

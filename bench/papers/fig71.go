@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// fig71 is thesis figure 7.1.
+// fig71 is figure 7.1 of Carratino (2020).
 var fig71 = bench.Experiment{
 	Name:   "fig7.1",
 	Title:  "Variance starvation: which approximations know what they have not seen",
@@ -145,7 +145,7 @@ func posteriors(env *bench.Env, k kernel.Kernel, f *problems.Draw, grid *kernel.
 	return append(out, rff), err
 }
 
-// fourierPosterior is the posterior on random Fourier features, an even number of
+// fourierPosterior returns the posterior on random Fourier features, an even number of
 // them.
 func fourierPosterior(config bandit.Config, k kernel.Kernel, data gp.Data, grid kernel.Rows, features int) (posterior, error) {
 	features += features % 2
@@ -163,7 +163,7 @@ func fourierPosterior(config bandit.Config, k kernel.Kernel, data gp.Data, grid 
 	return posterior{"RFF", slices.Clone(p.Means()), slices.Clone(p.Variances()), features}, nil
 }
 
-// starving sums up how a posterior compares with the exact one.
+// starving summarises how a posterior compares with the exact one.
 type starving struct {
 	points    []float64
 	seen, far region
@@ -172,7 +172,7 @@ type starving struct {
 // region is a part of [0, 1].
 type region struct {
 	ratio   []float64 // σ̃/σ
-	covered int       // of f by μ̃ ± 3σ̃
+	covered int       // number of points of f within μ̃ ± 3σ̃
 }
 
 func (r region) percent() float64 { return 100 * float64(r.covered) / float64(len(r.ratio)) }

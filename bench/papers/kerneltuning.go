@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// kernelTable is a space of GPU kernels of which every configuration has been
-// compiled and timed, many times each (Kernel Tuner's cache files).
+// kernelTable is a space of GPU kernels of which every configuration has been compiled and
+// timed many times (Kernel Tuner's cache files).
 type kernelTable struct {
 	names  []string
 	x      []float64   // n×d, in the unit cube
@@ -22,10 +22,10 @@ type kernelTable struct {
 	failed int         // configurations that did not compile or run
 }
 
-// readKernelTable reads a table of folder gpu_kernel_tuning. Configurations that
-// failed are left out and counted; the others come in the order of their names.
-// Parameters that are the same everywhere are dropped; positive ones that span a
-// factor of 8 or more are taken by their logarithms; all are scaled to [0, 1].
+// readKernelTable reads a table of directory gpu_kernel_tuning. Failed configurations are
+// left out and counted. The others come in the order of their names. Constant parameters
+// are dropped. Positive ones that span a factor of 8 or more are replaced by their
+// logarithms. All are scaled to [0, 1].
 func readKernelTable(env *bench.Env, name string) (*kernelTable, error) {
 	file, err := env.KernelCache(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func readKernelTable(env *bench.Env, name string) (*kernelTable, error) {
 	return t, nil
 }
 
-// speeds returns −log of the times, without those that are none.
+// speeds returns −log of the valid times.
 func speeds(times []float64) []float64 {
 	var out []float64
 	for _, v := range times {
@@ -98,9 +98,9 @@ func unitColumn(runs []bench.KernelRun, p int) ([]float64, error) {
 	return out, nil
 }
 
-// arena makes a bandit problem of the table: rewards are −log time, standardised
-// over the configurations, and a pull draws one of the timings. The seed decides
-// on the draws and on the order of the arms.
+// arena makes a bandit problem from the table. Rewards are −log time, standardised over the
+// configurations, and a pull draws one of the timings. The seed determines the draws and
+// the order of the arms.
 func (t *kernelTable) arena(name string, k kernel.Kernel, noise float64, seed uint64) *arena {
 	n, d := len(t.speed), len(t.names)
 	order := stream.NewPermutation(stream.Derive(seed, "bench order of arms", 0), uint64(n))

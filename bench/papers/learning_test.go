@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/datatest"
 )
 
-// Few features lose much, many gain little.
+// Few features lose much, and many gain little.
 func TestFeaturesNeeded(t *testing.T) {
 	r := quick(t, "fig3.1", bench.Env{Seed: 1, Only: []string{"generator"}})
 	rows := table(t, r, "features").Rows
@@ -26,7 +26,7 @@ func TestBestSteps(t *testing.T) {
 	}
 }
 
-// FALKON's tenth iteration is beyond what the others reach in twenty.
+// FALKON's tenth iteration is better than the others after twenty.
 func TestSolvers(t *testing.T) {
 	r := quick(t, "fig4.1", bench.Env{Seed: 1, Only: []string{"generator"}})
 	rows := table(t, r, "iterations")
@@ -38,7 +38,7 @@ func TestSolvers(t *testing.T) {
 	}
 }
 
-// Errors fall with the iterations, with either kind of centres.
+// Errors fall with the iterations, for either kind of centres.
 func TestCenters(t *testing.T) {
 	r := quick(t, "fig5.4", bench.Env{Seed: 1, Only: []string{"generator"}})
 	for _, row := range table(t, r, "iterations").Rows {
@@ -74,7 +74,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// More rows want more steps.
+// More rows need more steps.
 func TestStepsOfAveraging(t *testing.T) {
 	r := quick(t, "averaged", bench.Env{Seed: 1, Only: []string{"reshuffle"}})
 	for _, row := range table(t, r, "slopes").Rows {

@@ -1,5 +1,5 @@
-// Package papers repeats the figures and tables of the papers, and measures what
-// the project promises of itself. Package bench tells how an experiment is written.
+// Package papers repeats the figures and tables of the papers, and measures the project's
+// promises. Package bench describes how to write an experiment.
 package papers
 
 import (
@@ -17,17 +17,17 @@ func All() []bench.Experiment {
 	}
 }
 
-// NameError reports an experiment that there is not.
+// NameError reports an experiment that does not exist.
 type NameError struct {
 	Name  string
-	Names []string // those that there are
+	Names []string // the existing ones
 }
 
 func (e *NameError) Error() string {
 	return fmt.Sprintf("bench: there is no experiment %q; there is %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// Find returns the experiment of a name. Errors: [*NameError].
+// Find returns the experiment of a name. The error is a [*NameError].
 func Find(name string) (bench.Experiment, error) {
 	var names []string
 	for _, e := range All() {

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/bench"
 )
 
-// Every experiment has a name of its own, says what it is, and fits a terminal.
+// Every experiment has a unique name and a description, and fits a terminal.
 func TestList(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range All() {
@@ -51,7 +51,7 @@ func TestStatistics(t *testing.T) {
 	x := []float64{1, 10, 50}
 	near("slope", slope(x, []float64{3, 3 * math.Pow(10, 1.5), 3 * math.Pow(50, 1.5)}), 1.5, 1e-12)
 
-	// The interval of a mean of n normal numbers is ±1.96 σ/√n, nearly.
+	// The interval of a mean of n normal numbers is about ±1.96 σ/√n.
 	env := &bench.Env{Seed: 7}
 	rng, v := env.Rand("statistics test", 0), make([]float64, 400)
 	for i := range v {

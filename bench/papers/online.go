@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/doublyonline"
 )
 
-// online is the rates of Lin and Rosasco.
+// online measures the rates of Lin and Rosasco (2019).
 var online = bench.Experiment{
 	Name:   "online",
 	Title:  "Doubly online learning: how the error falls with the steps",

@@ -18,8 +18,8 @@ func generate(ctx context.Context, p data.Problem, n int) (*data.Memory, error) 
 	return data.Load(ctx, source)
 }
 
-// susyRows returns the first n rows of the real SUSY data: 8 features of 10,000
-// events, z-scored.
+// susyRows returns the first n rows of the real SUSY data, 8 features of 10,000 events,
+// z-scored.
 func susyRows(ctx context.Context, env *bench.Env, n int) (*data.Memory, error) {
 	const folder = "susy_10k/susy_10Kn_train"
 	table, err := env.Table(ctx, dataset.Options{TargetPath: folder + "_label.csv.gz"}, folder+".csv.gz")

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/problems"
 )
 
-// regret is the promise of issue 4.
+// regret measures the project's promise about the bandits' regret.
 var regret = bench.Experiment{
 	Name:   "regret",
 	Title:  "Regret of BKB and BBKB over that of exact GP-UCB",
@@ -47,7 +47,7 @@ var regretProblems = []string{"branin", "hartmann6", "ackley5", "convolution", "
 // tables are the real problems, by the names of their files.
 var tables = map[string]string{"convolution": "convolution_milo__A100", "dedispersion": "dedispersion_milo__A4000", "gemm": "gemm__RTX_3090"}
 
-// contest is one problem with all that came out, by policy.
+// contest is one problem with all results, by policy.
 type contest struct {
 	name   string
 	make   func(seed uint64) (*arena, error)
@@ -55,7 +55,7 @@ type contest struct {
 	played map[string][]played
 }
 
-// contestants are the policies; the first is what the others are compared with.
+// contestants are the policies. The others are compared with the first.
 var contestants = []string{"GP-UCB", "BKB", "BBKB"}
 
 func contestant(name string, a *arena, c bandit.Config) (bandit.Policy, error) {
@@ -141,8 +141,8 @@ func contestOn(ctx context.Context, env *bench.Env, part string) (*contest, erro
 // seeds returns the number of seeds with which all policies have played.
 func (c *contest) seeds() int { return len(c.played[contestants[len(contestants)-1]]) }
 
-// run plays all policies with all seeds, and returns the number of arms. On an error
-// it keeps the seeds with which all policies have played.
+// run plays all policies with all seeds, and returns the number of arms. On an error it
+// keeps the seeds with which all policies have played.
 func (c *contest) run(ctx context.Context, env *bench.Env, at, steps int) (arms int, err error) {
 	for rep := range env.Repeats {
 		a, err := c.make(env.Derive("regret "+c.name, rep))
@@ -182,8 +182,8 @@ func (c *contest) finals(policy string, of func(played) float64) []float64 {
 // total is R_T.
 func total(p played) float64 { return p.regret[len(p.regret)-1] }
 
-// ratio returns the ratio of a policy's mean regret to that of the first, for the
-// given seeds; nil stands for all, once each.
+// ratio returns the ratio of a policy's mean regret to that of the first, for the given
+// seeds. With nil it uses all seeds, once each.
 func (c *contest) ratio(policy string, seeds []int) float64 {
 	mine, first := 0.0, 0.0
 	add := func(i int) {
@@ -200,8 +200,8 @@ func (c *contest) ratio(policy string, seeds []int) float64 {
 	return mine / first
 }
 
-// geometric returns the geometric mean of the ratios over problems with its 95 %
-// interval: seeds are drawn anew within each problem, pairs kept together.
+// geometric returns the geometric mean of the ratios over problems with its 95 % interval.
+// Seeds are resampled within each problem, and pairs stay together.
 func geometric(env *bench.Env, done []*contest, policy string) (value, low, high float64) {
 	rng := env.Rand("regret bootstrap "+policy, 0)
 	groups := make([][]float64, len(done))
@@ -259,7 +259,7 @@ func (c *contest) plot(r *figure.Result, steps int) {
 	}
 }
 
-// summariseRegret adds the geometric means and what they are worth.
+// summariseRegret adds the geometric means and their interpretation.
 func summariseRegret(env *bench.Env, r *figure.Result, done []*contest, steps int) {
 	if len(done) == 0 {
 		return

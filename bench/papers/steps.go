@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/problems"
 )
 
-// steps is the speed that issue 4 asks of the bandits.
+// steps measures the project's promise about the bandits' speed.
 var steps = bench.Experiment{
 	Name:   "steps",
 	Title:  "Time of a bandit's steps",
@@ -35,7 +35,7 @@ amortised   BBKB and BKB from scratch: 400 steps on 4000 arms, 10 seeds`,
 type pacer struct {
 	policy bandit.Policy
 	arena  *arena
-	// account and every are the regret and the CPU seconds of each step so far.
+	// account and every have the regret and the CPU seconds of each step so far.
 	account *problems.Regret
 	every   []float64
 	last    bandit.Decision
@@ -129,7 +129,7 @@ func newPolicy(name string, a *arena, c bandit.Config) (bandit.Policy, error) {
 	return contestant(name, a, c)
 }
 
-// pace plays a policy and adds a row for each t; medians go to at.
+// pace plays a policy and adds a row for each t. It stores medians in at.
 func pace(ctx context.Context, env *bench.Env, policy string, a *arena, steps []int, table *figure.Table, at map[int]float64) error {
 	made, err := newPolicy(policy, a, a.config(env.Derive("steps policy", 0), env.Workers))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/sgdrf"
 )
 
-// table41 is thesis table 4.1.
+// table41 is table 4.1 of Carratino (2020).
 var table41 = bench.Experiment{
 	Name:   "table4.1",
 	Title:  "Time for optimal generalisation, as a power of n",

@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// table51 is thesis table 5.1.
+// table51 is table 5.1 of Carratino (2020).
 var table51 = bench.Experiment{
 	Name:   "table5.1",
 	Title:  "Cost of leverage score sampling, counted",
@@ -31,8 +31,8 @@ rows at a time and Recursive-RLS halves down to 64, so that d_eff shows.`,
 	Measure: costsOfSamplers,
 }
 
-// counted is a kernel that counts its evaluations; it is slow, as it hides the
-// fast ways from callers.
+// counted is a kernel that counts its evaluations. It is slow, because it hides the fast
+// methods from callers.
 type counted struct {
 	kernel.Kernel
 	n *atomic.Int64
@@ -43,7 +43,7 @@ func (k counted) Eval(x kernel.Rows, i int, y kernel.Rows, j int) float64 {
 	return k.Kernel.Eval(x, i, y, j)
 }
 
-// exponents are those of table 5.1 for evaluations: n^a λ^−b d_eff^c.
+// exponents are those of table 5.1 for evaluations, n^a λ^−b d_eff^c.
 type exponents struct{ n, lambda, dimension float64 }
 
 func costsOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error) {
@@ -80,7 +80,7 @@ func costsOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error
 		return r, err
 	}
 	growth := slope(inverse(lambdas), d)
-	dFixed := d[slices.Index(lambdas, fixedLambda)] // hardly depends on n
+	dFixed := d[slices.Index(lambdas, fixedLambda)] // nearly independent of n
 	for _, s := range samplers {
 		var byN, byLambda, points []float64
 		add := func(n int, lambda, dimension float64, show bool) (float64, float64, error) {
@@ -142,7 +142,7 @@ func (c *counter) dimensions(ctx context.Context, n int, lambdas []float64) ([]f
 	return out, nil
 }
 
-// sample returns the evaluations and the points of a sampler, means of the repeats.
+// sample returns the evaluations and the points of a sampler, as means of the repeats.
 func (c *counter) sample(ctx context.Context, s namedSampler, n int, lambda float64) (evaluations, points float64, err error) {
 	k, err := gaussian(4)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *counter) sample(ctx context.Context, s namedSampler, n int, lambda floa
 		return known[0], known[1], nil
 	}
 	repeats := c.env.Repeats
-	if _, same := s.Sampler.(sketch.ExactRLS); same { // its evaluations are
+	if _, same := s.Sampler.(sketch.ExactRLS); same { // its evaluations are known
 		repeats = 1
 	}
 	for rep := range repeats {

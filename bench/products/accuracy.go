@@ -17,14 +17,14 @@ import (
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
-// plain is a kernel without panels: direct differences, package math and plain
-// loops, in float64 always.
+// plain is a kernel without panels. It uses direct differences, package math and plain
+// loops, always in float64.
 type plain struct{ *kernel.Base }
 
-// accuracy tells what products in float32, and expanded distances, do to FALKON:
-// predictions of fits with few iterations in either precision and in plain loops,
-// against those of many iterations in plain loops, for a smooth target in many
-// coordinates and for an ill-conditioned problem in few.
+// accuracy measures the effect of products in float32, and of expanded distances, on
+// FALKON. It compares predictions of fits with few iterations, in either precision and in
+// plain loops, with those of many iterations in plain loops. It does so for a smooth target
+// in many coordinates and for an ill-conditioned problem in few.
 func accuracy(w io.Writer, args []string) {
 	flags := flag.NewFlagSet("accuracy", flag.ExitOnError)
 	n := flags.Int("n", 10_000, "training rows")
@@ -67,9 +67,8 @@ func accuracy(w io.Writer, args []string) {
 	}
 }
 
-// draw makes rows, uniform in the unit cube for d = 6 and normal otherwise, with
-// y = Σ_c sin(x_c + c)/√d + noise of deviation 0.05; those of the test are
-// without noise.
+// draw makes rows, uniform in the unit cube for d = 6 and normal otherwise, with y = Σ_c
+// sin(x_c + c)/√d + noise of deviation 0.05. The test rows have no noise.
 func draw(n, tests, d int) (train *data.Memory, test *kernel.Points[float32], want []float64) {
 	rng := rand.New(rand.NewPCG(7, uint64(d)))
 	x := kernel.NewPoints[float32](n+tests, d, nil)
@@ -95,7 +94,7 @@ func draw(n, tests, d int) (train *data.Memory, test *kernel.Points[float32], wa
 	return train, x.Slice(n, n+tests).(*kernel.Points[float32]), y[n:]
 }
 
-// rms is the root of the mean squared difference.
+// rms returns the root of the mean squared difference.
 func rms(a, b []float64) float64 {
 	s := 0.0
 	for i, v := range a {

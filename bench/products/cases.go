@@ -21,26 +21,26 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// wanted is a ratio peer/ours that the project set itself, on one thread and on
-// two: what must be reached and what is aimed at, 0 for nothing.
+// wanted is a ratio peer/ours that the project requires, on one thread and on two. It has
+// the least required ratio and the ratio to aim at, 0 for none.
 type wanted struct {
 	peer string
 	gate [2]float64
-	aim  float64 // on either
+	aim  float64 // on one thread or two
 }
 
-// task is a case, by name: what, the precision, the sizes. It is compared with
-// the peers that are wanted and with no others. gate and aim are parts of the FMA
-// peak of one core, 0 for none.
+// task is a case, whose name has its kind, precision and sizes. It is compared only with
+// the wanted peers. The fields gate and aim are shares of the FMA peak of one core, 0 for
+// none.
 type task struct {
 	name      string
 	gate, aim float64
 	wanted    []wanted
 	pair      bool    // also with two threads
-	most      float64 // seconds of one core that must not be exceeded, or 0
+	most      float64 // maximum seconds of one core, or 0
 }
 
-// products are kernel matrices: gates of one thread and of two.
+// products are kernel matrices, with gates for one thread and for two.
 func products(name string, gate, aim float64, peers ...wanted) task {
 	peers = append(peers, wanted{peer: "one worker", gate: [2]float64{0, 1.8}, aim: 1.9})
 	return task{name: name, gate: gate, aim: aim, wanted: peers, pair: true}
@@ -65,10 +65,10 @@ func gonum(gate, aim float64) wanted {
 // algebra is compared on one thread.
 func algebra(name string, peers ...wanted) task { return task{name: name, wanted: peers} }
 
-// tasks and what is wanted of them: gates are those of the design
-// (performance.md §g.6), aims go further where they are set. Products are what
-// learners have, but for features of float32; direct is gram with direct differences forced, which the peers
-// do not compute, so that the gates are only aims there.
+// tasks has the cases and their required ratios. Gates are required, and aims go further
+// where they are set. Products are those of the learners, except for features of float32.
+// The case direct is gram with direct differences forced. The peers do not compute it, so
+// the gates are only aims there.
 var tasks = []task{
 	products("gram 32 20000 2000 18", 0.45, 0.55, torch(2.2, 2.5), numpy(4, 5, 4), sklearn(5, 8, 9)),
 	products("gram 32 20000 2000 90", 0.65, 0.72, torch(1.4, 1.6), numpy(1.7, 2.8, 1.9), sklearn(2.7, 4.5, 4.5)),
@@ -110,10 +110,10 @@ var tasks = []task{
 	algebra("cos 32 4800", numpy(0, 0, 0)),
 }
 
-// comparison is a case ready to run. flops may be 0, and gonum nil, and one, ours
-// with one worker. prepare, if there is one, comes before each and is not timed.
-// result is what the one that ran last made, as far as it is kept, and gonumResult
-// what gonum made if that is elsewhere.
+// comparison is a case ready to run. The fields flops and gonum may be 0 and nil, and so
+// may one, which is ours with one worker. If prepare is set, it runs before each side and
+// is not timed. The last side that ran leaves its result in result, as far as it is kept.
+// If gonum writes elsewhere, its result is gonumResult.
 type comparison struct {
 	flops                     float64
 	prepare, ours, one, gonum func()
@@ -133,7 +133,7 @@ func build(name string, workers int) comparison {
 	var kind string
 	var bits int
 	var s [3]int
-	// Fewer sizes than three leave zeros, and an error that says so.
+	// Fewer than three sizes leave zeros, and an error that says so.
 	if n, err := fmt.Sscan(name, &kind, &bits, &s[0], &s[1], &s[2]); n < 3 {
 		log.Fatal(name, ": ", err)
 	}
@@ -166,7 +166,7 @@ func buildFor[T simd.Float](kind string, s [3]int, workers int) comparison {
 		return features64(s[0], s[1], s[2], workers)
 	case "bkb":
 		return score(s[0], s[1], observed, s[2])
-	case "ucb": // exact inference, against BKB with as many observations
+	case "ucb": // exact inference, against BKB with the same number of observations
 		return score(s[0], inducing, s[1], s[2])
 	case "exp":
 		return elementwise(s[0], simd.Exp[T])
@@ -236,7 +236,7 @@ func cholesky[T simd.Float](n int) comparison {
 	return out
 }
 
-// lower clears what is above the diagonal.
+// lower clears the part above the diagonal.
 func lower(n int, x []float64) []float64 {
 	for i := range n {
 		clear(x[i*n+i+1 : (i+1)*n])
@@ -268,16 +268,15 @@ func trsm[T simd.Float](n, m int) comparison {
 	return out
 }
 
-// rightHandSides is how many there are in the case columns: ten classes.
+// rightHandSides is the number of right-hand sides in the case columns, for ten classes.
 const rightHandSides = 10
 
-// gramFlops are those of the inner products and of the two products with K;
-// functions count for nothing.
+// gramFlops counts the inner products and the two products with K. Functions do not count.
 func gramFlops(n, m, d, columns int) float64 {
 	return float64(n) * float64(m) * float64(2*d+4*columns)
 }
 
-// operator is Kᵀ(Kv) as learners have it, x being packed anew each time.
+// operator is Kᵀ(Kv) as the learners compute it, with x packed anew each time.
 func operator[T simd.Float](k func(lengthScales ...float64) (*kernel.Base, error), s [3]int, columns int, opts kernel.Options) comparison {
 	n, m, d := s[0], s[1], s[2]
 	x, y := kernel.NewPoints(n, d, normals[T](n*d)), kernel.NewPoints(m, d, normals[T](m*d))
@@ -304,7 +303,7 @@ func operator[T simd.Float](k func(lengthScales ...float64) (*kernel.Base, error
 	return comparison{flops: gramFlops(n, m, d, columns), ours: with(opts.Workers), one: with(1), result: func() []float64 { return slices.Clone(w) }}
 }
 
-// features64 is Φᵀ(Φv) of random features as learners have it.
+// features64 is Φᵀ(Φv) of random features as the learners compute it.
 func features64(n, m, d, workers int) comparison {
 	k, err := kernel.NewGaussian(math.Sqrt(float64(d)))
 	if err != nil {
@@ -326,7 +325,7 @@ func features64(n, m, d, workers int) comparison {
 	return comparison{flops: gramFlops(n, m, d, 1), ours: with(workers), one: with(1), result: func() []float64 { return slices.Clone(w) }}
 }
 
-// features32 is the same in float32, which no learner has: panels alone, one block
+// features32 is the same in float32, which no learner uses. It has panels only, one block
 // after the other.
 func features32(n, m, d int) comparison {
 	type T = float32

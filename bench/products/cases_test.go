@@ -12,14 +12,13 @@ import (
 	"testing"
 )
 
-// sizes is how many sizes a case of each kind has.
+// sizes has the number of sizes of a case of each kind.
 var sizes = map[string]int{
 	"gemm": 3, "cholesky": 1, "trsm": 2, "gram": 3, "direct": 3, "columns": 3, "matern52": 3, "features": 3,
 	"bkb": 3, "ucb": 3, "exp": 1, "cos": 1,
 }
 
-// Names say a case completely and once, its peers are there, and an aim asks for no
-// less than the gate.
+// A name describes one case completely, its peers exist, and an aim is at least the gate.
 func TestTasks(t *testing.T) {
 	seen := make(map[string]bool)
 	used := make(map[string]bool)
@@ -55,7 +54,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// The gates of products are those of the design (performance.md, §g.6).
+// The gates of products are those that the project set itself.
 func TestGatesOfTheDesign(t *testing.T) {
 	for name, want := range map[string]struct {
 		part           float64
@@ -84,7 +83,7 @@ func TestGatesOfTheDesign(t *testing.T) {
 	}
 }
 
-// Python's side knows every case that is wanted of it.
+// The Python side knows every case that is required of it.
 func TestPeerKnows(t *testing.T) {
 	text, err := os.ReadFile("peer.py")
 	if err != nil {
@@ -111,7 +110,7 @@ func TestPeerKnows(t *testing.T) {
 	}
 }
 
-// Python, where it is, answers each of them, and "none" to what it does not know.
+// Python, if it is installed, answers each case, and "none" to an unknown one.
 func TestPeerAnswers(t *testing.T) {
 	binary := os.Getenv("BKB_PYTHON")
 	if binary == "" {
@@ -142,14 +141,14 @@ func TestPeerAnswers(t *testing.T) {
 	t.Logf("%s: %d cases", p.versions, len(asked))
 }
 
-// small is a case of the same kind and precision that takes no time.
+// small returns a case of the same kind and precision that takes almost no time.
 func small(name string) string {
 	f := strings.Fields(name)
 	small := []string{"12", "7", "3"}
 	return strings.Join(append(f[:2:2], small[:sizes[f[0]]]...), " ")
 }
 
-// near tells whether numbers agree to within a part of the largest.
+// near checks that numbers agree to within a share of the largest.
 func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) || len(want) == 0 {
@@ -167,7 +166,7 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// ran is what a case makes.
+// ran returns the result of a case.
 func ran(c comparison, f func()) []float64 {
 	if c.prepare != nil {
 		c.prepare()
@@ -179,8 +178,7 @@ func ran(c comparison, f func()) []float64 {
 // tolerances by precision.
 var tolerances = map[string]float64{"32": 2e-5, "64": 1e-11}
 
-// Ours and gonum do the same, and what plain loops do, of which there are as many
-// flops as said.
+// Ours and gonum return the result of plain loops, with the stated number of flops.
 func TestAlgebra(t *testing.T) {
 	for bits, tolerance := range tolerances {
 		const m, n, k = 23, 17, 9
@@ -235,7 +233,7 @@ func TestAlgebra(t *testing.T) {
 	}
 }
 
-// rounded are the normal numbers of a case, as it rounds them.
+// rounded returns the normal numbers of a case, as it rounds them.
 func rounded(bits string, n int) []float64 {
 	if bits == "32" {
 		return wide(normals[float32](n))
@@ -249,7 +247,7 @@ func check(t *testing.T, what string, c comparison, want []float64, flops, toler
 	if math.Abs(c.flops-flops) > 1e-9*flops {
 		t.Errorf("%s: %g flops, want %g", what, c.flops, flops)
 	}
-	for range 2 { // the second starts from the same data
+	for range 2 { // the second run starts from the same data
 		near(t, what, ran(c, c.ours), want, tolerance)
 	}
 	if strings.HasSuffix(what, " 64") != (c.gonum != nil) {
@@ -265,8 +263,8 @@ func check(t *testing.T, what string, c comparison, want []float64, flops, toler
 	near(t, what+" of gonum", got, want, tolerance)
 }
 
-// Products with kernel matrices are those of plain loops, with any number of workers
-// to the bit.
+// Products with kernel matrices equal those of plain loops, for any number of workers to
+// the bit.
 func TestOperators(t *testing.T) {
 	const n, m, d = 75, 20, 5
 	gaussian := func(r2 float64) float64 { return math.Exp(-r2 / (2 * d)) }
@@ -318,8 +316,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// Random features are cosines whose products do not depend on the workers; in
-// float32 they are the same kind of product.
+// Random features are cosines whose products do not depend on the workers. In float32 they
+// are the same kind of product.
 func TestFeatures(t *testing.T) {
 	c := build("features 64 75 20 5", 2)
 	if two, one := ran(c, c.ours), ran(c, c.one); !slices.Equal(one, two) || slices.Max(one) <= 0 {
@@ -346,7 +344,7 @@ func TestFeatures(t *testing.T) {
 	near(t, "features 32", ran(c, c.ours), want, 2e-4)
 }
 
-// Functions are those of package math, of numbers in (−8, 0].
+// Functions equal those of package math for numbers in (−8, 0].
 func TestElementwise(t *testing.T) {
 	for bits, tolerance := range tolerances {
 		for name, f := range map[string]func(float64) float64{"exp": math.Exp, "cos": math.Cos} {
@@ -366,8 +364,7 @@ func TestElementwise(t *testing.T) {
 	}
 }
 
-// Scores of arms are there for either side, with the flops of two triangular
-// solutions.
+// Both sides compute scores of arms, with the flops of two triangular solutions.
 func TestScore(t *testing.T) {
 	for name, flops := range map[string]float64{"bkb 64 50 10 3": 2 * 50 * 10 * 10, "ucb 64 50 30 3": 2 * 50 * inducing * inducing} {
 		c := build(name, 1)

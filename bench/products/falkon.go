@@ -23,8 +23,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
-// problem is a regression in 18 dimensions, the same for both sides:
-// y = Σ_c sin(x_c + c) + noise of deviation 0.5.
+// problem is a regression in 18 dimensions, the same for both sides, with y = Σ_c sin(x_c +
+// c) + noise of deviation 0.5.
 type problem struct {
 	n, test, m, t, threads int
 	lambda, lengthScale    float64
@@ -32,9 +32,8 @@ type problem struct {
 
 const dim = 18
 
-// compareFalkon fits the same problem with learners/falkon, in both precisions,
-// and with the same algorithm in PyTorch (falkon.py), once each, one after the
-// other.
+// compareFalkon fits the same problem with learners/falkon, in both precisions, and with
+// the same algorithm in PyTorch (falkon.py). Each runs once, one after the other.
 func compareFalkon(python, dir string, args []string) {
 	var p problem
 	var precisions string
@@ -83,7 +82,7 @@ func compareFalkon(python, dir string, args []string) {
 	}
 }
 
-// draw makes training and test rows, these last.
+// draw makes training and test rows, in this order.
 func (p problem) draw() (x []float32, y []float64) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	rows := p.n + p.test
@@ -146,7 +145,7 @@ func (p problem) ours(w io.Writer, precision kernel.Precision, x []float32, y []
 	return centers.(*kernel.Points[float32]).Data(), nil
 }
 
-// resetPeak makes the peak of resident memory what is resident now, and returns
+// resetPeak sets the peak of resident memory to the present resident memory, and returns
 // that in KiB.
 func resetPeak() (int, error) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// The problem is the same each time, and what it says: a sum of sines with noise of
+// The problem is the same each time and as described, a sum of sines with noise of
 // deviation 0.5.
 func TestDraw(t *testing.T) {
 	p := problem{n: 4000, test: 1000}
@@ -50,7 +50,7 @@ func packed(t *testing.T, data any) []byte {
 	return out.Bytes()
 }
 
-// What Python reads is the numbers one after the other, little-endian.
+// Python reads the numbers one after the other, little-endian.
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	if err := save(dir, "x", []float32{1, -2}); err != nil {
@@ -65,8 +65,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A fit in either precision learns the targets, says what it cost in the columns of
-// the table, and returns centres that are among the training rows.
+// A fit in either precision learns the targets, reports its costs in the columns of the
+// table, and returns centres that are among the training rows.
 func TestOurs(t *testing.T) {
 	p := problem{n: 2000, test: 500, m: 150, t: 15, threads: 2, lambda: 1e-5, lengthScale: 6}
 	x, y := p.draw()
@@ -100,10 +100,10 @@ func TestOurs(t *testing.T) {
 		var wall, cpu, rmse float64
 		var mib int
 		cells := strings.Split(out.String(), "|")
-		if _, err := fmt.Sscan(strings.Join(cells[2:6], " "), &wall, &cpu, &mib, &rmse); len(cells) != 7 || err != nil || mib < -20 { // of so little, what is freed can be more
+		if _, err := fmt.Sscan(strings.Join(cells[2:6], " "), &wall, &cpu, &mib, &rmse); len(cells) != 7 || err != nil || mib < -20 { // with so little data, more memory may be freed than used
 			t.Fatalf("the line is %q: %v", &out, err)
 		}
-		if !(rmse > 0.5 && rmse < 0.6*spread) { // below the noise would be cheating
+		if !(rmse > 0.5 && rmse < 0.6*spread) { // an error below the noise would be cheating
 			t.Errorf("%v: the RMSE is %g where the targets have %g", precision, rmse, spread)
 		}
 		errs[precision] = rmse
@@ -113,8 +113,8 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// PyTorch, where it is, solves the same problem: with the same centres its error is
-// ours.
+// PyTorch, if it is installed, solves the same problem. With the same centres its error
+// equals ours.
 func TestFalkonPeer(t *testing.T) {
 	python := os.Getenv("BKB_PYTHON")
 	if python == "" || exec.Command(python, "-c", "import torch").Run() != nil {
@@ -158,8 +158,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// accuracy has a row for each problem, λ and number of iterations, and where all
-// converge the precisions differ as precisions do.
+// accuracy has a row for each problem, λ and number of iterations. Where all converge, the
+// precisions differ by their rounding.
 func TestAccuracy(t *testing.T) {
 	var out bytes.Buffer
 	accuracy(&out, []string{"-n", "300", "-m", "20", "-reference", "60"})
@@ -213,8 +213,7 @@ func head(lengths ...uint32) []byte {
 	return out
 }
 
-// Digits are read as they are written; a file that is not what its header says is
-// named.
+// Digits are read as they were written. A file that contradicts its header is named.
 func TestDigits(t *testing.T) {
 	dir := t.TempDir()
 	images, labels := filepath.Join(dir, "train-images-idx3-ubyte.gz"), filepath.Join(dir, "train-labels-idx1-ubyte.gz")
@@ -259,7 +258,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// The real ones are 10,000 images of 28 × 28 pixels in ten classes.
+// The real files have 10,000 images of 28 × 28 pixels in ten classes.
 func TestRealDigits(t *testing.T) {
 	dir := dataDir()
 	if os.Getenv("BKB_DATA") == "" {

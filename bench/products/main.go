@@ -1,25 +1,26 @@
 //go:build linux
 
-// Products compares the numeric ground with NumPy, SciPy, scikit-learn, PyTorch
-// and gonum, case by case in one run, and says which of the ratios that the
-// project set itself hold: gates must, aims go further.
+// Products compares the numeric kernels with NumPy, SciPy, scikit-learn, PyTorch and gonum,
+// case by case in one run. It reports which of the ratios that the project requires hold.
+// Gates must hold, and aims go further.
 //
 //	make bench-products
 //	go run ./bench/products [-python file] [-rounds 7] [-match regexp] [-threads 1,2] [-gonum]
 //
-// Each round takes every case once on each side, one after the other, so that a
-// change of the machine's speed meets all sides alike. On one thread times are
-// CPU times, of the thread for Go and of the process for the others; on two they
-// are wall times. Figures are medians over the rounds with the quartiles, and a
-// ratio is the median of the ratios of the rounds. gonum, and a peer that needs
-// more than 0.7 s, is taken three times only.
+// Each round takes every case once on each side, one after the other, so that a change of
+// the machine's speed affects all sides alike. On one thread times are CPU times, of the
+// thread for Go and of the process for the others. On two threads they are wall times.
+// Figures are medians over the rounds with the quartiles, and a ratio is the median of the
+// ratios of the rounds. gonum, and a peer that needs more than 0.7 s, runs only three
+// times.
 //
-// What Python does not have, or without Python, is left out.
+// Cases that Python does not support, or all if there is no Python, are left out.
 //
 //	go run ./bench/products falkon
 //
-// compares FALKON end to end with the same algorithm in PyTorch; accuracy in its
-// place tells what products in float32 do to it, and mnist what it reaches there.
+// compares FALKON end to end with the same algorithm in PyTorch. With accuracy in its place
+// it measures the effect of products in float32 on FALKON, and with mnist the error that
+// FALKON reaches there.
 package main
 
 import (
@@ -106,7 +107,7 @@ func threadCounts(text string) (counts []int, err error) {
 	return counts, nil
 }
 
-// machine describes where this runs.
+// machine describes this machine.
 func machine(w io.Writer) {
 	model := "unknown processor"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/falkon"
 )
 
-// mnist fits all 60,000 digits, one output for each class, and counts the errors
-// on the 10,000 others.
+// mnist fits all 60,000 training digits, one output for each class, and counts the errors
+// on the 10,000 test digits.
 func mnist(args []string) {
 	flags := flag.NewFlagSet("mnist", flag.ExitOnError)
 	m := flags.Int("m", 12_000, "centres")
@@ -86,7 +86,7 @@ func mnist(args []string) {
 		*name, x.Len(), *m, *t, *lambda, *scale, 100*float64(wrong)/float64(test.Len()), test.Len(), seconds, cpu, (peak-before)>>10)
 }
 
-// dataDir is where the data sets are: BKB_DATA, or ../shared/data.
+// dataDir returns the directory of the data sets, BKB_DATA or ../shared/data.
 func dataDir() string {
 	root := os.Getenv("BKB_DATA")
 	if root == "" {
@@ -95,7 +95,7 @@ func dataDir() string {
 	return filepath.Join(root, "mnist")
 }
 
-// digits reads images, of pixels from 0 to 1, and labels.
+// digits reads images, with pixels from 0 to 1, and labels.
 func digits(dir, part string) (*kernel.Points[float32], []byte, error) {
 	pixels, images, err1 := idx(filepath.Join(dir, part+"-images-idx3-ubyte.gz"), 3)
 	labels, n, err2 := idx(filepath.Join(dir, part+"-labels-idx1-ubyte.gz"), 1)
@@ -112,9 +112,10 @@ func digits(dir, part string) (*kernel.Points[float32], []byte, error) {
 	return x, labels, nil
 }
 
-// idx reads the items, and how many there are, of a file of bytes in the format IDX:
-// 0, 0, 8 for bytes, the number of axes; the lengths of the axes as big-endian
-// numbers of 32 bits, of which the first is that of the items; the bytes.
+// idx reads the items, and their number, from a file of bytes in the format IDX. The file
+// has 0, 0, 8 for bytes, and the number of axes. Then come the lengths of the axes as
+// big-endian numbers of 32 bits, of which the first is the number of items, and then the
+// bytes.
 func idx(file string, axes int) (data []byte, items int, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -136,7 +137,7 @@ func idx(file string, axes int) (data []byte, items int, err error) {
 	want := uint64(1)
 	for i := range axes {
 		if want *= uint64(binary.BigEndian.Uint32(all[4+4*i:])); want > 1<<32 {
-			break // more than any file has, and no further product overflows
+			break // more than any file has, and no later product overflows
 		}
 	}
 	if want == 0 || want != uint64(len(all)-header) {

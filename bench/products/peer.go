@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// python is the Python process of one number of threads.
+// python is the Python process for one number of threads.
 type python struct {
 	in       io.WriteCloser
 	out      *bufio.Scanner
 	end      func() error // waits for the process
-	versions string       // what it has
+	versions string       // of Python and its packages
 	ended    bool
 }
 
@@ -48,8 +48,8 @@ func startPython(binary, script string, threads int) (*python, error) {
 	return p, nil
 }
 
-// time has a library run a case once. ok is false if it is not there, does not know
-// the case, or has ended, which is said once.
+// time runs a case once in a library. If the library is missing, does not know the case, or
+// has ended, ok is false. The end is reported once.
 func (p *python) time(library, name string) (wall, processor float64, ok bool) {
 	if p == nil || p.ended {
 		return 0, 0, false
@@ -62,7 +62,7 @@ func (p *python) time(library, name string) (wall, processor float64, ok bool) {
 	return seconds(p.out.Text())
 }
 
-// seconds reads an answer: wall and CPU seconds, both above 0.
+// seconds reads an answer, which has wall and CPU seconds, both above 0.
 func seconds(answer string) (wall, processor float64, ok bool) {
 	fields := strings.Fields(answer)
 	if len(fields) != 2 {
@@ -77,7 +77,7 @@ func seconds(answer string) (wall, processor float64, ok bool) {
 	return wall, processor, true
 }
 
-// close lets Python end.
+// close ends Python.
 func (p *python) close() {
 	if p == nil {
 		return

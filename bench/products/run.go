@@ -22,7 +22,7 @@ type run struct {
 	peak32, peak64 float64
 }
 
-// measured is one case with its times in seconds, of the rounds.
+// measured is one case with its times in seconds, by round.
 type measured struct {
 	task
 	c             comparison
@@ -34,7 +34,7 @@ func newMeasured(t task, c comparison) *measured {
 	return &measured{task: t, c: c, ratios: map[string][]float64{}, peers: map[string][]float64{}}
 }
 
-// measure takes all cases, after a round to warm up.
+// measure runs all cases, after a round to warm up.
 func (r *run) measure(rounds int) {
 	var p32, p64 []float64
 	for round := range rounds + 1 {
@@ -48,12 +48,12 @@ func (r *run) measure(rounds int) {
 	_, r.peak64, _ = quartiles(p64)
 }
 
-// short is the time below which a case is run once untimed before, on every side,
-// so that it starts with warm caches.
+// short is the time below which a case is first run once untimed, on every side, so that it
+// starts with warm caches.
 const short = 5e-3
 
-// settle is for how long a peer's second thread may spin in wait for more work: with
-// two threads nothing is timed on wall clocks before that is over.
+// settle is how long a peer's second thread may spin while it waits for more work. With two
+// threads nothing is timed on wall clocks before that is over.
 const settle = 300 * time.Millisecond
 
 func (r *run) take(m *measured, warm bool) {
@@ -91,11 +91,10 @@ func (m *measured) time(which uintptr, f func()) (seconds float64) {
 	return clock(which) - start
 }
 
-// slow is the time above which a peer is taken three times only.
+// slow is the time above which a peer runs only three times.
 const slow = 0.7
 
-// other times a peer. gonum, which is slow, and what else takes long is taken three
-// times at most.
+// other times a peer. gonum, which is slow, and other slow peers run three times at most.
 func (r *run) other(m *measured, peer string) (seconds float64, ok bool) {
 	seen := m.peers[peer]
 	if len(seen) == 3 && (peer == "gonum" || seen[0] > slow) {
@@ -121,8 +120,7 @@ func (r *run) other(m *measured, peer string) (seconds float64, ok bool) {
 	return m.time(processor, m.c.gonum), true
 }
 
-// peaks measures what multiply-adds alone reach, in flops a second; 0 without
-// assembly.
+// peaks measures the speed of multiply-adds alone, in flops a second, 0 without assembly.
 func peaks() (p32, p64 float64) {
 	const n = 200000
 	for range 3 {
@@ -203,15 +201,15 @@ func (r *run) report(w io.Writer) {
 // tally counts bounds that hold, and those that could not be judged.
 type tally struct{ held, all, out int }
 
-// leaveOut counts a bound that nothing was measured for; 0 is none.
+// leaveOut counts a bound without a measurement. The bound 0 is none.
 func (t *tally) leaveOut(bound float64) {
 	if bound != 0 {
 		t.out++
 	}
 }
 
-// judge compares with a bound and prints it times scale; 0 is none, and what is not a
-// number holds nowhere.
+// judge compares a value with a bound and prints it times scale. The bound 0 is none. A
+// value that is not a number fails every bound.
 func (t *tally) judge(value, bound, scale float64, unit string) string {
 	if bound == 0 {
 		return ""
@@ -224,7 +222,7 @@ func (t *tally) judge(value, bound, scale float64, unit string) string {
 	return fmt.Sprintf("%.3g%s holds", scale*bound, unit)
 }
 
-// judgeMost is judge for a bound from above.
+// judgeMost is judge for an upper bound.
 func (t *tally) judgeMost(value, bound float64) string {
 	t.all++
 	if !(value <= bound) {
@@ -234,7 +232,7 @@ func (t *tally) judgeMost(value, bound float64) string {
 	return fmt.Sprintf("%.3g holds", bound)
 }
 
-// peak is that of all threads, for the precision in the name.
+// peak returns the peak of all threads, for the precision in the name.
 func (r *run) peak(name string) float64 {
 	if strings.Fields(name)[1] == "32" {
 		return r.peak32 * float64(r.threads)

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Quartiles are order statistics, whatever the order; the input stays as it is.
+// Quartiles are order statistics, independent of the order. The input stays unchanged.
 func TestQuartiles(t *testing.T) {
 	const seed = 3
 	rng := rand.New(rand.NewPCG(seed, seed))
@@ -51,8 +51,8 @@ func TestQuartiles(t *testing.T) {
 	}
 }
 
-// A bound holds where it is met, is missed below it and by what is no number, and
-// counts only if there is one.
+// A bound holds if it is reached, fails below it and for NaN, and counts only if there is
+// one.
 func TestTally(t *testing.T) {
 	var g tally
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// cells are the cells of the rows of a report's table, below its head.
+// cells returns the cells of the rows of a report's table, without its head.
 func cells(t *testing.T, report string) (rows [][]string) {
 	t.Helper()
 	for line := range strings.Lines(report) {
@@ -105,8 +105,8 @@ func cells(t *testing.T, report string) (rows [][]string) {
 	return rows
 }
 
-// The report has the medians, quartiles, rates and bounds that follow from the
-// times, for one thread and for two, and counts what it could not judge.
+// The report has the medians, quartiles, rates and bounds that follow from the times, for
+// one thread and for two. It counts the bounds that it could not judge.
 func TestReport(t *testing.T) {
 	one := newMeasured(task{
 		name: "gemm 64 10 20 30", gate: 0.5, aim: 0.9, most: 3e-3,
@@ -132,8 +132,8 @@ func TestReport(t *testing.T) {
 		t.Errorf("the report ends otherwise:\n%s", &out)
 	}
 
-	// With two threads parts of the peak of one core are no bounds; the others are
-	// those of two. Without a peak there is no part of it.
+	// With two threads, shares of the peak of one core are no bounds, and the others are
+	// those for two threads. Without a peak there is no share of it.
 	out.Reset()
 	r.threads = 2
 	r.report(&out)
@@ -148,7 +148,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// fake is Python that answers by a function; nil ends it.
+// fake is Python that answers by a function, and ends if it is nil.
 type fake struct {
 	answer  func(question string) string
 	asked   []string
@@ -174,7 +174,7 @@ func (f *fake) python() *python {
 	return &python{in: f, out: bufio.NewScanner(f), end: func() error { return nil }}
 }
 
-// An answer is two times above 0, and nothing else.
+// An answer has two times above 0, and nothing else.
 func TestSeconds(t *testing.T) {
 	if w, p, ok := seconds("0.25 0.5"); !ok || w != 0.25 || p != 0.5 {
 		t.Errorf("read %g, %g, %t", w, p, ok)
@@ -186,8 +186,8 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// One thread goes by CPU time, two by the clock; what Python does not know is left
-// out, and once it has ended it is asked no more.
+// One thread uses CPU time, two threads the clock. Cases that Python does not know are left
+// out. Once Python has ended it is not asked again.
 func TestOther(t *testing.T) {
 	f := &fake{answer: func(q string) string {
 		if strings.HasPrefix(q, "numpy ") {
@@ -210,7 +210,7 @@ func TestOther(t *testing.T) {
 	if want := []string{"numpy gemm 64 1 1 1", "numpy gemm 64 1 1 1", "torch gemm 64 1 1 1"}; !slices.Equal(f.asked, want) {
 		t.Errorf("asked %q", f.asked)
 	}
-	// What is slow is taken three times, what is quick as often as asked.
+	// A slow case runs three times, a fast one every round.
 	m.peers["numpy"] = []float64{2 * slow, 1, 1}
 	if _, ok := r.other(m, "numpy"); ok {
 		t.Error("a slow peer was taken a fourth time")
@@ -239,8 +239,8 @@ func TestOther(t *testing.T) {
 	r.python.close()
 }
 
-// gonum runs on one thread only if it is wanted, and three times at most; one worker
-// is a peer where there are two.
+// gonum runs on one thread only if it is wanted, and three times at most. One worker is a
+// peer where there are two.
 func TestOtherOfOurs(t *testing.T) {
 	ran, alone := 0, 0
 	m := newMeasured(task{name: "gemm 64 1 1 1"}, comparison{gonum: func() { ran++ }, one: func() { alone++ }})
@@ -265,8 +265,8 @@ func TestOtherOfOurs(t *testing.T) {
 	}
 }
 
-// The round that warms up leaves no times and spares gonum; each run is prepared for;
-// a ratio is that of the times of its round.
+// The warm-up round leaves no times and skips gonum. Each run is prepared. A ratio is that
+// of the times of its round.
 func TestMeasure(t *testing.T) {
 	prepared, ours, others := 0, 0, 0
 	m := newMeasured(task{name: "gemm 64 1 1 1", wanted: []wanted{numpy(1, 0, 1), gonum(1, 1), torch(1, 1)}}, comparison{
@@ -284,7 +284,7 @@ func TestMeasure(t *testing.T) {
 	if len(m.ours) != rounds || len(m.peers["numpy"]) != rounds || len(m.peers["gonum"]) != 3 || len(m.peers["torch"]) != 0 {
 		t.Errorf("%d times of ours, %d of numpy, %d of gonum, %d of torch", len(m.ours), len(m.peers["numpy"]), len(m.peers["gonum"]), len(m.peers["torch"]))
 	}
-	if ours != 2*(rounds+1) || others != 3 || prepared != ours+others { // what is short runs twice
+	if ours != 2*(rounds+1) || others != 3 || prepared != ours+others { // short cases run twice
 		t.Errorf("ours ran %d times, gonum %d, prepared for %d", ours, others, prepared)
 	}
 	for i, ratio := range m.ratios["numpy"] {
@@ -297,8 +297,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A process is started with its number of threads, and one that says nothing is an
-// error.
+// A process is started with its number of threads, and one without output is an error.
 func TestStartPython(t *testing.T) {
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "peer.sh")

@@ -14,12 +14,13 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// What an ask of BKB costs: means and variances of all arms, here of a fresh set.
+// These are the sizes of an ask of BKB, which computes means and variances of all arms,
+// here of a fresh set.
 const (
 	scoreScale = 0.3  // length of the Gaussian kernel, on [0, 1]ᵈ
 	scoreNoise = 0.01 // variance
 	inducing   = 200  // points of BKB where exact inference is the peer
-	observed   = 1000 // by BKB, if that does not say it
+	observed   = 1000 // by BKB, if the name does not have it
 )
 
 func uniform(rng *rand.Rand, n, d int) *kernel.Points[float64] {
@@ -47,7 +48,7 @@ func score(n, m, t, d int) comparison {
 		log.Fatal(err)
 	}
 	return comparison{
-		// Two triangular solutions; kernel and sums count for nothing.
+		// Two triangular solutions count, and the kernel and sums do not.
 		flops: 2 * float64(n) * float64(m) * float64(m),
 		ours: func() {
 			if _, _, err := s.Predict(arms); err != nil {
@@ -58,8 +59,8 @@ func score(n, m, t, d int) comparison {
 	}
 }
 
-// plainScore is the same in loops, with math.Exp and gonum's triangular solutions;
-// the factors stand for those of a posterior.
+// plainScore is the same in loops, with math.Exp and gonum's triangular solutions. The
+// factors stand for those of a posterior.
 func plainScore(arms, dict *kernel.Points[float64]) func() {
 	n, m := arms.Len(), dict.Len()
 	factor := func(shift float64) blas64.Triangular {
