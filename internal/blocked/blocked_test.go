@@ -30,7 +30,7 @@ func (m Matrix[T]) clone() Matrix[T] {
 	return m
 }
 
-// wide is m for gonum.
+// wide converts m for gonum.
 func wide[T Float](m Matrix[T]) blas64.General {
 	g := blas64.General{Rows: m.Rows, Cols: m.Cols, Stride: max(1, m.Stride), Data: make([]float64, len(m.Data))}
 	for i, v := range m.Data {
@@ -53,7 +53,7 @@ func epsilon[T Float]() float64 {
 	return 0x1p-52
 }
 
-// near fails unless got is want up to tol, gaps and all.
+// near fails unless got is want up to tol, including gaps.
 func near[T Float](t *testing.T, what string, got Matrix[T], want []float64, tol float64) {
 	t.Helper()
 	for i, v := range got.Data {
@@ -152,7 +152,7 @@ func testSyrk[T Float](t *testing.T) {
 	}
 }
 
-// triangle is well conditioned, with rubbish above the diagonal.
+// triangle returns a well-conditioned triangle, with arbitrary numbers above the diagonal.
 func triangle[T Float](rng *rand.Rand, n int) Matrix[T] {
 	l := random[T](rng, n, n, 2)
 	for i := range n {
@@ -203,7 +203,7 @@ func testSolve[T Float](t *testing.T) {
 	}
 }
 
-// A triangle in a larger matrix, used by many at once.
+// Several goroutines use one triangle within a larger matrix.
 func TestTriangleAtOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 3))
 	whole := triangle[float64](rng, 410)
@@ -266,7 +266,7 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// gramian is a·aᵀ of rank at most k, plus d on the diagonal, with rubbish above
+// gramian is a·aᵀ of rank at most k, plus d on the diagonal, with arbitrary numbers above
 // it and between the rows.
 func gramian[T Float](rng *rand.Rand, n, k int, d float64) Matrix[T] {
 	a, c := random[T](rng, n, k, 0), random[T](rng, n, n, 3)
@@ -312,8 +312,8 @@ func testCholesky[T Float](t *testing.T) {
 	}
 }
 
-// checkFactor verifies the residual of the first rank columns, in the places
-// where it must be small.
+// checkFactor verifies the residual of the first rank columns at the entries where it must
+// be small.
 func checkFactor[T Float](t *testing.T, what string, a, l Matrix[T], rank int, perm []int) {
 	t.Helper()
 	n := a.Rows
@@ -353,7 +353,7 @@ func testPivotedCholesky[T Float](t *testing.T) {
 		a := gramian[T](rng, n, s[1], 0)
 		l, perm := a.clone(), make([]int, n)
 		if got := PivotedCholesky(1, l, tolerance, perm); got != rank {
-			// The last pivots of a square matrix may be anything.
+			// The last pivots of a square matrix may have any value.
 			if s[1] != n || got < n-3 {
 				t.Fatalf("%v: rank %d", s, got)
 			}
@@ -380,7 +380,7 @@ func testPivotedCholesky[T Float](t *testing.T) {
 			t.Errorf("%v: depends on the workers", s)
 		}
 	}
-	// The first of equals, and no NaN.
+	// The first of equal pivots is chosen, and never NaN.
 	a := New[T](3, 3, nil)
 	a.row(0)[0], a.row(1)[1], a.row(2)[2] = T(math.NaN()), 2, 2
 	perm := make([]int, 3)

@@ -6,9 +6,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Cholesky overwrites the lower triangle of the symmetric matrix a with L,
-// a = L·Lᵀ. Only the lower triangle is read and written. It returns n, or the
-// index of the first pivot that is not positive; a is then unspecified.
+// Cholesky overwrites the lower triangle of the symmetric matrix a with L, a = L·Lᵀ. Only
+// the lower triangle is read and written. It returns n, or the index of the first pivot
+// that is not positive. In the latter case a is unspecified.
 func Cholesky[T Float](workers int, a Matrix[T]) int {
 	a.checkSquare("a")
 	return factor(workers, a)
@@ -33,8 +33,8 @@ func factor[T Float](workers int, a Matrix[T]) int {
 	return h + factor(workers, a22)
 }
 
-// factorLeaf factors a small matrix through the kernel, padded with the unit
-// matrix, or by hand if it is tiny.
+// factorLeaf factors a small matrix with the kernel, padded with the unit matrix, or
+// directly if it is tiny.
 func factorLeaf[T Float](a Matrix[T]) int {
 	const leaf = simd.Leaf
 	n := a.Rows

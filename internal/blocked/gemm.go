@@ -2,15 +2,15 @@ package blocked
 
 import "github.com/bkbtuner/bkb/internal/simd"
 
-// Sizes of the blocks: blockM×blockK of A in L2, a panel of blockK of B in L1,
-// blockK×blockN of B wherever there is room. They are part of the order of
-// summation.
+// These are the sizes of the blocks. A block of blockM×blockK of A is in L2, a panel of
+// blockK of B in L1, and blockK×blockN of B in any larger cache. They determine the order
+// of summation.
 const (
 	blockM = 120 // a multiple of 6
 	blockN = 1024
 )
 
-// blockK is what makes a block of A 240 KiB.
+// blockK makes a block of A 240 KiB large.
 func blockK[T Float]() int {
 	if simd.Size[T]() == 4 {
 		return 512
@@ -31,9 +31,9 @@ func Gemm[T Float](workers int, transA bool, a Matrix[T], transB bool, b Matrix[
 	multiply(workers, a.operand(transA), b.operand(transB), m, n, k, alpha, beta, c, false)
 }
 
-// Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a +
-// beta·c if trans is set. What is above the diagonal is neither read nor
-// written. If beta is 0, c is not read.
+// Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a + beta·c if
+// trans is set. Elements above the diagonal are neither read nor written. If beta is 0, c
+// is not read.
 func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix[T]) {
 	n, k := size(trans, a, "a")
 	c.checkSquare("c")
@@ -42,7 +42,7 @@ func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix
 	multiply(workers, o, o.transposed(), n, n, k, alpha, beta, c, true)
 }
 
-// size is the size of op(a).
+// size returns the size of op(a).
 func size[T Float](trans bool, a Matrix[T], name string) (rows, cols int) {
 	a.check(name)
 	if trans {
@@ -71,8 +71,8 @@ func scale[T Float](beta T, c Matrix[T], lower bool) {
 	}
 }
 
-// multiply sets c = alpha·a·b + beta·c. Every element of c is summed in the same
-// order, however the work is shared.
+// multiply sets c = alpha·a·b + beta·c. Every element of c is summed in the same order,
+// independent of how the work is shared.
 func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], lower bool) {
 	if k == 0 || alpha == 0 || beta != 0 {
 		scale(beta, c, lower)
@@ -102,8 +102,8 @@ func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha, beta T,
 	}
 }
 
-// stripes shares the rows of a lower triangle so that all pieces are about as
-// much work: the first of a pair from the top, the second from the bottom.
+// stripes shares the rows of a lower triangle so that all pieces are about the same work.
+// In each pair, the first comes from the top and the second from the bottom.
 func stripes(workers, n int, f func(i0, i1 int)) {
 	pieces := 2 * workers
 	share(workers, workers, 1, func(w0, w1 int) {
@@ -117,8 +117,8 @@ func stripes(workers, n int, f func(i0, i1 int)) {
 	})
 }
 
-// product sets c = alpha·a·b + beta·c on one goroutine; beta is 0 or 1. With
-// lower set, only elements (i, j) with j ≤ i + shift are touched.
+// product sets c = alpha·a·b + beta·c on one goroutine, for beta 0 or 1. With lower set,
+// only elements (i, j) with j ≤ i + shift are touched.
 func product[T Float](a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], lower bool, shift int) {
 	kern := simd.For[T]()
 	nr := simd.Columns[T]()
@@ -161,8 +161,8 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k,
 				kern.Gemm(k, &pa[i*k], &pb[j*k], &c.Data[at], c.Stride, keep, alpha)
 				continue
 			}
-			// At an edge or on the diagonal: through a tile aside, with the
-			// same roundings.
+			// At an edge or on the diagonal, a separate tile is used, with the same
+			// roundings.
 			tile := sized(&buf.c, simd.TileSize[T]())
 			clear(tile)
 			for r := range h {
@@ -176,8 +176,8 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k,
 	}
 }
 
-// visible is how many of w elements of a row are on or left of the diagonal,
-// which is at index d.
+// visible returns how many of w elements of a row are on or left of the diagonal, which is
+// at index d.
 func visible(lower bool, w, d int) int {
 	if !lower {
 		return w

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// loops are how often, by file, sums of products stand in loops within loops, or
-// inner products of vectors in loops, and why that is no product of matrices, or
-// none for this package.
+// loops counts, by file, the sums of products in loops within loops, and the inner products
+// of vectors in loops. The reason says why they are no product of matrices, or none for
+// this package.
 var loops = map[string]struct {
 	count int
 	why   string
@@ -49,7 +49,7 @@ var loops = map[string]struct {
 	"sketch/dense.go":               {1, "projections of sparse rows"},
 }
 
-// TestNoLoopsOfProducts looks for products that are written out as loops.
+// TestNoLoopsOfProducts searches for products that are written out as loops.
 func TestNoLoopsOfProducts(t *testing.T) {
 	const root = "../.."
 	seen := make(map[string]bool)
@@ -97,10 +97,9 @@ func TestNoLoopsOfProducts(t *testing.T) {
 	}
 }
 
-// productLoops returns where a loop within a loop adds a product to a sum, and
-// where a loop calls an inner product or the sum of vectors. A function that is
-// handed to a call, or called at once, is as deep as the call is, and one that is
-// kept starts anew.
+// productLoops returns where a loop within a loop adds a product to a sum, and where a loop
+// calls an inner product or the sum of vectors. A function that is passed to a call, or
+// called at once, has the depth of the call. A function that is stored starts at depth 0.
 func productLoops(f *ast.File) []token.Pos {
 	var at []token.Pos
 	var walk func(n ast.Node, depth int)
@@ -113,7 +112,7 @@ func productLoops(f *ast.File) []token.Pos {
 			case *ast.RangeStmt:
 				walk(n.Body, depth+1)
 				return false
-			case *ast.FuncLit: // called from we do not know where
+			case *ast.FuncLit: // its callers are unknown
 				walk(n.Body, 0)
 				return false
 			case *ast.AssignStmt:
@@ -140,8 +139,8 @@ func productLoops(f *ast.File) []token.Pos {
 	return at
 }
 
-// addsProduct tells whether an assignment is x += a·b or x = x + a·b, or with −, or
-// one of a fused sum.
+// addsProduct reports whether an assignment is x += a·b or x = x + a·b, or the same with −,
+// or one of a fused sum.
 func addsProduct(n *ast.AssignStmt) bool {
 	for i, e := range n.Rhs {
 		switch e = ast.Unparen(e); {
@@ -169,14 +168,14 @@ func sum(e ast.Expr) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// equals returns what tells whether an expression is e.
+// equals returns a function that reports whether an expression is e.
 func equals(e ast.Expr) func(ast.Expr) bool {
 	text := types.ExprString(e)
 	return func(o ast.Expr) bool { return types.ExprString(o) == text }
 }
 
-// hasProduct tells whether a term of e is, or is made of factors among which there
-// is, a·b; not so the square of a variable alone, nor a product with a number.
+// hasProduct reports whether a term of e is a product a·b, or has one among its factors.
+// The square of a single variable and a product with a number do not count.
 func hasProduct(e ast.Expr) bool {
 	return slices.ContainsFunc(sum(e), func(e ast.Expr) bool {
 		f := factors(e)
@@ -184,8 +183,8 @@ func hasProduct(e ast.Expr) bool {
 	})
 }
 
-// factors returns those of e that are multiplied and are no numbers, signs and
-// divisors aside.
+// factors returns the multiplied factors of e that are no numbers, without signs and
+// divisors.
 func factors(e ast.Expr) []ast.Expr {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
@@ -210,7 +209,7 @@ func isName(e ast.Expr) bool {
 	return ok
 }
 
-// vectorCalls are the names, in small letters, of products and sums of vectors.
+// vectorCalls are the lower-case names of products and sums of vectors.
 var vectorCalls = map[string]bool{"dot": true, "ddot": true, "axpy": true, "daxpy": true, "addscaled": true}
 
 func called(e ast.Expr) string {
@@ -229,7 +228,8 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// TestLoopsAreFound feeds productLoops what it must find, and what it must not.
+// TestLoopsAreFound gives productLoops loops that it must find, and others that it must
+// not.
 func TestLoopsAreFound(t *testing.T) {
 	for body, want := range map[string]int{
 		"for i := range y { for j := range x { y[i] += a[i*n+j] * x[j] } }":                     1,

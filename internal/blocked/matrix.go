@@ -9,7 +9,7 @@ import (
 // Float is the element type of a matrix.
 type Float = simd.Float
 
-// Matrix is Rows×Cols elements, element (i, j) at Data[i·Stride + j].
+// Matrix is Rows×Cols elements, with element (i, j) at Data[i·Stride + j].
 type Matrix[T Float] struct {
 	Rows, Cols, Stride int
 	Data               []T
@@ -25,7 +25,7 @@ func New[T Float](rows, cols int, data []T) Matrix[T] {
 	return m
 }
 
-// Sub is the view of the rows and columns from (i, j) to (i2, j2), exclusive.
+// Sub returns the view of the rows and columns from (i, j) to (i2, j2), exclusive.
 func (m Matrix[T]) Sub(i, j, i2, j2 int) Matrix[T] {
 	v := Matrix[T]{Rows: i2 - i, Cols: j2 - j, Stride: m.Stride}
 	if v.Rows > 0 && v.Cols > 0 {
@@ -34,7 +34,7 @@ func (m Matrix[T]) Sub(i, j, i2, j2 int) Matrix[T] {
 	return v
 }
 
-// row is row i.
+// row returns row i.
 func (m Matrix[T]) row(i int) []T { return m.Data[i*m.Stride:][:m.Cols] }
 
 func (m Matrix[T]) empty() bool { return m.Rows == 0 || m.Cols == 0 }
@@ -58,8 +58,8 @@ func checkSame(a, b int, what string) {
 	}
 }
 
-// operand is a factor of a product, transposed or not: element (i, l) is
-// data[i·rs + l·cs], and one of the steps is 1.
+// operand is a factor of a product, transposed or not. Element (i, l) is data[i·rs + l·cs],
+// and one of the steps is 1.
 type operand[T Float] struct {
 	data   []T
 	rs, cs int
@@ -104,7 +104,7 @@ func (b *buffers[T]) give() {
 	pool64.Put(b)
 }
 
-// sized returns n elements of unspecified value, kept in *s, on a line of cache.
+// sized returns n elements of unspecified value, kept in *s, aligned to a cache line.
 func sized[T Float](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = simd.Aligned[T](n)
@@ -113,8 +113,8 @@ func sized[T Float](s *[]T, n int) []T {
 	return *s
 }
 
-// share splits 0 ≤ i < n into pieces of a multiple of unit, one for each worker.
-// It is for work in which no result depends on where the pieces end.
+// share splits 0 ≤ i < n into pieces of a multiple of unit, one for each worker. It is for
+// work whose results do not depend on the ends of the pieces.
 func share(workers, n, unit int, f func(from, to int)) {
 	units := (n + unit - 1) / unit
 	workers = max(1, min(workers, units))

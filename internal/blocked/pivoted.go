@@ -5,16 +5,14 @@ import "math"
 // pivotBlock is the number of columns between updates of the rest.
 const pivotBlock = 32
 
-// PivotedCholesky factors the symmetric positive semi-definite n×n matrix a as
-// PᵀaP = L·Lᵀ, always taking the largest diagonal element that is left, the
-// first of equals. It stops after rank columns, when none is above
-// tolerance·max_i a_ii. perm, of length n, receives P: column j of L belongs to
-// row perm[j] of a.
+// PivotedCholesky factors the symmetric positive semi-definite n×n matrix a as PᵀaP = L·Lᵀ.
+// It always takes the largest diagonal element that is left, the first of equals. It stops
+// after rank columns, when none is above tolerance·max_i a_ii. The slice perm, of length n,
+// receives P, so column j of L belongs to row perm[j] of a.
 //
-// The first rank columns of the lower triangle of a become those of L; the rest
-// is unspecified, except that nothing above the diagonal is touched. A NaN on
-// the diagonal is never chosen. The trace of what is left is at most
-// (n − rank)·tolerance·max_i a_ii.
+// The first rank columns of the lower triangle of a become those of L. The rest is
+// unspecified, except that nothing above the diagonal is touched. A NaN on the diagonal is
+// never chosen. The trace of the remainder is at most (n − rank)·tolerance·max_i a_ii.
 func PivotedCholesky[T Float](workers int, a Matrix[T], tolerance T, perm []int) (rank int) {
 	a.checkSquare("a")
 	checkSame(a.Rows, len(perm), "a and perm")
@@ -43,8 +41,8 @@ func PivotedCholesky[T Float](workers int, a Matrix[T], tolerance T, perm []int)
 	return p.n
 }
 
-// pivoting is a factorisation under way. left is the diagonal of what is not
-// yet factored; the matrix itself is only brought up to date block by block.
+// pivoting is a factorisation in progress. The diagonal of the part that is not yet
+// factored is left. The matrix itself is only updated block by block.
 type pivoting[T Float] struct {
 	a    Matrix[T]
 	n    int
@@ -52,9 +50,8 @@ type pivoting[T Float] struct {
 	left []T
 }
 
-// column chooses pivot j and computes column j of L, from on being the columns
-// that the matrix does not know of yet. It returns false if no pivot is above
-// stop.
+// column chooses pivot j and computes column j of L. The columns from index from on are not
+// yet subtracted from the matrix. It returns false if no pivot is above stop.
 func (p *pivoting[T]) column(from, j int, stop T) bool {
 	best := -1
 	for i := j; i < p.n; i++ {

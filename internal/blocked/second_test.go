@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// elsewhere are the files that multiply a matrix by one vector with gonum, and why
-// they do not do so with this package, which packs what it multiplies.
+// elsewhere are the files that multiply a matrix by one vector with gonum, and why they do
+// not use this package, which packs its operands.
 var elsewhere = map[string]string{
 	"bandit/recursion.go":              "one row of L⁻¹K: each element before it is read once",
 	"gp/cholesky.go":                   "one right-hand side",
@@ -28,9 +28,9 @@ var (
 	ofVectors  = regexp.MustCompile(`\b(blas(32|64)\.(Gemv|Symv|Trmv|Trsv|Ger|Syr|Syr2)|\w+\.[SD](gemv|symv|trmv|trsv|ger|syr|syr2))\b`)
 )
 
-// TestNoSecondProduct tells that nothing but this package, package simd and
-// comparisons with others multiplies, solves with or factors matrices, and that
-// products with one vector are where there is a reason.
+// TestNoSecondProduct checks that only this package, package simd and comparisons with
+// other libraries multiply, solve with or factor matrices. Products with one vector
+// elsewhere have a reason.
 func TestNoSecondProduct(t *testing.T) {
 	racetest.Alone(t)
 	const root = "../.."
@@ -79,7 +79,7 @@ func TestNoSecondProduct(t *testing.T) {
 	}
 }
 
-// TestSecondProductsAreFound feeds the patterns what they must find.
+// TestSecondProductsAreFound gives the patterns code that they must find.
 func TestSecondProductsAreFound(t *testing.T) {
 	for _, text := range []string{"blas64.Gemm(trans, noTrans, 1, a, b, 0, c)", "impl.Dtrsm(blas.Left)", "lapack64.Potrf(a)", "var chol mat.Cholesky"} {
 		if !ofMatrices.MatchString(text) {

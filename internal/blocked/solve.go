@@ -12,7 +12,7 @@ func SolveLower[T Float](workers int, trans bool, l, b Matrix[T]) {
 	solve(workers, trans, l, b, false, nil)
 }
 
-// SolveLowerRight sets b = b·op(l)⁻¹; b is m×n.
+// SolveLowerRight sets b = b·op(l)⁻¹, where b is m×n.
 func SolveLowerRight[T Float](workers int, trans bool, l, b Matrix[T]) {
 	l.checkSquare("l")
 	b.check("b")
@@ -33,9 +33,9 @@ func Inverse[T Float](workers int, l, dst Matrix[T]) {
 	SolveLower(workers, false, l, dst)
 }
 
-// solve is L·Y = B for lower triangular L = l, or L = lᵀ with the order of all
-// indices turned round. The columns of Y are those of b, or its rows if right is
-// set; they are independent of each other. kept are packed triangles, by first row.
+// solve solves L·Y = B for lower triangular L = l, or L = lᵀ with the order of all indices
+// reversed. The columns of Y are those of b, or its rows if right is set, and are
+// independent of each other. The map kept has packed triangles, by first row.
 func solve[T Float](workers int, trans bool, l, b Matrix[T], right bool, kept map[int][]T) {
 	if b.empty() {
 		return
@@ -63,7 +63,7 @@ func solvePart[T Float](trans bool, l, b Matrix[T], right bool, kept map[int][]T
 	solver[T]{simd.For[T](), buf, trans, right, kept}.solve(0, l, b)
 }
 
-// solver is a solution on one goroutine.
+// solver is a solution in progress on one goroutine.
 type solver[T Float] struct {
 	kern         *simd.Kernels[T]
 	buf          *buffers[T]
@@ -78,7 +78,7 @@ const direct = 320
 //
 //	L11·Y1 = B1,  L22·Y2 = B2 − L21·Y1
 //
-// l begins at row at of the whole.
+// The matrix l begins at row at of the whole.
 func (s solver[T]) solve(at int, l, b Matrix[T]) {
 	n := l.Rows
 	if n <= direct {
@@ -93,7 +93,7 @@ func (s solver[T]) solve(at int, l, b Matrix[T]) {
 	} else {
 		b1, b2 = b.Sub(0, 0, h, b.Cols), b.Sub(h, 0, n, b.Cols)
 	}
-	if s.trans { // Lᵀ is upper: from the bottom
+	if s.trans { // Lᵀ is upper, so start from the bottom
 		s.solve(at+h, bottom, b2)
 		s.subtract(corner, true, b2, b1)
 		s.solve(at, top, b1)
@@ -104,7 +104,7 @@ func (s solver[T]) solve(at int, l, b Matrix[T]) {
 	s.solve(at+h, bottom, b2)
 }
 
-// half is where a triangle of order n is split.
+// half returns the row at which a triangle of order n is split.
 func half(n int) int { return (n/2 + 95) / 96 * 96 }
 
 // subtract sets to −= op(l)·y, or its transpose.
@@ -116,8 +116,8 @@ func (s solver[T]) subtract(l Matrix[T], trans bool, y, to Matrix[T]) {
 	product(l.operand(trans), y.operand(false), to.Rows, to.Cols, y.Rows, -1, 1, to, false, 0)
 }
 
-// base solves with packed operands. The right-hand sides are in column panels,
-// which the kernel solves in place, 6 rows at a time, using the rows above.
+// base solves with packed operands. The right-hand sides are in column panels, which the
+// kernel solves in place, 6 rows at a time, using the rows above.
 func (s solver[T]) base(at int, l, b Matrix[T]) {
 	const rows = simd.Rows
 	nr, n := simd.Columns[T](), l.Rows
@@ -135,7 +135,7 @@ func (s solver[T]) base(at int, l, b Matrix[T]) {
 	for j0 := 0; j0 < columns; j0 += most * nr {
 		m := min(most*nr, columns-j0)
 		panels := sized(&s.buf.b, (m+nr-1)/nr*nr*np)
-		full := 0 // what goes row by row, which memory likes better
+		full := 0 // the part that goes row by row, for better memory access
 		if !s.right {
 			full = m / nr
 			for j := range full {
@@ -163,15 +163,15 @@ func (s solver[T]) base(at int, l, b Matrix[T]) {
 	}
 }
 
-// panelOffset is where the panel of rows p, p+1, … starts: panels grow by 6
+// panelOffset returns the start of the panel of rows p, p+1, …, because panels grow by 6
 // columns each.
 func panelOffset(p int) int {
 	q := p / simd.Rows
 	return simd.Rows * simd.Rows * q * (q + 1) / 2
 }
 
-// packTriangle packs panels of 6 rows, each up to its diagonal block, with the
-// diagonal inverted. Rows that are not there are those of the unit matrix.
+// packTriangle packs panels of 6 rows, each up to its diagonal block, with the diagonal
+// inverted. Missing rows are those of the unit matrix.
 func (s solver[T]) packTriangle(dst []T, l Matrix[T]) {
 	const rows = simd.Rows
 	n := l.Rows
@@ -251,7 +251,7 @@ func (s solver[T]) unpackColumns(y []T, b Matrix[T], n, j, w int) {
 	}
 }
 
-// index is the number that row l of n has outside.
+// index returns the outside number of row l of n.
 func (s solver[T]) index(l, n int) int {
 	if s.trans {
 		return n - 1 - l

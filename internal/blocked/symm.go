@@ -3,9 +3,9 @@ package blocked
 // symmBlock is the order of the blocks of a symmetric matrix on its diagonal.
 const symmBlock = 192
 
-// Symm sets c = a·b for a symmetric matrix of which what is above the diagonal is
-// read, and the diagonal itself from elsewhere: below there may be a factor of it.
-// c must not overlap a or b. With one column it is as Gemv, and rounds differently.
+// Symm sets c = a·b for a symmetric matrix. It reads the part above the diagonal, and takes
+// the diagonal from a separate slice, because a factor may be stored below. The matrix c
+// must not overlap a or b. With one column it works like Gemv, and rounds differently.
 func Symm[T Float](workers int, a Matrix[T], diagonal []T, b, c Matrix[T]) {
 	a.checkSquare("a")
 	b.check("b")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSymm compares the product with sums over a matrix whose other half is NaN,
-// as is its diagonal.
+// TestSymm compares the product with sums over a matrix whose other half and diagonal are
+// NaN.
 func TestSymm(t *testing.T) { both(t, testSymm[float32], testSymm[float64]) }
 
 func testSymm[T Float](t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Triangle is a lower triangular matrix that is solved with again and again. The
-// triangles on its diagonal stay packed, for packing takes most of the time where
-// there are few right-hand sides. The solutions are those of [SolveLower], to the
-// bit. Each of the two directions takes about 320n/2 elements once it was used.
+// Triangle is a lower triangular matrix for many solutions. The triangles on its diagonal
+// stay packed, because packing takes most of the time when there are few right-hand sides.
+// The solutions are those of [SolveLower], to the bit. Each of the two directions takes
+// about 320n/2 elements after its first use.
 //
 // It may be used by several goroutines at once.
 type Triangle[T Float] struct {
@@ -48,7 +48,7 @@ func (t *Triangle[T]) Solve(workers int, trans bool, b Matrix[T]) {
 	solve(workers, trans, t.l, b, false, p.kept)
 }
 
-// pack packs the triangles that solve comes to.
+// pack packs the triangles that solve uses.
 func (s solver[T]) pack(kept map[int][]T, at int, l Matrix[T]) {
 	n := l.Rows
 	if n > direct {

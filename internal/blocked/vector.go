@@ -2,14 +2,14 @@ package blocked
 
 import "github.com/bkbtuner/bkb/internal/simd"
 
-// pieces is how many pieces of 64 bytes of a row are multiplied at a time: those
-// of the vector, 16 KiB, stay in L1.
+// pieces is how many pieces of 64 bytes of a row are multiplied at a time. Those of the
+// vector, 16 KiB, stay in L1.
 const pieces = 256
 
-// Gemv sets y = alpha·op(a)·x + beta·y. Every element of a takes part in one
-// operation, so that nothing is packed: 6 rows at a time are read as they lie.
-// That is several times faster than Gemm with one column, and rounds differently.
-// If beta is 0, y is not read. y must not overlap a or x.
+// Gemv sets y = alpha·op(a)·x + beta·y. Every element of a takes part in one operation, so
+// nothing is packed, and 6 rows at a time are read in place. That is several times faster
+// than Gemm with one column, and rounds differently. If beta is 0, y is not read. The
+// vector y must not overlap a or x.
 func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y []T) {
 	m, k := size(trans, a, "a")
 	checkSame(k, len(x), "a and x")
@@ -26,7 +26,7 @@ func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y
 	}
 	keep := beta != 0
 	switch {
-	case workers <= 1 && !trans: // without a function, which would be allocated
+	case workers <= 1 && !trans: // without a closure, which would be allocated
 		alongRows(a, x, y, alpha, keep)
 	case workers <= 1:
 		acrossRows(a, x, y, alpha, keep)
@@ -41,7 +41,7 @@ func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y
 	}
 }
 
-// alongRows sets y = alpha·a·x, and adds what was in y if keep is set: 6 sums at a
+// alongRows sets y = alpha·a·x, and adds the old y if keep is set. It computes 6 sums at a
 // time.
 func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	const rows = simd.Rows
@@ -53,7 +53,8 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	clear(xs[copy(xs, x):])
 	lanes := sized(&buf.c, rows*nr/2)
 	for i := 0; i < m; {
-		// The last 6 overlap the ones before; of fewer, each is taken 6 times.
+		// The last 6 overlap the ones before. If there are fewer than 6, each is taken 6
+		// times.
 		first, h, step := min(i, m-rows), rows, a.Stride
 		if m < rows {
 			first, h, step = i, 1, 0
@@ -86,8 +87,8 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	}
 }
 
-// acrossRows sets y = alpha·aᵀ·x, and adds what was in y if keep is set: 6 rows of
-// a are added up at a time.
+// acrossRows sets y = alpha·aᵀ·x, and adds the old y if keep is set. It adds 6 rows of a at
+// a time.
 func acrossRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	const rows = simd.Rows
 	m, k := a.Cols, a.Rows
@@ -128,8 +129,7 @@ func acrossRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	}
 }
 
-// ends copies h ≤ 6 rows of w elements, less than a piece, into pieces that
-// zeros fill.
+// ends copies h ≤ 6 rows of w elements, less than a piece, into pieces padded with zeros.
 func ends[T Float](buf *buffers[T], src []T, step, h, w int) []T {
 	nr := simd.Columns[T]()
 	dst := sized(&buf.a, simd.Rows*nr)

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// TestGemv compares products with sums written as the definition has them.
+// TestGemv compares products with sums written as in the definition.
 func TestGemv(t *testing.T) { both(t, testGemv[float32], testGemv[float64]) }
 
 func testGemv[T Float](t *testing.T) {
@@ -54,8 +54,8 @@ func testGemv[T Float](t *testing.T) {
 	}
 }
 
-// TestGemvNonFinite tells that NaN and Inf reach the elements that they belong
-// to, and no others.
+// TestGemvNonFinite checks that NaN and Inf reach the elements that they belong to, and no
+// others.
 func TestGemvNonFinite(t *testing.T) {
 	for _, trans := range []bool{false, true} {
 		a, x, y := New[float64](20, 20, nil), make([]float64, 20), make([]float64, 20)
@@ -77,8 +77,8 @@ func TestGemvNonFinite(t *testing.T) {
 	}
 }
 
-// BenchmarkGemv reports how many times as long gonum takes for the same
-// product, with a matrix that stays in L2 and with one that does not.
+// BenchmarkGemv reports the ratio of gonum's time to ours for the same product, with a
+// matrix that stays in L2 and with one that does not.
 func BenchmarkGemv(b *testing.B) {
 	for _, s := range [][2]int{{32, 1024}, {4, 8192}, {2000, 2000}} {
 		for _, trans := range []bool{false, true} {
