@@ -39,7 +39,7 @@ func dotCosTurnsF32(k int, a *float32, ha *float32, b *float32, hb *float32, out
 //go:noescape
 func squaredFall2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements
 //
 //go:noescape
 func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, keep int, alpha float32)
@@ -89,7 +89,7 @@ func transposeF32(dst *float32, step int, src *float32, ld int, n int)
 //go:noescape
 func piecesF32(dst *float32, dstStep int, src *float32, srcStep int, n int)
 
-// Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle; what is below is overwritten. Returns in ok how many pivots were positive
+// Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle. The part below is overwritten. ok is set to the number of positive pivots
 //
 //go:noescape
 func choleskyF32(u *float32, ok *int)
@@ -204,7 +204,7 @@ func dotCosTurnsF64(k int, a *float64, ha *float64, b *float64, hb *float64, out
 //go:noescape
 func squaredFall2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements
 //
 //go:noescape
 func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, keep int, alpha float64)
@@ -254,7 +254,7 @@ func transposeF64(dst *float64, step int, src *float64, ld int, n int)
 //go:noescape
 func piecesF64(dst *float64, dstStep int, src *float64, srcStep int, n int)
 
-// Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle; what is below is overwritten. Returns in ok how many pivots were positive
+// Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle. The part below is overwritten. ok is set to the number of positive pivots
 //
 //go:noescape
 func choleskyF64(u *float64, ok *int)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkTile reports multiply-adds of tiles from L2 as a share of the peak,
-// measured in the same run. (a − b)² counts as one.
+// BenchmarkTile reports multiply-adds of tiles from L2 as a share of the peak, measured in
+// the same run. (a − b)² counts as one.
 func BenchmarkTile(b *testing.B) {
 	benchmarkTile[float32](b)
 	benchmarkTile[float64](b)

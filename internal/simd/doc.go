@@ -1,11 +1,11 @@
-// Package simd has the innermost loops of all numeric work: tiles of pairs of
-// vectors, element-wise functions, and the micro-kernels of matrix algebra, for
-// float32 and float64, in assembly for AVX2 with FMA and in portable Go.
+// Package simd has the innermost loops of all numeric work. They are tiles of pairs of
+// vectors, element-wise functions, and the micro-kernels of matrix algebra, for float32 and
+// float64, in assembly for AVX2 with FMA and in portable Go.
 //
 // # Panels
 //
-// Operands are packed so that every load is of consecutive memory. With d
-// coordinates, nr = 16 columns for float32 or 8 for float64:
+// Operands are packed so that every load is of consecutive memory. With d coordinates, nr =
+// 16 columns for float32 or 8 for float64:
 //
 //	rows, panels of 6               columns, panels of nr
 //	a: ┌ x0[0] x1[0] … x5[0] ┐      b: ┌ y0[0] y1[0] … y(nr−1)[0] ┐
@@ -15,50 +15,49 @@
 //	the tiles of one row panel, one after the other
 //	out: ┌ 6×nr, row by row ┐┌ 6×nr ┐┌ 6×nr ┐ …
 //
-// A tile is 12 registers, held while the sum over coordinates runs. Then one
-// function is applied to the panel of tiles, and the panel is multiplied from
-// the right ([Kernels].Multiply) or from the left (MultiplyT). For Gaussian
-// kernels and random features, function and product from the right come before a
-// tile leaves the registers (Fused), half of it after the other. At most a few
-// hundred tiles are written before they are used, so that they stay in the
-// caches; see package panel, which knows how many.
+// A tile is 12 registers, which keep the sums over coordinates. Then one function is
+// applied to the panel of tiles, and the panel is multiplied from the right
+// ([Kernels].Multiply) or from the left (MultiplyT). For Gaussian kernels and random
+// features, function and product from the right come before a tile leaves the registers
+// (Fused), one half after the other. At most a few hundred tiles are written before they
+// are used, so that they stay in the caches. Package panel chooses their number.
 //
-// [Squared] takes direct differences: equal vectors have distance 0 exactly. On
-// machines that add and multiply in different units this costs no more than
-// inner products. The other way, |x|² + |y|² − 2x·y through [Dot] and the
-// starting values ha and hb, loses what cancels.
+// [Squared] takes direct differences, so that equal vectors have distance 0 exactly. On
+// machines that add and multiply in different units this costs no more than inner products.
+// The other way, |x|² + |y|² − 2x·y through [Dot] and the starting values ha and hb, loses
+// digits by cancellation.
 //
 // # Functions
 //
-// The functions of [Func] are right at 0, at ±Inf, for subnormal arguments and
-// results, and propagate NaN; their constants say how accurate they are in units
-// in the last place (ulp, of the smallest normal number for smaller results).
-// Functions that kernels are made of are cut to 0 where the result would leave
-// the normal numbers, and never exceed 1 by rounding of a distance below 0.
+// The functions of [Func] are right at 0, at ±Inf, and for subnormal arguments and results,
+// and propagate NaN. Their constants state their accuracy in units in the last place (ulp,
+// of the smallest normal number for smaller results). Functions that kernels are made of
+// are cut to 0 where the result would leave the normal numbers, and never exceed 1 by
+// rounding of a distance below 0.
 //
 // # Paths
 //
-// The implementation is chosen once, when the program starts. The tag noasm
-// leaves out all assembly, BKB_SIMD=portable in the environment chooses the
-// portable path. A name that no path has is an error of [Check], which the command
-// line, the benchmarks and the tests of this package report; others go on with the
-// best path. Paths round differently: results agree to a few ulp of their
-// largest terms, not to the bit. On one path every result depends on nothing but
-// the operands. [Paths] lists them, and every test of this package runs on each.
+// The implementation is chosen once, when the program starts. The tag noasm leaves out all
+// assembly. BKB_SIMD=portable in the environment chooses the portable path. A name of no
+// path is an error of [Check], which the command line, the benchmarks and the tests of this
+// package report. Other programs continue with the best path. Paths round differently, so
+// results agree to a few ulp of their largest terms, not to the bit. On one path every
+// result depends only on the operands. [Paths] lists them, and every test of this package
+// runs on each.
 //
-// Assembly cannot be interrupted by the scheduler, so that callers limit the
-// length of one call to well below 0.1 ms.
+// The scheduler cannot interrupt assembly, so callers limit the length of one call to well
+// below 0.1 ms.
 //
 // # Adding a function
 //
-// Write it in gen/functions.go in terms of the operations of gen/program.go, add
-// it to the list at the end of that file, to the constants of Func, to scalars in
-// portable.go and to machine_amd64.go; add its values at the ends of the range to
-// TestSpecial and its accuracy to TestCovariances or TestUlp. Then
+// Write it in gen/functions.go with the operations of gen/program.go. Add it to the list at
+// the end of that file, to the constants of Func, to scalars in portable.go and to
+// machine_amd64.go. Add its values at the ends of the range to TestSpecial and its accuracy
+// to TestCovariances or TestUlp. Then
 //
 //	go generate ./internal/simd
 //
-// writes avx2_amd64.s and avx2_amd64.go. A test compares them with what the
-// generator writes, another looks for instructions without VEX prefix and for
-// returns without VZEROUPPER, both of which cost a factor and no test would see.
+// writes avx2_amd64.s and avx2_amd64.go. A test compares them with the output of the
+// generator. Another searches for instructions without VEX prefix and for returns without
+// VZEROUPPER. Both make the code slower by a factor, which no other test would detect.
 package simd

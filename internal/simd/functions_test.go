@@ -15,8 +15,8 @@ func onPaths[T Float](t *testing.T, test func(t *testing.T, k *Kernels[T])) {
 	}
 }
 
-// ulp is the unit in the last place of x in the precision of T, that of the
-// smallest normal number for what is smaller.
+// ulp is the unit in the last place of x in the precision of T. For smaller numbers it is
+// that of the smallest normal number.
 func ulp[T Float](x float64) float64 {
 	_, e := math.Frexp(x)
 	if Size[T]() == 4 {
@@ -43,8 +43,8 @@ func floats[T Float](n int, limit float64) []T {
 	return x
 }
 
-// checkUlp applies f to x and compares with want, which returns the exact value
-// of the function and its nearest float64.
+// checkUlp applies f to x and compares with want, which returns the exact value of the
+// function and its nearest float64.
 func checkUlp[T Float](t *testing.T, name string, f func([]T), x []T, want func(x T) (*big.Float, float64), most float64) {
 	t.Helper()
 	y := append([]T(nil), x...)
@@ -182,7 +182,7 @@ func testUlp[T Float](t *testing.T, k *Kernels[T]) {
 		checkUlp(t, "cos of multiples of π/2", k.cos, nearZeros[T](300), wantCos, bound(1.4, 1.4))
 	}
 
-	// The decaying forms, where they are not cut off.
+	// These are the decaying forms, where they are not cut off.
 	negative := floats[T](n, most*0.93)
 	for i, v := range negative {
 		negative[i] = -max(v, -v)
@@ -207,7 +207,7 @@ func nearZeros[T Float](n int) []T {
 	return x
 }
 
-// TestSpecial pins the values at the ends of the range.
+// TestSpecial checks the values at the ends of the range.
 func TestSpecial(t *testing.T) {
 	onPaths(t, testSpecial[float64])
 	onPaths(t, testSpecial[float32])

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The conformance suite: what a kernel of any path writes is compared with what
-// the portable one writes, over all of the memory around it.
+// This is the conformance suite. It compares the memory written by a kernel of any path,
+// including the guards around it, with that of the portable one.
 
 // arena is memory for one operand between guards that must not change.
 type arena[T Float] struct{ all, in []T }
@@ -21,7 +21,8 @@ func newArena[T Float](rng *rand.Rand, n int, hostile bool) arena[T] {
 	for i := range a.all {
 		a.all[i] = T(rng.NormFloat64())
 		if hostile && rng.IntN(20) == 0 {
-			// Nothing whose square overflows: fused, it would not.
+			// No number is included whose square overflows, because with fused operations
+			// it would not.
 			special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1e-310, 1e15}
 			a.all[i] = T(special[rng.IntN(len(special))])
 		}
@@ -30,7 +31,7 @@ func newArena[T Float](rng *rand.Rand, n int, hostile bool) arena[T] {
 	return a
 }
 
-// p is the operand as a kernel takes it.
+// p returns the operand as a kernel takes it.
 func (a arena[T]) p() *T { return &a.all[guard] }
 
 func (a arena[T]) clone() arena[T] {
@@ -38,8 +39,8 @@ func (a arena[T]) clone() arena[T] {
 	return arena[T]{all, all[guard : len(all)-guard]}
 }
 
-// same fails unless got is want up to tol, relative to scale, and NaN and
-// infinite where want is.
+// same fails unless got is want up to tol, relative to scale, and NaN and infinite where
+// want is.
 func same[T Float](t *testing.T, what string, got, want []T, tol, scale float64) {
 	t.Helper()
 	for i, w := range want {
@@ -116,7 +117,7 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				ref = w.clone()
 				k.Squares(depth, b.p(), w.p())
 				want.Squares(depth, b.p(), ref.p())
-				sum := 1.0 // of what is squared
+				sum := 1.0 // of the squared numbers
 				for _, v := range b.in {
 					if v2 := float64(v) * float64(v); v2 < math.Inf(1) {
 						sum += v2
@@ -159,7 +160,7 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 	}
 }
 
-// addLanes finishes the sums of Multiply, and leaves the guards.
+// addLanes completes the sums of Multiply, and keeps the guards.
 func addLanes[T Float](u arena[T]) []T {
 	out := append([]T(nil), u.all...)
 	n := len(u.in) / Rows
@@ -179,8 +180,8 @@ func TestFused(t *testing.T) {
 	onPaths(t, testFused[float32])
 }
 
-// testFused compares with the three steps of the same path, which the other tests
-// compare with the portable one: tiles to the bit, sums in another order.
+// testFused compares with the three steps of the same path, which the other tests compare
+// with the portable one. Tiles are equal to the bit, and sums are in another order.
 func testFused[T Float](t *testing.T, k *Kernels[T]) {
 	rng := rand.New(rand.NewPCG(7, uint64(Size[T]())))
 	nr, found := Columns[T](), 0
@@ -240,7 +241,7 @@ func testTrsmKernel[T Float](t *testing.T, k *Kernels[T]) {
 	nr := Columns[T]()
 	for _, depth := range []int{0, 1, 3, 4, 6, 12, 96} {
 		a := newArena[T](rng, (depth+Rows)*Rows, false)
-		for i := range a.in[depth*Rows:] { // a mild triangle
+		for i := range a.in[depth*Rows:] { // a well-conditioned triangle
 			a.in[depth*Rows+i] *= 0.3
 		}
 		b, c := newArena[T](rng, depth*nr, false), newArena[T](rng, Rows*nr, false)
@@ -308,8 +309,8 @@ func testCholeskyKernel[T Float](t *testing.T, k *Kernels[T]) {
 	}
 }
 
-// TestApplyPlaces tells that the result for an element does not depend on where
-// it stands, and that nothing else is touched.
+// TestApplyPlaces checks that the result for an element does not depend on its position,
+// and that no other memory is touched.
 func TestApplyPlaces(t *testing.T) {
 	onPaths(t, testApplyPlaces[float64])
 	onPaths(t, testApplyPlaces[float32])
@@ -359,7 +360,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestEnvironment fails if the path is not there for which these tests are run.
+// TestEnvironment fails if the path for which these tests are run is missing.
 func TestEnvironment(t *testing.T) {
 	if err := Check(); err != nil {
 		t.Error(err)

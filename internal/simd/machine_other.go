@@ -2,5 +2,5 @@
 
 package simd
 
-// machine returns the kernels in assembly: there are none here.
+// machine returns the kernels in assembly. This machine has none.
 func machine[T Float]() []*Kernels[T] { return nil }

@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/coef"
 )
 
-// The portable kernels: the meaning of every other path, in plain Go.
+// The portable kernels define the meaning of every other path, in plain Go.
 
 func portable[T Float]() *Kernels[T] {
 	k := &Kernels[T]{
@@ -33,8 +33,8 @@ func portable[T Float]() *Kernels[T] {
 	return k
 }
 
-// dotTile, like squaredTile, works on 2×4 pairs at a time, which fit in the
-// registers of any machine.
+// dotTile, like squaredTile, works on 2×4 pairs at a time, which fit in the registers of
+// any machine.
 func dotTile[T Float](k int, a, ha, b, hb, out *T, n int) {
 	tiles(k, a, ha, b, hb, out, n, func(as, bs, o []T, nr int) {
 		for r := 0; r < Rows; r += 2 {
@@ -82,8 +82,8 @@ func pairs[T Float](k int, a, ha, b, hb, out *T, n int, term func(x, y T) T) {
 	})
 }
 
-// tiles starts n tiles with ha[r] + hb[c] and has add sum over k, one tile
-// after the other.
+// tiles starts n tiles with ha[r] + hb[c] and calls add to sum over k, one tile after the
+// other.
 func tiles[T Float](k int, a, ha, b, hb, out *T, n int, add func(as, bs, o []T, nr int)) {
 	nr := Columns[T]()
 	h, hs, o := unsafe.Slice(ha, Rows), unsafe.Slice(hb, n*nr), unsafe.Slice(out, n*Rows*nr)

@@ -17,8 +17,8 @@ type Float interface{ float32 | float64 }
 // Rows is the number of rows of a tile and of a row panel.
 const Rows = 6
 
-// Columns is the number of columns of a tile and of a column panel: 16 for
-// float32, 8 for float64, 64 bytes either way.
+// Columns is the number of columns of a tile and of a column panel. It is 16 for float32
+// and 8 for float64, 64 bytes either way.
 func Columns[T Float]() int { return 64 / Size[T]() }
 
 // Size is the number of bytes of an element.
@@ -33,7 +33,7 @@ func TileSize[T Float]() int { return Rows * Columns[T]() }
 // Leaf is the order of the matrices that [Kernels].Cholesky factors.
 const Leaf = 32
 
-// Statistic is the number that a tile takes of a pair of vectors.
+// Statistic is the number that a tile computes for a pair of vectors.
 type Statistic int
 
 // The statistics, sums over the coordinates.
@@ -45,23 +45,23 @@ const (
 	statistics
 )
 
-// Func is a function that is applied to every element of a panel. p stands for
+// Func is a function that is applied to every element of a panel. Its parameters p are in
 // the Params that come with it.
 type Func int
 
-// The functions, with their largest errors in units in the last place of the
-// result (see TestUlp). Where only an argument a of e^−a is rounded before, that
-// adds up to a further ulp for each unit of a.
+// The functions have their largest errors in units in the last place of the result (see
+// TestUlp). Where only an argument a of e^−a is rounded before, that adds up to a further
+// ulp for each unit of a.
 const (
 	// Affine is p0·x + p1.
 	Affine Func = iota
-	// ExpScaled is e^min(p0·x, 0), and 0 below the normal numbers. 1.2 ulp
-	// beside the rounding of p0·x.
+	// ExpScaled is e^min(p0·x, 0), and 0 below the normal numbers. Its error is 1.2 ulp in
+	// addition to the rounding of p0·x.
 	ExpScaled
-	// Decay2 is 2^min(x, 0), and 0 below the normal numbers: 1.2 ulp.
+	// Decay2 is 2^min(x, 0), and 0 below the normal numbers, with error 1.2 ulp.
 	Decay2
-	// Fall2 is 2^(−p0·x) for p0·x ≥ 0, and 0 below the normal numbers: 1.2 ulp
-	// beside the rounding of p0·x. For p0·x < 0 it is unspecified.
+	// Fall2 is 2^(−p0·x) for p0·x ≥ 0, and 0 below the normal numbers. Its error is 1.2 ulp
+	// in addition to the rounding of p0·x. For p0·x < 0 it is unspecified.
 	Fall2
 	// Matern12 is e^−a, a = √max(p0·x, 0).
 	Matern12
@@ -71,12 +71,12 @@ const (
 	Matern52
 	// RationalQuadratic is (1 + max(p0·x, 0))^p1 for p1 < 0.
 	RationalQuadratic
-	// Power is (p0·x + p1)^n for 0 ≤ n < 128; see [Params.SetPower].
+	// Power is (p0·x + p1)^n for 0 ≤ n < 128. See [Params.SetPower].
 	Power
 	// ArcCosine is (sin θ + (π − θ) cos θ)/π for cos θ = x, with x cut to
 	// [−1, 1].
 	ArcCosine
-	// CosTurns is cos 2πx, for every x: 2.8 ulp.
+	// CosTurns is cos 2πx for every x, with error 2.8 ulp.
 	CosTurns
 	fullExp  // Exp
 	fullExp2 // 2^x
@@ -116,38 +116,38 @@ func allBits[T Float]() T {
 // adds K·v to u as Multiply does.
 type FusedTile[T Float] func(k int, a, ha, b, hb, out *T, n int, v, u, par *T)
 
-// Kernels are the innermost loops for one element type on one kind of machine.
-// All memory is packed as doc.go shows. Counts n are positive, k is not
-// negative; pointers of panels that are read only may be anything if k is 0.
+// Kernels are the innermost loops for one element type on one kind of machine. All memory
+// is packed as doc.go shows. Counts n are positive, and k is not negative. Pointers of
+// panels that are only read may have any value if k is 0.
 //
-// No call allocates. A call must stay well below a millisecond, as it cannot be
-// interrupted: callers keep n·k below some 100,000.
+// No call allocates. A call must stay well below a millisecond, because it cannot be
+// interrupted. Callers keep n·k below about 100,000.
 type Kernels[T Float] struct {
-	// Path is the name of the implementation: "avx2" or "portable".
+	// Path is the name of the implementation, "avx2" or "portable".
 	Path string
 	// Tile computes one row panel against n column panels:
 	//	out[t][r][c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
 	Tile [statistics]func(k int, a, ha, b, hb, out *T, n int)
-	// Fused does Tile, Func and Multiply in one, for some pairs; it is nil for
-	// others. The tiles are the same to the bit.
+	// Fused does Tile, Func and Multiply in one, for some pairs. It is nil for others. The
+	// tiles are the same to the bit.
 	Fused [statistics][functions]FusedTile[T]
 	// Func applies a function in place to n tiles.
 	Func [functions]func(x *T, n int, par *T)
-	// Multiply adds to u[r][lane], 32 bytes for each row, the product of a row
-	// panel of n tiles with v; the sum over lanes is left to the caller.
+	// Multiply adds to u[r][lane], 32 bytes for each row, the product of a row panel of n
+	// tiles with v. The caller sums over lanes.
 	Multiply func(k, v, u *T, n int)
 	// MultiplyT adds the product of the transposed row panel with u to w.
 	MultiplyT func(k, u, w *T, n int)
-	// MultiplyRows and AddRows are Multiply and MultiplyT for 6 rows of a matrix
-	// as they lie, step elements apart; n counts pieces of 64 bytes. AddRow is
-	// AddRows for the first of them.
+	// MultiplyRows and AddRows are Multiply and MultiplyT for 6 rows of a matrix in place,
+	// step elements apart. The count n is of pieces of 64 bytes. AddRow is AddRows for the
+	// first of them.
 	MultiplyRows func(a *T, step int, v, u *T, n int)
 	AddRows      func(a *T, step int, u, w *T, n int)
 	AddRow       func(a *T, step int, u, w *T, n int)
 	// Squares adds the sums over k of the squares of a column panel to s.
 	Squares func(k int, b, s *T)
-	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and
-	// adds what was there before if keep is not 0.
+	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and adds the old
+	// value if keep is not 0.
 	Gemm func(k int, a, b, c *T, ldc, keep int, alpha T)
 	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on one tile. The 6×6 triangle L
 	// follows a as six more columns, with its diagonal inverted.
@@ -158,9 +158,9 @@ type Kernels[T Float] struct {
 	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep
 	// elements further.
 	Pieces func(dst *T, dstStep int, src *T, srcStep, n int)
-	// Cholesky factors the Leaf×Leaf matrix u = UᵀU in its upper triangle,
-	// overwriting what is below, and sets ok to the number of pivots that
-	// were positive; it stops at the first that is not.
+	// Cholesky factors the Leaf×Leaf matrix u = UᵀU in its upper triangle, and overwrites
+	// the part below. It stops at the first pivot that is not positive, and sets ok to the
+	// number of pivots before it.
 	Cholesky func(u *T, ok *int)
 	// Drain adds n groups of 16 sums x to w, and clears x.
 	Drain func(w *float64, x *T, n int)
@@ -168,19 +168,19 @@ type Kernels[T Float] struct {
 	peak func(n int)
 }
 
-// wanted is the path that the environment asks for, or empty.
+// wanted is the path that the environment names, or empty.
 var wanted = os.Getenv(variable)
 
 const variable = "BKB_SIMD"
 
-// The kernels in use: chosen once, when the program starts, by what the
-// processor can do and what the environment asks for, and never changed.
+// These are the kernels in use. They are chosen once, when the program starts, by the
+// processor and the environment, and never change.
 var (
 	active32 = choose(Paths[float32](), wanted)
 	active64 = choose(Paths[float64](), wanted)
 )
 
-// choose returns the path of a name, or the best if there is none; see [Check].
+// choose returns the path of a name, or the best if there is none. See [Check].
 func choose[T Float](paths []*Kernels[T], name string) *Kernels[T] {
 	for _, k := range paths {
 		if k.Path == name {
@@ -190,8 +190,8 @@ func choose[T Float](paths []*Kernels[T], name string) *Kernels[T] {
 	return paths[0]
 }
 
-// Check returns an [*EnvironmentError] if BKB_SIMD asks for a path that is not
-// there. Programs look at it when they start, as a package must not end one.
+// Check returns an [*EnvironmentError] if BKB_SIMD names a path that does not exist.
+// Programs call it when they start, because a package must not end a program.
 func Check() error { return check(Paths[float64](), wanted) }
 
 func check[T Float](paths []*Kernels[T], name string) error {
@@ -205,11 +205,11 @@ func check[T Float](paths []*Kernels[T], name string) error {
 	return e
 }
 
-// EnvironmentError says that BKB_SIMD has the name of no path that this build has
-// for this machine.
+// EnvironmentError reports that BKB_SIMD names no path that this build has for this
+// machine.
 type EnvironmentError struct {
 	Value string
-	Paths []string // that there are
+	Paths []string // the existing ones
 }
 
 func (e *EnvironmentError) Error() string {
@@ -217,7 +217,7 @@ func (e *EnvironmentError) Error() string {
 		variable, e.Value, strings.Join(e.Paths, ", "))
 }
 
-// For returns the kernels in use. They are not to be changed.
+// For returns the kernels in use. Do not change them.
 func For[T Float]() *Kernels[T] {
 	if k, ok := any(active32).(*Kernels[T]); ok {
 		return k
@@ -225,12 +225,11 @@ func For[T Float]() *Kernels[T] {
 	return any(active64).(*Kernels[T])
 }
 
-// Paths returns the kernels that this machine can run, the best first, the
-// portable ones last.
+// Paths returns the kernels that this machine can run, from the best to the portable ones.
 func Paths[T Float]() []*Kernels[T] { return append(machine[T](), portable[T]()) }
 
-// Apply applies f to all of x. An element's result does not depend on its
-// place. par may be nil if f takes no parameters.
+// Apply applies f to all of x. An element's result does not depend on its position. The
+// parameters par may be nil if f takes none.
 func Apply[T Float](f Func, x []T, par *Params[T]) { For[T]().Apply(f, x, par) }
 
 // Apply applies f to all of x.
@@ -255,7 +254,7 @@ func (k *Kernels[T]) Apply(f Func, x []T, par *Params[T]) {
 	giveTile(t)
 }
 
-// Zeros for functions that take no parameters; they are never written.
+// Zeros for functions that take no parameters. They are never written.
 var none32, none64 = new(Params[float32]), new(Params[float64])
 
 func noParams[T Float]() *Params[T] {
@@ -265,12 +264,12 @@ func noParams[T Float]() *Params[T] {
 	return any(none64).(*Params[T])
 }
 
-// Exp sets every x to e^x: 1.1 ulp (portable float64: 1.4) over the whole range,
+// Exp sets every x to e^x with error 1.1 ulp (portable float64 1.4) over the whole range,
 // with gradual underflow.
 func Exp[T Float](x []T) { Apply(fullExp, x, nil) }
 
-// Cos sets every x, in radians, to cos x: 1.4 ulp for |x| ≤ 2^20 (float32:
-// 2^12). What is larger, and portable float64, is as good as package math.
+// Cos sets every x, in radians, to cos x with error 1.4 ulp for |x| ≤ 2^20 (float32 2^12).
+// Larger numbers, and portable float64, are as good as package math.
 func Cos[T Float](x []T) { For[T]().cos(x) }
 
 func (k *Kernels[T]) cos(x []T) {
@@ -316,8 +315,7 @@ func giveTile[T Float](t *[96]T) {
 	tiles64.Put(any(t))
 }
 
-// Aligned returns n zeros that start at a multiple of 64 bytes, the line of a
-// cache.
+// Aligned returns n zeros that start at a multiple of 64 bytes, a cache line.
 func Aligned[T Float](n int) []T {
 	const line = 64
 	size := Size[T]()
@@ -329,6 +327,6 @@ func Aligned[T Float](n int) []T {
 	return b[off : off+n : off+n]
 }
 
-// Peak makes n rounds of 12 independent multiply-adds of vectors, if the path in
-// use has any: 24·n·32/Size flops. It is there to be timed.
+// Peak makes n rounds of 12 independent multiply-adds of vectors, if the path in use has
+// any. These are 24·n·32/Size flops. It exists to be timed.
 func Peak[T Float](n int) { For[T]().peak(n) }

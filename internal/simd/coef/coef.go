@@ -1,9 +1,9 @@
-// Package coef has the polynomial coefficients of the vector functions, for the
-// generator of the assembly and for its portable twin alike.
+// Package coef has the polynomial coefficients of the vector functions, for the generator
+// of the assembly and for its portable twin.
 //
-// All are minimax in the relative error of the function that is made of them
-// (Remez exchange in 60 digits, then rounded), lowest power first. The stated
-// error is that of the polynomial before any rounding.
+// All are minimax in the relative error of the resulting function (Remez exchange in 60
+// digits, then rounded), lowest power first. The stated error is that of the polynomial
+// before any rounding.
 package coef
 
 // Set is the coefficients for one precision.

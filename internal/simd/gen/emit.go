@@ -20,7 +20,8 @@ var (
 
 func (p precision) typ() string { return fmt.Sprintf("float%d", p.bits) }
 
-// op is a packed instruction of the precision: op("VMUL") is VMULPS or VMULPD.
+// op returns a packed instruction of the precision. For example op("VMUL") is VMULPS or
+// VMULPD.
 func (p precision) op(stem string) string {
 	if p.bits == 32 {
 		return stem + "PS"
@@ -28,7 +29,7 @@ func (p precision) op(stem string) string {
 	return stem + "PD"
 }
 
-// broadcast is the instruction that copies a scalar from memory to all lanes.
+// broadcast returns the instruction that copies a scalar from memory to all lanes.
 func (p precision) broadcast() string {
 	if p.bits == 32 {
 		return "VBROADCASTSS"
@@ -36,7 +37,8 @@ func (p precision) broadcast() string {
 	return "VBROADCASTSD"
 }
 
-// integer is a packed integer instruction: integer("VPADD") is VPADDD or VPADDQ.
+// integer returns a packed integer instruction. For example integer("VPADD") is VPADDD or
+// VPADDQ.
 func (p precision) integer(stem string) string {
 	if p.bits == 32 {
 		return stem + "D"
@@ -69,8 +71,8 @@ type function struct {
 // param is an argument, of type *T, T or int.
 type param struct{ name, typ string }
 
-// begin starts a function. Every type is 8 bytes, but for a float32, which must
-// come last. Types are "int", "*T" and "T".
+// begin starts a function. Every type is 8 bytes, except a float32, which must come last.
+// Types are "int", "*T" and "T".
 func (f *file) begin(p precision, stem, doc string, params ...param) *function {
 	fn := &function{file: f, p: p, name: fmt.Sprintf("%sF%d", stem, p.bits), args: map[string]int{}}
 	var decl []string
@@ -96,7 +98,7 @@ func (f *function) end() {
 	f.i("RET")
 }
 
-// i writes one instruction, operands in Go's order: destination last.
+// i writes one instruction, with operands in Go's order, destination last.
 func (f *function) i(op string, operands ...any) {
 	s := make([]string, len(operands))
 	for i, o := range operands {
@@ -110,10 +112,10 @@ func (f *function) i(op string, operands ...any) {
 	fmt.Fprintf(&f.text, "\t%s %s\n", op, strings.Join(s, ", "))
 }
 
-// v writes a packed floating-point instruction: v("VMUL", …).
+// v writes a packed floating-point instruction, as in v("VMUL", …).
 func (f *function) v(stem string, operands ...any) { f.i(f.p.op(stem), operands...) }
 
-// move is an unaligned load or store.
+// move writes an unaligned load or store.
 func (f *function) move(from, to any) { f.v("VMOVU", from, to) }
 
 // bcast copies a scalar from memory to all lanes.
@@ -124,13 +126,13 @@ func (f *function) load(arg, register string) {
 	f.i("MOVQ", fmt.Sprintf("%s+%d(FP)", arg, f.args[arg]), register)
 }
 
-// arg is an argument as a memory operand.
+// arg returns an argument as a memory operand.
 func (f *function) arg(name string) string { return fmt.Sprintf("%s+%d(FP)", name, f.args[name]) }
 
-// label writes a label; its names are local to the function.
+// label writes a label. Its name is local to the function.
 func (f *function) label(name string) { fmt.Fprintf(&f.text, "%s:\n", name) }
 
-// constant is a memory operand with the scalar of the given bits.
+// constant returns a memory operand with the scalar of the given bits.
 func (f *function) constant(bits uint64) string {
 	width := f.p.size
 	name := fmt.Sprintf("c%d_%0*x", f.p.bits, 2*width, bits)
@@ -141,10 +143,10 @@ func (f *function) constant(bits uint64) string {
 	return name + "<>(SB)"
 }
 
-// mem is a memory operand.
+// mem returns a memory operand.
 func mem(base string, offset int) string { return fmt.Sprintf("%d(%s)", offset, base) }
 
-// y is a 256-bit register.
+// y returns a 256-bit register.
 func y(i int) string { return fmt.Sprintf("Y%d", i) }
 
 // zero clears registers from ≤ i < to.

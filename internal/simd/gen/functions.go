@@ -14,7 +14,7 @@ func (g *program) coef() coef.Set {
 	return coef.F64
 }
 
-// The low parts of constants that need more than a float64.
+// The low parts of constants that need more precision than a float64.
 const (
 	ln2High = 6.93147180369123816490e-01 // 32 bits, so that n·ln2High is exact
 	ln2Low  = 1.90821492927058770002e-10
@@ -43,8 +43,7 @@ func (g *program) reduce(x value, bias float64) (r, n, bits value) {
 	return g.fnma(n, lo, g.fnma(n, hi, x)), n, bits
 }
 
-// decay is e^x for x ≤ 0, without the numbers below the smallest normal: from
-// there on it is 0.
+// decay is e^x for x ≤ 0. Below the smallest normal number it is 0.
 func (g *program) decay(x value) value {
 	x = g.max(x, g.constant(-g.bias()*math.Ln2)) // there 2^n has the bits of 0
 	r, _, bits := g.reduce(x, g.bias())
@@ -60,8 +59,8 @@ func (g *program) scale(p, n value) value {
 	return g.mul(g.mul(p, g.shl(half, g.fraction())), g.shl(rest, g.fraction()))
 }
 
-// clamp keeps an exponent of two within what scale can do: from the upper end
-// on the result is +Inf, from the lower end on 0.
+// clamp keeps an exponent of two within the range of scale. From the upper end on the
+// result is +Inf, from the lower end on 0.
 func (g *program) clamp(x value, unit float64) value {
 	top := g.bias() + 3
 	bottom := -g.bias() - float64(g.fraction()) - 3
@@ -89,13 +88,13 @@ func decay2(g *program, x value) value {
 	return g.mul(g.onePlus(f, g.coef().Exp2), scale)
 }
 
-// fall2 is 2^(−par0·x) for par0·x ≥ 0, like decay: Gaussian, Laplace, Hamming.
+// fall2 is 2^(−par0·x) for par0·x ≥ 0, like decay, for Gaussian, Laplace and Hamming.
 func fall2(g *program, x value) value {
 	x = g.min(g.mul(x, g.param(0)), g.constant(g.bias()))
 	m := g.constant(g.magic() + g.bias())
 	bits := g.sub(m, x)
 	scale := g.shl(bits, g.fraction())
-	f := g.add(x, g.sub(bits, m)) // x less the nearest integer
+	f := g.add(x, g.sub(bits, m)) // x minus the nearest integer
 	c := slices.Clone(g.coef().Exp2)
 	for i := 0; i < len(c); i += 2 {
 		c[i] = -c[i]
@@ -108,7 +107,7 @@ func expScaled(g *program, x value) value {
 	return g.decay(g.min(g.mul(x, g.param(0)), g.constant(0)))
 }
 
-// root is √(par0·x), at least 0, and at most where e^−a is 0 anyway, so that a
+// root is √(par0·x), at least 0. It is bounded above where e^−a is 0 anyway, so that a
 // polynomial in it stays finite.
 func root(g *program, x value) value {
 	return g.min(g.sqrt(g.max(g.mul(x, g.param(0)), g.constant(0))), g.constant(g.bias()))
@@ -131,7 +130,7 @@ func matern52(g *program, x value) value {
 	return g.mul(q, e)
 }
 
-// log1p is log(1 + u) for u ≥ 0, with the rounding of 1 + u made good.
+// log1p is log(1 + u) for u ≥ 0, and corrects the rounding of 1 + u.
 func (g *program) log1p(u value) value {
 	one := g.constant(1)
 	v := g.add(u, one)
@@ -159,8 +158,8 @@ func rationalQuadratic(g *program, x value) value {
 	return g.and(k, g.compare(notEqual, u, g.constant(math.Inf(1))))
 }
 
-// power is (par0·x + par1)^p for p < 128: bit i of p is set where parameter 2+i
-// has all bits set.
+// power is (par0·x + par1)^p for p < 128. Bit i of p is set if parameter 2+i has all bits
+// set.
 func power(g *program, x value) value {
 	one := g.constant(1)
 	b := affine(g, x)
@@ -190,16 +189,16 @@ func arcCosine(g *program, x value) value {
 	return g.mul(g.fma(rest, x, sin), g.constant(1/math.Pi))
 }
 
-// cosTurns is cos 2πx. Whole turns and the distance to the nearest zero are
-// exact, so that the result is right however large x is.
+// cosTurns is cos 2πx. Whole turns and the distance to the nearest zero are exact, so that
+// the result is right for every x.
 func cosTurns(g *program, x value) value {
 	f := g.sub(x, g.round(x))
 	d := g.sub(g.constant(0.25), g.abs(f))
 	return g.mul(g.poly(g.mul(d, d), g.coef().SinTurn), d)
 }
 
-// cos is the cosine for moderate |x|: x = nπ/2 + r, so that it is ±cos r for
-// even n and ±sin r for odd n.
+// cos is the cosine for moderate |x|. With x = nπ/2 + r it is ±cos r for even n and ±sin r
+// for odd n.
 func cos(g *program, x value) value {
 	m := g.constant(g.magic())
 	bits := g.fma(x, g.constant(2/math.Pi), m)
@@ -209,7 +208,7 @@ func cos(g *program, x value) value {
 		r = g.fnma(n, part, r)
 	}
 	top := g.p.bits - 1
-	// The sign changes with n = 1, 2: bit 1 of n + 1.
+	// The sign changes with n = 1, 2, which is bit 1 of n + 1.
 	sign := g.and(g.shl(g.iadd(bits, g.raw(1)), top-1), g.raw(1<<top))
 	z := g.mul(r, r)
 	c := g.fma(g.fma(g.poly(z, g.coef().Cos), z, g.constant(-0.5)), z, g.constant(1))

@@ -2,21 +2,21 @@ package main
 
 import "fmt"
 
-// fused are the pairs of statistic and function whose tiles are finished before
-// they leave the registers: Gaussian kernels, by inner products and by
-// differences, and random features. Others take three steps: most of their
-// functions need more registers; the Laplace kernel's does not, and was not tried.
+// fused are the pairs of statistic and function whose tiles are finished before they leave
+// the registers. They are Gaussian kernels, by inner products and by differences, and
+// random features. Others take three steps, because most of their functions need more
+// registers. The Laplace kernel's does not, and was not tried.
 var fused = []struct{ statistic, function string }{
 	{"dot", "decay2"},
 	{"dot", "cosTurns"},
 	{"squared", "fall2"},
 }
 
-// fusedTile emits a tile with a function and a product at its end. When the sums
-// are done, half of the tile, 6 vectors, goes to out; the function is applied to
-// the other half with 6 more registers and 4 for constants, its result goes to
-// out and, times v, to u; then the same with the first half. A value that finds
-// no register, an exponent or a factor, is parked in its vector's place in out.
+// fusedTile emits a tile with a function and a product at its end. When the sums are
+// complete, half of the tile, 6 vectors, is written to out. The function is applied to the
+// other half with 6 more registers and 4 for constants. Its result is written to out and,
+// times v, added to u. The first half follows in the same way. A value without a register,
+// such as an exponent or a factor, is stored in its vector's place in out.
 func fusedTile(f *file, p precision, statistic, function string) {
 	s := indexOf(statistic, len(statistics), func(i int) string { return statistics[i].name })
 	phi := functions[indexOf(function, len(functions), func(i int) string { return functions[i].name })]

@@ -4,9 +4,9 @@
 //
 // It writes avx2_amd64.s and the declarations avx2_amd64.go into dir.
 //
-// It has four parts: emit.go prints instructions, tiles.go has the kernels that
-// are written out register by register, program.go turns the vector functions of
-// functions.go into instructions, and fused.go puts both together.
+// It has four parts. The file emit.go prints instructions. The file tiles.go has the
+// kernels that are written out register by register. The file program.go turns the vector
+// functions of functions.go into instructions, and fused.go combines both.
 package main
 
 import (

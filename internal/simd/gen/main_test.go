@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGeneratedIsCurrent generates the assembly anew and compares it with what
-// is checked in.
+// TestGeneratedIsCurrent generates the assembly again and compares it with the committed
+// files.
 func TestGeneratedIsCurrent(t *testing.T) {
 	dir := t.TempDir()
 	if err := run(dir); err != nil {
@@ -30,8 +30,8 @@ func TestGeneratedIsCurrent(t *testing.T) {
 	}
 }
 
-// TestConventions reads the assembly for what the processor would punish
-// silently: instructions without the VEX prefix, and upper halves left dirty.
+// TestConventions searches the assembly for mistakes that make it slow without an error.
+// They are instructions without the VEX prefix, and upper halves that are not cleared.
 func TestConventions(t *testing.T) {
 	dir := t.TempDir()
 	if err := run(dir); err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A program is an element-wise function in static single assignment: what to do
-// with one vector, without a word on registers. The emitter applies it to
-// several vectors at once, instruction by instruction, to hide latencies.
+// program is an element-wise function in static single assignment. It describes operations
+// on one vector, without registers. The emitter applies it to several vectors at once,
+// instruction by instruction, to hide latencies.
 type program struct {
 	p     precision
 	nodes []node
@@ -32,7 +32,7 @@ func (g *program) add1(n node) value {
 
 func (g *program) constant(v float64) value { return g.raw(g.p.float(v)) }
 
-// raw is a constant given by its bits.
+// raw returns a constant given by its bits.
 func (g *program) raw(bits uint64) value {
 	for i, n := range g.nodes {
 		if n.op == "const" && n.bits == bits {
@@ -42,7 +42,7 @@ func (g *program) raw(bits uint64) value {
 	return g.add1(node{op: "const", bits: bits})
 }
 
-// param is the i-th of the numbers that the caller passes along.
+// param returns the i-th parameter of the caller.
 func (g *program) param(i int) value { return g.add1(node{op: "param", imm: i}) }
 
 func (g *program) add(a, b value) value { return g.add1(node{op: "VADD", args: []value{a, b}}) }
@@ -87,17 +87,17 @@ const (
 	notEqual = 4  // unordered, quiet
 )
 
-// compare yields all ones where a ? b holds.
+// compare returns all ones where a ? b holds.
 func (g *program) compare(predicate int, a, b value) value {
 	return g.add1(node{op: "VCMP", args: []value{a, b}, imm: predicate})
 }
 
-// choose is a where the mask is set, else b.
+// choose returns a where the mask is set, else b.
 func (g *program) choose(mask, a, b value) value {
 	return g.add1(node{op: "VBLENDV", args: []value{mask, a, b}})
 }
 
-// poly is Horner's scheme, coefficients lowest power first.
+// poly evaluates Horner's scheme, with coefficients lowest power first.
 func (g *program) poly(x value, c []float64) value {
 	s := g.constant(c[len(c)-1])
 	for i := len(c) - 2; i >= 0; i-- {
@@ -106,11 +106,11 @@ func (g *program) poly(x value, c []float64) value {
 	return s
 }
 
-// inMemory tells that a value is a constant of the function, read when needed.
+// inMemory reports whether a value is a constant of the function, read when needed.
 func (n node) inMemory() bool { return n.op == "const" || n.op == "param" }
 
-// allocation says in which slot each value lives. A slot is one register for
-// each vector of the batch. What finds no slot is parked in memory.
+// allocation has the slot of each value. A slot is one register for each vector of the
+// batch. A value without a slot is stored in memory.
 type allocation struct {
 	slot   []int
 	dies   []int // last node that uses the value
@@ -119,15 +119,15 @@ type allocation struct {
 }
 
 const (
-	nowhere = -1 // the slot of a constant, or of what nobody needs
-	memory  = -2 // the slot of what goes to memory at once
+	nowhere = -1 // the slot of a constant, or of an unused value
+	memory  = -2 // the slot of a value that goes to memory at once
 	never   = math.MaxInt
 )
 
-// allocate is a linear scan over at most so many slots. A result may take the
-// slot of an operand that dies with it; a fused multiply-add must, as one of its
-// operands is overwritten. Without a free slot the value goes to memory that is
-// needed last (Belady); there is room for one.
+// allocate is a linear scan over at most the given number of slots. A result may take the
+// slot of an operand that is not used later. A fused multiply-add must do so, because it
+// overwrites one of its operands. Without a free slot the value that is needed last goes to
+// memory (Belady). There is room for one.
 func (g *program) allocate(result value, most int) allocation {
 	a := allocation{slot: make([]int, len(g.nodes)), dies: make([]int, len(g.nodes)), parked: make([]int, len(g.nodes))}
 	for i, n := range g.nodes {
@@ -170,8 +170,8 @@ func (g *program) allocate(result value, most int) allocation {
 	return a
 }
 
-// neededLast returns which value that lives at node i, and is not an operand of
-// it, or is its result, is used the furthest away.
+// neededLast returns the value with the furthest next use among those that live at node i
+// and are not its operands, and its result.
 func (g *program) neededLast(a allocation, i int) value {
 	next := func(v value) int {
 		for j := i + 1; j < len(g.nodes); j++ {
@@ -198,8 +198,8 @@ type emitter struct {
 	a       allocation
 	batch   int
 	par     string             // register that points to the parameters
-	vector  func(k int) string // where vector k comes from and values are parked
-	parked  value              // what is there now
+	vector  func(k int) string // source of vector k and memory for stored values
+	parked  value              // the value that is stored there now
 	cached  []value            // which constant each of the last registers holds
 	next    int
 	scratch int // first register for values that are parked at once
@@ -208,13 +208,13 @@ type emitter struct {
 // scratch is the number of registers for constants and copies.
 const scratch = 2
 
-// newProgram returns a function as a program, and the value that is its result.
+// newProgram returns a function as a program, and its result value.
 func newProgram(p precision, body func(g *program, x value) value) (g *program, result value) {
 	g = &program{p: p}
 	return g, body(g, g.add1(node{op: "x"}))
 }
 
-// vectorFunction emits func(x *T, n int, par *T): the program in place on n > 0
+// vectorFunction emits func(x *T, n int, par *T). It runs the program in place on n > 0
 // tiles of 12 vectors at x.
 func (f *file) vectorFunction(p precision, stem, doc string, body func(g *program, x value) value) {
 	g, result := newProgram(p, body)
@@ -277,8 +277,8 @@ func (e *emitter) apply() {
 	}
 }
 
-// register holds value v of vector k of the batch, or is the memory where it is
-// parked.
+// register returns the register with value v of vector k of the batch, or the memory where
+// it is stored.
 func (e *emitter) register(v value, k int) string {
 	switch {
 	case v == e.parked:
@@ -289,7 +289,7 @@ func (e *emitter) register(v value, k int) string {
 	return y(e.a.slot[v]*e.batch + k)
 }
 
-// source is the memory operand of a constant or parameter.
+// source returns the memory operand of a constant or parameter.
 func (e *emitter) source(v value) string {
 	if n := e.g.nodes[v]; n.op == "param" {
 		return mem(e.par, n.imm*e.p.size)
@@ -347,7 +347,7 @@ func (e *emitter) node(v value, n node) {
 		case "VPADD":
 			e.i(e.p.integer(n.op), arg(1), arg(0), dst)
 		case "VMAX", "VMIN":
-			e.v(n.op, arg(0), arg(1), dst) // the first operand wins over NaN
+			e.v(n.op, arg(0), arg(1), dst) // with NaN, the first operand is returned
 		case "VCMP":
 			e.v(n.op, n.imm, arg(1), arg(0), dst)
 		case "VBLENDV":
@@ -418,8 +418,8 @@ func (e *emitter) fused(v value, n node) {
 
 // Numbers that depend on the precision.
 
-// magic is 1.5·2^m with m the bits of the fraction: adding it rounds to the
-// nearest integer, which then stands in the lowest bits.
+// magic is 1.5·2^m with m the bits of the fraction. Adding it rounds to the nearest
+// integer, which is then in the lowest bits.
 func (g *program) magic() float64 {
 	if g.p.bits == 32 {
 		return 1.5 * (1 << 23)
@@ -442,8 +442,8 @@ func (g *program) bias() float64 {
 	return 1023
 }
 
-// split returns v as a sum of n numbers of the precision, but for the last all
-// exact; the error is that of the last.
+// split returns v as a sum of n numbers of the precision. All except the last are exact,
+// and the error is that of the last.
 func (g *program) split(v float64, low ...float64) []value {
 	if g.p.bits == 64 {
 		out := []value{g.constant(v)}

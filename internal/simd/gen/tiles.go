@@ -2,14 +2,15 @@ package main
 
 import "fmt"
 
-// mr is the number of rows of a tile; its columns fill two registers.
+// mr is the number of rows of a tile. Its columns fill two registers.
 const mr = 6
 
-// acc is the accumulator of row r, half h: Y0 … Y11.
+// acc is the accumulator of row r, half h, which is Y0 … Y11.
 func acc(r, h int) string { return y(2*r + h) }
 
-// kLoop emits step for k = 0 … n−1, four at a time. The count is in counter and
-// is lost; step(i) works at offset i from the pointers, which advance moves.
+// kLoop emits step for k = 0 … n−1, four at a time. It overwrites the register counter,
+// which has the count. The function step(i) works at offset i from the pointers, which
+// advance moves.
 func (f *function) kLoop(n, counter string, step func(i int), advance func(by int)) {
 	f.i("MOVQ", n, counter)
 	f.i("SHRQ", 2, counter)
@@ -39,7 +40,7 @@ func (f *function) kLoop(n, counter string, step func(i int), advance func(by in
 // Y15 holds the constant, if there is one.
 var statistics = []struct {
 	name, doc string
-	constant  func(p precision) uint64 // nil: none, and t is Y15
+	constant  func(p precision) uint64 // nil if there is none, and then t is Y15
 	term      func(f *function, x, t, b, sum string)
 }{
 	{"dot", "Σ a·b", nil, func(f *function, x, _, b, sum string) {
@@ -67,8 +68,8 @@ var statistics = []struct {
 	},
 }
 
-// tile emits one row panel against n column panels: for each, the statistics of
-// 6×NR pairs, one after the other at out.
+// tile emits one row panel against n column panels. For each it computes the statistics of
+// 6×NR pairs, stored one after the other at out.
 func tile(f *file, p precision, s int) {
 	st := statistics[s]
 	fn := f.begin(p, st.name, fmt.Sprintf("out[t][r][c] = ha[r] + hb[t][c] + %s over k, for n > 0 column panels t", st.doc),
@@ -93,12 +94,12 @@ func tile(f *file, p precision, s int) {
 	fn.end()
 }
 
-// statistic emits the sums of a tile: AX is k, SI points to the row panel, DI to
-// the column panel, which it leaves behind, BX and DX to ha and hb; R9 and R10
-// are lost.
+// statistic emits the sums of a tile. AX is k, SI points to the row panel, and DI to the
+// column panel, which it advances past. BX and DX point to ha and hb. R9 and R10 are
+// overwritten.
 func (f *function) statistic(s int) {
 	st, p := statistics[s], f.p
-	// With a constant to hold, the second half of b stays in memory.
+	// With a constant in a register, the second half of b stays in memory.
 	var halves [2]func(i int) string
 	b := func(i, h int) string { return mem("DI", 64*i+32*h) }
 	halves[0] = func(int) string { return "Y12" }
@@ -155,7 +156,7 @@ func (f *function) product(instruction, k, counter, a, b string) {
 
 // gemm emits the micro-kernel of matrix products.
 func gemm(f *file, p precision) {
-	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k, plus what was there if keep is not 0, for a full tile; ldc counts elements",
+	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements",
 		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"keep", "int"}, param{"alpha", "T"})
 	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R8"}} {
 		fn.load(l[0], l[1])
@@ -282,7 +283,7 @@ func multiplyT(f *file, p precision) {
 	fn.end()
 }
 
-// rowAt are the addresses of 6 rows, R8 bytes apart: SI points to the first, DX to
+// rowAt returns the addresses of 6 rows, R8 bytes apart. SI points to the first, and DX to
 // the fourth.
 func rowAt(r, offset int) string {
 	return fmt.Sprintf("%d%s", offset, [mr]string{"(SI)", "(SI)(R8*1)", "(SI)(R8*2)", "(DX)", "(DX)(R8*1)", "(DX)(R8*2)"}[r])
@@ -297,7 +298,7 @@ func (f *function) rows(a, step string) {
 	f.i("ADDQ", "R8", "DX")
 }
 
-// multiplyRows emits the product of 6 rows of a matrix, as they lie, with a vector.
+// multiplyRows emits the product of 6 rows of a matrix, in place, with a vector.
 func multiplyRows(f *file, p precision) {
 	fn := f.begin(p, "multiplyRows", "u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up",
 		param{"a", "*T"}, param{"step", "int"}, param{"v", "*T"}, param{"u", "*T"}, param{"n", "int"})
@@ -329,7 +330,7 @@ func multiplyRows(f *file, p precision) {
 	fn.end()
 }
 
-// addRows emits the sum of rows of a matrix, 6 or 1, as they lie, with factors.
+// addRows emits the sum of rows of a matrix, 6 or 1, in place, with factors.
 func addRows(f *file, p precision, stem string, rows int) {
 	fn := f.begin(p, stem, fmt.Sprintf("w[·] += Σ_r a[r·step + ·]·u[r] for n > 0 pieces of 64 bytes and rows r < %d", rows),
 		param{"a", "*T"}, param{"step", "int"}, param{"u", "*T"}, param{"w", "*T"}, param{"n", "int"})
@@ -406,7 +407,7 @@ func drain(f *file) {
 	fn.end()
 }
 
-// transpose emits the interleaving of 4 rows, the heart of all packing.
+// transpose emits the interleaving of 4 rows, the core of all packing.
 func transpose(f *file, p precision) {
 	fn := f.begin(p, "transpose", "dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n columns l, n > 0",
 		param{"dst", "*T"}, param{"step", "int"}, param{"src", "*T"}, param{"ld", "int"}, param{"n", "int"})
@@ -480,10 +481,10 @@ func pieces(f *file, p precision) {
 // leaf is the order of the largest Cholesky factor made without blocking.
 const leaf = 32
 
-// cholesky emits the factorisation of one leaf, upper triangle, by rows: row j
-// divided by its root stays in registers while it is subtracted below.
+// cholesky emits the factorisation of one leaf, upper triangle, by rows. Row j divided by
+// its root stays in registers while it is subtracted below.
 func cholesky(f *file, p precision) {
-	fn := f.begin(p, "cholesky", "Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle; what is below is overwritten. Returns in ok how many pivots were positive",
+	fn := f.begin(p, "cholesky", "Cholesky factor of the 32×32 matrix u, u = UᵀU, in place in its upper triangle. The part below is overwritten. ok is set to the number of positive pivots",
 		param{"u", "*T"}, param{"ok", "*int"})
 	fn.load("u", "DI")
 	fn.load("ok", "DX")
@@ -542,7 +543,7 @@ func cholesky(f *file, p precision) {
 	fn.end()
 }
 
-// peak emits a loop of nothing but independent multiply-adds, for comparison.
+// peak emits a loop of independent multiply-adds only, for comparison.
 func peak(f *file, p precision) {
 	fn := f.begin(p, "peak", "12n multiply-adds of vectors, as fast as they go", param{"n", "int"})
 	fn.load("n", "CX")

@@ -19,15 +19,15 @@ type Block[T Float] struct {
 	run   []T       // sums over the rows of the block, if T is not float64
 	flat  []T       // one panel of rows before they are interleaved
 
-	// Rows beyond the reach of c, which are evaluated by c.far; see packFar.
+	// These are the rows beyond the reach of c, which c.far evaluates. See packFar.
 	sides []side // of the panels of rows
 	out   []bool // the rows that are beyond
 	afar  []T    // a, packed for far
-	spare []T    // a piece of K, and below its sums with a vector
+	spare []T    // a piece of K, and then its sums with a vector
 	other []T
 }
 
-// side says which columns a panel of rows is evaluated with.
+// side determines the columns with which a panel of rows is evaluated.
 type side uint8
 
 const (
@@ -36,15 +36,15 @@ const (
 	mixed // each row with its own
 )
 
-// NewBlock returns a block of at most height rows; see [Columns.Height].
+// NewBlock returns a block of at most height rows. See [Columns.Height].
 func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
 	b := new(Block[T])
 	b.Reset(c, height)
 	return b
 }
 
-// Reset makes b a block for other columns, keeping its memory where that is
-// enough. The zero Block may be reset.
+// Reset makes b a block for other columns, and keeps its memory if that is large enough.
+// The zero Block may be reset.
 func (b *Block[T]) Reset(c *Columns[T], height int) {
 	panels := (height + simd.Rows - 1) / simd.Rows
 	b.c, b.kern, b.max, b.rows = c, simd.For[T](), height, 0
@@ -73,7 +73,7 @@ func resized[E any](s []E, n int) []E {
 	return s[:n]
 }
 
-// grow makes *s n elements of unspecified value.
+// grow gives *s n elements of unspecified value.
 func grow[E Float](s *[]E, n int) {
 	if cap(*s) < n {
 		*s = simd.Aligned[E](n)
@@ -81,13 +81,13 @@ func grow[E Float](s *[]E, n int) {
 	*s = (*s)[:n]
 }
 
-// subchunk is how many tiles of K are finished before the next: 24 KiB,
-// so that the function and the product find them in L1.
+// subchunk is how many tiles of K are finished before the next. They take 24 KiB, so that
+// the function and the product find them in L1.
 const subchunk = 64
 
-// Evaluate sets the block to rows i0 ≤ i < i1 of x, of which there are at most
-// its height. If v is not nil it also sets t = K·v, row-major rows×n, at the cost of
-// little more, since each piece of K is still at hand.
+// Evaluate sets the block to rows i0 ≤ i < i1 of x, at most as many as its height. If v is
+// not nil it also sets t = K·v, row-major rows×n. This costs little more, because each
+// piece of K is still in cache.
 func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t []float64) {
 	c := b.c
 	if i1-i0 > b.max || i0 < 0 || i1 > x.N || x.D != c.d {
@@ -138,8 +138,8 @@ func (b *Block[T]) piece(p, s0, n int, v *Vectors[T], t []float64) {
 	}
 }
 
-// fill sets k to tiles of row panel p from s0 on and lanes to their product with
-// the first vector: in registers where the function is one for that.
+// fill sets k to tiles of row panel p from s0 on, and lanes to their product with the first
+// vector. It does so in registers if the function allows it.
 func (b *Block[T]) fill(c *Columns[T], a []T, p, s0 int, k []T, v *Vectors[T], lanes []T) {
 	nr, n := simd.Columns[T](), len(k)/simd.TileSize[T]()
 	x, y, hy := &a[p*simd.Rows*c.d], &c.b[s0*nr*c.d], &c.start[s0*nr]
@@ -189,7 +189,7 @@ func packRows[T, S Float](b *Block[T], x Rows[S], i0 int) {
 	}
 }
 
-// packFar packs the n rows from p on for direct differences too if one of them, or a
+// packFar also packs the n rows from p on for direct differences if one of them, or a
 // column, is beyond reach.
 func packFar[T, S Float](b *Block[T], x Rows[S], i0, p, n int) {
 	beyond := 0
@@ -272,13 +272,13 @@ func (b *Block[T]) Multiply(v *Vectors[T], t []float64) {
 	b.scaleRows(t, v.n)
 }
 
-// AddTransposed adds Kᵀt to the sum; t is row-major, rows×n.
+// AddTransposed adds Kᵀt to the sum, with t row-major, rows×n.
 func (b *Block[T]) AddTransposed(sum *Sum[T], t []float64) {
 	c := b.c
 	size := c.padded()
 	for q := range sum.n {
 		to := sum.data[q*size:][:size]
-		// float64 sums go straight to their place, others after the block.
+		// float64 sums go directly to their place, others after the block.
 		run, direct := any(to).([]T)
 		if !direct {
 			run = b.run

@@ -6,8 +6,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Columns are M packed vectors y_1 … y_M with a function: one side of the
-// matrix K, k(x_i, y_j). They are read-only and safe for concurrent use.
+// Columns are M packed vectors y_1 … y_M with a function. They are one side of the matrix
+// K, k(x_i, y_j). They are read-only and safe for concurrent use.
 type Columns[T Float] struct {
 	f     Function
 	plan  plan
@@ -21,15 +21,14 @@ type Columns[T Float] struct {
 	mean  []float64 // subtracted from all inputs, or nil
 	chunk int       // tiles whose columns fill half of L2
 
-	// With a reach, far has the same with direct differences: for rows with
-	// |a|²/2 beyond limit, and for the tiles of columns that have one beyond.
+	// With a reach, far has the same with direct differences. It is for rows with |a|²/2
+	// beyond limit, and for the tiles that have a column beyond.
 	limit  T
 	far    *Columns[T]
 	beyond []bool // [tiles], or nil if there is none
 }
 
-// Pack packs the rows of y as columns: twice, if f has a Reach. The values must be
-// finite.
+// Pack packs the rows of y as columns, twice if f has a Reach. The values must be finite.
 func Pack[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	c := packColumns[T](f, y)
 	if !f.Expand || f.Reach == 0 {
@@ -62,8 +61,7 @@ func (c *Columns[T]) findBeyond() (n int) {
 	return n
 }
 
-// alike returns how many tiles from t0 on, at most most, are all in reach or all
-// beyond.
+// alike returns how many tiles from t0 on, at most most, are all in reach or all beyond.
 func (c *Columns[T]) alike(t0, most int) int {
 	if c.beyond == nil {
 		return most
@@ -116,9 +114,9 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	return c
 }
 
-// packPanel packs n ≤ width rows of x from i on side by side, and where their sums
-// start and their norms if the function asks for them. The last stands in for
-// those that are not there, so that nothing is infinite that would be finite.
+// packPanel packs n ≤ width rows of x from i on side by side, with their starting sums and,
+// if the function needs them, their norms. The last row replaces missing ones, so that no
+// finite number becomes infinite.
 func packPanel[T, S Float](c *Columns[T], scale []float64, x Rows[S], i, n, width int, dst, start []T, norms []float64, flat []T) {
 	d := c.d
 	for r := range width {
@@ -134,8 +132,8 @@ func packPanel[T, S Float](c *Columns[T], scale []float64, x Rows[S], i, n, widt
 	interleave(simd.For[T](), dst[:width*d], flat, d, width)
 }
 
-// pack centres, scales and, if asked to, normalises one vector, in float64; it
-// returns its norm if it does.
+// pack centres, scales and, if the plan says so, normalises one vector, in float64. In that
+// case it returns its norm.
 func pack[T, S Float](p *plan, mean, scale []float64, v []S, out []T) (norm float64) {
 	out = out[:len(v)]
 	switch {
@@ -206,8 +204,8 @@ func (c *Columns[T]) Len() int { return c.m }
 // padded is the length of a vector over columns with its padding.
 func (c *Columns[T]) padded() int { return c.tiles * simd.Columns[T]() }
 
-// Height returns how many rows of K fill about half of L2: the best number of
-// rows for a [Block], a multiple of 6 from 12 to 96. It depends on M alone.
+// Height returns how many rows of K fill about half of L2. This is the best number of rows
+// for a [Block], a multiple of 6 from 12 to 96. It depends only on M.
 func (c *Columns[T]) Height() int {
 	rows := (224 << 10) / max(1, c.padded()*simd.Size[T]()) / simd.Rows * simd.Rows
 	return max(2*simd.Rows, min(rows, 16*simd.Rows))
@@ -221,7 +219,7 @@ type Vectors[T Float] struct {
 	data []T // [n][padded]
 }
 
-// Set takes the row-major M×n matrix v, keeping memory of an earlier use.
+// Set takes the row-major M×n matrix v, and keeps memory of an earlier use.
 func (w *Vectors[T]) Set(c *Columns[T], v []float64, n int) {
 	if len(v) != c.m*n {
 		panic("panel: precondition: v is M×n")
@@ -251,7 +249,7 @@ type Sum[T Float] struct {
 	data []float64 // [n][padded]
 }
 
-// Reset makes the sum 0, for n columns, keeping memory of an earlier use.
+// Reset makes the sum 0, for n columns, and keeps memory of an earlier use.
 func (s *Sum[T]) Reset(c *Columns[T], n int) {
 	size := c.padded()
 	if cap(s.data) < n*size {

@@ -9,47 +9,47 @@ import (
 // Float is the element type of panels, and of the rows they are packed from.
 type Float = simd.Float
 
-// Function is k(x, y) = φ(s(x, y)): a statistic of pairs, and an element-wise
-// function of it.
+// Function is k(x, y) = φ(s(x, y)), a statistic of pairs and an element-wise function of
+// it.
 type Function struct {
 	Statistic simd.Statistic
 	Func      simd.Func
 	P0, P1    float64 // the parameters of Func
 	Power     int     // the exponent of simd.Power
 
-	// Weights of the coordinates in the statistic, or nil if they are all 1:
-	// Σ w(x−y)², Σ w|x−y|, Σ w·x·y. Not for Mismatches. A weight that all
-	// coordinates share is better put into P0.
+	// Weights are those of the coordinates in the statistic, or nil if they are all 1. The
+	// statistics are Σ w(x−y)², Σ w|x−y| and Σ w·x·y. Mismatches has none. Put a weight
+	// that all coordinates share into P0.
 	Weights []float64
 
-	// Norms has φ take the cosine of the angle, s/√(s(x,x)·s(y,y)), and
-	// multiplies its result with that root: for the arc-cosine kernel. The
-	// statistic is Dot. The cosine of 0 is 0.
+	// Norms gives φ the cosine of the angle, s/√(s(x,x)·s(y,y)), and multiplies its result
+	// with that root, for the arc-cosine kernel. The statistic is Dot. The cosine of 0 is
+	// 0.
 	Norms bool
 
-	// Expand takes Squared distances from inner products, |x|² + |y|² − 2x·y of
-	// centred inputs, for the functions that [Function.Expandable] names. That is
-	// faster, by up to a quarter on machines that add beside multiplying and by
-	// half on others, but the argument of the function is off by the rounding of
-	// P0·Σ w(x−m)² instead of that of P0·Σ w(x−y)²: equal inputs are no longer at
-	// distance 0 exactly. Distances below 0 count as 0.
+	// Expand computes Squared distances from inner products, |x|² + |y|² − 2x·y of centred
+	// inputs, for the functions that [Function.Expandable] names. It is up to a quarter
+	// faster on machines that add and multiply in parallel, and up to half on others. The
+	// error of the function's argument is the rounding of P0·Σ w(x−m)² instead of that of
+	// P0·Σ w(x−y)², so equal inputs are no longer at distance 0 exactly. Distances below 0
+	// count as 0.
 	Expand bool
 
-	// Reach, if it is not 0, keeps Expand to inputs with Σ w(x−m)² ≤ Reach, m the
-	// mean of the columns. Rows beyond, and tiles of columns with one beyond, are
-	// evaluated as without Expand; if more than half of the tiles are such, all
-	// are. What is done with a row does not depend on other rows.
+	// Reach, if it is not 0, restricts Expand to inputs with Σ w(x−m)² ≤ Reach, where m is
+	// the mean of the columns. Rows beyond it, and tiles with a column beyond it, are
+	// evaluated as without Expand. If more than half of the tiles are beyond, all are. The
+	// evaluation of a row does not depend on other rows.
 	Reach float64
 
-	// Factor multiplies φ; 0 stands for 1. It costs nothing in products.
+	// Factor multiplies φ, and 0 means 1. It costs nothing in products.
 	Factor float64
 
-	// Phase is added to s(x, y_j) before φ, one for each column: for random
-	// features cos(2π(x·w_j + q_j)). Nil stands for 0.
+	// Phase is added to s(x, y_j) before φ, one for each column, for random features
+	// cos(2π(x·w_j + q_j)). Nil means 0.
 	Phase []float64
 }
 
-// plan is what packing and evaluation make of a Function.
+// plan is derived from a Function for packing and evaluation.
 type plan struct {
 	statistic simd.Statistic
 	fn        simd.Func
@@ -60,8 +60,8 @@ type plan struct {
 	center    bool
 }
 
-// Expandable tells whether [Function.Expand] is for f: functions of P0 times a
-// squared distance that have a bounded slope at 0, which e^−√s has not.
+// Expandable reports whether [Function.Expand] applies to f. It does for functions of P0
+// times a squared distance that have a bounded slope at 0, which e^−√s does not have.
 func (f *Function) Expandable() bool {
 	if f.Statistic != simd.Squared {
 		return false
@@ -88,8 +88,8 @@ func (f *Function) plan(d int, small bool) plan {
 	case f.Expand && !f.Expandable():
 		panic("panel: precondition: Expand is for squared distances under a smooth function")
 	}
-	// Distances do not change when both sides move; in float32 that saves the
-	// digits that all inputs share.
+	// Distances do not change when both sides move. In float32 that saves the digits that
+	// all inputs share.
 	p.center = distance && (small || f.Expand)
 	if f.Expand {
 		p.statistic, p.half = simd.Dot, true
@@ -104,8 +104,8 @@ func (f *Function) plan(d int, small bool) plan {
 	return p
 }
 
-// scales puts the weights into the coordinates, and if distances are expanded P0
-// too: a·b − |a|²/2 − |b|²/2 is then the argument of the function, or its negative.
+// scales puts the weights into the coordinates, and P0 too if distances are expanded. The
+// argument of the function is then a·b − |a|²/2 − |b|²/2, or its negative.
 func (p *plan) scales(f *Function, d int) {
 	if f.Weights == nil && !f.Expand {
 		return
@@ -128,8 +128,8 @@ func (p *plan) scales(f *Function, d int) {
 	p.scaleY = p.scaleX
 }
 
-// unit is what an expanded distance is multiplied with: |P0|, of powers of 2
-// where the function is one.
+// unit returns the factor of an expanded distance. It is |P0|, times log₂ e where the
+// function is computed in base 2.
 func (f *Function) unit() float64 {
 	if f.Func == simd.ExpScaled {
 		return -f.P0 * math.Log2E
@@ -137,7 +137,7 @@ func (f *Function) unit() float64 {
 	return f.P0
 }
 
-// falls tells whether f is e^(P0·s) with s ≥ 0 ≥ P0, which is cheaper in base 2.
+// falls reports whether f is e^(P0·s) with s ≥ 0 ≥ P0, which is cheaper in base 2.
 func (f *Function) falls() bool {
 	return f.Func == simd.ExpScaled && f.Statistic != simd.Dot && f.P0 <= 0
 }
@@ -156,7 +156,7 @@ func parameters[T Float](f *Function) *simd.Params[T] {
 	return p
 }
 
-// Rows is an n×d matrix of inputs, row i at Data[i·Stride:].
+// Rows is an n×d matrix of inputs, with row i at Data[i·Stride:].
 type Rows[S Float] struct {
 	Data   []S
 	N, D   int

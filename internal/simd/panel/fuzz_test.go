@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// FuzzProducts compares products of any shape with sums of the formulas: one kernel
-// in one precision for each input, so that there are hundreds of inputs a second.
+// FuzzProducts compares products of any shape with sums of the formulas. Each input tests
+// one kernel in one precision, so that there are hundreds of inputs a second.
 func FuzzProducts(f *testing.F) {
 	f.Add(uint64(1), uint16(1), uint16(1), uint16(0), uint8(1), uint8(0))
 	f.Add(uint64(2), uint16(289), uint16(1), uint16(300), uint8(0), uint8(3))
@@ -19,7 +19,7 @@ func FuzzProducts(f *testing.F) {
 	f.Add(uint64(5), uint16(8), uint16(1200), uint16(2), uint8(0), uint8(1)) // more than one piece
 	f.Fuzz(func(t *testing.T, seed uint64, n, m, d uint16, cols, which uint8) {
 		shape := [4]int{int(n) % 600, int(m) % 1300, int(d) % 301, 1 + int(cols)%4}
-		for shape[0]*shape[1]*(shape[2]+10) > 1<<17 { // more takes long
+		for shape[0]*shape[1]*(shape[2]+10) > 1<<17 { // larger sizes take too long
 			large := 0
 			if shape[1] > shape[0] {
 				large = 1
@@ -38,8 +38,8 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
-// TestNonFinite tells that a NaN or infinity of an input reaches all of its row
-// of K, or its column, and nothing else.
+// TestNonFinite checks that a NaN or infinity of an input reaches all of its row of K, or
+// its column, and nothing else.
 func TestNonFinite(t *testing.T) {
 	testNonFinite[float64](t)
 	testNonFinite[float32](t)
@@ -77,8 +77,7 @@ func matrix[T Float](f Function, x, y Rows[float64]) []float64 {
 	return k
 }
 
-// TestStatisticsOfNothing: without coordinates K is φ(0) everywhere, and without
-// columns nothing is written.
+// Without coordinates K is φ(0) everywhere, and without columns nothing is written.
 func TestStatisticsOfNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, e := range examples(rng, 0, 3) {

@@ -17,12 +17,12 @@ func normals[T Float](rng *rand.Rand, n int) []T {
 	return x
 }
 
-// dense is n×d, with a gap after each row.
+// dense returns n×d random rows, with a gap after each row.
 func dense[S Float](rng *rand.Rand, n, d int) Rows[S] {
 	return Rows[S]{Data: normals[S](rng, n*(d+3)), N: n, D: d, Stride: d + 3}
 }
 
-// example is a function and, on its own, what it means.
+// example is a function with its formula.
 type example struct {
 	name string
 	f    Function
@@ -41,7 +41,7 @@ func square(_ int, x, y float64) float64   { return (x - y) * (x - y) }
 func absolute(_ int, x, y float64) float64 { return math.Abs(x - y) }
 func product(_ int, x, y float64) float64  { return x * y }
 
-// examples are all kernels for d coordinates and m columns.
+// examples returns all kernels for d coordinates and m columns.
 func examples(rng *rand.Rand, d, m int) []example {
 	ard := make([]float64, d)
 	for c := range ard {
@@ -142,7 +142,7 @@ func testProducts[T, S Float](t *testing.T, tol float64) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][4]int{{1, 1, 1, 1}, {5, 0, 3, 1}, {0, 5, 3, 1}, {7, 9, 0, 1}, {13, 37, 2, 2}, {30, 500, 5, 1}, {301, 70, 18, 3}, {40, 300, 90, 1}} {
 		if testing.Short() && s[2] > 18 {
-			continue // of 90 coordinates the columns take two chunks in float64: left to the everyday tests
+			continue // with 90 coordinates the float64 columns take two chunks, which the usual tests cover
 		}
 		checkShape[T, S](t, rng, s, tol)
 	}
@@ -156,8 +156,7 @@ func checkShape[T, S Float](t *testing.T, rng *rand.Rand, s [4]int, tol float64)
 	}
 }
 
-// inputs are rows of both sides, and what K is multiplied with from the right and
-// from the left.
+// inputs are rows of both sides, and the factors of K from the right and from the left.
 type inputs[S Float] struct {
 	x, y Rows[S]
 	v, u []float64
@@ -201,7 +200,7 @@ func checkExample[T, S Float](t *testing.T, e example, in inputs[S], tol float64
 	checkGram(t, name, c, in.x, k, in.v, in.u, in.cols, tol*scale)
 }
 
-// dirtyBlock is a block that was used for something else.
+// dirtyBlock returns a block that was used for another purpose.
 func dirtyBlock[T Float]() *Block[T] {
 	rng := rand.New(rand.NewPCG(9, 9))
 	x := dense[T](rng, 20, 11)
@@ -264,8 +263,8 @@ func checkBlock[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S],
 	}
 }
 
-// checkTransposed tells that Kᵀ has the numbers of K, which checkBlock compares
-// with the formulas, and zeros around them.
+// checkTransposed checks that Kᵀ has the numbers of K, which checkBlock compares with the
+// formulas, and zeros around them.
 func checkTransposed[T, S Float](t *testing.T, name string, c *Columns[T], x, y Rows[S]) {
 	t.Helper()
 	tr, ok := NewTransposed(c, y)
@@ -346,8 +345,8 @@ func checkGram[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], 
 	}
 }
 
-// TestEqualInputs tells that distances of equal inputs are 0 exactly, however
-// far out they are and however the coordinates are weighted.
+// TestEqualInputs checks that distances of equal inputs are 0 exactly, at any distance from
+// the origin and for any weights.
 func TestEqualInputs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	x := dense[float64](rng, 40, 7)

@@ -2,17 +2,17 @@ package panel
 
 import "github.com/bkbtuner/bkb/internal/simd"
 
-// Transposed are the vectors of Columns as rows, to evaluate Kᵀ = k(Y, X) with the
-// inputs X as columns. That is the layout in which triangular systems with K as
-// their right-hand sides are solved. Read-only and safe for concurrent use.
+// Transposed has the vectors of Columns as rows, to evaluate Kᵀ = k(Y, X) with the inputs X
+// as columns. Triangular systems with K as their right-hand sides are solved in this
+// layout. It is read-only and safe for concurrent use.
 type Transposed[T Float] struct {
 	c     *Columns[T]
 	a     []T // [panels][d][6]
 	start []T // [panels][6]
 }
 
-// NewTransposed packs y, that c was packed from, as rows. ok is false for
-// functions with norms, phases or a reach.
+// NewTransposed packs y as rows, which c was packed from. For functions with norms, phases
+// or a reach, ok is false.
 func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok bool) {
 	y.check()
 	if y.N != c.m || y.D != c.d {
@@ -33,12 +33,12 @@ func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok b
 // Padded returns M, rounded up to a multiple of 6.
 func (t *Transposed[T]) Padded() int { return len(t.start) }
 
-// Buffer returns how many elements the buffer of [EvaluateTransposed] needs.
+// Buffer returns the number of elements in the buffer of [EvaluateTransposed].
 func (t *Transposed[T]) Buffer() int { return simd.Columns[T]() * (2*t.c.d + 2) }
 
-// EvaluateTransposed sets dst to K of rows i0 ≤ i < i1 of x: for each nr of them a
-// panel, t.Padded()×nr, with dst[j·nr + r] = k(x_r, y_j); rows and columns that
-// are not there are 0. buffer is temporary.
+// EvaluateTransposed sets dst to K of rows i0 ≤ i < i1 of x. Each nr of them give a panel,
+// t.Padded()×nr, with dst[j·nr + r] = k(x_r, y_j). Missing rows and columns are 0. The
+// buffer is temporary memory.
 func EvaluateTransposed[T, S Float](t *Transposed[T], dst []T, x Rows[S], i0, i1 int, buffer []T) {
 	c, nr, padded := t.c, simd.Columns[T](), len(t.start)
 	if x.D != c.d || i0 < 0 || i1 > x.N {
