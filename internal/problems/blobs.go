@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Blobs are normal clusters of unequal size: a row is in the first, which lies
-// at the origin, with probability 1 − Share, else in one of Far others with
-// equal probability, whose centres are uniform in [−Distance, Distance]^Inputs.
-// The standard deviation within a cluster is Spread per coordinate. The target
-// is the number of the cluster, from 0. Few uniformly drawn landmarks miss the
-// far clusters; leverage scores do not.
+// Blobs are normal clusters of unequal size. With probability 1 − Share a row is in the
+// first, which lies at the origin. Otherwise it is in one of Far others with equal
+// probability, whose centres are uniform in [−Distance, Distance]^Inputs. The standard
+// deviation within a cluster is Spread per coordinate. The target is the number of the
+// cluster, from 0. A small uniform sample of landmarks misses the far clusters. A sample by
+// leverage scores does not.
 type Blobs struct {
 	Inputs   int
 	Far      int
@@ -20,13 +20,13 @@ type Blobs struct {
 	Seed     uint64
 }
 
-// HardBlobs are the blobs on which uniform sampling fails: 95 % of the rows in
-// one blob N(0, 0.1² I₅), 5 % in 20 far ones.
+// HardBlobs are blobs on which uniform sampling fails. 95 % of the rows are in one blob
+// N(0, 0.1² I₅), and 5 % in 20 far ones.
 func HardBlobs(seed uint64) Blobs {
 	return Blobs{Inputs: 5, Far: 20, Share: 0.05, Distance: 10, Spread: 0.1, Seed: seed}
 }
 
-// Check wants at least one input, a share in [0, 1] and finite distances ≥ 0.
+// Check requires at least one input, a share in [0, 1] and finite distances ≥ 0.
 func (p Blobs) Check() error {
 	finite := func(v float64) bool { return v >= 0 && v <= math.MaxFloat64 }
 	if p.Inputs < 1 || p.Far < 0 || !(p.Share >= 0 && p.Share <= 1) || !finite(p.Distance) || !finite(p.Spread) {

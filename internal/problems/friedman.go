@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// Friedman is one of three regression problems of J. Friedman, Multivariate
-// adaptive regression splines, Annals of Statistics 1991, with normal noise of
-// standard deviation Noise.
+// Friedman is one of three regression problems of J. Friedman, Multivariate adaptive
+// regression splines, Annals of Statistics 1991, with normal noise of standard deviation
+// Noise.
 //
 //	Kind 1: x ∈ [0,1]^10, y = 10 sin(π x1 x2) + 20 (x3 − ½)² + 10 x4 + 5 x5;
 //	        x6 … x10 do not matter
 //	Kind 2: y = √(x1² + (x2 x3 − 1/(x2 x4))²)
 //	Kind 3: y = arctan((x2 x3 − 1/(x2 x4))/x1)
 //
-// with x1 ∈ [0,100], x2 ∈ [40π, 560π], x3 ∈ [0,1], x4 ∈ [1,11] for kinds 2 and
-// 3. All inputs are uniform. Friedman's noise is 1, 125 and 0.1.
+// with x1 ∈ [0,100], x2 ∈ [40π, 560π], x3 ∈ [0,1], x4 ∈ [1,11] for kinds 2 and 3. All
+// inputs are uniform. Friedman's noise is 1, 125 and 0.1.
 type Friedman struct {
 	Kind  int
 	Noise float64
 	Seed  uint64
 }
 
-// Check wants Kind 1, 2 or 3 and a finite Noise ≥ 0.
+// Check requires Kind 1, 2 or 3 and a finite Noise ≥ 0.
 func (p Friedman) Check() error {
 	if p.Kind < 1 || p.Kind > 3 || !(p.Noise >= 0 && p.Noise <= math.MaxFloat64) {
 		return fmt.Errorf("problems: Friedman's problem of kind %d with noise %v; want kind 1, 2 or 3 and noise ≥ 0", p.Kind, p.Noise)

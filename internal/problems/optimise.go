@@ -9,15 +9,15 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Objective is a function on a box, to be maximised.
+// Objective is a function on a box, to be maximized.
 type Objective interface {
-	// Name names the function.
+	// Name returns the name of the function.
 	Name() string
 	// Bounds returns the corners of the box, of length d.
 	Bounds() (lo, hi []float64)
-	// Value returns f(x), x of length d and within the bounds.
+	// Value returns f(x) for x of length d within the bounds.
 	Value(x []float64) float64
-	// Optimum returns a maximiser and the maximum, false if it is not known.
+	// Optimum returns a maximiser and the maximum. If it is not known, known is false.
 	Optimum() (x []float64, value float64, known bool)
 }
 
@@ -77,7 +77,7 @@ func (Hartmann6) Value(x []float64) float64 {
 	return sum
 }
 
-// bump is one term of Hartmann's functions: exp(−Σ a_c(x_c − p_c)²).
+// bump is one term of Hartmann's functions, exp(−Σ a_c(x_c − p_c)²).
 func bump(x, a, p []float64) float64 {
 	e := 0.0
 	for c, v := range x {
@@ -245,7 +245,7 @@ type Draw struct {
 // drawFeatures is the number of features of a Draw.
 const drawFeatures = 1500
 
-// NewDraw returns the draw that belongs to a seed.
+// NewDraw returns the draw of a seed.
 func NewDraw(dim int, lengthScale float64, seed uint64) *Draw {
 	r := stream.New(stream.Derive(seed, "problems draw", 0))
 	f := &Draw{
@@ -281,7 +281,7 @@ func (f *Draw) Value(x []float64) float64 {
 	return sum
 }
 
-// Optimum implements Objective: it is not known.
+// Optimum implements Objective. The optimum is not known.
 func (f *Draw) Optimum() (x []float64, value float64, known bool) { return nil, math.NaN(), false }
 
 func cube(d int, lo, hi float64) (l, h []float64) {
@@ -292,8 +292,8 @@ func cube(d int, lo, hi float64) (l, h []float64) {
 	return l, h
 }
 
-// Environment is an objective on finite arms: Sobol' points of its box, with
-// values standardised over the arms, and normal noise.
+// Environment is an objective on finite arms, which are Sobol' points of its box. Values
+// are standardised over the arms, and noise is normal.
 type Environment struct {
 	Dim    int
 	Points []float64 // of the arms, in the unit cube, row-major
@@ -343,28 +343,28 @@ func (e *Environment) standardise() {
 	}
 }
 
-// Reward returns the reward of an arm at a step. The noise depends on the seed
-// and the step alone, so that policies can be compared in pairs.
+// Reward returns the reward of an arm at a step. The noise depends only on the seed and the
+// step, so that policies can be compared in pairs.
 func (e *Environment) Reward(arm, step int) float64 {
 	r := stream.New(stream.Derive(e.Seed, "problems noise", uint64(step)))
 	return e.Values[arm] + e.Noise*r.NormFloat64()
 }
 
-// Regret is the account of a run.
+// Regret is the regret of a run.
 type Regret struct {
 	env        *Environment
 	Pulls      int
-	Cumulative float64 // R_t = Σ_s f(x*) − f(x_s), thesis (6.1)
+	Cumulative float64 // R_t = Σ_s f(x*) − f(x_s), Carratino (2020), (6.1)
 	Simple     float64 // the least f(x*) − f(x_s) so far
 }
 
-// Account opens an account.
+// Account returns a new, empty Regret.
 func (e *Environment) Account() *Regret { return &Regret{env: e, Simple: math.Inf(1)} }
 
 // Of returns the regret of an arm.
 func (e *Environment) Of(arm int) float64 { return e.Values[e.Best] - e.Values[arm] }
 
-// Pull enters a pull.
+// Pull adds a pull.
 func (r *Regret) Pull(arm int) {
 	v := r.env.Of(arm)
 	r.Pulls++
@@ -372,8 +372,8 @@ func (r *Regret) Pull(arm int) {
 	r.Simple = min(r.Simple, v)
 }
 
-// Relative returns R_t over that of arms pulled uniformly at random, in
-// expectation: 1 for who learns nothing.
+// Relative returns R_t divided by the expected regret of arms pulled uniformly at random. A
+// policy that learns nothing has 1.
 func (r *Regret) Relative() float64 {
 	if r.Pulls == 0 {
 		return 1

@@ -7,8 +7,8 @@ import (
 
 var objectives = []Objective{Branin{}, Hartmann6{}, Hartmann3{}, Levy{Dim: 4}, Rastrigin{Dim: 3, Shift: 1.3}, Ackley{Dim: 5, Shift: 1.3}, Forrester{}, NewDraw(2, 0.2, 1)}
 
-// The known optimum has its value, is within the bounds, and no neighbour and
-// none of many points is better.
+// The known optimum has its value and is within the bounds. No neighbour and none of many
+// points is better.
 func TestOptima(t *testing.T) {
 	for _, f := range objectives {
 		best, value, known := f.Optimum()
@@ -43,7 +43,7 @@ func TestOptima(t *testing.T) {
 	}
 }
 
-// Branin's other maximisers, from the literature.
+// These are Branin's other maximisers, from the literature.
 func TestBraninHasThree(t *testing.T) {
 	_, value, _ := Branin{}.Optimum()
 	within(t, "value", value, -0.397887, 1e-6)
@@ -51,12 +51,12 @@ func TestBraninHasThree(t *testing.T) {
 	within(t, "third", Branin{}.Value([]float64{3 * math.Pi, 2.475}), value, 1e-9)
 }
 
-// Values by hand: Levy's and Rastrigin's terms at whole numbers, and the literature's
-// optimum of Hartmann's function.
+// These values are computed by hand. They are Levy's and Rastrigin's terms at whole
+// numbers, and the literature's optimum of Hartmann's function.
 func TestValuesByHand(t *testing.T) {
-	// w = (2, 0): sin²2π + 1·(1 + 10·sin²(2π + 1)) + 1·(1 + sin²0).
+	// For w = (2, 0) the sum is sin²2π + 1·(1 + 10·sin²(2π + 1)) + 1·(1 + sin²0).
 	within(t, "Levy", Levy{Dim: 2}.Value([]float64{5, -3}), -(2 + 10*math.Pow(math.Sin(1), 2)), 1e-12)
-	// 3 and ½ from the optimum: 9 + 0, and ¼ + 20.
+	// The distances 3 and ½ from the optimum give 9 + 0, and ¼ + 20.
 	within(t, "Rastrigin", Rastrigin{Dim: 2, Shift: 1}.Value([]float64{4, 0.5}), -29.25, 1e-12)
 	within(t, "Hartmann", Hartmann3{}.Value([]float64{0.114614, 0.555649, 0.852547}), 3.86278, 1e-5)
 }

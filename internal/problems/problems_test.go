@@ -22,7 +22,7 @@ var all = map[string]Problem{
 	"blobs":     HardBlobs(1),
 }
 
-// A row depends on seed and index alone, not on the order or on x before.
+// A row depends only on seed and index, not on the order or on the earlier contents of x.
 func TestRowsByIndex(t *testing.T) {
 	for name, p := range all {
 		forward := p.Sampler()
@@ -50,7 +50,7 @@ func TestRowsByIndex(t *testing.T) {
 	}
 }
 
-// Rows must never change. Recorded from this implementation; the tolerance is
+// Rows must never change. They were recorded from this implementation. The tolerance is
 // that of mathematical functions on other machines.
 func TestGolden(t *testing.T) {
 	for name, want := range golden {
@@ -63,9 +63,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The rates of algorithms.md §10 within 5 standard errors: with n = 200 000 the
-// positive rate has 0.0011 and the Bayes error, a mean of numbers with standard
-// deviation 0.15, has 0.0004; the published figures are rounded to 0.0005.
+// The rates agree with the documented ones within 5 standard errors. With n = 200 000 the
+// positive rate has 0.0011 and the Bayes error, a mean of numbers with standard deviation
+// 0.15, has 0.0004. The documented figures are rounded to 0.0005.
 func TestSUSYLikeRates(t *testing.T) {
 	const n = 200_000
 	s := SUSYLike{Seed: 3}.Sampler().(*susySampler)
@@ -91,8 +91,8 @@ func TestSUSYLikeRates(t *testing.T) {
 	}
 }
 
-// E y of Friedman 1: 10·E sin(πx1x2) + 20/12 + 5 + 2.5, where the first term is
-// 10·∫(1−cos πu)/(πu) du = 10·0.5246…; the variance of y is about 24.8 (1991).
+// For Friedman 1, E y is 10·E sin(πx1x2) + 20/12 + 5 + 2.5, where the first term is
+// 10·∫(1−cos πu)/(πu) du = 10·0.5246…. The variance of y is about 24.8 (1991).
 func TestFriedmanMean(t *testing.T) {
 	const n = 100_000
 	p := Friedman{Kind: 1, Noise: 1, Seed: 5}
@@ -114,7 +114,7 @@ func TestFriedmanMean(t *testing.T) {
 	within(t, "noise variance", noise/n, 1, 5*math.Sqrt(2.0/n))
 }
 
-// The excess risk in Fourier coefficients against ½∫(g − f)² by a fine grid.
+// The excess risk in Fourier coefficients agrees with ½∫(g − f)² on a fine grid.
 func TestSplineExcessRisk(t *testing.T) {
 	p := Spline{Alpha: 2, R: 0.75, Sigma: 0.5, Terms: 200, Seed: 2}
 	centers, a := []float64{0.11, 0.52, 0.9, 0.91}, []float64{0.3, -0.2, 0.05, 0.1}
@@ -140,7 +140,7 @@ func TestSplineExcessRisk(t *testing.T) {
 	within(t, "risk of 0", p.ExcessRisk(nil, nil), zero, 1e-12)
 }
 
-// Shares of the blobs within 5 standard errors.
+// Shares of the blobs are within 5 standard errors.
 func TestBlobShares(t *testing.T) {
 	const n = 20_000
 	p := HardBlobs(4)

@@ -9,8 +9,8 @@ import (
 
 // Problem is a distribution of inputs and targets, with a row for every index.
 type Problem interface {
-	// Check reports parameters outside their domain. The other methods are for
-	// problems that pass it.
+	// Check reports parameters outside their domain. The other methods require that it
+	// succeeds.
 	Check() error
 	// Dim returns the number of inputs d.
 	Dim() int
@@ -24,7 +24,7 @@ type Sampler interface {
 	At(i uint64, x []float64) float64
 }
 
-// rng is a random stream that can be put to the start of any row.
+// rng is a random stream that can be set to the start of any row.
 type rng struct {
 	pcg  rand.PCG
 	r    *rand.Rand

@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// Spline is the problem of Pillaud-Vivien, Rudi and Bach, Statistical optimality
-// of stochastic gradient descent on hard learning problems through multiple
-// passes, §5: x uniform on [0, 1), y = f(x) + Sigma·N(0,1), with
+// Spline is the problem of Pillaud-Vivien, Rudi and Bach, Statistical optimality of
+// stochastic gradient descent on hard learning problems through multiple passes (2018),
+// section 5. With x uniform on [0, 1) it is y = f(x) + Sigma·N(0,1) with
 //
 //	Λ_q(x, z) = Σ_{k≥1} 2 cos(2πk(x−z))/k^q,   f = Λ_{R·Alpha+1/2}(·, 0),
 //
-// for learners with the kernel Λ_Alpha. Alpha > 1 is the decay of its
-// eigenvalues, R > 0 the smoothness of f. f is cut off after Terms cosines.
+// for learners with the kernel Λ_Alpha. Alpha > 1 is the decay of its eigenvalues, R > 0
+// the smoothness of f. The sum f is cut off after Terms cosines.
 //
-// In the basis √2 cos 2πkx, √2 sin 2πkx all is diagonal, so that the excess
-// risk of a function is known without test data: see [Spline.ExcessRisk].
+// In the basis √2 cos 2πkx, √2 sin 2πkx all is diagonal, so that the excess risk of a
+// function is known without test data. See [Spline.ExcessRisk].
 type Spline struct {
 	Alpha, R, Sigma float64
-	Terms           int // 0: 1000
+	Terms           int // 0 means 1000
 	Seed            uint64
 }
 
-// Check wants Alpha > 1, R > 0, Sigma ≥ 0, all finite, and Terms ≥ 0.
+// Check requires Alpha > 1, R > 0, Sigma ≥ 0, all finite, and Terms ≥ 0.
 func (p Spline) Check() error {
 	if !(p.Alpha > 1 && p.R > 0 && p.Sigma >= 0 && p.Alpha+p.R+p.Sigma <= math.MaxFloat64) || p.Terms < 0 {
 		return fmt.Errorf("problems: spline problem %+v; want Alpha > 1, R > 0, Sigma ≥ 0, Terms ≥ 0", p)
@@ -65,11 +65,11 @@ func cosines(c []float64, x float64) float64 {
 	return cos*b1 - b2
 }
 
-// ExcessRisk returns ½·E(g(x) − f(x))² for g = Σ_i a_i Λ_Alpha(x_i, ·), what a
-// learner with the kernel Λ_Alpha returns. With the complex coefficients of g
-// and f, ĝ_k = |k|^−Alpha Σ_i a_i e^{−2πikx_i} and f̂_k = |k|^−Order, it is
-// ½ Σ_{k≠0} |ĝ_k − f̂_k|², here for |k| ≤ Terms. What is left out, the part of g
-// beyond, is at most ‖a‖₁²·Terms^{1−2·Alpha}/(2·Alpha−1). Cost O(n·Terms).
+// ExcessRisk returns ½·E(g(x) − f(x))² for g = Σ_i a_i Λ_Alpha(x_i, ·), which is the form
+// of a learner with the kernel Λ_Alpha. With the complex coefficients of g and f, ĝ_k =
+// |k|^−Alpha Σ_i a_i e^{−2πikx_i} and f̂_k = |k|^−Order, it is ½ Σ_{k≠0} |ĝ_k − f̂_k|²,
+// here for |k| ≤ Terms. The omitted part of g is at most
+// ‖a‖₁²·Terms^{1−2·Alpha}/(2·Alpha−1). The cost is O(n·Terms).
 func (p Spline) ExcessRisk(x, a []float64) float64 {
 	K := p.terms()
 	re, im := make([]float64, K), make([]float64, K)
@@ -77,7 +77,7 @@ func (p Spline) ExcessRisk(x, a []float64) float64 {
 		sin, cos := math.Sincos(2 * math.Pi * x[i])
 		c, s := 1.0, 0.0
 		for k := range K {
-			if k%64 == 0 { // stop rounding errors from growing
+			if k%64 == 0 { // limits the growth of rounding errors
 				s, c = math.Sincos(2 * math.Pi * math.Mod(float64(k)*x[i], 1))
 			}
 			c, s = c*cos-s*sin, s*cos+c*sin

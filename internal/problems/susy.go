@@ -2,8 +2,8 @@ package problems
 
 import "math"
 
-// SUSYLike is a problem of two classes in the manner of the SUSY data of
-// particle physics: 8 measured quantities of a collision and 10 derived ones.
+// SUSYLike is a problem of two classes in the manner of the SUSY data of particle physics.
+// It has 8 measured quantities of a collision and 10 derived ones.
 //
 //	pt1 ~ Γ(2,1)   pt2 = pt1·Beta(2,2)        transverse momenta
 //	η1 ~ N(0,1)    η2 = ½η1 + 0.9·N(0,1)      pseudorapidities
@@ -13,15 +13,16 @@ import "math"
 //	m_ll = √(2·pt1·pt2·(cosh(clip(η1−η2, ±4)) − cos Δφ)),  Δφ = φ1−φ2
 //	m_T  = √(2·pt1·met·(1 − cos(φ1−φm)))
 //
-// The features are pt1, η1, φ1, pt2, η2, φ2, met, φm, cos Δφ, m_ll, m_T,
-// met·cos(φm−φ1), met/(√(pt1+pt2)+0.1), log(1+pt1+pt2), min(m_ll, m_T),
-// cos(φm−φ1), cos(φm−φ2), |η1−η2|, in this order, each less its mean and over
-// its standard deviation. The class is +1 with probability sigmoid(1.6·s),
+// The features are pt1, η1, φ1, pt2, η2, φ2, met, φm, cos Δφ, m_ll, m_T, met·cos(φm−φ1),
+// met/(√(pt1+pt2)+0.1), log(1+pt1+pt2), min(m_ll, m_T), cos(φm−φ1), cos(φm−φ2), |η1−η2|, in
+// this order. Each is reduced by its mean and divided by its standard deviation. The class
+// is +1 with probability sigmoid(1.6·s),
 //
 //	s = 1.6·tanh(met−1.5) + 1.2·tanh(0.6(m_T−2)) + 0.8·tanh(½(m_ll−2.5))
 //	  + 0.7·cos Δφ·tanh(pt1−2) − 0.25,
 //
-// else −1. Positive rate 0.374, Bayes error 0.146, AUC of the best score 0.926.
+// else −1. The positive rate is 0.374, the Bayes error 0.146, and the AUC of the best score
+// 0.926.
 type SUSYLike struct{ Seed uint64 }
 
 // Check returns nil.

@@ -1,7 +1,8 @@
 package problems
 
-// Means and standard deviations of the features of SUSYLike before scaling:
-// closed forms where there are such, else over 3 million rows, good to 0.002.
+// These are the means and standard deviations of the features of SUSYLike before scaling.
+// They are closed forms where possible, otherwise means over 3 million rows, accurate to
+// 0.002.
 var (
 	susyMean = [18]float64{
 		2, 0, 0, 1, 0, 0, 1.5, 0,

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// Functions is how many there are; they are numbered from 1.
+	// Functions is the number of functions, which are numbered from 1.
 	Functions = 24
-	// Bound is where the box ends, on either side of every coordinate.
+	// Bound is the limit of the box on either side of every coordinate.
 	Bound = 5
 	// MaxDim is the largest dimension of BBOB.
 	MaxDim = 40
@@ -22,10 +22,11 @@ type Function struct {
 	above                 func(x []float64) float64 // f − f^opt
 }
 
-// recipe makes a function of its dimension and seed: f − f^opt, and where it is 0.
+// recipe makes a function from its dimension and seed. It returns f − f^opt, and the point
+// where that is 0.
 type recipe func(d int, seed int64) (above func(x []float64) float64, optimum []float64)
 
-// recipes returns those of f1 … f24.
+// recipes returns the recipes of f1 … f24.
 func recipes() [Functions]recipe {
 	return [Functions]recipe{
 		sphere, ellipsoid, rastrigin, buecheRastrigin, linearSlope,
@@ -36,7 +37,7 @@ func recipes() [Functions]recipe {
 	}
 }
 
-// Error says what there is no function of.
+// Error reports an argument for which there is no function.
 type Error struct {
 	Field     string // function, dimension or instance
 	Value     int
@@ -47,8 +48,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("bbob: %s = %d, which is not in %d … %d", e.Field, e.Value, e.Low, e.High)
 }
 
-// New returns function 1 … 24 in 2 … 40 dimensions, instance 1 or more.
-// Errors: [*Error].
+// New returns function 1 … 24 in 2 … 40 dimensions, instance 1 or more. The error is a
+// [*Error].
 func New(function, dim, instance int) (*Function, error) {
 	for _, e := range []Error{
 		{"function", function, 1, Functions},
@@ -64,7 +65,7 @@ func New(function, dim, instance int) (*Function, error) {
 	return f, nil
 }
 
-// String returns such as f08-d05-i1.
+// String returns a name such as f08-d05-i1.
 func (f *Function) String() string {
 	return fmt.Sprintf("f%02d-d%02d-i%d", f.number, f.dim, f.instance)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// point is that of testdata/golden.py.
+// point returns a point of testdata/golden.py.
 func point(p, d int) []float64 {
 	x := make([]float64, d)
 	for i := range x {
@@ -24,7 +24,7 @@ func point(p, d int) []float64 {
 	return x
 }
 
-// Values are COCO's; with TestOptima it follows that f^opt is.
+// Values equal COCO's. With TestOptima it follows that f^opt does too.
 func TestValuesAreCOCOs(t *testing.T) {
 	file, err := os.Open("testdata/coco.csv")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestValuesAreCOCOs(t *testing.T) {
 	t.Logf("largest relative difference %.2g", worst)
 }
 
-// The optimum has the least value, is in the box, and nothing near or far is lower.
+// The optimum has the least value and is in the box, and no point near or far is lower.
 func TestOptima(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for function := 1; function <= Functions; function++ {

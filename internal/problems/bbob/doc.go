@@ -1,13 +1,13 @@
-// Package bbob is the 24 noiseless functions of the black-box optimisation
-// benchmark BBOB, to be minimised on [−5, 5]^d, d ≥ 2, with the same instances as
-// the COCO platform: values agree with COCO's to rounding.
+// Package bbob has the 24 noiseless functions of the black-box optimisation benchmark BBOB,
+// to be minimized on [−5, 5]^d, d ≥ 2. The instances are those of the COCO platform, and
+// values agree with COCO's to rounding.
 //
 //	f, err := bbob.New(8, 5, 1) // Rosenbrock, 5 inputs, instance 1
 //	y := f.Value(x)             // y − f.Minimum() is the regret
 //
-// Source: Hansen, Finck, Ros, Auger: Real-parameter black-box optimization
-// benchmarking 2009: noiseless functions definitions, INRIA RR-6829. Where that
-// report and COCO differ COCO is followed, as results are published with COCO:
+// The source is Hansen, Finck, Ros and Auger, Real-parameter black-box optimization
+// benchmarking 2009, noiseless functions definitions, INRIA RR-6829. Where that report and
+// COCO differ, COCO is followed, because results are published with COCO:
 //
 //   - f4: every other coordinate of x^opt is made positive.
 //   - f8, f9, f19: the scale is max(1, √d/8).
@@ -17,7 +17,7 @@
 //
 // # Transformations
 //
-// All work on vectors, i counted from 0 (RR-6829, section 0.2):
+// All work on vectors, with i counted from 0 (RR-6829, section 0.2):
 //
 //   - T_osz: x ↦ sign(x)·exp(x̂ + 0.049(sin c₁x̂ + sin c₂x̂)), x̂ = log|x|, with c₁, c₂ =
 //     10, 7.9 where x > 0 and 5.5, 3.1 elsewhere: makes a smooth function irregular.
@@ -28,12 +28,12 @@
 //
 // # Instances
 //
-// Optima and rotations come from the generator of BBOB-2009, a shuffled
-// Park-Miller sequence, seeded with function + 10000·instance; f^opt is a ratio of
-// two normals cut to [−1000, 1000] and rounded to hundredths.
+// Optima and rotations come from the generator of BBOB-2009, a shuffled Park-Miller
+// sequence, seeded with function + 10000·instance. The value f^opt is a ratio of two
+// normals cut to [−1000, 1000] and rounded to hundredths.
 //
 // # Invariants and costs
 //
-// A Function is immutable and safe for concurrent use. A value costs O(d²), for f21
-// and f22 O(d·(d + peaks)): 0.1 to 10 µs for d = 10.
+// A Function is immutable and safe for concurrent use. A value costs O(d²), and O(d·(d +
+// peaks)) for f21 and f22, which is 0.1 to 10 µs for d = 10.
 package bbob

@@ -13,8 +13,8 @@ func newMatrix(d int) matrix {
 	return m
 }
 
-// rotation returns the orthogonal matrix of a seed: normals filled in by columns,
-// the columns made orthonormal from left to right.
+// rotation returns the orthogonal matrix of a seed. Normals are filled in by columns, and
+// the columns are made orthonormal from left to right.
 func rotation(d int, seed int64) matrix {
 	m := newMatrix(d)
 	for i, v := range normals(d*d, seed) {

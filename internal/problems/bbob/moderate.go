@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// turn is added to a seed for the rotation R; Q has the seed itself.
+// turn is added to a seed for the rotation R. Q has the seed itself.
 const turn = 1_000_000
 
 // attractiveSector is f6.
@@ -79,8 +79,8 @@ func rotatedRosenbrock(d int, seed int64) (func(x []float64) float64, []float64)
 	return func(x []float64) float64 { return valley(turned(x)) }, opt
 }
 
-// turnedAndMoved returns the map x ↦ max(1, √d/8)·R·x + ½ and what it takes to
-// (1, …, 1).
+// turnedAndMoved returns the map x ↦ max(1, √d/8)·R·x + ½ and the point that it maps to (1,
+// …, 1).
 func turnedAndMoved(d int, seed int64) (func(x []float64) []float64, []float64) {
 	r, scale := rotation(d, seed), stretch(d)
 	return func(x []float64) []float64 {

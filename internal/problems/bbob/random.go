@@ -2,14 +2,14 @@ package bbob
 
 import "math"
 
-// uniforms returns n numbers in (0, 1) from the generator of BBOB-2009: Park and
-// Miller's "minimal standard", x ↦ 16807·x mod 2³¹−1 by Schrage's method, its
-// output shuffled through 32 places (Bays-Durham).
+// uniforms returns n numbers in (0, 1) from the generator of BBOB-2009. That is Park and
+// Miller's "minimal standard", x ↦ 16807·x mod 2³¹−1 by Schrage's method, with its output
+// shuffled through 32 places (Bays-Durham).
 func uniforms(n int, seed int64) []float64 {
 	const modulus = 1<<31 - 1
 	x := max(seed, -seed, 1)
 	next := func() {
-		// Schrage: 2³¹−1 = 127773·16807 + 2836.
+		// Schrage uses 2³¹−1 = 127773·16807 + 2836.
 		if x = 16807*(x%127773) - 2836*(x/127773); x < 0 {
 			x += modulus
 		}
@@ -24,7 +24,7 @@ func uniforms(n int, seed int64) []float64 {
 	last, out := places[0], make([]float64, n)
 	for i := range out {
 		next()
-		at := last / 67108865 // 2²⁶+1: to 0 … 31
+		at := last / 67108865 // division by 2²⁶+1 gives 0 … 31
 		last, places[at] = places[at], x
 		if out[i] = float64(last) / modulus; out[i] == 0 {
 			out[i] = 1e-99
@@ -45,7 +45,7 @@ func normals(n int, seed int64) []float64 {
 	return out
 }
 
-// place returns an optimum: points of a grid of 8e-4 in [−4, 4), never 0.
+// place returns an optimum, a point of a grid of 8e-4 in [−4, 4), never 0.
 func place(d int, seed int64) []float64 {
 	x := uniforms(d, seed)
 	for i, u := range x {

@@ -36,8 +36,8 @@ func asymmetric(x []float64, beta float64) []float64 {
 // part returns i/(d−1), which goes from 0 to 1 over the coordinates.
 func part(i, d int) float64 { return float64(i) / float64(d-1) }
 
-// powers returns base^(i/(d−1)): Λ^α is that of √α, and weights are that of the
-// condition number.
+// powers returns base^(i/(d−1)). Λ^α is that of √α, and weights are that of the condition
+// number.
 func powers(base float64, d int) []float64 {
 	out := make([]float64, d)
 	for i := range out {
@@ -72,7 +72,7 @@ func squares(x, w []float64) float64 {
 	return sum
 }
 
-// outside is f_pen: the squared distance to the box.
+// outside is f_pen, the squared distance to the box.
 func outside(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {

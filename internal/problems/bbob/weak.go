@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// schwefelOptimum is where x·sin√|x| is largest within [−500, 500], over 100.
+// schwefelOptimum is the argument where x·sin√|x| is largest within [−500, 500], divided by
+// 100.
 const schwefelOptimum = 4.2096874633
 
 // schwefel is f20.
