@@ -1,5 +1,4 @@
-// Package datatest finds the real data that tests are run on, which are no part of
-// the project.
+// Package datatest finds the real data for tests, which are not part of the project.
 package datatest
 
 import (
@@ -8,8 +7,8 @@ import (
 	"testing"
 )
 
-// Find returns the folder of real data: BKB_DATA, or shared/data beside the
-// project; "" where there is none. A folder of data has a MANIFEST.md.
+// Find returns the directory of real data. This is BKB_DATA, or shared/data beside the
+// project, or "" if there is none. A data directory has a MANIFEST.md.
 func Find() string {
 	folder := os.Getenv("BKB_DATA")
 	if folder == "" {
@@ -21,7 +20,7 @@ func Find() string {
 	return folder
 }
 
-// project is the folder of go.mod above the working directory, which for a test is
+// project returns the directory of go.mod above the working directory, which for a test is
 // that of its package.
 func project() string {
 	root, err := os.Getwd()
@@ -33,7 +32,7 @@ func project() string {
 	return "."
 }
 
-// Folder is Find for tests that are nothing without real data: it skips them.
+// Folder is Find for tests that need real data. It skips them if there are none.
 func Folder(tb testing.TB) string {
 	tb.Helper()
 	folder := Find()

@@ -1,5 +1,5 @@
-// Package floors keeps the layers of docs/architecture.md: it reads the tables
-// there and checks the imports of every package of the module against them.
+// Package floors checks the layers of docs/architecture.md. It reads the tables there and
+// checks the imports of every package of the module against them.
 package floors
 
 import (
@@ -14,7 +14,7 @@ import (
 // Module is the path of the module whose layers these are.
 const Module = "github.com/bkbtuner/bkb"
 
-// House is what docs/architecture.md says about imports.
+// House is the content of docs/architecture.md about imports.
 type House struct {
 	Rows  []Row
 	Homes []Home
@@ -23,18 +23,18 @@ type House struct {
 // Row is one line of the table of floors.
 type Row struct {
 	Floor   int
-	Package string   // path within the module; stands for its subtree too
-	Also    []string // packages it may import although they are not below
-	Not     []string // packages it must not import although they are below
+	Package string   // path within the module, which includes its subtree
+	Also    []string // packages it may import although they are not below it
+	Not     []string // packages it must not import although they are below it
 }
 
-// Home is one line of the table of modules of others.
+// Home is one line of the table of third-party modules.
 type Home struct {
 	Module string
-	In     []string // packages with their subtrees; "tests" for none but tests
+	In     []string // packages with their subtrees, or "tests" for tests only
 }
 
-// Package is a package of the module with what it imports.
+// Package is a package of the module with its imports.
 type Package struct {
 	Path        string // within the module
 	Imports     []string
@@ -134,7 +134,7 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	return []string{fmt.Sprintf("%s (floor %d) imports %s (floor %d): a package imports lower floors only", from, row.Floor, to, target.Floor)}
 }
 
-// homeFault checks the import of a module of others.
+// homeFault checks the import of a third-party module.
 func (h House) homeFault(from, imp string, inTest bool) []string {
 	for _, home := range h.Homes {
 		switch {
@@ -159,7 +159,7 @@ func (h House) row(path string) (Row, bool) {
 	return best, best.Package != ""
 }
 
-// within tells whether path is one of the folders or below one.
+// within reports whether path is one of the folders or below one.
 func within(path string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool {
 		return path == f || strings.HasPrefix(path, f+"/")

@@ -27,9 +27,9 @@ func readHouse(t *testing.T) House {
 	return h
 }
 
-// TestModule holds every package of the module, and its tests, against
-// docs/architecture.md. It reads the files itself, whatever their build tags,
-// so that the test cache knows what the result rests on.
+// TestModule checks every package of the module, and its tests, against
+// docs/architecture.md. It reads the files itself, independent of their build tags, so that
+// the test cache knows the inputs of the result.
 func TestModule(t *testing.T) {
 	packages := readPackages(t, "../..")
 	if len(packages) < 5 {
@@ -93,8 +93,8 @@ func readPackages(t *testing.T, root string) []Package {
 	return packages
 }
 
-// TestLearnersReadNoFiles keeps the file formats out of programs that fit a learner
-// to their own numbers. Tests may read files.
+// TestLearnersReadNoFiles keeps the file formats out of programs that fit a learner to
+// their own numbers. Tests may read files.
 func TestLearnersReadNoFiles(t *testing.T) {
 	for _, p := range readPackages(t, "../..") {
 		if within(p.Path, "learners") && !within(p.Path, "learners/dataset") && slices.Contains(p.Imports, Module+"/learners/dataset") {
@@ -103,15 +103,15 @@ func TestLearnersReadNoFiles(t *testing.T) {
 	}
 }
 
-// TestCheck feeds the real table imports that it must refuse, and their
-// nearest neighbours that it must not.
+// TestCheck gives the real table imports that it must refuse, and similar ones that it must
+// not.
 func TestCheck(t *testing.T) {
 	const std, other = "net/http", "github.com/google/go-cmp/cmp"
 	ours := func(path string) string { return Module + "/" + path }
 	for _, c := range []struct {
 		from, imports string
 		inTest        bool
-		want          string // part of the fault; empty for none
+		want          string // part of the fault, empty for none
 	}{
 		{"gp/kernel", std, false, ""},
 		{"gp/kernel", other, true, ""},
@@ -180,10 +180,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// clock matches a look at the clock.
+// clock matches a use of the clock.
 var clock = regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|NewTimer|NewTicker|Tick)\(`)
 
-// TestNoClock reads the code of the packages to which time is an argument.
+// TestNoClock reads the code of the packages that take time as an argument.
 func TestNoClock(t *testing.T) {
 	for _, dir := range []string{"tuner/study", "tuner/space", "tuner/propose", "tuner/prune", "bandit", "gp", "sketch"} {
 		files, err := filepath.Glob("../../" + dir + "/*.go")

@@ -1,6 +1,5 @@
-// Package inorder adds what several goroutines compute, in an order that does not
-// depend on them: floating-point sums round to the same bits for any number of
-// workers.
+// Package inorder adds the results of several goroutines in an order that does not depend
+// on them. Floating-point sums round to the same bits for any number of workers.
 package inorder
 
 import "sync"
@@ -10,21 +9,21 @@ import "sync"
 //	worker: part k ──► is it k's turn? ── yes ──► total += part k, and those that wait for it
 //	                                   └─ no ───► waits in memory; the worker goes on
 //
-// A worker is held up only when it is further ahead of the slowest than there is
-// room: [Sum.Reset] says how many parts may wait. Memory is kept between resets, so
-// that in steady state nothing is allocated.
+// A worker waits only when it is too far ahead of the slowest one. [Sum.Reset] sets how
+// many parts may wait. Memory is kept between resets, so that in steady state nothing is
+// allocated.
 type Sum struct {
 	mu      sync.Mutex
 	turn    sync.Cond // signals a change of next or stopped
 	total   []float64
 	next    int         // number of the part whose turn it is
-	waiting [][]float64 // part k at k mod len; nil where none waits
+	waiting [][]float64 // part k at k mod len, nil if none waits
 	free    [][]float64
 	stopped bool
 }
 
-// Reset begins a new sum in total, which it clears. At most ahead parts may wait;
-// 0 for a worker alone.
+// Reset begins a new sum in total, which it clears. At most ahead parts may wait. Use 0 for
+// a single worker.
 func (s *Sum) Reset(total []float64, ahead int) {
 	s.turn.L = &s.mu
 	s.total, s.next, s.stopped = total, 0, false
@@ -37,7 +36,7 @@ func (s *Sum) Reset(total []float64, ahead int) {
 	s.waiting = s.waiting[:ahead+1]
 }
 
-// compact returns the parts that are there.
+// compact returns the parts that are present.
 func compact(parts [][]float64) (there [][]float64) {
 	for _, p := range parts {
 		if p != nil {
@@ -47,9 +46,9 @@ func compact(parts [][]float64) (there [][]float64) {
 	return there
 }
 
-// Add adds part k, of the length of the total, now or in its turn. It takes the
-// part and returns memory of the same length, with anything in it, for the worker's
-// next; false if the sum was stopped.
+// Add adds part k, of the length of the total, now or in its turn. It takes the part and
+// returns memory of the same length, with arbitrary contents, for the worker's next part.
+// If the sum was stopped, it returns false.
 func (s *Sum) Add(k int, part []float64) (spare []float64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Sum) spare() []float64 {
 	return make([]float64, len(s.total))
 }
 
-// Stop lets workers go that are held up; the total is worth nothing then.
+// Stop releases workers that wait. The total is then invalid.
 func (s *Sum) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

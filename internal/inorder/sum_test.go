@@ -23,7 +23,7 @@ func parts(random *rand.Rand, n, m int) (p [][]float64, sum []float64) {
 	return p, sum
 }
 
-// TestSum: whoever adds what and when, the bits are those of a loop.
+// The sum has the bits of a loop, independent of the workers and of their timing.
 func TestSum(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -61,8 +61,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestSumHoldsUp: no more parts wait than may, and who is held up goes on when the
-// slowest has added its own. It is asked once the goroutine can go no further.
+// No more parts wait than allowed, and a waiting worker continues when the slowest has
+// added its part. The check runs once the goroutine can go no further.
 func TestSumHoldsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Sum
@@ -94,7 +94,7 @@ func TestSumHoldsUp(t *testing.T) {
 	})
 }
 
-// TestSumStop: who is held up is let go, and the next sum knows nothing of this one.
+// Waiting workers are released, and the next sum is independent of this one.
 func TestSumStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Sum
@@ -123,7 +123,7 @@ func TestSumStop(t *testing.T) {
 	})
 }
 
-// TestSumAllocatesNothing in steady state, out of turn or not.
+// TestSumAllocatesNothing checks the steady state, in and out of turn.
 func TestSumAllocatesNothing(t *testing.T) {
 	var s Sum
 	total, a, b := make([]float64, 8), make([]float64, 8), make([]float64, 8)

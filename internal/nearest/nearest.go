@@ -14,10 +14,9 @@ func Name(s string, names []string, limit int) string {
 	return best
 }
 
-// Distance returns the least number of bytes to insert, delete or replace to make b
-// of a (Levenshtein's distance), or limit if it is not less. It takes time and
-// memory only where the lengths differ by less than limit: O(len(a) len(b)) and
-// O(len(b)).
+// Distance returns the least number of bytes to insert, delete or replace to turn a into b
+// (Levenshtein's distance), or limit if it is not less. It takes O(len(a) len(b)) time and
+// O(len(b)) memory, and almost none where the lengths differ by limit or more.
 func Distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d >= limit || -d >= limit {
 		return limit

@@ -1,10 +1,10 @@
-// Protogen compiles .proto files and runs protoc-gen-go and protoc-gen-go-grpc
-// on them, with nothing but Go installed: protocompile stands in for protoc, and
-// the plugins are tools of this module.
+// Protogen compiles .proto files and runs protoc-gen-go and protoc-gen-go-grpc on them. It
+// needs only Go, because protocompile replaces protoc, and the plugins are tools of this
+// module.
 //
 //	go run ./internal/protogen [-grpc] [-out dir] dir/file.proto ...
 //
-// Output lands beside the input, or below -out.
+// Output is written beside the input, or below -out.
 package main
 
 import (
@@ -86,7 +86,7 @@ func compile(files []string) (*pluginpb.CodeGeneratorRequest, error) {
 	return request, nil
 }
 
-// describe returns a file's descriptor with its comments where there are any.
+// describe returns a file's descriptor with its comments, if there are any.
 func describe(f protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if own, ok := f.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGeneratedIsCurrent regenerates the code of every .proto file of the module
-// and compares it with what is checked in.
+// TestGeneratedIsCurrent regenerates the code of every .proto file of the module and
+// compares it with the committed code.
 func TestGeneratedIsCurrent(t *testing.T) {
 	t.Chdir("../..")
 	files := protoFiles(t)

@@ -1,11 +1,11 @@
-// Package racetest says which tests are nothing for the race detector.
+// Package racetest marks tests that the race detector need not run.
 package racetest
 
 import "testing"
 
-// Alone is for tests that take long and in which one goroutine computes, or one
-// whose helpers smaller tests of the same package employ in the same way. -short,
-// with which make race runs, leaves them out.
+// Alone is for long tests in which one goroutine computes, or whose helpers are used in the
+// same way by smaller tests of the same package. The flag -short, which make race uses,
+// skips them.
 func Alone(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

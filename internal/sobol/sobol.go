@@ -7,17 +7,16 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Sequence is a Sobol' sequence in a cube of some dimension. It is immutable and
-// safe for concurrent use.
+// Sequence is a Sobol' sequence in a cube of any dimension. It is immutable and safe for
+// concurrent use.
 type Sequence struct {
 	dims       int
 	directions []directions // of the coordinates in the table
-	keys       []uint64     // of the scramble, one a coordinate; nil if unscrambled
+	keys       []uint64     // of the scramble, one a coordinate, nil if unscrambled
 	shuffles   []uint64     // keys of the orders of the coordinates beyond the table
 }
 
-// New returns the sequence of points with dims ≥ 0 coordinates whose scramble
-// belongs to seed.
+// New returns the sequence of points with dims ≥ 0 coordinates, scrambled by seed.
 func New(dims int, seed uint64) *Sequence {
 	s := newSequence(dims, seed)
 	s.keys = make([]uint64, dims)
@@ -27,8 +26,8 @@ func New(dims int, seed uint64) *Sequence {
 	return s
 }
 
-// NewUnscrambled returns the sequence as the literature prints it: it begins at
-// the origin. Padding, beyond [TableDims], is shuffled nevertheless.
+// NewUnscrambled returns the sequence as in the literature, which begins at the origin.
+// Padding, beyond [TableDims], is shuffled nevertheless.
 func NewUnscrambled(dims int) *Sequence { return newSequence(dims, 0) }
 
 func newSequence(dims int, seed uint64) *Sequence {
@@ -88,8 +87,7 @@ func scrambled(x uint32, key uint64) float64 {
 	return float64(uint64(nested(x, key))<<21|tail) / (1 << 53)
 }
 
-// levels of the tree of coins that one hash decides: 63 inner nodes, one bit
-// each.
+// levels of the tree of coins that one hash decides, with 63 inner nodes of one bit each.
 const levels = 6
 
 // nested flips every bit of x by a coin that depends on the bits above it.

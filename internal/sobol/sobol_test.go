@@ -20,8 +20,8 @@ func points(s *Sequence, first, n uint32) [][]float64 {
 	return out
 }
 
-// The values are those of scipy 1.17.1, qmc.Sobol(1111, scramble=False,
-// bits=32), an implementation of its own reading of the same table.
+// The values are those of scipy 1.17.1, qmc.Sobol(1111, scramble=False, bits=32), an
+// independent implementation with the same table.
 func TestUnscrambledPointsAreThoseOfSciPy(t *testing.T) {
 	s := NewUnscrambled(1111)
 	columns := []int{0, 1, 2, 3, 9, 99, 999, 1109, 1110}
@@ -54,9 +54,9 @@ func TestUnscrambledPointsAreThoseOfSciPy(t *testing.T) {
 	}
 }
 
-// Every row must satisfy what the construction demands: a primitive polynomial
-// of its own, and odd initial numbers below 2ᵏ. There are 1110 primitive
-// polynomials of degrees 1 to 13, so all of them are there.
+// Every row must meet the conditions of the construction. They are a primitive polynomial
+// of its own, and odd initial numbers below 2ᵏ. There are 1110 primitive polynomials of
+// degrees 1 to 13, so all of them are used.
 func TestTableIsSound(t *testing.T) {
 	seen := make(map[uint32]bool)
 	for n, r := range rows(TableDims - 1) {
@@ -76,8 +76,8 @@ func TestTableIsSound(t *testing.T) {
 	}
 }
 
-// primitive tells whether the powers of x modulo p run through all 2ˢ−1
-// non-zero polynomials of lower degree.
+// primitive reports whether the powers of x modulo p run through all 2ˢ−1 non-zero
+// polynomials of lower degree.
 func primitive(p, degree uint32) bool {
 	x := uint32(1)
 	for period := 1; ; period++ {
@@ -127,8 +127,8 @@ func TestFirstTwoCoordinatesAreANet(t *testing.T) {
 	}
 }
 
-// Scrambling must not undo the evenness of any projection: in m bits, the
-// quality parameter t of a pair is the same with and without.
+// Scrambling must not undo the evenness of any projection. In m bits, the quality parameter
+// t of a pair is the same with and without.
 func TestScramblingKeepsThePropertiesOfNets(t *testing.T) {
 	const m = 8
 	plain, scrambled := points(NewUnscrambled(12), 0, 1<<m), points(New(12, 3), 0, 1<<m)
@@ -166,11 +166,10 @@ func isNet(x [][]float64, j, k, m, t int) bool {
 	return true
 }
 
-// A single scrambled point is uniform: over seeds, the coordinates of points 0
-// and 77 have the mean and variance of the uniform distribution, every bit is a
-// fair coin, and two coordinates are uncorrelated. Bounds are 5 standard
-// deviations: a false alarm once in 1.7 million per check, of which there are
-// about 120.
+// A single scrambled point is uniform. Over seeds, the coordinates of points 0 and 77 have
+// the mean and variance of the uniform distribution, every bit is a fair coin, and two
+// coordinates are uncorrelated. Bounds are 5 standard deviations. The probability of a
+// false alarm is 1 in 1.7 million per check, of which there are about 120.
 func TestScrambledPointsAreUniformOverSeeds(t *testing.T) {
 	const seeds = 20_000
 	for _, i := range []uint32{0, 77} {
@@ -202,10 +201,9 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// The L2 star discrepancy of scrambled points under 20 seeds is below that of 20
-// sets of random points: the greatest of the ones below the least of the others.
-// If the points were no better than random, that would happen with probability
-// 1/(40 choose 20), below 1e-11.
+// The L2 star discrepancies of scrambled points under 20 seeds are all below those of 20
+// sets of random points. If the points were no better than random, that would happen with
+// probability 1/(40 choose 20), below 1e-11.
 func TestDiscrepancyIsBelowRandom(t *testing.T) {
 	const n, seeds = 256, 20
 	for _, dims := range []int{1, 2, 5, 8} {
@@ -228,7 +226,8 @@ func TestDiscrepancyIsBelowRandom(t *testing.T) {
 	}
 }
 
-// scipy 1.17.1: qmc.discrepancy(Sobol(8, scramble=False).random(256)[:, :d], method="L2-star").
+// The values are those of scipy 1.17.1, `qmc.discrepancy(Sobol(8,
+// scramble=False).random(256)[:, :d], method="L2-star")`.
 func TestDiscrepancyOfUnscrambledPoints(t *testing.T) {
 	for dims, want := range map[int]float64{1: 0.0022552744890178733, 2: 0.0033074703678268075, 5: 0.004787772148829876, 8: 0.004140549052641038} {
 		got := math.Sqrt(squaredDiscrepancy(points(NewUnscrambled(dims), 0, 256)))
@@ -256,9 +255,9 @@ func squaredDiscrepancy(x [][]float64) float64 {
 	return math.Pow(3, -float64(dims)) - math.Pow(2, 1-float64(dims))/n*single + pairs/n/n
 }
 
-// Integrals of smooth functions: over 40 seeds, the variance of the mean of
-// 1,024 scrambled points is less than a hundredth of that of random ones. In
-// theory it falls as n⁻³, and here it is about a thousandth.
+// For integrals of smooth functions over 40 seeds, the variance of the mean of 1,024
+// scrambled points is less than a hundredth of that of random ones. In theory it falls as
+// n⁻³, and here it is about a thousandth.
 func TestIntegrationBeatsRandom(t *testing.T) {
 	const n, seeds, dims = 1024, 40, 4
 	squared := func(point func(seed uint64, i uint32, dst []float64)) (total float64) {
@@ -293,9 +292,9 @@ func TestIntegrationBeatsRandom(t *testing.T) {
 	}
 }
 
-// Padding is uncorrelated with everything else: over 400 pairs of columns with
-// 256 points each, correlations beyond 5.5/√256 would be a false alarm once in
-// 60,000 runs if they were of random points; of even ones they are smaller.
+// Padding is uncorrelated with everything else. The test takes 400 pairs of columns with
+// 256 points each. With random points, correlations beyond 5.5/√256 would be a false alarm
+// once in 60,000 runs. With even points they are smaller.
 func TestPaddingIsIndependent(t *testing.T) {
 	s := New(TableDims+20, 11)
 	const n = 256
@@ -318,7 +317,7 @@ func rangeOf(from, to int) (out []int) {
 	return out
 }
 
-// Slow twin of the scramble: one coin a node, each looked up on its own.
+// This is the slow twin of the scramble, with one coin a node, each looked up separately.
 func TestNestedFollowsTheTree(t *testing.T) {
 	r := stream.New(1)
 	for range 2000 {
@@ -342,8 +341,8 @@ func TestNestedFollowsTheTree(t *testing.T) {
 	}
 }
 
-// Logged studies depend on these values: they must never change. They were
-// recorded from this implementation.
+// Logged studies depend on these values, which must never change. They were recorded from
+// this implementation.
 func TestGoldenPoints(t *testing.T) {
 	s := New(TableDims+1, 42)
 	for i, want := range map[uint32][4]float64{

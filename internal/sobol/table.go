@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// TableDims is the number of coordinates with direction numbers of their own:
-// all that belong to primitive polynomials of degree 13 and less.
+// TableDims is the number of coordinates with direction numbers of their own. They belong
+// to all primitive polynomials of degree 13 and less.
 const TableDims = 1111
 
 //go:embed joe-kuo-6.txt
 var table string
 
-// maxDegree is that of the table's polynomials.
+// maxDegree is the largest degree of the table's polynomials.
 const maxDegree = 13
 
-// row is one line of the table: the polynomial xˢ + a₁xˢ⁻¹ + … + aₛ₋₁x + 1, the
-// bits a₁ … aₛ₋₁ written as the number A, and the initial direction numbers mₖ,
+// row is one line of the table. It has the polynomial xˢ + a₁xˢ⁻¹ + … + aₛ₋₁x + 1, with the
+// bits a₁ … aₛ₋₁ written as the number A, and the initial direction numbers mₖ, which are
 // odd and less than 2ᵏ.
 type row struct {
 	dim, degree, a uint32
@@ -50,8 +50,8 @@ func rows(n int) []row {
 	return out
 }
 
-// width is how many direction numbers a coordinate has: that many bits of an
-// index count, and that many bits of a coordinate come from the net.
+// width is how many direction numbers a coordinate has. That many bits of an index count,
+// and that many bits of a coordinate come from the net.
 const width = 32
 
 // directions are the numbers v₁ … v₃₂ of one coordinate, as fractions of 2³².

@@ -2,18 +2,18 @@ package stream
 
 import "math/bits"
 
-// Permutation is a shuffled order of 0 … n−1. The zero Permutation is of
-// nothing. It is immutable and safe for concurrent use.
+// Permutation is a shuffled order of 0 … n−1. The zero Permutation is empty. It is
+// immutable and safe for concurrent use.
 type Permutation struct {
 	n    uint64
-	half uint // bits of each half of a Feistel block; 2^(2·half) ≥ n
+	half uint // bits of each half of a Feistel block, with 2^(2·half) ≥ n
 	keys [rounds]uint64
 }
 
-// rounds of the Feistel network: ten, as NIST asks of small domains (FF1).
+// rounds of the Feistel network, ten as NIST requires for small domains (FF1).
 const rounds = 10
 
-// NewPermutation returns the order of 0 … n−1 that belongs to seed.
+// NewPermutation returns the order of 0 … n−1 for a seed.
 func NewPermutation(seed, n uint64) Permutation {
 	p := Permutation{n: n}
 	if n > 1 {
@@ -25,16 +25,15 @@ func NewPermutation(seed, n uint64) Permutation {
 	return p
 }
 
-// Len is n.
+// Len returns n.
 func (p Permutation) Len() uint64 { return p.n }
 
-// At returns element i of the order, 0 ≤ i < n; other i are returned as they
-// are.
+// At returns element i of the order, 0 ≤ i < n. Other i are returned unchanged.
 func (p Permutation) At(i uint64) uint64 {
 	if i >= p.n || p.n == 1 {
 		return i
 	}
-	for i = p.block(i); i >= p.n; { // at most 4 blocks to a number < n: few turns
+	for i = p.block(i); i >= p.n; { // at most 4 blocks for each number < n, so there are few turns
 		i = p.block(i)
 	}
 	return i

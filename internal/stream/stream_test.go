@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// Logged studies depend on these values: they must never change. Those of Mix
-// are the first outputs of SplitMix64 with state 0, published with Vigna's
-// splitmix64.c and in the tests of many languages; the others were recorded from
-// this implementation.
+// Logged studies depend on these values, which must never change. Those of Mix are the
+// first outputs of SplitMix64 with state 0, published with Vigna's splitmix64.c and in the
+// tests of many languages. The others were recorded from this implementation.
 func TestGolden(t *testing.T) {
 	var state, step uint64 = 0, golden
 	for i, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec} {
@@ -48,9 +47,9 @@ func check(t *testing.T, what string, got, want uint64) {
 	}
 }
 
-// Streams of neighbouring trials, purposes and studies must look like one
-// another's continuation: uniform, and uncorrelated in pairs. Bounds are 5
-// standard deviations, a false alarm once in 1.7 million per check.
+// Streams of neighbouring trials, purposes and studies must look like one another's
+// continuation. They are uniform, and uncorrelated in pairs. Bounds are 5 standard
+// deviations. The probability of a false alarm is 1 in 1.7 million per check.
 func TestNeighboursAreIndependent(t *testing.T) {
 	const n = 20_000
 	root := math.Sqrt(n)
@@ -77,7 +76,7 @@ func TestNeighboursAreIndependent(t *testing.T) {
 		for _, k := range buckets {
 			chi += (k - n/16) * (k - n/16) / (n / 16)
 		}
-		if chi > 56 { // 15 degrees of freedom: once in a million
+		if chi > 56 { // 15 degrees of freedom, exceeded once in a million
 			t.Errorf("%s: χ² of 16 buckets is %.1f", what, chi)
 		}
 	}
@@ -134,8 +133,8 @@ func TestPermutationIsOne(t *testing.T) {
 	}
 }
 
-// All 24 orders of 4 things come up about equally often over seeds: χ² with 23
-// degrees of freedom exceeds 67 once in 300,000.
+// All 24 orders of 4 elements come up about equally often over seeds. With 23 degrees of
+// freedom χ² exceeds 67 once in 300,000.
 func TestPermutationsAreUniform(t *testing.T) {
 	const seeds = 24_000
 	count := make(map[[4]uint64]float64)
