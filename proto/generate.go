@@ -1,5 +1,5 @@
-// Package proto holds the wire contract, one folder a version. The Go code
-// beside each .proto file is generated: `go generate ./proto` makes it anew, and
+// Package proto has the wire contract, one directory for each version. The Go code
+// beside each .proto file is generated. `go generate ./proto` generates it again, and
 // a test fails when it is stale.
 package proto
 

@@ -1,28 +1,29 @@
 // The wire contract of BKB Tuner.
 //
-// Names of resources: studies/{study} and studies/{study}/trials/{number}.
-// Every call that changes something takes a request_id, best a random UUID: the
-// same id with the same content has one effect and one answer, however often it
-// is sent; with other content it is refused (INVALID_ARGUMENT).
+// Resources are named studies/{study} and studies/{study}/trials/{number}.
+// Every call that changes something takes a request_id, preferably a random UUID.
+// The same id with the same content has one effect and one answer, even if it is
+// sent several times. With other content it is refused (INVALID_ARGUMENT).
 //
-// Callers show a bearer token, as metadata "authorization: Bearer <token>", or a
-// client certificate. Tokens are for admins, for reading, or for workers of all
-// or of some studies.
+// Callers authenticate with a bearer token, as metadata "authorization: Bearer
+// <token>", or with a client certificate. Tokens are for admins, for reading, or
+// for workers of all or of some studies.
 //
-// Pages: a page_token is the study's id, the trial's number or the report's index
-// to go on with, as next_page_token gave it. It stays valid while the list grows. A
-// page may be shorter than asked for and yet not the last; the last one has no
-// next_page_token. A page takes less than 4 MiB, gRPC's default for an answer.
+// A page_token is the study's id, the trial's number or the report's index at which
+// the page starts. Take it from next_page_token. It stays valid while the list
+// grows. A page that is shorter than requested may not be the last. The last page
+// has no next_page_token. A page takes less than 4 MiB, gRPC's default for an
+// answer.
 //
-// Trials in answers carry no reports unless a request asks for them with a
-// TrialView; ListReports pages through the reports of one trial.
+// Trials in answers have no reports unless a request asks for them with a
+// TrialView. ListReports pages through the reports of one trial.
 //
-// Added since the first version, all of them optional: TrialView and the view of
-// GetTrial and ListTrials, ListReports, the pages of GetBest, Trial.omitted. Until
-// then every trial in an answer carried all its reports.
+// These were added after the first version, and all are optional. They are
+// TrialView and the view of GetTrial and ListTrials, ListReports, the pages of
+// GetBest, and Trial.omitted. Before, every trial in an answer had all its reports.
 //
-// Errors carry the canonical codes, and a google.rpc.ErrorInfo with the domain
-// "bkbtuner" whose reason says more:
+// Errors have the canonical codes, and a google.rpc.ErrorInfo with the domain
+// "bkbtuner" and a reason:
 //   INVALID_ARGUMENT     INVALID: a field breaks a rule; BadRequest names it
 //   NOT_FOUND            NOT_FOUND: no such study or trial
 //   ALREADY_EXISTS       ALREADY_EXISTS: a study of this name exists
@@ -30,17 +31,17 @@
 //                        NONE_LEFT: all are handed out, RetryInfo says when the
 //                        next lease would expire; TRIAL_STATE; LEASE_LOST:
 //                        another worker has the trial; ALREADY_TOLD: the trial
-//                        is over, and the stored Outcome is a detail (unless
+//                        has ended, and the stored Outcome is a detail (unless
 //                        it is large)
 //   UNAUTHENTICATED,
 //   PERMISSION_DENIED    DENIED: no or not enough permission
-//   RESOURCE_EXHAUSTED   EXHAUSTED: a limit; RetryInfo, where there is one,
-//                        says when to try again
+//   RESOURCE_EXHAUSTED   EXHAUSTED: a limit; RetryInfo, if present, says when to
+//                        try again
 //   UNAVAILABLE          the server cannot be reached or is stopping: send the
 //                        same request again. With an ErrorInfo, UNAVAILABLE:
-//                        nothing happened
-//   UNKNOWN              UNKNOWN: it may have happened; send the same request
-//                        again
+//                        the request had no effect
+//   UNKNOWN              UNKNOWN: it may have had its effect; send the same
+//                        request again
 //   DATA_LOSS            DAMAGED: stored data are not what was written
 //   UNIMPLEMENTED        UNSUPPORTED: the server's store cannot do it
 //   INTERNAL             INTERNAL: a fault of the server, whose log has more
@@ -181,7 +182,7 @@ const (
 	FinishReason_FINISH_REASON_COST        FinishReason = 3
 	// The proposer's optimality gap fell below its threshold.
 	FinishReason_FINISH_REASON_GAP FinishReason = 4
-	// The proposer has tried everything there is.
+	// The proposer has tried every configuration.
 	FinishReason_FINISH_REASON_EXHAUSTED FinishReason = 5
 	FinishReason_FINISH_REASON_USER      FinishReason = 6
 )
@@ -403,16 +404,16 @@ func (Origin) EnumDescriptor() ([]byte, []int) {
 	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{5}
 }
 
-// TrialView says how much of a trial an answer carries.
+// TrialView selects how much of a trial an answer contains.
 type TrialView int32
 
 const (
-	// BASIC.
+	// The same as BASIC.
 	TrialView_TRIAL_VIEW_UNSPECIFIED TrialView = 0
 	// Everything but the reports.
 	TrialView_TRIAL_VIEW_BASIC TrialView = 1
-	// The reports too, if the trial with its reports fits on a page of its own;
-	// otherwise omitted says "reports", and ListReports has them.
+	// The reports too, if the trial with its reports fits on a page of its own.
+	// Otherwise omitted has "reports", and ListReports has them.
 	TrialView_TRIAL_VIEW_FULL TrialView = 2
 )
 
@@ -572,7 +573,7 @@ func (*Value_StringValue) isValue_Kind() {}
 
 func (*Value_BoolValue) isValue_Kind() {}
 
-// Objective is one quantity to optimise.
+// Objective is a metric to minimize or maximize.
 type Objective struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -679,17 +680,17 @@ func (x *Component) GetOptions() string {
 	return ""
 }
 
-// StudySpec is what a study is created with; it never changes.
+// StudySpec is what a study is created with. It never changes.
 type StudySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The search space: its own YAML or JSON form, or Optuna's or Katib's.
+	// The search space, in BKB Tuner's own YAML or JSON form, or Optuna's or Katib's.
 	Space      string       `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
 	Objectives []*Objective `protobuf:"bytes,2,rep,name=objectives,proto3" json:"objectives,omitempty"`
-	// Each limit: 0, or left out, for none.
+	// Limits. 0 or a missing one means no limit.
 	MaxTrials int64                `protobuf:"varint,3,opt,name=max_trials,json=maxTrials,proto3" json:"max_trials,omitempty"`
 	Timeout   *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	MaxCost   float64              `protobuf:"fixed64,5,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	// How long a worker holds a trial without a sign of life; left out: one hour.
+	// How long a worker holds a trial without a heartbeat. The default is one hour.
 	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
 	// How often a trial whose lease expired is handed out again.
 	MaxRetries    int32             `protobuf:"varint,7,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
@@ -808,13 +809,13 @@ func (x *StudySpec) GetAttributes() map[string]string {
 	return nil
 }
 
-// Study is a study as it stands.
+// Study is the present state of a study.
 type Study struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Never used again, even after the study was deleted.
 	Uid uint64 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// What it was created with; the space in canonical JSON.
+	// The spec of its creation, with the space in canonical JSON.
 	Spec  *StudySpec `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
 	State StudyState `protobuf:"varint,4,opt,name=state,proto3,enum=tuner.v1.StudyState" json:"state,omitempty"`
 	// Of a finished study.
@@ -832,11 +833,11 @@ type Study struct {
 	Pruned     int64 `protobuf:"varint,14,opt,name=pruned,proto3" json:"pruned,omitempty"`
 	// The sum of the told costs.
 	Cost float64 `protobuf:"fixed64,15,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Remarks on the search space; only in the answer to CreateStudy.
+	// Warnings about the search space, only in the answer to CreateStudy.
 	Warnings []*SpaceWarning `protobuf:"bytes,16,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The user's notes as they are now.
+	// The user's present notes.
 	Attributes map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How many of the trials were added: they do not count towards max_trials.
+	// The number of added trials, which do not count towards max_trials.
 	Added         int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -998,10 +999,11 @@ func (x *Study) GetAdded() int64 {
 	return 0
 }
 
-// SpaceWarning is a remark on a search space that is sound but odd.
+// SpaceWarning is advice about a search space that is valid but probably not as
+// intended.
 type SpaceWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The line of the space as it was sent, from 1; 0 if it is about none.
+	// The line of the space as it was sent, from 1, or 0 if it belongs to no line.
 	Line          int32  `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	Parameter     string `protobuf:"bytes,2,opt,name=parameter,proto3" json:"parameter,omitempty"`
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
@@ -1068,7 +1070,7 @@ func (x *SpaceWarning) GetRemedy() string {
 	return ""
 }
 
-// Trial is a trial as it stands.
+// Trial is the present state of a trial.
 type Trial struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1078,15 +1080,15 @@ type Trial struct {
 	Config     map[string]*Value `protobuf:"bytes,4,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Origin     Origin            `protobuf:"varint,5,opt,name=origin,proto3,enum=tuner.v1.Origin" json:"origin,omitempty"`
 	Suggestion *Suggestion       `protobuf:"bytes,6,opt,name=suggestion,proto3" json:"suggestion,omitempty"`
-	// How often the trial was started. Send it along with heartbeats, reports and
-	// the tell, so that a worker that lost the trial does not speak for it.
+	// How often the trial was started. Send it with heartbeats, reports and the
+	// tell, so that a worker that lost the trial cannot change it.
 	Epoch  int64  `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Worker string `protobuf:"bytes,8,opt,name=worker,proto3" json:"worker,omitempty"`
-	// When the lease runs out, on the server's clock.
+	// When the lease expires, on the server's clock.
 	LeaseDeadline *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=lease_deadline,json=leaseDeadline,proto3" json:"lease_deadline,omitempty"`
 	// Only in the view FULL, and in Watch those that the event added.
 	Reports []*IntermediateValues `protobuf:"bytes,10,rep,name=reports,proto3" json:"reports,omitempty"`
-	// Of a trial that is over.
+	// Of a trial that has ended.
 	Outcome     *Outcome               `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	LateResults []*LateResult          `protobuf:"bytes,12,rep,name=late_results,json=lateResults,proto3" json:"late_results,omitempty"`
 	Attributes  map[string]string      `protobuf:"bytes,13,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1095,11 +1097,11 @@ type Trial struct {
 	EndTime     *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// How often the lease expired.
 	Expiries int32 `protobuf:"varint,17,opt,name=expiries,proto3" json:"expiries,omitempty"`
-	// The epoch that told the outcome; 0 if nobody did.
+	// The epoch that told the outcome, or 0 if none did.
 	ToldEpoch int64 `protobuf:"varint,18,opt,name=told_epoch,json=toldEpoch,proto3" json:"told_epoch,omitempty"`
-	// The fields of this message that are not whole because the answer would be too
-	// large: reports, late_results, attributes, or outcome, which then has nothing but
-	// state, reason and cost. GetTrial and ListReports have them.
+	// The fields of this message that are incomplete because the answer would be too
+	// large. They are reports, late_results, attributes, or outcome, which then has
+	// only state, reason and cost. GetTrial and ListReports have them.
 	Omitted       []string `protobuf:"bytes,19,rep,name=omitted,proto3" json:"omitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1268,19 +1270,20 @@ func (x *Trial) GetOmitted() []string {
 	return nil
 }
 
-// Suggestion is what the proposer thought when it made a configuration.
+// Suggestion is the proposer's information about a configuration that it made.
 type Suggestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// start, model, exploit, explore or fallback
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
 	Seed  uint64 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	// How much of the study's log the proposer had seen.
+	// The position of the study's log up to which the proposer had read.
 	Seen uint64 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	// The model's prediction for each objective, in order; empty without a model.
+	// The model's prediction for each objective, in order, empty without a model.
 	Mean   []float64 `protobuf:"fixed64,4,rep,packed,name=mean,proto3" json:"mean,omitempty"`
 	StdDev []float64 `protobuf:"fixed64,5,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
-	// The optimistic confidence bound of each objective, in its unit, and how many
-	// of the model's standard deviations it is from the mean; empty without a model.
+	// The optimistic confidence bound of each objective, in its unit, and its
+	// distance from the mean in standard deviations of the mean. Empty without a
+	// model.
 	Bound         []float64 `protobuf:"fixed64,6,rep,packed,name=bound,proto3" json:"bound,omitempty"`
 	Beta          []float64 `protobuf:"fixed64,7,rep,packed,name=beta,proto3" json:"beta,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1371,7 +1374,7 @@ type IntermediateValues struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Step   int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
 	Values map[string]float64     `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// The epoch they were reported in; output only.
+	// The epoch they were reported in, output only.
 	Epoch         int64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1428,7 +1431,7 @@ func (x *IntermediateValues) GetEpoch() int64 {
 	return 0
 }
 
-// Metric is one measured quantity: one value, several replicates, or one value
+// Metric is a measured quantity. It has one value, several replicates, or one value
 // with its standard error.
 type Metric struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1482,15 +1485,15 @@ func (x *Metric) GetStdErr() float64 {
 	return 0
 }
 
-// Outcome is how a trial ended.
+// Outcome is the end of a trial.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// COMPLETED, FAILED, INFEASIBLE or PRUNED
 	State TrialState `protobuf:"varint,1,opt,name=state,proto3,enum=tuner.v1.TrialState" json:"state,omitempty"`
-	// Of a failed trial; left out: CRASH.
+	// Of a failed trial. The default is CRASH.
 	Reason  FailReason `protobuf:"varint,2,opt,name=reason,proto3,enum=tuner.v1.FailReason" json:"reason,omitempty"`
 	Message string     `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// All objectives if COMPLETED; any other metrics besides.
+	// All objectives if COMPLETED, and any other metrics.
 	Metrics       map[string]*Metric `protobuf:"bytes,4,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Cost          float64            `protobuf:"fixed64,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	Attributes    map[string]string  `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1738,7 +1741,7 @@ func (x *GetStudyRequest) GetName() string {
 
 type ListStudiesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 0: the server's default.
+	// 0 means the server's default.
 	PageSize      int32  `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1844,11 +1847,11 @@ func (x *ListStudiesResponse) GetNextPageToken() string {
 
 type DeleteStudyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kept for the log: a deleted study remembers no requests. Give the uid, and
-	// take NOT_FOUND for done, to delete safely over a bad network.
+	// Only kept in the log, because a deleted study stores no requests. To delete
+	// safely over a bad network, give the uid and treat NOT_FOUND as success.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Only the study with this uid; 0: whichever has the name now.
+	// Deletes only the study with this uid. 0 means any study with this name.
 	Uid           uint64 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2209,13 +2212,13 @@ type AskRequest struct {
 	// The study.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	// 0 means 1. At most 1,000, and fewer in a study whose configurations are so large
-	// that the answer would not fit: INVALID_ARGUMENT says how many.
+	// that the answer would not fit. INVALID_ARGUMENT then says how many.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Let the server choose the count: as many as are worth running in parallel now.
+	// Let the server choose the count, as many as are worth running in parallel now.
 	AutoCount bool `protobuf:"varint,4,opt,name=auto_count,json=autoCount,proto3" json:"auto_count,omitempty"`
-	// A named worker gets the trials it is running back; an unnamed one never.
+	// A named worker gets its running trials back. An unnamed one never does.
 	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
-	// Left out: the study's.
+	// The default is the study's.
 	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
 	// New trials even for a worker that is running some.
 	New           bool `protobuf:"varint,7,opt,name=new,proto3" json:"new,omitempty"`
@@ -2305,10 +2308,10 @@ func (x *AskRequest) GetNew() bool {
 type AskResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Trials []*Trial               `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
-	// How many workers are useful in parallel now; 0 if the proposer cannot say.
+	// How many workers are useful in parallel now, or 0 if it is not known.
 	UsefulWorkers int32 `protobuf:"varint,2,opt,name=useful_workers,json=usefulWorkers,proto3" json:"useful_workers,omitempty"`
-	// What of the study's settings comes to nothing, and what limits the model, for
-	// people; only with new suggestions.
+	// Settings of the study that have no effect, and limits of the model, as text for
+	// people. Only with new suggestions.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2370,7 +2373,7 @@ type TellRequest struct {
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The trial.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The trial's epoch as Ask gave it; 0: whatever it is now.
+	// The trial's epoch in the answer to Ask. 0 means the present epoch.
 	Epoch         int64    `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Outcome       *Outcome `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2438,8 +2441,8 @@ func (x *TellRequest) GetOutcome() *Outcome {
 type TellResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Trial *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
-	// The trial had been handed to another worker: the outcome is kept as a late
-	// result and not the trial's.
+	// The trial had been handed to another worker. The outcome is stored as a late
+	// result and is not the trial's.
 	Late          bool `protobuf:"varint,2,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2560,7 +2563,7 @@ func (x *ReportRequest) GetReports() []*IntermediateValues {
 type ReportResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ShouldStop bool                   `protobuf:"varint,1,opt,name=should_stop,json=shouldStop,proto3" json:"should_stop,omitempty"`
-	// Why, for people.
+	// The reason, as text for people.
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	LeaseDeadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=lease_deadline,json=leaseDeadline,proto3" json:"lease_deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2894,7 +2897,7 @@ type AddTrialsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The study.
 	Parent string `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
-	// At most 1,000, and together at most what the server takes as one message.
+	// At most 1,000, and together no larger than the server's limit for a message.
 	Trials        []*NewTrial `protobuf:"bytes,2,rep,name=trials,proto3" json:"trials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2947,15 +2950,15 @@ func (x *AddTrialsRequest) GetTrials() []*NewTrial {
 // NewTrial is one of many trials to add.
 type NewTrial struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. It may be that of an AddTrial or EnqueueTrial with the same content:
-	// then this is that trial.
+	// Required. If it is that of an AddTrial or EnqueueTrial with the same content,
+	// this is that trial.
 	RequestId  string            `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Config     map[string]*Value `protobuf:"bytes,2,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Attributes map[string]string `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of a finished trial.
 	Reports []*IntermediateValues `protobuf:"bytes,4,rep,name=reports,proto3" json:"reports,omitempty"`
 	Outcome *Outcome              `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Put it in the queue, to be run: then without reports and outcome.
+	// Put it in the queue to be run. It then has no reports and no outcome.
 	Enqueue       bool `protobuf:"varint,6,opt,name=enqueue,proto3" json:"enqueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3134,7 +3137,7 @@ type ListReportsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trial.
 	Parent string `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
-	// 0: the server's default.
+	// 0 means the server's default.
 	PageSize      int32  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3250,7 +3253,7 @@ type ListTrialsRequest struct {
 	Parent    string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	PageSize  int32                  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	PageToken string                 `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only trials in one of these states; empty for all.
+	// Only trials in one of these states, or all if empty.
 	States []TrialState `protobuf:"varint,4,rep,packed,name=states,proto3,enum=tuner.v1.TrialState" json:"states,omitempty"`
 	// Only trials whose last lease was this worker's.
 	Worker        string    `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
@@ -3437,7 +3440,7 @@ func (x *GetBestRequest) GetPageToken() string {
 
 type GetBestResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One trial, or the Pareto front in order of number; empty if none completed.
+	// One trial, or the Pareto front in order of number. Empty if none completed.
 	Trials []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -3533,26 +3536,26 @@ func (x *GetDiagnosisRequest) GetParent() string {
 	return ""
 }
 
-// Diagnosis is how a model stands, for the first objective. Without a model all
-// is 0.
+// Diagnosis describes the model for the first objective. Without a model all fields
+// are 0.
 type Diagnosis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Finished trials that the model has heard of.
+	// Finished trials that the model knows.
 	Results        int64 `protobuf:"varint,1,opt,name=results,proto3" json:"results,omitempty"`
 	InducingPoints int64 `protobuf:"varint,2,opt,name=inducing_points,json=inducingPoints,proto3" json:"inducing_points,omitempty"`
-	// There would be more inducing points but for the option cap.
+	// The option cap prevents more inducing points.
 	Capped bool `protobuf:"varint,3,opt,name=capped,proto3" json:"capped,omitempty"`
 	// When inducing points were last chosen.
 	EffectiveDimension float64 `protobuf:"fixed64,4,opt,name=effective_dimension,json=effectiveDimension,proto3" json:"effective_dimension,omitempty"`
 	InformationGain    float64 `protobuf:"fixed64,5,opt,name=information_gain,json=informationGain,proto3" json:"information_gain,omitempty"`
 	// A standard deviation, in the objective's unit.
 	Noise float64 `protobuf:"fixed64,6,opt,name=noise,proto3" json:"noise,omitempty"`
-	// Widths of the confidence bounds: those used, and those that theory asks for.
+	// Widths of the confidence bounds, as used and as required by theory.
 	Beta       float64 `protobuf:"fixed64,7,opt,name=beta,proto3" json:"beta,omitempty"`
 	TheoryBeta float64 `protobuf:"fixed64,8,opt,name=theory_beta,json=theoryBeta,proto3" json:"theory_beta,omitempty"`
 	// How much better than the best a configuration could be at most.
 	Gap float64 `protobuf:"fixed64,9,opt,name=gap,proto3" json:"gap,omitempty"`
-	// What of the study's settings comes to nothing, and why.
+	// Settings of the study that have no effect, and why.
 	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// How the present inducing points were drawn. Absent for a model of an earlier
 	// program.
@@ -3673,9 +3676,9 @@ type InducingPointDraw struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// all, rls, bless or uniform.
 	Sampler string `protobuf:"bytes,1,opt,name=sampler,proto3" json:"sampler,omitempty"`
-	// The regularisation per sample at which the draw ended; 0 for all.
+	// The regularisation per sample at which the draw ended, 0 for all.
 	Lambda float64 `protobuf:"fixed64,2,opt,name=lambda,proto3" json:"lambda,omitempty"`
-	// Rows of the history, outcomes and reports, and how many of them were read.
+	// Rows of the history, which are outcomes and reports, and how many were read.
 	Rows     int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	RowsRead int64 `protobuf:"varint,4,opt,name=rows_read,json=rowsRead,proto3" json:"rows_read,omitempty"`
 	// The path of bless, from coarse to fine.
@@ -3813,7 +3816,7 @@ func (x *InducingPointStep) GetEffectiveDimension() float64 {
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Events after this position; 0 for all.
+	// Events after this position, 0 for all.
 	After         uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3867,10 +3870,10 @@ type WatchResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Position uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	Time     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// What happened, in a word: started, told, expired, …
+	// The event in a word, such as started, told, expired.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
-	// As the event left them; a trial only where the event is about one, and of its
-	// reports only those that the event added.
+	// The states after the event. A trial is present only if the event is about one,
+	// with only the reports that the event added.
 	StudyState    StudyState `protobuf:"varint,4,opt,name=study_state,json=studyState,proto3,enum=tuner.v1.StudyState" json:"study_state,omitempty"`
 	Trial         *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
 	unknownFields protoimpl.UnknownFields

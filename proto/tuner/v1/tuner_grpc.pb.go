@@ -1,28 +1,29 @@
 // The wire contract of BKB Tuner.
 //
-// Names of resources: studies/{study} and studies/{study}/trials/{number}.
-// Every call that changes something takes a request_id, best a random UUID: the
-// same id with the same content has one effect and one answer, however often it
-// is sent; with other content it is refused (INVALID_ARGUMENT).
+// Resources are named studies/{study} and studies/{study}/trials/{number}.
+// Every call that changes something takes a request_id, preferably a random UUID.
+// The same id with the same content has one effect and one answer, even if it is
+// sent several times. With other content it is refused (INVALID_ARGUMENT).
 //
-// Callers show a bearer token, as metadata "authorization: Bearer <token>", or a
-// client certificate. Tokens are for admins, for reading, or for workers of all
-// or of some studies.
+// Callers authenticate with a bearer token, as metadata "authorization: Bearer
+// <token>", or with a client certificate. Tokens are for admins, for reading, or
+// for workers of all or of some studies.
 //
-// Pages: a page_token is the study's id, the trial's number or the report's index
-// to go on with, as next_page_token gave it. It stays valid while the list grows. A
-// page may be shorter than asked for and yet not the last; the last one has no
-// next_page_token. A page takes less than 4 MiB, gRPC's default for an answer.
+// A page_token is the study's id, the trial's number or the report's index at which
+// the page starts. Take it from next_page_token. It stays valid while the list
+// grows. A page that is shorter than requested may not be the last. The last page
+// has no next_page_token. A page takes less than 4 MiB, gRPC's default for an
+// answer.
 //
-// Trials in answers carry no reports unless a request asks for them with a
-// TrialView; ListReports pages through the reports of one trial.
+// Trials in answers have no reports unless a request asks for them with a
+// TrialView. ListReports pages through the reports of one trial.
 //
-// Added since the first version, all of them optional: TrialView and the view of
-// GetTrial and ListTrials, ListReports, the pages of GetBest, Trial.omitted. Until
-// then every trial in an answer carried all its reports.
+// These were added after the first version, and all are optional. They are
+// TrialView and the view of GetTrial and ListTrials, ListReports, the pages of
+// GetBest, and Trial.omitted. Before, every trial in an answer had all its reports.
 //
-// Errors carry the canonical codes, and a google.rpc.ErrorInfo with the domain
-// "bkbtuner" whose reason says more:
+// Errors have the canonical codes, and a google.rpc.ErrorInfo with the domain
+// "bkbtuner" and a reason:
 //   INVALID_ARGUMENT     INVALID: a field breaks a rule; BadRequest names it
 //   NOT_FOUND            NOT_FOUND: no such study or trial
 //   ALREADY_EXISTS       ALREADY_EXISTS: a study of this name exists
@@ -30,17 +31,17 @@
 //                        NONE_LEFT: all are handed out, RetryInfo says when the
 //                        next lease would expire; TRIAL_STATE; LEASE_LOST:
 //                        another worker has the trial; ALREADY_TOLD: the trial
-//                        is over, and the stored Outcome is a detail (unless
+//                        has ended, and the stored Outcome is a detail (unless
 //                        it is large)
 //   UNAUTHENTICATED,
 //   PERMISSION_DENIED    DENIED: no or not enough permission
-//   RESOURCE_EXHAUSTED   EXHAUSTED: a limit; RetryInfo, where there is one,
-//                        says when to try again
+//   RESOURCE_EXHAUSTED   EXHAUSTED: a limit; RetryInfo, if present, says when to
+//                        try again
 //   UNAVAILABLE          the server cannot be reached or is stopping: send the
 //                        same request again. With an ErrorInfo, UNAVAILABLE:
-//                        nothing happened
-//   UNKNOWN              UNKNOWN: it may have happened; send the same request
-//                        again
+//                        the request had no effect
+//   UNKNOWN              UNKNOWN: it may have had its effect; send the same
+//                        request again
 //   DATA_LOSS            DAMAGED: stored data are not what was written
 //   UNIMPLEMENTED        UNSUPPORTED: the server's store cannot do it
 //   INTERNAL             INTERNAL: a fault of the server, whose log has more
@@ -95,27 +96,27 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Tuner hands out configurations to try and takes in what came of them.
+// Tuner hands out configurations to try and receives their outcomes.
 type TunerClient interface {
 	// CreateStudy makes a study. An existing name is ALREADY_EXISTS.
 	CreateStudy(ctx context.Context, in *CreateStudyRequest, opts ...grpc.CallOption) (*Study, error)
 	GetStudy(ctx context.Context, in *GetStudyRequest, opts ...grpc.CallOption) (*Study, error)
 	// ListStudies pages through the studies in order of name.
 	ListStudies(ctx context.Context, in *ListStudiesRequest, opts ...grpc.CallOption) (*ListStudiesResponse, error)
-	// DeleteStudy deletes a study with all its trials, for good.
+	// DeleteStudy deletes a study with all its trials permanently.
 	DeleteStudy(ctx context.Context, in *DeleteStudyRequest, opts ...grpc.CallOption) (*DeleteStudyResponse, error)
-	// PauseStudy makes asks fail until ResumeStudy. Tells go on.
+	// PauseStudy makes asks fail until ResumeStudy. Tells still succeed.
 	PauseStudy(ctx context.Context, in *PauseStudyRequest, opts ...grpc.CallOption) (*Study, error)
 	ResumeStudy(ctx context.Context, in *ResumeStudyRequest, opts ...grpc.CallOption) (*Study, error)
-	// FinishStudy ends a study: it hands out no more trials. Running trials may
-	// still be told.
+	// FinishStudy ends a study, which then hands out no more trials. Running trials
+	// may still be told.
 	FinishStudy(ctx context.Context, in *FinishStudyRequest, opts ...grpc.CallOption) (*Study, error)
 	// SetAttributes changes the user's notes on a study or trial.
 	SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error)
 	// Ask hands out trials to run. On a finished study it is FAILED_PRECONDITION.
 	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
-	// Tell gives a trial its outcome. The same outcome again is fine; another one
-	// is FAILED_PRECONDITION.
+	// Tell gives a trial its outcome. Telling the same outcome again has no effect.
+	// Another one is FAILED_PRECONDITION.
 	Tell(ctx context.Context, in *TellRequest, opts ...grpc.CallOption) (*TellResponse, error)
 	// Report adds intermediate values and answers whether to stop the trial.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
@@ -123,31 +124,31 @@ type TunerClient interface {
 	Heartbeat(ctx context.Context, in *HeartbeatRequest, opts ...grpc.CallOption) (*HeartbeatResponse, error)
 	// EnqueueTrial puts a configuration in the queue.
 	EnqueueTrial(ctx context.Context, in *EnqueueTrialRequest, opts ...grpc.CallOption) (*Trial, error)
-	// AddTrial takes in a finished trial that was run elsewhere.
+	// AddTrial adds a finished trial that was run elsewhere.
 	AddTrial(ctx context.Context, in *AddTrialRequest, opts ...grpc.CallOption) (*Trial, error)
-	// AddTrials takes in many trials with one commit, in order, as AddTrial and
-	// EnqueueTrial take in one. An error says which of them are stored:
+	// AddTrials adds many trials with one commit, in order, as AddTrial and
+	// EnqueueTrial add one. An error says which of them are stored:
 	//
 	//	with "index" in the metadata of its ErrorInfo: those before the trial with
 	//	  that index, from 0, which is the one refused, and no others
 	//	UNKNOWN, or UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED without an ErrorInfo:
-	//	  nobody knows how many, the first so and so many
+	//	  an unknown number of the first ones
 	//	any other: none
 	//
-	// Each trial has a request_id of its own; so the same request, or one with some
-	// of its trials, can be sent again at any time, and stores none of them twice.
+	// Each trial has a request_id of its own. The same request, or one with some of
+	// its trials, can be sent again at any time, and stores none of them twice.
 	AddTrials(ctx context.Context, in *AddTrialsRequest, opts ...grpc.CallOption) (*AddTrialsResponse, error)
 	GetTrial(ctx context.Context, in *GetTrialRequest, opts ...grpc.CallOption) (*Trial, error)
 	// ListReports pages through the reports of a trial in order of arrival.
 	ListReports(ctx context.Context, in *ListReportsRequest, opts ...grpc.CallOption) (*ListReportsResponse, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
-	// GetBest recommends: the best trial, or the Pareto front for several objectives,
+	// GetBest recommends the best trial, or the Pareto front for several objectives,
 	// page by page.
 	GetBest(ctx context.Context, in *GetBestRequest, opts ...grpc.CallOption) (*GetBestResponse, error)
-	// GetDiagnosis says how the model of a study's proposer stands.
+	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
-	// Watch streams what happens in a study, from a position of its log on.
+	// Watch streams the events of a study, from a position of its log on.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// Backup streams a consistent copy of the server's whole store.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
@@ -403,27 +404,27 @@ type Tuner_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 // All implementations must embed UnimplementedTunerServer
 // for forward compatibility.
 //
-// Tuner hands out configurations to try and takes in what came of them.
+// Tuner hands out configurations to try and receives their outcomes.
 type TunerServer interface {
 	// CreateStudy makes a study. An existing name is ALREADY_EXISTS.
 	CreateStudy(context.Context, *CreateStudyRequest) (*Study, error)
 	GetStudy(context.Context, *GetStudyRequest) (*Study, error)
 	// ListStudies pages through the studies in order of name.
 	ListStudies(context.Context, *ListStudiesRequest) (*ListStudiesResponse, error)
-	// DeleteStudy deletes a study with all its trials, for good.
+	// DeleteStudy deletes a study with all its trials permanently.
 	DeleteStudy(context.Context, *DeleteStudyRequest) (*DeleteStudyResponse, error)
-	// PauseStudy makes asks fail until ResumeStudy. Tells go on.
+	// PauseStudy makes asks fail until ResumeStudy. Tells still succeed.
 	PauseStudy(context.Context, *PauseStudyRequest) (*Study, error)
 	ResumeStudy(context.Context, *ResumeStudyRequest) (*Study, error)
-	// FinishStudy ends a study: it hands out no more trials. Running trials may
-	// still be told.
+	// FinishStudy ends a study, which then hands out no more trials. Running trials
+	// may still be told.
 	FinishStudy(context.Context, *FinishStudyRequest) (*Study, error)
 	// SetAttributes changes the user's notes on a study or trial.
 	SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error)
 	// Ask hands out trials to run. On a finished study it is FAILED_PRECONDITION.
 	Ask(context.Context, *AskRequest) (*AskResponse, error)
-	// Tell gives a trial its outcome. The same outcome again is fine; another one
-	// is FAILED_PRECONDITION.
+	// Tell gives a trial its outcome. Telling the same outcome again has no effect.
+	// Another one is FAILED_PRECONDITION.
 	Tell(context.Context, *TellRequest) (*TellResponse, error)
 	// Report adds intermediate values and answers whether to stop the trial.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
@@ -431,31 +432,31 @@ type TunerServer interface {
 	Heartbeat(context.Context, *HeartbeatRequest) (*HeartbeatResponse, error)
 	// EnqueueTrial puts a configuration in the queue.
 	EnqueueTrial(context.Context, *EnqueueTrialRequest) (*Trial, error)
-	// AddTrial takes in a finished trial that was run elsewhere.
+	// AddTrial adds a finished trial that was run elsewhere.
 	AddTrial(context.Context, *AddTrialRequest) (*Trial, error)
-	// AddTrials takes in many trials with one commit, in order, as AddTrial and
-	// EnqueueTrial take in one. An error says which of them are stored:
+	// AddTrials adds many trials with one commit, in order, as AddTrial and
+	// EnqueueTrial add one. An error says which of them are stored:
 	//
 	//	with "index" in the metadata of its ErrorInfo: those before the trial with
 	//	  that index, from 0, which is the one refused, and no others
 	//	UNKNOWN, or UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED without an ErrorInfo:
-	//	  nobody knows how many, the first so and so many
+	//	  an unknown number of the first ones
 	//	any other: none
 	//
-	// Each trial has a request_id of its own; so the same request, or one with some
-	// of its trials, can be sent again at any time, and stores none of them twice.
+	// Each trial has a request_id of its own. The same request, or one with some of
+	// its trials, can be sent again at any time, and stores none of them twice.
 	AddTrials(context.Context, *AddTrialsRequest) (*AddTrialsResponse, error)
 	GetTrial(context.Context, *GetTrialRequest) (*Trial, error)
 	// ListReports pages through the reports of a trial in order of arrival.
 	ListReports(context.Context, *ListReportsRequest) (*ListReportsResponse, error)
 	// ListTrials pages through the trials of a study in order of number.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
-	// GetBest recommends: the best trial, or the Pareto front for several objectives,
+	// GetBest recommends the best trial, or the Pareto front for several objectives,
 	// page by page.
 	GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error)
-	// GetDiagnosis says how the model of a study's proposer stands.
+	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
-	// Watch streams what happens in a study, from a position of its log on.
+	// Watch streams the events of a study, from a position of its log on.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// Backup streams a consistent copy of the server's whole store.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
