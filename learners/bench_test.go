@@ -21,9 +21,9 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// BenchmarkLearners measures CPU time, median of all rounds, of what most of the
-// time goes into, with one worker where there is a choice. Compare two revisions
-// by their test binaries in turn: docs/performance.md.
+// BenchmarkLearners measures the CPU time of the most expensive steps, as the median of
+// all rounds. Where the number of workers can be chosen, it is one. docs/performance.md
+// shows how to compare two revisions by running their test binaries in turn.
 func BenchmarkLearners(b *testing.B) {
 	const n, m = 20000, 1024
 	ctx := context.Background()
@@ -97,7 +97,7 @@ func BenchmarkLearners(b *testing.B) {
 	}
 }
 
-// processorTime is the CPU time of the process.
+// processorTime returns the CPU time of the process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

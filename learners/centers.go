@@ -9,33 +9,34 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Centers are M rows of the training data, in increasing order of their
-// indices, all different as indices; equal rows stay equal centres.
+// Centers are M rows of the training data, in increasing order of their indices. All
+// indices differ, but equal rows stay equal centres.
 type Centers struct {
 	Points  kernel.Rows
 	Indices []int
-	// Weights are w_j > 0 with K_nMᵀK_nM ≈ K_MM diag(w) K_MM: 1/A_j of the
-	// sampler, n/M if all rows are alike.
+	// Weights are w_j > 0 with K_nMᵀK_nM ≈ K_MM diag(w) K_MM. The sampler gives 1/A_j,
+	// which is n/M if all rows are alike.
 	Weights []float64
-	// Dictionary is what the sampler returned, with the path of BLESS.
+	// Dictionary is the sampler's result, with the path of BLESS.
 	Dictionary *sketch.Dictionary
 }
 
 // Len returns M.
 func (c *Centers) Len() int { return len(c.Indices) }
 
-// ChooseCenters lets a sampler choose centres from src; nil stands for
-// sketch.Uniform{Points: most}. lambda is that of the sampler, per sample.
-// Whatever the sampler returns beyond most > 0 points is thinned: of a path, the
-// finest level with at most so many points; else a uniform subset of them, whose
-// weights grow in proportion. More than n stands for n; most = 0 for no limit.
+// ChooseCenters lets a sampler choose centres from src. A nil sampler means
+// sketch.Uniform{Points: most}. lambda is the regularisation of the sampler, per
+// sample. If the sampler returns more than most > 0 points, they are thinned. Of a
+// path, the finest level with at most that many points is kept. Otherwise a uniform
+// subset is kept, and its weights grow in proportion. A most above n means n, and
+// most = 0 means no limit.
 //
-// The random numbers depend on seed alone. Errors: as sketch.Sampler.
+// The random numbers depend on seed alone. It returns the errors of the sampler.
 func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s sketch.Sampler, lambda float64, most int, seed uint64) (*Centers, error) {
 	if s == nil {
 		s = sketch.Uniform{Points: most}
 		if lambda <= 0 {
-			lambda = 1 // without effect on M uniform rows
+			lambda = 1 // no effect on M uniform rows
 		}
 	}
 	rng := stream.New(stream.Derive(seed, "centers", 0))
@@ -56,8 +57,8 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s sk
 	return &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d}, nil
 }
 
-// thinned returns some of the points of a level, whose chance to be there has
-// become smaller by the share of those chosen.
+// thinned returns the chosen points of a level. It multiplies their probabilities of being
+// in the level by the share that was kept.
 func thinned(l sketch.Level, chosen []int) sketch.Level {
 	share := float64(len(chosen)) / float64(l.Len())
 	out := sketch.Level{Lambda: l.Lambda, Points: l.Points.Select(chosen), EffectiveDimension: l.EffectiveDimension}

@@ -58,7 +58,7 @@ func TestChooseCenters(t *testing.T) {
 			}
 			sum += w
 		}
-		// Σ w estimates n; one point of one level is no estimate.
+		// Σ w estimates n. One point of one level is too few for an estimate.
 		if m > 20 && (sum < 300 || sum > 1200) {
 			t.Errorf("%s: weights sum to %v, want about n = 600", name, sum)
 		}
@@ -69,7 +69,8 @@ func TestChooseCenters(t *testing.T) {
 	}
 }
 
-// TestThinnedWeights: thinning keeps the mean of Σ w_j k_j k_jᵀ, here of Σ w_j.
+// TestThinnedWeights checks that thinning keeps the mean of Σ w_j k_j k_jᵀ, here of Σ
+// w_j.
 func TestThinnedWeights(t *testing.T) {
 	rows, _ := sketchtest.SUSY(300, rand.New(rand.NewPCG(9, 1)))
 	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)
@@ -86,7 +87,7 @@ func TestThinnedWeights(t *testing.T) {
 			}
 		}
 	}
-	// Rows 0 to 99 weigh 100 in the mean; the standard error is about
+	// Rows 0 to 99 weigh 100 in the mean, with a standard error of about
 	// 300·√(2/9/25/200) = 2.
 	if mean < 90 || mean > 110 {
 		t.Errorf("the weights of 100 of 300 rows sum to %v in the mean", mean)

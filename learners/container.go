@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// A model file is, all numbers little endian:
+// A model file has these parts and nothing behind them. All numbers are little endian.
 //
 //	magic        8 bytes "BKBMODEL"
 //	version      uint32
@@ -21,19 +21,19 @@ import (
 //	checksum     uint32, CRC-32C of all before
 //	arrays       in the order of the list: elements, then uint32 CRC-32C of them
 //
-// and nothing behind. Memory grows with what has been read, not with what a
-// header claims.
+// Memory grows with the data read, not with the lengths that a header claims.
 const (
 	magic         = "BKBMODEL"
 	formatVersion = 1
 	maxHeader     = 1 << 26
 	maxArrays     = 8
-	// maxElements bounds a claim before anything is computed with it.
+	// maxElements limits the lengths that a header may claim, before anything is
+	// computed from them.
 	maxElements = 1 << 48
 	readChunk   = 1 << 20
 )
 
-// FormatError reports a file that is no model, or a damaged one.
+// FormatError reports a file that is not a model, or a damaged one.
 type FormatError struct {
 	Reason string
 	Err    error // cause, if any
@@ -59,7 +59,7 @@ func (e *VersionError) Error() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// element is what arrays are made of.
+// element is the type of the elements of arrays.
 type element interface {
 	float32 | float64 | int32 | int64
 }
@@ -142,7 +142,7 @@ func appendElement[T element](buf []byte, v T) []byte {
 	return buf
 }
 
-// readHeader reads up to the arrays.
+// readHeader reads the file up to the arrays.
 func readHeader(r io.Reader) (json.RawMessage, error) {
 	var front [16]byte
 	if _, err := io.ReadFull(r, front[:]); err != nil {
@@ -206,8 +206,8 @@ func readArrays(r io.Reader, arrays []array) error {
 	return nil
 }
 
-// readArray reads a.Count elements, in pieces, so that no claim of a header
-// takes more memory than about twice what the file has.
+// readArray reads a.Count elements in pieces. Memory stays within about twice the size
+// of the file, even if the header claims more.
 func readArray[T element](r io.Reader, a *array, decode func([]byte) T) ([]T, error) {
 	var sum uint32
 	size := int(unsafe.Sizeof(*new(T)))

@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Check verifies that there is something to learn from: a row and a target at
-// least, and validation data of the same kind. It reads nothing.
+// Check verifies that there is something to learn from. It wants at least one row and
+// one target, and validation data of the same kind. It reads nothing.
 func Check(train data.Source, o Options) error {
 	if train == nil {
 		return &DataError{"training data", "there are none"}
@@ -43,8 +43,8 @@ func checkSource(what string, src data.Source) error {
 	return nil
 }
 
-// Targets returns Y, n×c row-major, which the caller does not change, reading
-// src once unless it is in memory. A target that is not finite is a
+// Targets returns Y, n×c row-major. It reads src once unless src is in memory. The
+// caller must not change the result. A target that is not finite is a
 // *kernel.NonFiniteError.
 func Targets(ctx context.Context, src data.Source) ([]float64, error) {
 	y, err := data.Targets(ctx, src)

@@ -1,13 +1,12 @@
-// Package learners has what the kernel learners have in common: the contract of
-// an estimator, models that predict, save and load, and measures of error.
+// Package learners has the common parts of the kernel learners. These are the contract
+// of an estimator, models that predict, save and load, and measures of error.
 //
 //	Params ──Fit(ctx, data.Source, Options)──► Model ──Predict(ctx, kernel.Source)──► n×c
 //	              │ once per pass or iteration
 //	              ▼
 //	         Progress: objective, validation error, rows read; may stop the fit
 //
-// The algorithms are in packages of their own, each a Params that is an
-// Estimator:
+// The algorithms are in packages of their own. Each has a Params that is an Estimator.
 //
 //	krr            exact, n² memory: what the others approximate
 //	landweber      gradient descent in the kernel's space, stopped early
@@ -17,28 +16,27 @@
 //	avgsgd         averaged stochastic gradients over several passes
 //	doublyonline   a new random feature with every step
 //
-// Package learners/data holds data and package learners/dataset reads files of
-// it; whatever λ is, it is per sample
-// (K + λnI), as in package sketch.
+// Package learners/data holds data, and package learners/dataset reads data from files.
+// λ is always per sample (K + λnI), as in package sketch.
 //
 // # Models
 //
-// Every algorithm ends in one of two functions, with c outputs at once:
+// Every algorithm returns one of two functions, with c outputs at once.
 //
 //	Expansion   f(x) = Σ_j k(x, c_j) a_j      centres C, M×d, and coefficients, M×c
 //	Linear      f(x) = φ(x)ᵀw                 a feature map, or x itself, and w, M×c
 //
-// A feature map is kept as its seed, so that a Linear model is a few numbers and
-// w. For classifiers the Link says what outputs mean, and how they become
-// probabilities. A File is a model with the data.Encoding that makes its inputs
-// of raw tables, with parameters and a report of the fit, on disk.
+// A feature map is stored as its seed, so that a Linear model is a few numbers and w.
+// For classifiers the Link says what the outputs mean and how they become
+// probabilities. A File is a model on disk. It holds the data.Encoding that turns raw
+// tables into inputs, the parameters and a report of the fit.
 //
 // # Fits
 //
-// For those who write an estimator: Monitor measures validation errors, keeps the
-// best iterate, and decides when to stop; ChooseCenters lets any sketch.Sampler
-// choose centres; EachBlock reads inputs, package minibatch pairs. Package
-// learnerstest has the tests that every estimator must pass.
+// If you write an estimator, Monitor measures validation errors, keeps the best iterate
+// and decides when to stop. ChooseCenters lets any sketch.Sampler choose centres.
+// EachBlock reads inputs, and package minibatch reads pairs. Package learnerstest has
+// the tests that every estimator must pass.
 //
 // # Invariants
 //
@@ -54,7 +52,7 @@
 //
 // # Costs
 //
-// Predicting n rows takes n·M kernel evaluations, or features; memory for one
-// block per processor. A file has 8 bytes per coefficient and the centres in their
+// Predicting n rows takes n·M evaluations of the kernel or of features, and memory for
+// one block per processor. A file has 8 bytes per coefficient and the centres in their
 // own precision.
 package learners

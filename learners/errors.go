@@ -6,8 +6,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// DataError reports data that an algorithm cannot learn from or be judged on.
-// Single values at fault are a *kernel.NonFiniteError, a wrong dimension a
+// DataError reports data that an algorithm cannot learn from, or that cannot measure
+// its error. A single bad value is a *kernel.NonFiniteError, and a wrong dimension is a
 // *kernel.DimensionError.
 type DataError struct {
 	Data   string // "training data", "validation data"
@@ -20,7 +20,7 @@ func (e *DataError) Error() string { return fmt.Sprintf("learners: %s: %s", e.Da
 type DivergenceError struct {
 	Algorithm string
 	Iteration int
-	Remedy    string // "a smaller step size"; may be empty
+	Remedy    string // "a smaller step size", may be empty
 }
 
 func (e *DivergenceError) Error() string {
@@ -31,8 +31,8 @@ func (e *DivergenceError) Error() string {
 	return s
 }
 
-// Invalid returns a *ParameterError: want is the domain of the hyper-parameter
-// name, in a phrase.
+// Invalid returns a *ParameterError for the hyper-parameter name, where want describes
+// its domain.
 func Invalid(algorithm, name string, value any, want string) error {
 	return &ParameterError{In: algorithm, Parameter: name, Value: value, Want: want}
 }

@@ -20,9 +20,9 @@ type Expansion struct {
 
 var _ Linked = (*Expansion)(nil)
 
-// NewExpansion returns the expansion with the M centres and the coefficients
-// coef, M×c row-major. It keeps both, and they must not change any more. Errors:
-// those of k.Check, *kernel.ShapeError, *kernel.NonFiniteError.
+// NewExpansion returns the expansion with the M centres and the coefficients coef, M×c
+// row-major. It keeps both, and the caller must not change them any more. The errors
+// are those of k.Check, *kernel.ShapeError and *kernel.NonFiniteError.
 func NewExpansion(k kernel.Kernel, centers kernel.Rows, coef []float64, c int) (*Expansion, error) {
 	if err := k.Check(centers); err != nil {
 		return nil, fmt.Errorf("centers: %w", err)
@@ -69,11 +69,11 @@ func (e *Expansion) Kernel() kernel.Kernel { return e.kernel }
 // Centers returns the M centres.
 func (e *Expansion) Centers() kernel.Rows { return e.centers }
 
-// Coefficients returns a, M×c row-major, which the caller does not change.
+// Coefficients returns a, M×c row-major, which the caller must not change.
 func (e *Expansion) Coefficients() []float64 { return e.coef }
 
-// Predict sets dst, n×c, to f(x_i): n·M evaluations. Errors: as
-// kernel.Operator.
+// Predict sets dst, n×c, to f(x_i), with n·M kernel evaluations. Its errors are those
+// of kernel.Operator.
 func (e *Expansion) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
 	if err := checkPredict(e, dst, x); err != nil {
 		return err

@@ -9,13 +9,14 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// MaxFrequencies is how many numbers the frequencies of a feature map may take
-// in a fit: 2 GiB.
+// MaxFrequencies limits how many numbers the frequencies of a feature map may take in a
+// fit, which is 2 GiB.
 const MaxFrequencies = 1 << 28
 
-// NewFeatures returns the feature map of a fit, unless ctx ends. It returns a *ParameterError for
-// a map whose M×d frequencies are more than MaxFrequencies numbers, as they are
-// for thousands of features of sparse rows with millions of coordinates.
+// NewFeatures returns the feature map of a fit. It returns early if ctx ends. It
+// returns a *ParameterError if the M×d frequencies of the map are more than
+// MaxFrequencies numbers. That happens with thousands of features of sparse rows with
+// millions of coordinates.
 func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec) (sketch.FeatureMap, error) {
 	if m, d := spec.Features, spec.Dim; spec.Family != sketch.Fastfood && m > 0 && d > MaxFrequencies/m {
 		return nil, Invalid(algorithm, "features", m, fmt.Sprintf(
@@ -25,8 +26,8 @@ func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec)
 	return sketch.NewFeaturesContext(ctx, spec)
 }
 
-// ApplyFeatures sets dst, n×M, to the features of the rows x. Each of at most
-// workers goroutines takes least rows or more.
+// ApplyFeatures sets dst, n×M, to the features of the rows x. It uses at most workers
+// goroutines, and each takes at least least rows.
 func ApplyFeatures(phi sketch.FeatureMap, dst []float64, x kernel.Rows, least, workers int) error {
 	n, m := x.Len(), phi.Features()
 	share := max(least, (n+workers-1)/workers)
@@ -47,7 +48,7 @@ func ApplyFeatures(phi sketch.FeatureMap, dst []float64, x kernel.Rows, least, w
 	return nil
 }
 
-// Unscaled returns the kernel that factors were put before.
+// Unscaled returns the kernel without the factors before it.
 func Unscaled(spec kernel.Spec) kernel.Spec {
 	for spec.Name == "scaled" && len(spec.Parts) == 1 {
 		spec = spec.Parts[0]

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// A map that memory cannot hold is refused before it is made.
+// A map too large for memory is refused before it is made.
 func TestFeaturesBeyondMemory(t *testing.T) {
 	racetest.Alone(t)
 	k, err := kernel.NewGaussian(1)

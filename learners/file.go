@@ -14,33 +14,33 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Magic is how a model file begins.
+// Magic is the start of every model file.
 const Magic = magic
 
 // File is a model with all that is needed to use it later on raw data.
 type File struct {
-	// Algorithm and Params say how the model came to be: the name and the
-	// hyper-parameters, a JSON value. Both may be empty.
+	// Algorithm names the algorithm, and Params holds its hyper-parameters as a JSON
+	// value. Both may be empty.
 	Algorithm string
 	Params    json.RawMessage
 	Seed      uint64
-	// Encoding makes inputs of a table, and of outputs the units of the
-	// targets. Nil: inputs are used as they are.
+	// Encoding turns a table into inputs, and outputs into the units of the targets. If
+	// it is nil, inputs are used as they are.
 	Encoding *data.Encoding
-	// Report is what is known of the fit, nil if nothing.
+	// Report describes the fit, or is nil.
 	Report *Report
 	// Model is an *Expansion or a *Linear.
 	Model Model
 }
 
-// Report is what is worth remembering of a fit.
+// Report describes how a fit went.
 type Report struct {
 	Rows           int     `json:"rows"` // n
 	ValidationRows int     `json:"validation_rows,omitempty"`
 	Iterations     int     `json:"iterations,omitempty"` // made
 	Best           int     `json:"best,omitempty"`       // the iteration that became the model
 	Seconds        float64 `json:"seconds,omitempty"`    // of the fit
-	// Measure names ValidationError, which is nil if there is none.
+	// Measure names the measure of ValidationError, which is nil if there is none.
 	Measure         string   `json:"measure,omitempty"`
 	ValidationError *float64 `json:"validation_error,omitempty"`
 	// Interrupted says that the fit was stopped before its end.
@@ -66,13 +66,13 @@ type fileHeader struct {
 	Encoding  *data.Encoding      `json:"encoding,omitempty"`
 }
 
-// UnsavableError reports a model that has no form on disk: of a type of the
-// caller, or with centres that are neither dense nor sparse rows of numbers.
+// UnsavableError reports a model that cannot be saved. Its type belongs to the caller,
+// or its centres are neither dense nor sparse rows of numbers.
 type UnsavableError struct{ What string }
 
 func (e *UnsavableError) Error() string { return "learners: " + e.What + " cannot be saved" }
 
-// Write writes the file. Errors: *UnsavableError, those of w.
+// Write writes the file. It returns an *UnsavableError, or the errors of w.
 func (f *File) Write(w io.Writer) error {
 	h := fileHeader{Algorithm: f.Algorithm, Params: f.Params, Seed: f.Seed, Encoding: f.Encoding, Report: f.Report}
 	if err := f.check(); err != nil {
@@ -159,13 +159,13 @@ func sparseArrays[T kernel.Float](x *kernel.CSR[T]) []array {
 	return []array{newArray("ptr", ptr), newArray("columns", cols), newArray("centers", vals)}
 }
 
-// Read reads a file. resolve builds kernels that are not built in and may be
-// nil. Errors: *FormatError, *VersionError, what kernel.New and
-// sketch.NewFeatures say.
+// Read reads a file. resolve builds kernels that are not built in and may be nil. It
+// returns a *FormatError, a *VersionError, or the errors of kernel.New and
+// sketch.NewFeatures.
 //
-// Memory is a small multiple of the length of the file, whatever its header
-// claims. A feature map is made at the first prediction, when inputs have shown
-// that d is what it says.
+// Memory is a small multiple of the length of the file and does not depend on what its
+// header claims. A feature map is made at the first prediction, when inputs have
+// confirmed d.
 func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 	text, err := readHeader(r)
 	if err != nil {
@@ -304,8 +304,9 @@ func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
 	return nil, &FormatError{Reason: fmt.Sprintf("array %q is missing", name)}
 }
 
-// Save writes the file under path, whole or not at all: beside it first, then
-// renamed. What is no regular file, a device or a directory, is not replaced.
+// Save writes the file beside path and then renames it, so that path is replaced whole
+// or not at all. A path that is not a regular file, such as a device or a directory, is
+// not replaced.
 func (f *File) Save(path string) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("learners: %s is no regular file; save the model to another", path)
@@ -339,12 +340,12 @@ func syncFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	// Some systems cannot sync folders; the file itself is on disk.
+	// Some systems cannot sync folders. The file itself is on disk.
 	_ = dir.Sync()
 	return dir.Close()
 }
 
-// Load reads a file; see Read. Errors name the file.
+// Load reads the file at path as Read does. Errors name the file.
 func Load(path string, resolve kernel.Resolver) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -38,8 +38,8 @@ func write(tb testing.TB, f *learners.File) []byte {
 
 func read(b []byte) (*learners.File, error) { return learners.Read(bytes.NewReader(b), nil) }
 
-// TestSaveAndLoad: predictions to the bit, links, and what stands beside the
-// model.
+// TestSaveAndLoad checks that predictions are equal to the bit, and that links and the
+// other fields are kept.
 func TestSaveAndLoad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	least := 0.25
@@ -207,8 +207,8 @@ var hostile = []string{
 	`{"kind":"linear","encoding":{"version":99}}`,
 }
 
-// TestHostileHeaders: headers with right checksums that claim what is not there
-// are refused without taking memory for it.
+// TestHostileHeaders checks that a header with a correct checksum and false claims is
+// refused without taking memory for them.
 func TestHostileHeaders(t *testing.T) {
 	for _, header := range hostile {
 		for _, rest := range [][]byte{nil, make([]byte, 16)} {
@@ -226,7 +226,7 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// TestUnsavable: models without a form on disk.
+// TestUnsavable checks that models which cannot be saved are refused.
 func TestUnsavable(t *testing.T) {
 	k := &kernel.Pairwise[string]{Name: "length", Func: func(a, b string) float64 { return float64(len(a) * len(b)) }}
 	m, err := learners.NewExpansion(k, kernel.List[string]{"a"}, []float64{1}, 1)
@@ -250,7 +250,7 @@ func TestUnsavable(t *testing.T) {
 
 type custom struct{ learners.Model }
 
-// TestSaveKeeps: a Save that fails leaves the file that was there.
+// TestSaveKeeps checks that a failed Save keeps the old file.
 func TestSaveKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
@@ -264,7 +264,7 @@ func TestSaveKeeps(t *testing.T) {
 	}
 }
 
-// TestResolve: kernels of the caller are saved by name.
+// TestResolve checks that kernels of the caller are saved by name.
 func TestResolve(t *testing.T) {
 	own := owned{kerneltest.Gaussian(2)}
 	m, err := learners.NewExpansion(own, kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1)
@@ -307,7 +307,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(write(f, &learners.File{Model: m}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// Checksums are set right, or no mutation would get past them.
+		// Without correct checksums no mutation would be read any further.
 		file, err := read(mend(b))
 		if err != nil {
 			return
@@ -323,7 +323,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// mend returns b with the checksum of its header right.
+// mend returns b with a correct checksum of its header.
 func mend(b []byte) []byte {
 	if len(b) < 20 {
 		return b
@@ -337,7 +337,7 @@ func mend(b []byte) []byte {
 	return out
 }
 
-// A socket, as a device, stays what it is.
+// A socket or a device is not replaced.
 func TestSaveReplacesRegularFilesOnly(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s") // a short path, as sockets have
 	if err != nil {

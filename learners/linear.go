@@ -13,7 +13,7 @@ import (
 // Linear is f(x) = φ(x)ᵀw with weights w ∈ ℝᴹˣᶜ, for a feature map φ or for
 // φ(x) = x.
 type Linear struct {
-	spec     *sketch.FeatureSpec               // nil: x itself
+	spec     *sketch.FeatureSpec               // nil for x itself
 	features func() (sketch.FeatureMap, error) // makes φ once
 	d, m     int
 	w        []float64 // M×c
@@ -23,10 +23,10 @@ type Linear struct {
 
 var _ Linked = (*Linear)(nil)
 
-// NewLinear returns the function of inputs of d coordinates with the weights w,
-// M×c row-major, which it keeps and which must not change any more. spec is the
-// feature map, nil for x itself, where M = d. Errors: those of
-// sketch.NewFeatures, *kernel.DimensionError, *kernel.ShapeError,
+// NewLinear returns the function of inputs of d coordinates with the weights w, M×c
+// row-major. It keeps w, which the caller must not change any more. spec is the feature
+// map. If it is nil, φ is x itself and M = d. It returns the errors of
+// sketch.NewFeatures, a *kernel.DimensionError, a *kernel.ShapeError or a
 // *kernel.NonFiniteError.
 func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
 	if spec == nil {
@@ -39,14 +39,14 @@ func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, er
 	return LinearIn(features, w, c, d)
 }
 
-// LinearIn is NewLinear with a map at hand.
+// LinearIn is NewLinear with a feature map that exists already.
 func LinearIn(features sketch.FeatureMap, w []float64, c, d int) (*Linear, error) {
 	spec := features.Spec()
 	made := func() (sketch.FeatureMap, error) { return features, nil }
 	return newLinear(&spec, made, d, features.Features(), w, c)
 }
 
-// linearLater is NewLinear with a map that is made when first needed.
+// linearLater is NewLinear with a feature map that is made when first needed.
 func linearLater(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
 	if spec == nil {
 		return newLinear(nil, nil, d, d, w, c)
@@ -87,17 +87,17 @@ func (l *Linear) Outputs() int { return l.c }
 // Link says what the outputs mean.
 func (l *Linear) Link() Link { return l.link }
 
-// Spec describes φ; nil stands for x itself.
+// Spec describes φ. It is nil for x itself.
 func (l *Linear) Spec() *sketch.FeatureSpec { return l.spec }
 
-// Weights returns w, M×c row-major, which the caller does not change.
+// Weights returns w, M×c row-major, which the caller must not change.
 func (l *Linear) Weights() []float64 { return l.w }
 
-// Predict sets dst, n×c, to f(x_i). Memory for each processor: a block of rows,
-// and for a feature map a copy of w and, where features are written out, a tile of
-// them of 256 KiB (6 rows, if they take more). Errors: *kernel.ShapeError,
-// *kernel.DimensionError, *kernel.TypeError, *kernel.NonFiniteError for rows and
-// outputs, *kernel.SourceError, ctx.Err().
+// Predict sets dst, n×c, to f(x_i). Each processor needs memory for a block of rows.
+// With a feature map it also needs a copy of w. Where features are written out, it
+// needs a tile of them of 256 KiB, or 6 rows if these take more. Its errors are
+// *kernel.ShapeError, *kernel.DimensionError, *kernel.TypeError, *kernel.SourceError
+// and ctx.Err(), and *kernel.NonFiniteError for rows and outputs.
 func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
 	if err := checkPredict(l, dst, x); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) er
 	})
 }
 
-// MulRows sets dst, n×c, to X·w for dense or sparse rows, w being d×c.
+// MulRows sets dst, n×c, to X·w for dense or sparse rows, where w is d×c.
 func MulRows(dst []float64, x kernel.Rows, w []float64, c int) error {
 	switch x := x.(type) {
 	case *kernel.Points[float64]:
@@ -144,7 +144,7 @@ func MulRows(dst []float64, x kernel.Rows, w []float64, c int) error {
 	return nil
 }
 
-// mulDense multiplies as they are rows of float64, and copies of others.
+// mulDense multiplies rows of float64 in place and copies of rows of other types.
 func mulDense[T kernel.Float](dst []float64, x *kernel.Points[T], w []float64, c int) {
 	const most = 128 // rows of a copy
 	d, n := x.Dim(), x.Len()

@@ -5,12 +5,12 @@ import "math"
 // Link says what the outputs of a classifier mean.
 type Link string
 
-// The links. Classes are coded ±1, as package data does.
+// These are the links. Classes are coded ±1, as in package data.
 const (
-	// Expected: an output estimates E[y | x] = 2p − 1, as the squared loss has
-	// it, so that p = (f + 1)/2, cut to [0, 1].
+	// Expected means that an output estimates E[y | x] = 2p − 1, as with the squared
+	// loss. Then p = (f + 1)/2, cut to [0, 1].
 	Expected Link = ""
-	// Logistic: p = 1/(1 + exp(−f)), as the logistic loss has it.
+	// Logistic means p = 1/(1 + exp(−f)), as with the logistic loss.
 	Logistic Link = "logistic"
 )
 
@@ -30,10 +30,10 @@ func LinkOf(m Model) Link {
 
 func (l Link) valid() bool { return l == Expected || l == Logistic }
 
-// Probabilities returns the probabilities of the classes from outputs n×c: n×2
-// for c = 1, of the classes −1 and +1, else n×c. One-vs-all outputs are
-// probabilities of one class each; they are divided by their sum, and are 1/c
-// each if that is 0.
+// Probabilities returns the probabilities of the classes from outputs n×c. For c = 1
+// they are n×2, of the classes −1 and +1. Otherwise they are n×c. One-vs-all outputs
+// are probabilities of one class each. They are divided by their sum, or become 1/c
+// each if the sum is 0.
 func (l Link) Probabilities(outputs []float64, c int) []float64 {
 	if c == 1 {
 		p := make([]float64, 2*len(outputs))
@@ -60,7 +60,7 @@ func (l Link) Probabilities(outputs []float64, c int) []float64 {
 	return p
 }
 
-// probability is that of the class +1.
+// probability returns the probability of the class +1.
 func (l Link) probability(f float64) float64 {
 	if l == Logistic {
 		return 1 / (1 + math.Exp(-f))

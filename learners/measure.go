@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// measures are the errors by the names of the command line.
+// measures holds the errors by their names on the command line.
 var measures = map[string]Measure{
 	"rmse":             RMSE,
 	"mse":              MSE,
@@ -25,8 +25,8 @@ var measures = map[string]Measure{
 // MeasureNames returns the names that MeasureNamed knows, sorted.
 func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
 
-// MeasureNamed returns the error of a name, nil if there is none. All are such
-// that smaller is better.
+// MeasureNamed returns the error with this name, or nil if there is none. Smaller is
+// better for all of them.
 func MeasureNamed(name string) Measure { return measures[name] }
 
 // MSE is the mean of (f − y)² over rows and outputs.
@@ -51,8 +51,9 @@ func MAE(outputs, targets []float64, _ int) float64 {
 }
 
 // RelativeError is the root of the mean of ((f − y)/y)², as for the years of
-// MillionSongs in table 4.2 of the thesis: of outputs and targets in their own
-// units (data.Encoding.Decode). It is +Inf where a target is 0 and missed.
+// MillionSongs in Carratino (2020), Table 4.2. It needs outputs and targets in their
+// own units, see data.Encoding.Decode. It is +Inf where a target is 0 and the output is
+// not.
 func RelativeError(outputs, targets []float64, _ int) float64 {
 	s := 0.0
 	for i, y := range targets {
@@ -63,8 +64,9 @@ func RelativeError(outputs, targets []float64, _ int) float64 {
 	return math.Sqrt(s / float64(len(targets)))
 }
 
-// NormalisedError is ‖f − y‖/‖y − ȳ‖, ȳ the mean of each output's targets: 1 for
-// the best constant. Constant targets give 0 if they are met, else +Inf.
+// NormalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each
+// output. The best constant has 1. For constant targets it is 0 if the outputs equal
+// them, and +Inf otherwise.
 func NormalisedError(outputs, targets []float64, c int) float64 {
 	num, den := squares(outputs, targets, c)
 	if num == 0 {
@@ -73,8 +75,8 @@ func NormalisedError(outputs, targets []float64, c int) float64 {
 	return math.Sqrt(num / den)
 }
 
-// R2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖²; larger is
-// better. Constant targets give 1 if they are met, else −Inf.
+// R2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖². Larger is better. For
+// constant targets it is 1 if the outputs equal them, and −Inf otherwise.
 func R2(outputs, targets []float64, c int) float64 {
 	num, den := squares(outputs, targets, c)
 	if num == 0 {
@@ -97,9 +99,9 @@ func squares(outputs, targets []float64, c int) (residual, total float64) {
 	return residual, total
 }
 
-// ClassError is the share of rows whose class is not that of the targets, both
-// coded as by package data: for c = 1 the class is the sign (0 counts as −1),
-// for c > 1 the largest output, the first of equals.
+// ClassError is the share of rows with a wrong class, coded as in package data. For
+// c = 1 the class is the sign, and 0 counts as −1. For c > 1 it is the first of the
+// largest outputs.
 func ClassError(outputs, targets []float64, c int) float64 {
 	wrong, truth := 0, data.Classes(targets, c)
 	for i, k := range data.Classes(outputs, c) {
@@ -110,11 +112,11 @@ func ClassError(outputs, targets []float64, c int) float64 {
 	return float64(wrong) / float64(len(truth))
 }
 
-// AUC is the area under the ROC curve: the share of pairs of a row of class +1
-// and one of class −1 in which the former has the larger output, pairs of equal
-// outputs counting half; larger is better. For c > 1 it is the mean over the
-// outputs, one against all. An output whose targets have one class only does not
-// count; if no other is left, the AUC is NaN. Cost: O(n log n).
+// AUC is the area under the ROC curve. It is the share of pairs of a row of class +1
+// and a row of class −1 in which the former has the larger output. Equal outputs count
+// half. Larger is better. For c > 1 it is the mean over the outputs, one against all.
+// An output whose targets have only one class does not count. If no other is left, the
+// AUC is NaN. It costs O(n log n).
 func AUC(outputs, targets []float64, c int) float64 {
 	n := len(targets) / c
 	order, f := make([]int, n), make([]float64, n)
@@ -162,14 +164,13 @@ func rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) 
 	return wins / (positives * negatives), positives > 0 && negatives > 0
 }
 
-// LogLoss is the mean of −log p of the true class in nats, for outputs of the
-// link Logistic; see LogLossOf.
+// LogLoss is LogLossOf for outputs of the link Logistic.
 func LogLoss(outputs, targets []float64, c int) float64 {
 	return LogLossOf(Logistic)(outputs, targets, c)
 }
 
-// LogLossOf returns the mean of −log p of the true class in nats, p by the link.
-// A probability counts as 1e-15 at least.
+// LogLossOf returns the mean of −log p of the true class in nats, with p from the link.
+// A probability counts as at least 1e-15.
 func LogLossOf(l Link) Measure {
 	return func(outputs, targets []float64, c int) float64 {
 		if c == 1 && l == Logistic { // without rounding p to 1

@@ -19,7 +19,8 @@ func TestMeasuresByHand(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
-	// The mean of each output is its own: columns (1, 3) and (2, 5), means 3 and 2.5.
+	// The mean is taken for each output, here of the columns (1, 3) and (2, 5), with
+	// means 3 and 2.5.
 	if got, want := learners.NormalisedError(f, y, 2), math.Sqrt(6/(4+4+2.25+2.25)); math.Abs(got-want) > 1e-14 {
 		t.Errorf("normalised error of two outputs %v, want %v", got, want)
 	}
@@ -83,14 +84,15 @@ func TestAUC(t *testing.T) {
 			t.Fatalf("round %d: %v, want %v", round, got, wins/count)
 		}
 	}
-	// One against all: the mean of 1, 1 and 0.
+	// One against all, it is the mean of 1, 1 and 0.
 	f, y := []float64{1, 0, 1, 0, 1, 0}, []float64{1, -1, -1, -1, 1, 1}
 	if got := learners.AUC(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
 		t.Errorf("three outputs: %v", got)
 	}
 }
 
-// TestLogLoss computes it by probabilities, and where these are rounded to 1.
+// TestLogLoss compares with the loss computed from probabilities, also where these are
+// rounded to 1.
 func TestLogLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for _, c := range []int{1, 3} {

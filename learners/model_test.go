@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// TestExpansion holds predictions against the sum, pair by pair.
+// TestExpansion compares predictions with the sum over pairs.
 func TestExpansion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
@@ -43,8 +43,8 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
-// TestLinear holds predictions against the map applied to all rows at once, and
-// against a sum over coordinates.
+// TestLinear compares predictions with the map applied to all rows at once, and with a
+// sum over coordinates.
 func TestLinear(t *testing.T) {
 	racetest.Alone(t)
 	rng := rand.New(rand.NewPCG(2, 1))
@@ -131,7 +131,7 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// short is a source that ends early, or late.
+// short is a source that ends too early or too late.
 type short struct {
 	kernel.Source
 	n int

@@ -9,9 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Monitor follows an iterative fit for its estimator: it measures validation
-// errors, keeps the best iterate, calls Options.Progress, and decides when to
-// stop.
+// Monitor follows an iterative fit for its estimator. It measures validation errors,
+// keeps the best iterate, calls Options.Progress and decides when to stop.
 //
 //	m, err := learners.NewMonitor(ctx, "landweber", iterations, train, o)
 //	for t := 1; t <= iterations; t++ {
@@ -25,7 +24,7 @@ import (
 //	}
 //	return m.Finish(nil)
 //
-// It is used by one goroutine.
+// Only one goroutine may use it.
 type Monitor struct {
 	algorithm  string
 	iterations int
@@ -46,17 +45,17 @@ type Iterate struct {
 	Iteration int // counts from 1
 	Passes    float64
 	Rows      int64
-	// Objective and Residual are NaN if not known. An infinite one says that the
+	// Objective and Residual are NaN if not known. An infinite value means that the
 	// iteration diverges.
 	Objective, Residual float64
 	// Notes are for Progress.
 	Notes []string
-	// Model returns the model of this iterate: a copy that later iterations do
-	// not change. Until the next Step it must return the same, also while an
-	// iteration that failed has left its work half done.
+	// Model returns a copy of the model of this iterate, which later iterations do not
+	// change. Until the next Step it must return the same model, even after an
+	// iteration failed halfway.
 	Model func() (Model, error)
-	// Predict, if not nil, sets dst to the outputs for the validation rows, for
-	// algorithms that know a cheaper way than Model and its Predict.
+	// Predict, if not nil, sets dst to the outputs for the validation rows. It is for
+	// algorithms that can do so at less cost than Model and its Predict.
 	Predict func(ctx context.Context, dst []float64) error
 }
 
@@ -80,9 +79,9 @@ func NewMonitor(ctx context.Context, algorithm string, iterations int, train dat
 	return m, nil
 }
 
-// Step takes note of an iterate, and says whether the fit is to stop. An error,
-// of the measurement, of Progress or of ctx, ends it too; either way the
-// estimator returns m.Finish(err).
+// Step records an iterate and says whether the fit must stop. An error of the
+// measurement, of Progress or of ctx also ends the fit. In both cases the estimator
+// returns m.Finish(err).
 func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
 	if math.IsInf(it.Objective, 0) || math.IsInf(it.Residual, 0) {
 		return true, m.diverged(it.Iteration)
@@ -141,9 +140,9 @@ func (m *Monitor) validate(ctx context.Context, it Iterate) (float64, error) {
 	return v, nil
 }
 
-// Finish returns what Fit is to return after the last Step: the iterate with the
-// least validation error, without validation data the last one, nil if there is
-// none; and err.
+// Finish returns what Fit returns after the last Step, which is a model and err. The
+// model is the iterate with the least validation error, the last iterate without
+// validation data, or nil without an iterate.
 func (m *Monitor) Finish(err error) (Model, error) {
 	if m.best != nil || m.last == nil {
 		return m.best, err
@@ -155,8 +154,8 @@ func (m *Monitor) Finish(err error) (Model, error) {
 	return model, err
 }
 
-// FinishWithin is Finish for an err in the midst of an iteration: if ctx has ended
-// before the first Step, the model is that of now, of the work done so far.
+// FinishWithin is Finish for an err in the middle of an iteration. If ctx ended before
+// the first Step, now returns the model of the work done so far.
 func (m *Monitor) FinishWithin(ctx context.Context, err error, now func() (Model, error)) (Model, error) {
 	if m.last != nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return m.Finish(err)
@@ -168,8 +167,8 @@ func (m *Monitor) FinishWithin(ctx context.Context, err error, now func() (Model
 	return model, err
 }
 
-// Best returns the iteration of the model that Finish returns, 0 if none, and
-// its validation error, NaN if there is none.
+// Best returns the iteration of the model that Finish returns and its validation error,
+// or 0 and NaN if there is none.
 func (m *Monitor) Best() (iteration int, validationError float64) {
 	if m.best == nil {
 		return m.lastAt, math.NaN()
@@ -177,7 +176,8 @@ func (m *Monitor) Best() (iteration int, validationError float64) {
 	return m.bestAt, m.bestError
 }
 
-// explain takes numbers that are not finite for divergence: data were finite.
+// explain reports numbers that are not finite as divergence, because the data were
+// finite.
 func (m *Monitor) explain(err error, iteration int) error {
 	var bad *kernel.NonFiniteError
 	if errors.As(err, &bad) {

@@ -39,8 +39,8 @@ func value(tb testing.TB, m learners.Model) float64 {
 	return predict(tb, m, constantSource(tb, 0))[0]
 }
 
-// steps makes iterates with the given outputs, until the monitor stops it, and
-// returns how many there were.
+// steps makes iterates with the given outputs until the monitor stops, and returns
+// their number.
 func steps(ctx context.Context, m *learners.Monitor, values ...float64) (int, learners.Model, error) {
 	for t, v := range values {
 		stop, err := m.Step(ctx, learners.Iterate{
@@ -124,7 +124,7 @@ func TestMonitorEnds(t *testing.T) {
 			n, model, err := steps(ctx, m, c.values...)
 			cancel()
 			if _, as := c.want.(**learners.DivergenceError); as {
-				if validation == nil { // nothing looks at the model before the end
+				if validation == nil { // the model is not used before the end
 					continue
 				}
 				if !errors.As(err, c.want) || divergence.Iteration != 3 || divergence.Algorithm != "test" {
@@ -140,8 +140,8 @@ func TestMonitorEnds(t *testing.T) {
 	}
 }
 
-// TestMonitorDivergence: an objective without bound ends the fit; the iterate
-// before it is the model.
+// TestMonitorDivergence checks that an unbounded objective ends the fit and that the
+// iterate before it is the model.
 func TestMonitorDivergence(t *testing.T) {
 	ctx := context.Background()
 	m, err := learners.NewMonitor(ctx, "test", 9, constantSource(t, 0), learners.Options{})
@@ -162,8 +162,8 @@ func TestMonitorDivergence(t *testing.T) {
 	}
 }
 
-// TestMonitorPredict takes the estimator's own predictions and asks for a model
-// only where it is the best.
+// TestMonitorPredict checks that Predict is used for validation and that Model is
+// called for the best iterate only.
 func TestMonitorPredict(t *testing.T) {
 	ctx := context.Background()
 	m, err := learners.NewMonitor(ctx, "test", 3, constantSource(t, 0), learners.Options{Validation: constantSource(t, 3, 3)})

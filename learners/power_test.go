@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 )
 
-// TestLargestEigenvalue holds it against all eigenvalues, of random matrices BBᵀ
-// and of the zero matrix.
+// TestLargestEigenvalue compares with all eigenvalues of random matrices BBᵀ, and of
+// the zero matrix.
 func TestLargestEigenvalue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 1))
 	for seed := range uint64(20) {

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BlockRows returns how many rows of m numbers a block should have, 2 MiB or
-// less: 16 at least, 1024 at most.
+// BlockRows returns the number of rows of m numbers that a block should have. A block
+// takes 2 MiB or less and has 16 to 1024 rows.
 func BlockRows(m int) int { return min(max(1<<18/max(m, 1), 16), 1024) }
 
 // Workers returns the number of goroutines that Options.Workers = n stands for.
@@ -23,12 +23,12 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// EachBlock reads src from start to end in blocks of size rows and calls f for
-// each with the number of its first row: concurrently and in no particular
-// order, by workers goroutines, 0 for one per processor. Blocks begin at
-// multiples of size. Rows are checked to be finite and of the dimension of src,
-// and src to be as long as it says. The error is that of the first block at
-// fault among those that were read.
+// EachBlock reads src from start to end in blocks of size rows. It calls f for each
+// block with the number of its first row, concurrently and in no particular order.
+// workers is the number of goroutines, or 0 for one per processor. Blocks begin at
+// multiples of size. It checks that rows are finite and have the dimension of src, and
+// that src has the length that it claims. It returns the error of the first bad block
+// among those that were read.
 func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func(row int, x kernel.Rows) error) error {
 	cursor, err := src.Open(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func
 	return r.err
 }
 
-// reader deals the blocks of a pass to goroutines.
+// reader hands the blocks of a pass to goroutines.
 type reader struct {
 	mu     sync.Mutex
 	src    kernel.Source
@@ -125,8 +125,8 @@ func (r *reader) fail(row int, err error) {
 	}
 }
 
-// Shift adds the number of the first row of a block to the row that a
-// *kernel.NonFiniteError names.
+// Shift adds the number of the first row of a block to the row in a
+// *kernel.NonFiniteError.
 func Shift(err error, row int) error {
 	var bad *kernel.NonFiniteError
 	if errors.As(err, &bad) {

@@ -21,9 +21,9 @@ func study(t *testing.T, alpha float64, s minibatch.Sampling, sizes []int, reps,
 	return c
 }
 
-// Figures 2, 4 and 5, scaled down: the best number of steps grows faster for
-// harder problems, alike for the three samplings, and the risk falls. Theory:
-// slopes 1 and 1.5, risk −½. tuner bench has the figure itself.
+// This is a scaled-down version of figures 2, 4 and 5. The best number of steps grows
+// faster for harder problems, the three samplings agree, and the risk falls. Theory
+// gives the slopes 1 and 1.5, and −½ for the risk. tuner bench draws the figure itself.
 func TestPaperFigure2(t *testing.T) {
 	kerneltest.Claim(t)
 	sizes := []int{64, 192}
@@ -51,8 +51,8 @@ func TestPaperFigure2(t *testing.T) {
 	}
 }
 
-// §2.2 and Theorem 1, bias and variance: one pass over a hard problem leaves more
-// risk than the best number of passes, at least twice as much at n = 192.
+// This checks bias and variance in §2.2 and Theorem 1. One pass over a hard problem
+// leaves more risk than the best number of passes, at least twice as much at n = 192.
 func TestPaperOnePassIsNotEnough(t *testing.T) {
 	kerneltest.Claim(t)
 	c := study(t, 3, minibatch.Replacement, []int{64, 192}, 8, 400)
@@ -68,10 +68,10 @@ func TestPaperOnePassIsNotEnough(t *testing.T) {
 	}
 }
 
-// The step of §3 as printed, with θ_{t−1} for θ_{u−1} where t is the total number
-// of steps, refers to an iterate of the future. Read as the iterate of the
-// previous pass, the other reading that could be run, it is no SGD: with γ as
-// given it diverges where ours converges.
+// The step printed in §3 has θ_{t−1} in place of θ_{u−1}, where t is the total number
+// of steps. It refers to an iterate of the future. It can also be read as the iterate
+// of the previous pass, but that is not SGD. With γ as given it diverges where ours
+// converges.
 func TestPaperStepRefersToThePreviousIterate(t *testing.T) {
 	kerneltest.Claim(t)
 	const n = 40

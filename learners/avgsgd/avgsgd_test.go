@@ -29,8 +29,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The mean of stored iterates, of weights and of coefficients, c = 1 and 3, dense
-// and sparse.
+// The average is compared with the mean of stored iterates, for weights and
+// coefficients, c = 1 and 3, dense and sparse rows.
 func TestAverageIsTheMeanOfIterates(t *testing.T) {
 	rng := kerneltest.Seeded(t, 1)
 	const n, m, steps = 12, 5, 300
@@ -85,7 +85,8 @@ func TestAverageIsTheMeanOfIterates(t *testing.T) {
 	}
 }
 
-// The recursion in coefficients is that in weights, on truncated Fourier features.
+// The recursion in coefficients equals the recursion in weights on truncated Fourier
+// features.
 func TestDualIsPrimal(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
 	const n, steps = 30, 500
@@ -110,8 +111,8 @@ func TestDualIsPrimal(t *testing.T) {
 	learnerstest.RequireClose(t, "Zᵀa", za.RawVector().Data, w, 1e-11)
 }
 
-// The excess risk and the Gram matrix of the basis against package problems and
-// the spline kernel.
+// The excess risk and the Gram matrix of the basis are compared with package problems
+// and the spline kernel.
 func TestBasis(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	const n, terms = 20, 60
@@ -130,8 +131,8 @@ func TestBasis(t *testing.T) {
 	learnerstest.RequireClose(t, "risk", []float64{b.risk(a)}, []float64{p.ExcessRisk(x, a)}, 1e-10)
 }
 
-// Small steps in turn, not averaged, are gradient descent: n steps of γ are one
-// of nγ, up to O(γ²).
+// Small steps in turn, not averaged, are gradient descent. n steps of γ equal one of
+// nγ, up to O(γ²).
 func TestSmallStepsAreGradientDescent(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	const n, m, gamma, passes = 25, 6, 1e-4, 40
@@ -151,8 +152,8 @@ func TestSmallStepsAreGradientDescent(t *testing.T) {
 	learnerstest.RequireClose(t, "w", got, w.RawVector().Data, 20*gamma*m)
 }
 
-// Enough passes give least squares: of the averages too where the fit is exact,
-// and then for all three forms, one after the other, as in the three are one.
+// Enough passes give least squares. Where the fit is exact, the averages give it too.
+// The test checks all three forms, one after the other.
 func TestInterpolates(t *testing.T) {
 	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 5)
@@ -172,7 +173,7 @@ func TestInterpolates(t *testing.T) {
 	}
 }
 
-// Beyond gramRows columns of K are computed as they are needed: the same numbers.
+// Beyond gramRows, columns of K are computed when needed, and the numbers are the same.
 func TestWithoutGram(t *testing.T) {
 	rng := kerneltest.Seeded(t, 6)
 	const n = 150
@@ -194,7 +195,7 @@ func TestWithoutGram(t *testing.T) {
 	learnerstest.RequireClose(t, "a", all[1], all[0], 1e-12)
 }
 
-// γ = 1/(4R²) with R² the largest norm there is.
+// γ = 1/(4R²), where R² is the largest norm.
 func TestDefaultStep(t *testing.T) {
 	rng := kerneltest.Seeded(t, 7)
 	x := kernel.NewPoints(50, 3, kerneltest.Normals(rng, 150))
@@ -212,7 +213,7 @@ func TestDefaultStep(t *testing.T) {
 	linear := must(kernel.NewLinear(1))
 	d := must(Params{Kernel: linear}.newMachine(background, train, learners.Options{})).(*kernelised)
 	learnerstest.RequireClose(t, "γ of the dual", []float64{d.dual.step}, []float64{0.25 / largest}, 1e-14)
-	// Features without a bound: R² is measured on them.
+	// These features have no bound, so R² is measured on them.
 	r := must(Params{Kernel: must(kernel.NewArcCosine(1)), Family: sketch.ReLU, Features: 12}.newMachine(background, train, learners.Options{Workers: 2})).(*explicit)
 	phi := make([]float64, 50*12)
 	if err := r.phi.Apply(phi, x); err != nil {
@@ -294,7 +295,7 @@ func TestStudyRefuses(t *testing.T) {
 	}
 }
 
-// The minimum of a parabola in log t, exactly, and the edge.
+// The minimum of a parabola in log t is exact, and the edge is detected.
 func TestMinimum(t *testing.T) {
 	var grid []int
 	var risk []float64

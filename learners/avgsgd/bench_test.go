@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// BenchmarkSparseStep measures steps on sparse rows, 50 of 20,000 coordinates,
-// against the same steps with the average updated in every coordinate: "×-eager".
+// BenchmarkSparseStep measures steps on sparse rows, 50 of 20,000 coordinates.
+// "×-eager" compares with the same steps with the average updated in every coordinate.
 func BenchmarkSparseStep(b *testing.B) {
 	const n, d, stored = 200, 20000, 50
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -58,7 +58,7 @@ func BenchmarkSparseStep(b *testing.B) {
 	b.ReportMetric(float64(slow)/float64(fast), "×-eager")
 }
 
-// BenchmarkDualStep is the same for coefficients, of n = 2000 rows: a step
+// BenchmarkDualStep is the same for coefficients of n = 2000 rows, where a step
 // multiplies a row of K in any case.
 func BenchmarkDualStep(b *testing.B) {
 	const n = 2000
@@ -91,7 +91,7 @@ func BenchmarkDualStep(b *testing.B) {
 	b.ReportMetric(float64(slow)/float64(fast), "×-eager")
 }
 
-// least is the shortest of seven runs, the one that others disturbed least.
+// least returns the time of the shortest of seven runs, which was disturbed least.
 func least(run func() time.Duration) time.Duration {
 	t := run()
 	for range 6 {

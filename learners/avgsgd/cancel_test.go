@@ -38,7 +38,7 @@ func TestCancelInFirstPass(t *testing.T) {
 	}
 }
 
-// counting is a context that has ended when its Err is called once too often.
+// counting is a context that ends after a given number of calls of Err.
 type counting struct {
 	context.Context
 	left int
@@ -51,7 +51,7 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// The kernelised form gives a model too, from its first step on.
+// The kernelised form also gives a model from its first step on.
 func TestCancelKernelised(t *testing.T) {
 	rng := kerneltest.Seeded(t, 23)
 	x, y := make([]float64, 300), make([]float64, 300)

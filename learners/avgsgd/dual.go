@@ -5,11 +5,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// dual is the recursion in coefficients: θ = Σ_i a_i k(x_i, ·), a ∈ ℝⁿˣᶜ.
+// dual is the recursion in coefficients, where θ = Σ_i a_i k(x_i, ·) and a ∈ ℝⁿˣᶜ.
 type dual struct {
 	n, c int
 	step float64 // γ
-	t    int     // steps taken
+	t    int     // steps so far
 	a, u []float64
 	out  []float64 // f(x_i)
 }
@@ -18,8 +18,8 @@ func newDual(n, c int, step float64) *dual {
 	return &dual{n: n, c: c, step: step, a: make([]float64, n*c), u: make([]float64, n*c), out: make([]float64, c)}
 }
 
-// visit makes the step for row i with the values k = K[i, :] and targets y. It
-// returns ‖f(x_i) − y‖² before the step. O(nc).
+// visit makes the step for row i with the values k = K[i, :] and targets y. It returns
+// ‖f(x_i) − y‖² before the step. It costs O(nc).
 func (d *dual) visit(i int, k, y []float64) (loss float64) {
 	d.t++
 	multiply(d.out, k, d.a, d.c)

@@ -16,21 +16,21 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// machine is one of the three forms at work.
+// machine is one of the three forms during a fit.
 type machine interface {
-	// pass makes n steps and returns the sum of the losses before them, and of
+	// pass makes n steps and returns two sums, of the losses before each step and of
 	// ‖y‖².
 	pass(ctx context.Context, rng *rand.Rand) (loss, zero float64, err error)
-	// keep takes a copy of θ̄, or of θ, which model returns until the next keep.
+	// keep copies θ̄, or θ if last is set. model returns the copy until the next keep.
 	keep(last bool)
 	model() (learners.Model, error)
 	// steps returns t.
 	steps() int
 }
 
-// Fit implements learners.Estimator. An iteration is a pass of n steps; its
-// Objective is the mean of ‖f(x_i) − y_i‖², each before its own step, of the
-// iterates, not of their average.
+// Fit implements learners.Estimator. An iteration is a pass of n steps. Its Objective
+// is the mean of ‖f(x_i) − y_i‖², each before its own step, for the iterates and not
+// for their average.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (p Params) newMachine(ctx context.Context, train data.Source, o learners.Op
 	return m, nil
 }
 
-// defaultStep is 1/(4R²); any step does if all features are 0.
+// defaultStep returns 1/(4R²). If all features are 0, any step will do.
 func defaultStep(bound float64) float64 {
 	if bound > 0 {
 		return 0.25 / bound
@@ -110,7 +110,7 @@ type explicit struct {
 	p       Params
 	src     data.Source
 	d       int
-	phi     sketch.FeatureMap // nil: x itself
+	phi     sketch.FeatureMap // nil for x itself
 	workers int
 	weights *primal
 	kept    []float64
@@ -149,8 +149,8 @@ func (m *explicit) features(x kernel.Rows) (kernel.Rows, error) {
 	return kernel.NewPoints(n, width, m.buf[:n*width]), nil
 }
 
-// largestNorm returns max ‖Φ(x_i)‖² over the data. Pairs of cosine and sine have
-// the norm that the kernel says; all else takes a pass.
+// largestNorm returns max ‖Φ(x_i)‖² over the data. Pairs of cosine and sine have a norm
+// that the kernel gives. Other features need a pass.
 func (m *explicit) largestNorm(ctx context.Context) (float64, error) {
 	if m.phi != nil {
 		if f := m.phi.Spec().Family; f == sketch.Orthogonal || f == sketch.Fourier || f == sketch.Fastfood {
@@ -238,7 +238,7 @@ func (p Params) newKernelised(ctx context.Context, train data.Source) (*kernelis
 	return m, nil
 }
 
-// columnElements bounds the values that are computed at once without K.
+// columnElements limits the number of values that are computed at once without K.
 const columnElements = 1 << 21
 
 func (m *kernelised) pass(ctx context.Context, rng *rand.Rand) (loss, zero float64, err error) {

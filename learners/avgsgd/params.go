@@ -13,17 +13,17 @@ import (
 
 const (
 	algorithm = "avgsgd"
-	// DefaultPasses is how often the data are read if Params do not say.
+	// DefaultPasses is the default number of passes.
 	DefaultPasses = 5
-	// gramRows is up to which n K is held in memory: 200 MB.
+	// gramRows is the largest n for which K is held in memory, with 200 MB.
 	gramRows = 5000
 )
 
-// Averaging is which iterates make the model.
+// Averaging says which iterates make the model.
 type Averaging string
 
 const (
-	// All takes the mean of all iterates. The default.
+	// All takes the mean of all iterates. It is the default.
 	All Averaging = "all"
 	// None takes the last iterate.
 	None Averaging = "none"
@@ -33,18 +33,20 @@ const (
 type Params struct {
 	// Kernel is nil for the linear model, f(x) = ⟨w, x⟩.
 	Kernel kernel.Kernel
-	// Features is M of random features of the kernel; 0 for the kernel itself.
+	// Features is the number M of random features of the kernel, or 0 for the kernel
+	// itself.
 	Features int
-	// Family is the kind of features; empty: sgdrf.FamilyOf the kernel and d.
+	// Family is the kind of features. If empty, it is sgdrf.FamilyOf the kernel and d.
 	Family sketch.Family
-	// StepSize is γ; 0: 1/(4R²), R² being the largest ‖Φ(x_i)‖² of the data.
+	// StepSize is γ. If 0, it is 1/(4R²), where R² is the largest ‖Φ(x_i)‖² of the
+	// data.
 	StepSize float64
-	// Passes over the data, n steps each; 0: 5.
+	// Passes is the number of passes over the data, n steps each. If 0, it is 5.
 	Passes    int
 	Averaging Averaging
-	// Sampling of the rows; empty: minibatch.Replacement.
+	// Sampling is the order of the rows. If empty, it is minibatch.Replacement.
 	Sampling minibatch.Sampling
-	// Chunk is that of minibatch.Plan. The kernelised form has one chunk.
+	// Chunk is the chunk of minibatch.Plan. The kernelised form has one chunk.
 	Chunk int
 }
 

@@ -50,7 +50,7 @@ func (p *primal) rows(x kernel.Rows, y []float64) (loss float64, err error) {
 	return loss, nil
 }
 
-// dense makes the step for one row: O(mc).
+// dense makes the step for one row in O(mc).
 func (p *primal) dense(x, y []float64) (loss float64) {
 	p.t++
 	multiply(p.out, x, p.w, p.c)
@@ -85,7 +85,7 @@ func sparseRows[T kernel.Float](p *primal, x *kernel.CSR[T], y []float64) (loss 
 	return loss
 }
 
-// sparse makes the step for one row: O(c) for each stored element.
+// sparse makes the step for one row, in O(c) for each stored element.
 func sparse[T kernel.Float](p *primal, col []int32, val []T, y []float64) (loss float64) {
 	p.t++
 	clear(p.out)

@@ -13,46 +13,47 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// Study is the experiment of figures 2, 4 and 5 of the paper: the number of steps
-// t*(n) after which averaged SGD has its least excess risk, as n grows.
+// Study is the experiment of figures 2, 4 and 5 of the paper. It finds the number of
+// steps t*(n) after which averaged SGD has its least excess risk, as n grows.
 //
-// Everything is computed in the basis e_k of cosines and sines, k up to
-// Problem.Terms: K = ZZᵀ with Z_ik = |k|^{−α/2}e_k(x_i), and the excess risk is
-// half the squared distance of the coefficients. No test data, no series.
+// It computes in the basis e_k of cosines and sines, for k up to Problem.Terms. K = ZZᵀ
+// with Z_ik = |k|^{−α/2}e_k(x_i), and the excess risk is half the squared distance of
+// the coefficients. It needs no test data and no series.
 type Study struct {
-	// Problem is the spline problem; figure 2 has R = 1/(2·Alpha). Terms 0 stands
-	// for 1000.
+	// Problem is the spline problem. Figure 2 has R = 1/(2·Alpha). Terms 0 means 1000.
 	Problem  data.Spline
-	Sampling minibatch.Sampling // empty: minibatch.Replacement
-	Sizes    []int              // n, increasing, two at least
-	// Repetitions are averaged over, with other data each; 0: 16. The paper has
-	// 100.
+	Sampling minibatch.Sampling // empty for minibatch.Replacement
+	Sizes    []int              // n, increasing, at least two
+	// Repetitions is the number of repetitions to average, each with other data. If 0,
+	// it is 16. The paper has 100.
 	Repetitions int
-	// Passes are made at most; t* beyond is not found. 0: 400.
+	// Passes is the largest number of passes. A larger t* is not found. If 0, it is
+	// 400.
 	Passes int
 	Seed   uint64
 }
 
-// Curve is what a Study finds.
+// Curve is the result of a Study.
 type Curve struct {
 	Sizes []int
 	Steps []float64 // t*(n)
 	Risk  []float64 // the mean excess risk there
-	// Slope is that of log t* against log n, RiskSlope that of log Risk.
+	// Slope is the slope of log t* against log n, and RiskSlope that of log Risk.
 	Slope, RiskSlope float64
-	// AtEdge says that some t* is where the passes end: more are needed.
+	// AtEdge says that some t* is at the end of the passes, so that more passes are
+	// needed.
 	AtEdge bool
-	// Grid and Risks are the steps at which the risk was measured, and the mean
-	// risks, for every n.
+	// Grid has the steps at which the risk was measured, for every n, and Risks the
+	// mean risks.
 	Grid  [][]int
 	Risks [][]float64
 }
 
-// gridRatio is the ratio of numbers of steps at which the risk is measured.
+// gridRatio is the ratio of successive numbers of steps at which the risk is measured.
 const gridRatio = 1.12
 
-// Run makes the experiment: Repetitions·Passes·n² operations for every n and
-// memory for K and Z, 8n(n + 2·Terms) bytes.
+// Run makes the experiment. It takes Repetitions·Passes·n² operations for every n, and
+// 8n(n + 2·Terms) bytes for K and Z.
 func (s Study) Run(ctx context.Context) (*Curve, error) {
 	s, err := s.checked()
 	if err != nil {
@@ -168,8 +169,8 @@ func newBasis(p data.Spline, n int, first uint64) *basis {
 		b.y[i] = sampler.At(first+uint64(i), x)
 		row := b.z[i*m:][:m]
 		for k := range p.Terms {
-			// The phase is reduced before it is multiplied by 2π: k·x is exact to
-			// half an ulp of k.
+			// The phase is reduced before it is multiplied by 2π, because k·x is exact
+			// to half an ulp of k.
 			sin, cos := math.Sincos(2 * math.Pi * math.Mod(float64(k+1)*x[0], 1))
 			row[2*k], row[2*k+1] = math.Sqrt2*cos*b.weight[2*k], math.Sqrt2*sin*b.weight[2*k]
 		}
@@ -210,9 +211,10 @@ func (b *basis) risk(a []float64) float64 {
 	return sum / 2
 }
 
-// minimum returns where log risk, as a parabola in log t through the points up to
-// a factor 2 from the least one, has its minimum, and the value there; the least
-// point itself if it has none near. inside is false if the least is the last.
+// minimum returns the place and the value of the minimum of log risk. It fits a
+// parabola in log t through the points up to a factor 2 from the least one. If the
+// parabola has no minimum near, it returns the least point itself. inside is false if
+// the least is the last.
 func minimum(grid []int, risk []float64) (steps, least float64, inside bool) {
 	best := 0
 	for j, v := range risk {
@@ -235,7 +237,7 @@ func minimum(grid []int, risk []float64) (steps, least float64, inside bool) {
 	return at, risk[best], inside
 }
 
-// parabola returns the least squares c_0 + c_1x + c_2x².
+// parabola returns the least squares fit c_0 + c_1x + c_2x².
 func parabola(x, y []float64) (c [3]float64, ok bool) {
 	var s [5]float64
 	var r [3]float64
@@ -250,7 +252,7 @@ func parabola(x, y []float64) (c [3]float64, ok bool) {
 		}
 	}
 	a := [3][4]float64{{s[0], s[1], s[2], r[0]}, {s[1], s[2], s[3], r[1]}, {s[2], s[3], s[4], r[2]}}
-	for j := range a { // positive definite for three points: no pivoting
+	for j := range a { // positive definite for three points, so no pivoting
 		if a[j][j] < 1e-12 {
 			return c, false
 		}

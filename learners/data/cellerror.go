@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// CellError reports one cell, or one row if Column is empty, that cannot be
-// used. Row counts data rows from 1, without the header; Line is the line of
-// the file, 0 where the file has no lines or it is not known any more.
+// CellError reports one cell that cannot be used, or one row if Column is empty. Row
+// counts data rows from 1, without the header. Line is the line of the file, or 0 where
+// the file has no lines or the line is not known any more.
 type CellError struct {
 	File   string
 	Row    int

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Kind is what the cells of a column are.
+// Kind says whether the cells of a column are numbers, categories or texts.
 type Kind string
 
 // The kinds of columns.
 const (
 	Numeric     Kind = "numeric"
 	Categorical Kind = "categorical"
-	// Text is a column with more than MaxLevels different texts: an
-	// identifier or prose. No encoding accepts it.
+	// Text is a column with more than MaxLevels different texts, such as an identifier
+	// or prose. No encoding accepts it.
 	Text Kind = "text"
 )
 
-// Task is what the targets are.
+// Task says what the targets are.
 type Task string
 
 // The tasks.
@@ -30,46 +30,47 @@ const (
 	Unlabelled Task = "unlabelled"
 )
 
-// Missing says what becomes of missing inputs.
+// Missing says how to treat missing inputs.
 type Missing string
 
-// The ways with missing inputs. The value to fill in is that of the training
-// rows; categories always take their most frequent level, the first in
-// alphabetical order of several. Missing targets are always an error.
+// These are the ways to treat missing inputs. The value to fill in comes from the
+// training rows. Categories always get their most frequent level, the first in
+// alphabetical order if several are. Missing targets are always an error.
 const (
-	MissingError     Missing = "" // a CellError names row and column
+	MissingError     Missing = "" // a CellError that names row and column
 	FillMean         Missing = "mean"
-	FillMedian       Missing = "median" // the lower one of two
+	FillMedian       Missing = "median" // the lower one if there are two
 	FillMostFrequent Missing = "most frequent"
 )
 
-// Unknown says what becomes of a category that the training rows lack.
+// Unknown says how to treat a category that the training rows lack.
 type Unknown string
 
-// The ways with unknown categories.
+// These are the ways to treat unknown categories.
 const (
-	UnknownError Unknown = ""     // a CellError names row, column and text
+	UnknownError Unknown = ""     // a CellError that names row, column and text
 	UnknownZero  Unknown = "zero" // no level is set
 )
 
-// EncodingOptions say how a table becomes numbers. The zero EncodingOptions
-// scale inputs and targets and refuse what is missing or unknown.
+// EncodingOptions say how a table becomes numbers. The zero EncodingOptions scale
+// inputs and targets and refuse missing and unknown values.
 type EncodingOptions struct {
-	// Task; empty: classification if the target is a category, has two whole
-	// values or is called a label by the format, else regression.
+	// Task is the task. If empty, it is classification when the target is a category,
+	// has two whole values or is called a label by the format. Otherwise it is
+	// regression.
 	Task Task
-	// Missing and Unknown inputs.
+	// Missing and Unknown say how to treat such inputs.
 	Missing Missing
 	Unknown Unknown
 	// KeepInputs leaves numeric inputs in their own units.
 	KeepInputs bool
 	// KeepTargets leaves regression targets in their own units.
 	KeepTargets bool
-	// IgnoreExtra lets data have columns, by name, that the model lacks.
+	// IgnoreExtra allows named columns that the model lacks.
 	IgnoreExtra bool
 }
 
-// Check returns an error for options that are none of those named here.
+// Check returns an error for an option with an undefined value.
 func (o *EncodingOptions) Check() error {
 	switch o.Missing {
 	case MissingError, FillMean, FillMedian, FillMostFrequent:
@@ -89,8 +90,8 @@ func (o *EncodingOptions) Check() error {
 	return nil
 }
 
-// Encoding is how the columns of a table become inputs and targets: fitted on
-// training rows, kept in a model, applied to any data after.
+// Encoding says how the columns of a table become inputs and targets. It is fitted on
+// training rows, stored in a model and later applied to any data.
 //
 //   - A numeric input becomes (x − Center)/Scale: its z-score, with the mean and
 //     the standard deviation (divisor n) of the training rows.
@@ -104,14 +105,14 @@ func (o *EncodingOptions) Check() error {
 //     C > 2 classes become C outputs, +1 for the class of the row and −1 for
 //     the others. Classes are sorted, numbers by value.
 //
-// An Encoding survives JSON bit by bit. It is immutable and safe for concurrent
-// use.
+// An Encoding keeps its numbers to the bit in JSON. It is immutable and safe for
+// concurrent use.
 type Encoding struct {
 	Version int    `json:"version"`
 	Task    Task   `json:"task"`
 	TaskWhy string `json:"task_why,omitempty"`
-	// Named says that columns are recognised by name, in any order. Otherwise
-	// they are by position; the data have Columns of them, or the inputs only.
+	// Named says that columns are recognised by name, in any order. Otherwise they are
+	// recognised by position, and the data have Columns of them, or only the inputs.
 	Named   bool    `json:"named"`
 	Columns int     `json:"columns,omitempty"`
 	Inputs  []Input `json:"inputs,omitempty"` // dense, in the order of the file
@@ -123,7 +124,7 @@ type Encoding struct {
 	ClassNumbers []float64 `json:"class_numbers,omitempty"`
 	Unknown      Unknown   `json:"unknown,omitempty"`
 	IgnoreExtra  bool      `json:"ignore_extra,omitempty"`
-	// Notes say in words what was dropped and filled.
+	// Notes describe the dropped inputs and the filled values.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -137,8 +138,8 @@ type Input struct {
 	Center  float64  `json:"center"`
 	Scale   float64  `json:"scale"`
 	Levels  []string `json:"levels,omitempty"` // sorted
-	// Fill replaces missing cells: a number, or an index into Levels. Nil: an
-	// error.
+	// Fill replaces missing cells by a number, or by an index into Levels. If nil, a
+	// missing cell is an error.
 	Fill *float64 `json:"fill,omitempty"`
 }
 
@@ -148,7 +149,7 @@ const MaxSparseInputs = 1 << 28
 // SparseInputs is the encoding of sparse rows.
 type SparseInputs struct {
 	Dim int `json:"dim"` // d
-	// Columns, increasing, are those with a scale other than 1, Scales their
+	// Columns, increasing, are those with a scale other than 1, and Scales are their
 	// standard deviations.
 	Columns []int32   `json:"columns"`
 	Scales  []float64 `json:"scales"`
@@ -217,8 +218,8 @@ func (e *Encoding) Outputs() int {
 	return len(e.Classes)
 }
 
-// InputNames returns the names of the d coordinates: "age", "city=Oslo". It is
-// nil for sparse inputs.
+// InputNames returns the names of the d coordinates, such as "age" or "city=Oslo". It
+// is nil for sparse inputs.
 func (e *Encoding) InputNames() []string {
 	var names []string
 	for i := range e.Inputs {
@@ -236,7 +237,7 @@ func (e *Encoding) InputNames() []string {
 	return names
 }
 
-// OutputNames returns the names of the c outputs: targets or classes.
+// OutputNames returns the names of the c outputs, which are targets or classes.
 func (e *Encoding) OutputNames() []string {
 	switch {
 	case e.Task != Classification:
@@ -264,9 +265,9 @@ func (e *Encoding) Decode(out []float64) {
 	}
 }
 
-// Class returns the index into Classes that the outputs of a model for one row,
-// of length c, stand for: the largest one, the first of several; for two
-// classes the second if the output is positive.
+// Class returns the index into Classes for the outputs of a model for one row, of
+// length c. It is the first of the largest outputs. With two classes it is the second
+// if the output is positive.
 func (e *Encoding) Class(out []float64) int { return classOf(out) }
 
 func classOf(out []float64) int {
@@ -285,8 +286,8 @@ func classOf(out []float64) int {
 	return best
 }
 
-// Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding] does:
-// what stratified splits ask for.
+// Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding]
+// does. Stratified splits need it.
 func Classes(y []float64, c int) []int {
 	out := make([]int, len(y)/c)
 	for i := range out {
@@ -295,7 +296,7 @@ func Classes(y []float64, c int) []int {
 	return out
 }
 
-// UnmarshalJSON reads what json.Marshal wrote and checks that it is whole.
+// UnmarshalJSON reads the output of json.Marshal and checks that it is complete.
 func (e *Encoding) UnmarshalJSON(text []byte) error {
 	type plain Encoding
 	var p plain

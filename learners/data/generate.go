@@ -13,28 +13,27 @@ import (
 // and index.
 type Problem = problems.Problem
 
-// The problems that rows are generated from. Their documentation has the
-// formulas.
+// These are the problems that can generate rows. Their documentation has the formulas.
 type (
-	// SUSYLike has two classes, ±1, and 18 z-scored features; positive rate
-	// 0.374, Bayes error 0.146.
+	// SUSYLike has two classes, ±1, and 18 z-scored features. Its positive rate is
+	// 0.374 and its Bayes error 0.146.
 	SUSYLike = problems.SUSYLike
 	// Friedman is one of the three regression problems of Friedman (1991).
 	Friedman = problems.Friedman
 	// Spline is the regression on the circle of Pillaud-Vivien, Rudi and Bach
 	// (2018), with known excess risk.
 	Spline = problems.Spline
-	// Blobs are clusters of very unequal size; the target is the cluster.
+	// Blobs are clusters of very unequal size. The target is the cluster.
 	Blobs = problems.Blobs
 )
 
 // HardBlobs are the blobs on which uniform sampling of centres fails.
 func HardBlobs(seed uint64) Blobs { return problems.HardBlobs(seed) }
 
-// Generate returns rows first … first+n−1 of p with element type T: a Source
-// that holds nothing and makes its rows at every pass, about 1 µs each. Other
-// rows of the same problem are fresh data for tests. It returns an error for n < 1
-// and for parameters that p.Check refuses.
+// Generate returns rows first … first+n−1 of p with element type T. The Source stores
+// no rows. It makes them at every pass, at about 1 µs each. Other rows of the same
+// problem are new data for tests. It returns an error for n < 1 and for parameters that
+// p.Check rejects.
 func Generate[T kernel.Float](p Problem, first uint64, n int) (Source, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("dataset: %d rows to generate", n)

@@ -9,10 +9,10 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// inputsOnly makes a pass over pairs a pass over inputs.
+// inputsOnly turns a pass over pairs into a pass over inputs.
 type inputsOnly struct {
 	pairs  PairCursor
-	blocks []*Block // given out
+	blocks []*Block // handed out
 }
 
 func OpenInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
@@ -33,7 +33,7 @@ func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kern
 	if err != nil {
 		return nil, err
 	}
-	if len(c.blocks) == 64 { // a reader that never hands back
+	if len(c.blocks) == 64 { // a reader that never returns blocks
 		c.blocks = c.blocks[1:]
 	}
 	c.blocks = append(c.blocks, b)
@@ -42,7 +42,7 @@ func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kern
 
 func (c *inputsOnly) Close() error { return c.pairs.Close() }
 
-// checkRows reports indices that do not increase within 0 ≤ i < n.
+// CheckRows reports indices that do not increase within 0 ≤ i < n.
 func CheckRows(rows []int, n int) error {
 	if rows != nil && len(rows) == 0 {
 		return errors.New("dataset: there are no rows")
@@ -58,7 +58,7 @@ func CheckRows(rows []int, n int) error {
 	return nil
 }
 
-// pointsFor returns n×d points, in the memory of reuse if that is large enough.
+// ReusePoints returns n×d points, in the memory of reuse if that is large enough.
 func ReusePoints[T kernel.Float](n, d int, reuse kernel.Rows) *kernel.Points[T] {
 	if p, ok := reuse.(*kernel.Points[T]); ok && p.Stride() == d && cap(p.Data()) >= n*d {
 		return kernel.NewPoints(n, d, p.Data()[:n*d])

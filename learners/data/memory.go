@@ -20,8 +20,8 @@ type Memory struct {
 	c int
 }
 
-// NewMemory returns the n inputs x with the targets y, n×c row-major, without
-// copying. Every target must be finite: [*CellError].
+// NewMemory returns the n inputs x with the targets y, n×c row-major, without copying.
+// A target that is not finite is a [*CellError].
 func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	if c < 0 || len(y) != x.Len()*c {
 		return nil, &kernel.ShapeError{In: "data", What: "y (n×c)", Got: len(y), Want: fmt.Sprintf("n·c = %d·%d", x.Len(), c)}
@@ -34,11 +34,11 @@ func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	return &Memory{x, y, c}, nil
 }
 
-// FromSlices returns inputs x, n rows of d numbers, with one target each, in
-// memory; a nil y stands for no targets, which is enough to predict. It copies x and
-// keeps y. Errors: [*kernel.ShapeError] for rows of different lengths, for no row and
-// for another number of targets than rows, [*CellError] for a target that is not
-// finite.
+// FromSlices returns inputs x, n rows of d numbers, with one target each, in memory. If
+// y is nil there are no targets, which is enough to predict. It copies x and keeps y.
+// It returns a [*kernel.ShapeError] if rows have different lengths, if there is no row,
+// or if the numbers of targets and rows differ. A target that is not finite is a
+// [*CellError].
 func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
 	if len(x) == 0 {
 		return nil, &kernel.ShapeError{In: "data", What: "x (rows)", Got: 0, Want: "≥ 1"}
@@ -70,7 +70,7 @@ func (m *Memory) Outputs() int { return m.c }
 // Rows returns X.
 func (m *Memory) Rows() kernel.Rows { return m.x }
 
-// Targets returns Y, n×c row-major, which the caller does not change.
+// Targets returns Y, n×c row-major, which the caller must not change.
 func (m *Memory) Targets() []float64 { return m.y }
 
 // Open starts a pass over X.
@@ -109,7 +109,7 @@ func Load(ctx context.Context, src Source) (*Memory, error) {
 	err := each(ctx, src, false, func(b *Block) (err error) {
 		parts = append(parts, b.X)
 		y = append(y, b.Y...)
-		if rows += b.X.Len(); rows == src.Len() { // while the blocks are valid: before Close
+		if rows += b.X.Len(); rows == src.Len() { // before Close, because the blocks end with it
 			x, err = parts[0].Concat(parts[1:]...)
 		}
 		return err
@@ -120,8 +120,8 @@ func Load(ctx context.Context, src Source) (*Memory, error) {
 	return NewMemory(x, y, src.Outputs())
 }
 
-// Targets returns Y, n×c row-major, reading src once unless it is in memory.
-// The caller does not change it.
+// Targets returns Y, n×c row-major. It reads src once unless src is in memory. The
+// caller must not change the result.
 func Targets(ctx context.Context, src Source) ([]float64, error) {
 	if m, ok := src.(*Memory); ok {
 		return m.y, nil
@@ -171,7 +171,7 @@ func each(ctx context.Context, src Source, reuse bool, visit func(*Block) error)
 	return nil
 }
 
-// TargetNames returns names for c targets that have none: "target", or "target 1",
+// TargetNames returns names for c unnamed targets. They are "target", or "target 1",
 // "target 2" and so on.
 func TargetNames(c int) []string {
 	if c == 1 {

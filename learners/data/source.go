@@ -6,9 +6,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Source is n inputs with c targets each: X, n×d, a kernel.Source to build
-// operators on, and beside it Y, n×c, row-major. It can be read from the start
-// as often as needed, in blocks, and is the same at every pass. c = 0 says that
+// Source has n inputs with c targets each. The inputs X, n×d, are a kernel.Source for
+// operators. The targets Y are n×c, row-major. It can be read from the start as often
+// as needed, in blocks, and gives the same numbers at every pass. c = 0 means that
 // there are no targets.
 //
 // Sources that are also kernel.Resident have X in memory.
@@ -29,10 +29,9 @@ type Block struct {
 
 // PairCursor is one pass over a [Source], for one goroutine at a time.
 type PairCursor interface {
-	// Next returns the next max rows, or all that are left when these are
-	// fewer, or io.EOF when none is left. max ≥ 1. A block stays valid and
-	// unchanged until it is handed back as reuse, or until Close. reuse is nil
-	// or a block that this cursor returned.
+	// Next returns the next max rows, or all that are left if they are fewer, or io.EOF
+	// if none are left. max ≥ 1. A block stays valid and unchanged until it is passed
+	// as reuse, or until Close. reuse is nil or a block that this cursor returned.
 	Next(ctx context.Context, max int, reuse *Block) (*Block, error)
 	// Close ends the pass.
 	Close() error

@@ -9,16 +9,16 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Split deals the rows 0 … n−1 at random into parts with the given shares, which
-// are positive and sum to 1. Every row is in exactly one part; the indices of a
-// part increase. Part k has round(n·(shares up to k)) − round(n·(shares before))
-// rows, and no part may be empty. Equal arguments give equal parts, always.
+// Split divides the rows 0 … n−1 at random into parts with the given shares, which are
+// positive and sum to 1. Every row is in exactly one part, and the indices of a part
+// increase. Part k has round(n·(shares up to k)) − round(n·(shares before)) rows, and
+// no part may be empty. Equal arguments always give equal parts.
 func Split(n int, seed uint64, shares ...float64) ([][]int, error) {
 	return split(n, nil, seed, shares)
 }
 
-// StratifiedSplit is Split with every class, classes[i] ≥ 0 of row i, dealt by
-// the same shares, so that each part has about the shares of the classes.
+// StratifiedSplit is Split with every class divided by the same shares. Row i has the
+// class classes[i] ≥ 0. Each part then has about the same shares of classes.
 func StratifiedSplit(classes []int, seed uint64, shares ...float64) ([][]int, error) {
 	return split(len(classes), classes, seed, shares)
 }
@@ -56,15 +56,15 @@ func split(n int, classes []int, seed uint64, shares []float64) ([][]int, error)
 
 func cutAt(n int, share float64) int { return min(n, int(math.Round(share*float64(n)))) }
 
-// Fold is one of k ways to hold out a part of the rows. The indices increase.
+// Fold is one of k ways to hold out part of the rows. The indices increase.
 type Fold struct{ Train, Test []int }
 
-// KFold deals the rows 0 … n−1 at random into k test parts whose sizes differ by
-// one at most, 2 ≤ k ≤ n. Equal arguments give equal folds, always.
+// KFold divides the rows 0 … n−1 at random into k test parts, 2 ≤ k ≤ n. Their sizes
+// differ by at most one. Equal arguments always give equal folds.
 func KFold(n, k int, seed uint64) ([]Fold, error) { return kfold(n, nil, k, seed) }
 
-// StratifiedKFold is KFold with every class, classes[i] ≥ 0 of row i, spread
-// over the folds evenly.
+// StratifiedKFold is KFold with every class spread evenly over the folds. Row i has the
+// class classes[i] ≥ 0.
 func StratifiedKFold(classes []int, k int, seed uint64) ([]Fold, error) {
 	return kfold(len(classes), classes, k, seed)
 }
@@ -86,10 +86,10 @@ func kfold(n int, classes []int, k int, seed uint64) ([]Fold, error) {
 	return folds, nil
 }
 
-// dealt is an order of rows of which any run is a fair sample.
+// dealt is an order of rows in which any run is a fair sample.
 type dealt []int32
 
-// pick returns the rows at places lo ≤ p < hi, sorted.
+// pick returns the rows at positions lo ≤ p < hi, sorted.
 func (d dealt) pick(lo, hi int) []int {
 	out := make([]int, 0, hi-lo)
 	for _, i := range d[lo:hi] {
@@ -99,9 +99,9 @@ func (d dealt) pick(lo, hi int) []int {
 	return out
 }
 
-// deal shuffles the rows. With classes, the k-th of m rows of a class, in random
-// order, comes about at (k + ½)/m of the way, so that a run of places has the
-// classes in their shares, up to one row each.
+// deal shuffles the rows. With classes, each class is put in random order, and the k-th
+// of its m rows is placed at about (k + ½)/m of the whole. A run of positions then has
+// the classes in their shares, up to one row each.
 func deal(n int, classes []int, seed uint64) (dealt, error) {
 	if n < 1 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("dataset: %d rows to split", n)

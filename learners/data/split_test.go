@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Splits and folds are partitions, increasing, and the same every time.
+// Splits and folds are partitions, increasing and reproducible.
 func TestSplitsArePartitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 500).Draw(t, "n")
@@ -65,8 +65,8 @@ func partition(t *rapid.T, n int, parts ...[]int) {
 	}
 }
 
-// balanced checks that a part has its share of every class, up to what the
-// interleaving of four classes may cost.
+// balanced checks that a part has its share of every class, up to the deviation that
+// interleaving four classes can cause.
 func balanced(t *rapid.T, classes, part []int, share float64) {
 	have, all := map[int]float64{}, map[int]float64{}
 	for _, c := range classes {
@@ -101,7 +101,7 @@ func TestSplitErrors(t *testing.T) {
 	}
 }
 
-// Splits are logged by seed alone; they must never change. Recorded.
+// Logs record only the seed of a split, so splits must never change.
 func TestSplitGolden(t *testing.T) {
 	parts, err := Split(12, 42, 0.5, 0.25, 0.25)
 	if got := fmt.Sprint(parts, err); got != splitGolden {

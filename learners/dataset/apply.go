@@ -10,16 +10,16 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Encode encodes the rows, the training data or any other. The result is in memory,
-// *Memory, if the table is, with inputs of its precision; otherwise its rows are read
-// and encoded at every pass.
+// Encode encodes the rows of the training data or of other data. If the table is in
+// memory, the result is a *Memory with inputs of the table's precision. Otherwise its
+// rows are read and encoded at every pass.
 //
-// The columns must be those that the encoding was fitted on. If the
-// training data had names they are matched by name, in any order; otherwise by
-// position. Target columns may be absent: then the result has no targets. The
-// target named in Options plays no part here. Errors:
-// [*ColumnsError]; [*data.CellError] for missing cells and unknown categories, which
-// a source that is not in memory gives while it is read.
+// The columns must be those that the encoding was fitted to. If the training data had
+// names, columns are matched by name in any order. Otherwise they are matched by
+// position. Target columns may be absent, and the result then has no targets. The
+// target named in Options is not used here. It returns a [*ColumnsError], or a
+// [*data.CellError] for missing cells and unknown categories. A source that is not in
+// memory returns the latter while it is read.
 func (t *Table) Encode(ctx context.Context, e *data.Encoding) (data.Source, error) {
 	p, err := newPlan(e, t, true)
 	if err != nil {
@@ -61,17 +61,17 @@ type planInput struct {
 	*data.Input
 	column int   // in the table
 	at     int   // first coordinate
-	level  []int // of a code of the table; −1 unknown
+	level  []int // of a code of the table, −1 if unknown
 }
 
 type planTarget struct {
 	*data.Target
 	column int
-	class  []int           // of a code of the table; −1 unknown
+	class  []int           // of a code of the table, −1 if unknown
 	number map[float64]int // class of a number
 }
 
-// newPlan finds the columns of the encoding in t, those of targets only if wanted.
+// newPlan finds the columns of the encoding in t, and those of targets only if wanted.
 func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 	if (e.Sparse != nil) != (t.sparse != nil) {
 		return nil, &ColumnsError{Reason: map[bool]string{
@@ -110,8 +110,8 @@ func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 	return p, nil
 }
 
-// locate returns the columns of t that are the inputs and the targets, nil if t
-// has not all of the targets.
+// locate returns the columns of t that are the inputs and the targets. targets is nil
+// if t lacks some of them.
 func locate(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
 	switch {
 	case e.Sparse != nil:
@@ -218,7 +218,7 @@ func kindError(col *Column, want data.Kind) error {
 	return &ColumnsError{Reason: reason}
 }
 
-// codes returns for each text of have its index in sorted want, or −1.
+// codes returns for each text of have its index in the sorted want, or −1.
 func codes(have, want []string) []int {
 	out := make([]int, len(have))
 	for code, text := range have {

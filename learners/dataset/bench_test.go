@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// benchCSV has n rows of 10 numbers as programs print them.
+// benchCSV returns n rows of 10 numbers in the usual number format of programs.
 func benchCSV(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -30,8 +30,8 @@ func benchCSV(n int) string {
 	return b.String()
 }
 
-// BenchmarkCSV reads a file and, in the same run, reads it with encoding/csv and
-// strconv into a slice: ratio is their time over ours.
+// BenchmarkCSV reads a file. In the same run it reads the file with encoding/csv and
+// strconv into a slice. ratio is their time over ours.
 func BenchmarkCSV(b *testing.B) {
 	const n = 20_000
 	text := benchCSV(n)

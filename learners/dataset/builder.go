@@ -7,21 +7,21 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// builder gathers a dense table row by row. Readers add the cells of a row,
-// then end it.
+// builder gathers a dense table row by row. Readers add the cells of a row and then end
+// it.
 type builder struct {
 	file    string
-	line    int // of the row being read; 0 if the file has none
+	line    int // of the row being read, 0 if the file has no lines
 	cols    []columnBuilder
-	slot    []int // of a column in row; −1 if it is dropped
+	slot    []int // of a column in row, −1 if it is dropped
 	row     []float64
-	rows    int // complete ones
+	rows    int // complete rows
 	missing missingSet
 	single  bool // numbers must fit float32
 	store   cellStore
 }
 
-// cellStore takes rows and makes them a source.
+// cellStore stores rows and makes a source of them.
 type cellStore interface {
 	add(row []float64) error
 	finish(t *Table) error
@@ -39,7 +39,7 @@ func newBuilder(o *Options, names []string) *builder {
 	return b
 }
 
-// layout gives every column that is not dropped its place in the stored rows.
+// layout assigns every column that is not dropped its place in the stored rows.
 func (b *builder) layout() {
 	width := 0
 	for c := range b.cols {
@@ -90,7 +90,7 @@ func (b *builder) text(c int, s []byte) error {
 	return nil
 }
 
-// number adds a number to column c; NaN is missing.
+// number adds a number to column c, where NaN means missing.
 func (b *builder) number(c int, v float64) error {
 	col := &b.cols[c]
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// A chunk file holds the cells of a dense table as float32, for data larger
-// than memory. Numbers are little-endian:
+// A chunk file holds the cells of a dense table as float32, for data that do not fit
+// into memory. Numbers are little-endian.
 //
 //	offset 0   header, 64 bytes
 //	             0  magic "BKBCELLS"
@@ -36,8 +36,8 @@ import (
 //	           then the CRC-32C of these bytes, uint32
 //	           description: JSON, names and kinds of columns and the targets
 //
-// The header is written last and the file is renamed into place after it is
-// synced, so that a file of this name is complete.
+// The header is written last, and the file is renamed after it is synced. A file with
+// this name is therefore complete.
 const (
 	chunkMagic      = "BKBCELLS"
 	chunkVersion    = 1
@@ -64,7 +64,7 @@ type chunkWriter struct {
 	tmp   *os.File
 	w     *bufio.Writer
 	width int
-	rows  int // of a chunk
+	rows  int // rows in a chunk
 	chunk []byte
 	at    int64
 }
@@ -82,7 +82,7 @@ func createChunks(path string, width int) (*chunkWriter, error) {
 	return w, nil
 }
 
-// write keeps the first error in w.w.
+// write writes b and keeps the first error in w.w.
 func (w *chunkWriter) write(b []byte) {
 	n, _ := w.w.Write(b)
 	w.at += int64(n)
@@ -219,10 +219,10 @@ type chunkCells struct {
 	path  string
 	r     io.ReaderAt
 	h     chunkHeader
-	codes []int // of each column: the number of levels, or −1 for numbers
+	codes []int // the number of levels of each column, or −1 for numbers
 }
 
-// readChunkHeader checks header and description.
+// readChunkHeader reads and checks the header and the description.
 func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, error) {
 	c := &chunkCells{path: path, r: r}
 	b := make([]byte, chunkHeaderSize)
@@ -249,8 +249,8 @@ func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, err
 	return c, &d, nil
 }
 
-// codes returns the number of different codes that cells of the column may have,
-// −1 if they are any numbers.
+// codes returns the number of different codes in the cells of the column, or −1 if the
+// cells are numbers.
 func (c *Column) codes() int {
 	switch {
 	case c.Kind == data.Categorical:
@@ -309,7 +309,7 @@ func (t *Table) openChunks(o *Options, in *input, paths []string) error {
 	return nil
 }
 
-// retarget replaces the targets by those asked for.
+// retarget replaces the targets by those in the options.
 func (t *Table) retarget(o *Options) error {
 	if o.NoTarget {
 		t.targets, t.report.TargetWhy = nil, "as asked"
@@ -344,13 +344,13 @@ func (c *chunkCells) Open(context.Context) (kernel.Cursor, error) {
 	return &chunkCursor{chunkCells: c}, nil
 }
 
-// chunkCursor reads chunk by chunk and checks each.
+// chunkCursor reads and checks one chunk after the other.
 type chunkCursor struct {
 	*chunkCells
 	at    int    // next row
 	bytes []byte // of the chunk of row at
 	first int    // its first row
-	last  int    // the row after it; 0 before the first chunk is read
+	last  int    // the row after it, 0 before the first chunk is read
 }
 
 // Next returns the next rows as *kernel.Points[float32].
@@ -399,7 +399,7 @@ func (c *chunkCursor) load() error {
 	return c.checkCells(cells)
 }
 
-// checkCells wants numbers to be finite or missing, codes to be of a level.
+// checkCells verifies that numbers are finite or missing and that codes have a level.
 func (c *chunkCursor) checkCells(cells []byte) error {
 	for i := 0; len(cells) > 0; i++ {
 		for col, codes := range c.codes {

@@ -12,37 +12,37 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Column is what a Table knows of one of its columns.
+// Column describes one column of a Table.
 type Column struct {
 	Name string    `json:"name"`
 	Kind data.Kind `json:"kind"`
 	// Levels are the different texts of a categorical column in the order of
 	// their first appearance. A cell is an index into them.
 	Levels []string `json:"levels,omitempty"`
-	// Missing is the number of missing cells, FirstMissing the row of the
-	// first, counted from 1, MissingLine its line in the file if it has any.
+	// Missing is the number of missing cells. FirstMissing is the row of the first,
+	// counted from 1, and MissingLine is its line in the file if it has lines.
 	Missing      int `json:"missing,omitempty"`
 	FirstMissing int `json:"first_missing,omitempty"`
 	MissingLine  int `json:"missing_line,omitempty"`
-	// Min and Max bound the numbers; both are 0 if there are none.
+	// Min and Max bound the numbers. Both are 0 if there are none.
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
-	// Values is the number of different values, 3 standing for 3 or more.
+	// Values is the number of different values, where 3 means 3 or more.
 	Values int `json:"values"`
 	// Whole says that all numbers are integers.
 	Whole bool `json:"whole,omitempty"`
-	// Label says that the format calls the column a class label, as IDX
-	// files of one byte a row.
+	// Label says that the format marks the column as a class label, like IDX files with
+	// one byte a row.
 	Label bool `json:"label,omitempty"`
 }
 
-// Constant reports whether all cells that are not missing are equal.
+// Constant reports whether all cells are equal, except missing ones.
 func (c *Column) Constant() bool { return c.Values <= 1 }
 
-// place is where a cell stands in its file.
+// place is the position of a cell in its file.
 type place struct{ row, line int }
 
-// columnBuilder gathers a column cell by cell.
+// columnBuilder builds a column cell by cell.
 type columnBuilder struct {
 	name        string
 	categorical bool // numbers are texts too
@@ -51,7 +51,7 @@ type columnBuilder struct {
 
 	numbers, texts, missing              int
 	firstNumber, firstText, firstMissing place
-	text                                 string // the first, for an error
+	text                                 string // the first one, for an error
 	min, max                             float64
 	fraction                             bool
 	values                               [3]float64 // the first different numbers
@@ -145,7 +145,7 @@ func (c *columnBuilder) finish(file string) (Column, error) {
 	return col, nil
 }
 
-// decimalCommas tells whether all texts are numbers but for a comma in them.
+// decimalCommas reports whether all texts are numbers with decimal commas.
 func (c *columnBuilder) decimalCommas() bool {
 	for _, s := range c.levels {
 		whole, part, ok := strings.Cut(s, ",")
@@ -181,8 +181,8 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// checkNames returns names ready for use, or an error for names that are
-// repeated, too long or unreadable. Empty names become "column k".
+// checkNames returns usable names, or an error for names that are repeated, too long or
+// unreadable. Empty names become "column k".
 func checkNames(names []string) ([]string, error) {
 	out := make([]string, len(names))
 	seen := make(map[string]int, len(names))
@@ -212,8 +212,8 @@ func hidden(r rune) bool { return unicode.Is(unicode.Cc, r) || unicode.Is(unicod
 // positional is the name of column i, from 0, in a file without names.
 func positional(i int) string { return "column " + strconv.Itoa(i+1) }
 
-// near returns the names most like name, the nearest first: at most a third of name
-// is edited, whatever the case of its letters.
+// near returns the names most like name, the nearest first. At most a third of name may
+// be edited, and case does not count.
 func near(name string, names []string) []string {
 	want, limit := strings.ToLower(name), max(1, len(name)/3)+1
 	if len(want) > MaxName {
@@ -230,7 +230,7 @@ func near(name string, names []string) []string {
 	return out
 }
 
-// find returns the index of the column that name, or a position, stands for.
+// find returns the index of the column with this name or position.
 func find(what, name string, names []string) (int, error) {
 	for i, n := range names {
 		if n == name {

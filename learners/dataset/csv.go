@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// sampleRows are the records that header and delimiter are guessed from.
+// sampleRows is the number of records used to guess header and delimiter.
 const sampleRows = 200
 
 // csvReader is the rowReader of delimited text.
@@ -22,7 +22,7 @@ type csvReader struct {
 	line0 int      // its line
 }
 
-// openCSV reads the header, if any. The report gets what was decided.
+// openCSV reads the header, if any. It notes its decisions in the report.
 func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader, error) {
 	head, _ := r.Peek(r.Size())
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {

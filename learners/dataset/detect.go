@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// detectFormat tells the format of a file by its first bytes, then its name.
+// detectFormat detects the format of a file from its first bytes, then from its name.
 func detectFormat(path string, head []byte) (Format, string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
@@ -33,8 +33,8 @@ func detectFormat(path string, head []byte) (Format, string) {
 	return CSV, "it is text"
 }
 
-// looksLibSVM reports whether all of the first lines have features index:value,
-// but for lines of a label alone.
+// looksLibSVM reports whether all of the first lines have the form "label index:value
+// …". Lines with only a label are allowed.
 func looksLibSVM(head []byte) bool {
 	features := 0
 	for _, line := range firstLines(head, 20) {
@@ -65,8 +65,8 @@ func digits(s []byte) bool {
 	return true
 }
 
-// firstLines returns at most max lines of head that are not empty, without a
-// last one that is cut off.
+// firstLines returns at most max lines of head that are not empty, without a last one
+// that is incomplete.
 func firstLines(head []byte, max int) [][]byte {
 	var lines [][]byte
 	for len(lines) < max && len(head) > 0 {
@@ -127,9 +127,9 @@ func sampleRecords(head []byte, delim byte, max int) [][]string {
 	}
 }
 
-// detectDelimiter returns the delimiter that cuts every one of the first lines
-// into the same number of fields, at least two. If several do it is the one
-// with the most fields; a comma before others, white space last.
+// detectDelimiter returns the delimiter that splits each of the first lines into the
+// same number of fields, at least two. If several do, the one with the most fields is
+// chosen. Of equals, a comma comes first and white space last.
 func detectDelimiter(head []byte) (byte, string) {
 	best, most := byte(','), 1
 	for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
@@ -141,7 +141,7 @@ func detectDelimiter(head []byte) (byte, string) {
 	if most > 1 {
 		return best, fmt.Sprintf("it cuts each of the first lines into %d fields", most)
 	}
-	// No delimiter does; the commonest one lets the row at fault be named.
+	// No delimiter does. With the commonest one the error can name the bad row.
 	lines := firstLines(head, 20)
 	for _, delim := range []byte{',', '\t', ';', '|'} {
 		hits := 0
@@ -196,8 +196,8 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 	return true, "no text of the first record occurs again below it"
 }
 
-// numericBelow reports whether field c of all records is a number or missing,
-// and at least one a number.
+// numericBelow reports whether field c is a number or missing in all records, and a
+// number in at least one.
 func numericBelow(recs [][]string, c int, missing missingSet) bool {
 	numbers := 0
 	for _, r := range recs {

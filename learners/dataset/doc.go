@@ -6,28 +6,29 @@
 //
 // # Tables
 //
-// [Open] reads CSV and the like, libsvm, .npy, .npz, Parquet and IDX files, each
-// perhaps compressed by gzip, once from start to end. What it had to guess
-// (format, delimiter, header, target, kinds of columns) stands with the reason in
-// the [Report], and every guess can be overruled in [Options]. A [Table] holds
-// numbers, NaN for what is missing, and codes of categories.
+// [Open] reads CSV and similar text, libsvm, .npy, .npz, Parquet and IDX files, with or
+// without gzip. It reads each file once from start to end. The [Report] lists every
+// guess (format, delimiter, header, target, kinds of columns) with its reason, and
+// [Options] can override each. A [Table] holds numbers, with NaN for missing cells, and
+// codes of categories.
 //
-// A number is decimal: sign, digits, point, exponent. NaN is a missing value;
-// infinities are refused, and so are 0x10 and 1_000. A column holds numbers or
-// texts; one that mixes them is refused with the cell that is the exception.
+// A number is decimal, with a sign, digits, a point and an exponent. NaN is a missing
+// value. Infinities, 0x10 and 1_000 are refused. A column holds either numbers or
+// texts. If it mixes them, the error names the exceptional cell.
 //
 // # Encodings
 //
-// A [data.Encoding] makes inputs X, n×d, and targets Y, n×c, of a table: z-scores,
-// one-hot categories, ±1 for classes. It is fitted on training rows only, says
-// in its notes what it dropped and filled, survives JSON bit by bit, and checks
-// the columns of whatever data it is applied to later.
+// A [data.Encoding] turns a table into inputs X, n×d, and targets Y, n×c. It takes
+// z-scores of numbers, encodes categories as one-hot, and codes classes as ±1. It is
+// fitted to training rows only, and its notes list the dropped inputs and the filled
+// values. JSON keeps it to the bit. It checks the columns of all data that it is
+// applied to later.
 //
 // # Sources
 //
-// Package learners/data says what a source is. That of a table is in memory
-// ([data.Memory]), or read from a chunk file and encoded at every pass, so that n is
-// not bounded by memory. Both give the same numbers to the bit, for equal precision.
+// Package learners/data defines sources. The source of a table is in memory
+// ([data.Memory]), or it is read from a chunk file and encoded at every pass, so that
+// memory does not limit n. Both give the same numbers to the bit at equal precision.
 // libsvm rows stay sparse from the file to the kernel.
 //
 // # Bad data
@@ -43,12 +44,13 @@
 //	duplicate rows         kept and counted in the report
 //	huge claims of headers FileError; see the limits MaxColumns and following
 //
-// Parquet is read by a library that trusts the headers of pages; the other readers
-// take memory for what a file contains, and for MaxColumns columns if it claims so.
+// A library reads Parquet, and it trusts the headers of pages. The other readers take
+// memory for the contents of a file, and for at most MaxColumns columns if it claims
+// so.
 //
 // # Costs
 //
-// Memory is 8 bytes a cell, 4 with Float32, once for the table and once for the
-// encoded inputs; a chunk file takes about 3 MiB however long it is, plus the
-// levels of categories. Reading text costs about 100 ns a number.
+// Memory is 8 bytes a cell, or 4 with Float32, once for the table and once for the
+// encoded inputs. A chunk file takes about 3 MiB however long it is, plus the levels of
+// categories. Reading text costs about 100 ns a number.
 package dataset

@@ -17,7 +17,7 @@ import (
 
 var background = context.Background()
 
-// fitted fits an encoding that must be fine.
+// fitted fits an encoding and fails the test on an error.
 func fitted(t testing.TB, table *Table, rows []int, o data.EncodingOptions) *data.Encoding {
 	t.Helper()
 	e, err := table.FitEncoding(background, rows, o)
@@ -113,7 +113,7 @@ func TestEncode(t *testing.T) {
 // near15 compares numbers up to a few units in the last place.
 var near15 = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-13*(1+math.Abs(a)) })
 
-// Predictions ask for the same columns: by name in any order, by position.
+// Predictions need the same columns, by name in any order or by position.
 func TestOtherColumns(t *testing.T) {
 	train := opened(t, Options{}, file(t, "p.csv", people))
 	e := fitted(t, train, nil, data.EncodingOptions{})
@@ -122,7 +122,7 @@ func TestOtherColumns(t *testing.T) {
 		name, text string
 		o          Options
 		targets    int
-		want       []string // of the error; none: fine
+		want       []string // of the error, none if there is none
 	}{
 		{"same", people, Options{}, 1, nil},
 		{"other order, no target", "const,city,age\n1,Oslo,20\n1,Bonn,40\n1,Oslo,30\n2,Rome,30\n", Options{}, 0, nil},
@@ -305,7 +305,7 @@ func TestSparseEncoding(t *testing.T) {
 	refused(t, "dense", err, "sparse rows")
 }
 
-// An encoding means the same after a journey through JSON.
+// An encoding is equal after a round trip through JSON.
 func TestEncodingJSON(t *testing.T) {
 	table := opened(t, Options{}, file(t, "p.csv", people))
 	e := fitted(t, table, nil, data.EncodingOptions{Missing: data.FillMedian})
@@ -336,8 +336,8 @@ func TestEncodingJSON(t *testing.T) {
 	}
 }
 
-// Numbers with a comma may be asked for as categories, and texts with commas are no
-// numbers.
+// Numbers with a comma can be categories on request, and other texts with commas are
+// not numbers.
 func TestCommasThatAreNone(t *testing.T) {
 	for text, o := range map[string]Options{
 		"a;y\n1,5;1\n2,5;2\n1,5;3\n": {Categorical: []string{"a"}},
@@ -351,7 +351,7 @@ func TestCommasThatAreNone(t *testing.T) {
 	}
 }
 
-// Texts that tell rows apart are remarked on; ordinary categories are not.
+// Texts that identify rows cause a note, and ordinary categories do not.
 func TestManyTextsAreRemarkedOn(t *testing.T) {
 	for _, c := range []struct {
 		rows, levels int
@@ -373,7 +373,7 @@ func TestManyTextsAreRemarkedOn(t *testing.T) {
 	}
 }
 
-// One row is told from inputs that are constant, and a header alone from both.
+// Errors for one row, for constant inputs and for a header alone differ.
 func TestConstantInputsOfOneRow(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b,y\n1,2,3\n":        "constant over the 1 training row",

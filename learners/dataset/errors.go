@@ -24,9 +24,9 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// UnknownColumnError reports a name that is no column.
+// UnknownColumnError reports a name of which there is no column.
 type UnknownColumnError struct {
-	What string   // what the name was given for: "target", "drop", …
+	What string   // what the name was given for, such as "target" or "drop"
 	Name string   // the name
 	Near []string // names that look like it, the nearest first
 	Have []string // all names
@@ -40,8 +40,7 @@ func (e *UnknownColumnError) Error() string {
 	return s + "; the columns are " + quoted(e.Have, 8, ", ")
 }
 
-// ColumnsError reports data whose columns are not those that a model was
-// fitted on.
+// ColumnsError reports data whose columns are not those that a model was fitted to.
 type ColumnsError struct {
 	Missing []string // columns of the model that the data lacks
 	Extra   []string // columns of the data that the model does not know

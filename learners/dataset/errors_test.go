@@ -18,7 +18,7 @@ func file(t testing.TB, name, text string) string {
 	return path
 }
 
-// opened opens a file that must be fine.
+// opened opens a file and fails the test on an error.
 func opened(t testing.TB, o Options, paths ...string) *Table {
 	t.Helper()
 	table, err := Open(context.Background(), o, paths...)
@@ -29,12 +29,12 @@ func opened(t testing.TB, o Options, paths ...string) *Table {
 	return table
 }
 
-// Every mistake must be told in words that lead to the place and the remedy.
+// The message of every mistake leads to the place and the remedy.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, file, text string
 		o                Options
-		want             []string // all in the message
+		want             []string // all of them in the message
 	}{
 		{"ragged", "a.csv", "a,b\n1,2\n\n3,4,5\n", Options{}, []string{"row 2 (line 4)", "3 fields", "have 2"}},
 		{"ragged quoted", "a.csv", "a,b\n\"1\n\",2\n3\n", Options{Header: HeaderYes}, []string{"row 2 (line 4)", "1 field,"}},

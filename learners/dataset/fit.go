@@ -11,10 +11,10 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// FitEncoding returns the encoding of the table that belongs to the training rows,
-// indices that increase; nil stands for all rows. It reads the cells once, and
-// up to four times more for medians. Errors: [*data.CellError] for a missing cell, and
-// plain words for targets of one class or one value and inputs without any
+// FitEncoding returns the encoding of the table fitted to the training rows. rows are
+// indices that increase, and nil means all rows. It reads the cells once, and up to
+// four times more for medians. It returns a [*data.CellError] for a missing cell. It
+// also returns errors for targets of one class or one value, and for inputs without
 // variation.
 func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error) {
 	if err := data.CheckRows(rows, t.rows); err != nil {
@@ -46,7 +46,7 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOpti
 	return e, e.Check()
 }
 
-// fitter gathers what an encoding needs.
+// fitter collects the statistics that an encoding needs.
 type fitter struct {
 	t    *Table
 	rows []int
@@ -151,8 +151,8 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 	return nil
 }
 
-// maxCountedValues is the number of different values of which the most frequent
-// is sought.
+// maxCountedValues is the largest number of different values among which the most
+// frequent is searched.
 const maxCountedValues = 100_000
 
 func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
@@ -167,7 +167,7 @@ func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
 	return nil
 }
 
-// missingError names a missing cell, with its line where that is known.
+// missingError names a missing cell, with its line if known.
 func (t *Table) missingError(row, c int, isTarget bool) error {
 	col := &t.columns[c]
 	e := &data.CellError{Row: t.number(row), Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
@@ -213,7 +213,8 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 	return nil
 }
 
-// trainingRows counts them: of few of them all else follows.
+// trainingRows counts the training rows for error messages, because a small number
+// often explains the error.
 func (f *fitter) trainingRows() string {
 	n := f.t.rows
 	if f.rows != nil {
@@ -226,7 +227,7 @@ func (f *fitter) trainingRows() string {
 	return text
 }
 
-// suspectLevels is the number of levels from which on a category may be none.
+// suspectLevels is the number of levels from which a category is suspect.
 const suspectLevels = 20
 
 func (f *fitter) numeric(c int, in *data.Input) {
@@ -251,7 +252,7 @@ func (f *fitter) categorical(c int, e *data.Encoding, in *data.Input) {
 	}
 }
 
-// fill decides what replaces missing inputs: also of inputs that have no missing
+// fill decides the replacement of missing inputs, also for inputs without a missing
 // cell among the training rows.
 func (f *fitter) fill(ctx context.Context, e *data.Encoding) error {
 	if f.o.Missing == data.MissingError {
@@ -305,7 +306,7 @@ func (f *fitter) frequentLevel(c int, levels []string) *float64 {
 	return &v
 }
 
-// frequentNumber returns the commonest number, the smallest of several.
+// frequentNumber returns the most frequent number, the smallest if several are.
 func frequentNumber(counts map[float64]int) float64 {
 	best, most := math.Inf(1), 0
 	for v, n := range counts {
@@ -366,8 +367,8 @@ func (f *fitter) classes(e *data.Encoding, c int) error {
 	return nil
 }
 
-// sparseInputs fits sparse inputs. Its memory goes with the features that occur,
-// not with d.
+// sparseInputs fits sparse inputs. Its memory grows with the features that occur, not
+// with d.
 func (f *fitter) sparseInputs() *data.SparseInputs {
 	out := &data.SparseInputs{Dim: f.t.sparse.Dim(), Columns: []int32{}, Scales: []float64{}}
 	if f.o.KeepInputs {

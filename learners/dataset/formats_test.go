@@ -345,7 +345,7 @@ func TestParquet(t *testing.T) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[row](&b)
 	w.Write([]row{{1, &five, "x", true, nil}, {2.5, nil, "y", false, &half}})
-	w.Flush() // a row group
+	w.Flush() // ends a row group
 	w.Write([]row{{3, nil, "x", true, nil}})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// Standard input that says nothing does not keep Open from ending.
+// Open ends with its context even if standard input sends nothing.
 func TestStandardInputIsInterrupted(t *testing.T) {
 	for name, sent := range map[string]string{"at once": "", "in the middle": "a,b\n" + strings.Repeat("1,2\n", 1<<15)} {
 		t.Run(name, func(t *testing.T) {
@@ -408,7 +408,7 @@ func TestStandardInputIsInterrupted(t *testing.T) {
 	}
 }
 
-// Bytes come through in pieces of any size, and errors after them.
+// Bytes arrive in pieces of any size, followed by errors.
 func TestInterruptibleReader(t *testing.T) {
 	text := strings.Repeat("0123456789", 30_000)
 	r := newInterruptible(background, iotest.DataErrReader(iotest.HalfReader(strings.NewReader(text))))

@@ -17,7 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// writeIn writes text to a file of dir that it uses again and again.
+// writeIn writes text to a file of dir and uses the same file every time.
 func writeIn(t testing.TB, dir, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, "data")
@@ -27,8 +27,8 @@ func writeIn(t testing.TB, dir, text string) string {
 	return path
 }
 
-// survive reads data in a format: it must not panic, nor want much memory. A
-// table that comes of it must hold what it says, and be encodable or refused.
+// survive reads data in a format. Reading must neither panic nor need much memory. A
+// resulting table must hold what it says, and be encodable or refused.
 func survive(t *testing.T, format Format, path string) {
 	table, err := Open(background, Options{Format: format}, path)
 	if err != nil {
@@ -42,7 +42,7 @@ func survive(t *testing.T, format Format, path string) {
 	rows := 0
 	err = table.scan(background, nil, func(int, []float64) error { rows++; return nil })
 	if err != nil && format == Chunks {
-		return // damage is found when it is read
+		return // damage is found while reading
 	}
 	if err != nil || rows != table.Len() {
 		t.Fatalf("%d rows of %d, %v", rows, table.Len(), err)
@@ -68,8 +68,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// compareWithEncodingCSV wants the same records where the standard library finds
-// no fault. It drops carriage returns inside quotes at other places.
+// compareWithEncodingCSV expects the same records where the standard library finds no
+// fault. The standard library drops carriage returns inside quotes at other places.
 func compareWithEncodingCSV(t *testing.T, text string) {
 	if strings.Contains(text, "\r") {
 		return
@@ -136,13 +136,13 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// mendChunks sets all checksums right, to get behind them.
+// mendChunks corrects all checksums, to test the code behind them.
 func mendChunks(b []byte) string {
 	if len(b) < chunkHeaderSize {
 		return string(b)
 	}
 	le := binary.LittleEndian
-	for range 2 { // the header is read, then written with the sum of the text
+	for range 2 { // the header is read, then written with the checksum of the text
 		le.PutUint32(b[60:], checksum(b[:60]))
 		var h chunkHeader
 		if h.decode(b) != nil {
@@ -163,9 +163,9 @@ func mendChunks(b []byte) string {
 	return string(b)
 }
 
-// FuzzParquetFooter fuzzes the check of the description, which guards the library
-// from the claims in it. The library itself is not fuzzed here: the headers of
-// its pages can still claim more memory than a file has.
+// FuzzParquetFooter fuzzes the check of the description, which protects the library
+// from false claims in it. The library itself is not fuzzed here. The headers of its
+// pages can still claim more memory than a file has.
 func FuzzParquetFooter(f *testing.F) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[struct {
@@ -182,7 +182,7 @@ func FuzzParquetFooter(f *testing.F) {
 	})
 }
 
-// The worst claims that a small file can make: opening it allocates less than
+// These are the worst claims that a small file can make. Opening it allocates less than
 // 64 MiB in all.
 func TestHostileMemory(t *testing.T) {
 	racetest.Alone(t)

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// The types of IDX files, by the third byte of the file.
+// idxTypes are the types of IDX files, by the third byte of the file.
 var idxTypes = map[byte]scalar{
 	0x08: {'u', 1, true},
 	0x09: {'i', 1, true},
@@ -19,10 +19,10 @@ var idxTypes = map[byte]scalar{
 
 func idxSize(code byte) int { return idxTypes[code].size }
 
-// openIDX reads the header of an IDX file: two zero bytes, the type, the number
-// of dimensions, the dimensions as big-endian 32-bit numbers. The first
-// dimension counts rows; the others are one row, flattened. One byte a row is
-// taken for class labels. Source: Y. LeCun, The MNIST database.
+// openIDX reads the header of an IDX file. It has two zero bytes, the type, the number
+// of dimensions, and the dimensions as big-endian 32-bit numbers. The first dimension
+// counts rows, and the others are flattened into one row. One byte a row means class
+// labels. The source is LeCun, The MNIST database.
 func openIDX(file string, r *bufio.Reader) (*matrixReader, error) {
 	var magic [4]byte
 	if _, err := io.ReadFull(r, magic[:]); err != nil || magic[0] != 0 || magic[1] != 0 {

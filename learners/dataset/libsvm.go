@@ -68,14 +68,14 @@ func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *bu
 		d = s.dim
 	}
 	x, err := kernel.NewCSR(b.rows, d, s.ptr, s.col, s.val)
-	if err != nil { // never: parse has seen to it
+	if err != nil { // never happens, as parse has checked
 		return err
 	}
 	t.sparse, t.single, t.report.Stored = x, b.single, len(s.val)
 	return nil
 }
 
-// finishSparse makes columns of the labels.
+// finishSparse makes columns from the labels.
 func (t *Table) finishSparse(o *Options, b *builder) error {
 	t.rows = b.rows
 	col, err := b.cols[0].finish(b.file)
@@ -169,7 +169,7 @@ func (s *sparseRows[T]) parse(line []byte, b *builder) error {
 	return nil
 }
 
-// feature reads index:value; reason is what is wrong with it.
+// feature reads index:value. reason says why it is wrong.
 func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reason string) {
 	index, value, ok := bytes.Cut(f, []byte(":"))
 	if !ok || len(index) == 0 || !digits(index) {

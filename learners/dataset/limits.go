@@ -2,7 +2,7 @@ package dataset
 
 import "github.com/bkbtuner/bkb/learners/data"
 
-// What a file may ask for. A file beyond a limit is refused with an error that
+// These are the limits of a file. A file beyond a limit is refused with an error that
 // names the limit, so that a broken or hostile header cannot exhaust memory.
 const (
 	// MaxColumns is the largest number of dense columns, targets included.

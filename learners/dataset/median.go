@@ -7,11 +7,11 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// selection seeks the k-th smallest of a stream of numbers in four passes over
-// it and 512 KiB: each pass counts 16 more bits of the numbers' order.
+// selection finds the k-th smallest of a stream of numbers in four passes over it and
+// 512 KiB. Each pass determines 16 more bits.
 type selection struct {
 	k      int    // among those that agree with prefix
-	prefix uint64 // the bits known, leading
+	prefix uint64 // the leading bits known so far
 	bits   int    // how many
 	counts []int
 }
@@ -56,7 +56,7 @@ func (s *selection) step() {
 // medians sets Fill of the given inputs to their medians over the training
 // rows, the lower one where there are two.
 func (f *fitter) medians(ctx context.Context, e *data.Encoding, inputs []int) error {
-	// As many columns at once as 64 MiB of counts allow.
+	// 64 MiB of counts limit the number of columns at once.
 	for len(inputs) > 0 {
 		some := inputs[:min(128, len(inputs))]
 		inputs = inputs[len(some):]

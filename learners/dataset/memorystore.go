@@ -34,7 +34,7 @@ func (s *memoryStore[T]) finish(t *Table) error {
 
 func (s *memoryStore[T]) abort() {}
 
-// duplicates counts rows equal to an earlier one; missing equals missing.
+// duplicates counts rows equal to an earlier one, where missing equals missing.
 func duplicates[T kernel.Float](p *kernel.Points[T]) int {
 	first := make(map[uint64]int32, p.Len())
 	n := 0

@@ -2,8 +2,8 @@ package dataset
 
 import "math"
 
-// moments are mean and spread of a stream of numbers (Welford, Note on a method
-// for calculating corrected sums of squares and products, Technometrics 1962).
+// moments holds mean and spread of a stream of numbers (Welford, Note on a method for
+// calculating corrected sums of squares and products, Technometrics 1962).
 type moments struct {
 	n        int
 	mean, m2 float64

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// npyHeader is what the header of a NumPy array says.
+// npyHeader holds the contents of the header of a NumPy array.
 type npyHeader struct {
 	cell    scalar
 	fortran bool
@@ -29,9 +29,9 @@ var (
 	npyShape   = regexp.MustCompile(`'shape':\s*\(([\d,\s]*)\)`)
 )
 
-// readNPYHeader reads "\x93NUMPY", the version, the length of the header and
-// the header, a Python dictionary. Source: NEP 1, A Simple File Format for
-// NumPy Arrays.
+// readNPYHeader reads "\x93NUMPY", the version, the length of the header and the
+// header, a Python dictionary. The source is NEP 1, A Simple File Format for NumPy
+// Arrays.
 func readNPYHeader(r io.Reader) (npyHeader, error) {
 	var h npyHeader
 	var fixed [8]byte
@@ -88,8 +88,8 @@ func (h *npyHeader) parse(text string) error {
 	return nil
 }
 
-// openNPY returns the rows of a NumPy array: its first axis counts rows, the
-// others are one row, flattened in C order.
+// openNPY returns the rows of a NumPy array. Its first axis counts rows, and the others
+// are flattened into one row in C order.
 func openNPY(file string, r *bufio.Reader) (rowReader, error) {
 	h, err := readNPYHeader(r)
 	if err != nil {
@@ -122,7 +122,7 @@ type fortranReader struct {
 
 func newFortranReader(m *matrixReader, total int) (*fortranReader, error) {
 	want := total * m.cell.size
-	var data bytes.Buffer // grows with what is there, not with what is claimed
+	var data bytes.Buffer // grows with the data, not with the claim
 	if got, err := io.Copy(&data, io.LimitReader(m.r, int64(want))); err != nil {
 		return nil, m.broken(err)
 	} else if got < int64(want) {
@@ -146,8 +146,8 @@ func (f *fortranReader) next(b *builder, col0 int) error {
 	return nil
 }
 
-// openNPZ returns the rows of the array of inputs in an archive, with those of
-// the array of targets, if there is one, beside it.
+// openNPZ returns the rows of the array of inputs in an archive. If there is an array
+// of targets, its rows are put beside them.
 func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
 	at, size, err := in.randomAccess()
 	if err != nil {
@@ -194,8 +194,8 @@ func openMember(path string, f *zip.File) (rowReader, error) {
 	return openNPY(path+"/"+f.Name, bufio.NewReader(r))
 }
 
-// chooseArrays returns the names of the arrays of inputs and of targets, "" if
-// there is none.
+// chooseArrays returns the names of the arrays of inputs and of targets. targets is ""
+// if there is none.
 func chooseArrays(o *Options, names []string) (inputs, targets string, err error) {
 	if targets = o.TargetArray; targets == "" && !o.NoTarget && o.TargetPath == "" {
 		targets = firstNamed(names, "y", "target", "targets", "label", "labels")

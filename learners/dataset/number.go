@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// errNotNumber and errTooLarge are what [parseNumber] finds wrong.
+// errNotNumber and errTooLarge are the faults that [parseNumber] finds.
 var (
 	errNotNumber = errors.New("is not a number")
 	errTooLarge  = errors.New("is too large for a number of 64 bits")
 )
 
-// parseNumber reads a decimal number: a sign, digits with at most one point, an
-// exponent. Unlike strconv it knows no NaN, infinity, hexadecimal number or
+// parseNumber reads a decimal number with a sign, digits, at most one point and an
+// exponent. Unlike strconv it accepts no NaN, infinity, hexadecimal number or
 // underscore.
 func parseNumber(s []byte) (float64, error) {
 	m, e, ok := scanNumber(s)
@@ -38,7 +38,7 @@ func parseNumber(s []byte) (float64, error) {
 	return v, nil
 }
 
-// inexact stands for a mantissa of more digits than fit.
+// inexact stands for a mantissa with too many digits.
 const inexact = math.MaxUint64
 
 // scanNumber returns |s| = m·10^e. m is inexact if it has more than 18 digits.
@@ -111,9 +111,9 @@ func scanExponent(s []byte) (int, bool) {
 	return x, true
 }
 
-// exact returns m·10^e where one correctly rounded operation gives it: m and
-// the power are both exact as float64 (Clinger, How to read floating point
-// numbers accurately, PLDI 1990).
+// exact returns m·10^e where one correctly rounded operation gives it. This holds if m
+// and the power are exact as float64 (Clinger, How to read floating point numbers
+// accurately, PLDI 1990).
 func exact(m uint64, e int) (float64, bool) {
 	switch {
 	case m >= 1<<53 || e < -22 || e > 22:
@@ -130,7 +130,7 @@ var powersOfTen = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// isInfinity reports whether s spells an infinity, which is refused by name.
+// isInfinity reports whether s spells an infinity. The error names it.
 func isInfinity(s []byte) bool {
 	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -138,7 +138,7 @@ func isInfinity(s []byte) bool {
 	return foldEqual(s, "inf") || foldEqual(s, "infinity")
 }
 
-// foldEqual reports whether s is the lower-case ASCII word, in any case.
+// foldEqual reports whether s equals the lower-case ASCII word, ignoring case.
 func foldEqual(s []byte, word string) bool {
 	if len(s) != len(word) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// scalar is how a binary file stores one number.
+// scalar says how a binary file stores one number.
 type scalar struct {
 	kind byte // 'f', 'i', 'u', 'b' (one byte, 0 or 1)
 	size int  // bytes
@@ -97,7 +97,7 @@ func (m *matrixReader) broken(err error) error {
 	return &FileError{File: m.file, Reason: "it cannot be read", Err: err}
 }
 
-// product multiplies the lengths of a shape, or fails beyond 2⁵³.
+// product multiplies the lengths of a shape. It fails beyond 2⁵³.
 func product(shape []int) (int, bool) {
 	n := 1
 	for _, s := range shape {

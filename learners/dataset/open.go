@@ -17,24 +17,24 @@ import (
 
 // rowReader yields the rows of one file with dense columns.
 type rowReader interface {
-	// columns returns the names of the columns, nil if the file has none, and
-	// their number.
+	// columns returns the names of the columns, or nil if the file has none, and their
+	// number.
 	columns() ([]string, int)
 	// next adds the next row's cells to columns col0, col0+1, … of b. It
 	// returns io.EOF after the last row.
 	next(b *builder, col0 int) error
 }
 
-// labeller is a rowReader that knows its columns to be class labels.
+// labeller is a rowReader that can say that its columns are class labels.
 type labeller interface{ labels() bool }
 
-// Open reads files into one table: the rows of the first, then those of the
-// next, which must have the same columns. The path "-" is standard input.
+// Open reads files into one table. The rows of the first file come first, and all files
+// must have the same columns. The path "-" is standard input.
 //
-// Every file is read once from start to end. Memory is that of the cells,
-// 8 bytes each, 4 with Float32, or none with ChunkFile, and of the levels of
-// categorical columns. Errors: [*FileError], [*data.CellError],
-// [*UnknownColumnError], or as ctx.Err().
+// Every file is read once from start to end. Memory is that of the levels of
+// categorical columns and of the cells. A cell takes 8 bytes, 4 with Float32, or none
+// with ChunkFile. It returns a [*FileError], a [*data.CellError], an
+// [*UnknownColumnError], or ctx.Err().
 func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	}
 	t, err := open(ctx, o, paths)
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // whatever a reader made of it
+		return nil, ctx.Err() // for every error of a reader
 	}
 	return t, err
 }
@@ -89,7 +89,7 @@ type input struct {
 	file       *os.File // nil for standard input
 }
 
-// headBytes are looked at to detect formats and headers.
+// headBytes is the size of the start of a file that detects formats and headers.
 const headBytes = 64 << 10
 
 func openFile(ctx context.Context, path string) (*input, error) {
@@ -140,8 +140,8 @@ func (in *input) close() {
 	}
 }
 
-// randomAccess returns the contents for formats that are read out of order:
-// the file itself, or a copy in memory if it is compressed or a pipe.
+// randomAccess returns the contents for formats that are read out of order. It is the
+// file itself, or a copy in memory if the file is compressed or a pipe.
 func (in *input) randomAccess() (io.ReaderAt, int64, error) {
 	if in.file != nil && !in.compressed {
 		if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
@@ -252,7 +252,7 @@ func describeNames(names []string, width int) string {
 	return quoted(names, 20, ", ")
 }
 
-// readRows reads r, beside it the target file if there is one, to the end.
+// readRows reads r to the end, together with the target file if there is one.
 func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile) error {
 	_, width := r.columns()
 	for {
@@ -276,7 +276,7 @@ func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile)
 	}
 }
 
-// targetFile is Options.TargetPath.
+// targetFile reads Options.TargetPath.
 type targetFile struct {
 	in *input
 	rowReader
@@ -343,7 +343,7 @@ func (t *Table) name(r rowReader, targets *targetFile) ([]string, error) {
 	return checkNames(append(names, targetNamesOf(more, n)...))
 }
 
-// targetNamesOf returns names, or "target", or "target 1", "target 2", ….
+// targetNamesOf returns names, or "target", or "target 1", "target 2" and so on.
 func targetNamesOf(names []string, n int) []string {
 	if names != nil {
 		return names
@@ -351,7 +351,7 @@ func targetNamesOf(names []string, n int) []string {
 	return data.TargetNames(n)
 }
 
-// prepare makes the builder and decides what does not depend on the cells.
+// prepare makes the builder and decides everything that does not depend on the cells.
 func (t *Table) prepare(o *Options, names []string, r rowReader, targets *targetFile) (*builder, error) {
 	if len(names) > MaxColumns {
 		return nil, fmt.Errorf("dataset: %d columns, the limit is %d", len(names), MaxColumns)
@@ -383,7 +383,7 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 	return b, err
 }
 
-// newStore returns where the cells go.
+// newStore returns the store of the cells.
 func newStore(o *Options, width int) (cellStore, error) {
 	switch {
 	case width == 0:
@@ -429,7 +429,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 	return nil
 }
 
-// finish makes columns and cells of what was read, and chooses the target.
+// finish makes columns and cells from the rows and chooses the target.
 func (t *Table) finish(o *Options, b *builder) error {
 	t.rows = b.rows
 	t.columns = make([]Column, 0, len(b.row))
@@ -458,10 +458,10 @@ func (t *Table) finish(o *Options, b *builder) error {
 	return b.store.finish(t)
 }
 
-// targetNames are names of columns that are targets when nothing is said.
+// targetNames are the names of columns that are targets by default.
 var targetNames = []string{"target", "label", "class", "outcome", "y"}
 
-// chooseTarget detects the target unless the options settle it.
+// chooseTarget detects the target unless the options name it.
 func (t *Table) chooseTarget(o *Options) error {
 	switch {
 	case o.NoTarget:
@@ -485,7 +485,7 @@ func (t *Table) chooseTarget(o *Options) error {
 	return nil
 }
 
-// guessTarget returns a column, or −1, and why.
+// guessTarget returns a column, or −1, and the reason.
 func (t *Table) guessTarget() (int, string) {
 	last := len(t.columns) - 1
 	switch {

@@ -5,9 +5,9 @@ import "fmt"
 // Format is a kind of file.
 type Format string
 
-// The formats that Open reads. Each may be compressed by gzip.
+// These are the formats that Open reads. Each may be compressed by gzip.
 const (
-	CSV     Format = "csv"     // text with a delimiter: CSV, TSV, white space
+	CSV     Format = "csv"     // text with a delimiter, such as CSV, TSV or white space
 	LibSVM  Format = "libsvm"  // "label index:value …", sparse
 	NPY     Format = "npy"     // one NumPy array
 	NPZ     Format = "npz"     // several NumPy arrays
@@ -19,9 +19,9 @@ const (
 // Header says whether the first record of a text file holds names.
 type Header string
 
-// The values of Options.Header.
+// These are the values of Options.Header.
 const (
-	HeaderAuto Header = "" // decide by the first rows
+	HeaderAuto Header = "" // decide from the first rows
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
@@ -31,50 +31,52 @@ const Whitespace = ' '
 
 // Options say how files are read. The zero Options detect everything.
 //
-// A column is named by its name, or by its position from 1, from the end if
-// negative: "3", "-1". Columns of files without names are called "column 1" and
-// so on.
+// A column is named by its name or by its position. Positions count from 1, or from the
+// end if negative, such as "3" or "-1". Columns of files without names are called
+// "column 1" and so on.
 type Options struct {
-	// Format of the files; empty: by content, then by name.
+	// Format is the format of the files. If empty, it is detected from the content,
+	// then from the name.
 	Format Format
-	// Delimiter of text files: ',', ';', '\t', '|', Whitespace, any other
-	// ASCII character; 0: by the first lines.
+	// Delimiter is the delimiter of text files. It may be ',', ';', '\t', '|',
+	// Whitespace or any other ASCII character. If 0, it is detected from the first
+	// lines.
 	Delimiter rune
-	// Header of text files.
+	// Header says whether text files have a header.
 	Header Header
-	// Target are the columns to predict. Empty: the column called target,
-	// label, class, outcome or y; else the first column if it has two values
-	// and the last has more; else the last. The Report says which and why.
+	// Target are the columns to predict. If empty, it is the column called target,
+	// label, class, outcome or y. If there is none, it is the first column if that has
+	// two values and the last has more. Otherwise it is the last column. The Report
+	// names the column and the reason.
 	Target []string
-	// NoTarget says that there are no targets: all columns are inputs.
+	// NoTarget says that there are no targets and all columns are inputs.
 	NoTarget bool
-	// TargetPath is a file that holds the targets alone, row by row, in any
-	// dense format: the labels of MNIST, for example.
+	// TargetPath is a file that holds only the targets, row by row, in any dense
+	// format. The labels of MNIST are an example.
 	TargetPath string
-	// Drop are columns to forget.
+	// Drop lists columns to ignore.
 	Drop []string
-	// Categorical are columns that are categories although they look like
-	// numbers.
+	// Categorical lists columns that are categories although they look like numbers.
 	Categorical []string
-	// Missing are the texts that stand for a missing value. Nil: the empty
-	// text, "?", and NA, N/A, NaN, null in any case.
+	// Missing lists the texts that mean a missing value. If nil, these are the empty
+	// text, "?", and NA, N/A, NaN and null in any case.
 	Missing []string
 	// Float32 stores cells in 4 bytes instead of 8.
 	Float32 bool
-	// ChunkFile, if not empty, is a file to write the cells to, as float32,
-	// instead of holding them in memory: for dense data larger than memory.
-	// Open reads it again as format Chunks. An existing chunk file, or an empty
-	// file, is replaced once all is written; any other is a [*FileError].
+	// ChunkFile, if not empty, is a file for the cells, as float32, so that they are
+	// not held in memory. It is for dense data that do not fit into memory. Open reads
+	// it again as format Chunks. An existing chunk file or an empty file is replaced
+	// once all cells are written. Any other file is a [*FileError].
 	ChunkFile string
-	// ZeroBased says that features in libsvm files count from 0. It is never
-	// guessed: two files of one data set could be guessed differently.
+	// ZeroBased says that features in libsvm files count from 0. It is never guessed,
+	// because the guesses for two files of one data set could differ.
 	ZeroBased bool
-	// Features is the number of features of libsvm files; 0: the largest
-	// index. Indices beyond it are errors.
+	// Features is the number of features of libsvm files, or 0 for the largest index.
+	// Larger indices are errors.
 	Features int
-	// Array and TargetArray are the arrays of an .npz file. Empty: the array
-	// called x, data, features or inputs, or the only one; the one called y,
-	// target(s), label(s), or none.
+	// Array and TargetArray name the arrays of an .npz file. If empty, the inputs are
+	// the array called x, data, features or inputs, or the only one. The targets are
+	// the array called y, target, targets, label or labels, or none.
 	Array, TargetArray string
 }
 

@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// pairReader puts two files of numbers side by side: inputs, then targets.
+// pairReader puts two files of numbers side by side, the inputs first and the targets
+// after them.
 type pairReader struct {
 	file   string
 	x, y   rowReader

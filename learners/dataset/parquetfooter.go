@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// checkParquetFooter verifies that the description at the end of a Parquet file
-// lies within the file, and that the lists and texts in it lie within the
-// description. The library allocates what these lengths claim before it reads,
-// and a process out of memory cannot recover.
+// checkParquetFooter verifies that the description at the end of a Parquet file lies
+// within the file, and that its lists and texts lie within the description. The library
+// allocates the claimed lengths before it reads, and a process out of memory cannot
+// recover.
 func checkParquetFooter(r io.ReaderAt, size int64) error {
 	var end [8]byte
 	if size < 12 {
@@ -37,9 +37,9 @@ func checkParquetFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// thriftWalk steps over values in Thrift's compact protocol. Its methods report
-// whether the value lies within the bytes. Source: thrift-compact-protocol.md of
-// Apache Thrift.
+// thriftWalk steps over values in Thrift's compact protocol. Its methods report whether
+// the value lies within the bytes. The source is thrift-compact-protocol.md of Apache
+// Thrift.
 type thriftWalk struct{ b []byte }
 
 // maxThriftDepth is more than Parquet's deepest structure.
@@ -82,7 +82,7 @@ func (w *thriftWalk) skipStruct(depth int) bool {
 				return false
 			}
 		}
-		if kind := header & 15; kind > 2 && !w.skipValue(kind, depth) { // 1, 2: true, false
+		if kind := header & 15; kind > 2 && !w.skipValue(kind, depth) { // 1 is true and 2 is false
 			return false
 		}
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Decode undoes what encoding did to targets, and z-scores have mean 0 and
-// variance 1.
+// Decode inverts the encoding of targets, and z-scores have mean 0 and variance 1.
 func TestEncodeDecode(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -56,7 +55,7 @@ func TestEncodeDecode(t *testing.T) {
 	})
 }
 
-// The lower median against sorting, over all bits of float64.
+// The lower median is compared with sorting, over all bits of float64.
 func TestMedian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64(), 1, 50).Draw(t, "values")
@@ -88,7 +87,7 @@ func TestParseNumberLikeStrconv(t *testing.T) {
 	})
 }
 
-// What encoding/csv writes is read back.
+// The output of encoding/csv is read back.
 func TestRecordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		field := rapid.StringOf(rapid.SampledFrom([]rune("ab \",;\n\t'é")))

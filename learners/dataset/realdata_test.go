@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Every tabular file of the manifest has the rows and columns it says.
+// Every tabular file of the manifest has the rows and columns that the manifest states.
 func TestManifest(t *testing.T) {
 	racetest.Alone(t)
 	dir := datatest.Folder(t)
@@ -55,7 +55,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// The facts of the manifest about single files.
+// The manifest states these facts about single files.
 func TestRealFiles(t *testing.T) {
 	racetest.Alone(t)
 	dir := datatest.Folder(t)
@@ -66,7 +66,7 @@ func TestRealFiles(t *testing.T) {
 	refused(t, "housing", err, `row 183 (line 184), column "total_bedrooms"`, "207 missing")
 	e := fitted(t, housing, nil, data.EncodingOptions{Missing: data.FillMedian})
 	src := applied(t, e, housing)
-	if src.Dim() != 8+5 || *e.Inputs[4].Fill != 435 { // 435: ageron's notebook, as pandas
+	if src.Dim() != 8+5 || *e.Inputs[4].Fill != 435 { // 435 as in ageron's notebook and in pandas
 		t.Errorf("housing: %d inputs, median %v", src.Dim(), *e.Inputs[4].Fill)
 	}
 	if err := kernel.CheckFinite("housing", src.(*data.Memory).Rows()); err != nil {

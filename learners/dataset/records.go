@@ -8,13 +8,12 @@ import (
 	"io"
 )
 
-// records splits delimited text: records end with a line feed, with or without
-// a carriage return; fields may be quoted as in RFC 4180, with line feeds
-// inside. A quote that does not open a field stands for itself. Empty lines are
-// no records.
+// records splits delimited text. A record ends with a line feed, with or without a
+// carriage return. Fields may be quoted as in RFC 4180, with line feeds inside. A quote
+// that does not open a field stands for itself. Empty lines are no records.
 type records struct {
 	r      *bufio.Reader
-	delim  byte // Whitespace: runs of spaces and tabs
+	delim  byte // Whitespace means runs of spaces and tabs
 	line   int  // of the start of the last record
 	next   int  // lines read
 	long   []byte
@@ -24,8 +23,8 @@ type records struct {
 
 func newRecords(r *bufio.Reader, delim byte) *records { return &records{r: r, delim: delim} }
 
-// read returns the fields of the next record, which stay valid until the next
-// call, or io.EOF.
+// read returns the fields of the next record, or io.EOF. They stay valid until the next
+// call.
 func (d *records) read() ([][]byte, error) {
 	for {
 		line, err := d.readLine()
@@ -105,7 +104,7 @@ func splitSpace(fields [][]byte, line []byte) [][]byte {
 	return fields
 }
 
-// splitQuoted splits a record with quotes, reading on while one is open.
+// splitQuoted splits a record with quotes. It reads more lines while a quote is open.
 func (d *records) splitQuoted(line []byte) error {
 	d.quoted = d.quoted[:0]
 	var ends []int // of the fields in d.quoted
@@ -138,8 +137,8 @@ func (d *records) splitQuoted(line []byte) error {
 	return nil
 }
 
-// unquote appends the rest of a quoted field to d.quoted and returns what
-// follows the closing quote: nothing, or the delimiter and more.
+// unquote appends the rest of a quoted field to d.quoted. It returns the text after the
+// closing quote, which is empty or starts with the delimiter.
 func (d *records) unquote(line []byte) ([]byte, error) {
 	for {
 		i := bytes.IndexByte(line, '"')

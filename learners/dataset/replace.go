@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// checkChunkFile refuses a chunk file that would take the place of something
-// else: an input, a device, a file that is neither empty nor a chunk file.
+// checkChunkFile refuses a chunk file that would replace something else, such as an
+// input, a device, or a file that is neither empty nor a chunk file.
 func checkChunkFile(path string, inputs []string) error {
 	if path == "" {
 		return nil

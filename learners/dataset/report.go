@@ -7,7 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Report says in plain words what Open found and why. It prints as text and
+// Report describes the findings of Open and their reasons. It prints as text and
 // encodes as JSON.
 type Report struct {
 	Files        []string `json:"files"`
@@ -23,11 +23,11 @@ type Report struct {
 	Target       []string `json:"target"`
 	TargetWhy    string   `json:"target_why"`
 	Columns      []Column `json:"columns"` // dense columns, in the order of the file
-	// Sparse rows only: values stored.
+	// Stored is the number of stored values of sparse rows.
 	Stored int `json:"stored,omitempty"`
-	// Duplicates counts rows equal to an earlier one, targets included; −1
-	// where they were not counted: sparse rows, chunk files, more than 2²⁰
-	// rows. They are kept: learners with λ > 0 are indifferent to them.
+	// Duplicates counts rows equal to an earlier one, targets included. It is −1 where
+	// they were not counted, which is so for sparse rows, chunk files and more than 2²⁰
+	// rows. Duplicates are kept, as they do no harm to learners with λ > 0.
 	Duplicates int      `json:"duplicates"`
 	Notes      []string `json:"notes,omitempty"`
 }

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// interruptible is a reader that ends with ctx, though one of a terminal or a
-// pipe may wait for ever. A Read that is under way then goes on in a goroutine
-// of its own, and what it returns is lost.
+// interruptible is a reader that ends with ctx, even while a terminal or a pipe blocks.
+// A blocked Read then continues in its own goroutine, and its result is lost.
 type interruptible struct {
 	ctx    context.Context
 	r      io.Reader

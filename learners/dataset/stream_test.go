@@ -22,7 +22,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// mixedCSV has n rows of numbers, categories and missing cells.
+// mixedCSV returns n rows of numbers, categories and missing cells.
 func mixedCSV(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -37,8 +37,7 @@ func mixedCSV(n int) string {
 	return b.String()
 }
 
-// What is read from a chunk file is what is in memory, to the bit, whatever the
-// size of the blocks.
+// A chunk file gives the same numbers as memory, to the bit, for blocks of any size.
 func TestStreamingIsInMemory(t *testing.T) {
 	path := file(t, "x.csv", mixedCSV(2500))
 	chunks := filepath.Join(t.TempDir(), "x.chunks")
@@ -84,8 +83,8 @@ func mustSubset(t testing.TB, src data.Source, rows []int) data.Source {
 	return s
 }
 
-// compareBlocks reads src in blocks of max rows, handing blocks back, once
-// with targets and once without.
+// compareBlocks reads src in blocks of max rows and reuses them, once with targets and
+// once without.
 func compareBlocks(t *testing.T, src data.Source, wantX [][]float64, wantY []float64, max int) {
 	t.Helper()
 	both, err := src.OpenPairs(background)
@@ -179,7 +178,7 @@ func TestMemoryBound(t *testing.T) {
 	}
 }
 
-// A damaged chunk file says so, whatever byte it is.
+// Damage to any byte of a chunk file is reported.
 func TestDamagedChunks(t *testing.T) {
 	racetest.Alone(t)
 	path := filepath.Join(t.TempDir(), "x.chunks")
@@ -212,8 +211,8 @@ func TestDamagedChunks(t *testing.T) {
 	}
 }
 
-// A failed conversion leaves neither the file nor a part of it, and an older
-// file of the name as it was.
+// A failed conversion leaves no file and no part of one. An older file of the same name
+// stays as it was.
 func TestFailedConversion(t *testing.T) {
 	dir := t.TempDir()
 	chunks := filepath.Join(dir, "x.chunks")
@@ -249,7 +248,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Generated rows are the same in any blocks, and continue.
+// Generated rows do not depend on the blocks, and a later range continues them.
 func TestGenerate(t *testing.T) {
 	whole, err := data.Generate[float64](data.SUSYLike{Seed: 1}, 0, 3000)
 	if err != nil {
@@ -281,7 +280,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// Kernel products run on sources, in memory or not, with the same result.
+// Kernel products on sources have the same result in memory and from files.
 func TestOperatorOnSource(t *testing.T) {
 	path := file(t, "x.csv", mixedCSV(700))
 	inMemory := opened(t, Options{Float32: true}, path)
@@ -317,7 +316,7 @@ func TestOperatorOnSource(t *testing.T) {
 	}
 }
 
-// socket is the path of something that is no regular file.
+// socket returns the path of a socket, which is not a regular file.
 func socket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s") // a short path, as sockets have
@@ -334,7 +333,7 @@ func socket(t *testing.T) string {
 	return path
 }
 
-// A chunk file takes the place of chunk files and empty files only.
+// A chunk file replaces only chunk files and empty files.
 func TestChunkFileReplacesNothingElse(t *testing.T) {
 	csv := file(t, "x.csv", "a,b\n1,2\n3,4\n")
 	link := filepath.Join(t.TempDir(), "link.csv")

@@ -8,18 +8,18 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Table is raw data as it was read: columns of numbers, or of categories, with
-// missing cells. A [data.Encoding] makes a [data.Source] of it. A Table is immutable and
-// safe for concurrent reading.
+// Table is raw data as it was read. It has columns of numbers or of categories, with
+// missing cells. A [data.Encoding] turns it into a [data.Source]. A Table is immutable
+// and safe for concurrent reading.
 type Table struct {
 	rows    int
 	columns []Column // dense ones, targets included
 	targets []int    // indices into columns, in the order asked for
-	named   bool     // the names are the file's, not positions
+	named   bool     // the names come from the file
 	cells   kernel.Source
-	sparse  kernel.Rows // inputs of sparse tables: *kernel.CSR[float32 or float64]
+	sparse  kernel.Rows // inputs of sparse tables, *kernel.CSR[float32 or float64]
 	single  bool        // inputs are float32
-	numbers []int       // of the rows in the files, from 0; nil: all of them
+	numbers []int       // of the rows in the files, from 0, or nil for all of them
 	report  Report
 	close   func() error
 }
@@ -27,26 +27,26 @@ type Table struct {
 // Len returns the number of rows.
 func (t *Table) Len() int { return t.rows }
 
-// Columns returns the dense columns in the order of the file, targets included.
-// The caller does not change them.
+// Columns returns the dense columns in the order of the file, targets included. The
+// caller must not change them.
 func (t *Table) Columns() []Column { return t.columns }
 
 // Targets returns the indices of the target columns.
 func (t *Table) Targets() []int { return slices.Clone(t.targets) }
 
-// Sparse returns the inputs as sparse rows, *kernel.CSR, and whether the table
-// has such. All of its dense columns are targets then.
+// Sparse returns the inputs as sparse rows, *kernel.CSR, and whether the table has
+// them. All dense columns are targets then.
 func (t *Table) Sparse() (kernel.Rows, bool) { return t.sparse, t.sparse != nil }
 
-// Cells returns all dense cells, targets included, as rows of numbers: NaN is
-// missing, a category is the index of its level.
+// Cells returns all dense cells, targets included, as rows of numbers. NaN means
+// missing, and a category is the index of its level.
 func (t *Table) Cells() kernel.Source { return t.cells }
 
-// Report returns what was detected.
+// Report returns the findings of Open.
 func (t *Table) Report() *Report { return &t.report }
 
-// Close releases the file behind the table, if it is one. Sources made of the
-// table are not usable afterwards.
+// Close releases the file behind the table, if there is one. Sources made from the
+// table cannot be used afterwards.
 func (t *Table) Close() error {
 	if t.close == nil {
 		return nil
@@ -54,7 +54,7 @@ func (t *Table) Close() error {
 	return t.close()
 }
 
-// inputs returns the indices of the dense columns that are no targets.
+// inputs returns the indices of the dense columns that are not targets.
 func (t *Table) inputs() []int {
 	in := make([]int, 0, len(t.columns))
 	for c := range t.columns {
@@ -68,8 +68,8 @@ func (t *Table) inputs() []int {
 // scanBlock is the number of rows that scans read at once.
 const scanBlock = 1024
 
-// scan calls visit for every row of the dense cells, or for those in rows, which
-// increase, if rows is not nil. The cells are valid during the call.
+// scan calls visit for every row of the dense cells. If rows is not nil, it calls visit
+// only for those rows, which must increase. The cells are valid during the call.
 func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells []float64) error) error {
 	cursor, err := t.cells.Open(ctx)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 )
 
 // Labelled returns the table without the rows that lack a target, and the number of
-// these rows. The targets are those of the encoding, or of the table if e is nil. Errors
-// name rows by their number in the files as before. It reads the cells once if a target
-// is missing anywhere. Errors: [*FileError] if no row is left.
+// these rows. The targets are those of the encoding, or of the table if e is nil.
+// Errors name rows by their number in the files as before. It reads the cells once if a
+// target is missing anywhere. It returns a [*FileError] if no row is left.
 //
-// The new table shares the cells with t. One of the two is closed.
+// The new table shares the cells with t. Close only one of the two.
 func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, error) {
 	targets := t.targets
 	if e != nil {
@@ -116,7 +116,8 @@ func (c *keptCursor) Next(ctx context.Context, max int, _ kernel.Rows) (kernel.R
 	}
 	var parts []kernel.Rows
 	for want > 0 {
-		// Never beyond the last row of this block, because the next one begins after it.
+		// It stops at the last row of this block, because the next block begins after
+		// it.
 		block, err := c.all.Next(ctx, min(scanBlock, c.rows[want-1]+1-c.pos), c.buf)
 		if err == io.EOF {
 			return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}

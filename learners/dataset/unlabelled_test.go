@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// Rows without a target are left out, in memory and in a chunk file alike, and errors
-// name the rows that the file has.
+// Rows without a target are left out, in memory and in a chunk file alike. Errors still
+// name the rows of the file.
 func TestLabelled(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a,b,y\n")
@@ -64,7 +64,7 @@ func TestLabelled(t *testing.T) {
 				}
 				i++
 			}
-			// The same encoding reads all inputs, and again the labelled rows.
+			// The same encoding reads all inputs, and also the labelled rows.
 			all, err := table.EncodeInputs(t.Context(), e)
 			if err != nil || all.Len() != n || all.Outputs() != 0 {
 				t.Fatalf("inputs alone: %v", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// BenchmarkBlock measures the features of 4 rows after 1000 steps, B = 16, d = 18,
-// with the frequencies at hand, against drawing them anew: "×-drawing-anew".
+// BenchmarkBlock measures the features of 4 rows after 1000 steps, with B = 16, d = 18
+// and stored frequencies. "×-drawing-anew" compares with drawing the frequencies again.
 func BenchmarkBlock(b *testing.B) {
 	const rows, d, m = 4, 18, 16000
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// Corollaries 3.2, 3.6 and 3.8, scaled down: the error falls with T for all
-// rules, at least half as fast as their bounds say. tuner bench has more sizes.
+// This is a scaled-down version of Corollaries 3.2, 3.6 and 3.8. The error falls with T
+// for all rules, at least half as fast as their bounds. tuner bench has more sizes.
 func TestPaperRates(t *testing.T) {
 	kerneltest.Claim(t)
 	for _, rule := range []Rule{Fixed, Decaying, Regularised} {
@@ -27,8 +27,8 @@ func TestPaperRates(t *testing.T) {
 	}
 }
 
-// Assumption 1 of the paper and the remark that κ² = 1 for the Gaussian kernel:
-// it bounds φ_v(x)φ_v(x') too, and that is 2 for √2cos features.
+// Assumption 1 of the paper comes with the remark that κ² = 1 for the Gaussian kernel.
+// But κ² also bounds φ_v(x)φ_v(x'), and that is 2 for √2cos features.
 func TestPaperKappaOfCosines(t *testing.T) {
 	kerneltest.Claim(t)
 	p := Params{Kernel: kerneltest.Gaussian(1), Family: "fourier_cosine"}
@@ -47,8 +47,8 @@ func TestPaperKappaOfCosines(t *testing.T) {
 	}
 }
 
-// Corollary 3.4's step, with its constant 1/(24κ⁴), is too small by far: after
-// T = 1000 steps the function has hardly left 0, where T^−½ has learnt.
+// The step of Corollary 3.4, with its constant 1/(24κ⁴), is much too small. After
+// T = 1000 steps the function is still near 0, while the step T^−½ has learnt.
 func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 11)
@@ -75,9 +75,9 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 	}
 }
 
-// (2.4) as printed shrinks by 1 − λ in every step, whatever η_t is: with the λ of
-// Corollary 3.8 for T = 1000 nothing older than a few dozen steps is left, and
-// the function is far from that of (2.6).
+// Equation (2.4) as printed shrinks f by 1 − λ in every step, for any η_t. With the λ
+// of Corollary 3.8 for T = 1000, only the last few dozen steps are left, and the
+// function is far from that of (2.6).
 func TestPaperEquation24LacksEta(t *testing.T) {
 	kerneltest.Claim(t)
 	s, err := studyProblem.Regularised(1000, studyEpsilon)

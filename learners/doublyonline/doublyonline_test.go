@@ -43,9 +43,9 @@ func waves(rng *rand.Rand, n, d, c int) *data.Memory {
 	return must(data.NewMemory(kernel.NewPoints(n, d, x), y, c))
 }
 
-// direct is (2.6) on function values: f at the training rows in the order of the
-// stream, followed by those of grid, with all features from one map. No
-// coefficients, no scale.
+// direct computes (2.6) on function values. It returns f at the training rows in the
+// order of the stream, followed by f at the rows of grid, with all features from one
+// map. It uses no coefficients and no scale.
 func direct(p Params, seed uint64, train, grid *data.Memory, steps int) []float64 {
 	n, c, b := train.Len(), train.Outputs(), p.perStep()
 	all := must(train.Rows().Concat(grid.Rows()))
@@ -77,9 +77,9 @@ func direct(p Params, seed uint64, train, grid *data.Memory, steps int) []float6
 	return f[n*c:]
 }
 
-// The coefficients against the recursion on function values: constant and
-// decaying steps, λ that shrinks the scale below the smallest number many times
-// over, several features and outputs, several passes, all families.
+// This compares the coefficients with the recursion on function values. It covers
+// constant and decaying steps, several features, outputs and passes, and all families.
+// One λ shrinks the scale below the smallest number many times.
 func TestAgainstDirectRecursion(t *testing.T) {
 	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 1)
@@ -110,7 +110,7 @@ func TestAgainstDirectRecursion(t *testing.T) {
 	}
 }
 
-// T = 1 and 2 by hand, B = 1: a_1 = ηy_1ψ_1(x_1), a_2 = −η(f_2(x_2) − y_2)ψ_2(x_2),
+// For T = 1 and 2 with B = 1, a_1 = ηy_1ψ_1(x_1), a_2 = −η(f_2(x_2) − y_2)ψ_2(x_2) and
 // f_3 = (1−ηλ)a_1ψ_1 + a_2ψ_2.
 func TestTwoSteps(t *testing.T) {
 	const eta, lambda = 0.5, 0.25
@@ -141,8 +141,8 @@ func TestTwoSteps(t *testing.T) {
 	}
 }
 
-// A model read from a file makes its features again from the seed: equal
-// predictions, to the bit, and no more than the coefficients in the file.
+// A model read from a file makes its features again from the seed. Predictions are
+// equal to the bit, and the file holds only the coefficients.
 func TestFeaturesFromTheSeed(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
 	train := waves(rng, 300, 40, 1)
@@ -162,8 +162,8 @@ func TestFeaturesFromTheSeed(t *testing.T) {
 	learnerstest.RequireClose(t, "predictions", b, a, 0)
 }
 
-// The same features at every step make it SGD with M = 1: f_{t+1}(x) = w ψ(x).
-// Constant features do: the kernel of a huge length scale.
+// If all steps have the same feature, the method is SGD with M = 1, and f_{t+1}(x) = w
+// ψ(x). A kernel with a huge length scale has constant features.
 func TestOneFeatureForAll(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	train := waves(rng, 50, 1, 1)
@@ -182,8 +182,7 @@ func TestOneFeatureForAll(t *testing.T) {
 	}
 }
 
-// The map is replaced by larger ones as the function grows, and nothing shows of
-// it.
+// Larger maps replace the map as the function grows, without any change of the values.
 func TestGrowingMap(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	train, grid := waves(rng, 700, 2, 1), waves(rng, 20, 2, 1)

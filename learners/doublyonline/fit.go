@@ -13,9 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Fit implements learners.Estimator. An iteration is a twentieth of the T steps;
-// its Objective is the mean of ‖f_t(x_t) − y_t‖² over them, each before its own
-// step: of rows never seen before, in the first pass.
+// Fit implements learners.Estimator. An iteration is a twentieth of the T steps. Its
+// Objective is the mean of ‖f_t(x_t) − y_t‖² over them, each before its own step. In
+// the first pass these rows are new.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	return f.monitor.Finish(nil)
 }
 
-// errStopped ends a pass that the monitor has ended.
+// errStopped ends a pass after the monitor stopped the fit.
 var errStopped = errors.New("doublyonline: stopped")
 
 // fit is the state of a Fit.
@@ -59,10 +59,10 @@ type fit struct {
 	since      int     // the steps of the last iteration
 }
 
-// next is the step that ends the iteration under way.
+// next returns the step that ends the current iteration.
 func (f *fit) next() int { return f.steps * (f.iteration + 1) / f.iterations }
 
-// rows makes the steps of some rows, from iteration to iteration.
+// rows makes the steps for some rows, from iteration to iteration.
 func (f *fit) rows(ctx context.Context, x kernel.Rows, y []float64) error {
 	c := f.g.c
 	for at := 0; at < x.Len(); {
@@ -102,7 +102,7 @@ func (f *fit) finish(ctx context.Context) error {
 	return err
 }
 
-// model returns what makes the function after the present step.
+// model returns a function that makes the model after the present step.
 func (f *fit) model() func() (learners.Model, error) {
 	t, weights := f.g.t, f.g.weights()
 	return func() (learners.Model, error) {
@@ -110,7 +110,7 @@ func (f *fit) model() func() (learners.Model, error) {
 	}
 }
 
-// now returns the function after the last step, nil before the first.
+// now returns the model after the last step, or nil before the first.
 func (f *fit) now() (learners.Model, error) {
 	if f.g.t == 0 {
 		return nil, nil

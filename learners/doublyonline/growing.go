@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// minScale is where the running scale is folded into the coefficients.
+	// When the running scale is below minScale, it is folded into the coefficients.
 	minScale = 0x1p-500
-	// firstFeatures is the size of the first map; each next one is larger by a
-	// quarter: features that are computed too early are an eighth of all.
+	// firstFeatures is the size of the first map, and each following map is larger by a
+	// quarter. About an eighth of all features are computed too early.
 	firstFeatures = 1 << 10
-	// blockElements bounds the features of a block of rows, 8 MiB or one row.
+	// blockElements limits the features of a block of rows to 8 MiB or one row.
 	blockElements = 1 << 20
 )
 
-// growing is f after t steps: f = scale·Σ_j a_j ψ_j, j < tB, with c outputs.
+// growing is f after t steps with c outputs, where f = scale·Σ_j a_j ψ_j for j < tB.
 type growing struct {
 	p       Params
 	d, c    int
@@ -34,7 +34,7 @@ type growing struct {
 	a     []float64 // tB×c
 	scale float64   // ∏(1 − η_jλ) since it was last folded
 
-	phi sketch.FeatureMap // of at least the features that are needed
+	phi sketch.FeatureMap // has at least the needed features
 	buf []float64
 	out []float64
 }
@@ -46,13 +46,13 @@ func (p Params) newGrowing(d, c, steps int, seed uint64, workers int) *growing {
 	}
 }
 
-// blockRows is how many rows of features may be computed at once now.
+// blockRows returns the number of rows whose features may be computed at once.
 func (g *growing) blockRows() int {
 	return min(max(blockElements/((g.t+1)*g.perStep), 1), 64)
 }
 
-// rows makes a step for every row of x and returns the losses ‖f_t(x_t) − y_t‖²,
-// each before its step, and ‖y_t‖², summed.
+// rows makes a step for every row of x. It returns two sums, of the losses
+// ‖f_t(x_t) − y_t‖² before each step and of ‖y_t‖².
 func (g *growing) rows(x kernel.Rows, y []float64) (loss, zero float64, err error) {
 	for at := 0; at < x.Len(); {
 		end := min(at+g.blockRows(), x.Len())
@@ -72,7 +72,7 @@ func (g *growing) rows(x kernel.Rows, y []float64) (loss, zero float64, err erro
 	return loss, zero, nil
 }
 
-// features computes all features that the rows will need: g.buf is n×m.
+// features computes all features that the rows need, and g.buf is n×m.
 func (g *growing) features(x kernel.Rows) (m int, err error) {
 	n := x.Len()
 	need := (g.t + n) * g.perStep
@@ -139,7 +139,7 @@ func (g *growing) fold() {
 	g.scale = 1
 }
 
-// weights returns w = √(tB)·scale·a, those of the map with tB features.
+// weights returns w = √(tB)·scale·a, the weights for the map with tB features.
 func (g *growing) weights() []float64 {
 	w := make([]float64, len(g.a))
 	factor := g.scale * math.Sqrt(float64(g.t*g.perStep))

@@ -14,34 +14,36 @@ import (
 
 const (
 	algorithm = "doublyonline"
-	// DefaultFeatures is B if Params do not say.
+	// DefaultFeatures is the default of B.
 	DefaultFeatures = 16
-	// checkpoints is how many iterations a fit has at most.
+	// checkpoints is the largest number of iterations of a fit.
 	checkpoints = 20
 )
 
-// Params are the hyper-parameters. The zero values of all but Kernel stand for
-// defaults.
+// Params are the hyper-parameters. Zero values mean defaults for all fields except
+// Kernel.
 type Params struct {
-	// Kernel is what the features converge to.
+	// Kernel is the kernel to which the features converge.
 	Kernel kernel.Kernel
-	// Family is the kind of features, which must be independent: Fourier,
-	// FourierCosine, ReLU or GaussianSketch; empty: the one that suits the kernel.
+	// Family is the kind of features, which must be independent. It is Fourier,
+	// FourierCosine, ReLU or GaussianSketch. If empty, it is the one that suits the
+	// kernel.
 	Family sketch.Family
-	// Features is B, the new features in each step, even for Fourier; 0: 16.
+	// Features is B, the number of new features in each step, which must be even for
+	// Fourier. If 0, it is 16.
 	Features int
-	// StepSize is η; 0: T^−½.
+	// StepSize is η. If 0, it is T^−½.
 	StepSize float64
 	// StepDecay is θ in η_t = ηt^−θ, 0 ≤ θ < 1.
 	StepDecay float64
-	// Lambda is λ ≥ 0, the ridge λ‖f‖² of the kernel's space; ηλ < 1.
+	// Lambda is λ ≥ 0, the ridge λ‖f‖² of the kernel's space, with ηλ < 1.
 	Lambda float64
-	// Passes over the data; 0: 1. T = Passes·n.
+	// Passes is the number of passes over the data. If 0, it is 1. T = Passes·n.
 	Passes int
-	// Sampling is the order of the rows; empty: minibatch.Reshuffle, every row
-	// once. minibatch.Cycle takes a stream as it comes.
+	// Sampling is the order of the rows. If empty, it is minibatch.Reshuffle, which
+	// takes every row once. minibatch.Cycle takes the rows of a stream in their order.
 	Sampling minibatch.Sampling
-	// Chunk is that of minibatch.Plan.
+	// Chunk is the chunk of minibatch.Plan.
 	Chunk int
 }
 

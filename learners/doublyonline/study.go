@@ -11,39 +11,39 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// Rule is a choice of steps of seed 002.
+// Rule is a choice of steps in Lin and Rosasco (2019).
 type Rule string
 
-// The rules; the exponents are those of theory.DoublyOnline.
+// These are the rules. Their exponents come from theory.DoublyOnline.
 const (
-	Fixed       Rule = "fixed"       // Corollary 3.2: constant steps for a known T
-	Decaying    Rule = "decaying"    // Corollary 3.6: steps that decay
-	Regularised Rule = "regularised" // Corollary 3.8: steps that decay, and λ
+	Fixed       Rule = "fixed"       // Corollary 3.2, constant steps for a known T
+	Decaying    Rule = "decaying"    // Corollary 3.6, steps that decay
+	Regularised Rule = "regularised" // Corollary 3.8, steps that decay, and λ
 )
 
-// Study measures the rate: how ‖f_T − f_ρ‖² falls as T grows, for x uniform on
-// [0, 1], the Gaussian kernel of length scale 0.2, f_ρ a random function of its
-// space, so that ζ ≥ ½ and γ ≈ 0, and normal noise.
+// Study measures the rate at which ‖f_T − f_ρ‖² falls as T grows. x is uniform on [0,
+// 1], and the Gaussian kernel has the length scale 0.2. f_ρ is a random function of its
+// space, so that ζ ≥ ½ and γ ≈ 0, and the noise is normal.
 type Study struct {
 	Rule  Rule
-	Sizes []int // T, increasing, two at least
-	// StepSize stands in for the constant of the paper before T^−…, t^−…, which
-	// is that of a proof; 0: 1.
+	Sizes []int // T, increasing, at least two
+	// StepSize replaces the constant of the paper before T^−… or t^−…, which comes from
+	// a proof. If 0, it is 1.
 	StepSize float64
-	// Features is B; 0: 16.
+	// Features is B. If 0, it is 16.
 	Features int
 	Noise    float64 // standard deviation
-	// Repetitions are averaged over; 0: 8.
+	// Repetitions is the number of repetitions to average. If 0, it is 8.
 	Repetitions int
 	Seed        uint64
 }
 
-// Rates is what a Study finds.
+// Rates is the result of a Study.
 type Rates struct {
 	Sizes []int
 	Error []float64 // mean of ‖f_T − f_ρ‖², relative to ‖f_ρ‖²
-	// Slope is that of log Error against log T, Theory what the corollary bounds
-	// it by: −Rate.
+	// Slope is the slope of log Error against log T. Theory is −Rate, the bound of the
+	// corollary.
 	Slope, Theory float64
 }
 
@@ -58,7 +58,7 @@ const (
 // studyProblem has γ = 0 for the spectrum of the Gaussian kernel.
 var studyProblem = theory.DoublyOnline{Zeta: 0.5, Gamma: 0, KappaSq: 2}
 
-// Run makes the experiment: Repetitions·B·T² operations for every T.
+// Run makes the experiment, with Repetitions·B·T² operations for every T.
 func (s Study) Run(ctx context.Context) (*Rates, error) {
 	if s.StepSize == 0 {
 		s.StepSize = 1
@@ -88,14 +88,14 @@ func (s Study) Run(ctx context.Context) (*Rates, error) {
 	return out, nil
 }
 
-// params are those of the rule for T steps, with the rate of theory.
+// params returns the parameters of the rule for T steps, and the rate of theory.
 func (s Study) params(steps int) (p Params, rate float64, err error) {
 	var t theory.Steps
 	switch s.Rule {
 	case Fixed:
 		t, err = studyProblem.Fixed(steps)
 		at1, _ := studyProblem.Fixed(1)
-		t.StepSize /= at1.StepSize // the power of T alone
+		t.StepSize /= at1.StepSize // only the power of T
 	case Decaying:
 		t, err = studyProblem.Decaying()
 		t.StepSize = 1

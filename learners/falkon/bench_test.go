@@ -16,8 +16,8 @@ func benchmarkData(n int) *data.Memory {
 	return must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 1}, 0, n))))
 }
 
-// seconds is the least of three times of a fit with exactly t iterations, in CPU
-// seconds: the machine may do other things besides.
+// seconds returns the least of three times of a fit with exactly t iterations, in CPU
+// seconds, because the machine may do other work.
 func seconds(train data.Source, m, t int) float64 {
 	p := Params{Kernel: kerneltest.Gaussian(4), Lambda: 1e-6, Centers: m, Iterations: t, Tolerance: 1e-300}
 	best := math.Inf(1)
@@ -29,7 +29,7 @@ func seconds(train data.Source, m, t int) float64 {
 	return best
 }
 
-// slope is that of log y over log x, by least squares.
+// slope is the slope of log y over log x, by least squares.
 func slope(x, y []float64) float64 {
 	var mx, my, xy, xx float64
 	for i := range x {
@@ -43,8 +43,9 @@ func slope(x, y []float64) float64 {
 	return xy / xx
 }
 
-// O(nMt + M³): the slopes of log time over log n, log M and log t, and of the
-// preconditioner's alone over log M; 1, 1, about 1 (t + 1 passes) and 3 in theory.
+// BenchmarkCost checks O(nMt + M³). It reports the slopes of log time over log n, log M
+// and log t, and for the preconditioner alone over log M. In theory they are 1, 1,
+// about 1 (t + 1 passes) and 3.
 func BenchmarkCost(b *testing.B) {
 	for b.Loop() {
 		var ns, ms, ts, ps [2][]float64
@@ -84,8 +85,8 @@ func preconditionerSeconds(train *data.Memory, m int) float64 {
 	return best
 }
 
-// FALKON with 10 iterations against the direct solution of (4.5) in O(nM²), with the
-// same kernel evaluations and package blocked.
+// BenchmarkAgainstDirect compares FALKON with 10 iterations and the direct solution of
+// (4.5) in O(nM²), with the same kernel evaluations and package blocked.
 func BenchmarkAgainstDirect(b *testing.B) {
 	train, k, lambda := benchmarkData(10_000), kerneltest.Gaussian(4), 1e-6
 	const m = 1000
@@ -120,7 +121,7 @@ func BenchmarkAgainstDirect(b *testing.B) {
 	b.ReportMetric(direct/falkon, "direct/falkon")
 }
 
-// Factorisations, relative to the default.
+// BenchmarkFactorizations times the factorisations relative to the default.
 func BenchmarkFactorizations(b *testing.B) {
 	const m = 600
 	gram := must(kernel.Gramian(kerneltest.Gaussian(4), benchmarkData(m).Rows()))
@@ -137,7 +138,8 @@ func BenchmarkFactorizations(b *testing.B) {
 	}
 }
 
-// Newton's method for the logistic loss, relative to the squared loss.
+// BenchmarkLogistic times Newton's method for the logistic loss relative to the squared
+// loss.
 func BenchmarkLogistic(b *testing.B) {
 	train, k := benchmarkData(10_000), kerneltest.Gaussian(4)
 	var logistic, squared float64

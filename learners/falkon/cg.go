@@ -5,13 +5,12 @@ import (
 	"math"
 )
 
-// refreshEvery is the number of iterations after which the residual is computed
-// from its definition. It needs no pass of its own.
+// refreshEvery is the number of iterations after which the residual is computed from
+// its definition. It needs no pass of its own.
 const refreshEvery = 10
 
-// conjugate is the method of conjugate gradients for WX = B with c columns at
-// once, each with its own steps. A column whose residual is small enough takes
-// no part any more.
+// conjugate is the method of conjugate gradients for WX = B with c columns at once,
+// each with its own steps. A column whose residual is small enough drops out.
 type conjugate struct {
 	apply func(ctx context.Context, dst, u []float64, c int) error
 	c     int
@@ -23,12 +22,12 @@ type conjugate struct {
 	rr    []float64 // ‖r‖² of every column
 	tol   float64
 	limit float64 // residual below which rounding may end a column
-	spent []bool  // columns that rounding has ended
+	spent []bool  // columns that ended because of rounding
 	step  int
 
 	best      []float64 // x at the refresh with the least residual
 	bestError float64
-	grown     int // refreshes in a row at which r had lost touch and grown
+	grown     int // refreshes in a row in which r was far from b − Wx and grew
 
 	in, out []float64 // memory
 }
@@ -43,7 +42,7 @@ func newConjugate(apply func(ctx context.Context, dst, u []float64, c int) error
 	return g
 }
 
-// retire keeps of the columns those that are to go on.
+// retire keeps only the columns that must continue.
 func (g *conjugate) retire(columns []int) {
 	g.left = nil
 	for _, k := range columns {
@@ -73,9 +72,9 @@ func relative(r, b float64) float64 {
 
 func (g *conjugate) done() bool { return len(g.left) == 0 }
 
-// iterate makes one step, with one product by W. It reports false if W is not
-// positive definite to rounding, or residuals grow twice in a row: another
-// preconditioner is needed then.
+// iterate makes one step, with one product by W. It reports false if W is not positive
+// definite to rounding, or if residuals grow twice in a row. Another preconditioner is
+// needed then.
 func (g *conjugate) iterate(ctx context.Context) (bool, error) {
 	if g.done() {
 		return true, nil
@@ -106,8 +105,8 @@ func (g *conjugate) iterate(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// product sets out = W·[p of the columns left, x of them if width is twice their
-// number].
+// product sets out = W·[p], for the columns p that are left. If width is twice their
+// number, it also multiplies their x.
 func (g *conjugate) product(ctx context.Context, width int) error {
 	q := len(g.x) / g.c
 	in, out := resized(&g.in, q*width), resized(&g.out, q*width)
@@ -122,9 +121,9 @@ func (g *conjugate) product(ctx context.Context, width int) error {
 	return g.apply(ctx, out, in, width)
 }
 
-// refresh replaces r by b − Wx, and notes whether it shrinks. Where the two differ
-// by more than half of the latter, r has lost touch with x: at a small residual
-// that is all that rounding allows, at a large one W is too ill-conditioned.
+// refresh replaces r by b − Wx and records whether it shrinks. If the two differ by
+// more than half of the latter, r does not describe x any more. At a small residual
+// that is the limit of rounding. At a large one W is too ill-conditioned.
 func (g *conjugate) refresh(width int) bool {
 	lost := false
 	for at, k := range g.left {
@@ -155,7 +154,7 @@ func (g *conjugate) refresh(width int) bool {
 	return g.grown < 2
 }
 
-// advance makes the step of column k, W·p of which is column at of out.
+// advance makes the step of column k, where column at of out is W·p.
 func (g *conjugate) advance(k, at, width int) bool {
 	pr, pwp := 0.0, 0.0
 	for i := k; i < len(g.p); i += g.c {
@@ -183,8 +182,8 @@ func (g *conjugate) advance(k, at, width int) bool {
 	return rr-rr == 0
 }
 
-// scales returns ‖b‖ of the columns, and ‖r‖ where that is 0: what residuals are
-// relative to.
+// scales returns ‖b‖ of the columns, or ‖r‖ where ‖b‖ is 0. Residuals are relative to
+// it.
 func scales(b, r []float64, c int) []float64 {
 	out := norms(b, c)
 	for k, e := range norms(r, c) {
@@ -195,7 +194,7 @@ func scales(b, r []float64, c int) []float64 {
 	return out
 }
 
-// squares returns Σ a_i² of each of the c columns, norms their roots.
+// squares returns Σ a_i² of each of the c columns, and norms returns the roots.
 func squares(a []float64, c int) []float64 {
 	out := make([]float64, c)
 	for i, v := range a {

@@ -45,8 +45,8 @@ func TestConformance(t *testing.T) {
 		"gradient": {Kernel: k, Lambda: 1e-3, Centers: 30, Solver: Gradient},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The residual ends each output by itself, and one alone is summed in
-			// another order: an iteration more or less.
+			// Each output ends by its own residual, and one output alone is summed in
+			// another order. That may cost one iteration more or less.
 			tolerance := 1e-4
 			learnerstest.Run(t, learnerstest.Case{New: func() learners.Estimator { return p }, Invalid: invalid, AloneTolerance: tolerance})
 		})

@@ -6,5 +6,5 @@ import "time"
 
 var processStart = time.Now()
 
-// cpuSeconds is wall time, where CPU time is not to be had.
+// cpuSeconds returns wall time, where CPU time is not available.
 func cpuSeconds() float64 { return time.Since(processStart).Seconds() }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuSeconds is the CPU time of the process.
+// cpuSeconds returns the CPU time of the process.
 func cpuSeconds() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// §1.9 (f): repeated centres, in any order, leave the function as it is.
+// Repeated centres, in any order, do not change the function.
 func TestRepeatedCenters(t *testing.T) {
 	rng := kerneltest.Seeded(t, 1)
 	train, test := regression(rng, 200, 2, 1), kerneltest.Points(rng, 40, 2)
@@ -41,7 +41,7 @@ func TestRepeatedCenters(t *testing.T) {
 	}
 }
 
-// Merged centres carry the weights of all that are equal.
+// Merged centres have the sum of the weights of all equal ones.
 func TestMergedWeights(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
 	train := regression(rng, 50, 2, 1)
@@ -58,7 +58,7 @@ func TestMergedWeights(t *testing.T) {
 	}
 }
 
-// Kernels of low rank: linear and polynomial ones of few coordinates.
+// These kernels have low rank. They are linear and polynomial ones of few coordinates.
 func TestLowRankKernels(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	train, test := regression(rng, 300, 3, 2), kerneltest.Points(rng, 40, 3)
@@ -82,7 +82,7 @@ func TestLowRankKernels(t *testing.T) {
 	}
 }
 
-// A kernel that is 0 at all centres has nothing to offer but 0: an error.
+// A kernel that is 0 at all centres allows only the function 0, which is an error.
 func TestKernelOfRankZero(t *testing.T) {
 	zero := must(data.NewMemory(kernel.NewPoints[float64](5, 2, nil), []float64{1, 2, 3, 4, 5}, 1))
 	_, err := Params{Kernel: must(kernel.NewLinear(1))}.Fit(background, zero, learners.Options{})
@@ -107,7 +107,7 @@ func TestOneRow(t *testing.T) {
 	}
 }
 
-// A column of zeros beside others is 0, and hinders nobody.
+// A column of zeros is 0 and does not disturb the others.
 func TestZeroTargets(t *testing.T) {
 	rng := kerneltest.Seeded(t, 5)
 	train := regression(rng, 100, 2, 2)
@@ -128,7 +128,7 @@ func TestZeroTargets(t *testing.T) {
 	}
 }
 
-// The smallest λ there is: the fit ends, with numbers, whatever the factorisation.
+// With the smallest λ the fit ends with finite numbers, for every factorisation.
 func TestTinyLambda(t *testing.T) {
 	rng := kerneltest.Seeded(t, 6)
 	train := regression(rng, 200, 1, 1)
@@ -162,7 +162,7 @@ func TestEpsilonIsRaised(t *testing.T) {
 	requireNear(t, "raised", solutionOf(t, f, train.Rows()), want, 1e-3)
 }
 
-// indefinite is a symmetric function that is no kernel.
+// indefinite is a symmetric function that is not a kernel.
 func indefinite() kernel.Kernel {
 	return &kernel.Pairwise[[]float64]{Name: "indefinite", Sup: 1, Func: func(x, y []float64) float64 {
 		d := 0.0
@@ -173,8 +173,8 @@ func indefinite() kernel.Kernel {
 	}}
 }
 
-// What is no kernel ends in a DivergenceError, or in numbers, but not in a panic
-// or for ever.
+// A function that is not a kernel ends in a DivergenceError or in numbers, but neither
+// in a panic nor in an endless loop.
 func TestNoKernel(t *testing.T) {
 	rng := kerneltest.Seeded(t, 8)
 	train := regression(rng, 100, 2, 1)
@@ -190,7 +190,7 @@ func TestNoKernel(t *testing.T) {
 	}
 }
 
-// Conjugate gradients notice that W is indefinite, or that residuals grow.
+// Conjugate gradients detect an indefinite W and growing residuals.
 func TestConjugateGuards(t *testing.T) {
 	matrix := func(d ...float64) func(context.Context, []float64, []float64, int) error {
 		return func(_ context.Context, dst, u []float64, c int) error {
@@ -205,7 +205,7 @@ func TestConjugateGuards(t *testing.T) {
 	if ok := must(g.iterate(background)); ok {
 		t.Error("pᵀWp ≤ 0 went unnoticed")
 	}
-	// Products with an error of their own: r loses touch with x, and grows.
+	// These products have an error of their own, so r stops describing x and grows.
 	calls := 0
 	noisy := func(_ context.Context, dst, u []float64, c int) error {
 		calls++
@@ -227,7 +227,7 @@ func TestConjugateGuards(t *testing.T) {
 	}
 }
 
-// A restart goes on from the best iterate with a tenfold ε.
+// A restart continues from the best iterate with a tenfold ε.
 func TestRestart(t *testing.T) {
 	rng := kerneltest.Seeded(t, 9)
 	train := regression(rng, 300, 2, 2)
@@ -256,7 +256,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Errors name what is wrong with the arguments that depend on the data.
+// Errors name the fault in arguments that depend on the data.
 func TestErrors(t *testing.T) {
 	rng := kerneltest.Seeded(t, 10)
 	train := regression(rng, 20, 2, 1)
@@ -278,7 +278,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Every tenth iteration mends a residual that is not b − Wx any more.
+// Every tenth iteration corrects a residual that is not b − Wx any more.
 func TestRefresh(t *testing.T) {
 	rng := kerneltest.Seeded(t, 11)
 	train := regression(rng, 300, 3, 2)

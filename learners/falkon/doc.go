@@ -1,6 +1,6 @@
-// Package falkon has FALKON: kernel ridge regression on M ≪ n centres by a
-// preconditioned iteration, in O(nMt + M³) time and O(M²) memory, and the same
-// for the logistic loss.
+// Package falkon implements FALKON. It is kernel ridge regression on M ≪ n centres by a
+// preconditioned iteration, in O(nMt + M³) time and O(M²) memory. The package also has
+// it for the logistic loss.
 //
 //	Params          squared loss: basic, complete and generalised algorithm,
 //	                uniform centres or any sampler's (BLESS: FALKON-BLESS)
@@ -13,39 +13,40 @@
 //
 //	min_f  (1/n)Σ_i (f(x_i) − y_i)² + λ‖f‖²,   (K_nMᵀK_nM + λnK_MM)a = K_nMᵀy  (4.5)
 //
-// λ being per sample, as everywhere in learners.
+// λ is per sample, as everywhere in learners.
 //
 // # The algorithm
 //
-// K_MM = FFᵀ, F being M×q of rank q. A function of the span of the centres is
-// q coordinates v: ‖f‖ = ‖v‖, values Fv at the centres, coefficients F⁻ᵀv, where
-// F⁻F = I. The centres have weights w with K_nMᵀK_nM ≈ K_MM diag(w)K_MM, and
+// Let K_MM = FFᵀ, where F is M×q of rank q. A function of the span of the centres is q
+// coordinates v. It has the norm ‖f‖ = ‖v‖, the values Fv at the centres and the
+// coefficients F⁻ᵀv, where F⁻F = I. The centres have weights w with K_nMᵀK_nM ≈ K_MM
+// diag(w)K_MM, and
 //
 //	RᵀR = Fᵀdiag(w/n)F + λI,   v = R⁻¹β,
 //	W = R⁻ᵀ(F⁻K_nMᵀK_nM F⁻ᵀ/n + λI)R⁻¹ ≈ I,   Wβ = R⁻ᵀF⁻K_nMᵀy/n.        (4.14)
 //
-// That is Definition 5 with another place for the weights: the D of DK_MM D =
-// QTᵀTQᵀ has moved into R. It is the same matrix B in exact arithmetic,
-// BBᵀ = (K_MM diag(w)K_MM + λnK_MM)⁻¹, but F depends neither on w nor on λ, so
-// that a path over λ and Newton's method factor K_MM once. In (4.10), T = Fᵀ.
+// That is Definition 5 with another place for the weights. The D of DK_MM D = QTᵀTQᵀ is
+// inside R here. In exact arithmetic the matrix B is the same, with BBᵀ = (K_MM
+// diag(w)K_MM + λnK_MM)⁻¹. But F depends neither on w nor on λ, so a path over λ and
+// Newton's method factor K_MM once. In (4.10), T = Fᵀ.
 //
 //	basic        Solver Gradient                       (4.9)
 //	complete     Solver ConjugateGradient              Algorithm 1
 //	generalised  any Factorization, any Sampler        Algorithm 2
 //
-// The default Factorization is Cholesky with pivoting. With rank q < M, functions
-// are expansions over q of the centres, and the others weigh in R only.
+// The default Factorization is Cholesky with pivoting. With rank q < M, functions are
+// expansions over q of the centres, and the others have weights in R only.
 //
-// Conjugate gradients run for all outputs at once, those that have converged
-// dropping out. Every tenth iteration the residual is computed from its
-// definition, in the same pass. If it has lost touch with that, ε is raised.
+// Conjugate gradients run for all outputs at once, and outputs that have converged drop
+// out. Every tenth iteration the residual is computed from its definition, in the same
+// pass. If the two residuals differ too much, ε is raised.
 //
 // # Errata
 //
-// Found in the print, and shown in falkon_paper_test.go: (4.9) has the step
-// γ/n where γ is meant; Algorithm 2 lacks D in three places, without which the
-// solution is another one; (5.20)–(5.22) have λ where λn is meant, and (5.22) has
-// n/M beside the weights A_h of Algorithms 3 and 4, which contain it.
+// These errors of the print are shown in falkon_paper_test.go. Equation (4.9) has the
+// step γ/n where γ is meant. Algorithm 2 lacks D in three places, without which the
+// solution is another one. Equations (5.20)–(5.22) have λ where λn is meant. Equation
+// (5.22) has n/M beside the weights A_h of Algorithms 3 and 4, which contain it.
 //
 // # Invariants
 //
@@ -59,8 +60,7 @@
 //
 // # Sources
 //
-// L. Carratino's thesis, chapter 4 (Rudi, Carratino, Rosasco, 2017) and §5.3
-// (Rudi, Calandriello, Carratino, Rosasco, 2018); for the logistic loss
-// Marteau-Ferey, Bach, Rudi, Globally convergent Newton methods for
-// ill-conditioned generalized self-concordant losses, 2019.
+// Carratino (2020), chapter 4, from Rudi, Carratino and Rosasco (2017), and §5.3, from
+// Rudi, Calandriello, Carratino and Rosasco (2018). For the logistic loss
+// Marteau-Ferey, Bach and Rudi (2019).
 package falkon

@@ -6,53 +6,53 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// factor is K_MM = F·Fᵀ for M weighted centres, F being M×q of rank q. The
-// columns of F are coordinates: a function f of the span of the centres is a
-// vector v of q numbers, with values Fv at the centres and norm ‖f‖ = ‖v‖.
+// factor is K_MM = F·Fᵀ for M weighted centres, where F is M×q of rank q. The columns
+// of F are coordinates. A function f of the span of the centres is a vector v of q
+// numbers, with the values Fv at the centres and the norm ‖f‖ = ‖v‖.
 //
-// The functions are expansions over used() of the centres, u ≤ M in number:
-// those of Cholesky with pivoting need the pivots only.
+// The functions are expansions over used(), which are u ≤ M of the centres. Cholesky
+// with pivoting needs only the pivots.
 type factor interface {
 	rank() int
-	// used returns the numbers of the centres that functions are made of.
+	// used returns the numbers of the centres of the expansions.
 	used() []int
-	// rows sets dst to rows i0 ≤ i < i1 of F, of which the first cols columns can
-	// be other than 0: (i1−i0)×cols. order[i] is the centre of row i.
+	// rows sets dst to rows i0 ≤ i < i1 of F. Only the first cols columns can differ
+	// from 0, so dst is (i1−i0)×cols. order[i] is the centre of row i.
 	rows(dst []float64, i0, i1 int) (cols int)
 	order() []int
-	// coefficients sets a, u×c, to those of the functions v, q×c: K_·u a has the
-	// coordinates v. a and v may be the same slice if u = q.
+	// coefficients sets a, u×c, to the coefficients of the functions v, q×c. K_·u a has
+	// the coordinates v. a and v may be the same slice if u = q.
 	coefficients(a, v []float64, c int)
-	// coordinates is the transpose: v = (∂a/∂v)ᵀ z, from z, u×c. If z are values
+	// coordinates is the transpose, v = (∂a/∂v)ᵀ z, where z is u×c. If z are the values
 	// of a function of the span at the used centres, v is that function.
 	coordinates(v, z []float64, c int)
 }
 
-// Factorization is how K_MM is factored. All give the same function, up to
-// rounding, where K_MM has full rank.
+// Factorization says how K_MM is factored. All give the same function, up to rounding,
+// where K_MM has full rank.
 type Factorization string
 
 const (
-	// FactorPivoted is Cholesky with pivoting, for any rank q ≤ M: functions are
-	// expansions over q pivots, and the other centres only weigh in the
-	// preconditioner. It needs no jitter.
+	// FactorPivoted is Cholesky with pivoting, for any rank q ≤ M. Functions are
+	// expansions over q pivots, and the other centres have weights in the
+	// preconditioner only. It needs no jitter.
 	FactorPivoted Factorization = ""
-	// FactorCholesky is T of (4.10): plain Cholesky of K_MM + εM·I after equal
-	// centres are merged. It is up to 3 times faster than pivoting, which is a
-	// small part of most fits.
+	// FactorCholesky is T of (4.10). It is plain Cholesky of K_MM + εM·I after equal
+	// centres are merged. It is up to 3 times faster than pivoting, but factorisation
+	// is a small part of most fits.
 	FactorCholesky Factorization = "cholesky"
 	// FactorQR is the rank-revealing QR of Example 2.2, FactorEigen the
-	// eigendecomposition of Example 3. Both take twice the memory and many times
-	// the time of the others, and are here to compare with.
+	// eigendecomposition of Example 3. Both take twice the memory and many times the
+	// time of the others. They are for comparison.
 	FactorQR    Factorization = "qr"
 	FactorEigen Factorization = "eigen"
 )
 
 var factorizations = []Factorization{FactorPivoted, FactorCholesky, FactorQR, FactorEigen}
 
-// newFactor factors gram = K_MM, m×m row-major, which it overwrites and keeps.
-// epsilon is relative to the largest element: the jitter of Cholesky, and the
-// least pivot or eigenvalue of the others. ok is false if there is no factor.
+// newFactor factors gram = K_MM, m×m row-major, which it overwrites and keeps. epsilon
+// is relative to the largest element. For Cholesky it is the jitter, for the others the
+// least pivot or eigenvalue. ok is false if there is no factor.
 func newFactor(how Factorization, workers int, gram []float64, m int, epsilon float64) (f factor, ok bool) {
 	switch how {
 	case FactorCholesky:
@@ -66,16 +66,16 @@ func newFactor(how Factorization, workers int, gram []float64, m int, epsilon fl
 	}
 }
 
-// triangle is F = L with LLᵀ = K_MM of the different centres; the rows of
-// a second centre equal to an earlier one repeat.
+// triangle is F = L with LLᵀ = K_MM of the different centres. The row of a centre equal
+// to an earlier one repeats the row of that one.
 type triangle struct {
 	workers int
 	l       blocked.Matrix[float64]
-	solver  *blocked.Triangle[float64] // of l: every iteration solves with it
+	solver  *blocked.Triangle[float64] // of l, used by every iteration
 	numbers []int
 }
 
-// newCholesky adds epsilon·trace to the diagonal, that is ε·M·I for k(x,x) = 1.
+// newCholesky adds epsilon·trace to the diagonal, which is ε·M·I for k(x,x) = 1.
 func newCholesky(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
 	trace := 0.0
 	for i := range m {
@@ -121,7 +121,7 @@ func lowerRows(dst []float64, l blocked.Matrix[float64], i0, i1, cols int) {
 	}
 }
 
-// pivoted is F = P·L with L, M×q, lower trapezoidal; its first q rows belong to
+// pivoted is F = P·L, where L, M×q, is lower trapezoidal. Its first q rows belong to
 // the pivots.
 type pivoted struct {
 	triangle // of the pivots
@@ -149,10 +149,9 @@ func (p *pivoted) rows(dst []float64, i0, i1 int) int {
 	return cols
 }
 
-// merge finds equal centres, those with k(x,x) = k(x,y) = k(y,y), in K_MM. It
-// returns the numbers of the different ones and for each centre which of
-// these it is. Distances of equal rows are exactly 0, so that there is no
-// tolerance here.
+// merge finds equal centres in K_MM, which have k(x,x) = k(x,y) = k(y,y). It returns
+// the numbers of the different centres, and for each centre the index of its equal
+// among them. Distances of equal rows are exactly 0, so no tolerance is needed.
 func merge(gram []float64, m int) (different, at []int) {
 	at = make([]int, m)
 	for i := range m {

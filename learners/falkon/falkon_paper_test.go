@@ -16,10 +16,10 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// The claims of chapter 4 and of §5.3 of the thesis, one test each, with the errata
-// that they confirm.
+// These tests check the claims of chapter 4 and §5.3 of Carratino (2020), one test
+// each, and confirm the errata.
 
-// prepared returns the system of p for the given centres (nil: p's own).
+// prepared returns the system of p for the given centres, or for p's own if c is nil.
 func prepared(t testing.TB, p Params, train data.Source, c *learners.Centers) *fit {
 	t.Helper()
 	if c == nil {
@@ -47,7 +47,7 @@ func (s *system) dense(t testing.TB) *mat.SymDense {
 	return symmetric(mat.NewDense(q, q, w))
 }
 
-// conditionOf returns λ_max/λ_min, and both.
+// conditionOf returns λ_max/λ_min, and both values.
 func conditionOf(w *mat.SymDense) (cond, least, most float64) {
 	var eig mat.EigenSym
 	if !eig.Factorize(w, false) {
@@ -57,7 +57,7 @@ func conditionOf(w *mat.SymDense) (cond, least, most float64) {
 	return v[len(v)-1] / v[0], v[0], v[len(v)-1]
 }
 
-// preconditionerB returns B, M×q, on all centres that are used.
+// preconditionerB returns B, M×q, on all used centres.
 func (f *fit) preconditionerB() *mat.Dense {
 	q, u := f.sys.rank(), f.points.Len()
 	v := make([]float64, q*q)
@@ -70,7 +70,7 @@ func (f *fit) preconditionerB() *mat.Dense {
 	return mat.NewDense(u, q, b)
 }
 
-// (4.7), (4.10), Definition 4: (BBᵀ)⁻¹ = K_MM diag(w) K_MM + λnK_MM.
+// (4.7), (4.10) and Definition 4 say that (BBᵀ)⁻¹ = K_MM diag(w) K_MM + λnK_MM.
 func TestPaperPreconditioner(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 1)
@@ -92,7 +92,8 @@ func TestPaperPreconditioner(t *testing.T) {
 		for j, i := range c.Indices {
 			weights[i] = c.Weights[j]
 		}
-		// The pivots are in another order: K_CP for all centres C and used ones P.
+		// The pivots are in another order, so this is K_CP for all centres C and used
+		// ones P.
 		kcp, kpp := kerneltest.Gram(k, c.Points, s.points), kerneltest.Gram(k, s.points, s.points)
 		var wk, want mat.Dense
 		wk.Apply(func(i, _ int, v float64) float64 { return c.Weights[i] * v }, kcp)
@@ -103,8 +104,9 @@ func TestPaperPreconditioner(t *testing.T) {
 	}
 }
 
-// Definition 4 as printed has the weights inside: QTᵀTQᵀ = DKD, RᵀR = TTᵀ/M + λI,
-// B = n^−½ DQT⁻¹R⁻¹ with D_jj = √(w_j M/n). Ours has them in R: the same BBᵀ.
+// Definition 4 as printed has the weights inside, with QTᵀTQᵀ = DKD, RᵀR = TTᵀ/M + λI
+// and B = n^−½ DQT⁻¹R⁻¹ with D_jj = √(w_j M/n). Our form has them in R and gives the
+// same BBᵀ.
 func TestPaperWeightsInsideOrOutside(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 2)
@@ -129,7 +131,7 @@ func weighted(t *testing.T, rng interface{ ExpFloat64() float64 }, train data.So
 	return prepared(t, Params{Kernel: k, Lambda: 1e-3, Factorization: how}, train, c)
 }
 
-// printed is D, T⁻¹R⁻¹ and B of (4.10) and Definition 4, dense.
+// printed holds D, T⁻¹R⁻¹ and B of (4.10) and Definition 4 as dense matrices.
 type printed struct {
 	d          []float64
 	tr, b      *mat.Dense
@@ -176,8 +178,9 @@ func printedPreconditioner(k kernel.Kernel, c *learners.Centers, n int, lambda f
 	return p
 }
 
-// Algorithm 2 with weights lacks D in BHB, r and alpha (E9). What it solves then is
-// the problem with the regulariser λnDK_MMD in place of λnK_MM: another function.
+// Algorithm 2 with weights lacks D in BHB, r and alpha. As printed it solves the
+// problem with the regulariser λnDK_MMD in place of λnK_MM, which gives another
+// function.
 func TestPaperMissingD(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 3)
@@ -197,7 +200,7 @@ func TestPaperMissingD(t *testing.T) {
 		a.Mul(knm, tr)
 		w.Mul(a.T(), &a)
 		w.Scale(1.0/200, &w)
-		r.Mul(p.rInv.T(), p.rInv) // λR⁻ᵀR⁻¹, what T⁻ᵀ(DKD)T⁻¹ = I leaves of λnK_MM
+		r.Mul(p.rInv.T(), p.rInv) // λR⁻ᵀR⁻¹, which T⁻ᵀ(DKD)T⁻¹ = I leaves of λnK_MM
 		r.Scale(lambda, &r)
 		w.Add(&w, &r)
 		var b, beta, c, f mat.VecDense
@@ -230,7 +233,7 @@ func solutionOf(t *testing.T, f *fit, at kernel.Rows) []float64 {
 	return predict(t, must(monitor.Finish(nil)), at)
 }
 
-// §4.2.2: for M = n the preconditioner is exact, BᵀHB = I.
+// By §4.2.2 the preconditioner is exact for M = n, with BᵀHB = I.
 func TestPaperExactPreconditioner(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 4)
@@ -252,9 +255,9 @@ func TestPaperExactPreconditioner(t *testing.T) {
 	}
 }
 
-// Theorem 5: the condition number of BᵀHB is at most 17, so that ν ≥ ½, for
-// M ≥ 5(1 + 14κ²/λ)log(8κ²/(λδ)), and with the practical constants of package
-// theory; not for few centres.
+// By Theorem 5 the condition number of BᵀHB is at most 17, so that ν ≥ ½, for M ≥ 5(1 +
+// 14κ²/λ)log(8κ²/(λδ)). It is so with the practical constants of package theory too,
+// but not for few centres.
 func TestPaperConditionNumber(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.Generate[float64](data.SUSYLike{Seed: 5}, 0, 1000))
@@ -280,7 +283,7 @@ func TestPaperConditionNumber(t *testing.T) {
 	}
 }
 
-// Theorem 4: the error of the iterates falls at least as e^−νt, with
+// By Theorem 4 the error of the iterates falls at least as e^−νt, with
 // ν = log(1 + 2/(√cond − 1)), in the norm of W.
 func TestPaperConvergence(t *testing.T) {
 	kerneltest.Claim(t)
@@ -312,8 +315,8 @@ func TestPaperConvergence(t *testing.T) {
 	}
 }
 
-// (4.9) has the step γ/n (E6): with B of (4.7), whose eigenvalues of BᵀHB are about
-// 1, it is γ. The solver's own step converges, 1/n of it does not get away from 0.
+// (4.9) has the step γ/n. With B of (4.7), where the eigenvalues of BᵀHB are about 1,
+// the step must be γ. The solver's own step converges, and 1/n of it stays near 0.
 func TestPaperGradientStep(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 7)
@@ -338,9 +341,9 @@ func TestPaperGradientStep(t *testing.T) {
 	}
 }
 
-// §5.3 with its errata (E14): of the preconditioners for BLESS's centres, K A⁻¹ K +
-// λnK is the good one; (5.22), with n/M beside the A of Algorithm 3, and (5.21) with
-// λ for λn are not.
+// This checks §5.3 with its errata. Of the preconditioners for the centres of BLESS, K
+// A⁻¹ K + λnK is good. (5.22), with n/M beside the A of Algorithm 3, and (5.21), with λ
+// in place of λn, are not.
 func TestPaperWeightsOfBLESS(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.Generate[float64](data.SUSYLike{Seed: 8}, 0, 2500))
@@ -372,7 +375,7 @@ func TestPaperWeightsOfBLESS(t *testing.T) {
 	}
 }
 
-// §1.11: weights change the way to the solution, not the solution.
+// Weights change the number of iterations, not the solution.
 func TestPaperWeightsOnlyPrecondition(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 9)
@@ -393,7 +396,7 @@ func TestPaperWeightsOnlyPrecondition(t *testing.T) {
 	}
 }
 
-// §1.9 (e): residuals are orthogonal to each other.
+// Residuals are orthogonal to each other.
 func TestPaperOrthogonalResiduals(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 10)
@@ -419,8 +422,8 @@ func TestPaperOrthogonalResiduals(t *testing.T) {
 	}
 }
 
-// Figure 4.1 in small: ten iterations of FALKON are nearer to the solution than a
-// hundred of plain conjugate gradients, or of gradient descent, on (4.5).
+// This is figure 4.1 in small. On (4.5), ten iterations of FALKON are nearer to the
+// solution than a hundred of plain conjugate gradients or of gradient descent.
 func TestPaperPreconditioningPays(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 11}, 0, 1500))))

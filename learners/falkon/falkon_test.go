@@ -16,8 +16,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// §1.9 (a): the converged function is that of Nyström-KRR, however K_MM is
-// factored, for several outputs at once.
+// The converged function is that of Nyström-KRR for every factorisation of K_MM, for
+// several outputs at once.
 func TestConvergesToNystrom(t *testing.T) {
 	racetest.Alone(t)
 	for seed := range uint64(3) {
@@ -41,7 +41,7 @@ func TestConvergesToExactRidge(t *testing.T) {
 	rng := kerneltest.Seeded(t, 1)
 	train, test := regression(rng, 150, 2, 1), kerneltest.Points(rng, 50, 2)
 	k := must(kernel.NewMatern32(1))
-	for _, centers := range []int{150, 1000} { // more than n stands for n
+	for _, centers := range []int{150, 1000} { // more than n means n
 		m := must(Params{Kernel: k, Lambda: 1e-4, Centers: centers, Iterations: 100, Tolerance: 1e-13}.Fit(background, train, learners.Options{}))
 		requireNear(t, "M = n", predict(t, m, test), exact(k, train.Rows(), train.Targets(), 1e-4, test), 1e-8)
 		if got := m.(*learners.Expansion).Centers().Len(); got != 150 {
@@ -50,7 +50,7 @@ func TestConvergesToExactRidge(t *testing.T) {
 	}
 }
 
-// One more factor: the rows' weights.
+// The system has one more factor, the weights of the rows.
 func TestRowWeights(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
 	train, test := regression(rng, 200, 2, 2), kerneltest.Points(rng, 50, 2)
@@ -72,7 +72,7 @@ func TestRowWeights(t *testing.T) {
 	}
 }
 
-// §1.9 (d): no bit depends on workers, or on where the rows are.
+// No bit depends on the number of workers or on where the rows are.
 func TestSameBits(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	train := regression(rng, 1100, 3, 2)
@@ -111,7 +111,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// Products in single precision: the model differs by little, and has the same
+// With products in single precision the model differs by little, and it has the same
 // bits for any number of workers.
 func TestSinglePrecision(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
@@ -126,9 +126,8 @@ func TestSinglePrecision(t *testing.T) {
 	}
 }
 
-// Expanded distances, which these rows have by default, move the function as
-// Precision says of float32, with 3e-15(1 + R²) in place of 6e-8; for squared
-// and for logistic loss.
+// These rows use expanded distances by default. For both losses they change the
+// function as Precision says of float32, with 3e-15(1 + R²) in place of 6e-8.
 func TestDistances(t *testing.T) {
 	const lambda, epsilon = 1e-3, 1e-6
 	rng := kerneltest.Seeded(t, 5)
@@ -160,7 +159,7 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// What is 0 gets the values that theory recommends.
+// Zero fields get the values that theory recommends.
 func TestDefaults(t *testing.T) {
 	p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(10_000, 4))
 	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 20 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
@@ -174,7 +173,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Fits end early by patience with the best iterate, and by residual.
+// Patience ends a fit early with the best iterate, and so does the residual.
 func TestStopping(t *testing.T) {
 	rng := kerneltest.Seeded(t, 6)
 	train, valid := regression(rng, 120, 2, 1), regression(rng, 200, 2, 1)
@@ -195,8 +194,7 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// The reported objective, which costs no pass, is that of the definition, at every
-// iterate.
+// The reported objective, which costs no pass, equals its definition at every iterate.
 func TestObjective(t *testing.T) {
 	rng := kerneltest.Seeded(t, 7)
 	train := regression(rng, 150, 2, 2)

@@ -12,10 +12,10 @@ import (
 
 var _ learners.Estimator = Params{}
 
-// Fit learns from the n rows of train; see [learners.Estimator]. It reads train
-// once for the centres, unless it is in memory, once for K_nMᵀy and once per
-// iteration. Errors: *learners.ParameterError, *learners.DataError,
-// *learners.DivergenceError, those of the Sampler and of kernel.Operator.
+// Fit learns from the n rows of train, see [learners.Estimator]. It reads train once
+// for the centres, unless it is in memory, once for K_nMᵀy and once per iteration. Its
+// errors are *learners.ParameterError, *learners.DataError, *learners.DivergenceError,
+// and those of the Sampler and of kernel.Operator.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	return monitor.Finish(err)
 }
 
-// fit is a fit under way.
+// fit is the state of a Fit.
 type fit struct {
-	Params  // settled
+	Params  // with defaults filled in
 	train   data.Source
 	targets targets
 	workers int
@@ -60,10 +60,10 @@ type fit struct {
 	from    *start      // nil for 0
 	passes  int         // by systems before sys
 	notes   []string    // for the next iterate
-	told    float64     // ε as the user knows it
+	told    float64     // ε as reported to the user
 
 	classes bool  // targets must be ±1
-	strange error // unless they are
+	strange error // the error if they are not
 }
 
 func newFit(ctx context.Context, p Params, train data.Source, o learners.Options) (*fit, error) {
@@ -75,7 +75,7 @@ func newFit(ctx context.Context, p Params, train data.Source, o learners.Options
 	return &fit{Params: p, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon}, err
 }
 
-// bound returns κ², for a kernel without bound the largest k(x, x) among the
+// bound returns κ². For a kernel without bound it is the largest k(x, x) among the
 // first rows.
 func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, error) {
 	if b := k.Bound(); !math.IsInf(b, 0) {
@@ -103,7 +103,7 @@ func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, erro
 func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error) {
 	lambda := f.SamplerLambda
 	if f.Sampler == nil {
-		lambda = 0 // without effect
+		lambda = 0 // has no effect
 	}
 	return learners.ChooseCenters(ctx, f.Kernel, f.train, f.Sampler, lambda, f.Centers, seed)
 }
@@ -111,17 +111,16 @@ func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error
 // start is a function to start from.
 type start struct {
 	v []float64 // coordinates
-	// residual is F⁻K_nMᵀS(y − K_nM a)/n − λv at this λ, with λ as it was; nil if not
+	// residual is F⁻K_nMᵀS(y − K_nM a)/n − λv for the λ of this start. It is nil if not
 	// known.
 	residual []float64
 	lambda   float64
 }
 
-// attempts is how often ε is raised tenfold before FALKON gives up.
+// attempts is how many times ε is raised tenfold before FALKON gives up.
 const attempts = 9
 
-// center makes the system for the centres, with λ and with ε as large as it
-// takes.
+// center makes the system for the centres, with λ and the smallest sufficient ε.
 func (f *fit) center(ctx context.Context, c *learners.Centers) error {
 	given := c.Len()
 	if f.Factorization == FactorCholesky {
@@ -152,7 +151,7 @@ func (f *fit) unsolvable(iteration int) error {
 	return &learners.DivergenceError{Algorithm: algorithm, Iteration: iteration, Remedy: "a larger λ, a larger epsilon, or a kernel that is positive semi-definite"}
 }
 
-// merged returns the different centres, the weights of equal ones added.
+// merged returns the different centres, with the weights of equal ones added.
 func (f *fit) merged(c *learners.Centers) (*learners.Centers, error) {
 	gram, err := kernel.Gramian(f.Kernel, c.Points)
 	if err != nil {
@@ -216,8 +215,8 @@ func (f *fit) perRow() []float64 {
 	return out
 }
 
-// assemble opens the operator for the centres that functions are made of, and
-// reads the data for the right-hand side.
+// assemble opens the operator for the centres of the expansions and reads the data for
+// the right-hand side.
 func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 	f.close()
 	f.points = f.centers.Points.Select(pre.used())
@@ -247,8 +246,8 @@ func (f *fit) close() {
 	}
 }
 
-// warm sets the coordinates to start from to those of the function that has the
-// values of a model at the centres.
+// warm sets the initial coordinates to those of the function that has the values of a
+// model at the centres.
 func (f *fit) warm(ctx context.Context, m learners.Model) error {
 	if m.Outputs() != f.sys.c {
 		return learners.Invalid(algorithm, "start", fmt.Sprintf("a model of %d outputs", m.Outputs()), "one of as many as the data have")
@@ -274,8 +273,9 @@ type iteration interface {
 func (g *conjugate) state() (x, r []float64) { return g.x, g.r }
 func (d *descent) state() (x, r []float64)   { return d.x, d.r }
 
-// Relative residuals at which rounding may end an iteration: a residual that is
-// not what it should be is divergence above, and all one can have below.
+// These are the relative residuals at which rounding may end an iteration. If the
+// residual does not match its definition, that is divergence above them and the limit
+// of rounding below.
 const (
 	roundingLimit   = 1e-6
 	roundingLimit32 = 1e-3
@@ -302,8 +302,8 @@ func (f *fit) begin(ctx context.Context) (iteration, error) {
 	return newConjugate(s.apply, s.b, x, r, s.c, f.Tolerance, limit), nil
 }
 
-// residualOf overwrites r = b by b − Wx, in one pass unless the residual is known
-// for another λ.
+// residualOf overwrites r = b by b − Wx, in one pass unless the residual is known for
+// another λ.
 func (f *start) residualOf(ctx context.Context, s *system, r, x []float64) error {
 	if f.residual != nil {
 		for i, v := range f.v {
@@ -322,8 +322,8 @@ func (f *start) residualOf(ctx context.Context, s *system, r, x []float64) error
 	return nil
 }
 
-// run iterates until the tolerance, the number of iterations, the monitor or an
-// error ends it. It returns the iterations made.
+// run iterates until the tolerance, the number of iterations, the monitor or an error
+// ends it. It returns the number of iterations.
 func (f *fit) run(ctx context.Context, m *learners.Monitor) (int, error) {
 	it, err := f.begin(ctx)
 	if err != nil {
@@ -351,7 +351,7 @@ func (f *fit) run(ctx context.Context, m *learners.Monitor) (int, error) {
 	return f.Iterations, nil
 }
 
-// keep notes where the solution for another λ may start from.
+// keep records the start for another λ.
 func (f *fit) keep(it iteration) {
 	x, r := it.state()
 	s := f.sys
@@ -379,13 +379,13 @@ func (f *fit) iterate(t int, it iteration) learners.Iterate {
 func (f *fit) model(points kernel.Rows, a []float64) (learners.Model, error) {
 	e, err := learners.NewExpansion(f.Kernel, points, a, f.train.Outputs())
 	if err != nil {
-		return nil, err // not a *Expansion that is nil
+		return nil, err // not an *Expansion that is nil
 	}
 	return e, nil
 }
 
-// restart begins again from the best iterate, with a tenfold ε. The condition of
-// K_MM was beyond what rounding allows.
+// restart starts again from the best iterate with a tenfold ε. K_MM was too
+// ill-conditioned for the rounding.
 func (f *fit) restart(ctx context.Context, it iteration, t int) (iteration, error) {
 	x, _ := it.state()
 	if g, ok := it.(*conjugate); ok {
@@ -408,8 +408,8 @@ func (f *fit) restart(ctx context.Context, it iteration, t int) (iteration, erro
 	return f.begin(ctx)
 }
 
-// objective returns Σ_i s_i(f(x_i) − y_i)²/n + λ‖f‖², over all outputs, of the
-// function β with the residual r: βᵀWβ − 2βᵀb + Σ s_i y_i²/n.
+// objective returns Σ_i s_i(f(x_i) − y_i)²/n + λ‖f‖², over all outputs. For the
+// function β with the residual r it is βᵀWβ − 2βᵀb + Σ s_i y_i²/n.
 func (s *system) objective(beta, r []float64) float64 {
 	j := 0.0
 	for _, v := range s.yy {

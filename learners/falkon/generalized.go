@@ -10,9 +10,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// isometry is F = Q·Tᵀ of Definition 4, K_MM = Q·TᵀT·Qᵀ: Q, M×q, has orthonormal
-// columns, and T is upper triangular (stored as L = Tᵀ) or, with an
-// eigendecomposition, diagonal.
+// isometry is F = Q·Tᵀ of Definition 4, K_MM = Q·TᵀT·Qᵀ. Q, M×q, has orthonormal
+// columns. T is upper triangular, stored as L = Tᵀ, or diagonal with an
+// eigendecomposition.
 type isometry struct {
 	workers  int
 	q        blocked.Matrix[float64]
@@ -21,7 +21,7 @@ type isometry struct {
 	numbers  []int
 }
 
-// newEigen keeps the eigenvalues above M·epsilon·max. Source: Example 3.
+// newEigen keeps the eigenvalues above M·epsilon·max. The source is Example 3.
 func newEigen(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
 	values := make([]float64, m)
 	impl := lapackgonum.Implementation{}
@@ -46,10 +46,10 @@ func newEigen(workers int, gram []float64, m int, epsilon float64) (factor, bool
 	return &isometry{workers: workers, q: q, diagonal: t, numbers: upTo(m)}, true
 }
 
-// newQR takes the rank to be the number of diagonal elements of R above
-// M·epsilon·max, and then T = chol(QᵀK_MM·Q). Source: Example 2.2.
+// newQR takes the number of diagonal elements of R above M·epsilon·max as the rank, and
+// then T = chol(QᵀK_MM·Q). The source is Example 2.2.
 func newQR(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
-	k := append([]float64(nil), gram...) // symmetric: rows are columns
+	k := append([]float64(nil), gram...) // symmetric, so rows are columns
 	impl := lapackgonum.Implementation{}
 	jpvt, tau := make([]int, m), make([]float64, m)
 	for i := range jpvt {
@@ -88,7 +88,7 @@ func (s *isometry) rows(dst []float64, i0, i1 int) int {
 	q := s.rank()
 	part := s.q.Sub(i0, 0, i1, q)
 	if s.diagonal == nil {
-		lower := blocked.New[float64](q, q, nil) // without what is above the diagonal
+		lower := blocked.New[float64](q, q, nil) // zeros above the diagonal
 		lowerRows(lower.Data, s.l, 0, q, q)
 		blocked.Gemm(s.workers, false, part, false, lower, 1, 0, blocked.New(i1-i0, q, dst))
 		return q
@@ -101,14 +101,14 @@ func (s *isometry) rows(dst []float64, i0, i1 int) int {
 	return q
 }
 
-// coefficients is a = Q·T⁻¹v.
+// coefficients computes a = Q·T⁻¹v.
 func (s *isometry) coefficients(a, v []float64, c int) {
 	t := append([]float64(nil), v...)
 	s.solve(true, t, c)
 	blocked.Gemm(s.workers, false, s.q, false, blocked.New(s.rank(), c, t), 1, 0, blocked.New(s.q.Rows, c, a))
 }
 
-// coordinates is v = T⁻ᵀQᵀz.
+// coordinates computes v = T⁻ᵀQᵀz.
 func (s *isometry) coordinates(v, z []float64, c int) {
 	t := blocked.New[float64](s.rank(), c, nil)
 	blocked.Gemm(s.workers, true, s.q, false, blocked.New(s.q.Rows, c, z), 1, 0, t)

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// powerSteps is the most iterations of the power method for λ_max(W), which
-	// ends when the estimate changes by less than powerChange. stepSafety is
-	// what it may lack.
+	// powerSteps is the largest number of iterations of the power method for λ_max(W),
+	// which ends when the estimate changes by less than powerChange. stepSafety
+	// corrects the estimate, which is a lower bound.
 	powerSteps  = 20
 	powerChange = 0.01
 	stepSafety  = 1.1
 )
 
-// descent is gradient descent for WX = B: the basic algorithm.
+// descent is gradient descent for WX = B, the basic algorithm.
 type descent struct {
 	apply      func(ctx context.Context, dst, u []float64, c int) error
 	c          int
@@ -24,7 +24,7 @@ type descent struct {
 	start      float64 // residual at the start
 }
 
-// newDescent estimates λ_max(W) from r, its products being one pass each.
+// newDescent estimates λ_max(W) from r, at one pass for each product.
 func newDescent(ctx context.Context, apply func(ctx context.Context, dst, u []float64, c int) error, b, x, r []float64, c int, tol float64) (*descent, error) {
 	d := &descent{apply: apply, c: c, b: b, x: x, r: r, norm: scales(b, r, c), tol: tol}
 	d.start = d.residual()
@@ -33,9 +33,8 @@ func newDescent(ctx context.Context, apply func(ctx context.Context, dst, u []fl
 	return d, err
 }
 
-// largestEigenvalue is the power method, from the vector of ones with
-// alternating lengths, which no eigenvector of a preconditioned system is
-// orthogonal to but by accident.
+// largestEigenvalue is the power method. It starts from ones with varied additions,
+// which are almost never orthogonal to an eigenvector of a preconditioned system.
 func largestEigenvalue(ctx context.Context, apply func(ctx context.Context, dst, u []float64, c int) error, q int) (float64, error) {
 	u, wu := make([]float64, q), make([]float64, q)
 	for i := range u {

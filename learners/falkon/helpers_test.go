@@ -24,7 +24,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// regression is n normal rows with c noisy smooth targets.
+// regression returns n normal rows with c noisy smooth targets.
 func regression(rng *rand.Rand, n, d, c int) *data.Memory {
 	x := kerneltest.Points(rng, n, d)
 	return withTargets(rng, x, c)
@@ -40,7 +40,7 @@ func withTargets(rng *rand.Rand, x *kernel.Points[float64], c int) *data.Memory 
 	return must(data.NewMemory(x, y, c))
 }
 
-// stream is the same rows and targets as a source that is not in memory.
+// stream has the same rows and targets as a source that is not in memory.
 type stream struct{ m *data.Memory }
 
 func (s stream) Len() int     { return s.m.Len() }
@@ -72,8 +72,8 @@ func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, l
 	return &sketch.Dictionary{Level: sketch.Level{Lambda: lambda, Indices: f.indices, Weights: w, Points: points}, N: src.Len()}, err
 }
 
-// direct is Nyström-KRR by the pseudo-inverse, with eigenvalues of K_MM below
-// 1e-12 of the largest cut: its values at the rows of at.
+// direct returns the values of Nyström-KRR at the rows of at. It uses the
+// pseudo-inverse, without eigenvalues of K_MM below 1e-12 of the largest.
 func direct(k kernel.Kernel, x, centers kernel.Rows, y, rowWeights []float64, c int, lambda float64, at kernel.Rows) []float64 {
 	n, m := x.Len(), centers.Len()
 	kmm := mat.NewSymDense(m, nil)
@@ -98,7 +98,7 @@ func direct(k kernel.Kernel, x, centers kernel.Rows, y, rowWeights []float64, c 
 	}
 	var z mat.Dense
 	z.Mul(kerneltest.Gram(k, x, centers), basis)
-	// Least squares of the stacked system [√S Z; √(λn) I] w = [√S y; 0].
+	// This is least squares of the stacked system [√S Z; √(λn) I] w = [√S y; 0].
 	stack := mat.NewDense(n+q, q, nil)
 	rhs := mat.NewDense(n+q, c, nil)
 	for i := range n {
@@ -140,7 +140,8 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 	return s
 }
 
-// exact is kernel ridge regression, (K + λnI)c = y: its values at the rows of at.
+// exact returns the values of kernel ridge regression, (K + λnI)c = y, at the rows of
+// at.
 func exact(k kernel.Kernel, x kernel.Rows, y []float64, lambda float64, at kernel.Rows) []float64 {
 	n := x.Len()
 	g := symmetric(kerneltest.Gram(k, x, x))

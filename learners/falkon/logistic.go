@@ -14,27 +14,28 @@ import (
 
 var _ learners.Estimator = LogisticParams{}
 
-// LogisticParams are FALKON for the logistic loss and targets y = ±1, output by
-// output (one against all for more than two classes):
+// LogisticParams is FALKON for the logistic loss and targets y = ±1, output by output.
+// For more than two classes it is one against all.
 //
 //	min_f  (1/n)Σ_i s_i log(1 + exp(−y_i f(x_i))) + (λ/2)‖f‖²
 //
-// by Newton's method: μ falls from κ²/100 to λ by the factor Decay a step, so that
-// every step starts where the last solution is good enough, and each step solves
+// It uses Newton's method. μ falls from κ²/100 to λ by the factor Decay a step, so that
+// every step starts from a sufficiently good solution. Each step solves
 //
 //	(K_nMᵀ S W K_nM + μn K_MM) Δa = −gradient,  W = p(1 − p),  p = 1/(1 + exp(−f)),
 //
-// by conjugate gradients with FALKON's preconditioner, W being weights of the
-// centres in it. A step that does not lessen the objective is halved. The outputs
-// have the link learners.Logistic: Probabilities are 1/(1 + exp(−f)).
+// by conjugate gradients with FALKON's preconditioner, in which W gives weights to the
+// centres. A step that does not decrease the objective is halved. The outputs have the
+// link learners.Logistic, so Probabilities are 1/(1 + exp(−f)).
 //
-// With several outputs the preconditioner has the mean of their W. Memory is as
-// for Params: W is computed anew in each product, from f in the same pass.
+// With several outputs the preconditioner has the mean of their W. Memory is as for
+// Params. W is computed again in each product, from f in the same pass.
 //
-// Source: Marteau-Ferey, Bach and Rudi, 2019, section 3, with the practical
+// The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
 type LogisticParams struct {
-	// Kernel to Epsilon, RowWeights to Distances: as in Params.
+	// The fields from Kernel to Epsilon and from RowWeights to Distances are those of
+	// Params.
 	Kernel        kernel.Kernel
 	Lambda        float64
 	Centers       int
@@ -45,17 +46,17 @@ type LogisticParams struct {
 	RowWeights    []float64
 	Precision     kernel.Precision
 	Distances     kernel.Distances
-	// Iterations is the most Newton steps; 0 stands for those that μ takes to λ,
-	// and 10 more.
+	// Iterations is the largest number of Newton steps. If 0, it is the number of steps
+	// from μ to λ, and 10 more.
 	Iterations int
-	// Steps is the most iterations of conjugate gradients in a Newton step; 0
-	// stands for 20. They end sooner at a relative residual of a tenth, or of
+	// Steps is the largest number of iterations of conjugate gradients in a Newton
+	// step. If 0, it is 20. They end earlier at a relative residual of a tenth, or of
 	// √‖R⁻ᵀ∇‖ if that is less.
 	Steps int
-	// Decay is the factor between the μ, above 1; 0 stands for 100.
+	// Decay is the factor between the μ, above 1. If 0, it is 100.
 	Decay float64
-	// Tolerance ends the fit at a gradient of norm ‖R⁻ᵀ∇‖ as small, about the root
-	// of twice what is left of the objective; 0 stands for 1e-3.
+	// Tolerance is the norm ‖R⁻ᵀ∇‖ of the gradient that ends the fit. It is about the
+	// root of twice the remaining decrease of the objective. If 0, it is 1e-3.
 	Tolerance float64
 }
 
@@ -69,7 +70,7 @@ const (
 	maxHalvings        = 30
 )
 
-// params are what squared and logistic loss share.
+// params returns the fields that squared and logistic loss share.
 func (p LogisticParams) params() Params {
 	return Params{
 		Kernel: p.Kernel, Lambda: p.Lambda, Centers: p.Centers, Sampler: p.Sampler, SamplerLambda: p.SamplerLambda,
@@ -93,9 +94,9 @@ func (p LogisticParams) Validate() error {
 	return nil
 }
 
-// Fit learns from the n rows of train, whose targets must be ±1; see
-// [learners.Estimator]. An iteration is a Newton step, of up to Steps + 1 passes.
-// Errors: as [Params.Fit].
+// Fit learns from the n rows of train, whose targets must be ±1, see
+// [learners.Estimator]. An iteration is a Newton step, of up to Steps + 1 passes. Its
+// errors are those of [Params.Fit].
 func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -132,14 +133,14 @@ func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.O
 	return monitor.Finish(w.run(ctx, monitor))
 }
 
-// Descent returns how many Newton steps are made at a μ above λ, for a kernel with
-// largest value kappaSq = κ²: 1e-2·κ² falls to λ by the factor Decay. The models of
-// these steps are those of a larger λ, whatever the one to come.
+// Descent returns the number of Newton steps with μ above λ, for a kernel with the
+// largest value kappaSq = κ². From 1e-2·κ², μ falls to λ by the factor Decay. The
+// models of these steps belong to a larger λ and do not depend on the final one.
 func (p LogisticParams) Descent(lambda, kappaSq float64) int {
 	return max(int(math.Ceil(math.Log(newtonStart*kappaSq/lambda)/math.Log(orDefault(p.Decay, defaultDecay)))), 0)
 }
 
-// newton is Newton's method under way.
+// newton is the state of Newton's method.
 type newton struct {
 	*fit
 	decay, tolerance float64
@@ -152,8 +153,8 @@ type newton struct {
 	loss     float64   // mean
 }
 
-// run makes Newton steps until the gradient is small. It starts at f = 0, where
-// the gradient is −½K_nMᵀSy/n: the system has read that.
+// run makes Newton steps until the gradient is small. It starts at f = 0, where the
+// gradient is −½K_nMᵀSy/n, which the system has computed.
 func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 	s := w.sys
 	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
@@ -194,7 +195,7 @@ func (w *newton) iterate(t int, decrement float64) learners.Iterate {
 	}
 }
 
-// objective is the mean loss and the norm of v.
+// objective is the mean loss plus μ/2 times the squared norm of v.
 func (w *newton) objective(loss float64, v []float64, mu float64) float64 {
 	sum := 0.0
 	for _, x := range v {
@@ -371,7 +372,7 @@ func (f *fit) checkClasses(row int, y []float64) {
 	}
 }
 
-// sigmoid is 1/(1 + exp(−t)), softplus log(1 + exp(t)), curvatureAt p(1 − p).
+// sigmoid is 1/(1 + exp(−t)), softplus is log(1 + exp(t)), and curvatureAt is p(1 − p).
 func sigmoid(t float64) float64 { return 1 / (1 + math.Exp(-t)) }
 
 func softplus(t float64) float64 { return max(t, 0) + math.Log1p(math.Exp(-math.Abs(t))) }

@@ -30,14 +30,14 @@ func TestLogisticConformance(t *testing.T) {
 				New:     func() learners.Estimator { return p },
 				Invalid: []learners.Estimator{LogisticParams{}, LogisticParams{Kernel: k, Lambda: -1}, LogisticParams{Kernel: k, Decay: 1}, LogisticParams{Kernel: k, Steps: -1}},
 				Signs:   true,
-				// Outputs share a preconditioner, and the norm that ends a fit.
+				// Outputs share a preconditioner and the norm that ends a fit.
 				AloneTolerance: 1e-3,
 			})
 		})
 	}
 }
 
-// classes is n normal rows with classes ±1 of noisy labels, c outputs.
+// classes returns n normal rows with classes ±1 of noisy labels and c outputs.
 func classes(rng *rand.Rand, n, d, c int) *data.Memory {
 	x := kerneltest.Points(rng, n, d)
 	y := make([]float64, n*c)
@@ -51,10 +51,10 @@ func classes(rng *rand.Rand, n, d, c int) *data.Memory {
 	return must(data.NewMemory(x, y, c))
 }
 
-// exactLogistic minimises (1/n)Σ s_i log(1+exp(−y f)) + (λ/2) aᵀKa over all
-// expansions f = K_·C a by Newton's method with dense matrices, in the coordinates
-// of the eigenvectors of K_CC, and returns the values at the rows of at. It fails the
-// test unless its own gradient vanishes.
+// exactLogistic minimises (1/n)Σ s_i log(1+exp(−y f)) + (λ/2) aᵀKa over all expansions
+// f = K_·C a and returns the values at the rows of at. It uses Newton's method with
+// dense matrices, in the coordinates of the eigenvectors of K_CC. It fails the test
+// unless its own gradient vanishes.
 func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s []float64, lambda float64, at kernel.Rows) []float64 {
 	t.Helper()
 	n, m := x.Len(), centers.Len()
@@ -114,8 +114,8 @@ func exactLogistic(t *testing.T, k kernel.Kernel, x, centers kernel.Rows, y, s [
 	return out.RawVector().Data
 }
 
-// With a small tolerance, the function is that of the exact minimiser, over the
-// same centres and over all.
+// With a small tolerance, the function is that of the exact minimiser over the same
+// centres, and over all.
 func TestLogisticIsExact(t *testing.T) {
 	racetest.Alone(t)
 	for seed := range uint64(2) {
@@ -145,8 +145,8 @@ func TestLogisticIsExact(t *testing.T) {
 	}
 }
 
-// The reported residual is the norm of the gradient: at the end of a fit with the
-// default tolerance it is small, and the objective is that of the definition.
+// The reported residual is the norm of the gradient. At the end of a fit with the
+// default tolerance it is small, and the objective equals its definition.
 func TestLogisticObjective(t *testing.T) {
 	rng := kerneltest.Seeded(t, 3)
 	train := classes(rng, 400, 3, 2)
@@ -178,8 +178,8 @@ func TestLogisticObjective(t *testing.T) {
 	}
 }
 
-// The loss of a logistic fit is below that of the squared loss, whose outputs are
-// no logits, on other rows, and near that of the true probabilities.
+// On other rows, the loss of a logistic fit is near that of the true probabilities. It
+// is below that of the squared loss, whose outputs are not logits.
 func TestLogisticProbabilities(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	k := kerneltest.Gaussian(2)
@@ -197,7 +197,7 @@ func TestLogisticProbabilities(t *testing.T) {
 	}
 }
 
-// Targets that are no classes are refused with the row, in memory and streamed.
+// Targets that are not classes are refused with the row, in memory and streamed.
 func TestLogisticRefusesOtherTargets(t *testing.T) {
 	rng := kerneltest.Seeded(t, 5)
 	train := classes(rng, 600, 2, 1)
@@ -211,7 +211,7 @@ func TestLogisticRefusesOtherTargets(t *testing.T) {
 	}
 }
 
-// Separable classes: the minimiser is finite for λ > 0, and Newton's steps reach it.
+// For separable classes the minimiser is finite for λ > 0, and Newton's steps reach it.
 func TestLogisticSeparable(t *testing.T) {
 	rng := kerneltest.Seeded(t, 6)
 	x := kerneltest.Points(rng, 100, 2)
@@ -224,7 +224,7 @@ func TestLogisticSeparable(t *testing.T) {
 	p := LogisticParams{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100, Steps: 300}
 	m := must(p.Fit(background, train, learners.Options{}))
 	ones := slices.Repeat([]float64{1}, 100)
-	// The oracle needs a start within the reach of plain Newton steps: it has it here.
+	// The oracle needs a start from which plain Newton steps converge, as here.
 	want := exactLogistic(t, k, x, x, y, ones, 1e-7, x)
 	requireNear(t, "separable", predict(t, m, x), want, 1e-5)
 	if e := learners.ClassError(predict(t, m, x), y, 1); e != 0 {
@@ -232,7 +232,7 @@ func TestLogisticSeparable(t *testing.T) {
 	}
 }
 
-// The sum of losses is exact in its unit, whatever the order.
+// The sum of losses is exact in its unit, in any order.
 func TestLossSum(t *testing.T) {
 	rng := kerneltest.Seeded(t, 7)
 	var forward, backward lossSum
@@ -255,7 +255,7 @@ func TestLossSum(t *testing.T) {
 	}
 }
 
-// A step that is too long is halved until the objective is not larger; one that
+// A step that is too long is halved until the objective does not increase. A step that
 // leads nowhere changes nothing.
 func TestLogisticHalving(t *testing.T) {
 	rng := kerneltest.Seeded(t, 8)

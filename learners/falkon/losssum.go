@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// lossSum adds non-negative numbers, each rounded to a multiple of lossUnit, so
-// that the sum is exact and does not depend on the order: rows are worked at by
-// several goroutines.
+// lossSum adds non-negative numbers, each rounded to a multiple of lossUnit. The sum is
+// exact and does not depend on the order in which goroutines process the rows.
 type lossSum struct {
 	mu     sync.Mutex
 	hi, lo uint64
@@ -16,7 +15,7 @@ type lossSum struct {
 
 const (
 	lossUnit = 0x1p-40
-	lossMost = 0x1p+20 // what a row can count
+	lossMost = 0x1p+20 // the largest contribution of a row
 )
 
 func (s *lossSum) add(v float64) {
@@ -28,7 +27,7 @@ func (s *lossSum) add(v float64) {
 	s.hi += carry
 }
 
-// merge adds the sum of part; it is safe for concurrent use.
+// merge adds the sum of part. It is safe for concurrent use.
 func (s *lossSum) merge(part *lossSum) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ func (c weighingCursor) Next(ctx context.Context, most int, reuse *data.Block) (
 	if *c.w.calls++; *c.w.calls%c.w.every == 0 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what pools have lost lives for one cycle more
+		runtime.GC() // objects in pools live for one cycle more
 		runtime.ReadMemStats(&m)
 		*c.w.peak = max(*c.w.peak, m.HeapAlloc)
 	}
@@ -62,9 +62,9 @@ func peakHeap(t testing.TB, e learners.Estimator, n int) float64 {
 	return float64(*w.peak) - float64(before.HeapAlloc)
 }
 
-// At fixed M, memory does not grow with n: with ten times the rows, the live heap at
-// its largest is not 3 % larger, for the squared and the logistic loss. It
-// is a few matrices of M×M; K_nM would be 160 MB, the targets 640 kB.
+// At fixed M, memory does not grow with n. With ten times the rows, the largest live
+// heap is less than 3 % larger, for the squared and the logistic loss. The live heap is
+// a few matrices of M×M. K_nM would take 160 MB and the targets 640 kB.
 func TestMemory(t *testing.T) {
 	racetest.Alone(t)
 	k := kerneltest.Gaussian(4)

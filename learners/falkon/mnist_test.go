@@ -16,8 +16,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// MNIST with ten outputs at once, M = $BKB_MNIST centres: about 15 s of
-// computing per thousand, beside reading.
+// TestMNIST fits MNIST with ten outputs at once and M = $BKB_MNIST centres. It takes
+// about 15 s of computing per thousand centres, beside reading.
 func TestMNIST(t *testing.T) {
 	racetest.Alone(t)
 	m, err := strconv.Atoi(os.Getenv("BKB_MNIST"))

@@ -2,12 +2,12 @@ package falkon
 
 import "fmt"
 
-// note has something said with the next iterate.
+// note adds a note to the next iterate.
 func (f *fit) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// takeNotes returns what has come up since it was last asked.
+// takeNotes returns the notes since its last call.
 func (f *fit) takeNotes() []string {
 	if f.epsilon > f.told {
 		f.note("epsilon was raised from %.3g to %.3g: K_MM of the centres is too ill-conditioned; a larger λ or fewer centres would do without", f.told, f.epsilon)
@@ -18,14 +18,14 @@ func (f *fit) takeNotes() []string {
 	return notes
 }
 
-// noteRank says how many of the centres given add nothing.
+// noteRank notes how many of the given centres add nothing.
 func (f *fit) noteRank(given int) {
 	if rank := f.sys.rank(); rank < given {
 		f.note("of %d centres, %d are up to rounding in the span of the others and add nothing", given, given-rank)
 	}
 }
 
-// noteEnd says that the last iteration, t, is short of the tolerance.
+// noteEnd notes that the last iteration, t, does not reach the tolerance.
 func (f *fit) noteEnd(t int, it iteration) {
 	residual := it.residual()
 	switch {
@@ -37,8 +37,8 @@ func (f *fit) noteEnd(t int, it iteration) {
 	}
 }
 
-// noteEnd says that the last Newton step, t, leaves a gradient above the
-// tolerance, or has not come to λ.
+// noteEnd notes that the last Newton step, t, leaves a gradient above the tolerance, or
+// does not reach λ.
 func (w *newton) noteEnd(t int, decrement float64) {
 	switch {
 	case t < w.Iterations:

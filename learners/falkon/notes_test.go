@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// What the user should know of a fit is said, once, and nothing else.
+// Every fact that the user should know of a fit is noted once, and nothing else.
 func TestNotes(t *testing.T) {
 	rng := kerneltest.Seeded(t, 31)
 	train, smooth := regression(rng, 300, 2, 2), regression(rng, 300, 1, 1)

@@ -8,15 +8,15 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// targets are Y by row.
+// targets gives Y by row.
 type targets interface {
-	// source is what to build the operator on. During its passes, and only
-	// then, at returns the targets from a row on that is being worked at: those
-	// of the rest of its block at least. It is safe for concurrent use.
+	// source is the source for the operator. Only during a pass of source, at returns
+	// the targets from the given row to at least the end of its block. The row must be
+	// in use by the pass. It is safe for concurrent use.
 	source() kernel.Source
 	at(row int) []float64
-	// observe calls f with all targets in the order of the rows, part by part:
-	// at once, or during the next pass.
+	// observe calls f with all targets in the order of the rows, part by part, either
+	// now or during the next pass.
 	observe(f func(row int, y []float64))
 }
 
@@ -36,8 +36,8 @@ func (r resident) at(row int) []float64  { return r.Targets()[row*r.Outputs():] 
 
 func (r resident) observe(f func(row int, y []float64)) { f(0, r.Targets()) }
 
-// pairs is the inputs of a stream. The targets of the blocks that a pass holds
-// at the time are kept: as many blocks as it has workers.
+// pairs is the inputs of a stream. It keeps the targets of the blocks that a pass holds
+// at the time, as many as it has workers.
 type pairs struct {
 	src data.Source
 
@@ -105,7 +105,7 @@ func (c *pairsCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (ker
 	return b.X, nil
 }
 
-// release forgets the block that comes back.
+// release forgets the block that is returned.
 func (c *pairsCursor) release(x kernel.Rows) *data.Block {
 	if x == nil {
 		return nil

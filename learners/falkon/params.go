@@ -11,64 +11,61 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Solver is how Wβ = b is solved.
+// Solver says how Wβ = b is solved.
 type Solver string
 
 const (
 	// ConjugateGradient is the complete algorithm (Algorithm 1).
 	ConjugateGradient Solver = ""
 	// Gradient is the basic algorithm (4.9) with the step 1/λ_max(W), which is
-	// estimated first in some passes. The step γ/n of the print is too short by
-	// a factor of n.
+	// estimated first in some passes. The printed step γ/n is too short by a factor of
+	// n.
 	Gradient Solver = "gradient"
 )
 
-// Params are FALKON and its hyper-parameters. All but the kernel have defaults.
+// Params is FALKON with its hyper-parameters. All fields except Kernel have defaults.
 //
-// Kernel, centres and λ decide which function is the solution; Solver,
-// Factorization, Epsilon and the weights of the Sampler only how fast and
-// accurately it is found.
+// Kernel, centres and λ determine the solution. Solver, Factorization, Epsilon and the
+// weights of the Sampler only change how fast and how accurately it is found.
 type Params struct {
 	Kernel kernel.Kernel
-	// Lambda is λ > 0 per sample, K_nMᵀK_nM + λnK_MM, in units of κ²; 0 stands
-	// for κ²/n, theory.Lambda for r = ½, α = 0.
+	// Lambda is λ > 0 per sample, K_nMᵀK_nM + λnK_MM, in units of κ². If 0, it is κ²/n,
+	// which is theory.Lambda for r = ½, α = 0.
 	Lambda float64
-	// Centers is M: the number of uniform centres, and the most that a Sampler
-	// may return. More than n stands for n. 0 stands for
-	// theory.PracticalCenters, about 10√n, and for no limit if there is a
-	// Sampler.
+	// Centers is M, the number of uniform centres, and the largest number that a
+	// Sampler may return. A value above n means n. If 0, it is theory.PracticalCenters,
+	// about 10√n, and no limit if there is a Sampler.
 	Centers int
-	// Sampler chooses the centres; nil stands for sketch.Uniform. With
-	// sketch.BLESS, this is FALKON-BLESS. If BLESS is limited by Centers, its
-	// path ends at the last level with so many.
+	// Sampler chooses the centres, or sketch.Uniform does if it is nil. With
+	// sketch.BLESS, this is FALKON-BLESS. If Centers limits BLESS, its path ends at the
+	// last level with at most that many centres.
 	Sampler sketch.Sampler
-	// SamplerLambda is the λ of the Sampler, 0 for 100λ: a dictionary for that
+	// SamplerLambda is the λ of the Sampler, or 0 for 100λ. A dictionary for 100λ
 	// preconditions a problem with λ well.
 	SamplerLambda float64
 	Solver        Solver
 	Factorization Factorization
-	// Iterations is t, the most that are made; 0 stands for 20.
+	// Iterations is t, the largest number of iterations. If 0, it is 20.
 	Iterations int
-	// Tolerance is the relative residual ‖Wβ − b‖/‖b‖ that ends the iteration of
-	// an output; 0 stands for 1e-7.
+	// Tolerance is the relative residual ‖Wβ − b‖/‖b‖ that ends the iteration of an
+	// output. If 0, it is 1e-7.
 	Tolerance float64
-	// Epsilon is the part of K_MM, relative to its largest element, that counts
-	// as 0; see Factorization. 0 stands for 1e-13, and 1e-6 with
-	// products in single precision.
-	// It is raised by factors of 10 should the iteration diverge.
+	// Epsilon is the part of K_MM, relative to its largest element, that counts as 0,
+	// see Factorization. If 0, it is 1e-13, and 1e-6 with products in single precision.
+	// It is raised by factors of 10 if the iteration diverges.
 	Epsilon float64
-	// RowWeights are s_i ≥ 0, n of them, for the loss Σ s_i(f(x_i) − y_i)²; nil
-	// stands for 1 each.
+	// RowWeights are n weights s_i ≥ 0 for the loss Σ s_i(f(x_i) − y_i)². If nil, each
+	// is 1.
 	RowWeights []float64
-	// Start is a model to start from, nil for 0: its values at the centres are
+	// Start is a model to start from, or nil for 0. Its values at the centres are
 	// interpolated.
 	Start learners.Model
-	// Precision is that of the products with K_nM in the fit. Single precision
+	// Precision is the precision of the products with K_nM in the fit. Single precision
 	// has errors in f of about 6e-8/√(ελ).
 	Precision kernel.Precision
-	// Distances is how those products compute distances, kernel.AutoDistances by
-	// default: expanded about the centres where that loses little. K_MM and what is
-	// predicted do not depend on it.
+	// Distances says how those products compute distances. The default,
+	// kernel.AutoDistances, expands them about the centres where that loses little.
+	// K_MM and the predictions do not depend on it.
 	Distances kernel.Distances
 }
 
@@ -78,8 +75,8 @@ const (
 	defaultTolerance  = 1e-7
 	defaultEpsilon    = 1e-13
 	defaultEpsilon32  = 1e-6
-	// samplerRatio is λ of the sampler over λ: what the dictionary loses is made
-	// up for by few iterations, and it has far fewer points.
+	// samplerRatio is λ of the sampler over λ. The dictionary has far fewer points than
+	// one for λ, and a few iterations make up for the loss.
 	samplerRatio = 100
 )
 
@@ -154,8 +151,7 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 	return p, nil
 }
 
-// defaultCenters is Theorem 7 with practical constants, for λ = n^−½ and nothing
-// known of N_∞.
+// defaultCenters is Theorem 7 with practical constants, for λ = n^−½ and unknown N_∞.
 func defaultCenters(n int) (int, error) {
 	lambda, err := theory.Lambda(n, theory.WorstCase())
 	if err != nil {

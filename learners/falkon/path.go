@@ -12,14 +12,13 @@ import (
 
 var _ learners.Estimator = PathParams{}
 
-// PathParams solve for one λ after the other, each from the solution of the one
-// before. K_MM is factored, and K_nMᵀy read, once for all λ with the same centres;
-// no pass is spent on starting. With a Sampler that has a path (sketch.BLESS,
-// sketch.BLESSR), which is walked once, each λ has the centres of the level that
-// belongs to it, fewer for a larger λ.
+// PathParams solve for one λ after the other, each from the previous solution. K_MM is
+// factored and K_nMᵀy read once for all λ with the same centres, and starting costs no
+// pass. A Sampler that has a path (sketch.BLESS, sketch.BLESSR) runs once, and each λ
+// uses the centres of its level, fewer for a larger λ.
 type PathParams struct {
-	// Params are what all solutions share. Its Lambda is not used; SamplerLambda
-	// is that of the last λ, and in the same proportion of the others.
+	// Params are common to all solutions. Its Lambda is not used. SamplerLambda belongs
+	// to the last λ and is in the same proportion for the others.
 	Params
 	// Lambdas are λ_1 > λ_2 > … > 0.
 	Lambdas []float64
@@ -33,7 +32,7 @@ type Solution struct {
 	// NaN if there are no validation data.
 	Model           learners.Model
 	ValidationError float64
-	// Iterations were made, Passes over the data by now.
+	// Iterations counts the iterations, and Passes the passes over the data so far.
 	Iterations, Passes int
 }
 
@@ -54,8 +53,8 @@ func (p PathParams) Validate() error {
 	return p.Params.Validate()
 }
 
-// Fit returns the solution with the least validation error, without validation
-// data the last one; see [PathParams.Path].
+// Fit returns the solution with the least validation error, or the last one without
+// validation data, see [PathParams.Path].
 func (p PathParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	solutions, err := p.Path(ctx, train, o)
 	var best learners.Model
@@ -68,9 +67,9 @@ func (p PathParams) Fit(ctx context.Context, train data.Source, o learners.Optio
 	return best, err
 }
 
-// Path returns the solutions for the λ_i in turn, fewer if the fit was ended by
-// Options.Progress or an error. Iterations are counted through; Options.Patience
-// ends the iterations at one λ. Errors: as [Params.Fit].
+// Path returns the solutions for the λ_i in turn. It returns fewer if Options.Progress
+// or an error ends the fit. Iterations are counted over all λ. Options.Patience ends
+// the iterations at one λ. Its errors are those of [Params.Fit].
 func (p PathParams) Path(ctx context.Context, train data.Source, o learners.Options) ([]Solution, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (p PathParams) Path(ctx context.Context, train data.Source, o learners.Opti
 	return solutions, nil
 }
 
-// walk is a path under way.
+// walk is the state of a path.
 type walk struct {
 	*fit
 	finest   *learners.Centers
@@ -144,7 +143,7 @@ func (w *walk) step(ctx context.Context, lambda float64) (Solution, error) {
 	}, err
 }
 
-// report counts iterations through, and knows the best of all λ.
+// report counts iterations over all λ and tracks the best of them.
 func (w *walk) report(p learners.Progress) error {
 	p.Iteration += w.made
 	p.Iterations = w.total
@@ -181,8 +180,8 @@ func (w *walk) move(ctx context.Context, lambda float64) error {
 	return w.warm(ctx, w.previous)
 }
 
-// level returns the first level of the sampler's path that is as fine as λ asks
-// for, or else the last.
+// level returns the first level of the sampler's path that is fine enough for λ, or
+// else the last.
 func (w *walk) level(lambda float64) int {
 	path := w.finest.Dictionary.Path
 	for h := range path {
@@ -193,7 +192,7 @@ func (w *walk) level(lambda float64) int {
 	return max(len(path)-1, 0)
 }
 
-// centersAt returns the centres of a level; finest are those of the last.
+// centersAt returns the centres of a level, where finest are those of the last level.
 func (w *walk) centersAt(h int) *learners.Centers {
 	path := w.finest.Dictionary.Path
 	if h >= len(path)-1 {

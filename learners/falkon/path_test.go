@@ -34,8 +34,8 @@ func TestPathConformance(t *testing.T) {
 	}
 }
 
-// Each solution of a path is that of Nyström-KRR with its own centres and λ, and
-// of FALKON from 0.
+// Each solution of a path is that of Nyström-KRR with its own centres and λ, and of
+// FALKON from 0.
 func TestPathSolutions(t *testing.T) {
 	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 1)
@@ -66,8 +66,8 @@ func TestPathSolutions(t *testing.T) {
 	}
 }
 
-// solutionCenters are the centres that solution i should have, from the sampler's
-// own path.
+// solutionCenters returns the expected centres of solution i, from the sampler's own
+// path.
 func solutionCenters(t *testing.T, train kernel.Source, p PathParams, lambdas []float64, i int) kernel.Rows {
 	t.Helper()
 	last := lambdas[len(lambdas)-1]
@@ -80,7 +80,7 @@ func solutionCenters(t *testing.T, train kernel.Source, p PathParams, lambdas []
 	return c.Points
 }
 
-// Between equal centres no pass is made to start, and the starts help: the path
+// Between equal centres the start costs no pass, and starts help, so that the path
 // takes fewer passes than fits from 0.
 func TestPathPasses(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
@@ -135,8 +135,7 @@ func TestPathValidation(t *testing.T) {
 	requireNear(t, "the best", predict(t, m, valid.Rows()), predict(t, solutions[best].Model, valid.Rows()), 0)
 }
 
-// A model to start from, whatever its centres, saves iterations and changes
-// nothing else.
+// A model to start from, with any centres, saves iterations and changes nothing else.
 func TestStart(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	train, test := regression(rng, 800, 3, 2), kerneltest.Points(rng, 50, 3)

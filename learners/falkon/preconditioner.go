@@ -6,13 +6,13 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// preconditioner is B of the generalised algorithm, never formed:
+// preconditioner is B of the generalised algorithm, which is never formed.
 //
 //	RᵀR = Fᵀ diag(w/n) F + λI,   c = n^−½ B'β with B' taking β to the coefficients of R⁻¹β,
 //
-// so that BBᵀ = (K diag(w) K + λnK)⁻¹ on the span of the centres. The weights
-// are here, and not in F as D K_MM D, which is the same in exact arithmetic, so
-// that F survives changes of weights and of λ.
+// Then BBᵀ = (K diag(w) K + λnK)⁻¹ on the span of the centres. The weights are here and
+// not in F as D K_MM D, so that F does not change with the weights and λ. In exact
+// arithmetic both are equal.
 type preconditioner struct {
 	factor
 	workers int
@@ -32,8 +32,8 @@ func newPreconditioner(f factor, workers int) *preconditioner {
 	}
 }
 
-// set makes R for the weights w/n of the centres and λ. It reports false if
-// rounding has left the sum not positive definite. Cost: (M + q/3)q² operations.
+// set makes R for the weights w/n of the centres and λ. It reports false if the sum is
+// not positive definite because of rounding. It costs (M + q/3)q² operations.
 func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 	q, order := p.rank(), p.order()
 	clear(p.g.Data)
@@ -57,7 +57,7 @@ func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 	return whole
 }
 
-// up overwrites β, q×c, by the coordinates R⁻¹β, down by R⁻ᵀv.
+// up overwrites β, q×c, by the coordinates R⁻¹β, and down overwrites v by R⁻ᵀv.
 func (p *preconditioner) up(v []float64, c int)   { p.solve(true, v, c) }
 func (p *preconditioner) down(v []float64, c int) { p.solve(false, v, c) }
 
@@ -65,8 +65,8 @@ func (p *preconditioner) solve(trans bool, v []float64, c int) {
 	p.solver.Solve(p.workers, trans, blocked.New(p.rank(), c, v))
 }
 
-// invert overwrites coordinates v by β = Rv: the inverse of up. It reads the half
-// of R that is not 0, and squares of 0 beside the diagonal.
+// invert overwrites coordinates v by β = Rv, as the inverse of up. It reads the half of
+// R that is not 0, and squares of 0 beside the diagonal.
 func (p *preconditioner) invert(v []float64, c int) {
 	out := make([]float64, len(v))
 	for i0 := 0; i0 < p.rank(); i0 += assembleRows {
@@ -76,7 +76,7 @@ func (p *preconditioner) invert(v []float64, c int) {
 	copy(v, out)
 }
 
-// raise overwrites r by Rᵀr: the inverse of down.
+// raise overwrites r by Rᵀr, as the inverse of down.
 func (p *preconditioner) raise(r []float64, c int) {
 	out := make([]float64, len(r))
 	for i0 := 0; i0 < p.rank(); i0 += assembleRows {

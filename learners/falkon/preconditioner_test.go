@@ -12,7 +12,7 @@ import (
 )
 
 // TestPreconditionerInverse compares Rv and Rᵀv with sums over the R of gonum's
-// Cholesky factorisation, and undoes them, across the blocks of R.
+// Cholesky factorisation, and inverts them, across the blocks of R.
 func TestPreconditionerInverse(t *testing.T) {
 	const lambda = 1e-3
 	rng := kerneltest.Seeded(t, 21)

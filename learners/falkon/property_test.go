@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// randomProblem is a problem of any shape, with repeated rows at times, and Params
+// randomProblem returns a problem of any shape, with repeated rows at times, and Params
 // that should solve it.
 func randomProblem(rng *rand.Rand) (Params, *data.Memory) {
 	n, d, c := 1+rng.IntN(80), 1+rng.IntN(4), 1+rng.IntN(3)
@@ -53,8 +53,8 @@ func objectiveOf(k kernel.Kernel, centers kernel.Rows, a, values, y []float64, n
 	return j + lambda*mat.Trace(&aka)
 }
 
-// Whatever the problem: the objective never rises from one iterate to the next, and
-// what it ends at is the least there is, to a millionth of that of f = 0.
+// For every problem the objective never rises from one iterate to the next. It ends at
+// the minimum, to a millionth of the objective of f = 0.
 func TestRandomProblems(t *testing.T) {
 	racetest.Alone(t)
 	for seed := range uint64(150) {
@@ -88,8 +88,8 @@ func TestRandomProblems(t *testing.T) {
 	}
 }
 
-// leastObjective is min Σ(f − y)²/n + λ‖f‖² over the span of the centres: with
-// K_nM K_MM⁺ K_Mn = Q, it is λ tr yᵀ(Q + λnI)⁻¹y.
+// leastObjective is min Σ(f − y)²/n + λ‖f‖² over the span of the centres. With K_nM
+// K_MM⁺ K_Mn = Q, it is λ tr yᵀ(Q + λnI)⁻¹y.
 func leastObjective(k kernel.Kernel, train *data.Memory, centers kernel.Rows, lambda float64) float64 {
 	n, c := train.Len(), train.Outputs()
 	x := train.Rows()
@@ -113,7 +113,7 @@ func leastObjective(k kernel.Kernel, train *data.Memory, centers kernel.Rows, la
 	for i := range n {
 		a.SetSym(i, i, a.At(i, i)+lambda*float64(n))
 	}
-	var values mat.EigenSym // Cholesky would want λn above rounding
+	var values mat.EigenSym // Cholesky would need λn above rounding
 	if !values.Factorize(a, true) {
 		panic("no convergence")
 	}

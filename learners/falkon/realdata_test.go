@@ -49,7 +49,7 @@ func susyLike(t testing.TB) (train, test data.Source) {
 		must(data.Load(background, must(data.Generate[float64](p, 1<<40, 3_000))))
 }
 
-// trace are AUC and residual on test data after each iteration.
+// trace holds AUC, objective and residual on test data after each iteration.
 type trace struct{ auc, objective, residual []float64 }
 
 func traceOf(t testing.TB, e learners.Estimator, train, test data.Source, seed uint64) (trace, learners.Model) {
@@ -73,8 +73,8 @@ func traceOf(t testing.TB, e learners.Estimator, train, test data.Source, seed u
 	return out, m
 }
 
-// meanAUC returns the mean AUC of FALKON-BLESS after 5 iterations and of FALKON with
-// as many uniform centres after 8, and the centres of the last seed.
+// meanAUC returns the mean AUC of FALKON-BLESS after 5 iterations and of FALKON with as
+// many uniform centres after 8, and the centres of the last seed.
 func meanAUC(t testing.TB, train, test data.Source, k kernel.Kernel, blessLambda, lambda float64, seeds uint64) (bless, uniform float64, centers int) {
 	t.Helper()
 	for seed := range seeds {
@@ -87,9 +87,9 @@ func meanAUC(t testing.TB, train, test data.Source, k kernel.Kernel, blessLambda
 	return bless, uniform, centers
 }
 
-// Figures 5.4 and 5.5 in small: FALKON-BLESS after 5 iterations is at least as good
-// as FALKON with as many uniform centres after 8, on HIGGS and on data like SUSY.
-// It is where λ is small, 10⁻³ of BLESS's λ or less; near BLESS's λ both are done
+// This is figures 5.4 and 5.5 in small. On HIGGS and on data like SUSY, FALKON-BLESS
+// after 5 iterations is at least as good as FALKON with as many uniform centres after
+// 8. It is so where λ is small, 10⁻³ of BLESS's λ or less. Near BLESS's λ both are done
 // by then.
 func TestBLESSSavesIterations(t *testing.T) {
 	racetest.Alone(t)
@@ -113,8 +113,8 @@ func TestBLESSSavesIterations(t *testing.T) {
 	}
 }
 
-// FALKON and logistic FALKON learn SUSY and HIGGS: errors as the manifest of the
-// data has them, or better.
+// FALKON and logistic FALKON learn SUSY and HIGGS with the errors in the manifest of
+// the data, or better.
 func TestRealClasses(t *testing.T) {
 	racetest.Alone(t)
 	for _, c := range []struct {
@@ -149,9 +149,9 @@ func TestRealClasses(t *testing.T) {
 	}
 }
 
-// On the same rows, split and tuned alike over a path of λ, FALKON's test error is
-// within 2 % of that of exact kernel ridge regression, with centres half as many
-// as rows, and fewer. M is in the log.
+// Both have the same rows, split and tuning over a path of λ. The test error of FALKON
+// is within 2 % of that of exact kernel ridge regression, with half as many centres as
+// rows, and fewer. M is in the log.
 func TestAsGoodAsExactRidge(t *testing.T) {
 	racetest.Alone(t)
 	dir := datatest.Folder(t)

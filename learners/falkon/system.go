@@ -6,11 +6,11 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// system is Wβ = b of (4.14), in the notation of package documentation:
+// system is Wβ = b of (4.14), in the notation of the package documentation,
 //
 //	W = R⁻ᵀ(F⁻K_nMᵀ S K_nM F⁻ᵀ/n + λI)R⁻¹,   b = R⁻ᵀF⁻K_nMᵀ S y/n,
 //
-// S being the weights of the rows. All vectors are q×c.
+// where S are the weights of the rows. All vectors are q×c.
 type system struct {
 	pre     *preconditioner
 	op      *kernel.Operator
@@ -20,9 +20,9 @@ type system struct {
 	check   func(row int, y []float64)
 	lambda  float64
 
-	z []float64 // F⁻K_nMᵀ S y/n, whatever λ is
+	z []float64 // F⁻K_nMᵀ S y/n, for every λ
 	b []float64
-	// yy are Σ_i s_i y_i²/n, column by column.
+	// yy is Σ_i s_i y_i²/n, column by column.
 	yy []float64
 
 	used, coordinates []float64 // memory
@@ -79,7 +79,7 @@ func (s *system) weigh(row int, t []float64, c int) {
 	}
 }
 
-// regularise sets b for a preconditioner that has changed.
+// regularise sets b for a new preconditioner.
 func (s *system) regularise(lambda float64) {
 	s.lambda = lambda
 	s.b = append(s.b[:0], s.z...)
@@ -111,7 +111,7 @@ func (s *system) apply(ctx context.Context, dst, beta []float64, c int) error {
 	return nil
 }
 
-// coefficients returns those of the function β, used×c.
+// coefficients returns the coefficients of the function β, used×c.
 func (s *system) coefficients(beta []float64) []float64 {
 	v := append([]float64(nil), beta...)
 	s.pre.up(v, s.c)

@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Decomposition is K = QSQᵀ with Qᵀy: what makes every λ cheap. It is immutable
-// and safe for concurrent use.
+// Decomposition is K = QSQᵀ with Qᵀy, which makes every λ cheap. It is immutable and
+// safe for concurrent use.
 type Decomposition struct {
 	n, outputs int
 	values     []float64 // S, not negative
@@ -23,15 +23,15 @@ type Decomposition struct {
 	workers    int
 }
 
-// DecompositionError reports an eigenvalue iteration without an end.
+// DecompositionError reports an eigenvalue iteration that did not end.
 type DecompositionError struct{ Rows int }
 
 func (e *DecompositionError) Error() string {
 	return fmt.Sprintf("krr: the eigenvalues of the %d×%[1]d kernel matrix were not found", e.Rows)
 }
 
-// Decompose decomposes the kernel matrix of the n rows x, with targets y,
-// n×outputs. workers = 0 stands for one per processor. Errors: as Solve, and
+// Decompose decomposes the kernel matrix of the n rows x, with targets y, n×outputs.
+// workers = 0 means one per processor. Its errors are those of Solve and
 // *DecompositionError.
 func Decompose(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs, workers int) (*Decomposition, error) {
 	n := x.Len()
@@ -56,11 +56,12 @@ func Decompose(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64,
 	return d, nil
 }
 
-// Eigenvalues returns those of K, increasing, to be read only.
+// Eigenvalues returns the eigenvalues of K, increasing. The caller must not change
+// them.
 func (d *Decomposition) Eigenvalues() []float64 { return d.values }
 
-// inverses are 1/(s + λn), 0 where the sum is 0 up to rounding: for λ = 0 the
-// pseudo-inverse.
+// inverses returns 1/(s + λn), or 0 where the sum is 0 up to rounding. For λ = 0 that
+// is the pseudo-inverse.
 func (d *Decomposition) inverses(lambda float64) []float64 {
 	out := make([]float64, d.n)
 	ridge := sketch.Ridge(lambda, d.n)
@@ -76,8 +77,8 @@ func (d *Decomposition) inverses(lambda float64) []float64 {
 	return out
 }
 
-// Coefficients returns c(λ), n×outputs: O(n²) for each output. λ ≥ 0; λ = 0 gives
-// the solution of least norm.
+// Coefficients returns c(λ), n×outputs, in O(n²) for each output. λ must be at least 0,
+// and λ = 0 gives the solution of least norm.
 func (d *Decomposition) Coefficients(lambda float64) []float64 {
 	inverse := d.inverses(lambda)
 	scaled := make([]float64, len(d.qy))
@@ -89,9 +90,9 @@ func (d *Decomposition) Coefficients(lambda float64) []float64 {
 	return c
 }
 
-// LeaveOneOut returns y_i − f_{−i}(x_i), n×outputs, where f_{−i} is fitted to all
-// rows but i with the same ridge λn: that of n−1 rows with λn/(n−1). It is 0/0 =
-// NaN only where λ = 0 and row i does not matter to K.
+// LeaveOneOut returns y_i − f_{−i}(x_i), n×outputs, where f_{−i} is fitted to all rows
+// except i with the same ridge λn. For n−1 rows that is the ridge of λn/(n−1). It is
+// 0/0 = NaN only where λ = 0 and row i has no effect on K.
 func (d *Decomposition) LeaveOneOut(lambda float64) []float64 {
 	inverse := d.inverses(lambda)
 	out := d.Coefficients(lambda)
@@ -107,7 +108,7 @@ func (d *Decomposition) LeaveOneOut(lambda float64) []float64 {
 	return out
 }
 
-// LeaveOneOutError is the root of the mean of the squares of LeaveOneOut.
+// LeaveOneOutError is the root mean square of LeaveOneOut.
 func (d *Decomposition) LeaveOneOutError(lambda float64) float64 {
 	s := 0.0
 	for _, r := range d.LeaveOneOut(lambda) {
@@ -120,7 +121,7 @@ func (d *Decomposition) LeaveOneOutError(lambda float64) float64 {
 //
 //	(1/n)‖(I − A)y‖² / ((1/n) tr(I − A))²,  A = K(K + λnI)⁻¹,
 //
-// the mean over outputs: leave-one-out with every leverage replaced by their
+// as a mean over outputs. It is leave-one-out with every leverage replaced by their
 // mean (Golub, Heath and Wahba, 1979).
 func (d *Decomposition) GCV(lambda float64) float64 {
 	sum, trace := 0.0, 0.0
@@ -142,9 +143,9 @@ func (d *Decomposition) EffectiveDimension(lambda float64) float64 {
 	return sum
 }
 
-// Best returns the λ of the list, not empty, for which criterion, as
-// d.LeaveOneOutError or d.GCV, is smallest, the first of equals, and its value. A
-// NaN is larger than all.
+// Best returns the λ of the list for which criterion is smallest, and its value. The
+// criterion is d.LeaveOneOutError or d.GCV, for example. The list must not be empty,
+// and of equal values the first counts. A NaN is larger than any number.
 func Best(lambdas []float64, criterion func(lambda float64) float64) (lambda, value float64) {
 	lambda, value = lambdas[0], math.NaN()
 	for _, l := range lambdas {

@@ -1,22 +1,22 @@
-// Package krr is exact kernel ridge regression: the measure of the learners that
-// approximate it.
+// Package krr implements exact kernel ridge regression. The approximating learners are
+// compared with it.
 //
 // It minimises (1/n)Σ(f(x_i) − y_i)² + λ‖f‖² over the functions of the kernel's
 // space. The minimum is f(x) = Σ_i k(x, x_i) c_i with
 //
-//	(K + λnI) c = y                                              (thesis §2.3)
+//	(K + λnI) c = y                                              (Carratino 2020, §2.3)
 //
-// for every column of y by itself. λ is per sample; f is the mean of the Gaussian
+// for each column of y separately. λ is per sample, and f is the mean of the Gaussian
 // process with noise variance λn.
 //
-// Solve factors K + λnI by Cholesky; Params is the Estimator around it. A
-// Decomposition K = QSQᵀ gives the whole path over λ, with c(λ) = Q(S + λn)⁻¹Qᵀy,
-// the leave-one-out residuals
+// Solve factors K + λnI by Cholesky, and Params is the Estimator around it. A
+// Decomposition K = QSQᵀ gives the whole path over λ, with c(λ) = Q(S + λn)⁻¹Qᵀy, the
+// leave-one-out residuals
 //
 //	y_i − f_{−i}(x_i) = c_i/((K + λnI)⁻¹)_ii
 //
 // for the ridge λn of all n rows, and generalised cross-validation, in O(n²) each.
-// Equation (2.29) of the thesis, the normal equations with K², squares the
+// Equation (2.29) of Carratino (2020), the normal equations with K², squares the
 // condition number and is not used.
 //
 // # Invariants
@@ -28,7 +28,7 @@
 //
 // # Costs
 //
-// Solve: n²/2 kernel evaluations, n³/3 operations, n² numbers of memory: 0.8 GB
-// for n = 10,000. Params refuses more than MaxRows rows. A Decomposition takes
-// 20 to 50 times as long and 3n² numbers.
+// Solve takes n²/2 kernel evaluations, n³/3 operations and n² numbers of memory, which
+// is 0.8 GB for n = 10,000. Params refuses more than MaxRows rows. A Decomposition
+// takes 20 to 50 times as long and 3n² numbers of memory.
 package krr

@@ -31,8 +31,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestNoRegularisation takes the same suite with λ = 0, where K of repeated rows
-// is singular.
+// TestNoRegularisation runs the same suite with λ = 0, where K of repeated rows is
+// singular.
 func TestNoRegularisation(t *testing.T) {
 	k := kerneltest.Gaussian(0.5)
 	learnerstest.Run(t, learnerstest.Case{
@@ -55,8 +55,8 @@ func dense(k kernel.Kernel, x kernel.Rows, ridge float64) *mat.SymDense {
 	return a
 }
 
-// TestSolve holds the solution against that of gonum's QR, which shares no code
-// with it.
+// TestSolve compares the solution with that of gonum's QR, which shares no code with
+// it.
 func TestSolve(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 60, 150} {
 		for _, lambda := range []float64{1e-5, 1e-2, 10} {
@@ -100,7 +100,7 @@ func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *data.Memor
 	}
 }
 
-// TestLimits takes λ to its ends: c → y/(λn), and interpolation.
+// TestLimits checks both limits of λ, where c → y/(λn) and where f interpolates.
 func TestLimits(t *testing.T) {
 	data := learnerstest.Data(t, 40, 1, 3, false)
 	k := kerneltest.Gaussian(0.7)
@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestGaussianProcess: the mean of the process with noise variance λn.
+// TestGaussianProcess compares f with the mean of the process with noise variance λn.
 func TestGaussianProcess(t *testing.T) {
 	const n, lambda = 70, 3e-3
 	data, test := learnerstest.Data(t, n, 1, 5, false), learnerstest.Data(t, 30, 1, 6, false)
@@ -156,7 +156,7 @@ func TestGaussianProcess(t *testing.T) {
 	}
 }
 
-// TestRepeatedRows: with λ = 0 and every row twice, with other targets, the
+// TestRepeatedRows takes λ = 0 and every row twice, with different targets. The
 // function of least squares has the mean of the two.
 func TestRepeatedRows(t *testing.T) {
 	data := learnerstest.Data(t, 15, 1, 8, false)
@@ -187,7 +187,7 @@ func TestRepeatedRows(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOut holds the formula against n fits.
+// TestLeaveOneOut compares the formula with n fits.
 func TestLeaveOneOut(t *testing.T) {
 	const n = 40
 	data := learnerstest.Data(t, n, 2, 9, false)
@@ -228,7 +228,7 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestDecomposition holds coefficients, GCV and effective dimension against their
+// TestDecomposition compares coefficients, GCV and effective dimension with their
 // definitions.
 func TestDecomposition(t *testing.T) {
 	const n = 50
@@ -270,8 +270,8 @@ func TestDecomposition(t *testing.T) {
 	}
 }
 
-// TestBest: both criteria choose a λ whose error on new rows is near the least of
-// the grid.
+// TestBest checks that both criteria choose a λ whose error on new rows is near the
+// least of the grid.
 func TestBest(t *testing.T) {
 	data, test := learnerstest.Data(t, 150, 1, 21, false), learnerstest.Data(t, 500, 1, 22, false)
 	k := kerneltest.Gaussian(1.5)

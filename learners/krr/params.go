@@ -11,7 +11,7 @@ import (
 
 const algorithm = "krr"
 
-// DefaultMaxRows is what MaxRows = 0 stands for: 3.2 GB.
+// DefaultMaxRows is the default of MaxRows, which takes 3.2 GB.
 const DefaultMaxRows = 20_000
 
 // Params are the hyper-parameters.
@@ -19,8 +19,7 @@ type Params struct {
 	Kernel kernel.Kernel
 	// Lambda is λ ≥ 0, per sample.
 	Lambda float64
-	// MaxRows is the largest n that is accepted; 0 stands for DefaultMaxRows. K
-	// takes 8n² bytes.
+	// MaxRows is the largest accepted n, or 0 for DefaultMaxRows. K takes 8n² bytes.
 	MaxRows int
 }
 
@@ -47,9 +46,9 @@ func (p Params) Validate() error {
 	return learners.AtLeast(algorithm, "max rows", p.MaxRows, 0)
 }
 
-// Fit solves for all outputs at once, in one iteration, which cannot be
-// interrupted once K is there. It reads train into memory. The objective is that
-// of doc.go, summed over outputs. Errors: *SizeError, *NotPSDError.
+// Fit solves for all outputs at once, in one iteration. It cannot be interrupted after
+// K is computed. It reads train into memory. The objective is that of the package,
+// summed over outputs. Its errors include *SizeError and *NotPSDError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	return m.Finish(err)
 }
 
-// load is dataset.Load with targets checked.
+// load is data.Load with a check of the targets.
 func load(ctx context.Context, train data.Source) (*data.Memory, error) {
 	if _, err := learners.Targets(ctx, train); err != nil {
 		return nil, err

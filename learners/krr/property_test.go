@@ -10,9 +10,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// TestPath: as λ grows, the error on the training rows grows, the norm of f and
-// the effective dimension fall; and the objective at its own λ is the least. Rows
-// may be repeated and targets constant.
+// TestPath checks that the error on the training rows grows with λ while the norm of f
+// and the effective dimension fall. The objective at its own λ is the least. Rows may
+// be repeated and targets constant.
 func TestPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 25).Draw(t, "n")

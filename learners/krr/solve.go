@@ -11,10 +11,10 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Jitter is tried from the first to the last in units of the mean diagonal
-// element, growing tenfold. A positive semi-definite K needs no more than about
-// n·2⁻⁵³, but coefficients of repeated rows with different targets grow as its
-// inverse, and with them the rounding of f.
+// Jitter values are tried from the first to the last, growing tenfold, in units of the
+// mean diagonal element. A positive semi-definite K needs no more than about n·2⁻⁵³.
+// But the coefficients of repeated rows with different targets grow as the inverse of
+// the jitter, and the rounding of f grows with them.
 const (
 	firstJitter = 1e-10
 	lastJitter  = 1e-6
@@ -23,11 +23,11 @@ const (
 // Solution is the solution of (K + λnI)c = y.
 type Solution struct {
 	Coefficients []float64 // c, n×outputs
-	// Jitter is what the diagonal got beyond λn, 0 unless the factorisation
-	// needed it.
+	// Jitter is the addition to the diagonal beyond λn. It is 0 unless the
+	// factorisation needed it.
 	Jitter float64
-	// Objective is (1/n)‖Kc − y‖² + λ cᵀKc, Residual ‖(K + λnI)c − y‖/‖y‖, 0 for
-	// y = 0; both over all outputs.
+	// Objective is (1/n)‖Kc − y‖² + λ cᵀKc. Residual is ‖(K + λnI)c − y‖/‖y‖, or 0 for
+	// y = 0. Both are over all outputs.
 	Objective, Residual float64
 }
 
@@ -35,9 +35,9 @@ type Solution struct {
 // with the largest jitter.
 type NotPSDError = kernel.NotPSDError
 
-// Solve returns the coefficients for the n rows x and targets y, n×outputs.
-// workers = 0 stands for one per processor. Errors: those of kernel.Gramian,
-// *NotPSDError, *kernel.ShapeError, ctx.Err() before the factorisation.
+// Solve returns the coefficients for the n rows x and targets y, n×outputs. workers = 0
+// means one per processor. Its errors are those of kernel.Gramian, *NotPSDError,
+// *kernel.ShapeError, and ctx.Err() before the factorisation.
 func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int, lambda float64, workers int) (*Solution, error) {
 	n := x.Len()
 	gram, err := gramian(ctx, k, x, y, outputs)
@@ -63,7 +63,7 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	return s, nil
 }
 
-// gramian returns the kernel matrix, n×n, once the shape of y is right.
+// gramian returns the kernel matrix, n×n, after a check of the shape of y.
 func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int) ([]float64, error) {
 	n := x.Len()
 	if n < 1 || outputs < 1 || len(y) != n*outputs {
@@ -75,10 +75,10 @@ func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, o
 	return kernel.Gramian(k, x)
 }
 
-// factor overwrites the lower triangle of a symmetric matrix, with another
-// diagonal plus ridge, by its Cholesky factor. What is above the diagonal is the
-// copy of K that further attempts start from. Unlike gp.NewCholesky it works in
-// place, because K takes most of the memory of a fit.
+// factor overwrites the lower triangle of a symmetric matrix by its Cholesky factor,
+// with the diagonal replaced by diagonal plus ridge. The upper triangle keeps the copy
+// of K from which further attempts start. Unlike gp.NewCholesky it works in place,
+// because K takes most of the memory of a fit.
 func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
 	n, mean := a.Rows, 0.0
 	for _, v := range diagonal {
@@ -118,7 +118,7 @@ func bad(a blocked.Matrix[float64], n int) int {
 	return n
 }
 
-// judge computes objective and residual from what is above the diagonal of gram.
+// judge computes objective and residual from the upper triangle of gram.
 func (s *Solution) judge(gram blocked.Matrix[float64], diagonal, y []float64, outputs int, ridge float64, workers int) {
 	n, c := len(diagonal), s.Coefficients
 	kc := make([]float64, len(y))

@@ -1,5 +1,5 @@
-// Package landweber is gradient descent in the kernel's space with early stopping,
-// also called L²-boosting: the number of iterations takes the place of λ.
+// Package landweber implements gradient descent in the kernel's space with early
+// stopping, also called L²-boosting. The number of iterations takes the place of λ.
 //
 // From c_0 = 0, with a step γ,
 //
@@ -10,16 +10,17 @@
 //
 //	c_t = (1/n) g_t(K/n) y,   g_t(s) = Σ_{i<t} γ(1 − γs)^i = (1 − (1 − γs)^t)/s,
 //
-// as if λ were about 1/(γt) (thesis §2.4). It converges for 0 < γ < 2n/‖K‖, and
-// then the error on the training rows never grows; that on others falls and
-// rises again, so that Options.Validation and Patience choose t.
+// as if λ were about 1/(γt) (Carratino 2020, §2.4). It converges for 0 < γ < 2n/‖K‖,
+// and then the error on the training rows never grows. The error on other rows falls
+// and rises again, so Options.Validation and Patience choose t.
 //
-// The thesis has two iterations under one name: (2.35), the gradient with respect
-// to c, has K² in place of K, and (2.37) to (2.39) pass silently to the one here;
-// in (2.36) the sum ends at t − 1, not t. TestFilter shows it.
+// Carratino (2020) has two iterations under one name. Equation (2.35), the gradient
+// with respect to c, has K² in place of K, but (2.37) to (2.39) are for the iteration
+// above. In (2.36) the sum must end at t − 1, not t. TestFilter shows both.
 //
 // # Costs
 //
-// An iteration evaluates K once, n² kernel values, in O(n) memory beside the data;
-// the validation rows cost n more each. The default step takes 20 products with K.
+// An iteration evaluates K once, which is n² kernel values, in O(n) memory beside the
+// data. Each validation row costs n values more. The default step takes 20 products
+// with K.
 package landweber

@@ -12,27 +12,27 @@ import (
 
 const algorithm = "landweber"
 
-// DefaultIterations is what Iterations = 0 stands for.
+// DefaultIterations is the default of Iterations.
 const DefaultIterations = 200
 
 const (
 	powerSteps = 20
-	// safety is what an estimate of ‖K‖ from below may lack.
+	// safety corrects the estimate of ‖K‖, which is a lower bound.
 	safety = 1.1
 )
 
 // Params are the hyper-parameters.
 type Params struct {
 	Kernel kernel.Kernel
-	// StepSize is γ, below 2n/‖K‖; 0 stands for n/(1.1‖K‖) with ‖K‖ by power
-	// iteration.
+	// StepSize is γ, below 2n/‖K‖. If 0, it is n/(1.1‖K‖) with ‖K‖ by power iteration.
 	StepSize float64
-	// Iterations is the largest t; 0 stands for DefaultIterations.
+	// Iterations is the largest t, or 0 for DefaultIterations.
 	Iterations int
-	// Precision of the kernel values.
+	// Precision is the precision of the kernel values.
 	Precision kernel.Precision
-	// Distances is how they come by their distances, kernel.AutoDistances by
-	// default: expanded about the mean of the rows where that loses little.
+	// Distances says how the kernel computes distances. The default,
+	// kernel.AutoDistances, expands them about the mean of the rows where that loses
+	// little.
 	Distances kernel.Distances
 }
 
@@ -53,9 +53,9 @@ func (p Params) Validate() error {
 	return learners.AtLeast(algorithm, "iterations", p.Iterations, 0)
 }
 
-// Fit reads train into memory and iterates. The objective is (1/n)‖Kc − y‖², the
-// mean squared error on the training rows, summed over outputs; the residual is
-// ‖Kc − y‖/‖y‖. A step that is too large is a *learners.DivergenceError.
+// Fit reads train into memory and iterates. The objective is (1/n)‖Kc − y‖², the mean
+// squared error on the training rows, summed over outputs. The residual is
+// ‖Kc − y‖/‖y‖. A step that is too large gives a *learners.DivergenceError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ type descent struct {
 	n, c     int
 	step0    float64   // γ/n
 	coef     []float64 // c_t
-	next     []float64 // c_{t+1} while it is made
+	next     []float64 // c_{t+1} under construction
 	residual []float64 // K c_t − y
 	size     float64   // ‖y‖²
 
@@ -130,14 +130,14 @@ func (p Params) start(ctx context.Context, train data.Source, o learners.Options
 			return nil, err
 		}
 		d.step0 = 1 / (safety * norm)
-		if norm == 0 { // K = 0: nothing can be learnt, with any step
+		if norm == 0 { // K = 0, and nothing can be learnt with any step
 			d.step0 = 1
 		}
 	}
 	return d, nil
 }
 
-// step makes iterate t; if it fails, the one before is unchanged.
+// step makes iterate t. If it fails, the previous iterate is unchanged.
 func (d *descent) step(ctx context.Context, t int) error {
 	for i, r := range d.residual {
 		d.next[i] = d.coef[i] - d.step0*r
@@ -168,8 +168,8 @@ func (d *descent) relative() float64 {
 	return math.Sqrt(d.residualSize / d.size)
 }
 
-// model returns what makes the model of the present iterate; it is asked for
-// before the next one is there, or not at all.
+// model returns a function that makes the model of the present iterate. The function
+// must be called before the next step or not at all.
 func (d *descent) model(k kernel.Kernel) func() (learners.Model, error) {
 	return func() (learners.Model, error) {
 		return learners.NewExpansion(k, d.x, slices.Clone(d.coef), d.c)

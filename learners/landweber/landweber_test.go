@@ -76,7 +76,7 @@ func filtered(s []float64, q *mat.Dense, y []float64, c int, g func(s float64) f
 	return out.RawMatrix().Data
 }
 
-// filter is g_t, as (1 − (1 − γs)^t)/s loses it for small s.
+// filter returns g_t without the loss of digits of (1 − (1 − γs)^t)/s at small s.
 func filter(gamma float64, t int) func(float64) float64 {
 	return func(s float64) float64 {
 		if s < 1e-14 {
@@ -95,9 +95,10 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(num / den)
 }
 
-// TestDistances: expanded distances move the coefficients by no more than what
-// they move K by, ‖E‖ ≤ n·3e-15(1 + R²), once in each step: with γ = 1 by
-// 3e-15(1 + R²) of themselves. Where rows are far, the default is direct.
+// TestDistances checks that expanded distances move the coefficients by no more than
+// they move K. That is ‖E‖ ≤ n·3e-15(1 + R²), once in each step. With γ = 1 the
+// relative change is 3e-15(1 + R²). Where rows are far away, the default computes
+// distances directly.
 func TestDistances(t *testing.T) {
 	const iterations = 60
 	data := learnerstest.Data(t, 80, 2, 37, false)
@@ -122,9 +123,9 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestFilter: after T iterations the coefficients are those of the spectral
-// filter, also where rows are repeated and K has no full rank; with one more term,
-// as (2.36) has it in print, or with K² as in (2.35), they are not.
+// TestFilter checks that the coefficients after T iterations are those of the spectral
+// filter, also where rows are repeated and K has no full rank. With one more term, as
+// in the print of (2.36), or with K², as in (2.35), they differ.
 func TestFilter(t *testing.T) {
 	k := kerneltest.Gaussian(1.2)
 	distinct := learnerstest.Data(t, 60, 2, 31, false)
@@ -155,13 +156,13 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestShape: the training error never grows; the validation error falls and rises
-// again; patience stops and gives the least.
+// TestShape checks that the training error never grows and that the validation error
+// falls and rises again. Patience stops the fit and gives the least error.
 func TestShape(t *testing.T) {
 	racetest.Alone(t)
 	train, validation := learnerstest.Data(t, 60, 1, 41, false), learnerstest.Data(t, 300, 1, 42, false)
 	y := append([]float64(nil), train.Targets()...)
-	for i := range y { // noise to overfit to
+	for i := range y { // noise to overfit
 		y[i] += 0.8 * float64(1-2*(i*7919%2))
 	}
 	train = learnerstest.Memory(t, train.Rows(), y, 1)
@@ -202,7 +203,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestDefaultStep is 1/(1.1 s_max), s_max of K/n, or a little more.
+// TestDefaultStep checks for 1/(1.1 s_max) or a little more, where s_max is the largest
+// eigenvalue of K/n.
 func TestDefaultStep(t *testing.T) {
 	k := kerneltest.Gaussian(1)
 	data := learnerstest.Data(t, 50, 1, 51, false)
@@ -214,7 +216,8 @@ func TestDefaultStep(t *testing.T) {
 	}
 }
 
-// TestDivergence: twice the largest step that converges, and just below it.
+// TestDivergence takes twice the largest step that converges, and a step just below
+// that limit.
 func TestDivergence(t *testing.T) {
 	k := kerneltest.Gaussian(1)
 	data := learnerstest.Data(t, 50, 1, 61, false)

@@ -14,8 +14,8 @@ import (
 // Dim is d of the data.
 const Dim = 3
 
-// Data returns n rows of a smooth function of 3 coordinates in about [−2, 2]
-// with c ≥ 1 outputs and a little noise; classes ±1 if signs is set. Output j does
+// Data returns n rows of a smooth function of 3 coordinates in about [−2, 2] with c ≥ 1
+// outputs and a little noise. The outputs are classes ±1 if signs is set. Output j does
 // not depend on c.
 func Data(tb testing.TB, n, c int, seed uint64, signs bool) *data.Memory {
 	tb.Helper()
@@ -39,7 +39,7 @@ func Data(tb testing.TB, n, c int, seed uint64, signs bool) *data.Memory {
 	return Memory(tb, x, y, c)
 }
 
-// Memory is dataset.NewMemory for tests.
+// Memory is data.NewMemory for tests.
 func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *data.Memory {
 	tb.Helper()
 	m, err := data.NewMemory(x, y, c)
@@ -49,8 +49,8 @@ func Memory(tb testing.TB, x kernel.Rows, y []float64, c int) *data.Memory {
 	return m
 }
 
-// Streamed returns src as a source that is only sequential, and overwrites with
-// NaN what is handed back, to prove that nothing assumes more.
+// Streamed returns src as a sequential source. It overwrites returned blocks with NaN
+// to prove that no estimator relies on more.
 func Streamed(src *data.Memory) data.Source { return streamed{src} }
 
 type streamed struct{ data.Source }
@@ -145,7 +145,7 @@ func (c *inputs) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.R
 
 func (c *inputs) Close() error { return c.pairs.Close() }
 
-// unchecked is a source with targets that dataset.NewMemory refuses.
+// unchecked is a source with targets that data.NewMemory refuses.
 type unchecked struct {
 	kernel.Resident
 	y []float64

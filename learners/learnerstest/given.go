@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Ending returns src as a source that calls end, which ends a context, when rows
-// from at on are asked for.
+// Ending returns src as a source that calls end when rows from at on are read. end ends
+// a context.
 func Ending(src data.Source, at int, end func()) data.Source {
 	return ending{src, at, end}
 }

@@ -16,17 +16,17 @@ import (
 
 // Case is an estimator under test.
 type Case struct {
-	// New returns an estimator that makes sense of Data: 80 rows of 3
-	// coordinates with values of about ±2.
+	// New returns an estimator that suits Data, which has 80 rows of 3 coordinates with
+	// values of about ±2.
 	New func() learners.Estimator
-	// Invalid are estimators with one hyper-parameter out of range each.
+	// Invalid holds estimators with one hyper-parameter out of range each.
 	Invalid []learners.Estimator
 	// Signs says that the targets must be ±1.
 	Signs bool
-	// AloneTolerance is how far the outputs of several at once may be from those
-	// of each alone, relative to the largest; 0 stands for 1e-8.
+	// AloneTolerance is the largest difference between the outputs of a fit with
+	// several and those of each alone, relative to the largest. If 0, it is 1e-8.
 	AloneTolerance float64
-	// Once says that there is one iteration only.
+	// Once says that there is only one iteration.
 	Once bool
 }
 
@@ -51,7 +51,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// trainSeed and testSeed make the data; every failure can be repeated.
+// trainSeed and testSeed make the data, so that every failure can be repeated.
 const (
 	trainSeed = 11
 	testSeed  = 12
@@ -200,7 +200,8 @@ func (c Case) outputs(t *testing.T) {
 	}
 }
 
-// learns is about a quarter of what the best constant leaves.
+// learns requires an error on other rows that is clearly below that of the best
+// constant.
 func (c Case) learns(t *testing.T) {
 	train, test := c.data(t)
 	m := fit(t, c.New(), train, learners.Options{Seed: 5})
@@ -291,7 +292,7 @@ func (c Case) refuses(t *testing.T, what string, src data.Source) {
 	}
 }
 
-// odd are data that are unusual but no mistake.
+// odd takes data that are unusual but valid.
 func (c Case) odd(t *testing.T) {
 	train, test := c.data(t)
 	constant := make([]float64, rows)
@@ -320,7 +321,7 @@ func (c Case) odd(t *testing.T) {
 			norm += v * v
 		}
 		most := 1.01 * norm
-		if name == "equal rows" { // nothing but noise, around which a constant step of SGD wanders
+		if name == "equal rows" { // only noise, around which a constant step of SGD moves
 			most = 2 * norm
 		}
 		if got := learners.MSE(f, src.Targets(), 1) * float64(src.Len()); !c.Signs && !(got <= most) {
@@ -490,8 +491,8 @@ func (c Case) otherRows(t *testing.T) {
 	}
 }
 
-// scaled fits 4y, which makes the function of least squares 4 times as large: to
-// the bit, as nothing is rounded.
+// scaled fits 4y, which makes the function of least squares 4 times as large. It is so
+// to the bit, as nothing is rounded.
 func (c Case) scaled(t *testing.T) {
 	if c.Signs {
 		t.Skip("targets are ±1")

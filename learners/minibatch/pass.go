@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Sampling is how rows are chosen.
+// Sampling says how rows are chosen.
 type Sampling string
 
 const (
@@ -21,11 +21,11 @@ const (
 	Replacement Sampling = "replacement"
 	// Reshuffle deals all rows in a new random order in every pass.
 	Reshuffle Sampling = "reshuffle"
-	// Cycle takes the rows as they come, in every pass.
+	// Cycle takes the rows in their own order in every pass.
 	Cycle Sampling = "cycle"
 )
 
-// Valid says whether s is one of the three.
+// Valid reports whether s is one of the three.
 func (s Sampling) Valid() bool { return s == Replacement || s == Reshuffle || s == Cycle }
 
 const (
@@ -36,18 +36,18 @@ const (
 // Plan says how the rows of a pass are dealt.
 type Plan struct {
 	Sampling Sampling
-	// BatchSize is b ≥ 1. The last mini-batch of a chunk may have fewer rows, with
-	// Replacement if Exact is set.
+	// BatchSize is b ≥ 1. The last mini-batch of a chunk may have fewer rows, but with
+	// Replacement only if Exact is set.
 	BatchSize int
-	// Exact says that a pass with Replacement draws n rows, not ⌈n/b⌉·b: for
-	// mini-batches that are only a way to read, of methods that step row by row.
+	// Exact says that a pass with Replacement draws n rows, not ⌈n/b⌉·b. It is for
+	// methods that step row by row, where mini-batches are only a way to read.
 	Exact bool
-	// Chunk is the number of rows of a chunk at most, but b at least; 0: 2²⁶/d, at
-	// least 2¹⁶. Chunks are of equal size, to one row.
+	// Chunk is the largest number of rows of a chunk, and at least b. If 0, it is
+	// 2²⁶/d, and at least 2¹⁶. The sizes of chunks differ by at most one row.
 	Chunk int
 }
 
-// chunks is their number. It depends on nothing but n, d and the plan.
+// chunks returns the number of chunks. It depends only on n, d and the plan.
 func (p Plan) chunks(n, d int) int {
 	size := p.Chunk
 	if size == 0 {
@@ -57,9 +57,9 @@ func (p Plan) chunks(n, d int) int {
 	return (n + size - 1) / size
 }
 
-// Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them for
-// one chunk. x and y are valid during the call only. Errors: *kernel.SourceError,
-// *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err(), those of visit.
+// Pass calls visit for the mini-batches of one pass over src, ⌈n/b⌉ of them for one
+// chunk. x and y are valid during the call only. Its errors are *kernel.SourceError,
+// *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err() and those of visit.
 func (p Plan) Pass(ctx context.Context, src data.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
 	cursor, err := src.OpenPairs(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p Plan) Pass(ctx context.Context, src data.Source, rng *rand.Rand, visit f
 	return nil
 }
 
-// share returns where part k of n rows begins.
+// share returns the start of part k of n rows.
 func share(n, k, parts int) int { return k*(n/parts) + min(k, n%parts) }
 
 func next(ctx context.Context, src data.Source, cursor data.PairCursor, at, want int, reuse *data.Block) (*data.Block, error) {
@@ -126,8 +126,8 @@ func pick(dst, y []float64, idx []int, c int) []float64 {
 	return dst[:len(idx)*c]
 }
 
-// Deal calls visit for the mini-batches of one pass over the rows 0 … n−1 of a
-// single chunk, with the numbers of their rows, valid during the call only.
+// Deal calls visit for the mini-batches of one pass over the rows 0 … n−1 of a single
+// chunk. idx has the numbers of their rows and is valid during the call only.
 func (p Plan) Deal(ctx context.Context, n int, rng *rand.Rand, visit func(idx []int) error) error {
 	row := func(i int) int { return i }
 	switch p.Sampling {

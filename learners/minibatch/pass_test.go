@@ -70,8 +70,8 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// With replacement every row of a chunk is equally likely: χ² over 200 passes of
-// 20 rows each, expected 19, standard deviation 6.2.
+// With replacement every row of a chunk is equally likely. The test takes χ² over 200
+// passes of 20 rows each, with expectation 19 and standard deviation 6.2.
 func TestReplacement(t *testing.T) {
 	train := numbered(t, 20)
 	count := make([]float64, 20)
@@ -96,7 +96,7 @@ func TestReplacement(t *testing.T) {
 	}
 }
 
-// A stream deals what memory deals.
+// A stream deals the same as memory.
 func TestStreamed(t *testing.T) {
 	train := numbered(t, 103)
 	for _, s := range []Sampling{Replacement, Reshuffle, Cycle} {
@@ -108,8 +108,8 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// Chunks have 2²⁶ numbers by default, a mini-batch at least, and equal sizes, so
-// that none has a few rows only.
+// Chunks have 2²⁶ numbers by default, and at least a mini-batch. Their sizes are equal,
+// so that none has only a few rows.
 func TestChunks(t *testing.T) {
 	for _, c := range []struct{ n, d, b, chunk, want int }{
 		{1 << 30, 1 << 11, 1000, 0, 1 << 14},
@@ -136,12 +136,12 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A source that ends early is an error that says where.
+// A source that ends early gives an error with the place.
 func TestShortSource(t *testing.T) {
 	err := Plan{Sampling: Cycle, BatchSize: 5, Chunk: 10}.Pass(context.Background(), longer{numbered(t, 20)}, nil,
 		func(kernel.Rows, []float64) error { return nil })
 	var e *kernel.SourceError
-	if !errors.As(err, &e) || e.Row != 16 { // the third chunk of 8, 8 and 7 rows breaks off
+	if !errors.As(err, &e) || e.Row != 16 { // the third chunk of 8, 8 and 7 rows is incomplete
 		t.Errorf("%v", err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 )
 
-// Settings are the hyper-parameters that stochastic gradient learners share. A
-// learner leaves at zero what it does not have.
+// Settings are the hyper-parameters that stochastic gradient learners share. A learner
+// leaves the fields that it does not have at zero.
 type Settings struct {
-	Features  int     // of a step or of the model, 0 for the default
+	Features  int     // in a step or in the model, 0 for the default
 	BatchSize int     // b, 0 for the default
 	Passes    int     // over the data, 0 for the default
-	Chunk     int     // that of Plan
+	Chunk     int     // the chunk of Plan
 	StepSize  float64 // γ, 0 for the default
 	StepDecay float64 // θ in γt^−θ
 	Lambda    float64 // λ ≥ 0 per sample
@@ -68,12 +68,13 @@ func (s Settings) Decayed(step float64, t int) float64 {
 	return step
 }
 
-// divergence is how many times the loss of the function 0 the loss of an
-// iteration may be. Iterates that converge stay below 1 but for noise.
+// divergence is the largest allowed ratio of the loss of an iteration to the loss of
+// the function 0. Iterates that converge stay below 1 up to noise.
 const divergence = 100
 
-// CheckLoss returns a *learners.DivergenceError if loss, the sum over the rows of
-// an iteration, is not finite or far above zero, that of the function 0.
+// CheckLoss returns a *learners.DivergenceError if loss is not finite or far above
+// zero. loss is the sum over the rows of an iteration, and zero is the loss of the
+// function 0.
 func CheckLoss(algorithm string, iteration int, loss, zero float64) error {
 	if loss-loss != 0 || loss > divergence*zero {
 		return &learners.DivergenceError{Algorithm: algorithm, Iteration: iteration, Remedy: "a smaller step size"}

@@ -14,12 +14,12 @@ type basis struct {
 	m       int         // how many
 	given   int         // how many there were
 	workers int
-	l       *blocked.Matrix[float64] // P = L⁻ᵀ; nil: P = I
+	l       *blocked.Matrix[float64] // P = L⁻ᵀ, or P = I if nil
 	gram    *blocked.Matrix[float64] // K_MM if P = I
 }
 
-// spanTolerance is the share of max k(x, x) below which what a centre adds to the
-// span of others is rounding: of a factorisation of order M.
+// spanTolerance is the share of max k(x, x) below which a centre adds only rounding to
+// the span of the others, in a factorisation of order M.
 func spanTolerance(m int) float64 { return 10 * float64(m) * 0x1p-52 }
 
 func newBasis(k kernel.Kernel, centers kernel.Rows, coordinates Coordinates, workers int) (*basis, error) {
@@ -36,7 +36,7 @@ func newBasis(k kernel.Kernel, centers kernel.Rows, coordinates Coordinates, wor
 	}
 	e, err := sketch.NewEmbedding(k, centers, spanTolerance(m), workers)
 	if zero := (*sketch.FactorizationError)(nil); errors.As(err, &zero) {
-		// K_MM = 0: any centre does, and with c = 0 the function is 0
+		// K_MM = 0, so any centre will do, and with c = 0 the function is 0
 		one := blocked.New(1, 1, []float64{1})
 		b.points, b.m, b.l = centers.Slice(0, 1), 1, &one
 		return b, nil
@@ -65,7 +65,7 @@ func (b *basis) pull(g []float64, c int) {
 	}
 }
 
-// addPenalty adds factor·PᵀK_MM P w to dst: w itself where P = L⁻ᵀ.
+// addPenalty adds factor·PᵀK_MM P w to dst. Where P = L⁻ᵀ that is factor·w.
 func (b *basis) addPenalty(dst, w []float64, factor float64, c int) {
 	switch {
 	case factor == 0:

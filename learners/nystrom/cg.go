@@ -6,7 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 )
 
-// cg is the method of conjugate gradients, every output by itself.
+// cg is the method of conjugate gradients, for each output separately.
 func (f *run) cg(m *learners.Monitor) error {
 	a, err := f.newSystem()
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *run) cg(m *learners.Monitor) error {
 		pap := columnDots(direction, ap, c)
 		next := slices.Clone(w)
 		for o := range c {
-			// What is not positive is rounding, or an output that is solved.
+			// A value that is not positive is rounding, or the output is solved.
 			done[o] = done[o] || !(pap[o] > 0)
 		}
 		for i, p := range direction {

@@ -68,7 +68,7 @@ func (s *normal) accumulate(ctx context.Context, f *run) error {
 
 // fill sets z to the kernel values of the rows and all centres.
 func fill(centers kernel.Prepared, z blocked.Matrix[float64], x kernel.Rows, scratch []kernel.Scratch) {
-	// A multiple of the height of the panels of every kernel.
+	// This is a multiple of the height of the panels of every kernel.
 	const unit = 48
 	var group sync.WaitGroup
 	each := (x.Len() + len(scratch) - 1) / len(scratch)
@@ -91,12 +91,12 @@ func checkValues(a []float64, m int) error {
 }
 
 // solve returns the solution with a ridge, its objective and the largest relative
-// residual of the outputs. Directions of ZᵀZ + ridge·I that are rounding are left
-// out. It overwrites the lower triangle of gram.
+// residual of the outputs. It leaves out the directions of ZᵀZ + ridge·I that are
+// rounding. It overwrites the lower triangle of gram.
 func (s *normal) solve(ridge float64, n int) (w []float64, objective, residual float64) {
 	m, c := s.basis.m, s.c
 	diagonal := make([]float64, m)
-	for i := range m { // above the diagonal, PivotedCholesky leaves the copy alone
+	for i := range m { // above the diagonal, PivotedCholesky does not change the copy
 		for j := range i {
 			s.gram.Data[j*m+i] = s.gram.Data[i*m+j]
 		}
@@ -120,8 +120,8 @@ func (s *normal) solve(ridge float64, n int) (w []float64, objective, residual f
 	return w, max(objective, 0) / float64(n), residual
 }
 
-// judge returns ‖Zw − y‖² + ridge‖w‖² and the largest relative residual, from the
-// upper triangle of gram and its diagonal, that with the ridge.
+// judge returns ‖Zw − y‖² + ridge‖w‖² and the largest relative residual. It uses the
+// upper triangle of gram and diagonal, which includes the ridge.
 func (s *normal) judge(w, diagonal []float64) (objective, residual float64) {
 	m, c := s.basis.m, s.c
 	aw := make([]float64, len(w))

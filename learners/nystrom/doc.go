@@ -1,16 +1,16 @@
-// Package nystrom is kernel ridge regression on M centres, solved without FALKON's
-// preconditioner: directly, and by the iterations that figure 4.1 of the thesis
-// compares FALKON with.
+// Package nystrom implements kernel ridge regression on M centres without FALKON's
+// preconditioner. It solves directly, or by the iterations that figure 4.1 of Carratino
+// (2020) compares with FALKON.
 //
 // With M centres x̃_j out of the n rows, f(x) = Σ_j k(x, x̃_j) c_j minimises
-// (1/n)Σ(f(x_i) − y_i)² + λ‖f‖², that is (thesis (4.4), (4.5))
+// (1/n)Σ(f(x_i) − y_i)² + λ‖f‖². That is, by equations (4.4) and (4.5) there,
 //
 //	Hc = z,   H = K_nMᵀK_nM + λn K_MM,   z = K_nMᵀy.
 //
 // # Solvers
 //
-// The condition number of H is that of K squared, and beyond any bound where
-// centres are repeated. So the solvers work in coordinates w with c = Pw:
+// The condition number of H is that of K squared, and unbounded where centres are
+// repeated. So the solvers work in coordinates w with c = Pw.
 //
 //	Whitened   K_MM = LLᵀ by Cholesky with complete pivoting, P = L⁻ᵀ on the
 //	           pivots; centres in the span of the pivots are left out.
@@ -25,8 +25,8 @@
 //	SGD        the same on mini-batches of b rows: one iteration is one pass
 //	CG         conjugate gradients
 //
-// H is never factored, nor formed. ZᵀZ is factored by Cholesky with pivoting too,
-// so that λ = 0 and fewer rows than centres are problems like others.
+// H is never formed or factored. ZᵀZ is also factored by Cholesky with pivoting, so
+// that λ = 0 and fewer rows than centres need no special treatment.
 //
 // # Invariants
 //
@@ -36,8 +36,9 @@
 //
 // # Costs
 //
-// c outputs. Memory is O(M² + nc) but for the block, of 512 rows by M; Plain keeps
-// K_MM, and Gradient and CG the targets. n is not bounded by memory otherwise.
+// These are the costs for c outputs. Memory is O(M² + nc) plus a block of 512 rows by
+// M. Plain also keeps K_MM, and Gradient and CG also keep the targets. Otherwise memory
+// does not limit n.
 //
 //	            kernel evaluations          operations
 //	Direct      nM                          2nM² + 2M³/3, one pass

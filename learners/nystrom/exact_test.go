@@ -6,7 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// precision of the oracle, in bits: 77 decimal digits.
+// precision is the precision of the oracle in bits, which is 77 decimal digits.
 const precision = 256
 
 func bf(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }
@@ -34,8 +34,8 @@ func exactGaussian(x, y []float64, l float64) *big.Float {
 }
 
 // exactPrediction returns the predictions for test of the solution of (4.5) with a
-// Gaussian kernel, by elimination, with all numbers of the given precision: what
-// no conditioning touches.
+// Gaussian kernel. It uses elimination with numbers of the given precision, so
+// conditioning does not matter.
 func exactPrediction(data, centers, test *kernel.Points[float64], y []float64, l, lambda float64) []float64 {
 	n, m := data.Len(), centers.Len()
 	k := func(a, b *kernel.Points[float64]) [][]*big.Float {

@@ -18,13 +18,13 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// The thesis compares FALKON with iterations that share its centres but not its
-// preconditioner, and says that they suffer from the conditioning of (4.5), which
-// can be arbitrarily bad even where K_MM is invertible. In coordinates that
-// whiten K_MM, those of NYTRO, it is (κ² + λ)/λ at most; conjugate gradients need
-// about the root of the number of iterations that gradient descent does.
+// Carratino (2020) compares FALKON with iterations that share its centres but not its
+// preconditioner. It says that they suffer from the conditioning of (4.5), which can be
+// arbitrarily bad even where K_MM is invertible. In the coordinates of NYTRO, which
+// whiten K_MM, the condition number is (κ² + λ)/λ at most. Conjugate gradients need
+// about the root of the number of iterations of gradient descent.
 //
-// Reference: section 4.4 and figure 4.1.
+// See section 4.4 and figure 4.1 there.
 func TestConditioning(t *testing.T) {
 	kerneltest.Claim(t)
 	const iterations, lambda = 20, 1e-5
@@ -58,11 +58,11 @@ func TestConditioning(t *testing.T) {
 	}
 }
 
-// Direct methods for (4.5) form H and factor it; its condition number is that of K
-// squared, so that with a smooth kernel no factor exists, or no digit is left,
-// where the whitened problem still has five. The oracle has 77 digits.
+// Direct methods for (4.5) form H and factor it. Its condition number is that of K
+// squared. With a smooth kernel no factor exists, or no digit is left, where the
+// whitened problem still has five. The oracle has 77 digits.
 //
-// Reference: section 4.1.1, "Direct methods for solving (4.5)".
+// See Carratino (2020), section 4.1.1, "Direct methods for solving (4.5)".
 func TestNormalEquations(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, m = 60, 24
@@ -91,8 +91,7 @@ func TestNormalEquations(t *testing.T) {
 	}
 }
 
-// normalEquations returns the predictions of Cholesky's factor of H, if it has
-// one.
+// normalEquations returns the predictions from the Cholesky factor of H, if it exists.
 func normalEquations(t *testing.T, k kernel.Kernel, data *data.Memory, centers kernel.Rows, test kernel.Source, lambda float64) ([]float64, bool) {
 	t.Helper()
 	n, m := data.Len(), centers.Len()
@@ -120,9 +119,9 @@ func normalEquations(t *testing.T, k kernel.Kernel, data *data.Memory, centers k
 	return predict(t, e, test), true
 }
 
-// The estimator on M ≪ n centres is about as good as that on all rows, and tends
-// to it as M grows (thesis §4.1; Rudi, Camoriano and Rosasco, Less is more, 2015):
-// on real data, the compressive strength of concrete.
+// The estimator on M ≪ n centres is about as good as that on all rows and tends to it
+// as M grows (Carratino 2020, §4.1, and Rudi, Camoriano and Rosasco 2015). The data are
+// real, the compressive strength of concrete.
 func TestCentersOnConcrete(t *testing.T) {
 	kerneltest.Claim(t)
 	path := filepath.Join(datatest.Folder(t), "uci", "concrete.data.csv.gz")

@@ -63,7 +63,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// fixed is a sampler of given rows, repeated ones too.
+// fixed is a sampler of given rows, which may repeat.
 type fixed []int
 
 func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
@@ -106,9 +106,8 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(num / den)
 }
 
-// least returns the predictions for x of the solution of least squares of
-// [K_nM; √(λn) K_MM^½] c = [y; 0] by singular values, as independent of this
-// package as can be.
+// least returns the predictions for x of the least squares solution of [K_nM; √(λn)
+// K_MM^½] c = [y; 0]. It uses singular values and is independent of this package.
 func least(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.Rows, lambda float64) []float64 {
 	t.Helper()
 	n, m, c := data.Len(), centers.Len(), data.Outputs()
@@ -152,8 +151,8 @@ func least(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.R
 	return out
 }
 
-// TestDirect holds the direct solution against least squares by singular values,
-// from well to badly conditioned K_MM.
+// TestDirect compares the direct solution with least squares by singular values, for
+// well and badly conditioned K_MM.
 func TestDirect(t *testing.T) {
 	for seed := range uint64(3) {
 		data, test := learnerstest.Data(t, 90, 2, seed, false), learnerstest.Data(t, 40, 2, seed+100, false)
@@ -174,7 +173,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestExact: with all rows as centres the solution is that of package krr.
+// TestExact checks that the solution with all rows as centres is that of package krr.
 func TestExact(t *testing.T) {
 	racetest.Alone(t)
 	data, test := learnerstest.Data(t, 80, 2, 4, false), learnerstest.Data(t, 40, 2, 5, false)
@@ -192,7 +191,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestCenters: their order and repetition change nothing.
+// TestCenters checks that order and repetition of centres change nothing.
 func TestCenters(t *testing.T) {
 	data, test := learnerstest.Data(t, 70, 1, 6, false), learnerstest.Data(t, 40, 1, 7, false)
 	k := kerneltest.Gaussian(1.5)
@@ -223,9 +222,9 @@ func TestCenters(t *testing.T) {
 	}
 }
 
-// TestLimits: λ = 0 with as many different centres as rows interpolates; repeated
-// rows with different targets get their mean; more centres than rows, and inputs
-// that the kernel sees nothing in, are no mistake.
+// TestLimits checks that λ = 0 with as many different centres as rows interpolates, and
+// that repeated rows with different targets get their mean. It also takes more centres
+// than rows, and inputs that are all equal for the kernel.
 func TestLimits(t *testing.T) {
 	k := kerneltest.Gaussian(0.6)
 	data := learnerstest.Data(t, 40, 1, 8, false)
@@ -255,8 +254,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNYTRO: gradient descent in whitened coordinates is the spectral filter of
-// its number of steps, in the eigenvectors of K_nM K_MM⁺ K_Mn/n.
+// TestNYTRO checks that gradient descent in whitened coordinates is the spectral filter
+// of its number of steps, in the eigenvectors of K_nM K_MM⁺ K_Mn/n.
 func TestNYTRO(t *testing.T) {
 	const n = 60
 	data, test := learnerstest.Data(t, n, 2, 9, false), learnerstest.Data(t, 30, 2, 10, false)
@@ -280,7 +279,8 @@ func TestNYTRO(t *testing.T) {
 	}
 }
 
-// filtered returns Z_x g(ZᵀZ/n) Zᵀy/n with Z = K_nM K_MM^−½, all by eigenvectors.
+// filtered returns Z_x g(ZᵀZ/n) Zᵀy/n with Z = K_nM K_MM^−½, computed from
+// eigenvectors.
 func filtered(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.Rows, g func(float64) float64) []float64 {
 	t.Helper()
 	n, m, c := data.Len(), centers.Len(), data.Outputs()
@@ -315,7 +315,7 @@ func filtered(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kerne
 	return out.RawMatrix().Data
 }
 
-// TestSolversAgree: all iterations end where the direct solution is.
+// TestSolversAgree checks that all iterations converge to the direct solution.
 func TestSolversAgree(t *testing.T) {
 	racetest.Alone(t)
 	const lambda = 0.05
@@ -342,7 +342,7 @@ func TestSolversAgree(t *testing.T) {
 	}
 }
 
-// TestObjective computes it from the model's predictions.
+// TestObjective computes the objective from the model's predictions.
 func TestObjective(t *testing.T) {
 	const lambda = 1e-3
 	data := learnerstest.Data(t, 60, 2, 13, false)
@@ -387,9 +387,9 @@ func TestObjective(t *testing.T) {
 	}
 }
 
-// TestDistances: expanded distances, of which those of these rows are by default,
-// change K_nM by 3e-15(1 + R²) and the function by 1/√(ελ) times that, ε being
-// what K_MM may be off by; see falkon.Params.
+// TestDistances compares expanded distances, the default for some of these rows, with
+// direct ones. They change K_nM by 3e-15(1 + R²) and the function by 1/√(ελ) times
+// that, where ε is the tolerance in K_MM, see falkon.Params.
 func TestDistances(t *testing.T) {
 	const lambda, small = 1e-3, 1e-6
 	data := learnerstest.Data(t, 100, 2, 38, false)
@@ -408,8 +408,8 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestDivergence: steps that are too large are reported; the default steps are
-// within a factor of 4 of the largest that converges.
+// TestDivergence checks that steps that are too large are reported. The default steps
+// are within a factor of 4 of the largest that converges.
 func TestDivergence(t *testing.T) {
 	data := learnerstest.Data(t, 60, 1, 14, false)
 	k := kerneltest.Gaussian(1)
@@ -442,7 +442,7 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// TestNotes: what is left out is said.
+// TestNotes checks that notes name the centres that are left out.
 func TestNotes(t *testing.T) {
 	data := learnerstest.Data(t, 30, 1, 15, false)
 	var notes []string

@@ -13,10 +13,10 @@ import (
 
 const algorithm = "nystrom"
 
-// Solver names what solves for the coefficients.
+// Solver names the method that solves for the coefficients.
 type Solver string
 
-// The solvers; see the package's documentation.
+// These are the solvers, see the package documentation.
 const (
 	Direct   Solver = ""
 	Gradient Solver = "gradient"
@@ -27,7 +27,7 @@ const (
 // Coordinates names the unknowns of the iterative solvers.
 type Coordinates string
 
-// The coordinates.
+// These are the coordinates.
 const (
 	Whitened Coordinates = ""
 	Plain    Coordinates = "plain"
@@ -43,39 +43,37 @@ const (
 // Params are the hyper-parameters.
 type Params struct {
 	Kernel kernel.Kernel
-	// Lambda is λ ≥ 0 per sample, K_nMᵀK_nM + λnK_MM. 0 is no regularisation:
-	// least squares, or early stopping.
+	// Lambda is λ ≥ 0 per sample, K_nMᵀK_nM + λnK_MM. 0 means no regularisation, for
+	// least squares or early stopping.
 	Lambda float64
-	// Centers is M: the number of uniform centres, and the most that a Sampler
-	// may return. More than n stands for n; 0 stands for ⌈10√n⌉, and for no limit
-	// if there is a Sampler.
+	// Centers is M, the number of uniform centres, and the largest number that a
+	// Sampler may return. A value above n means n. If 0, it is ⌈10√n⌉, and no limit if
+	// there is a Sampler.
 	Centers int
-	// Sampler chooses the centres; nil stands for sketch.Uniform. Its weights
-	// play no part here.
+	// Sampler chooses the centres, or sketch.Uniform does if it is nil. Its weights are
+	// not used.
 	Sampler sketch.Sampler
-	// SamplerLambda is the λ of the Sampler; 0 stands for 100λ, for κ²/√n if λ is
-	// 0 too.
+	// SamplerLambda is the λ of the Sampler. If 0, it is 100λ, or κ²/√n if λ is also 0.
 	SamplerLambda float64
 	Solver        Solver
-	// Coordinates of the iterative solvers.
+	// Coordinates are the coordinates of the iterative solvers.
 	Coordinates Coordinates
-	// StepSize is γ of Gradient and SGD. 0 stands for 1/(1.1 s), s the largest
-	// eigenvalue of ZᵀZ/n + λI, for Gradient, and for b/(β + (b−1)s) with β the
-	// largest ‖z(x)‖² for SGD, both estimated from 4000 rows at most.
+	// StepSize is γ of Gradient and SGD. If 0, it is 1/(1.1 s) for Gradient, where s is
+	// the largest eigenvalue of ZᵀZ/n + λI. For SGD it is b/(β + (b−1)s), where β is
+	// the largest ‖z(x)‖². Both are estimated from at most 4000 rows.
 	StepSize float64
-	// BatchSize is b of SGD; 0 stands for ⌈√n⌉.
+	// BatchSize is b of SGD, or 0 for ⌈√n⌉.
 	BatchSize int
-	// Iterations is the most that are made: passes for SGD. 0 stands for 100, for
-	// 10 of SGD.
+	// Iterations is the largest number of iterations, which are passes for SGD. If 0,
+	// it is 100, or 10 for SGD.
 	Iterations int
-	// Tolerance is the relative residual of the system at which CG ends; 0 stands
-	// for 1e-10.
+	// Tolerance is the relative residual of the system at which CG ends. If 0, it is
+	// 1e-10.
 	Tolerance float64
-	// Precision of the kernel values in Gradient and CG.
+	// Precision is the precision of the kernel values in Gradient and CG.
 	Precision kernel.Precision
-	// Distances is how Gradient and CG compute the distances in them,
-	// kernel.AutoDistances by default: expanded about the centres where that loses
-	// little.
+	// Distances says how Gradient and CG compute distances. The default,
+	// kernel.AutoDistances, expands them about the centres where that loses little.
 	Distances kernel.Distances
 }
 
@@ -114,7 +112,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// withDefaults replaces zeros by what they stand for with n rows.
+// withDefaults replaces zeros by their defaults for n rows.
 func (p Params) withDefaults(n int) Params {
 	root := math.Sqrt(float64(n))
 	if p.Centers == 0 && p.Sampler == nil {
@@ -151,10 +149,10 @@ func (p Params) withDefaults(n int) Params {
 }
 
 // Fit chooses the centres and solves for all outputs at once. The objective is
-// (1/n)‖f(X) − y‖² + λ‖f‖², summed over outputs, but for SGD, whose objective is
-// the mean squared error on its mini-batches, each before the step. The residual
-// is that of the system, the largest of the outputs. Errors: those of the sampler
-// and of kernel.Operator, *learners.DivergenceError for a step that is too large.
+// (1/n)‖f(X) − y‖² + λ‖f‖², summed over outputs. For SGD it is the mean squared error
+// on its mini-batches, each before its step. The residual is the largest relative
+// residual of the system over the outputs. Its errors are those of the sampler and of
+// kernel.Operator, and *learners.DivergenceError for a step that is too large.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -201,15 +199,15 @@ type run struct {
 	notes []string
 }
 
-// model returns what makes the model of the coordinates w, which it copies when
-// it is called.
+// model returns a function that makes the model of the coordinates w, which are copied
+// when it is called.
 func (f *run) model(w *[]float64) func() (learners.Model, error) {
 	return func() (learners.Model, error) {
 		return learners.NewExpansion(f.Kernel, f.basis.points, f.basis.coefficients(*w, f.c), f.c)
 	}
 }
 
-// takeNotes returns the notes, once.
+// takeNotes returns the notes and removes them.
 func (f *run) takeNotes() []string {
 	notes := f.notes
 	f.notes = nil

@@ -28,7 +28,7 @@ func (f *run) sgd(m *learners.Monitor) error {
 		w: make([]float64, f.basis.m*f.c), scratch: make([]kernel.Scratch, f.basis.workers),
 		block: make([]float64, f.BatchSize*f.basis.m), error: make([]float64, f.BatchSize*f.c),
 	}
-	w := slices.Clone(d.w) // after the last pass that ended
+	w := slices.Clone(d.w) // after the last complete pass
 	plan := minibatch.Plan{Sampling: minibatch.Reshuffle, BatchSize: f.BatchSize}
 	for t := 1; t <= f.Iterations; t++ {
 		d.sum = 0
@@ -59,7 +59,7 @@ type stochastic struct {
 	w       []float64
 	scratch []kernel.Scratch
 	block   []float64 // K of a mini-batch
-	error   []float64 // its outputs less its targets
+	error   []float64 // its outputs minus its targets
 	sum     float64   // of squared errors, in this pass
 	targets float64   // of squared targets, in all passes
 }

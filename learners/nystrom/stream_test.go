@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// counting is a source that counts the rows that are out at once: given, and
+// counting is a source that counts the rows in use, which were returned by Next and
 // neither handed back nor closed.
 type counting struct {
 	data.Source
@@ -62,8 +62,8 @@ func (c *countingCursor) Close() error {
 	return c.PairCursor.Close()
 }
 
-// countingInputs counts as if blocks were handed back as soon as the next is
-// asked for, one for each goroutine of an Operator being out in truth.
+// countingInputs counts as if each block were handed back when the next is read. In
+// fact each goroutine of an Operator holds one.
 type countingInputs struct {
 	kernel.Cursor
 	s    *counting
@@ -86,8 +86,8 @@ func (c *countingInputs) Close() error {
 	return c.Cursor.Close()
 }
 
-// TestMemory: of data that are not in memory, no solver but SGD, whose chunks are
-// larger, holds more than a few thousand rows, however large n is.
+// TestMemory checks that the solvers hold at most a few thousand rows of data outside
+// memory, for any n. SGD is excepted, as its chunks are larger.
 func TestMemory(t *testing.T) {
 	racetest.Alone(t)
 	for _, n := range []int{2500, 6000} {

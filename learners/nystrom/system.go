@@ -12,13 +12,14 @@ import (
 
 const (
 	powerSteps = 20
-	// safety is what an estimate of an eigenvalue from below may lack.
+	// safety corrects the estimate of an eigenvalue, which is a lower bound.
 	safety = 1.1
-	// stepRows is how many rows an estimate of the step size looks at.
+	// stepRows is the number of rows for the estimate of the step size.
 	stepRows = 4000
 )
 
-// system is Aw = b, A = Pᵀ(K_nMᵀK_nM + λnK_MM)P, b = PᵀK_nMᵀy, as products.
+// system gives the products of Aw = b, with A = Pᵀ(K_nMᵀK_nM + λnK_MM)P and
+// b = PᵀK_nMᵀy.
 type system struct {
 	f   *run
 	k   *kernel.Operator
@@ -80,8 +81,8 @@ func (s *system) relative(residual []float64) float64 {
 	return relative(num, den)
 }
 
-// curvature estimates, from a uniform sample of the rows, the largest eigenvalue s
-// of PᵀK_nMᵀK_nM P/n + λPᵀK_MM P and β, the largest ‖Pᵀk_M(x)‖².
+// curvature estimates from a uniform sample of the rows two numbers. s is the largest
+// eigenvalue of PᵀK_nMᵀK_nM P/n + λPᵀK_MM P, and β is the largest ‖Pᵀk_M(x)‖².
 func (f *run) curvature() (s, beta float64, err error) {
 	x, err := f.sample()
 	if err != nil {
@@ -112,8 +113,8 @@ func (f *run) curvature() (s, beta float64, err error) {
 	return s, beta, err
 }
 
-// largestFeature returns the largest ‖Pᵀk_M(x)‖² of some rows: at most k(x, x) in
-// whitened coordinates.
+// largestFeature returns the largest ‖Pᵀk_M(x)‖² of some rows. In whitened coordinates
+// it is at most k(x, x).
 func (f *run) largestFeature(x kernel.Rows) (float64, error) {
 	if f.basis.l != nil {
 		d, err := kernel.Diagonal(f.Kernel, x)
@@ -162,7 +163,7 @@ func (f *run) sample() (kernel.Rows, error) {
 	return x, err
 }
 
-// reciprocal is 1/v, and 1 for 0: a problem in which every step is as good.
+// reciprocal is 1/v, or 1 for v = 0, where every step is equally good.
 func reciprocal(v float64) float64 {
 	if v == 0 || math.IsNaN(v) {
 		return 1

@@ -1,6 +1,6 @@
 package sgdrf
 
-// Averaging is which iterates make the model.
+// Averaging says which iterates make the model.
 type Averaging string
 
 const (
@@ -8,9 +8,9 @@ const (
 	AveragingAuto Averaging = ""
 	// None takes the last iterate.
 	None Averaging = "none"
-	// Tail takes the mean of the last half to three quarters of the iterates:
-	// after t steps, 2ᵏ ≤ t < 2ᵏ⁺¹, those after step 2ᵏ⁻¹. It forgets where it
-	// came from, at any t.
+	// Tail takes the mean of the last half to three quarters of the iterates. After t
+	// steps, 2ᵏ ≤ t < 2ᵏ⁺¹, these are the iterates after step 2ᵏ⁻¹. At any t it forgets
+	// the start.
 	Tail Averaging = "tail"
 	// All takes the mean of all iterates, after Polyak and Ruppert.
 	All Averaging = "all"
@@ -39,7 +39,7 @@ func newAverage(kind Averaging, size int) *average {
 	return a
 }
 
-// add takes in the iterate after step t = 1, 2, …
+// add adds the iterate after step t = 1, 2, …
 func (a *average) add(w []float64) {
 	if a.kind == None {
 		return
@@ -50,7 +50,7 @@ func (a *average) add(w []float64) {
 		return
 	}
 	a.young.add(w)
-	if a.t == a.restart { // 2ᵏ: what is young so far began after 2ᵏ⁻¹
+	if a.t == a.restart { // at t = 2ᵏ, the young mean began after 2ᵏ⁻¹
 		a.old, a.young = a.young, a.old
 		a.young.n = 0
 		a.restart *= 2
@@ -67,7 +67,7 @@ func (m *mean) add(w []float64) {
 	}
 }
 
-// of sets dst to the average, w being the last iterate.
+// of sets dst to the average, where w is the last iterate.
 func (a *average) of(dst, w []float64) {
 	copy(dst, w)
 	if a.kind == None || a.old.n == 0 {

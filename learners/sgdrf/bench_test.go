@@ -19,9 +19,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// BenchmarkPass measures a pass of sgdrf, with one worker, against plain loops
-// over rows, frequencies and coordinates that do the same: "×-naive" is how many
-// times faster it is.
+// BenchmarkPass measures a pass of sgdrf with one worker. "×-naive" is its speed
+// relative to plain loops over rows, frequencies and coordinates.
 func BenchmarkPass(b *testing.B) {
 	const n, m, batch = 4000, 1024, 64
 	train := must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 1}, 0, n))))
@@ -45,7 +44,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// naive is the same algorithm as one writes it first.
+// naive is the same algorithm in its most obvious form.
 type naive struct {
 	d, m int
 	w    [][]float64 // frequencies
@@ -94,7 +93,7 @@ func (s *naive) pass(train *data.Memory, batch int) {
 	}
 }
 
-// The benchmark's rival is the same algorithm: it learns as well.
+// The plain loops of the benchmark are the same algorithm, so they learn as well.
 func TestNaiveLearns(t *testing.T) {
 	full, _ := susy(t)
 	train := must(data.Load(background, must(data.Subset(full, learnerstest.First(1000)))))
@@ -116,9 +115,9 @@ func TestNaiveLearns(t *testing.T) {
 	}
 }
 
-// Memory is O(M·b): the peak of the heap while n grows tenfold, with the data
-// made on the way, hardly grows. Features of the rows more would be 70 MiB. (What
-// is allocated between a collection and its measurement is noise, about 1 MiB.)
+// Memory is O(M·b). The peak of the heap hardly grows while n grows tenfold, with data
+// that are generated during the pass. Features of the additional rows would take 70
+// MiB. Allocations between a collection and its measurement are noise, about 1 MiB.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	racetest.Alone(t)
 	peak := func(n int) float64 {
@@ -134,8 +133,8 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 }
 
-// peakHeap returns how many bytes more than before are in use at most while f
-// runs, sampled between its steps.
+// peakHeap returns the largest additional heap in bytes while f runs, sampled between
+// its steps.
 func peakHeap(f func()) float64 {
 	runtime.GC()
 	var before, now runtime.MemStats
@@ -146,7 +145,7 @@ func peakHeap(f func()) float64 {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			runtime.GC() // what is live, not what awaits collection
+			runtime.GC() // counts live objects, not garbage
 			runtime.ReadMemStats(&now)
 			most = max(most, now.HeapAlloc)
 			time.Sleep(time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
 
-// A fit that is cancelled in its first pass returns the model of the last step:
-// that of the rows so far.
+// A fit that is cancelled in its first pass returns the model of the last step, from
+// the rows so far.
 func TestCancelInFirstPass(t *testing.T) {
 	rng := kerneltest.Seeded(t, 22)
 	train := sines(rng, 400, 2, 1, 0.1)

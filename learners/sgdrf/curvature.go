@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// curvatureRows and curvatureElements bound the sample that the curvature is
-	// estimated on: 4000 rows, 32 MiB of features, 256 rows at least.
+	// curvatureRows and curvatureElements limit the sample for the curvature to 4000
+	// rows and 32 MiB of features, but at least 256 rows.
 	curvatureRows     = 4000
 	curvatureElements = 1 << 22
 	// powerSteps and powerTolerance end the power iteration.
@@ -21,7 +21,7 @@ const (
 	powerTolerance = 1e-4
 )
 
-// Curvature is what the largest stable step depends on.
+// Curvature determines the largest stable step.
 type Curvature struct {
 	// Bound is β = max ‖φ(x)‖² over the sample.
 	Bound float64
@@ -29,8 +29,8 @@ type Curvature struct {
 	Largest float64
 }
 
-// Estimate returns the curvature of the features of up to 4000 rows of src,
-// drawn by seed, at a cost of one set of features and up to 100 products.
+// Estimate returns the curvature of the features of up to 4000 rows of src, drawn by
+// seed. It costs one set of features and up to 100 products.
 func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, seed uint64) (Curvature, error) {
 	n, m := src.Len(), phi.Features()
 	size := min(n, curvatureRows, max(256, curvatureElements/m))
@@ -54,8 +54,8 @@ func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, see
 	return curvatureOf(features, size, m), nil
 }
 
-// curvatureOf is Estimate for features at hand, by the power iteration on
-// ΦᵀΦ/n, started at the mean of the rows: bounded features point that way.
+// curvatureOf is Estimate for given features, by the power iteration on ΦᵀΦ/n. It
+// starts at the mean of the rows, because bounded features point that way.
 func curvatureOf(phi []float64, n, m int) Curvature {
 	var out Curvature
 	v, u := make([]float64, m), make([]float64, n)
@@ -101,9 +101,9 @@ func normalise(v []float64) float64 {
 	return norm
 }
 
-// Step returns γ* = b/(β + (b−1)λ̂₁ + bλ): the mean square of the iterates of
-// mini-batches of b rows converges up to 2γ* and diverges beyond. 0 for features
-// that are all 0.
+// Step returns γ* = b/(β + (b−1)λ̂₁ + bλ). The mean square of the iterates of
+// mini-batches of b rows converges up to 2γ* and diverges beyond. It is 0 if all
+// features are 0.
 func (k Curvature) Step(b int, lambda float64) float64 {
 	B := float64(b)
 	if d := k.Bound + (B-1)*k.Largest + B*lambda; d > 0 {

@@ -1,39 +1,40 @@
-// Package sgdrf is stochastic gradient descent with random features: least
-// squares on φ(x) ∈ ℝᴹ, mini-batch by mini-batch, without ever holding more
-// than a mini-batch of features.
+// Package sgdrf implements stochastic gradient descent with random features. It fits
+// least squares on φ(x) ∈ ℝᴹ, mini-batch by mini-batch, and never holds more than the
+// features of one mini-batch.
 //
 //	w_{t+1} = (1 − γ_tλ)w_t − (γ_t/b) Φ_bᵀ(Φ_b w_t − y_b),  γ_t = γt^−θ      (3.2)
 //
-// with b rows drawn at random, Φ_b their features, and w ∈ ℝᴹˣᶜ for c outputs at
-// once. The gradient is that of ½(f(x) − y)², so that a step has no factor 2.
-// What regularises is M, γ, b and the number of passes; λ = 0 by default.
+// with b rows drawn at random, Φ_b their features, and w ∈ ℝᴹˣᶜ for c outputs at once.
+// The gradient is that of ½(f(x) − y)², so that a step has no factor 2. M, γ, b and the
+// number of passes regularise, and λ = 0 by default.
 //
 // # The step
 //
-// γ* = b/(β + (b−1)λ̂₁) with β = max ‖φ(x)‖² and λ̂₁ the largest eigenvalue of the
-// features' covariance: near the best constant step, and half of what diverges.
-// It grows with b up to b ≈ β/λ̂₁, then no more. γ = c·γ*, c = 1 for b ≥ √n.
+// γ* = b/(β + (b−1)λ̂₁), where β = max ‖φ(x)‖² and λ̂₁ is the largest eigenvalue of the
+// features' covariance. It is near the best constant step and half of a step that
+// diverges. It grows with b up to b ≈ β/λ̂₁, and no further. γ = c·γ*, where c = 1 for
+// b ≥ √n.
 //
 // # Mini-batches
 //
-// They are dealt by package minibatch, from data in memory or larger than memory,
-// with replacement by default; the fit is the same to the bit in both.
+// Package minibatch deals mini-batches from data in memory or larger than memory, with
+// replacement by default. The fit is the same to the bit in both.
 //
 //	mini-batch ──► sketch.FeatureOperator, tiles of rows in parallel:
 //	               R = ΦW − Y, ΦᵀR, added up in order
 //	                  ▼
 //	               one step of w
 //
-// Cosines of dense rows never leave the caches: a tile of Φ is used twice while
+// Cosines of dense rows stay in the caches, because both products use a tile of Φ while
 // it is there.
 //
 // # Sources
 //
-// L. Carratino, Scaling kernel methods (thesis), chapter 3 = Carratino, Rudi,
-// Rosasco, Learning with SGD and random features, NeurIPS 2018; its settings for
-// given n are in learners/theory. The step is the rule of Ma and Belkin,
-// EigenPro 2, 2019. sgdrf_paper_test.go has the claims, and where we depart:
-// features have the factors that (3.3) and Example 1 lack.
+// Carratino (2020), chapter 3, from Carratino, Rudi and Rosasco (2018), Learning with
+// SGD and Random Features. Their settings for given n are in learners/theory. The step
+// follows the rule of Ma and Belkin, EigenPro 2, 2019. sgdrf_paper_test.go checks the
+// claims and shows where this package departs from them. Its features have the factors
+// that (3.3) and Example 1 lack.
 //
 // # Invariants
 //
@@ -46,10 +47,10 @@
 //
 // # Costs
 //
-// A pass is O(nM(d + c)) operations. Memory beside the feature map and a mini-batch
-// of rows is O(bc) for its residuals, up to about 4·workers·M·c numbers for sums
-// over tiles that wait for their turn, and, where features are written out, a tile
-// of 256 KiB (6 rows, if they take more) for each worker: never b×M. A source that
-// is not in memory has a chunk besides. Estimating γ* costs less than a pass of
-// 4000 rows and 32 MiB.
+// A pass takes O(nM(d + c)) operations. Beside the feature map and a mini-batch of
+// rows, memory is O(bc) for residuals and up to about 4·workers·M·c numbers for sums
+// over tiles that wait for their turn. Where features are written out, each worker has
+// a tile of 256 KiB, or 6 rows if these take more. The features of a whole mini-batch,
+// b×M, are never held. A source that is not in memory also has a chunk. Estimating γ*
+// costs less than a pass over 4000 rows, and 32 MiB.
 package sgdrf

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/sgdrf"
 )
 
-// Two classes, 20,000 rows that are made as they are read: nothing but a chunk
-// and a mini-batch of features is in memory.
+// This fits two classes and 20,000 rows that are generated while they are read. Only a
+// chunk and the features of a mini-batch are in memory.
 func Example() {
 	ctx := context.Background()
 	problem := data.SUSYLike{Seed: 1}

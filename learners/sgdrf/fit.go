@@ -15,10 +15,10 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Fit implements learners.Estimator. An iteration is a pass over the data; its
-// Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each
-// before its own step. Iterates that grow without bound are a
-// *learners.DivergenceError, with the best model before.
+// Fit implements learners.Estimator. An iteration is a pass over the data. Its
+// Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each before
+// its own step. Iterates that grow without bound give a *learners.DivergenceError, with
+// the best model before.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ type descent struct {
 	phi    sketch.FeatureMap
 	c, b   int
 	step   float64 // γ
-	t      int     // steps taken
+	t      int     // steps so far
 	passes int     // begun
 	rows   int64   // processed
 	w      []float64
@@ -95,8 +95,8 @@ func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o
 	return s, nil
 }
 
-// pass makes the steps of one pass and returns the mean loss. It diverges if
-// that is not a number, or far above the loss of the function 0.
+// pass makes the steps of one pass and returns the mean loss. It diverges if the loss
+// is not a number, or far above the loss of the function 0.
 func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
@@ -127,9 +127,8 @@ func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (
 	return total / float64(rows), nil
 }
 
-// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y). Should the last
-// mini-batch have n < b rows, its step is smaller in proportion: γ_t would be too
-// large for it.
+// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y). If the last mini-batch has
+// n < b rows, its step is smaller in proportion, because γ_t would be too large for it.
 func (s *descent) update(n int) {
 	s.t++
 	step := s.p.settings().Decayed(s.step, s.t)
@@ -150,7 +149,7 @@ func (s *descent) now() (learners.Model, error) {
 	return s.model()
 }
 
-// model returns the function after the last pass that was finished.
+// model returns the function after the last complete pass.
 func (s *descent) model() (learners.Model, error) {
 	return learners.LinearIn(s.phi, slices.Clone(s.done), s.c, s.phi.Dim())
 }

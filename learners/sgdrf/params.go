@@ -14,43 +14,44 @@ import (
 
 const (
 	algorithm = "sgdrf"
-	// DefaultPasses is how often the data are read if Params do not say.
+	// DefaultPasses is the default number of passes.
 	DefaultPasses = 5
-	// MinFeatures and MaxFeatures bound the default M.
+	// MinFeatures and MaxFeatures limit the default M.
 	MinFeatures = 256
 	MaxFeatures = 1 << 14
 )
 
-// Params are the hyper-parameters. The zero values of all but Kernel stand for
-// defaults.
+// Params are the hyper-parameters. Zero values mean defaults for all fields except
+// Kernel.
 type Params struct {
-	// Kernel is what the features converge to, of those that the family has.
+	// Kernel is the kernel to which the features converge, for a Family that has it.
 	Kernel kernel.Kernel
-	// Family is the kind of features; empty: [FamilyOf] the kernel and d.
+	// Family is the kind of features. If empty, it is [FamilyOf] the kernel and d.
 	Family sketch.Family
-	// Features is M, even for features in pairs; 0: [DefaultFeatures].
+	// Features is M, which must be even for features in pairs. If 0, it is
+	// [DefaultFeatures].
 	Features int
-	// BatchSize is b, at most n; 0: ⌈√n⌉.
+	// BatchSize is b, at most n. If 0, it is ⌈√n⌉.
 	BatchSize int
-	// StepSize is γ; 0: StepScale·γ*, see [Curvature.Step].
+	// StepSize is γ. If 0, it is StepScale·γ*, see [Curvature.Step].
 	StepSize float64
-	// StepScale is c in γ = c·γ*, below 2; 0: 1 from b = √n on, 0.1 up to b = 10,
-	// and between them in proportion to log b.
+	// StepScale is c in γ = c·γ*, below 2. If 0, it is 1 from b = √n on and 0.1 up to
+	// b = 10. Between them it grows in proportion to log b.
 	StepScale float64
-	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 has always been best here, as
-	// Theorem 3 says.
+	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 was always best in our measurements,
+	// as in Theorem 3.
 	StepDecay float64
-	// Passes over the data; 0: 5. A pass is ⌈n/b⌉ steps.
+	// Passes is the number of passes over the data. If 0, it is 5. A pass is ⌈n/b⌉
+	// steps.
 	Passes int
-	// Lambda is λ ≥ 0 of a ridge λ‖w‖², per sample as everywhere. Early stopping
-	// does without.
+	// Lambda is λ ≥ 0 of a ridge λ‖w‖², per sample. Early stopping does not need it.
 	Lambda    float64
 	Averaging Averaging
-	// Sampling of the rows of mini-batches; empty: minibatch.Replacement, (3.2).
-	// minibatch.Cycle with b = n is gradient descent.
+	// Sampling says how mini-batches are drawn. If empty, it is minibatch.Replacement,
+	// as in (3.2). minibatch.Cycle with b = n is gradient descent.
 	Sampling minibatch.Sampling
-	// Chunk is the number of consecutive rows that a mini-batch is drawn from:
-	// see minibatch.Plan.
+	// Chunk is the number of consecutive rows from which a mini-batch is drawn, see
+	// minibatch.Plan.
 	Chunk int
 }
 
@@ -73,7 +74,7 @@ func recommended(n int) theory.SGD {
 	return s
 }
 
-// DefaultStepScale returns c for mini-batches of b of n rows: see Params.
+// DefaultStepScale returns c for mini-batches of b of n rows, see Params.
 func DefaultStepScale(b, n int) float64 {
 	const few, small = 10, 0.1
 	root := math.Sqrt(float64(n))
@@ -126,11 +127,11 @@ func (p Params) family(d int) sketch.Family {
 	return FamilyOf(p.Kernel, d)
 }
 
-// FamilyOf returns the best kind of features of d coordinates that converge to k:
-// orthogonal ones where there are such, whose error is smallest, up to
-// d = sketch.MaxOrthogonal; independent ones beyond, where these are nearly
-// orthogonal and far cheaper to draw; else those that the kernel has. It does not
-// ask whether rows are sparse, so that equal data give equal models.
+// FamilyOf returns the best kind of features of d coordinates that converge to k. Up to
+// d = sketch.MaxOrthogonal these are orthogonal ones, if they exist, because their
+// error is smallest. Beyond, they are independent ones, which are nearly orthogonal
+// there and far cheaper to draw. Kernels without these have their own features. It does
+// not depend on whether rows are sparse, so that equal data give equal models.
 func FamilyOf(k kernel.Kernel, d int) sketch.Family {
 	switch learners.Unscaled(k.Spec()).Name {
 	case "arc_cosine":

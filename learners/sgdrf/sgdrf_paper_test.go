@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Each test is about one statement of the papers. Data are the first rows of the
-// SUSY-like problem; tuner bench has the figures at size.
+// Each test checks one statement of the papers. The data are the first rows of the
+// SUSY-like problem. tuner bench draws the figures in full size.
 const (
 	susyRows = 4000
 	susyTest = 4000
@@ -29,7 +29,7 @@ func susy(t *testing.T) (train, test *data.Memory) {
 	return train, test
 }
 
-// classError of a fit on the test rows.
+// classError returns the class error of a fit on the test rows.
 func classError(t *testing.T, p Params, train, test *data.Memory) float64 {
 	t.Helper()
 	p.Kernel, p.Averaging = kerneltest.Gaussian(4), None
@@ -41,8 +41,8 @@ func classError(t *testing.T, p Params, train, test *data.Memory) float64 {
 	return learners.ClassError(out, test.Targets(), 1)
 }
 
-// Figure 3.1: with b = √n, γ = 1 and 5 passes the error falls with M up to about
-// √n = 63 features, and no more beyond.
+// In figure 3.1, with b = √n, γ = 1 and 5 passes, the error falls with M up to about
+// √n = 63 features and stays there.
 func TestPaperFigure31(t *testing.T) {
 	kerneltest.Claim(t)
 	train, test := susy(t)
@@ -59,8 +59,8 @@ func TestPaperFigure31(t *testing.T) {
 	}
 }
 
-// Figure 3.2: in one pass with M = √n the best step grows with the mini-batch,
-// and b = n does not get there in one pass.
+// In figure 3.2, in one pass with M = √n, the best step grows with the mini-batch, and
+// b = n does not reach the least error in one pass.
 func TestPaperFigure32(t *testing.T) {
 	kerneltest.Claim(t)
 	train, test := susy(t)
@@ -85,8 +85,8 @@ func TestPaperFigure32(t *testing.T) {
 	}
 }
 
-// Theorem 3, remark: no gain from steps that decay, at the step γ that is best
-// for constant ones.
+// By the remark to Theorem 3, decaying steps gain nothing at the best γ for constant
+// steps.
 func TestPaperDecayDoesNotHelp(t *testing.T) {
 	kerneltest.Claim(t)
 	train, test := susy(t)
@@ -102,8 +102,8 @@ func TestPaperDecayDoesNotHelp(t *testing.T) {
 	}
 }
 
-// The mini-batch of Corollary 5 (c1.3) reaches with one pass what gradient
-// descent, (c1.4), needs √n passes for.
+// With one pass, the mini-batch of Corollary 5 (c1.3) reaches the error for which
+// gradient descent (c1.4) needs √n passes.
 func TestPaperCorollary5(t *testing.T) {
 	kerneltest.Claim(t)
 	train, test := susy(t)
@@ -121,8 +121,8 @@ func TestPaperCorollary5(t *testing.T) {
 	}
 }
 
-// γ*: at 1.9γ* the fit runs, at 2.6γ* it diverges, for mini-batches of 1, 10, √n
-// and n rows.
+// The fit runs at 1.9γ* and diverges at 2.6γ*, for mini-batches of 1, 10, √n and n
+// rows.
 func TestPaperLargestStep(t *testing.T) {
 	kerneltest.Claim(t)
 	full, _ := susy(t)
@@ -131,7 +131,7 @@ func TestPaperLargestStep(t *testing.T) {
 	for _, b := range []int{1, 10, 32, 1000} {
 		s := p
 		s.BatchSize = b
-		s.Passes = min(3*b, 60) // what counts is the number of steps
+		s.Passes = min(3*b, 60) // the number of steps matters
 		gamma := must(s.newDescent(background, train, 1, learners.Options{Seed: 1})).step / DefaultStepScale(b, 1000)
 		s.StepSize = 1.9 * gamma
 		if _, err := s.Fit(background, train, learners.Options{Seed: 1}); err != nil {
@@ -145,8 +145,8 @@ func TestPaperLargestStep(t *testing.T) {
 	}
 }
 
-// (3.3), (3.5) without 1/√M: ‖φ‖² is M, and the step 1 of the paper diverges
-// where it is right with the factor. The same steps in units of ‖φ‖² are equal.
+// Without 1/√M in (3.3) and (3.5), ‖φ‖² is M. The step 1 of the paper diverges, and
+// with the factor it is right. The same steps in units of ‖φ‖² are equal.
 func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
 	kerneltest.Claim(t)
 	full, _ := susy(t)
@@ -169,9 +169,9 @@ func TestPaperFeaturesNeedTheirFactor(t *testing.T) {
 	learnerstest.RequireClose(t, "predictions", g, f, 1e-10)
 }
 
-// (3.2) and (2.35) differ by a factor 2 in the step: ours is (3.2), the gradient
-// of ½(f(x) − y)². One row, one step of γ = 1 with ‖φ‖ = 1 meets its target;
-// with the factor 2 it would overshoot to 2y.
+// (3.2) and (2.35) differ by a factor 2 in the step. Ours is (3.2), the gradient of
+// ½(f(x) − y)². With one row, one step of γ = 1 with ‖φ‖ = 1 reaches its target. With
+// the factor 2 it would overshoot to 2y.
 func TestPaperStepHasNoFactorTwo(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.NewMemory(kernel.NewPoints(1, 1, []float64{0.7}), []float64{3}, 1))
@@ -183,8 +183,8 @@ func TestPaperStepHasNoFactorTwo(t *testing.T) {
 	learnerstest.RequireClose(t, "f", out, []float64{3}, 1e-14)
 }
 
-// Assumption 8, |ψ(x, ω)| ≤ κ, fails for ReLU and linear features: at one x the
-// largest of M grows with M, as 2 log M, so that β must be measured.
+// Assumption 8, |ψ(x, ω)| ≤ κ, fails for ReLU and linear features. At one x the largest
+// of M values grows as 2 log M, so β must be measured.
 func TestPaperAssumption8FailsForUnboundedFeatures(t *testing.T) {
 	kerneltest.Claim(t)
 	x := kernel.NewPoints(1, 2, []float64{0.6, 0.8})

@@ -95,9 +95,9 @@ func landweber(gamma, lambda float64, steps int) func(float64) float64 {
 	}
 }
 
-// b = n without sampling is gradient descent: the spectral filter of algorithms
-// §1.2 on ΦᵀΦ/n. Also for repeated rows and rank-deficient features, n < M, with
-// λ, for n = 1, and with several tiles and waves.
+// b = n without sampling is gradient descent, the spectral filter of Landweber on
+// ΦᵀΦ/n. The cases include repeated rows and rank-deficient features, n < M, λ, n = 1,
+// and several tiles and waves.
 func TestFullBatchIsLandweber(t *testing.T) {
 	rng := kerneltest.Seeded(t, 1)
 	for _, c := range []struct {
@@ -128,8 +128,8 @@ func TestFullBatchIsLandweber(t *testing.T) {
 	}
 }
 
-// Many passes with λ give ridge regression in the features, without λ and with
-// n < M the least squares solution of least norm.
+// Many passes with λ give ridge regression in the features. Without λ and with n < M
+// they give the least squares solution of least norm.
 func TestConvergesToRidge(t *testing.T) {
 	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 2)
@@ -151,7 +151,7 @@ func TestConvergesToRidge(t *testing.T) {
 	learnerstest.RequireClose(t, "least norm", l.Weights(), want, 1e-8)
 }
 
-// n = 1, b = 1: w = (1 − (1−γ‖φ‖²)^T) y φ/‖φ‖², with ‖φ‖ = 1.
+// For n = 1 and b = 1, w = (1 − (1−γ‖φ‖²)^T) y φ/‖φ‖², with ‖φ‖ = 1.
 func TestOneRow(t *testing.T) {
 	train := must(data.NewMemory(kernel.NewPoints(1, 2, []float64{1, 2}), []float64{3}, 1))
 	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 8, StepSize: 0.5, Passes: 4, Averaging: None}, train, learners.Options{})
@@ -163,13 +163,13 @@ func TestOneRow(t *testing.T) {
 	learnerstest.RequireClose(t, "weights", l.Weights(), want, 1e-14)
 }
 
-// The mean over samplings of the iterate is the iterate of gradient descent.
+// The mean of the iterate over samplings is the iterate of gradient descent.
 func TestMeanOverSamplings(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	const n, m, b, gamma, passes, runs = 20, 6, 4, 0.3, 3, 500
 	train := sines(rng, n, 2, 1, 0.1)
 	p := Params{Kernel: kerneltest.Gaussian(1), Features: m, BatchSize: b, StepSize: gamma, Passes: passes, Averaging: None}
-	// The features depend on the seed too: run the passes on one map.
+	// The features depend on the seed too, so this runs the passes on one map.
 	phi := must(p.newFeatures(background, 2, m, 77))
 	mean, square := make([]float64, m), make([]float64, m)
 	for run := range runs {
@@ -267,7 +267,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// The curvature against an eigenvalue solver.
+// The curvature is compared with an eigenvalue solver.
 func TestCurvature(t *testing.T) {
 	rng := kerneltest.Seeded(t, 9)
 	for _, c := range []struct{ n, m int }{{50, 20}, {20, 50}, {1, 4}, {300, 30}} {
@@ -324,7 +324,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Averages against stored iterates.
+// Averages are compared with stored iterates.
 func TestAverages(t *testing.T) {
 	for _, kind := range []Averaging{None, Tail, All} {
 		a := newAverage(kind, 1)
@@ -389,7 +389,8 @@ func TestFamilyOf(t *testing.T) {
 	}
 }
 
-// Constant targets, constant features, one row twice: no NaN, sensible outputs.
+// The data are constant targets, constant features, or one row twice. Outputs have no
+// NaN and are sensible.
 func TestDegenerate(t *testing.T) {
 	zero := must(data.NewMemory(kernel.NewPoints(5, 2, make([]float64, 10)), []float64{2, 2, 2, 2, 2}, 1))
 	l := fit(t, Params{Kernel: kerneltest.Gaussian(1), Features: 16, Passes: 30}, zero, learners.Options{})
@@ -418,13 +419,13 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// A last mini-batch of one row does no harm, although the step is right for many:
-// rows and chunks that do not come out even.
+// A last mini-batch of one row does no harm, although the step is right for many. Rows
+// and chunks here do not divide evenly.
 func TestOddRow(t *testing.T) {
 	rng := kerneltest.Seeded(t, 13)
 	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
 		for _, chunk := range []int{0, 100} {
-			train := sines(rng, 101, 4, 1, 0.1) // b = 50: 50 + 50 + 1
+			train := sines(rng, 101, 4, 1, 0.1) // b = 50 gives 50 + 50 + 1
 			p := Params{Kernel: kerneltest.Gaussian(1), Features: 64, BatchSize: 50, StepScale: 1, Passes: 30, Sampling: sampling, Chunk: chunk, Averaging: None}
 			s := must(p.newDescent(background, train, 1, learners.Options{}))
 			if s.step < 5 {
@@ -436,7 +437,7 @@ func TestOddRow(t *testing.T) {
 				last = q.Objective
 				return nil
 			}})
-			if !(last < 0.6) { // targets have mean square 1/2; 0.3 without the odd row
+			if !(last < 0.6) { // targets have mean square 1/2, and 0.3 without the odd row
 				t.Errorf("%s, chunks of %d: objective %g", sampling, chunk, last)
 			}
 		}
@@ -477,7 +478,7 @@ func TestBadInput(t *testing.T) {
 func TestConformance(t *testing.T) {
 	k := kerneltest.Gaussian(1.5)
 	for _, p := range []Params{
-		{Kernel: k, Averaging: Tail}, // without, equal rows give the mean of the last mini-batch
+		{Kernel: k, Averaging: Tail}, // without averaging, equal rows give the mean of the last mini-batch
 		{Kernel: k, Features: 64, BatchSize: 7, Passes: 12, Sampling: minibatch.Reshuffle, Chunk: 30},
 	} {
 		learnerstest.Run(t, learnerstest.Case{
@@ -517,7 +518,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// counted calls f when a pass begins.
+// counted calls f at the start of a pass.
 type counted struct {
 	data.Source
 	f func()

@@ -20,7 +20,7 @@ func newGradient(phi sketch.FeatureMap, c, b, workers int) *gradient {
 	}
 }
 
-// at sets g.sum = Φᵀ(Φw − y) for the rows x with targets y, at most b, and returns
+// at sets g.sum = Φᵀ(Φw − y) for at most b rows x with targets y, and returns
 // ‖Φw − y‖².
 func (g *gradient) at(w []float64, x kernel.Rows, y []float64) (loss float64, err error) {
 	err = g.phi.Gram(g.sum, x, w, func(row int, t []float64) {

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// wide returns n rows of d coordinates, five of which are not 0, and targets
-// that depend on the first of them.
+// wide returns n rows of d coordinates, of which five are not 0, and targets that
+// depend on the first of these.
 func wide(rng *rand.Rand, n, d int) (x *kernel.Points[float64], y []float64) {
 	x, y = kernel.NewPoints(n, d, make([]float64, n*d)), make([]float64, n)
 	for i := range n {
@@ -27,7 +27,7 @@ func wide(rng *rand.Rand, n, d int) (x *kernel.Points[float64], y []float64) {
 }
 
 // Rows with many coordinates take memory and time in proportion to M·d, dense or
-// sparse, also with the orthogonal features that are not the default there.
+// sparse. This holds also for orthogonal features, which are not the default there.
 func TestWideRows(t *testing.T) {
 	rng := kerneltest.Seeded(t, 21)
 	for _, c := range []struct {

@@ -2,24 +2,23 @@ package theory
 
 import "math"
 
-// DoublyOnline is a problem for doubly online learning, seed 002. The zero
-// values of KappaSq and Capacity stand for 1 and KappaSq.
+// DoublyOnline is a problem for doubly online learning (Lin and Rosasco 2019). Zero
+// values of KappaSq and Capacity mean 1 and KappaSq.
 //
-// KappaSq bounds φ_v(x)φ_v(x'), not only k(x, x): it is 2 for the features
-// √2 cos(wᵀx + b) of the Gaussian kernel, for which the paper says 1.
+// KappaSq bounds φ_v(x)φ_v(x'), not only k(x, x). For the features √2 cos(wᵀx + b) of
+// the Gaussian kernel it is 2, where the paper says 1.
 //
-// The constants of the paper are those of a proof: its steps are smaller than
-// the best by a factor of 20 and more. What they tell is the exponent.
+// The constants of the paper come from a proof. Its steps are smaller than the best by
+// a factor of 20 and more. Only the exponents are informative.
 type DoublyOnline struct {
-	Zeta     float64 // ζ > 0: f_ρ = L_K^ζ g, Assumption 2; r elsewhere
-	Gamma    float64 // γ ∈ [0, 1], Assumption 3; α elsewhere
+	Zeta     float64 // ζ > 0, where f_ρ = L_K^ζ g, Assumption 2, called r elsewhere
+	Gamma    float64 // γ ∈ [0, 1], Assumption 3, called α elsewhere
 	KappaSq  float64 // κ² ≥ 1
 	Capacity float64 // c_γ > 0 of Assumption 3
 }
 
-// Steps are the step sizes η_t = StepSize·t^−StepDecay and the ridge λ of a run
-// of T steps, and the exponent with which its excess risk falls: as T^−Rate,
-// logarithms aside.
+// Steps are the step sizes η_t = StepSize·t^−StepDecay and the ridge λ of a run of T
+// steps. The excess risk falls as T^−Rate, up to logarithms.
 type Steps struct {
 	StepSize  float64
 	StepDecay float64
@@ -27,12 +26,12 @@ type Steps struct {
 	Rate      float64
 }
 
-// Fixed returns the constant step for T steps without λ, (3.6):
+// Fixed returns the constant step for T steps without λ, (3.6).
 //
 //	η = ζ/(4κ²(c_γ + κ²)(ζ + 1)) · T^{−(γ+2ζ)/(γ+2ζ+1)},  rate 2ζ/(2ζ+γ+1).
 //
-// Source: Corollary 3.2; Corollary 3.3 is γ = 1, c_γ = κ²; Corollary 3.4 is
-// ζ = ½ in addition, η = 1/(24κ⁴T^{2/3}).
+// The source is Corollary 3.2. Corollary 3.3 is γ = 1 and c_γ = κ². Corollary 3.4 has
+// ζ = ½ in addition, with η = 1/(24κ⁴T^{2/3}).
 func (p DoublyOnline) Fixed(steps int) (Steps, error) {
 	p, err := p.checked(steps)
 	if err != nil {
@@ -43,12 +42,12 @@ func (p DoublyOnline) Fixed(steps int) (Steps, error) {
 	return Steps{StepSize: eta * math.Pow(float64(steps), -z/(z+1)), Rate: 2 * p.Zeta / (z + 1)}, nil
 }
 
-// Decaying returns steps that decay, without λ, which need not know T. γ < 1.
+// Decaying returns decaying steps without λ, which do not depend on T. It needs γ < 1.
 //
 //	2ζ < 1 − γ:  η_1 = ζ/(3κ²(2c_γ + κ²)),      θ = (2ζ+γ)/(2ζ+γ+1)
 //	otherwise:   η_1 = (1−γ)/(6κ²(2c_γ + κ²)),  θ = ½,  rate (1−γ)/2
 //
-// Source: Corollary 3.6.
+// The source is Corollary 3.6.
 func (p DoublyOnline) Decaying() (Steps, error) {
 	p, err := p.checked(1)
 	if err != nil {
@@ -65,13 +64,13 @@ func (p DoublyOnline) Decaying() (Steps, error) {
 	return Steps{StepSize: p.Zeta / c, StepDecay: z / (z + 1), Rate: 2 * p.Zeta / (z + 1)}, nil
 }
 
-// Regularised returns decaying steps and λ for T steps. ζ ≤ 1, γ < 1, and
-// 0 < ε ≤ 2ζ/(2ζ+γ+1) is what the rate loses:
+// Regularised returns decaying steps and λ for T steps. It needs ζ ≤ 1, γ < 1 and
+// 0 < ε ≤ 2ζ/(2ζ+γ+1), where ε is the loss in the rate.
 //
 //	η_t = ζ/(3κ²(3c_γ + κ²)(1 + ζ)) · t^{−(2ζ+γ)/(2ζ+γ+1)}
 //	λ   = T^{−1/(2ζ+γ+1) + ε/(2ζ)},  rate 2ζ/(2ζ+γ+1) − ε.
 //
-// Source: Corollary 3.8.
+// The source is Corollary 3.8.
 func (p DoublyOnline) Regularised(steps int, epsilon float64) (Steps, error) {
 	p, err := p.checked(steps)
 	switch {
@@ -94,12 +93,12 @@ func (p DoublyOnline) Regularised(steps int, epsilon float64) (Steps, error) {
 	}, nil
 }
 
-// InSpace returns the constant step for T steps without λ when the features
-// themselves lie in the space of the kernel, with norms ≤ c_μ:
+// InSpace returns the constant step for T steps without λ when the features themselves
+// lie in the space of the kernel, with norms ≤ c_μ.
 //
 //	η = 2ζ/(κ²(c_μ² + 4)(2ζ + 1)) · T^{−2ζ/(2ζ+1)},  rate 2ζ/(2ζ+1).
 //
-// Source: Theorem 3.9, whose print lacks the power of T; without it the noise
+// The source is Theorem 3.9. Its print lacks the power of T, without which the noise
 // does not average out.
 func (p DoublyOnline) InSpace(steps int, cMu float64) (Steps, error) {
 	p, err := p.checked(steps)

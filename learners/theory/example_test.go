@@ -6,7 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// What the theory of SGD with random features says for a million rows.
+// This is the result of the theory of SGD with random features for a million rows.
 func ExampleSchedule_Settings() {
 	for _, g := range []theory.Regularity{theory.WorstCase(), {R: 0.75, Alpha: 0.5}} {
 		s, err := theory.MiniBatches.Settings(1_000_000, g)
@@ -21,8 +21,8 @@ func ExampleSchedule_Settings() {
 	// b = 31623, γ = 1/κ², 1000 steps, 31.6 passes, M = 22494
 }
 
-// The four problems of figure 2 of Pillaud-Vivien et al.: the number of passes
-// that is best grows with n if the problem is hard.
+// These are the four problems of figure 2 of Pillaud-Vivien, Rudi and Bach (2018). The
+// best number of passes grows with n if the problem is hard.
 func ExampleMultipass_Slope() {
 	for _, alpha := range []float64{1.5, 2, 2.5, 3} {
 		p := theory.Multipass{Alpha: alpha, R: 1 / (2 * alpha)}

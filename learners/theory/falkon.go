@@ -2,16 +2,18 @@ package theory
 
 import "math"
 
-// UniformCenters returns the least number M of uniformly drawn centres with
-// which FALKON's condition number is at most 17, so that its error falls as
-// e^{−t/2}, with probability 1 − 2δ:
+// UniformCenters returns the least number M of uniformly drawn centres with which
+// FALKON's condition number is at most 17. Its error then falls as e^{−t/2}, with
+// probability 1 − 2δ.
 //
 //	M ≥ 70 (1 + N_∞(λ)) log(8κ²/(λδ)),   N_∞(λ) = sup_x ‖(C+λ)^{−1/2}k_x‖² ≤ κ²/λ.
 //
-// nInf is N_∞(λ); 0 stands for its bound κ²/λ, as in Theorem 5, which then has
-// the constants 5(1 + 14κ²/λ). 0 < λ ≤ κ². Often M > n: see [PracticalCenters].
+// nInf is N_∞(λ). If 0, it is its bound κ²/λ, as in Theorem 5, which then has the
+// constants 5(1 + 14κ²/λ). It needs 0 < λ ≤ κ². M is often larger than n, see
+// [PracticalCenters].
 //
-// Source: Theorem 7.1. (4.13) lacks the square, and N_∞ ≤ κ²/λ, not n²/λ.
+// The source is Theorem 7.1. Equation (4.13) lacks the square, and the bound is
+// N_∞ ≤ κ²/λ, not n²/λ.
 func UniformCenters(nInf, lambda, kappaSq, delta float64) (int, error) {
 	log, err := centersLog(lambda, kappaSq, delta)
 	if err != nil {
@@ -26,15 +28,15 @@ func UniformCenters(nInf, lambda, kappaSq, delta float64) (int, error) {
 	return ceil(70*(1+nInf)*log, math.MaxInt), nil
 }
 
-// LeverageCenters is [UniformCenters] for centres drawn by q-approximate
-// leverage scores, q ≥ 1, and the effective dimension dEff = N(λ):
+// LeverageCenters is [UniformCenters] for centres drawn by q-approximate leverage
+// scores, q ≥ 1, and the effective dimension dEff = N(λ).
 //
 //	M ≥ 215 (2 + q²N(λ)) log(8κ²/(λδ)).
 //
-// It wants λ ≥ (19κ²/n) log(n/(2δ)) and n ≥ 405κ² log(12κ²/δ).
+// It needs λ ≥ (19κ²/n) log(n/(2δ)) and n ≥ 405κ² log(12κ²/δ).
 //
-// Source: Theorem 7.2. Theorem 10, from which it follows, wants less of n:
-// 405κ² ∨ 67κ² log(12κ²/δ).
+// The source is Theorem 7.2. It follows from Theorem 10, which needs a smaller n, 405κ²
+// ∨ 67κ² log(12κ²/δ).
 func LeverageCenters(n int, dEff, q, lambda, kappaSq, delta float64) (int, error) {
 	log, err := centersLog(lambda, kappaSq, delta)
 	if err != nil {
@@ -54,17 +56,16 @@ func LeverageCenters(n int, dEff, q, lambda, kappaSq, delta float64) (int, error
 	return ceil(215*(2+q*q*dEff)*log, math.MaxInt), nil
 }
 
-// practicalDelta is δ where a function does not ask for it.
+// practicalDelta is δ where a function has no argument for it.
 const practicalDelta = 0.1
 
-// PracticalCenters returns Theorem 7 with the constant 1 for 70 and 215,
+// PracticalCenters returns Theorem 7 with the constant 1 in place of 70 and 215,
 //
 //	M = (1 + dim) log(8κ²/(λδ)),  δ = 0.1, at most n,
 //
-// where dim is N_∞(λ), or κ²/λ, for uniform centres, and the effective dimension
-// for those by leverage scores. theory_paper_test.go finds condition numbers
-// below the 17 of the theorem with it. For λ = n^−½ without knowledge of N_∞ it
-// is about 10√n.
+// where dim is N_∞(λ), or κ²/λ, for uniform centres, and the effective dimension for
+// centres drawn by leverage scores. With it theory_paper_test.go finds condition
+// numbers below the 17 of the theorem. For λ = n^−½ and unknown N_∞ it is about 10√n.
 func PracticalCenters(n int, dim, lambda, kappaSq float64) (int, error) {
 	log, err := centersLog(lambda, kappaSq, practicalDelta)
 	if err != nil {
@@ -93,20 +94,20 @@ func centersLog(lambda, kappaSq, delta float64) (float64, error) {
 	return math.Log(8*kappaSq/lambda) - math.Log(delta), nil
 }
 
-// Falkon are the hyper-parameters of FALKON.
+// Falkon holds the hyper-parameters of FALKON.
 type Falkon struct {
 	Lambda     float64 // λ, in units of κ²
 	Centers    int     // M ∈ [1, n]
 	Iterations int     // t
 }
 
-// FALKON returns λ, M and t with which FALKON, with uniform centres, reaches the
-// optimal rate for n ≥ 1 observations: λ as [Lambda], M as [PracticalCenters]
-// with N_∞(λ) = 1/λ, and
+// FALKON returns λ, M and t with which FALKON with uniform centres reaches the optimal
+// rate for n ≥ 1 observations. λ is [Lambda], M is [PracticalCenters] with
+// N_∞(λ) = 1/λ, and
 //
 //	t ≥ log(n) + 5 + 2 log(a + 3κ²),
 //
-// for κ² = 1 and targets in [−a/2, a/2], a > 0. Source: Theorem 8.
+// for κ² = 1 and targets in [−a/2, a/2], a > 0. The source is Theorem 8.
 func FALKON(n int, g Regularity, a float64) (Falkon, error) {
 	lambda, err := Lambda(n, g)
 	if err != nil {

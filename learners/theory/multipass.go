@@ -2,37 +2,38 @@ package theory
 
 import "math"
 
-// Multipass is a problem for averaged SGD over several passes, seed 004, in the
-// symbols of the paper: Alpha there is the decay of the eigenvalues, λ_m = O(m^−α).
+// Multipass is a problem for averaged SGD over several passes (Pillaud-Vivien, Rudi and
+// Bach 2018), in the symbols of the paper. Alpha there is the decay of the eigenvalues,
+// λ_m = O(m^−α).
 type Multipass struct {
-	Alpha float64 // α > 1; 1/α is the capacity elsewhere
-	R     float64 // r ∈ (0, 1]: ‖Σ^{½−r}θ*‖ < ∞, Assumption (A5)
-	Mu    float64 // μ ∈ [0, 1], Assumption (A3); 0 stands for its least, 1/α
+	Alpha float64 // α > 1, where 1/α is the capacity elsewhere
+	R     float64 // r ∈ (0, 1], where ‖Σ^{½−r}θ*‖ < ∞, Assumption (A5)
+	Mu    float64 // μ ∈ [0, 1], Assumption (A3), or 0 for its least value 1/α
 }
 
-// Averaged are the hyper-parameters of averaged SGD for n observations.
+// Averaged holds the hyper-parameters of averaged SGD for n observations.
 type Averaged struct {
 	StepSize float64 // γ, in units of R⁻², R² ≥ ‖Φ(x)‖²
 	Steps    int     // t, single observations
 	Passes   float64 // t/n
 	Rate     float64 // the excess risk falls as n^−Rate
-	Optimal  bool    // whether no estimator can do better, as far as is known
+	Optimal  bool    // no estimator is known to be better
 }
 
-// Hard says whether one pass is not enough: r < (α−1)/(2α).
+// Hard reports whether one pass is not enough, which is so for r < (α−1)/(2α).
 func (p Multipass) Hard() bool { return 2*p.R*p.Alpha+1 < p.Alpha }
 
-// Settings returns γ = 1/4 and the number of steps t for n ≥ 1 observations:
+// Settings returns γ = 1/4 and the number of steps t for n ≥ 1 observations.
 //
 //	2rα + 1 ≥ α        t = n: one pass is optimal, with γ = ¼n^{(α−1−2rα)/(2rα+1)},
-//	                   rate 2rα/(2rα+1)                              [DB16]
+//	                   rate 2rα/(2rα+1)                              (§2.2)
 //	μα < 2rα + 1 < α   t = n^{α/(2rα+1)}, rate 2rα/(2rα+1)
 //	2rα + 1 ≤ μα       t = (n log n)^{1/μ}, rate 2r/μ
 //
-// It is optimal for μ ≤ 2r and in the first case. (The conclusion of the paper
-// says μ > 2r; its §4.2 is right.)
+// It is optimal for μ ≤ 2r and in the first case. The conclusion of the paper says
+// μ > 2r, but its §4.2 is right.
 //
-// Source: Theorem 1; §2.2 for the first case, after Dieuleveut and Bach,
+// The source is Theorem 1. The first case is §2.2, after Dieuleveut and Bach,
 // Nonparametric stochastic approximation with large step-sizes, 2016.
 func (p Multipass) Settings(n int) (Averaged, error) {
 	p, err := p.checked(n)
@@ -57,8 +58,8 @@ func (p Multipass) Settings(n int) (Averaged, error) {
 	return out, nil
 }
 
-// Slope returns the exponent of t(n) ∝ n^Slope in [Multipass.Settings],
-// logarithms aside: 1, 1, 1.25 and 1.5 for the four plots of figure 2.
+// Slope returns the exponent of t(n) ∝ n^Slope in [Multipass.Settings], up to
+// logarithms. For the four plots of figure 2 it is 1, 1, 1.25 and 1.5.
 func (p Multipass) Slope() (float64, error) {
 	p, err := p.checked(1)
 	if err != nil {

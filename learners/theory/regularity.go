@@ -6,23 +6,23 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 )
 
-// Regularity is what is known of a learning problem beyond n.
+// Regularity is the knowledge of a learning problem beyond n.
 type Regularity struct {
-	// R is r ∈ [½, 1], the smoothness of the target: Assumption 5. ½ says that
-	// it lies in the space of the kernel, no more.
+	// R is r ∈ [½, 1], the smoothness of the target in Assumption 5. ½ says only that
+	// the target lies in the space of the kernel.
 	R float64
-	// Alpha is α ∈ [0, 1], the capacity of that space: Assumption 4. 1 is no
-	// assumption, 0 a space of finite dimension.
+	// Alpha is α ∈ [0, 1], the capacity of that space in Assumption 4. 1 means no
+	// assumption, and 0 a space of finite dimension.
 	Alpha float64
 }
 
-// WorstCase is r = ½, α = 1: no assumption but that the space of the kernel has
-// a best function.
+// WorstCase is r = ½, α = 1. It only assumes that the space of the kernel has a best
+// function.
 func WorstCase() Regularity { return Regularity{R: 0.5, Alpha: 1} }
 
-// Rate returns 2r/(2r+α), the exponent of the optimal rate: the excess risk of
-// kernel ridge regression, and of whatever below is as good, falls as n^−Rate.
-// Source: (2.56), (3.15), Theorem 8.
+// Rate returns 2r/(2r+α), the exponent of the optimal rate. The excess risk of kernel
+// ridge regression, and of the methods below that are as good, falls as n^−Rate. The
+// sources are (2.56), (3.15) and Theorem 8.
 func (g Regularity) Rate() (float64, error) {
 	if err := g.check(); err != nil {
 		return 0, err
@@ -40,9 +40,9 @@ func (g Regularity) check() error {
 	return nil
 }
 
-// Lambda returns λ = n^{−1/(2r+α)}, in units of κ², for n ≥ 1: the ridge with
-// which kernel ridge regression, Nyström and FALKON reach the optimal rate.
-// Source: (2.45), (2.55), Theorems 6 and 8.
+// Lambda returns λ = n^{−1/(2r+α)}, in units of κ², for n ≥ 1. With this ridge, kernel
+// ridge regression, Nyström and FALKON reach the optimal rate. The sources are (2.45),
+// (2.55) and Theorems 6 and 8.
 func Lambda(n int, g Regularity) (float64, error) {
 	if err := checkProblem(n, g); err != nil {
 		return 0, err
@@ -50,9 +50,9 @@ func Lambda(n int, g Regularity) (float64, error) {
 	return math.Pow(float64(n), -1/(2*g.R+g.Alpha)), nil
 }
 
-// Landweber returns t_max = n^{1/(2r+α)}, the iterations of gradient descent
-// with step κ⁻²: its early stopping is as good as a ridge of Lambda.
-// Source: (2.47), (2.57).
+// Landweber returns t_max = n^{1/(2r+α)}, the number of iterations of gradient descent
+// with step κ⁻². Its early stopping is as good as a ridge of Lambda. The sources are
+// (2.47) and (2.57).
 func Landweber(n int, g Regularity) (int, error) {
 	if err := checkProblem(n, g); err != nil {
 		return 0, err
@@ -67,8 +67,8 @@ func checkProblem(n int, g Regularity) error {
 	return g.check()
 }
 
-// Slope returns the slope of the least squares line of log y against log n: the
-// exponent of a power law, as measured.
+// Slope returns the slope of the least squares line of log y against log n, which is
+// the measured exponent of a power law.
 func Slope(n []int, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i, v := range n {
@@ -79,8 +79,8 @@ func Slope(n []int, y []float64) float64 {
 	return (m*sxy - sx*sy) / (m*sxx - sx*sx)
 }
 
-// ceil rounds v ≥ 0 up to an integer in [1, limit]. Powers such as 10⁶^½ come
-// out as 1000.0000000000001: a relative 1e-9 is forgiven.
+// ceil rounds v ≥ 0 up to an integer in [1, limit]. A power such as 10⁶^½ is computed
+// as 1000.0000000000001, so a relative error of 1e-9 is ignored.
 func ceil(v float64, limit int) int {
 	v = math.Ceil(v * (1 - 1e-9))
 	if v >= float64(limit) {
@@ -93,7 +93,7 @@ func invalid(name string, value any, want string) error {
 	return learners.Invalid("theory", name, value, want)
 }
 
-// checkPositive wants 0 < v < ∞.
+// checkPositive requires 0 < v < ∞.
 func checkPositive(name string, v float64) error {
 	if !(v > 0 && v <= math.MaxFloat64) {
 		return invalid(name, v, "> 0 and finite")
@@ -101,7 +101,7 @@ func checkPositive(name string, v float64) error {
 	return nil
 }
 
-// checkDelta wants a probability of failure.
+// checkDelta requires a probability of failure.
 func checkDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
 		return invalid("delta", delta, "in (0, 1): the probability that the statement fails")

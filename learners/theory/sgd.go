@@ -2,30 +2,31 @@ package theory
 
 import "math"
 
-// Schedule is one of the four ways of Corollary 6 to the optimal rate by SGD
-// with random features. They differ in the mini-batch b, the step γ and the
-// passes over the data; γ·T = n^{1/(2r+α)} and M are common to all.
+// Schedule is one of the four schedules of Corollary 6 with which SGD with random
+// features reaches the optimal rate. They differ in the mini-batch b, the step γ and
+// the passes over the data. γ·T = n^{1/(2r+α)} and M are common to all.
 type Schedule string
 
-// The schedules. With (r, α) = (½, 1) they are those of Corollary 5.
+// These are the schedules. With (r, α) = (½, 1) they are those of Corollary 5.
 const (
-	// SmallSteps is (c2.1): b = 1, γ = 1/n, n^{1/(2r+α)} passes.
+	// SmallSteps is (c2.1) with b = 1, γ = 1/n and n^{1/(2r+α)} passes.
 	SmallSteps Schedule = "small-steps"
-	// SinglePoints is (c2.2): b = 1, γ = n^{−2r/(2r+α)}, n^{(1−α)/(2r+α)} passes.
+	// SinglePoints is (c2.2) with b = 1, γ = n^{−2r/(2r+α)} and n^{(1−α)/(2r+α)}
+	// passes.
 	SinglePoints Schedule = "single-points"
-	// MiniBatches is (c2.3): b = n^{2r/(2r+α)}, γ = 1, n^{(1−α)/(2r+α)} passes.
-	// The default of package sgdrf.
+	// MiniBatches is (c2.3) with b = n^{2r/(2r+α)}, γ = 1 and n^{(1−α)/(2r+α)} passes.
+	// It is the default of package sgdrf.
 	MiniBatches Schedule = "mini-batches"
-	// FullBatch is (c2.4): b = n, γ = 1, n^{1/(2r+α)} passes.
+	// FullBatch is (c2.4) with b = n, γ = 1 and n^{1/(2r+α)} passes.
 	FullBatch Schedule = "full-batch"
 )
 
-// FeaturesPerRate is the constant of M in [Schedule.Settings]: with it M = 4√n
-// in the worst case. Seed 001 sees no gain in M beyond √n; the rest is for
-// problems not quite as smooth.
+// FeaturesPerRate is the constant of M in [Schedule.Settings], with which M = 4√n in
+// the worst case. Carratino, Rudi and Rosasco (2018) see no gain in M beyond √n. The
+// rest is for problems that are not quite as smooth.
 const FeaturesPerRate = 4
 
-// SGD are the hyper-parameters of SGD with random features.
+// SGD holds the hyper-parameters of SGD with random features.
 type SGD struct {
 	BatchSize  int     // b ∈ [1, n]
 	StepSize   float64 // γ, in units of κ⁻²
@@ -36,12 +37,11 @@ type SGD struct {
 
 // Settings returns b, γ, T and M for n ≥ 1 observations.
 //
-// M = 4n^{(1+α(2r−1))/(2r+α)}, at most n: (3.14) without the logarithm that its
-// Õ hides. The conditions of Theorem 3 on γ and M, with their constants, are
-// [MaxStep] and [MinFeatures]; they are far from necessary, and γ = 1 does not
-// meet them.
+// M = 4n^{(1+α(2r−1))/(2r+α)}, at most n, which is (3.14) without the logarithm in its
+// Õ. The conditions of Theorem 3 on γ and M, with their constants, are [MaxStep] and
+// [MinFeatures]. They are far from necessary, and γ = 1 does not meet them.
 //
-// Source: Corollaries 5 and 6.
+// The sources are Corollaries 5 and 6.
 func (s Schedule) Settings(n int, g Regularity) (SGD, error) {
 	if err := checkProblem(n, g); err != nil {
 		return SGD{}, err
@@ -70,12 +70,13 @@ func (s Schedule) Settings(n int, g Regularity) (SGD, error) {
 	return out, nil
 }
 
-// MaxStep returns the largest γ of (3.16), in units of κ⁻², for T iterations
-// with steps γt^−θ, θ ∈ [0, 1), to hold with probability 1 − 9δ:
+// MaxStep returns the largest γ of (3.16), in units of κ⁻², for T iterations with steps
+// γt^−θ, θ ∈ [0, 1). It holds with probability 1 − 9δ.
 //
 //	n/(9T^{1−θ} log(n/δ))  ∧  (θ ∧ (1−θ))/7, or 1/(8(1 + log T)) for θ = 0.
 //
-// It wants n ≥ 32 log²(2/δ). Source: Theorem 3; Theorems 1 and 2 are θ = 0.
+// It needs n ≥ 32 log²(2/δ). The source is Theorem 3, of which Theorems 1 and 2 are the
+// case θ = 0.
 func MaxStep(n, iterations int, theta, delta float64) (float64, error) {
 	if err := checkTheorem3(iterations, theta, delta); err != nil {
 		return 0, err
@@ -91,12 +92,12 @@ func MaxStep(n, iterations int, theta, delta float64) (float64, error) {
 	return min(float64(n)/(9*math.Pow(T, 1-theta)*math.Log(float64(n)/delta)), decay), nil
 }
 
-// MinFeatures returns the least M of (3.17) for T iterations with steps γt^−θ,
-// γ > 0 in units of κ⁻², to hold with probability 1 − 9δ:
+// MinFeatures returns the least M of (3.17) for T iterations with steps γt^−θ, γ > 0 in
+// units of κ⁻². It holds with probability 1 − 9δ.
 //
 //	M ≥ (4 + 18γT^{1−θ}) log(12γT^{1−θ}/δ).
 //
-// Source: Theorem 3.
+// The source is Theorem 3.
 func MinFeatures(step float64, iterations int, theta, delta float64) (int, error) {
 	if err := checkTheorem3(iterations, theta, delta); err != nil {
 		return 0, err

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Data is what the ranges of hyper-parameters depend on.
+// Data determines the ranges of hyper-parameters.
 type Data struct {
 	Rows int // n ≥ 1
-	// MedianDistance is the median distance between two inputs, > 0; 0 stands
-	// for 1.
+	// MedianDistance is the median distance between two inputs, > 0, or 0 for 1.
 	MedianDistance float64
 }
 
-// Scale is how the values of a hyper-parameter are spread.
+// Scale says how the values of a hyper-parameter are spread.
 type Scale string
 
-// The scales.
+// These are the scales.
 const (
 	Log    Scale = "log"
 	Choice Scale = "choice"
@@ -25,39 +24,41 @@ const (
 
 // Dimension is the range of one hyper-parameter, with a value to start from.
 type Dimension struct {
-	// Name in the field's terms, with hyphens: "length-scale".
+	// Name is the name in the field's terms, with hyphens, such as "length-scale".
 	Name string
-	// Unit of the numbers, if they are not plain: "γ*" or "κ²".
+	// Unit is the unit of the numbers, such as "γ*" or "κ²", or empty for plain
+	// numbers.
 	Unit  string
 	Scale Scale
 	// Low ≤ Start ≤ High, whole numbers if Integer.
 	Low, High, Start float64
 	Integer          bool
-	// Least and Most bound what means anything to the learner: there are no more
-	// centres than rows. Both are included if Integer, and excluded if not.
+	// Least and Most limit the values that have a meaning to the learner. There are no
+	// more centres than rows, for example. Both are included if Integer, and excluded
+	// if not.
 	Least, Most float64
-	// Step, if not 0, is the distance of values: 2 where they must be even.
+	// Step, if not 0, is the distance of values, such as 2 where they must be even.
 	Step float64
-	// Choices, of Scale Choice, the first being the one to start from. Ordered says
-	// that neighbours in the list are alike.
+	// Choices are the values for Scale Choice. The first is the one to start from.
+	// Ordered says that neighbours in the list are alike.
 	Choices []string
 	Ordered bool
-	// Fidelity says that one training passes through the smaller values: they
+	// Fidelity says that one training passes through the smaller values, so that they
 	// need no trial of their own.
 	Fidelity bool
 }
 
-// algorithms are those that Space knows.
+// algorithms are the names that Space accepts.
 var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber", "log-falkon", "nystrom", "sgdrf"}
 
-// Space returns the hyper-parameters of an algorithm that are worth tuning, with
-// ranges for the data and the values of theory, or of experience, to start from:
+// Space returns the hyper-parameters of an algorithm that are worth tuning. The ranges
+// suit the data, and the values to start from come from theory or experience.
 //
 //	all           kernel: Gaussian, Matérn-5/2, Matérn-3/2, Laplace, by smoothness;
 //	              length-scale in [0.1, 10] median distances
-//	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n: the Gaussian
-//	              kernel has α ≈ 0, and 1/n is about what the tables of the
-//	              thesis have (1e-6 at n = 5·10⁵)
+//	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n. The Gaussian
+//	              kernel has α ≈ 0, and 1/n is about the value in the tables of
+//	              Carratino (2020), 1e-6 at n = 5·10⁵
 //	falkon        M from 500 to 10√n, from 10√n to 1000 where n is small
 //	log-falkon,   as falkon
 //	nystrom
@@ -71,7 +72,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //
 // Names are those of learners/training.
 //
-// Names not known are a *learners.ParameterError. Source: algorithms.md, §9.
+// An unknown name is a *learners.ParameterError.
 func Space(algorithm string, d Data) ([]Dimension, error) {
 	if d.MedianDistance == 0 {
 		d.MedianDistance = 1
@@ -92,7 +93,7 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 	return append(kernel, d.own(algorithm)...), nil
 }
 
-// own returns the dimensions of one algorithm alone.
+// own returns the dimensions of only this algorithm.
 func (d Data) own(algorithm string) []Dimension {
 	n := d.Rows
 	root := math.Sqrt(float64(n))
@@ -108,7 +109,7 @@ func (d Data) own(algorithm string) []Dimension {
 	case "sgdrf":
 		s, _ := MiniBatches.Settings(n, WorstCase()) // n ≥ 1
 		scale := logs("step-scale", "γ*", 0.05, 1.5, 1)
-		scale.Most = 2 // from there on iterates diverge
+		scale.Most = 2 // iterates diverge from there on
 		return []Dimension{
 			scale,
 			counts("batch-size", 1, 4*root, float64(s.BatchSize), n),
@@ -135,7 +136,7 @@ func (d Data) lambda() Dimension {
 	return logs("lambda", "κ²", 1e-10, 0.1, start)
 }
 
-// evens rounds up to even numbers: features come in pairs.
+// evens rounds up to even numbers, because features come in pairs.
 func evens(d Dimension) Dimension {
 	for _, v := range []*float64{&d.Least, &d.Low, &d.Start, &d.High} {
 		*v = 2 * math.Ceil(*v/2)
@@ -144,7 +145,7 @@ func evens(d Dimension) Dimension {
 	return d
 }
 
-// fidelity is a number of steps of an iteration, whose every step is a model.
+// fidelity is a number of steps of an iteration in which every step gives a model.
 func fidelity(name string, high, start float64) Dimension {
 	p := counts(name, 1, high, start, math.MaxInt)
 	p.Fidelity = true

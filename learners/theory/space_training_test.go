@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/training"
 )
 
-// Every name of a search space is a hyper-parameter of learners/training, and
-// the values to start from, and both ends, make a valid estimator.
+// Every name of a search space is a hyper-parameter of learners/training. The values to
+// start from, and both ends, make a valid estimator.
 func TestSpaceIsOfTraining(t *testing.T) {
 	for _, name := range []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber", "log-falkon", "nystrom", "sgdrf"} {
 		a, err := training.Find(name)

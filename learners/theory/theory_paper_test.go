@@ -11,12 +11,12 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// Each test is about one statement of the papers.
+// Each test checks one statement of the papers.
 
-// condition returns cond(W) of FALKON's preconditioned system: the generalised
-// condition number of K_nMᵀK_nM + λnK_MM and K_MM·diag(w)·K_MM + λnK_MM, by
-// eigenvalues in the coordinates L⁻¹ of K_MM = LLᵀ. w_j = n/M for uniform
-// centres, 1/(M p_j) for centres drawn with probabilities p.
+// condition returns cond(W) of FALKON's preconditioned system. It is the generalised
+// condition number of K_nMᵀK_nM + λnK_MM and K_MM·diag(w)·K_MM + λnK_MM, by eigenvalues
+// in the coordinates L⁻¹ of K_MM = LLᵀ. w_j = n/M for uniform centres, and 1/(M p_j)
+// for centres drawn with probabilities p.
 func condition(t *testing.T, k, kmm []float64, n, m int, w []float64, lambda float64) float64 {
 	t.Helper()
 	sym := mat.NewSymDense(m, nil)
@@ -76,9 +76,9 @@ func condition(t *testing.T, k, kmm []float64, n, m int, w []float64, lambda flo
 	return s[m-1] / s[0]
 }
 
-// Theorem 7 with the constant 1 in place of 70 and 215, [PracticalCenters]:
-// cond(W) ≤ ((√e+1)/(√e−1))² = 16.7 still, for uniform centres and for those by
-// leverage scores, on data with d_eff far below 1/λ.
+// With the constant 1 in place of 70 and 215 in Theorem 7, [PracticalCenters],
+// cond(W) ≤ ((√e+1)/(√e−1))² = 16.7 still holds. The test takes uniform centres and
+// centres drawn by leverage scores, on data with d_eff far below 1/λ.
 func TestPaperTheorem7PracticalConstants(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, d, lambda = 600, 3, 0.02
@@ -128,7 +128,7 @@ func TestPaperTheorem7PracticalConstants(t *testing.T) {
 	}
 }
 
-// leverage returns ℓ(i, λ), and their sum.
+// leverage returns ℓ(i, λ) and their sum.
 func leverage(t *testing.T, k kernel.Kernel, x kernel.Rows, lambda float64) ([]float64, float64) {
 	t.Helper()
 	n := x.Len()
@@ -170,12 +170,12 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// Theorem 3.9 of seed 002, with erratum. In a space of m features, v uniform and
-// X = V = [m] with φ_v(x) = √m·[v = x], K is the identity. f(x) after T steps is
-// a geometric sum over the visits with v = x_t = x. As printed, the step does not
-// depend on T and the excess risk stays where the noise puts it, however large T
-// is; with T^−2ζ/(2ζ+1) it falls. (By how much less the constants of the proof let
-// one see only where the bias is gone: T = 2·10⁶.)
+// This is Theorem 3.9 of Lin and Rosasco (2019), with an erratum. The space has m
+// features, v is uniform and X = V = [m] with φ_v(x) = √m·[v = x], so K is the
+// identity. f(x) after T steps is a geometric sum over the visits with v = x_t = x. As
+// printed, the step does not depend on T, and the noise keeps the excess risk up for
+// any T. With T^−2ζ/(2ζ+1) it falls. With the constants of the proof the difference
+// shows only where the bias is gone, so T = 2·10⁶.
 func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 	kerneltest.Claim(t)
 	const m, runs = 4, 10
@@ -197,7 +197,7 @@ func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 		}
 		return total
 	}
-	printed := must[Steps](t)(p.InSpace(1, math.Sqrt(m))).StepSize // T = 1: no power of T
+	printed := must[Steps](t)(p.InSpace(1, math.Sqrt(m))).StepSize // T = 1, so there is no power of T
 	short, long := 5000, 2_000_000
 	a, b := risk(printed, short), risk(printed, long)
 	c := risk(must[Steps](t)(p.InSpace(long, math.Sqrt(m))).StepSize, long)
@@ -210,10 +210,10 @@ func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 	}
 }
 
-// Corollaries 5 and 6 from Theorem 2: with N(λ) = λ^−α each of the four terms of
-// (3.13), constants and logarithms left out, is at most n^{−2r/(2r+α)} at the
-// settings of every schedule; and M is not larger than it must be but for its
-// constant: with a hundredth of it one term is larger, if the term falls with M.
+// This derives Corollaries 5 and 6 from Theorem 2. With N(λ) = λ^−α each of the four
+// terms of (3.13), without constants and logarithms, is at most n^{−2r/(2r+α)} at the
+// settings of every schedule. M is no larger than needed, up to its constant. With a
+// hundredth of M one term is larger, if the term falls with M.
 func TestPaperCorollary6FromTheorem2(t *testing.T) {
 	kerneltest.Claim(t)
 	for _, g := range regularities {
@@ -224,7 +224,7 @@ func TestPaperCorollary6FromTheorem2(t *testing.T) {
 				N, M := float64(n), float64(c.Features)
 				gt := c.StepSize * float64(c.Iterations) // γt
 				dim := math.Pow(gt, g.Alpha)             // N(1/γt)
-				bound := 2.5 * math.Pow(N, -rate)        // roundings up, and the sum γt/M + 1
+				bound := 2.5 * math.Pow(N, -rate)        // rounding up, and the sum γt/M + 1
 				for i, term := range [4]float64{
 					c.StepSize / float64(c.BatchSize),
 					(gt/M + 1) * dim / N,
@@ -243,9 +243,9 @@ func TestPaperCorollary6FromTheorem2(t *testing.T) {
 	}
 }
 
-// Theorem 1 of seed 004, first case: at t steps of γ = 1/4 the bias (γt)^−2r and
-// the variance (γt)^{1/α}/n are equal up to a constant, at the rate; and one pass
-// leaves a bias that is larger for hard problems.
+// This is the first case of Theorem 1 of Pillaud-Vivien, Rudi and Bach (2018). At t
+// steps of γ = 1/4 the bias (γt)^−2r and the variance (γt)^{1/α}/n are equal up to a
+// constant, at the rate. One pass leaves a larger bias for hard problems.
 func TestPaperMultipassBalances(t *testing.T) {
 	kerneltest.Claim(t)
 	for _, p := range []Multipass{{Alpha: 2.5, R: 0.2}, {Alpha: 3, R: 1.0 / 6}, {Alpha: 4, R: 0.3}} {
@@ -263,9 +263,9 @@ func TestPaperMultipassBalances(t *testing.T) {
 	}
 }
 
-// The conclusion of seed 004 says that μ > 2r attains optimality; by its §4.2 it
-// is μ ≤ 2r: for μ > 2r the rate of Theorem 1 is below the lower bound of [FS17],
-// μα/(μα+1).
+// The conclusion of Pillaud-Vivien, Rudi and Bach (2018) says that μ > 2r attains
+// optimality. By its §4.2 the condition is μ ≤ 2r. For μ > 2r the rate of Theorem 1 is
+// below the lower bound that it cites, μα/(μα+1).
 func TestPaperOptimalForSmallMu(t *testing.T) {
 	kerneltest.Claim(t)
 	for mu := 0.3; mu <= 1; mu += 0.1 {

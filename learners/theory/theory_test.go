@@ -18,8 +18,8 @@ func must[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-// slope returns the log-log slope of f between n = 2^20 and 2^40, where rounding
-// to whole numbers does not show.
+// slope returns the log-log slope of f between n = 2^20 and 2^40, where rounding to
+// whole numbers is negligible.
 func slope(f func(n int) float64) float64 {
 	return (math.Log(f(1<<40)) - math.Log(f(1<<20))) / (20 * math.Ln2)
 }
@@ -33,7 +33,7 @@ func requireSlope(t *testing.T, what string, want float64, f func(n int) float64
 
 var regularities = []Regularity{WorstCase(), {0.5, 0}, {0.5, 0.4}, {0.75, 0.5}, {1, 0}, {1, 1}, {1, 0.25}}
 
-// Exponents as printed in Corollaries 3, 4 and 6 and (3.14).
+// These are the exponents printed in Corollaries 3, 4 and 6 and in (3.14).
 func TestExponents(t *testing.T) {
 	for _, g := range regularities {
 		r, a := g.R, g.Alpha
@@ -70,7 +70,7 @@ func TestExponents(t *testing.T) {
 	}
 }
 
-// The four recipes of Corollary 5 at n = 10 000, and M = 4√n.
+// These are the four recipes of Corollary 5 at n = 10 000, and M = 4√n.
 func TestCorollary5(t *testing.T) {
 	for s, want := range map[Schedule]SGD{
 		SmallSteps:   {1, 1e-4, 1000000, 100, 400},
@@ -92,7 +92,7 @@ func TestCorollary5(t *testing.T) {
 	}
 }
 
-// The constants of Theorems 3, 5, 7 and 8, worked by hand.
+// The constants of Theorems 3, 5, 7 and 8 were computed by hand.
 func TestConstants(t *testing.T) {
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -113,14 +113,14 @@ func TestConstants(t *testing.T) {
 	near("FALKON λ", f.Lambda, 0.01)
 	near("FALKON M", float64(f.Centers), math.Ceil(101*math.Log(8000)))
 	near("FALKON t", float64(f.Iterations), math.Ceil(math.Log(10000)+5+2*math.Log(4)))
-	// κ² scales λ and nothing else.
+	// κ² scales only λ.
 	near("κ²", float64(must[int](t)(PracticalCenters(1e5, 20, 0.04, 4))), math.Ceil(21*math.Log(8000)))
 	if m := must[int](t)(PracticalCenters(50, 20, 0.01, 1)); m != 50 {
 		t.Errorf("M = %d of 50 rows", m)
 	}
 }
 
-// FALKON's M is about 10√n where theory knows nothing: what packages use.
+// FALKON's M is about 10√n where theory knows nothing, which is a usual choice.
 func TestFALKONIsAboutTenRootN(t *testing.T) {
 	for _, n := range []int{1000, 10000, 100000, 1000000} {
 		f := must[Falkon](t)(FALKON(n, WorstCase(), 2))
@@ -159,9 +159,9 @@ func TestDoublyOnlineExponents(t *testing.T) {
 	}
 }
 
-// balanced checks a rate against the two terms of (3.5) and (3.10) with
-// η ∝ T^−θ: bias T^{2ζ(θ−1)} and noise T^{γ−θ(γ+1)+extra}. The worse one is the
-// rate; at a best θ they are equal.
+// balanced checks a rate against the two terms of (3.5) and (3.10) with η ∝ T^−θ, bias
+// T^{2ζ(θ−1)} and noise T^{γ−θ(γ+1)+extra}. The worse one is the rate, and at a best θ
+// they are equal.
 func balanced(t *testing.T, p DoublyOnline, rate, theta, extra float64) {
 	t.Helper()
 	bias := 2 * p.Zeta * (1 - theta)
@@ -179,7 +179,8 @@ func TestCorollary34(t *testing.T) {
 	}
 }
 
-// The four plots of figure 2 of seed 004, and the third regime.
+// These are the four plots of figure 2 of Pillaud-Vivien, Rudi and Bach (2018), and the
+// third regime.
 func TestMultipass(t *testing.T) {
 	for _, c := range []struct{ alpha, slope float64 }{{1.5, 1}, {2, 1}, {2.5, 1.25}, {3, 1.5}} {
 		p := Multipass{Alpha: c.alpha, R: 1 / (2 * c.alpha)}
@@ -199,7 +200,7 @@ func TestMultipass(t *testing.T) {
 	if want := math.Ceil(math.Pow(1000*math.Log(1000), 1.25)); float64(s.Steps) != want || math.Abs(s.Rate-0.25) > 1e-12 || s.Optimal {
 		t.Errorf("%+v, want %g steps", s, want)
 	}
-	// Easy problems take smaller steps as n grows, the limiting case ¼.
+	// Easy problems take smaller steps as n grows, with ¼ as the limiting case.
 	requireSlope(t, "γ", -1.0/3, func(n int) float64 {
 		return must[Averaged](t)(Multipass{Alpha: 2, R: 0.5}.Settings(n)).StepSize
 	})

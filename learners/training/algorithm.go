@@ -11,12 +11,12 @@ import (
 
 // Algorithm is a learner by name.
 type Algorithm struct {
-	// Name of the algorithm, Summary what it is, in a line.
+	// Name is the name of the algorithm, and Summary describes it in a line.
 	Name, Summary string
-	// About says more: what it costs, when to use it, where it is from.
+	// About gives its cost, when to use it and its source.
 	About      string
 	Parameters []Parameter
-	// build makes an estimator of checked values.
+	// build makes an estimator from checked values.
 	build func(r reader, p Problem) (learners.Estimator, error)
 }
 
@@ -37,9 +37,9 @@ func Find(name string) (Algorithm, error) {
 	return Algorithm{}, fmt.Errorf("there is no algorithm %q; there is %s", name, strings.Join(names, ", "))
 }
 
-// Estimator returns the estimator with some hyper-parameters, the others by
-// default, for a problem. Errors: *ValueError for a name or text, what the
-// estimator's Validate says for a value out of range.
+// Estimator returns the estimator for a problem with some hyper-parameters, and
+// defaults for the others. It returns a *ValueError for an unknown name or text, and
+// the error of the estimator's Validate for a value out of range.
 func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
 	if err := a.Check(v); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
 	return e, e.Validate()
 }
 
-// Resolve returns all hyper-parameters: those of v and the defaults of others.
+// Resolve returns all hyper-parameters, with defaults for those not in v.
 func (a *Algorithm) Resolve(v Values) Values {
 	all := Values{}
 	for _, p := range a.Parameters {

@@ -1,14 +1,14 @@
-// Package training takes a learner by its name from a table to a model: which
-// algorithms there are and what can be set (Algorithms), data split and encoded
-// (Prepare), hyper-parameters as named values (Values), and errors in the field's
-// measures (Evaluate).
+// Package training takes a learner by its name from a table to a model. Algorithms
+// lists the algorithms and their hyper-parameters. Prepare splits and encodes data.
+// Values are hyper-parameters by name, and Evaluate computes errors in the field's
+// measures.
 //
 //	Table ──Prepare──► Data ──Algorithm.Estimator(Values, Data)──► Estimator.Fit
 //	                     │                                              │
 //	                     └───────────────── Evaluate ◄── Model ◄────────┘
 //
-// The command line and whatever tunes the learners go through it, so that a
-// hyper-parameter has one name, one default and one range.
+// The command line and the tuner of the learners use it, so that a hyper-parameter has
+// one name, one default and one range.
 //
 // # Invariants
 //

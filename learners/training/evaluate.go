@@ -14,15 +14,15 @@ import (
 
 // Score is a measure of a model on data.
 type Score struct {
-	Name  string // "rmse", "auc"; "rmse(u)" of the target u among several
+	Name  string // "rmse", "auc", or "rmse(u)" of the target u among several
 	Value float64
 }
 
-// Defined says whether the measure has a value on the data: R² of a constant
-// target has none, nor has the area under the ROC curve of one class.
+// Defined reports whether the measure has a value on the data. R² of a constant target
+// has none, and the area under the ROC curve of one class has none.
 func (s Score) Defined() bool { return s.Value-s.Value == 0 }
 
-// Why says why a score is not defined, in a phrase.
+// Why says in a phrase why a score is not defined.
 func (s Score) Why() string {
 	name, _, _ := strings.Cut(s.Name, "(")
 	switch {
@@ -37,7 +37,7 @@ func (s Score) Why() string {
 // scoreJSON is the form of a score in JSON, whose numbers are finite.
 type scoreJSON struct {
 	Name  string   `json:"name"`
-	Value *float64 `json:"value"` // null: not defined
+	Value *float64 `json:"value"` // null if not defined
 }
 
 // MarshalJSON writes null for a value that is not defined.
@@ -49,7 +49,7 @@ func (s Score) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes: null is NaN.
+// UnmarshalJSON reads the output of MarshalJSON, where null is NaN.
 func (s *Score) UnmarshalJSON(text []byte) error {
 	var j scoreJSON
 	if err := json.Unmarshal(text, &j); err != nil {
@@ -62,9 +62,9 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MeasureNamed returns the measure of a name, of outputs in the units of the
-// targets. The empty name stands for "rmse", and for "class-error" where the
-// targets are classes.
+// MeasureNamed returns the measure with this name, of outputs in the units of the
+// targets. The empty name means "rmse", and "class-error" where the targets are
+// classes.
 func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
@@ -91,8 +91,8 @@ func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, erro
 	}, nil
 }
 
-// CheckMeasure refuses measures of probabilities for an algorithm whose outputs
-// are none.
+// CheckMeasure refuses measures of probabilities for an algorithm whose outputs are not
+// probabilities.
 func (a *Algorithm) CheckMeasure(name string) error {
 	if (name == "log-loss" || name == "brier") && a.Name != logFalkon.Name {
 		return fmt.Errorf("measure %q is of probabilities, which %s does not give; %s does", name, a.Name, logFalkon.Name)
@@ -100,11 +100,12 @@ func (a *Algorithm) CheckMeasure(name string) error {
 	return nil
 }
 
-// Evaluate measures a model on data of its encoding: root mean square error,
-// mean absolute error, in the units of the targets, and R² for regression; class
-// error, area under the ROC curve and, where the loss gives probabilities, the
-// logarithmic loss for classification. Several targets have scores each as well:
-// "rmse(u)". Errors: *learners.DataError for data without targets.
+// Evaluate measures a model on data of its encoding. For regression it gives R², and
+// the root mean square error and mean absolute error in the units of the targets. For
+// classification it gives the class error and the area under the ROC curve, and the
+// logarithmic loss if the loss gives probabilities. Each of several targets also has
+// its own scores, such as "rmse(u)". It returns a *learners.DataError for data without
+// targets.
 func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source) ([]Score, error) {
 	y, err := learners.Targets(ctx, src)
 	if err != nil {

@@ -24,7 +24,7 @@ var families = map[string]sketch.Family{
 	"fastfood": sketch.Fastfood, "relu": sketch.ReLU, "gaussian-sketch": sketch.GaussianSketch,
 }
 
-// family returns the kind of features; empty for Auto.
+// family returns the kind of features, which is empty for Auto.
 func (r reader) family() sketch.Family { return families[r.text("features")] }
 
 var featuresParameter = Parameter{

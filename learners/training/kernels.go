@@ -7,11 +7,11 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Kernels are the names that Kernel knows.
+// kernels are the names that NewKernel accepts.
 var kernels = []string{"gaussian", "laplace", "matern12", "matern32", "matern52", "rational-quadratic", "linear", "polynomial", "arc-cosine"}
 
-// newKernel returns a kernel by name with one length scale for all coordinates.
-// degree and offset are those of the polynomial kernel.
+// newKernel returns a kernel by name with one length scale for all coordinates. degree
+// and offset are those of the polynomial kernel.
 func newKernel(name string, lengthScale float64, degree int, offset float64) (kernel.Kernel, error) {
 	switch name {
 	case "gaussian":

@@ -13,26 +13,26 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Kind is what the values of a hyper-parameter are.
+// Kind says what values a hyper-parameter has.
 type Kind string
 
-// The kinds of hyper-parameters.
+// These are the kinds of hyper-parameters.
 const (
 	Real   Kind = "real"
 	Count  Kind = "count" // a non-negative integer
 	Choice Kind = "choice"
 )
 
-// Auto is the value of a hyper-parameter that the data decide.
+// Auto is the value of a hyper-parameter that depends on the data.
 const Auto = "auto"
 
 // Parameter is a hyper-parameter of an algorithm.
 type Parameter struct {
-	// Name in the field's terms, with hyphens: "length-scale".
+	// Name is the name in the field's terms, with hyphens, such as "length-scale".
 	Name string
 	Kind Kind
-	// Doc says what it is, in a phrase; Auto what the value Auto stands for,
-	// empty if it is no value.
+	// Doc describes the parameter in a phrase. Auto describes the meaning of the value
+	// Auto, and is empty if Auto is not allowed.
 	Doc, Auto string
 	Choices   []string
 	// Positive refuses numbers of 0 and below, which estimators take for Auto.
@@ -45,20 +45,21 @@ type Parameter struct {
 // default.
 type Values map[string]string
 
-// ValueError is a value that a hyper-parameter cannot have, or a name that is no
-// hyper-parameter.
+// ValueError reports a value that a hyper-parameter cannot have, or a name that is not
+// a hyper-parameter.
 type ValueError = kernel.ValueError
 
 func (a *Algorithm) refused(name, text, want string) error {
 	return &ValueError{In: a.Name, What: name, Index: -1, Value: text, Want: want}
 }
 
-// Problem is what defaults depend on.
+// Problem describes the data, on which defaults depend.
 type Problem struct {
 	// Rows, Dim and Outputs are n, d and c of the training data.
 	Rows, Dim, Outputs int
 	Task               data.Task
-	// MedianDistance between training rows; see the function of this name.
+	// MedianDistance is the median distance between training rows, see the function of
+	// this name.
 	MedianDistance float64
 }
 
@@ -71,8 +72,8 @@ func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
 	}, err
 }
 
-// Check refuses names that a does not have and texts that it cannot read:
-// *ValueError. Ranges are checked by Estimator.
+// Check returns a *ValueError for unknown names and for texts that cannot be read.
+// Estimator checks ranges.
 func (a *Algorithm) Check(v Values) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		i := slices.IndexFunc(a.Parameters, func(p Parameter) bool { return p.Name == name })
@@ -94,8 +95,8 @@ func (a *Algorithm) names() []string {
 	return names
 }
 
-// refuse says what a value of p is; empty if text is one. Ranges are the
-// estimator's to check.
+// refuse says what a value of p must be, or returns "" if text is one. The estimator
+// checks ranges.
 func (p *Parameter) refuse(text string) string {
 	if text == Auto && p.Auto != "" {
 		return ""
@@ -146,7 +147,7 @@ func (r reader) text(name string) string {
 	return r.a.Parameters[i].Default
 }
 
-// real returns a number, auto for Auto.
+// real returns a number, or auto for Auto.
 func (r reader) real(name string, auto float64) float64 {
 	text := r.text(name)
 	if text == Auto {
@@ -159,7 +160,7 @@ func (r reader) real(name string, auto float64) float64 {
 	return x
 }
 
-// count returns a whole number, auto for Auto.
+// count returns a whole number, or auto for Auto.
 func (r reader) count(name string, auto int) int {
 	text := r.text(name)
 	if text == Auto {

@@ -8,38 +8,38 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Split says how the rows of a table are dealt.
+// Split says how the rows of a table are divided.
 type Split struct {
-	// Validation and Test are shares of the rows in [0, 1); the rest trains.
+	// Validation and Test are shares of the rows in [0, 1). The rest is for training.
 	Validation, Test float64
 	Seed             uint64
 }
 
-// Table is rows that an encoding makes a source of. Type Table of package
-// learners/dataset is one, which reads files.
+// Table holds rows that an encoding turns into a source. Type Table of package
+// learners/dataset, which reads files, implements it.
 type Table interface {
 	// Len returns the number of rows.
 	Len() int
-	// FitEncoding returns the encoding that belongs to the training rows, indices
-	// that increase; nil stands for all rows.
+	// FitEncoding returns the encoding fitted to the training rows. rows are indices
+	// that increase, and nil means all rows.
 	FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error)
 	// Encode returns all rows as inputs and targets.
 	Encode(ctx context.Context, e *data.Encoding) (data.Source, error)
 }
 
-// Data is a table that is split and encoded.
+// Data is a table after split and encoding.
 type Data struct {
 	Encoding *data.Encoding
-	// Train is never nil; Validation and Test are if their share is 0.
+	// Train is never nil. Validation and Test are nil if their share is 0.
 	Train, Validation, Test data.Source
 
 	all   data.Source
 	known []int // rows of all that train and validate
 }
 
-// Known returns the rows of Train and Validation together: what a model is
-// fitted to once its hyper-parameters are chosen. The encoding stays that of the
-// training rows.
+// Known returns the rows of Train and Validation together. A model is fitted to them
+// once its hyper-parameters are chosen. The encoding is still that of the training
+// rows.
 func (d *Data) Known() (data.Source, error) {
 	if d.Validation == nil {
 		return d.Train, nil
@@ -47,8 +47,8 @@ func (d *Data) Known() (data.Source, error) {
 	return data.Subset(d.all, d.known)
 }
 
-// Prepare deals the rows of a table, with classes in equal shares, fits an
-// encoding to the training rows, and applies it to all.
+// Prepare divides the rows of a table, with classes in equal shares. It fits an
+// encoding to the training rows and applies it to all.
 func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Data, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -131,8 +131,8 @@ func deal(ctx context.Context, t Table, s Split, o data.EncodingOptions) (train,
 	return train, validation, test, nil
 }
 
-// classesOf returns the class of each row, nil if the targets are no classes.
-// The encoding it fits to all rows only tells classes from numbers.
+// classesOf returns the class of each row, or nil if the targets are not classes. It
+// fits an encoding to all rows only to see whether the targets are classes.
 func classesOf(ctx context.Context, t Table, o data.EncodingOptions) ([]int, error) {
 	e, err := t.FitEncoding(ctx, nil, o)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Parameters that several algorithms have.
+// Several algorithms have these parameters.
 var (
 	lambdaParameter = Parameter{
 		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n",
@@ -27,7 +27,7 @@ var (
 		Name: "sampler", Kind: Choice, Choices: samplerNames(), Default: "uniform",
 		Doc: "how centres are chosen",
 	}
-	// positiveLambdaParameter is that of learners without a solution for λ = 0.
+	// positiveLambdaParameter is for learners without a solution for λ = 0.
 	positiveLambdaParameter = func() Parameter {
 		p := lambdaParameter
 		p.Positive = true
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// samplers are those of centres by name, uniform aside.
+// samplers are the samplers of centres by name, except uniform.
 var samplers = []struct {
 	name    string
 	sampler sketch.Sampler
@@ -69,7 +69,7 @@ func samplerNames() []string {
 	return names
 }
 
-// SamplerNamed returns the sampler of a name; nil, true for uniform.
+// SamplerNamed returns the sampler with this name, or nil and true for uniform.
 func SamplerNamed(name string) (s sketch.Sampler, ok bool) {
 	for _, s := range samplers {
 		if s.name == name {
@@ -121,7 +121,7 @@ operations, for up to some ten thousand rows.`,
 	},
 }
 
-// kappaSqOf is κ² where the kernel has one, else 1.
+// kappaSqOf returns κ² where the kernel has one, else 1.
 func kappaSqOf(k kernel.Kernel) float64 {
 	if b := k.Bound(); b > 0 && !math.IsInf(b, 1) {
 		return b

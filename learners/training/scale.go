@@ -9,13 +9,13 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// scaleRows is how many rows the median of distances is taken of: 1000 are
-// 499,500 distances, whose median is within a few per cent of that of all.
+// scaleRows is the number of rows for the median of distances. 1000 rows have 499,500
+// distances, and their median is within a few per cent of that of all.
 const scaleRows = 1000
 
-// MedianDistance returns the median Euclidean distance between two different
-// ones of up to 1000 rows of src, drawn by seed: the usual length scale to start
-// from. It is 1 where at least half of the pairs are equal, or n = 1.
+// MedianDistance returns the median Euclidean distance between two different rows, for
+// up to 1000 rows of src drawn by seed. It is the usual length scale to start from. It
+// is 1 where at least half of the pairs are equal, or n = 1.
 func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float64, error) {
 	n := src.Len()
 	order := stream.NewPermutation(seed, uint64(n))
@@ -48,7 +48,7 @@ func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float6
 		return 1, nil
 	}
 	median := math.Sqrt(squares[len(squares)/2])
-	// What is left of equal rows is rounding, not a scale.
+	// Equal rows leave distances of rounding size, which are not a scale.
 	if largest := math.Sqrt(squares[len(squares)-1]); median <= 1e-6*largest || median == 0 {
 		return 1, nil
 	}

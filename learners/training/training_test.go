@@ -157,7 +157,8 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What it says is y's mean, 30, in the encoding: errors 20, 10, 30.
+	// The model outputs y's mean, which is 30 in the encoding, so the errors are 20, 10
+	// and 30.
 	m, err := learners.NewLinear(nil, 1, []float64{0}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +203,7 @@ func TestValuesAreChecked(t *testing.T) {
 				if x.Kind == Choice {
 					for _, c := range x.Choices {
 						if x.Name == "kernel" || x.Name == "features" {
-							continue // not all go with all
+							continue // some combinations are not valid
 						}
 						if _, err := a.Estimator(Values{x.Name: c}, p); err != nil {
 							t.Errorf("%s = %s: %v", x.Name, c, err)
@@ -265,7 +266,7 @@ func rowsOf(t *testing.T, src data.Source) []string {
 	}
 	var out []string
 	for i := range m.Len() {
-		// ‖x‖² and y tell the rows of this table apart.
+		// ‖x‖² and y identify the rows of this table.
 		g, err := kernel.Gramian(inner, m.Rows().Slice(i, i+1))
 		if err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// Used returns all hyper-parameters as the fit of a model had them: Auto gives
-// way to its value where the problem, the other values or the model say it. What
+// Used returns all hyper-parameters that the fit of a model had. It replaces Auto by
+// its value where the problem, the other values or the model determine it. A value that
 // only the fit knows, such as a step size that it estimates, stays Auto.
 func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u := used{reader{a, a.Resolve(v)}, p}
@@ -37,7 +37,7 @@ type used struct {
 	p Problem
 }
 
-// auto says whether there is a hyper-parameter of this name, and it is Auto.
+// auto reports whether a hyper-parameter of this name exists and is Auto.
 func (u used) auto(name string) bool { return u.v[name] == Auto }
 
 func (u used) real(name string, x float64) {
@@ -52,7 +52,8 @@ func (u used) count(name string, n int) {
 	}
 }
 
-// lambda is κ²/n where the kernel has κ², else the data decide.
+// lambda sets λ to κ²/n where the kernel has κ², and to 0 for the gradient and SGD
+// solvers of nystrom.
 func (u used) lambda() {
 	if !u.auto("lambda") {
 		return
@@ -70,8 +71,8 @@ func (u used) lambda() {
 	}
 }
 
-// centers is M of uniform centres, of which the model has those that add
-// something. A sampler finds its own M.
+// centers sets M of uniform centres, of which the model has those that add something. A
+// sampler finds its own M.
 func (u used) centers() {
 	n := u.p.Rows
 	if !u.auto("centers") || u.v["sampler"] != "uniform" {
@@ -90,7 +91,7 @@ func (u used) centers() {
 	}
 }
 
-// features are those of the model.
+// features sets the features of the model.
 func (u used) features(m learners.Model) {
 	linear, ok := m.(*learners.Linear)
 	if !ok || linear.Spec() == nil {
@@ -105,7 +106,7 @@ func (u used) features(m learners.Model) {
 	}
 }
 
-// miniBatches are the settings of sgdrf.
+// miniBatches sets the settings of sgdrf.
 func (u used) miniBatches() {
 	n := u.p.Rows
 	if s, err := theory.MiniBatches.Settings(max(n, 1), theory.WorstCase()); err == nil {
@@ -116,7 +117,7 @@ func (u used) miniBatches() {
 	}
 }
 
-// plain are the settings of nystrom.
+// plain sets the settings of nystrom.
 func (u used) plain() {
 	switch u.v["solver"] {
 	case direct:

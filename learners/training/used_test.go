@@ -11,8 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// A fit with the settings that Used tells is the fit that they were told of, to
-// the bit: they are the ones that it had.
+// A fit with the settings from Used equals the original fit, to the bit.
 func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 	table := open(t, waves(150), dataset.Options{Target: []string{"y"}})
 	regression, err := Prepare(t.Context(), table, Split{}, data.EncodingOptions{})
@@ -71,7 +70,7 @@ func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 	}
 }
 
-// waves is n rows of a smooth function of two inputs.
+// waves returns n rows of a smooth function of two inputs.
 func waves(n int) string {
 	var b strings.Builder
 	b.WriteString("x,z,y\n")
@@ -116,7 +115,8 @@ func TestPositiveValuesAreNotZero(t *testing.T) {
 			if (err != nil) != auto {
 				t.Errorf("%s: %s = 0 is %v", a.Name, x.Name, err)
 			}
-			// What has an automatic value must not get it by 0, unless 0 is a value.
+			// A parameter with an automatic value must not take 0 for it, unless 0 is a
+			// value.
 			if x.Auto != "" && err == nil && x.Name != "lambda" {
 				t.Errorf("%s: %s = 0 stands for auto", a.Name, x.Name)
 			}
