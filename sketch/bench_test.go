@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
-// seconds times one sample, the best of repeats, and returns its dictionary.
+// seconds times one sample, takes the best of repeats and returns its dictionary.
 func seconds(b *testing.B, s Sampler, k kernel.Kernel, src kernel.Source, lambda float64, repeats int) (float64, *Dictionary) {
 	best, d := 0.0, (*Dictionary)(nil)
 	for rep := range repeats {
@@ -27,9 +27,10 @@ func seconds(b *testing.B, s Sampler, k kernel.Kernel, src kernel.Source, lambda
 	return best, d
 }
 
-// Figure 5.2, λ = 1e-3 on the stand-in for SUSY: BLESS and BLESS-R from n = 10⁴ to
-// 10⁶, reported as a ratio that should be 1, and Recursive-RLS over BLESS at
-// n = 10⁵, which should be 10 at least.
+// BenchmarkPath is figure 5.2, with λ = 1e-3 on the stand-in for SUSY. For
+// BLESS and BLESS-R it reports the slowest over the fastest n from 10⁴ to 10⁶, which
+// should be 1. It also reports Recursive-RLS over each at n = 10⁵, which should be at
+// least 10 for BLESS.
 func BenchmarkPath(b *testing.B) {
 	const lambda = 1e-3
 	x, _ := sketchtest.SUSY(1_000_000, rand.New(rand.NewPCG(1, 0)))
@@ -52,9 +53,9 @@ func BenchmarkPath(b *testing.B) {
 	}
 }
 
-// BLESS with a budget of 192 points on a crowded log, with and without a limit of
-// the rows, against what a dictionary of 192 points makes of a uniform subset of
-// 8,192 rows: their scores.
+// BenchmarkBudget times BLESS with a budget of 192 points on a crowded log, with and
+// without a limit of the rows. It compares with the time to score a uniform subset of
+// 8,192 rows by a dictionary of 192 points.
 func BenchmarkBudget(b *testing.B) {
 	const points, subset = 192, 8192
 	k := matern(0.5)
@@ -103,8 +104,8 @@ func BenchmarkExactScores(b *testing.B) {
 	}
 }
 
-// Features of dense rows, in panels, against those of the same rows as sparse
-// ones, which take plain loops and package math.
+// BenchmarkFeatures compares features of dense rows, in panels, with those of the same
+// rows as sparse ones, which take plain loops and package math.
 func BenchmarkFeatures(b *testing.B) {
 	const n, m = 512, 2000
 	for _, d := range []int{18, 90} {
@@ -132,7 +133,8 @@ func BenchmarkFeatures(b *testing.B) {
 	}
 }
 
-// Fastfood against frequencies written out: the ratio should grow as d/log d.
+// BenchmarkFastfood compares Fastfood with frequencies that are written out. The ratio
+// should grow as d/log d.
 func BenchmarkFastfood(b *testing.B) {
 	for _, d := range []int{32, 256, 1024} {
 		b.Run(fmt.Sprint("d=", d), func(b *testing.B) {

@@ -8,62 +8,58 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BLESS is bottom-up leverage score sampling, Algorithm 3 of the thesis. With
-// λ_h = λ_0 q^−h down to λ, it draws R_h ≈ q₁κ²/λ_h rows U_h uniformly, scores
-// them at λ_h by the dictionary of λ_{h−1}, and draws M_h = q₂d_h of them in
-// proportion, where d_h = (n/R_h)Σ ℓ̃ estimates d_eff(λ_h). Weights are
+// BLESS is bottom-up leverage score sampling, Algorithm 3 of Carratino (2020). It takes
+// λ_h = λ_0 q^−h down to λ. At each λ_h it draws R_h ≈ q₁κ²/λ_h rows U_h uniformly and
+// scores them by the dictionary of λ_{h−1}. Then it draws M_h = q₂d_h of them in
+// proportion to the scores, where d_h = (n/R_h)Σ ℓ̃ estimates d_eff(λ_h). Weights are
 // A_j = R_h M_h p_j/n, divided by the number of times that j was drawn.
 //
-// With MaxPoints the path walks down in λ until the dictionary is full. It ends
-// at the first level that by its scores has 95 % of MaxPoints or more different
-// points to expect. That level is drawn until the next draw would add a point too
-// many. It is scored once, and its weights are as above with the number of draws
-// that were made, so the estimate Σ A⁻¹kkᵀ stays right. That it ends the path
-// depends on its scores and not on its draw, for the same reason. If it needs
-// fewer draws than q₂d_h, its Lambda is the λ between
-// the two levels at which q₂d_h would be that number, by interpolation of the
-// logarithms. At this λ the draw has at least q₂λ_h/λ_{h−1} times the score of
-// every candidate, and q₂ times on average.
+// With MaxPoints the path walks down in λ until the dictionary is full. It ends at the
+// first level whose scores let it expect 95 % of MaxPoints or more different points.
+// The draw of that level stops before the draw that would add a point too many. The
+// level is scored once, and its weights are as above with the number of draws that were
+// made, so the estimate Σ A⁻¹kkᵀ stays unbiased. For the same reason its scores and not
+// its draw decide that it ends the path. If it needs fewer than q₂d_h draws, its Lambda
+// is the λ between the two levels at which q₂d_h would be that number. It is
+// interpolated in the logarithms. At this λ the draw has at least q₂λ_h/λ_{h−1} times
+// the score of every candidate, and q₂ times on average.
 //
-// Cost, whatever n is: (q₁κ²/λ)·M evaluations, times M operations.
+// The cost does not depend on n. It is (q₁κ²/λ)·M evaluations, times M operations.
 //
-// For a λ at which FALKON is to solve, a dictionary of a λ 100 times as large
-// serves well.
+// For FALKON at some λ, a dictionary of a λ 100 times as large is good enough.
 type BLESS struct {
-	// Step is q ≥ 1.01, the factor between the λ_h; 0 stands for 2. 4 is half as
-	// costly and hardly worse.
+	// Step is q ≥ 1.01, the factor between the λ_h, or 0 for 2. 4 is half as costly and
+	// hardly worse.
 	Step float64
-	// Uniform is q₁ > 0, the candidates per κ²/λ_h; 0 stands for 2.
+	// Uniform is q₁ > 0, the candidates per κ²/λ_h, or 0 for 2.
 	Uniform float64
-	// Oversampling is q₂ > 0, the draws per unit of effective dimension; 0
-	// stands for 3. Between 2 and 4 is useful.
+	// Oversampling is q₂ > 0, the draws per unit of effective dimension, or 0 for 3.
+	// Between 2 and 4 is useful.
 	Oversampling float64
-	// Start is λ_0; 0 stands for κ².
+	// Start is λ_0, or 0 for κ².
 	Start float64
-	// Bound is κ² ≥ k(x, x); 0 stands for the kernel's own, which must be
-	// finite then.
+	// Bound is κ² ≥ k(x, x). If 0, it is the bound of the kernel, which must be finite.
 	Bound float64
-	// MaxPoints is the largest number of points; 0 stands for no limit. The
-	// Lambda of the result says how far the path came: to the λ asked for if
-	// that needs fewer points.
+	// MaxPoints is the largest number of points, or 0 for no limit. The Lambda of the
+	// result says how far the path went. It is the λ asked for if that needs fewer
+	// points.
 	MaxPoints int
-	// MaxCandidates is the largest number of rows that Sample looks at; 0 stands
-	// for no limit. If the R_h add up to more, the path takes its candidates from
-	// one uniform sample of MaxCandidates different rows: level h the first R_h
-	// of them, or all. The result is then about what BLESS draws from that sample
-	// alone: a group of rows that is too rare to be in the sample is missed.
-	// Weights and λ still refer to all n rows, and so does the effective
-	// dimension, which comes out too small where the sample misses much. Use many
-	// times MaxPoints.
+	// MaxCandidates is the largest number of rows that Sample reads, or 0 for no limit.
+	// If the sum of the R_h is larger, the path takes its candidates from one uniform
+	// sample of MaxCandidates different rows. Level h takes the first R_h of them, or
+	// all. The result is then about what BLESS draws from that sample alone. A group of
+	// rows that is too rare to be in the sample is missed. Weights and λ still refer to
+	// all n rows. So does the effective dimension, which is too small if the sample
+	// misses much. MaxCandidates should be many times MaxPoints.
 	MaxCandidates int
-	// Workers is the number of goroutines; 0 stands for one per processor.
+	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 }
 
-// Sample reads the candidates only: 2q₁κ²/λ rows at most, in one pass if the
-// source is not resident; see [Sampler]. That pass holds the candidates of all
-// levels down to λ, as it cannot know where MaxPoints ends the path;
-// MaxCandidates bounds them.
+// Sample reads only the candidates. These are at most 2q₁κ²/λ rows, in one pass if the
+// source is not resident, see [Sampler]. That pass holds the candidates of all levels
+// down to λ, because it cannot know where MaxPoints ends the path. MaxCandidates limits
+// them.
 func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
@@ -104,8 +100,8 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	})
 }
 
-// drawUniform draws r numbers below n with repetition; r = n stands for each of
-// them once, which is no less accurate.
+// drawUniform draws r numbers below n with repetition. If r = n it returns each of them
+// once, which is no less accurate.
 func drawUniform(n, r int, rng *rand.Rand) []int {
 	if r >= n {
 		return upTo(n)
@@ -117,11 +113,10 @@ func drawUniform(n, r int, rng *rand.Rand) []int {
 	return out
 }
 
-// drawMultinomial is lines 7 to 10: it draws ⌈q₂d⌉ of the candidates u, each of
-// which stands for as many as times says, in proportion to their scores. It
-// stops early before the draw of one more different candidate than there is room
-// for. If these draws are enough to fill the room, it draws until then, but
-// ⌈8q₂d⌉ times at most.
+// drawMultinomial is lines 7 to 10. It draws ⌈q₂d⌉ of the candidates u in proportion to
+// their scores, where times counts how often each candidate occurs. It stops before a
+// draw that would need more room than there is. If these draws are enough to fill the
+// room, it continues until the room is full, but for at most ⌈8q₂d⌉ draws.
 func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room room, rng *rand.Rand) *drawn {
 	r, mass := 0, make([]float64, len(u))
 	for i, s := range scores {
@@ -153,7 +148,7 @@ func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room r
 		counts[i]++
 	}
 	l := &drawn{want: float64(want), got: float64(m), last: last}
-	among := float64(len(u)) / float64(n) // the chance of a row to be a candidate
+	among := float64(len(u)) / float64(n) // the probability that a row is a candidate
 	for i, count := range counts {
 		if count == 0 {
 			continue

@@ -8,39 +8,37 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BLESSR is BLESS by rejection, without repeated draws, Algorithm 4 of the
-// thesis. Every row enters U_h with probability β_h = min(1, q₂κ²/(λ_h n)); of
-// these a row stays with probability p/β_h, where p = min(β_h, q₂ℓ̃) by the score
-// at λ_h (not λ_{h−1}, as printed) from the dictionary before. A = p.
+// BLESSR is BLESS by rejection, without repeated draws, Algorithm 4 of Carratino
+// (2020). Every row enters U_h with probability β_h = min(1, q₂κ²/(λ_h n)). A row of
+// U_h stays with probability p/β_h, where p = min(β_h, q₂ℓ̃). ℓ̃ is the score at λ_h,
+// not at λ_{h−1} as printed, from the previous dictionary. A = p.
 //
-// Cost, whatever n is: (q₂κ²/λ)·M evaluations, times M operations. At equal
-// size its scores vary less than those of BLESS.
+// The cost does not depend on n. It is (q₂κ²/λ)·M evaluations, times M operations. At
+// equal size its scores vary less than those of BLESS.
 type BLESSR struct {
-	// Step is q ≥ 1.01, the factor between the λ_h; 0 stands for 2.
+	// Step is q ≥ 1.01, the factor between the λ_h, or 0 for 2.
 	Step float64
-	// Oversampling is q₂ > 0, the points per unit of effective dimension, and
-	// the candidates per κ²/λ_h; 0 stands for 3.
+	// Oversampling is q₂ > 0, the points per unit of effective dimension, and the
+	// candidates per κ²/λ_h, or 0 for 3.
 	Oversampling float64
-	// Start is λ_0; 0 stands for κ².
+	// Start is λ_0, or 0 for κ².
 	Start float64
-	// Bound is κ² ≥ k(x, x); 0 stands for the kernel's own, which must be
-	// finite then.
+	// Bound is κ² ≥ k(x, x). If 0, it is the bound of the kernel, which must be finite.
 	Bound float64
-	// MaxPoints is as in [BLESS]. The level that fills the dictionary keeps the
-	// points of the smallest u_i/ℓ̃_i, where u_i is the random number by which it
-	// decides on candidate i. That is a level of another q₂; see
-	// [PosteriorVariance].
+	// MaxPoints is as in [BLESS]. The level that fills the dictionary keeps the points
+	// of the smallest u_i/ℓ̃_i, where u_i is the random number that decides on
+	// candidate i. That is a level of another q₂, see [PosteriorVariance].
 	MaxPoints int
-	// MaxCandidates is as in [BLESS], with one sample for all levels whenever it
-	// is below n. U_h is then ⌈β_h n⌉ rows, or all.
+	// MaxCandidates is as in [BLESS], with one sample for all levels whenever it is
+	// below n. U_h is then ⌈β_h n⌉ rows, or all.
 	MaxCandidates int
-	// Workers is the number of goroutines; 0 stands for one per processor.
+	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 }
 
-// Sample reads the candidates only: about 2q₂κ²/λ rows, in one pass if the
-// source is not resident; see [Sampler]. Levels on the way may be empty, the
-// last is not.
+// Sample reads only the candidates. These are about 2q₂κ²/λ rows, in one pass if the
+// source is not resident, see [Sampler]. Intermediate levels may be empty, but the last
+// is not.
 func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
@@ -91,10 +89,10 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	})
 }
 
-// reject is lines 9 to 13: of the candidates u, each of which was there with
-// probability beta, it keeps some so that they are there with probability
-// p = min(beta, q₂ℓ̃), with the q₂ that fills the room if these are enough to. If
-// there must be one and is none, it draws one.
+// reject is lines 9 to 13. Each of the candidates u is there with probability beta. It
+// keeps each with a total probability of p = min(beta, q₂ℓ̃). If these candidates are
+// enough, q₂ becomes the value that fills the room. If must is set and none is kept, it
+// draws one.
 func reject(u []int, scores []float64, q2, beta float64, room room, must bool, rng *rand.Rand) *drawn {
 	q := q2 / beta
 	l := &drawn{want: inclusions(scores, q)}
@@ -114,7 +112,7 @@ func reject(u []int, scores []float64, q2, beta float64, room room, must bool, r
 	return l
 }
 
-// inclusions returns Σ min(1, q·score), the number of points to expect.
+// inclusions returns Σ min(1, q·score), the expected number of points.
 func inclusions(scores []float64, q float64) float64 {
 	total := 0.0
 	for _, s := range scores {

@@ -15,7 +15,7 @@ type workspace struct {
 	block kernel.Rows
 }
 
-// floats returns n numbers of unspecified value, the same memory every time.
+// floats returns n numbers of unspecified value, in the same memory every time.
 func (w *workspace) floats(n int) []float64 {
 	if cap(w.tile) < n {
 		w.tile = make([]float64, n)
@@ -23,8 +23,8 @@ func (w *workspace) floats(n int) []float64 {
 	return w.tile[:n]
 }
 
-// blocks is one pass over a source, shared by several goroutines. Of several
-// errors that of the first row remains.
+// blocks is one pass over a source, shared by several goroutines. Of several errors it
+// keeps that of the first row.
 type blocks struct {
 	mu      sync.Mutex
 	reader  *reader
@@ -36,8 +36,8 @@ type blocks struct {
 }
 
 // eachBlock calls f for all rows of src, in blocks of size rows, from several
-// goroutines (workers, or as many as there are processors if that is 0). f is
-// given the number of the block's first row.
+// goroutines. workers is their number, or 0 for one per processor. f gets the number of
+// the block's first row.
 func eachBlock(ctx context.Context, k kernel.Kernel, src kernel.Source, size, workers int, f func(w *workspace, row int, x kernel.Rows) error) error {
 	r, err := openReader(ctx, k, src)
 	if err != nil {
@@ -62,7 +62,7 @@ func eachBlock(ctx context.Context, k kernel.Kernel, src kernel.Source, size, wo
 
 func (b *blocks) work(ctx context.Context, f func(w *workspace, row int, x kernel.Rows) error) {
 	defer func() {
-		if r := recover(); r != nil { // of a caller's kernel: handed on to the caller
+		if r := recover(); r != nil { // from a caller's kernel, passed on to the caller
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.crashed, b.stop = r, true

@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
-// budgeted are the samplers with a path, limited to m points and c candidates.
+// budgeted returns the samplers with a path, limited to m points and c candidates.
 func budgeted(m, c int) []namedSampler {
 	return []namedSampler{{"BLESS", BLESS{MaxPoints: m, MaxCandidates: c}}, {"BLESSR", BLESSR{MaxPoints: m, MaxCandidates: c}}}
 }
@@ -61,9 +61,9 @@ func TestMaxPointsEndsThePath(t *testing.T) {
 	}
 }
 
-// For any data, budget and limit of candidates: the invariants of a dictionary,
-// no more points and rows than allowed, and the same bits from a source in order,
-// from several goroutines and from an equal stream.
+// For any data, budget and limit of candidates, the invariants of a dictionary hold and
+// no limit is exceeded. A source in order, several goroutines and an equal stream give
+// the same bits.
 func TestBudgetsOnAnyData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 2, 10, 60, 150}).Draw(t, "n")
@@ -114,7 +114,7 @@ func TestBudgetsOnAnyData(t *testing.T) {
 	})
 }
 
-// A tiny λ is out of reach: the budget is filled to 95 % at least. A huge λ needs
+// A tiny λ cannot be reached, and the budget is filled to at least 95 %. A huge λ needs
 // one point or two.
 func TestBudgetAtTheEnds(t *testing.T) {
 	x := sketchtest.Crowded(2000, kerneltest.Seeded(t, 60))
@@ -130,8 +130,8 @@ func TestBudgetAtTheEnds(t *testing.T) {
 	}
 }
 
-// The λ that a budget is reported to reach is the one at which the sampler
-// without a budget draws as many points, on average.
+// At the λ that a budget reports, the sampler without a budget draws as many points, on
+// average.
 func TestBudgetLambda(t *testing.T) {
 	racetest.Alone(t)
 	const n, most, repeats = 1500, 120, 12
@@ -159,8 +159,8 @@ func TestBudgetLambda(t *testing.T) {
 	}
 }
 
-// Weights count the rows without bias when a budget ends the path, and when few
-// rows are candidates.
+// Weights count the rows without bias when a budget ends the path, and when few rows
+// are candidates.
 func TestBudgetWeightsCountTheRows(t *testing.T) {
 	racetest.Alone(t)
 	const n, repeats = 400, 400
@@ -190,8 +190,8 @@ func TestBudgetWeightsCountTheRows(t *testing.T) {
 	}
 }
 
-// A log of 20,000 trials that crowd around one point: a budget of 192 points is
-// filled from less than a tenth of the rows, and the dictionary says what it read.
+// In a log of 20,000 trials that crowd around one point, less than a tenth of the rows
+// fill a budget of 192 points. The dictionary reports how many rows it read.
 func TestBudgetReadsFewRows(t *testing.T) {
 	racetest.Alone(t)
 	const n, most, candidates = 20_000, 192, 1900
@@ -211,8 +211,8 @@ func TestBudgetReadsFewRows(t *testing.T) {
 	}
 }
 
-// On uneven data, the Nyström approximation with points of BLESS is better than
-// with as many uniform ones, on average and in the worst row, also if candidates
+// On uneven data, the Nyström approximation with points of BLESS is better than with as
+// many uniform points, on average and in the worst row. This holds also if candidates
 // are limited.
 func TestBudgetBeatsUniform(t *testing.T) {
 	racetest.Alone(t)

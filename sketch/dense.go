@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// wave is what a dense map makes of projections s = Wx.
+// wave is the function that a dense map applies to projections s = Wx.
 type wave int
 
 const (
@@ -19,9 +19,9 @@ const (
 	plain               // s_j
 )
 
-// dense is a map that holds its frequencies: φ = factor·wave(Wx), W of rows×d.
-// Dense inputs go through panels, in which cosines and sines are cos 2πt, of
-// t = Wx/2π and t − 1/4.
+// dense is a map that stores its frequencies, φ = factor·wave(Wx), where W is rows×d.
+// Dense inputs go through panels, in which cosines and sines are cos 2πt for t = Wx/2π
+// and t − 1/4.
 type dense struct {
 	target
 	wave   wave
@@ -51,7 +51,7 @@ func (m *dense) setRow(j int, w []float64) {
 	}
 }
 
-// finish says what to make of the projections; the map is then ready.
+// finish sets the wave and the factor, after which the map is ready.
 func (m *dense) finish(w wave, factor float64) *dense {
 	m.wave, m.factor = w, factor
 	f := panel.Function{Statistic: simd.Dot, Func: simd.Affine, P0: 1, Factor: factor}
@@ -105,10 +105,10 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	return nil
 }
 
-// evaluate computes features in panels. They are written out, with no product that
-// could be finished in registers with them; one with zeros, for the sake of that,
-// made 1 % less time at best of it (d = 6, 18) and 5 % more for d = 90. Of 1.9 ns a
-// feature (d = 6) or 6.2 (d = 90) copying takes 1. Products: see [FeatureOperator].
+// evaluate computes features in panels. They are written out, because no product follows
+// that could be finished in registers. A product with zeros in that place took 1 % less
+// time at best (d = 6, 18) and 5 % more for d = 90. Of 1.9 ns a feature (d = 6) or 6.2 ns
+// (d = 90), copying takes 1 ns. For products see [FeatureOperator].
 func evaluate[T kernel.Float](m *dense, dst []float64, x *kernel.Points[T]) {
 	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim(), Stride: x.Stride()}
 	block := m.blocks.Get().(*panel.Block[float64])
@@ -140,7 +140,7 @@ func (m *dense) project(s, v []float64) {
 	}
 }
 
-// apply writes the features of one input of projections s.
+// apply writes the features of one input with the projections s.
 func (m *dense) apply(dst, s []float64) {
 	switch m.wave {
 	case pairs:

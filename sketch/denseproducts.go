@@ -7,7 +7,8 @@ import (
 
 var _ multiplier = (*dense)(nil)
 
-// multiplies implements multiplier: rectified units are no function of panels.
+// multiplies implements multiplier, except for rectified units, which are not a
+// function of panels.
 func (m *dense) multiplies(x kernel.Rows) bool {
 	if m.wave == rectify {
 		return false

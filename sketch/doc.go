@@ -1,12 +1,12 @@
-// Package sketch replaces a large kernel matrix by a small part of it, chosen
-// well: leverage scores, the samplers that go by them, the Nyström embedding;
-// and by random features.
+// Package sketch replaces a large kernel matrix by a small, well-chosen part of it. It
+// has leverage scores, samplers by these scores and the Nyström embedding. It also has
+// random features.
 //
 // # Leverage scores
 //
-// K is the n×n kernel matrix of the rows of a source. λ is per sample, so that
-// what is added to K is λn (see [Ridge] for the other convention, of Gaussian
-// processes). The score of row i and the effective dimension are
+// K is the n×n kernel matrix of the rows of a source. λ is per sample, so that λn is
+// added to the diagonal of K. See [Ridge] for the other convention, of Gaussian
+// processes. The score of row i and the effective dimension are
 //
 //	ℓ(i, λ) = (K(K + λnI)⁻¹)_ii       d_eff(λ) = Σ_i ℓ(i, λ)             (5.1)
 //
@@ -14,7 +14,7 @@
 //
 //	Σ_{j∈J} A_j⁻¹ k_j k_jᵀ ≈ Σ_i k_i k_iᵀ
 //
-// and stands for all of them: its [Generator] approximates every score by
+// which represents all of them. Its [Generator] approximates every score by
 //
 //	ℓ̃_J(x, λ) = (k(x, x) − ‖L⁻¹k_J(x)‖²)/(λn),  LLᵀ = K_JJ + λnA         (5.3)
 //
@@ -22,8 +22,8 @@
 //
 // # Samplers
 //
-// Each is a [Sampler], a plain value; the zero value is ready to use, but for
-// PosteriorVariance:
+// Each is a [Sampler], a plain value. The zero values are ready to use, except that of
+// PosteriorVariance.
 //
 //	                    how it chooses                        evaluations
 //	Uniform             M rows, all alike                     0
@@ -35,26 +35,26 @@
 //	BLESSR (Alg. 4)     from 1/λ_h uniform rows each           d_eff/λ
 //	PosteriorVariance   by given variances (BKB, Alg. 5)       0
 //
-// BLESS and BLESSR do not look at all rows: their cost does not depend on n,
-// and they return the dictionaries of the whole path λ_0 … λ_H.
-// MaxPoints makes the path stop where the dictionary is full, and MaxCandidates
-// bounds the rows that it reads. Every [Dictionary] says how many were read.
+// BLESS and BLESSR do not read all rows, so their cost does not depend on n. They
+// return the dictionaries of the whole path λ_0 … λ_H. MaxPoints ends the path where
+// the dictionary is full, and MaxCandidates limits the rows that it reads. Every
+// [Dictionary] says how many were read.
 //
 // # Features
 //
-// [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A
-// [FeatureMap] gives φ(x) with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone:
-// [NewFourier], [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU],
-// [NewGaussianSketch], each of which states its kernel. A [FeatureOperator] has
-// the products with the features of a batch of rows, Φw and Φᵀf(Φw), which for
-// cosines of dense rows cost neither memory nor a second evaluation.
+// [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A [FeatureMap]
+// gives φ(x) with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone. The constructors are
+// [NewFourier], [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU] and
+// [NewGaussianSketch], and each states its kernel. A [FeatureOperator] has the products
+// with the features of a batch of rows, Φw and Φᵀf(Φw). For cosines of dense rows these
+// need neither memory nor a second evaluation.
 //
 // # Sources
 //
-// The equations and algorithms are those of L. Carratino, Scaling kernel methods
-// (thesis), chapter 5 (Rudi, Calandriello, Carratino, Rosasco, On fast leverage
-// score sampling and optimal learning, NeurIPS 2018) and section 3.1. Where the
-// print is in error we do as follows, and sketch_paper_test.go shows why:
+// Equations and algorithms have the numbers of Carratino (2020), section 3.1 and
+// chapter 5, from Rudi, Calandriello, Carratino and Rosasco (2018), On Fast Leverage
+// Score Sampling and Optimal Learning. Where the print has an error, this package does
+// the following, and sketch_paper_test.go shows why.
 //
 //   - Algorithms 3 and 4: H is rounded up and the path is geometric exactly
 //     to λ; R_h ≤ n, and R_h = n stands for all rows, once each; M_h ≥ 1.
@@ -82,7 +82,7 @@
 //
 // # Costs
 //
-// A generator of M points costs M² evaluations and M³/3 operations, and M
-// evaluations and M² operations per score; memory M². With q = 2, BLESS costs
+// A generator of M points costs M² evaluations, M³/3 operations and M² numbers of
+// memory. Each score costs M evaluations and M² operations. With q = 2, BLESS costs
 // (q₁κ²/λ)·M² in all.
 package sketch

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// choose returns min(m, n) different numbers below n, increasing, every set
-// alike. Cost O(m), not O(n), when m is far below n.
+// choose returns min(m, n) different numbers below n, increasing. Every set is equally
+// likely. It costs O(m), not O(n), when m is far below n.
 func choose(n, m int, rng *rand.Rand) []int {
 	if m >= n {
 		return upTo(n)
@@ -17,7 +17,7 @@ func choose(n, m int, rng *rand.Rand) []int {
 	if m > n/3 {
 		return prefix(rng.Perm(n), m)
 	}
-	// Floyd's method (Bentley and Floyd, Programming Pearls, 1987).
+	// This is Floyd's method (Bentley and Floyd, 1987).
 	taken := make(map[int]bool, m)
 	out := make([]int, 0, m)
 	for top := n - m; top < n; top++ {
@@ -64,16 +64,16 @@ func thin(n int, p float64, rng *rand.Rand) []int {
 	}
 }
 
-// Include keeps every i independently with probability
-// p_i = min(1, oversampling·score_i) and returns the indices kept, increasing,
-// with their weights A = p. It draws one number per score, whatever comes out.
+// Include keeps every i independently with probability p_i = min(1,
+// oversampling·score_i). It returns the kept indices, increasing, with their weights
+// A = p. It always draws one number per score.
 //
-// It keeps at least one: should it be none, one is drawn in proportion to its
-// score, with the weight of a single draw, score/Σ scores. That makes the
-// estimate Σ A⁻¹kkᵀ too large on average by a factor 1 + exp(−Σp) at most.
+// It keeps at least one. If none is kept, one is drawn in proportion to its score, with
+// the weight of a single draw, score/Σ scores. That makes the estimate Σ A⁻¹kkᵀ too
+// large on average, by a factor of at most 1 + exp(−Σp).
 //
-// Scores must be ≥ 0 and finite and oversampling positive, else it returns a
-// [*ParameterError]; without scores an [*EmptyError].
+// It returns a [*ParameterError] unless scores are ≥ 0 and finite and oversampling is
+// positive. Without scores it returns an [*EmptyError].
 func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []int, weights []float64, err error) {
 	if err := checkPositive("Include", "oversampling", oversampling); err != nil {
 		return nil, nil, err
@@ -91,7 +91,7 @@ func Include(scores []float64, oversampling float64, rng *rand.Rand) (indices []
 	return indices, weights, nil
 }
 
-// checkScores refuses scores that are no numbers ≥ 0.
+// checkScores refuses scores that are not numbers ≥ 0.
 func checkScores(what string, scores []float64) error {
 	for _, s := range scores {
 		if !(s >= 0) || math.IsInf(s, 0) {
@@ -101,7 +101,7 @@ func checkScores(what string, scores []float64) error {
 	return nil
 }
 
-// include is Include without the last resort.
+// include is Include without the fallback to one draw.
 func include(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
 	indices, weights, _ = keep(scores, uniforms(len(scores), rng), q, 0)
 	return indices, weights
@@ -116,14 +116,13 @@ func uniforms(n int, rng *rand.Rand) []float64 {
 	return u
 }
 
-// keep keeps every i with u_i < p_i = min(1, q·score_i), and returns the indices
-// kept, increasing, with their weights p.
+// keep keeps every i with u_i < p_i = min(1, q·score_i), and returns the kept indices,
+// increasing, with their weights p.
 //
-// If these are more than most > 0, it keeps the most smallest keys u_i/score_i
-// and lowers q to the smallest key that it leaves out. That is priority sampling
-// (Duffield, Lund and Thorup, 2007): given the keys of the others, i stays with
-// probability min(1, q·score_i) for the q returned, so that weights p stay
-// unbiased.
+// If these are more than most > 0, it keeps the most smallest keys u_i/score_i and
+// lowers q to the smallest key that it leaves out. That is priority sampling (Duffield,
+// Lund and Thorup, 2007). Given the keys of the others, i stays with probability min(1,
+// q·score_i) for the q returned, so the weights p stay unbiased.
 func keep(scores, u []float64, q float64, most int) (indices []int, weights []float64, reached float64) {
 	for i, s := range scores {
 		if u[i] < min(1, q*s) {
@@ -171,7 +170,7 @@ func cumulative(weights []float64) distribution {
 
 func (c distribution) total() float64 { return c[len(c)-1] }
 
-// probability is exact for the way draw works.
+// probability returns the exact probability of draw.
 func (c distribution) probability(i int) float64 {
 	if i == 0 {
 		return c[0] / c.total()
@@ -185,8 +184,7 @@ func (c distribution) draw(rng *rand.Rand) int {
 	return min(sort.Search(len(c), func(i int) bool { return c[i] > u }), len(c)-1)
 }
 
-// counted returns the different values of a, increasing, and how often each
-// occurs.
+// counted returns the different values of a, increasing, and the count of each.
 func counted(a []int) (values, counts []int) {
 	a = slices.Clone(a)
 	slices.Sort(a)

@@ -17,7 +17,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("choose(%d, %d) = %v", c[0], c[1], got)
 		}
 	}
-	for _, m := range []int{2, 5} { // both methods: every number is as likely
+	for _, m := range []int{2, 5} { // both methods, where every number is equally likely
 		var count [10]float64
 		const repeats = 20_000
 		for range repeats {
@@ -34,8 +34,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Gaps are geometric: each number is there with probability p, and pairs
-// with p².
+// Gaps are geometric. Each number is there with probability p, and each pair with p².
 func TestThin(t *testing.T) {
 	rng := kerneltest.Seeded(t, 41)
 	const repeats = 20_000

@@ -9,18 +9,18 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// EffectiveDimension returns d_eff(λ) = Σ_i ℓ(i, λ) = tr K(K + λnI)⁻¹ exactly.
-// Costs and errors: as [LeverageScores].
+// EffectiveDimension returns d_eff(λ) = Σ_i ℓ(i, λ) = tr K(K + λnI)⁻¹ exactly. Costs
+// and errors are those of [LeverageScores].
 func EffectiveDimension(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64) (float64, error) {
 	scores, err := LeverageScores(ctx, k, src, lambda)
 	return sum(scores), err
 }
 
-// EstimateEffectiveDimension returns n times the mean of the approximate scores
-// of a uniform sample of the rows, and the standard error of that mean (times
-// n; it knows nothing of the error of the scores themselves). sample = 0 stands
-// for 1000; n rows or more stand for all of them. Cost: sample·M² operations.
-// Errors: as [Generator.Scores], and [*EmptyError], [*ParameterError].
+// EstimateEffectiveDimension returns n times the mean of the approximate scores of a
+// uniform sample of the rows. It also returns the standard error of that mean, times n,
+// which does not include the error of the scores themselves. sample = 0 means 1000, and
+// n or more means all rows. It costs sample·M² operations. Its errors are those of
+// [Generator.Scores], [*EmptyError] and [*ParameterError].
 func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.Source, sample int, rng *rand.Rand) (estimate, standardError float64, err error) {
 	if err := checkCount("EstimateEffectiveDimension", "sample", sample); err != nil {
 		return 0, 0, err
@@ -53,27 +53,27 @@ func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.S
 	return float64(n) * mean, standardError, nil
 }
 
-// estimate sets the level's estimate of d_eff(λ), and its Gram matrix.
+// estimate sets the level's estimate of d_eff(λ) and its Gram matrix.
 //
-// The scores by which the level was drawn are no good for that. They come from
-// the dictionary of the level before, which does not contain the row that is
-// scored and knows less of the kernel than λ asks for: their sum is 10 to 60 %
-// too large (E tr C(Ĉ + λ)⁻¹ ≥ tr C(C + λ)⁻¹ for an unbiased Ĉ). The dimension
-// of the level itself, Σ_j h_j with the hat values h_j = ℓ̃_j/A_j, is as much too
-// small, as it fits its own points (E tr Ĉ(Ĉ + λ)⁻¹ ≤ tr C(C + λ)⁻¹). Both errors
-// stay however large n is; they depend on the points per unit of dimension, q₂.
+// The scores by which the level was drawn do not suit that. They come from the
+// dictionary of the previous level. It does not contain the row that is scored, and it
+// is coarser than λ requires. So their sum is 10 to 60 % too large (E tr
+// C(Ĉ + λ)⁻¹ ≥ tr C(C + λ)⁻¹ for an unbiased Ĉ). The dimension of the level itself, Σ_j
+// h_j with the hat values h_j = ℓ̃_j/A_j, is too small by as much, because it fits its
+// own points (E tr Ĉ(Ĉ + λ)⁻¹ ≤ tr C(C + λ)⁻¹). Neither error vanishes for large n.
+// They depend on q₂, the points per unit of dimension.
 //
-// The estimate is Σ_j h_j with other weights, for which the error vanishes. A
-// row of leverage g among the others, that is in the level with probability π
-// and weight A then, has on average the effect of the row itself if
+// The estimate is Σ_j h_j with other weights, for which the error vanishes. Let a row
+// of leverage g among the others be in the level with probability π and weight A. On
+// average it has the effect of the row itself if
 //
 //	1 − π + π/(1 + g/A) = 1/(1 + g),  that is A = π(1 − h)/(1 − πh),
 //
-// where h is the hat value with this A. This is the deterministic equivalent of
-// random matrix theory, row by row: with π small and all h = d/M it lowers λ by
-// the factor 1 − d/M. A is computed from the scores of the draw, ℓ̃/π for h, less
-// what they are too large by at q₂ = 3. More steps, from h to A and back, change
-// the estimate by 2 %. Cost: no row beside the level's points, 2M³/3 operations.
+// where h is the hat value with this A. This is the deterministic equivalent of random
+// matrix theory, row by row. If π is small and all h = d/M, it lowers λ by the factor
+// 1 − d/M. A is computed from the scores of the draw, with ℓ̃/π for h, corrected by
+// their excess at q₂ = 3. More steps, from h to A and back, change the estimate by 2 %.
+// It uses only the level's points and costs 2M³/3 operations.
 func (l *drawn) estimate(k kernel.Kernel, n int) (err error) {
 	if l.Len() == 0 {
 		return nil

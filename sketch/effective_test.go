@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
-// The estimate of the effective dimension of every level, against the exact one,
-// within 25 % for any kernel, data, λ, q₂ and seed tried.
+// The estimate of the effective dimension of every level is within 25 % of the exact
+// one for all kernels, data, λ, q₂ and seeds here.
 func TestEffectiveDimension(t *testing.T) {
 	racetest.Alone(t)
 	const n, seeds = 700, 4
@@ -51,7 +51,7 @@ func TestEffectiveDimension(t *testing.T) {
 				d := must(s.Sample(background, c.k, kernel.FromRows(c.x), 2e-4, rand.New(rand.NewPCG(70, seed))))
 				for _, l := range d.Path {
 					exact := sp.dimension(l.Lambda)
-					if exact < 10 { // a handful of draws says little
+					if exact < 10 { // a handful of draws is too few
 						continue
 					}
 					r := l.EffectiveDimension / exact
@@ -63,7 +63,7 @@ func TestEffectiveDimension(t *testing.T) {
 			}
 			t.Logf("%-19s %-24s %.2f to %.2f of the exact; at λ = %.1e %5.1f of %5.1f", c.name, s.name, low, high, at[0], at[2], at[1])
 			least := 0.75
-			if s.Sampler == limited { // what is not in the sample has no part
+			if s.Sampler == limited { // rows outside the sample do not count
 				least = 0.6
 			}
 			if low < least || high > 1.25 {

@@ -9,27 +9,27 @@ import (
 // ParameterError reports a number outside its domain.
 type ParameterError = kernel.ParameterError
 
-// parameterError returns a *ParameterError about what, as "BLESS".
+// parameterError returns a *ParameterError about what, such as "BLESS".
 func parameterError(what, parameter string, v float64, want string) error {
 	return &ParameterError{In: "sketch: " + what, Parameter: parameter, Value: v, Want: want}
 }
 
-// EmptyError reports that something without any row was to be sampled from.
+// EmptyError reports that there are no rows to sample from.
 type EmptyError struct{ What string }
 
 func (e *EmptyError) Error() string { return fmt.Sprintf("sketch: %s is empty", e.What) }
 
-// BudgetError reports a budget that not even the coarsest dictionary meets.
+// BudgetError reports a budget that is too small even for the coarsest dictionary.
 type BudgetError struct {
-	Budget, Points int // what was allowed, the fewest points at hand
+	Budget, Points int // the budget, and the fewest points available
 }
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("sketch: a budget of %d points, but the smallest dictionary has %d", e.Budget, e.Points)
 }
 
-// FactorizationError reports a matrix K_JJ + λnA that is not positive definite
-// even after the largest jitter: the kernel is not positive semi-definite.
+// FactorizationError reports a matrix K_JJ + λnA that is not positive definite even
+// after the largest jitter. The kernel is then not positive semi-definite.
 type FactorizationError struct {
 	Size   int
 	Jitter float64 // the last one tried
@@ -39,8 +39,8 @@ func (e *FactorizationError) Error() string {
 	return fmt.Sprintf("sketch: kernel matrix of %d points is not positive definite, even with %g added to its diagonal", e.Size, e.Jitter)
 }
 
-// FeatureError reports a kernel that a random feature map does not converge to,
-// or a [FeatureSpec] that describes no map.
+// FeatureError reports a kernel that a random feature map does not converge to, or a
+// [FeatureSpec] that does not describe a map.
 type FeatureError struct {
 	Map    Family
 	Reason string
@@ -60,7 +60,7 @@ func checkPositive(what, parameter string, v float64) error {
 	return nil
 }
 
-// checkLambda refuses a λ for which λ or λn is not a positive number.
+// checkLambda refuses a λ unless λ and λn are positive numbers.
 func checkLambda(what string, lambda float64, n int) error {
 	if !isPositive(lambda) || !isPositive(Ridge(lambda, n)) {
 		return parameterError(what, "Lambda", lambda, "> 0, and λn finite")
@@ -68,7 +68,8 @@ func checkLambda(what string, lambda float64, n int) error {
 	return nil
 }
 
-// orDefault returns v, or def for the zero value, if that is at least min.
+// orDefault returns v, or def for the zero value. It returns an error if v is below
+// min.
 func orDefault(what, parameter string, v, def, min float64) (float64, error) {
 	if v == 0 {
 		return def, nil

@@ -2,7 +2,7 @@ package sketch
 
 import "testing"
 
-// Messages say which and where.
+// Messages name the object and the place.
 func TestErrorMessages(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -7,16 +7,15 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// ExactRLS keeps every row with probability p_i = min(1, q₂ℓ(i, λ)), by its
-// exact score, with weight A = p. It costs what [LeverageScores] costs, and is
-// what the others are measured against.
+// ExactRLS keeps every row with probability p_i = min(1, q₂ℓ(i, λ)), by its exact
+// score, with weight A = p. It costs as much as [LeverageScores] and serves as the
+// reference for the others.
 type ExactRLS struct {
-	// Oversampling is q₂ > 0; 0 stands for 3. The dictionary has about
-	// q₂·d_eff(λ) points.
+	// Oversampling is q₂ > 0, or 0 for 3. The dictionary has about q₂·d_eff(λ) points.
 	Oversampling float64
 }
 
-// Sample holds K; see [Sampler].
+// Sample holds K, see [Sampler].
 func (e ExactRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	q, err := orDefault("ExactRLS", "Oversampling", e.Oversampling, defaultOversampling, 0)
 	if err != nil {
@@ -29,7 +28,7 @@ func (e ExactRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source
 	return byScores(ctx, k, src, lambda, scores, q, rng)
 }
 
-// byScores keeps rows of src by the scores of all of them, which were looked at.
+// byScores keeps rows of src by the scores of all of them. All rows count as read.
 func byScores(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, scores []float64, q float64, rng *rand.Rand) (*Dictionary, error) {
 	idx, weights, err := Include(scores, q, rng)
 	if err != nil {

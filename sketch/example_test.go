@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// A thousand numbers, of which a kernel as wide as this sees a handful.
+// With this wide kernel, a few of a thousand numbers represent all.
 func ExampleBLESS() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := kernel.NewPoints[float64](1000, 1, nil)

@@ -6,11 +6,11 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of
-// L with LLᵀ = K_JJ + diag(ridge) + jitter·I. jitter is 0 unless rounding has
-// left the sum not positive definite: then the smallest of M·ε·max K_jj times
-// a power of 100 that mends it. Its steps are multiples of the rounding, unlike
-// those of gp.NewCholesky: with the ridge only rounding can make the sum indefinite.
+// factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of L with
+// LLᵀ = K_JJ + diag(ridge) + jitter·I. jitter is 0 unless the sum is not positive
+// definite because of rounding. Then it is the smallest sufficient value of the form
+// M·ε·max K_jj times a power of 100. Unlike those of gp.NewCholesky, its steps are
+// multiples of the rounding. With the ridge only rounding can make the sum indefinite.
 func factorize(gram, ridge []float64) (jitter float64, err error) {
 	m := len(ridge)
 	diag, largest := make([]float64, m), 0.0
@@ -56,19 +56,19 @@ func addSquares(dst, b []float64) {
 	}
 }
 
-// score is ℓ̃ for the residual k(x, x) − ‖L⁻¹k_J(x)‖², kept in (0, 1] against
-// rounding; 0 if k(x, x) = 0.
+// score is ℓ̃ for the residual k(x, x) − ‖L⁻¹k_J(x)‖², clamped to (0, 1] against
+// rounding. It is 0 if k(x, x) = 0.
 func score(residual, diag, ridge float64) float64 {
 	return min(max(residual, diag*0x1p-50)/ridge, 1)
 }
 
-// selfScores returns ℓ̃_J(x_j, λ) of the points J themselves; it overwrites
+// selfScores returns ℓ̃_J(x_j, λ) of the points J themselves. It overwrites
 // gram = K_JJ. With R = λnA,
 //
 //	K − K(K + R)⁻¹K = R − R(K + R)⁻¹R,
 //
-// the right-hand side needs no second matrix, and loses digits only when R is
-// far above K.
+// and the right-hand side needs no second matrix. It loses digits only when R is far
+// above K.
 func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 	m := len(weights)
 	diag, r := make([]float64, m), make([]float64, m)

@@ -7,15 +7,15 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// NewFastfood is [NewFourier] with frequencies in blocks of D = 2^⌈log₂d⌉ that
-// are never written out: W = (1/√D) S H G Π H B (before the length scales), with
-// random signs B, a permutation Π, normals G, the Hadamard matrix H, and
-// S = diag(χ_D)/‖G‖_F. Each frequency is N(0, I) on its own, so that the mean is
-// the Gaussian kernel, also scaled; those of a block depend on each other. An
-// input costs O(M log d) instead of O(Md), which pays from d of a few hundred on;
-// memory O(M). M must be even.
+// NewFastfood is [NewFourier] with frequencies in blocks of D = 2^⌈log₂d⌉ that are
+// never written out. Before the length scales, W = (1/√D) S H G Π H B, with random
+// signs B, a permutation Π, normals G, the Hadamard matrix H, and S = diag(χ_D)/‖G‖_F.
+// Each frequency is N(0, I) by itself, so the mean is the Gaussian kernel, also scaled.
+// The frequencies of a block depend on each other. An input costs O(M log d) instead of
+// O(Md), which is worth it from d of a few hundred on. Memory is O(M). M must be even.
 //
-// Source: Le, Sarlós and Smola, Fastfood, 2013. Errors: as NewFourier.
+// The source is Le, Sarlós and Smola (2013), Fastfood. Its errors are those of
+// NewFourier.
 func NewFastfood(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Fastfood, k, d, m, seed, "gaussian")
 	if err != nil {
@@ -44,7 +44,7 @@ type fastfood struct {
 // fastfoodBlock is D frequencies.
 type fastfoodBlock struct {
 	sign  []float64 // B
-	perm  []int     // Π: (Πv)_i = v_perm[i]
+	perm  []int     // Π, where (Πv)_i = v_perm[i]
 	gauss []float64 // G
 	scale []float64 // S/√D
 }
@@ -67,7 +67,7 @@ func newFastfoodBlock(size int, rng *rand.Rand) fastfoodBlock {
 	return b
 }
 
-// project sets s = Wv, with tmp for memory, all of length D.
+// project sets s = Wv, with tmp as scratch memory, all of length D.
 func (b *fastfoodBlock) project(s, tmp, v []float64) {
 	for i, a := range v {
 		tmp[i] = a * b.sign[i]
@@ -108,8 +108,8 @@ func (f *fastfood) Apply(dst []float64, x kernel.Rows) error {
 	return nil
 }
 
-// hadamard sets v = Hv in place, H_ij = (−1)^popcount(i∧j), len(v) a power of 2,
-// in O(D log D). H² = D·I.
+// hadamard sets v = Hv in place, with H_ij = (−1)^popcount(i∧j), in O(D log D). len(v)
+// is a power of 2. H² = D·I.
 func hadamard(v []float64) {
 	for half := 1; half < len(v); half *= 2 {
 		for i := 0; i < len(v); i += 2 * half {

@@ -14,10 +14,10 @@ import (
 //
 // φ(x) = (1/√M)(ψ_1(x), …, ψ_M(x)). The error of φ(x)ᵀφ(y) falls as M^{−1/2}.
 //
-// ψ_j depends on the seed and j alone: a map with more features begins, up to
-// the factor 1/√M, with those of a map with fewer. The Spec, a few numbers,
-// builds the map again, or one with more features. A FeatureMap is immutable and
-// safe for concurrent use; Apply itself uses one goroutine.
+// ψ_j depends only on the seed and j. A map with more features begins with those of a
+// map with fewer, up to the factor 1/√M. The Spec, a few numbers, builds the map again,
+// or one with more features. A FeatureMap is immutable and safe for concurrent use.
+// Apply itself uses one goroutine.
 type FeatureMap interface {
 	// Dim returns d.
 	Dim() int
@@ -25,19 +25,19 @@ type FeatureMap interface {
 	Features() int
 	// Kernel returns the kernel k to which φ(x)ᵀφ(y) converges.
 	Kernel() kernel.Kernel
-	// Apply sets row i of dst, x.Len()×M row-major, to φ(x_i). Rows are dense
-	// or sparse; a row's features do not depend on the rows beside it. Errors:
-	// [*kernel.ShapeError], [*kernel.TypeError], [*kernel.DimensionError],
+	// Apply sets row i of dst, x.Len()×M row-major, to φ(x_i). Rows are dense or
+	// sparse, and a row's features do not depend on the rows beside it. Its errors are
+	// [*kernel.ShapeError], [*kernel.TypeError], [*kernel.DimensionError] and
 	// [*kernel.NonFiniteError].
 	Apply(dst []float64, x kernel.Rows) error
-	// Spec returns what [NewFeatures] makes an equal map of.
+	// Spec returns the description from which [NewFeatures] makes an equal map.
 	Spec() FeatureSpec
 }
 
 // Family names a kind of feature map.
 type Family string
 
-// The families; see the constructors of the same names.
+// These are the families, see the constructors of the same names.
 const (
 	Fourier        Family = "fourier"
 	FourierCosine  Family = "fourier_cosine"
@@ -47,7 +47,7 @@ const (
 	GaussianSketch Family = "gaussian_sketch"
 )
 
-// FeatureSpec describes a feature map, as JSON or otherwise.
+// FeatureSpec describes a feature map and can be stored as JSON.
 type FeatureSpec struct {
 	Family   Family      `json:"family"`
 	Kernel   kernel.Spec `json:"kernel"`
@@ -56,14 +56,14 @@ type FeatureSpec struct {
 	Seed     uint64      `json:"seed"`
 }
 
-// NewFeatures builds the map that spec describes. Errors: [*FeatureError],
-// [*ParameterError], those of [kernel.New].
+// NewFeatures builds the map that spec describes. Its errors are [*FeatureError],
+// [*ParameterError] and those of [kernel.New].
 func NewFeatures(spec FeatureSpec) (FeatureMap, error) {
 	return NewFeaturesContext(context.Background(), spec)
 }
 
-// NewFeaturesContext is NewFeatures, which ctx may end: orthogonal features of
-// many coordinates take seconds and more.
+// NewFeaturesContext is NewFeatures with a context that can end it. Orthogonal features
+// of many coordinates take seconds or more.
 func NewFeaturesContext(ctx context.Context, spec FeatureSpec) (FeatureMap, error) {
 	k, err := kernel.New(spec.Kernel, nil)
 	if err != nil {
@@ -87,12 +87,11 @@ func NewFeaturesContext(ctx context.Context, spec FeatureSpec) (FeatureMap, erro
 	return nil, &FeatureError{Map: spec.Family, Reason: "no such family"}
 }
 
-// maxElements bounds d·M, so that a spec read from a file cannot ask for more
-// memory than machines have.
+// maxElements limits d·M, so that a spec read from a file cannot ask for more memory
+// than machines have.
 const maxElements = 1 << 31
 
-// target is the kernel of a map, taken apart: amplitude² times a base kernel of
-// x/ℓ.
+// target is the kernel of a map, taken apart as amplitude² times a base kernel of x/ℓ.
 type target struct {
 	FeatureSpec
 	kernel    kernel.Kernel
@@ -100,8 +99,8 @@ type target struct {
 	amplitude float64
 }
 
-// newTarget checks what every map is given. families are the base kernels that
-// it can converge to.
+// newTarget checks the arguments that all maps share. families are the base kernels
+// that it can converge to.
 func newTarget(family Family, k kernel.Kernel, d, m int, seed uint64, families ...string) (target, error) {
 	t := target{
 		FeatureSpec: FeatureSpec{Family: family, Kernel: k.Spec(), Dim: d, Features: m, Seed: seed},
@@ -153,7 +152,7 @@ func (t *target) Kernel() kernel.Kernel { return t.kernel }
 // Spec returns the map's description.
 func (t *target) Spec() FeatureSpec { return t.FeatureSpec }
 
-// scale is the factor of every feature with E ψ_jψ_j' = share·k: amplitude/√M
+// scale is the factor of every feature with E ψ_jψ_j' = share·k, which is amplitude/√M
 // for share = 1.
 func (t *target) scale(share float64) float64 {
 	return t.amplitude / math.Sqrt(float64(t.FeatureSpec.Features)*share)
@@ -181,7 +180,7 @@ func (t *target) checkRows(x kernel.Rows) error {
 	return kernel.CheckFinite("x", x)
 }
 
-// rowReader writes row i, of length d, to dst, which it may expect to be 0.
+// rowReader writes row i, of length d, to dst, which must be 0 before.
 type rowReader func(dst []float64, i int)
 
 // newRowReader is for rows that a built-in kernel on vectors has accepted.

@@ -16,7 +16,7 @@ import (
 
 const featureDim = 6
 
-// everyMap is each family with each kind of kernel that it knows.
+// everyMap has each family with each kind of kernel that it supports.
 var everyMap = []struct {
 	family Family
 	kernel kernel.Kernel
@@ -64,9 +64,9 @@ func apply(t testing.TB, f FeatureMap, x kernel.Rows) []float64 {
 	return out
 }
 
-// E φ(x)ᵀφ(y) = k(x, y) for the kernel that the map states: the mean over
-// independent maps is within 5 of its own standard errors, for each of 15 pairs,
-// and the standard error is that of M features.
+// E φ(x)ᵀφ(y) = k(x, y) for the kernel that the map states. The mean over independent
+// maps is within 5 of its own standard errors, for each of 15 pairs, and the standard
+// error is that of M features.
 func TestFeaturesConvergeToTheirKernel(t *testing.T) {
 	racetest.Alone(t)
 	const m, repeats = 256, 100
@@ -99,8 +99,8 @@ func TestFeaturesConvergeToTheirKernel(t *testing.T) {
 	}
 }
 
-// The error falls as M^−½, and orthogonal frequencies have a smaller one than
-// independent ones, these a smaller one than cosines with a phase.
+// The error falls as M^−½. It is smallest for orthogonal frequencies, larger for
+// independent ones, and largest for cosines with a phase.
 func TestFeatureErrors(t *testing.T) {
 	racetest.Alone(t)
 	const repeats = 30
@@ -146,8 +146,8 @@ func TestPairsHaveTheRightNorm(t *testing.T) {
 	}
 }
 
-// Larger maps begin with the smaller ones, up to 1/√M; equal specs, also by way
-// of JSON, give equal maps; another seed gives another.
+// Larger maps begin with the smaller ones, up to 1/√M. Equal specs give equal maps,
+// also after JSON, and another seed gives another map.
 func TestFeaturesAreNestedAndRepeatable(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 83), 4, featureDim)
 	for _, c := range everyMap {
@@ -177,7 +177,7 @@ func TestFeaturesAreNestedAndRepeatable(t *testing.T) {
 	}
 }
 
-// Saved models name features by their seed: these values must never change. They
+// Saved models name features by their seed, so these values must never change. They
 // were recorded from this implementation.
 func TestFeaturesGolden(t *testing.T) {
 	x := kernel.NewPoints(1, 3, []float64{0.5, -1, 2})
@@ -204,9 +204,9 @@ func TestFeaturesGolden(t *testing.T) {
 	}
 }
 
-// Rows of other types have the same features, dense ones and rows alone to the
-// bit. Sparse rows do without panels, with the cosines of package math: the
-// oracle of those.
+// Rows of other types have the same features, dense ones and rows alone to the bit.
+// Sparse rows use the cosines of package math instead of panels, so they check the
+// panels.
 func TestFeaturesOfAnyRows(t *testing.T) {
 	racetest.Alone(t)
 	rng := kerneltest.Seeded(t, 84)
@@ -238,8 +238,8 @@ func TestFeaturesOfAnyRows(t *testing.T) {
 	}
 }
 
-// Rows of W are orthogonal within a block of d, and Q is uniform: the mean of
-// each of its entries is 0, of their squares 1/d.
+// Rows of W are orthogonal within a block of d, and Q is uniform. The mean of each of
+// its entries is 0, and of their squares 1/d.
 func TestOrthogonalFrequencies(t *testing.T) {
 	const d = 7
 	f := newMap(t, Orthogonal, kerneltest.Gaussian(1), d, 2*(2*d+3), 3).(*dense)
@@ -321,8 +321,8 @@ func TestFastfoodAgainstDenseHadamard(t *testing.T) {
 	}
 }
 
-// Example 1 of the thesis, with erratum: without √2 and the sum's 1/√M the
-// cosines converge to k/2 (times M).
+// This is Example 1 of Carratino (2020), with an erratum. Without √2 and the sum's 1/√M
+// the cosines converge to k/2 (times M).
 func TestPaperExample1(t *testing.T) {
 	k, x := kerneltest.Gaussian(2), kerneltest.Points(kerneltest.Seeded(t, 87), 2, 3)
 	const m = 100_000
@@ -332,7 +332,7 @@ func TestPaperExample1(t *testing.T) {
 		t.Errorf("%g, want k = %g", got, want)
 	}
 	for j := range phi {
-		phi[j] /= math.Sqrt2 // as printed, but for 1/√M
+		phi[j] /= math.Sqrt2 // as printed, with 1/√M added
 	}
 	if got := dot(phi[:m], phi[m:]); math.Abs(got-want/2) > 5/math.Sqrt(m) {
 		t.Errorf("without √2: %g, want k/2 = %g", got, want/2)

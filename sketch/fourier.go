@@ -10,12 +10,13 @@ import (
 //
 //	φ(x) = √(2/M) (cos w_1ᵀx, sin w_1ᵀx, cos w_2ᵀx, …),
 //
-// for the Gaussian, Laplace, Matérn and rational quadratic kernels, also
-// scaled. M must be even: then ‖φ(x)‖² = k(x, x) up to rounding, and the error is
-// smaller than that of [NewFourierCosine]. Costs O(Md) per input; memory O(Md).
+// for the Gaussian, Laplace, Matérn and rational quadratic kernels, also scaled. M must
+// be even. Then ‖φ(x)‖² = k(x, x) up to rounding, and the error is smaller than that of
+// [NewFourierCosine]. An input costs O(Md), and memory is O(Md).
 //
-// Source: Rahimi and Recht, Random features for large-scale kernel machines,
-// 2007; thesis §3.1 with errata. Errors: [*ParameterError], [*FeatureError].
+// The source is Rahimi and Recht (2007), Random Features for Large-Scale Kernel
+// Machines, and Carratino (2020), §3.1, with errata. Its errors are [*ParameterError]
+// and [*FeatureError].
 func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Fourier, k, d, m, seed, stationary...)
 	if err != nil {
@@ -37,9 +38,9 @@ func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ..
 //
 //	φ(x) = √(2/M) (cos(w_1ᵀx + b_1), …, cos(w_Mᵀx + b_M)),
 //
-// for the kernels of [NewFourier]. ‖φ(x)‖² varies between 0 and 2k(x, x), so
-// that κ² = 2 in step sizes. The thesis prints Example 1 without √2, for which
-// the limit is k/2. Costs and errors as NewFourier.
+// for the kernels of [NewFourier]. ‖φ(x)‖² varies between 0 and 2k(x, x), so that
+// κ² = 2 in step sizes. Carratino (2020) prints Example 1 without √2, for which the
+// limit is k/2. Costs and errors as NewFourier.
 func NewFourierCosine(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newTarget(FourierCosine, k, d, m, seed, stationary...)
 	if err != nil {

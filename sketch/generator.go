@@ -8,8 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Generator approximates leverage scores at one λ from a weighted subset J, by
-// (5.3):
+// Generator approximates leverage scores at one λ from a weighted subset J, by (5.3).
 //
 //	ℓ̃_J(x, λ) = (k(x, x) − ‖L⁻¹k_J(x)‖²)/(λn),  LLᵀ = K_JJ + λnA.
 //
@@ -23,12 +22,12 @@ type Generator struct {
 	jitter float64
 }
 
-// NewGenerator returns the generator of the points J with weights A, one per
-// point, for scores of a matrix of n rows at λ. points may be nil if weights is
-// empty. Cost: M²/2 evaluations, M³/3 operations.
+// NewGenerator returns the generator of the points J with weights A, one per point, for
+// scores of a matrix of n rows at λ. points may be nil if weights is empty. It costs
+// M²/2 evaluations and M³/3 operations.
 //
-// Errors: [*ParameterError], [*kernel.ShapeError], [*FactorizationError], those
-// of [kernel.Gramian].
+// Its errors are [*ParameterError], [*kernel.ShapeError], [*FactorizationError] and
+// those of [kernel.Gramian].
 func NewGenerator(k kernel.Kernel, points kernel.Rows, weights []float64, lambda float64, n int) (*Generator, error) {
 	if k == nil {
 		return nil, &EmptyError{What: "kernel"}
@@ -67,17 +66,16 @@ func (g *Generator) factorize(weights []float64) (err error) {
 	return err
 }
 
-// Jitter returns what had to be added to the diagonal of K_JJ + λnA beyond λnA
-// for it to be positive definite in floating point: 0 unless λn is at the
-// level of rounding.
+// Jitter returns the addition to the diagonal of K_JJ + λnA beyond λnA that made it
+// positive definite in floating point. It is 0 unless λn is at the level of rounding.
 func (g *Generator) Jitter() float64 { return g.jitter }
 
-// Scores returns ℓ̃_J(x, λ) for every row of src, in (0, 1] (0 where
-// k(x, x) = 0). workers is the number of goroutines, 0 for one per processor;
-// it changes no bit. Cost for n rows: n·M evaluations, n·M² operations.
+// Scores returns ℓ̃_J(x, λ) for every row of src. It is in (0, 1], or 0 where k(x,
+// x) = 0. workers is the number of goroutines, or 0 for one per processor. It changes
+// no bit. n rows cost n·M evaluations and n·M² operations.
 //
-// Errors: those of k.Check, [*kernel.NonFiniteError] for rows and scores,
-// [*kernel.SourceError], ctx.Err().
+// Its errors are those of k.Check, [*kernel.NonFiniteError] for rows and scores,
+// [*kernel.SourceError] and ctx.Err().
 func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) ([]float64, error) {
 	if src == nil {
 		return nil, &EmptyError{What: "source"}
@@ -135,10 +133,10 @@ func (g *Generator) scoresOf(ctx context.Context, x kernel.Rows, idx []int, work
 	return scores, err
 }
 
-// LeverageScores returns the exact scores ℓ(i, λ) of the rows of src, (5.1).
-// Cost: n²/2 evaluations, 2n³/3 operations, n² numbers of memory: for n up to
-// ten thousand or so. Errors: as [Generator.Scores], and [*ParameterError],
-// [*EmptyError], [*FactorizationError].
+// LeverageScores returns the exact scores ℓ(i, λ) of the rows of src, (5.1). It costs
+// n²/2 evaluations, 2n³/3 operations and n² numbers of memory, so n can be up to about
+// ten thousand. Its errors are those of [Generator.Scores], [*ParameterError],
+// [*EmptyError] and [*FactorizationError].
 func LeverageScores(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64) ([]float64, error) {
 	if err := checkSampling("LeverageScores", k, src, lambda); err != nil {
 		return nil, err

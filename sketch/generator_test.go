@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// (5.3) as it stands, with a dense inverse, against the generator.
+// The generator is compared with (5.3) as written, with a dense inverse.
 func TestGeneratorAgainstItsDefinition(t *testing.T) {
 	const n, m, lambda = 80, 12, 1e-2
 	x := kerneltest.Points(kerneltest.Seeded(t, 50), n, 2)
@@ -20,7 +20,7 @@ func TestGeneratorAgainstItsDefinition(t *testing.T) {
 	for j := range weights {
 		weights[j] = 0.1 + 0.07*float64(j)
 	}
-	// (K_JJ + λnA)c_i = k_J(x_i) by Gauss–Jordan, without pivots: it is positive
+	// (K_JJ + λnA)c_i = k_J(x_i) by Gauss–Jordan without pivots, because it is positive
 	// definite.
 	width := m + n
 	a := make([]float64, m*width)
@@ -56,8 +56,7 @@ func TestGeneratorAgainstItsDefinition(t *testing.T) {
 	requireClose(t, "scores", must(g.Scores(background, kernel.FromRows(x), 1)), want, 1e-12)
 }
 
-// No bit of a score depends on workers, on the kind of source, or on the
-// other rows.
+// No bit of a score depends on workers, on the kind of source, or on the other rows.
 func TestScoresAreDeterministic(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 51), 700, 3)
 	k := kerneltest.Gaussian(1)
@@ -78,8 +77,8 @@ func TestScoresAreDeterministic(t *testing.T) {
 	}
 }
 
-// The scores of a dictionary's own points, by the inverse, are those by the
-// generator; also far above and below the scale of K.
+// The scores of a dictionary's own points from the inverse equal those from the
+// generator, also far above and below the scale of K.
 func TestSelfScores(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 52), 60, 2)
 	k := kerneltest.Gaussian(0.7)
@@ -94,8 +93,8 @@ func TestSelfScores(t *testing.T) {
 	}
 }
 
-// Repeated rows make K singular; a λ at the level of rounding makes K + λnI so.
-// The jitter that mends it is told.
+// Repeated rows make K singular, and a λ at the level of rounding makes K + λnI
+// singular. The jitter that corrects it is reported.
 func TestTinyLambda(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 53), 100, 2)
 	for i := range 50 {
@@ -117,8 +116,8 @@ func TestTinyLambda(t *testing.T) {
 	if g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-3, 100)); g.Jitter() != 0 {
 		t.Errorf("jitter %g where none is needed", g.Jitter())
 	}
-	// Twice the same row: each has half the score that one would have of twice
-	// the weight, ℓ = k/(2k + λn).
+	// The same row twice gives each half the score of one row with twice the weight,
+	// ℓ = k/(2k + λn).
 	twice := kernel.NewPoints(2, 1, []float64{5, 5})
 	requireClose(t, "twins", must(LeverageScores(background, k, kernel.FromRows(twice), 0.25)), []float64{0.4, 0.4}, 1e-14)
 	one := kernel.NewPoints(1, 1, []float64{5})
@@ -174,7 +173,7 @@ func TestKernelPanics(t *testing.T) {
 	_, _ = must(NewGenerator(broken, nil, nil, 1, 5)).Scores(background, kernel.FromRows(x), 2)
 }
 
-// A source that breaks its contract is found out by every reader.
+// Every reader detects a source that breaks its contract.
 func TestSourceFaults(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 56), 600, 2)
 	g := must(NewGenerator(kerneltest.Gaussian(1), nil, nil, 1, 600))

@@ -23,7 +23,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// spectrum is K = U diag(s) Uᵀ of some rows: the oracle for scores at every λ.
+// spectrum is K = U diag(s) Uᵀ of some rows, the oracle for scores at every λ.
 type spectrum struct {
 	n int
 	s []float64
@@ -62,8 +62,8 @@ func (sp spectrum) scores(lambda float64) []float64 {
 	return out
 }
 
-// whitened returns ‖(C + λn)^−½(Σ_j A_j⁻¹φ_jφ_jᵀ − C)(C + λn)^−½‖ with
-// C = Σ_i φ_iφ_iᵀ, by its equal B(W − I)B, B² = K(K + λn)⁻¹.
+// whitened returns ‖(C + λn)^−½(Σ_j A_j⁻¹φ_jφ_jᵀ − C)(C + λn)^−½‖ with C = Σ_i φ_iφ_iᵀ.
+// It computes the equal B(W − I)B with B² = K(K + λn)⁻¹.
 func (sp spectrum) whitened(lambda float64, indices []int, weights []float64) float64 {
 	w := make([]float64, sp.n)
 	for i := range w {
@@ -83,7 +83,7 @@ func (sp spectrum) whitened(lambda float64, indices []int, weights []float64) fl
 	return max(-v[0], v[len(v)-1])
 }
 
-// symmetricEigenvalues returns those of (a + aᵀ)/2, increasing.
+// symmetricEigenvalues returns the eigenvalues of (a + aᵀ)/2, increasing.
 func symmetricEigenvalues(a *mat.Dense) []float64 {
 	n, _ := a.Dims()
 	sym := mat.NewSymDense(n, nil)
@@ -130,8 +130,8 @@ func requireClose(t testing.TB, what string, got, want []float64, relative float
 	}
 }
 
-// line is n points of [0, 1) that exist only as they are asked for: row i is a
-// hash of i. It counts the rows that were ever selected.
+// line is n points of [0, 1) that are computed when needed. Row i is a hash of i. It
+// counts the rows that were ever selected.
 type line struct {
 	n        int
 	selected *atomic.Int64

@@ -27,8 +27,8 @@ func dot(a, b []float64) float64 {
 	return s
 }
 
-// z reproduces the kernel exactly among the centres and falls short elsewhere:
-// 0 ≤ k(x, x) − ‖z(x)‖², the residual.
+// z reproduces the kernel exactly among the centres. Elsewhere it is smaller by the
+// residual, 0 ≤ k(x, x) − ‖z(x)‖².
 func TestEmbeddingIsTheKernelOnItsSpan(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 70), 60, 2)
 	k := must(kernel.NewScaled(3, kerneltest.Gaussian(0.8)))
@@ -72,8 +72,8 @@ func TestEmbeddingFactor(t *testing.T) {
 	}
 }
 
-// Centres may repeat, come in any order, or span less than their number: the
-// projection is the same.
+// The projection is the same if centres repeat, come in any order, or span less than
+// their number.
 func TestEmbeddingOfDependentCenters(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 72), 50, 3)
 	for _, c := range []struct {

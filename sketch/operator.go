@@ -12,43 +12,43 @@ import (
 )
 
 const (
-	// writtenElements is the size of a tile of features that are written out,
-	// 256 KiB: they are used twice, and should be in L2 the second time.
+	// writtenElements is the size of a tile of features that are written out, 256 KiB.
+	// They are used twice and should be in L2 the second time.
 	writtenElements = 1 << 15
-	// aloneElements is how many features are too few to be shared.
+	// aloneElements is the number of features that are too few to share among workers.
 	aloneElements = 1 << 14
-	// ahead is how many partial sums may wait for each worker but one.
+	// ahead is the number of partial sums that may wait, for each worker except one.
 	ahead = 3
 )
 
-// FeatureOperator is Φ = φ(X), n×M, as a linear map: products with the features
-// of a batch of rows, one batch after the other.
+// FeatureOperator is Φ = φ(X), n×M, as a linear map. It multiplies with the features of
+// one batch of rows after the other.
 //
 //	rows ── tiles, in order ──► workers: t = Φw, f(t), part = Φᵀt
 //	dst ◄── parts added in the order of the tiles ──┘
 //
-// Cosines of dense rows, and linear features, are multiplied in registers and
-// caches and never written out, whatever rows they are of; others are written
-// tile by tile and multiplied by internal/blocked.
+// Cosines of dense rows and linear features are multiplied in registers and caches and
+// never written out. Other features are written tile by tile and multiplied by
+// internal/blocked.
 //
-// Vectors may have several columns: w is M×c, r is n×c, row-major, for any c ≥ 1
-// that follows from the length of w, or of dst. Results do not depend on the
-// number of workers. Batches of the same rows, cut at other places, agree up to
+// Vectors may have several columns. w is M×c and r is n×c, row-major, for any c ≥ 1
+// that follows from the length of w or dst. Results do not depend on the number of
+// workers. If the same rows are divided into other batches, results agree up to
 // rounding.
 //
 // Memory beside the map is O(workers·M·c), kept between calls, and a tile of
 // 256 KiB for each worker. One goroutine at a time may use it.
 //
-// Errors of products: *kernel.ShapeError, and those of [FeatureMap].Apply, of the
-// first tile at fault; kernel.ErrExited. dst of Apply is unspecified then, others
-// are unchanged. A panic of the map, or of a function of the caller, reaches the
-// caller.
+// The products return a *kernel.ShapeError, kernel.ErrExited, or the errors of
+// [FeatureMap].Apply for the first bad tile. On an error dst of Apply is unspecified,
+// and other results are unchanged. A panic of the map or of a function of the caller
+// reaches the caller.
 type FeatureOperator struct {
 	phi     FeatureMap
 	m       int
-	fast    multiplier // nil: the map has none
+	fast    multiplier // nil if the map has none
 	workers []*featureWorker
-	acc     []float64   // M×c; becomes dst, which may overlap an argument
+	acc     []float64   // M×c, becomes dst, which may overlap an argument
 	sum     inorder.Sum // into acc
 	mu      sync.Mutex
 	next    int   // tile to hand out
@@ -58,11 +58,11 @@ type FeatureOperator struct {
 	exited  bool // a worker's goroutine was ended
 }
 
-// multiplier is what maps may be beside: one with products of its own.
+// multiplier is a map with products of its own.
 type multiplier interface {
 	// checkRows verifies all rows of a batch, as Apply does.
 	checkRows(x kernel.Rows) error
-	// multiplies tells whether there are products for rows like x.
+	// multiplies reports whether there are products for rows like x.
 	multiplies(x kernel.Rows) bool
 	// height is the best number of rows of a tile, a multiple of 6.
 	height() int
@@ -70,10 +70,10 @@ type multiplier interface {
 	newProducts() tileProducts
 }
 
-// tileProducts computes t = Φw, f(t) and part = Φᵀt for rows i0 ≤ i < i1 of x.
-// Without w, t is given; without part, it is the result.
+// tileProducts computes t = Φw, f(t) and part = Φᵀt for rows i0 ≤ i < i1 of x. If w is
+// missing, t is an input. If part is missing, t is the result.
 type tileProducts interface {
-	// set takes w, M×c; share takes that of another goroutine.
+	// set takes w, M×c. share takes the w of another goroutine.
 	set(w []float64, c int)
 	share(from tileProducts)
 	multiply(x kernel.Rows, i0, i1, c int, forward bool, t []float64, f func(row int, t []float64), part []float64) error
@@ -120,9 +120,9 @@ func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) erro
 	return o.run(batch{x: x, c: c, t: r, dst: dst})
 }
 
-// Gram sets dst = Φ(X)ᵀf(Φ(X)·w), M×c, with features evaluated once. f changes
-// rows of Φw in place, the first being row number row: it is called once for each
-// row, concurrently, and must depend on nothing but its arguments. dst may be w.
+// Gram sets dst = Φ(X)ᵀf(Φ(X)·w), M×c, and evaluates features only once. f changes rows
+// of Φw in place, and the first of them has the number row. It is called once for each
+// row, concurrently, and must depend only on its arguments. dst may be w.
 func (o *FeatureOperator) Gram(dst []float64, x kernel.Rows, w []float64, f func(row int, t []float64)) error {
 	c, err := o.columns("w (M×c)", w)
 	if err != nil {
@@ -155,7 +155,7 @@ type batch struct {
 	forward bool // t = Φw comes first
 	w, t    []float64
 	f       func(row int, t []float64)
-	dst     []float64 // nil: t is the result
+	dst     []float64 // nil if t is the result
 	fast    bool
 	rows    int // of a tile
 }
@@ -194,7 +194,7 @@ func (o *FeatureOperator) run(b batch) error {
 	return o.finish(&b)
 }
 
-// finish passes on what ended the product, or writes the result.
+// finish returns the error or panic of the product, or writes the result.
 func (o *FeatureOperator) finish(b *batch) error {
 	switch {
 	case o.crashed != nil:
@@ -208,9 +208,8 @@ func (o *FeatureOperator) finish(b *batch) error {
 	return nil
 }
 
-// tileRows returns the rows of a tile, which depend on n and M alone. Tiles that
-// are multiplied in registers are about as large as one another and even in
-// number.
+// tileRows returns the rows of a tile, which depend only on n and M. Tiles that are
+// multiplied in registers are of similar size and even in number.
 func (o *FeatureOperator) tileRows(n int, fast bool) int {
 	if !fast {
 		return max(1, min(n, 256, writtenElements/o.m)/simd.Rows) * simd.Rows
@@ -220,7 +219,7 @@ func (o *FeatureOperator) tileRows(n int, fast bool) int {
 	return max(1, (n+tiles*simd.Rows-1)/(tiles*simd.Rows)) * simd.Rows
 }
 
-// prepare has the memory for a batch; the first worker takes w, for all.
+// prepare allocates the memory for a batch. The first worker takes w for all.
 func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWorker) {
 	p := w.products(o, b)
 	switch {
@@ -258,7 +257,8 @@ func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {
 	return w.written
 }
 
-// work works until no tile is left, or lets the others go that wait for its part.
+// work processes tiles until none is left. If it fails, it releases the workers that
+// wait for its part.
 func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
 	ended := false
 	defer func() {
@@ -305,7 +305,7 @@ func (o *FeatureOperator) takeTiles(w *featureWorker, b *batch, tiles int) {
 	}
 }
 
-// fail ends the product. Of several errors that of the first tile remains.
+// fail ends the product. Of several errors it keeps that of the first tile.
 func (o *FeatureOperator) fail(tile int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -315,7 +315,8 @@ func (o *FeatureOperator) fail(tile int, err error) {
 	o.sum.Stop()
 }
 
-// crash ends the product after a panic of that value, or after runtime.Goexit: nil.
+// crash ends the product after a panic with that value, or after runtime.Goexit with
+// nil.
 func (o *FeatureOperator) crash(value any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -28,11 +28,10 @@ func mapsOf(d, m int, seed uint64) []FeatureMap {
 	}
 }
 
-// opaque is somebody else's map.
+// opaque hides the methods of a map other than those of FeatureMap.
 type opaque struct{ FeatureMap }
 
-// explicit are products with features that are written out, as sums in the order
-// in which one would first write them.
+// explicit has products with features that are written out, as plain sums.
 type explicit struct {
 	phi     []float64
 	n, m, c int
@@ -70,9 +69,9 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return out
 }
 
-// TestFeatureOperator compares the products with those of explicit features, for
-// all maps and kinds of rows, on random shapes; with any number of workers they
-// are the same to the bit.
+// TestFeatureOperator compares the products with those of explicit features, for all
+// maps and kinds of rows, on random shapes. They are the same to the bit with any
+// number of workers.
 func TestFeatureOperator(t *testing.T) {
 	const seed = 61
 	t.Log("seed", seed)
@@ -179,7 +178,7 @@ func TestFeatureOperatorErrors(t *testing.T) {
 	}
 }
 
-// angry is a map of somebody else that loses its temper.
+// angry is a user's map that panics.
 type angry struct {
 	FeatureMap
 	outburst func()
@@ -190,8 +189,8 @@ func (a angry) Apply(dst []float64, x kernel.Rows) error {
 	return a.FeatureMap.Apply(dst, x)
 }
 
-// A panic of the map, or of the caller's function, reaches the caller; if either
-// ends its goroutine, the product ends. The operator survives both.
+// A panic of the map or of the caller's function reaches the caller. If either ends its
+// goroutine, the product ends. The operator works after both.
 func TestFeatureOperatorPassesPanicsOn(t *testing.T) {
 	const n, m = 3000, 64
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -244,7 +243,7 @@ func TestFeatureOperatorPassesPanicsOn(t *testing.T) {
 	}
 }
 
-// ApplyT may overwrite what it multiplies, wherever they overlap.
+// ApplyT may overwrite its argument, wherever they overlap.
 func TestFeatureOperatorInPlace(t *testing.T) {
 	const n, m = 700, 64
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -266,8 +265,8 @@ func TestFeatureOperatorInPlace(t *testing.T) {
 	}
 }
 
-// In the steady state, with one worker, products in panels allocate next to
-// nothing, whatever number of columns they alternate between.
+// In the steady state, with one worker, products in panels allocate almost nothing,
+// also if the number of columns alternates.
 func TestFeatureOperatorAllocations(t *testing.T) {
 	x := kerneltest.Points(rand.New(rand.NewPCG(1, 2)), 300, 5)
 	for _, phi := range mapsOf(5, 200, 1) {
@@ -291,9 +290,9 @@ func TestFeatureOperatorAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkFeatureOperator measures a step of stochastic gradient descent,
-// Φᵀ(Φw), against features that are written out and multiplied by gonum, one
-// worker each: the best of all rounds.
+// BenchmarkFeatureOperator measures a step of stochastic gradient descent, Φᵀ(Φw). It
+// compares with features that are written out and multiplied by gonum, with one worker
+// each, and takes the best of all rounds.
 func BenchmarkFeatureOperator(b *testing.B) {
 	for _, s := range [][3]int{{64, 18, 1024}, {1000, 18, 4096}, {1000, 90, 4096}} {
 		n, d, m := s[0], s[1], s[2]

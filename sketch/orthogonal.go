@@ -12,25 +12,26 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// MaxOrthogonal is the most frequencies of [NewOrthogonal] that are orthogonal to
-// one another. More of them cost more to build and gain little: where d is large,
-// independent directions are nearly orthogonal already.
+// MaxOrthogonal is the largest number of frequencies of [NewOrthogonal] that are
+// orthogonal to one another. More of them cost more to build and gain little, because
+// independent directions are nearly orthogonal for large d.
 const MaxOrthogonal = 512
 
-// NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks
-// of min(d, 512) (before the length scales): W = diag(r)Q, Q the rows of a random
-// orthogonal matrix and r_j the norms of independent frequencies. Each frequency
-// is distributed as in NewFourier, so that the mean is the same, but the error is
-// smaller: the map to prefer while d is below a few hundred. For the isotropic
-// kernels: Gaussian, Matérn, rational quadratic, also scaled. M must be even.
-// Building costs O(Md·min(d, 512)), and no more memory than the map.
+// NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks of
+// min(d, 512), before the length scales. W = diag(r)Q, where Q has the rows of a random
+// orthogonal matrix and r_j are the norms of independent frequencies. Each frequency is
+// distributed as in NewFourier, so the mean is the same, but the error is smaller.
+// Prefer this map while d is below a few hundred. It is for the isotropic kernels
+// Gaussian, Matérn and rational quadratic, also scaled. M must be even. Building costs
+// O(Md·min(d, 512)), and no more memory than the map.
 //
-// Source: Yu et al., Orthogonal random features, 2016. Errors: as NewFourier.
+// The source is Yu et al. (2016), Orthogonal Random Features. Its errors are those of
+// NewFourier.
 func NewOrthogonal(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	return newOrthogonal(context.Background(), k, d, m, seed)
 }
 
-// newOrthogonal is NewOrthogonal, ended between blocks by ctx.
+// newOrthogonal is NewOrthogonal. ctx can end it between blocks.
 func newOrthogonal(ctx context.Context, k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Orthogonal, k, d, m, seed, isotropic...)
 	if err != nil {
@@ -50,8 +51,8 @@ func newOrthogonal(ctx context.Context, k kernel.Kernel, d, m int, seed uint64) 
 	return f.finish(pairs, t.scale(0.5)), nil
 }
 
-// setThin draws the rest of W from row j0 on, at most MaxOrthogonal rows. Row i
-// does not depend on how many come after it.
+// setThin draws the rest of W from row j0 on, at most MaxOrthogonal rows. Row i does
+// not depend on how many come after it.
 func (m *dense) setThin(j0 int, rng *rand.Rand) {
 	d, rows := m.Dim(), min(MaxOrthogonal, m.rows-j0)
 	q := blas64.General{Rows: 0, Cols: d, Stride: d, Data: make([]float64, rows*d)}
@@ -112,7 +113,7 @@ func (t *target) radius(rng *rand.Rand) float64 {
 	return math.Sqrt(square) * t.stretch(rng)
 }
 
-// haar returns a random d×d orthogonal matrix, all alike: Q of the QR
+// haar returns a uniformly random d×d orthogonal matrix. It is Q of the QR
 // factorisation of a Gaussian matrix, with the signs for which R has a positive
 // diagonal (Mezzadri, How to generate random matrices from the classical compact
 // groups, 2007).

@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// Models in files have a seed instead of frequencies: these must never change.
+// Models in files have a seed instead of frequencies, so these must never change.
 func TestOrthogonalStaysTheSame(t *testing.T) {
 	f := newMap(t, Orthogonal, kerneltest.Gaussian(1.5), 5, 16, 7)
 	got := apply(t, f, kernel.NewPoints(1, 5, []float64{1, -2, 0.5, 3, 0.25}))
@@ -31,8 +31,8 @@ func TestOrthogonalStaysTheSame(t *testing.T) {
 	}
 }
 
-// Above d = MaxOrthogonal blocks are as large as that, a frequency has the norm
-// of d normal numbers, and fewer features are the first of more.
+// Above d = MaxOrthogonal blocks have that size. A frequency has the norm of d normal
+// numbers, and fewer features are the first of more.
 func TestThinOrthogonalFrequencies(t *testing.T) {
 	racetest.Alone(t)
 	const d, more = 600, 9
@@ -67,7 +67,7 @@ func TestThinOrthogonalFrequencies(t *testing.T) {
 	}
 }
 
-// Rows made orthogonal are uniform: the moments of the orthogonal group.
+// Orthogonalised rows are uniform, with the moments of the orthogonal group.
 func TestOrthogonaliseIsUniform(t *testing.T) {
 	racetest.Alone(t)
 	const d, repeats = 3, 4000

@@ -9,8 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// path is what BLESS and BLESSR have in common: the λ_h, and the rows of
-// the candidates.
+// path is the common part of BLESS and BLESSR, the λ_h and the rows of the candidates.
 type path struct {
 	k       kernel.Kernel
 	src     kernel.Source
@@ -18,7 +17,7 @@ type path struct {
 	budget  int // MaxPoints
 	limit   int // MaxCandidates
 	workers int
-	seen    []int // the rows that levels have looked at, increasing
+	seen    []int // the rows that levels have read, increasing
 
 	// gathered are the rows that any level may need, in the order of index, of
 	// a source that is not resident.
@@ -26,22 +25,22 @@ type path struct {
 	index    []int
 }
 
-// pathSettings are those that BLESS and BLESSR share.
+// pathSettings are the settings that BLESS and BLESSR share.
 type pathSettings struct {
 	step, start, bound       float64
 	maxPoints, maxCandidates int
 }
 
-// drawn is a level with what its draw says beyond it.
+// drawn is a level with the facts of its draw.
 type drawn struct {
 	Level
-	// want is the size of the draw that q₂ asks for at λ_h, and got that of the
-	// draw that was made, less if the budget ended it: the number of draws of
-	// BLESS, and the expected number of points of BLESSR.
+	// want is the size of the draw that q₂ asks for at λ_h. got is the actual size,
+	// which is less if the budget ended the draw. For BLESS it is the number of draws,
+	// for BLESSR the expected number of points.
 	want, got float64
 	last      bool // the level ends the path
-	// chances are the probabilities of the points to be in the level, and scores
-	// those by which they were drawn, one for each point.
+	// chances are the probabilities of the points to be in the level. scores are the
+	// scores by which they were drawn, one for each point.
 	chances, scores []float64
 	gram            []float64 // K_JJ, nil if J is empty
 }
@@ -62,7 +61,7 @@ func lambdaPath(start, lambda, step float64) []float64 {
 	return out
 }
 
-// newPath checks what both algorithms are given and lays out the λ_h.
+// newPath checks the arguments of both algorithms and computes the λ_h.
 func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s pathSettings, workers int) (*path, float64, error) {
 	if err := checkSampling(what, k, src, lambda); err != nil {
 		return nil, 0, err
@@ -89,10 +88,10 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 	return p, bound, nil
 }
 
-// prefixes returns the candidates of levels of the given sizes, if these may be
-// more rows in all than allowed: the beginnings of one random order of as many
-// rows as are allowed. Otherwise it returns room for candidates, and false. The
-// sizes are at most those, or about those.
+// prefixes returns the candidates of levels of the given sizes, if these may be more
+// rows in all than allowed. They are prefixes of one random order of as many rows as
+// are allowed. Otherwise it returns room for candidates, and false. The sizes are the
+// largest ones, or expected ones if about is set.
 func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][]int, limited bool) {
 	candidates = make([][]int, len(sizes))
 	total := 0.0
@@ -110,10 +109,10 @@ func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][
 	return candidates, true
 }
 
-// room is the most points of a level, 0 for no limit, and how many to expect are
-// enough for it to fill the room and end the path. Short of the last level that
-// is less than all: another one would score as many candidates again for the few
-// points that are left.
+// room is the largest number of points of a level, or 0 for no limit. enough is the
+// expected number of points that fills the room and ends the path. Before the last
+// level, enough is less than all. Another level would score as many candidates again
+// for the few points that are left.
 type room struct {
 	most   int
 	enough float64
@@ -128,8 +127,8 @@ func (p *path) room(h int) room {
 
 const full = 0.95
 
-// gather reads the candidates of all levels in one pass, unless rows can be had
-// one by one.
+// gather reads the candidates of all levels in one pass, unless the source gives single
+// rows.
 func (p *path) gather(ctx context.Context, candidates [][]int) error {
 	if _, ok := p.src.(kernel.Resident); ok {
 		return nil
@@ -157,8 +156,8 @@ func (p *path) rows(ctx context.Context, idx []int) (kernel.Rows, error) {
 	return p.gathered.Select(at), nil
 }
 
-// scores returns ℓ̃_J(x_u, λ) of the candidates u by the level before, J; nil
-// stands for none. It takes the level's Gram matrix.
+// scores returns ℓ̃_J(x_u, λ) of the candidates u by the previous level, J, where nil
+// means no level. It takes the level's Gram matrix.
 func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []int) ([]float64, error) {
 	if err := checkLambda("Generator", lambda, p.src.Len()); err != nil {
 		return nil, err
@@ -179,9 +178,8 @@ func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []in
 	return g.scoresOf(ctx, rows, u, p.workers)
 }
 
-// walk makes the levels one after the other by next, which gets the number of
-// the level and the one before, nil at first. It ends early when the budget is
-// spent.
+// walk makes the levels one after the other by next, which gets the number of the level
+// and the previous level, nil at first. It ends early when the budget is used up.
 func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn, error)) (*Dictionary, error) {
 	var levels []Level
 	var before *drawn
@@ -208,10 +206,9 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 	return &Dictionary{Level: before.Level, N: p.src.Len(), Rows: len(p.seen), Path: levels}, nil
 }
 
-// reached returns the λ of level h: λ_h, or, if the budget ended its draw, the λ
-// at which q₂ asks for as large a draw as was made. In logarithms the size is
-// taken as linear in λ between the two levels, and as κ²/λ after an empty one or
-// none.
+// reached returns the λ of level h. That is λ_h, or the λ at which q₂ asks for the
+// actual draw if the budget ended it. In logarithms the size is taken as linear in λ
+// between the two levels. After an empty level or none it is taken as κ²/λ.
 func (p *path) reached(h int, before, level *drawn) float64 {
 	lambda := p.lambdas[h]
 	switch {
@@ -219,7 +216,7 @@ func (p *path) reached(h int, before, level *drawn) float64 {
 		return lambda
 	case h == 0:
 		return lambda * (level.want / level.got)
-	case level.want <= before.want: // by chance; then little is missing
+	case level.want <= before.want: // by chance, and then little is missing
 		return lambda
 	}
 	step := p.lambdas[h-1] / lambda
@@ -230,7 +227,7 @@ func (p *path) reached(h int, before, level *drawn) float64 {
 	return lambda * math.Pow(step, min(share, full)) // the path decreases strictly
 }
 
-// union returns the different values of a and b, all of which increase.
+// union returns the different values of a and b, which both increase.
 func union(a, b []int) []int {
 	if len(a) == 0 {
 		return b
@@ -249,7 +246,7 @@ func union(a, b []int) []int {
 	return append(append(out, a...), b...)
 }
 
-// sameSlice says whether a and b are the same memory.
+// sameSlice reports whether a and b are the same memory.
 func sameSlice(a, b []int) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

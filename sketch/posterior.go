@@ -11,44 +11,42 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// PosteriorVariance keeps rows by posterior variances that the caller has
-// computed, those of the approximate Gaussian process that BKB keeps up
-// (thesis Algorithm 5). The rows of the source are the different inputs
-// observed so far, n_i times each, n = Σ n_i, and
+// PosteriorVariance keeps rows by posterior variances from the caller. BKB keeps up an
+// approximate Gaussian process that has them (Carratino 2020, Algorithm 5). The rows of
+// the source are the different inputs observed so far, n_i times each, n = Σ n_i, and
 //
 //	p_i = min(1, q̄ n_i σ²_i/ξ²),  A_i = p_i/n_i,  ξ² = λn.
 //
 // It evaluates no kernel, and draws one number per row, or one in all with Keys.
 type PosteriorVariance struct {
-	// Variances are σ²_i ≥ 0, one for each row of the source; rounding below 0
-	// is the caller's to mend.
+	// Variances are σ²_i ≥ 0, one for each row of the source. The caller must correct
+	// rounding below 0.
 	Variances []float64
-	// Counts are n_i ≥ 1; nil stands for 1 each.
+	// Counts are n_i ≥ 1, and nil means 1 each.
 	Counts []int
-	// Weights are n_i > 0 where they are not whole, in place of Counts: a row
-	// whose observation has the noise variance s² counts as ξ²/s² observations.
-	// n is the number of rows then, that is ξ² = λ·rows. nil stands for Counts.
+	// Weights are n_i > 0 that are not whole, in place of Counts. A row whose
+	// observation has the noise variance s² counts as ξ²/s² observations. n is then the
+	// number of rows, so that ξ² = λ·rows. nil means Counts.
 	Weights []float64
-	// Oversampling is q̄ > 0; 0 stands for 4, at which the approximate variance
-	// is within a few per cent of the exact one. Theory asks for hundreds.
+	// Oversampling is q̄ > 0, or 0 for 4, at which the approximate variance is within a
+	// few per cent of the exact one. Theory asks for hundreds.
 	Oversampling float64
-	// MaxPoints is the largest number of points; 0 stands for no limit. If more
-	// rows are kept, those of the MaxPoints smallest u_i/(q̄n_iσ²_i/ξ²) remain,
-	// where u_i is the random number of row i, which is below p_i for a row that
-	// is kept. This is priority sampling (Duffield, Lund and Thorup, 2007): q̄ is
-	// lowered to the value at which one more row would enter, p_i and A_i follow,
-	// and Σ A⁻¹kkᵀ stays unbiased.
+	// MaxPoints is the largest number of points, or 0 for no limit. If more rows are
+	// kept, those of the MaxPoints smallest u_i/(q̄n_iσ²_i/ξ²) remain. u_i is the
+	// random number of row i, which is below p_i for a row that is kept. This is
+	// priority sampling (Duffield, Lund and Thorup, 2007). q̄ is lowered to the value
+	// at which one more row would enter. p_i and A_i follow, and Σ A⁻¹kkᵀ stays
+	// unbiased.
 	MaxPoints int
-	// Keys are one number for each row, different for different rows, or nil.
-	// With them u_i is a hash of row i's key and of one number from rng. So the
-	// rows kept depend on their keys, their probabilities and the seed of rng
-	// alone, in whatever order the rows come, and a row keeps its u_i when others
-	// are added.
+	// Keys are one number for each row, different for different rows, or nil. With them
+	// u_i is a hash of row i's key and of one number from rng. So the kept rows depend
+	// only on their keys, their probabilities and the seed of rng, and not on the order
+	// of the rows. A row keeps its u_i when others are added.
 	Keys []uint64
 }
 
-// Sample takes the per-sample λ = ξ²/n of [LambdaOfNoise]; the N of the result
-// is n. See [Sampler].
+// Sample takes the per-sample λ = ξ²/n of [LambdaOfNoise]. The N of the result is n,
+// see [Sampler].
 func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	const what = "PosteriorVariance"
 	if err := checkSampling(what, k, src, lambda); err != nil {
@@ -72,7 +70,7 @@ func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kern
 	if err := checkScores(what, scores); err != nil {
 		return nil, err
 	}
-	dimension := 0.0 // no row's score exceeds 1, whatever an approximate variance says
+	dimension := 0.0 // no row's score exceeds 1, even if an approximate variance is larger
 	for _, s := range scores {
 		dimension += min(s, 1)
 	}
@@ -88,7 +86,7 @@ func (v PosteriorVariance) Sample(ctx context.Context, k kernel.Kernel, src kern
 	return d, nil
 }
 
-// choose keeps rows by their scores, one at least.
+// choose keeps at least one row by the scores.
 func (v PosteriorVariance) choose(scores []float64, q float64, rng *rand.Rand) (indices []int, weights []float64) {
 	if v.Keys == nil {
 		indices, weights, _ = keep(scores, uniforms(len(scores), rng), q, v.MaxPoints)
@@ -105,7 +103,7 @@ func (v PosteriorVariance) choose(scores []float64, q float64, rng *rand.Rand) (
 	return indices, weights
 }
 
-// uniforms returns hashes of the keys in [0, 1), others for every round.
+// uniforms returns hashes of the keys in [0, 1), different ones for every round.
 func (v PosteriorVariance) uniforms(seed, round uint64) []float64 {
 	u := make([]float64, len(v.Keys))
 	seed = stream.Derive(seed, "sketch keys", round)
@@ -115,19 +113,19 @@ func (v PosteriorVariance) uniforms(seed, round uint64) []float64 {
 	return u
 }
 
-// first is drawOne by u: of exponential times with the scores as rates, the
-// first is that of i with probability score_i/Σ scores.
+// first is drawOne by u. Among exponential times with the scores as rates, the first is
+// that of i with probability score_i/Σ scores.
 func (v PosteriorVariance) first(scores, u []float64) (indices []int, weights []float64) {
 	at, least, equal := 0, math.Inf(1), sum(scores) == 0
 	for i, s := range scores {
 		if equal {
 			s = 1
 		}
-		if t := -math.Log1p(-u[i]) / s; t < least { // s = 0: never, or NaN
+		if t := -math.Log1p(-u[i]) / s; t < least { // never if s = 0, or NaN
 			at, least = i, t
 		}
 	}
-	sorted := slices.SortedFunc(slices.Values(scores), cmp.Compare) // the sum in any order of rows
+	sorted := slices.SortedFunc(slices.Values(scores), cmp.Compare) // the sum does not depend on the order of rows
 	if equal {
 		return []int{at}, []float64{1 / float64(len(scores))}
 	}

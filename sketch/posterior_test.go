@@ -21,9 +21,9 @@ func keysOf(n int, rng *rand.Rand) []uint64 {
 	return keys
 }
 
-// A budget keeps so many points at most, with weights of which Σ 1/A is each
-// row's count on average: of rows of high and of low probability, with keys and
-// without, whether the budget binds always, sometimes or never.
+// A budget keeps at most that many points, and Σ 1/A is each row's count on average.
+// The rows have high and low probability, with keys and without, and the budget binds
+// always, sometimes or never.
 func TestPosteriorVarianceBudget(t *testing.T) {
 	racetest.Alone(t)
 	const n, repeats, lambda = 40, 4000, 0.01
@@ -61,8 +61,8 @@ func TestPosteriorVarianceBudget(t *testing.T) {
 	}
 }
 
-// With keys the rows kept and their weights do not depend on the order of the
-// rows, and hardly on whether others are there.
+// With keys the kept rows and their weights do not depend on the order of the rows, and
+// hardly on other rows.
 func TestPosteriorVarianceKeys(t *testing.T) {
 	const n, lambda = 300, 0.01
 	rng := kerneltest.Seeded(t, 82)
@@ -97,7 +97,7 @@ func TestPosteriorVarianceKeys(t *testing.T) {
 		for _, c := range []struct {
 			oversampling float64
 			most         int
-		}{{4, 0}, {4, 30}, {4, 1}, {1e-9, 0}} { // the last keeps one, as a last resort
+		}{{4, 0}, {4, 30}, {4, 1}, {1e-9, 0}} { // the last one falls back to one draw
 			want := sample(inOrder, c.oversampling, c.most, seed)
 			if got := sample(rng.Perm(n), c.oversampling, c.most, seed); !equal(got, want) {
 				t.Errorf("%+v: in another order other rows are kept", c)
@@ -116,7 +116,7 @@ func TestPosteriorVarianceKeys(t *testing.T) {
 	if different < 75 {
 		t.Errorf("only %d of 80 dictionaries differ with the seed", different)
 	}
-	// The last resort draws in proportion to the score.
+	// The fallback draws in proportion to the score.
 	const repeats = 20_000
 	few, chance := PosteriorVariance{Variances: []float64{1, 2, 5}, Keys: []uint64{7, 8, 9}, Oversampling: 1e-12}, [3]float64{}
 	for rep := range uint64(repeats) {
@@ -137,7 +137,7 @@ func TestPosteriorVarianceKeys(t *testing.T) {
 	}
 }
 
-// Whole weights are counts, with n the number of rows in ξ² = λn.
+// Whole weights are counts, where n is the number of rows in ξ² = λn.
 func TestPosteriorVarianceWeights(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 85), 4, 2)
 	variances := []float64{0.01, 0.02, 0.05, 0.1}

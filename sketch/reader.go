@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// reader reads a source in blocks, holds it to its contract, and refuses rows
-// that the kernel cannot read.
+// reader reads a source in blocks. It checks that the source keeps its contract and
+// refuses rows that the kernel cannot read.
 type reader struct {
 	k      kernel.Kernel
 	src    kernel.Source
@@ -77,7 +77,7 @@ func checkBlock(k kernel.Kernel, x kernel.Rows, number func(i int) int) error {
 	return err
 }
 
-// selectRows is [kernel.Select] with the rows checked.
+// selectRows is [kernel.Select] with a check of the rows.
 func selectRows(ctx context.Context, k kernel.Kernel, src kernel.Source, idx []int) (kernel.Rows, error) {
 	x, err := kernel.Select(ctx, src, idx)
 	if err != nil || len(idx) == 0 {
@@ -86,7 +86,7 @@ func selectRows(ctx context.Context, k kernel.Kernel, src kernel.Source, idx []i
 	return x, checkBlock(k, x, func(i int) int { return idx[i] })
 }
 
-// allRows returns every row of src, checked: a view if src is resident.
+// allRows returns every row of src after a check. It is a view if src is resident.
 func allRows(ctx context.Context, k kernel.Kernel, src kernel.Source) (kernel.Rows, error) {
 	if r, ok := src.(kernel.Resident); ok {
 		return r.Rows(), checkBlock(k, r.Rows(), func(i int) int { return i })

@@ -9,23 +9,22 @@ import (
 )
 
 // RecursiveRLS halves the rows at random until Base are left, U_1 ⊂ U_2 ⊂ … ⊂
-// U_H = [n], takes J_1 = U_1, and scores each U_{h+1} by J_h to choose J_{h+1},
-// always with the same ridge λn (thesis (5.6), after Musco and Musco, 2017).
-// p = min(1, q₂ℓ̃), A = p. J_h stands for half of U_{h+1} only, so that scores
-// come out up to 2 times too large: the dictionary is larger than those of the
-// others at the same q₂, and more accurate. Cost: 2n·M evaluations, 2n·M²
-// operations.
+// U_H = [n]. It takes J_1 = U_1 and scores each U_{h+1} by J_h to choose J_{h+1},
+// always with the same ridge λn (Carratino 2020, (5.6), after Musco and Musco, 2017).
+// p = min(1, q₂ℓ̃), A = p. J_h represents only half of U_{h+1}, so scores are up to 2
+// times too large. The dictionary is larger than those of the others at the same q₂,
+// and more accurate. It costs 2n·M evaluations and 2n·M² operations.
 type RecursiveRLS struct {
-	// Oversampling is q₂ > 0; 0 stands for 3.
+	// Oversampling is q₂ > 0, or 0 for 3.
 	Oversampling float64
-	// Base is the size at which halving ends; 0 stands for 256.
+	// Base is the size at which halving ends, or 0 for 256.
 	Base int
-	// Workers is the number of goroutines; 0 stands for one per processor.
+	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 }
 
-// Sample makes two passes per level over a source that is not resident, one for
-// the rows and one for the points, and holds half of its rows; see [Sampler].
+// Over a source that is not resident, Sample makes two passes per level, one for the
+// rows and one for the points. It holds half of the rows, see [Sampler].
 func (r RecursiveRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("RecursiveRLS", k, src, lambda); err != nil {
 		return nil, err

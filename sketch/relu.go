@@ -6,10 +6,10 @@ import "github.com/bkbtuner/bkb/gp/kernel"
 //
 //	φ(x) = √(2/M) (max(0, w_1ᵀx), …, max(0, w_Mᵀx)),  w ~ N(0, diag ℓ^−2),
 //
-// for the arc-cosine kernel of order 1, also scaled. Append a constant to the
-// inputs for units with a bias. The features have no bound: they grow with ‖x‖.
-// Costs O(Md) per input. Source: Cho and Saul, 2009; thesis §3.1. Errors:
-// [*ParameterError], [*FeatureError].
+// for the arc-cosine kernel of order 1, also scaled. Append a constant to the inputs
+// for units with a bias. The features are unbounded, as they grow with ‖x‖. Costs O(Md)
+// per input. The source is Cho and Saul (2009), and Carratino (2020), §3.1. Its errors
+// are [*ParameterError] and [*FeatureError].
 func NewReLU(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newTarget(ReLU, k, d, m, seed, "arc_cosine")
 	if err != nil {

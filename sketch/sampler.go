@@ -7,17 +7,17 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Sampler chooses rows of a source so that few of them stand for all.
+// Sampler chooses a few rows of a source that represent all.
 //
-// Sample returns at least one point. λ > 0 is per sample, K + λnI. All random
-// numbers come from rng, on the calling goroutine; equal streams and equal
-// sources give equal dictionaries, bit for bit. A Sampler is immutable and safe for concurrent
-// use; rng is not.
+// Sample returns at least one point. λ > 0 is per sample, K + λnI. All random numbers
+// come from rng, on the calling goroutine. Equal streams and equal sources give equal
+// dictionaries, bit for bit. A Sampler is immutable and safe for concurrent use, but
+// rng is not.
 //
-// Errors: [*ParameterError] for λ and the sampler's own fields, [*EmptyError],
-// [*kernel.TypeError], [*kernel.DimensionError], [*kernel.NonFiniteError] for
-// rows that were looked at, [*kernel.SourceError], [*FactorizationError],
-// ctx.Err().
+// Its errors are [*ParameterError] for λ and its own fields, [*EmptyError],
+// [*kernel.TypeError], [*kernel.DimensionError], [*kernel.SourceError],
+// [*FactorizationError] and ctx.Err(). Rows that were read may give a
+// [*kernel.NonFiniteError].
 type Sampler interface {
 	Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error)
 }
@@ -34,17 +34,17 @@ var (
 )
 
 const (
-	// defaultOversampling is q₂: how many points are drawn per unit of
-	// effective dimension. The theorems ask for hundreds; 2 to 4 do.
+	// defaultOversampling is q₂, the number of points drawn per unit of effective
+	// dimension. The theorems ask for hundreds, but 2 to 4 are enough.
 	defaultOversampling = 3
-	// defaultUniform is q₁: how many uniform candidates per κ²/λ.
+	// defaultUniform is q₁, the number of uniform candidates per κ²/λ.
 	defaultUniform = 2
-	// defaultStep is q = λ_{h−1}/λ_h. 4 halves the cost of a path, 1.5 buys
+	// defaultStep is q = λ_{h−1}/λ_h. 4 halves the cost of a path, and 1.5 gains
 	// nothing.
 	defaultStep = 2
 )
 
-// checkSampling refuses what no sampler can work on.
+// checkSampling refuses arguments that no sampler accepts.
 func checkSampling(what string, k kernel.Kernel, src kernel.Source, lambda float64) error {
 	if k == nil {
 		return &EmptyError{What: "kernel"}
@@ -64,7 +64,7 @@ func checkSampling(what string, k kernel.Kernel, src kernel.Source, lambda float
 	return nil
 }
 
-// boundOf returns κ², given or the kernel's own.
+// boundOf returns κ², either given or the kernel's own.
 func boundOf(what string, k kernel.Kernel, given float64) (float64, error) {
 	bound := given
 	if given == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// everySampler is the samplers that need nothing but data, with some workers.
+// everySampler returns the samplers that need only data, with a number of workers.
 func everySampler(workers int) []namedSampler {
 	return []namedSampler{
 		{"Uniform", Uniform{Points: 30}},
@@ -30,7 +30,7 @@ func everySampler(workers int) []namedSampler {
 	}
 }
 
-// checkDictionary holds d to the invariants of its type.
+// checkDictionary checks the invariants of a Dictionary.
 func checkDictionary(t rapid.TB, d *Dictionary, x kernel.Rows, lambda float64) {
 	t.Helper()
 	levels := slices.Concat(d.Path, []Level{d.Level})
@@ -58,9 +58,9 @@ func checkDictionary(t rapid.TB, d *Dictionary, x kernel.Rows, lambda float64) {
 	}
 }
 
-// Dictionaries of all samplers keep their invariants on all kinds of rows,
-// repeated ones included, for any λ, for one row and many; they are the same
-// for any number of workers, and for a source that can only be read in order.
+// Dictionaries of all samplers keep their invariants on all kinds of rows, repeated
+// ones included, for any λ, for one row and many. They are the same for any number of
+// workers, and for a sequential source.
 func TestSamplersOnAnyData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 2, 3, 10, 60, 150}).Draw(t, "n")
@@ -120,7 +120,7 @@ func TestExtremeLambda(t *testing.T) {
 	}
 }
 
-// Samplers of a source in order read it as often as they say.
+// Samplers read a sequential source as often as documented.
 func TestPasses(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 20), 3000, 2)
 	for _, c := range []struct {
@@ -135,8 +135,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set
-// (for those by scores of a sample, to the accuracy of these).
+// The estimate Σ A⁻¹ of n is unbiased for all samplers of a whole data set. For
+// samplers by scores of a sample it is so to the accuracy of these.
 func TestWeightsCountTheRows(t *testing.T) {
 	racetest.Alone(t)
 	const n, repeats = 200, 40
@@ -201,7 +201,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		if s.name == "Uniform" {
-			continue // sees 30 rows only
+			continue // sees only 30 rows
 		}
 		for _, src := range []kernel.Source{kernel.FromRows(bad), kerneltest.Sequential(bad)} {
 			if _, err := s.Sample(background, k, src, 1e-4, kerneltest.Seeded(t, 27)); !nan(err) {
@@ -242,7 +242,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A kernel without bound needs to be told one, and then works.
+// A kernel without bound needs the field Bound, and works with it.
 func TestUnboundedKernel(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 29), 200, 3)
 	k := must(kernel.NewLinear(1))
@@ -255,7 +255,7 @@ func TestUnboundedKernel(t *testing.T) {
 	}
 }
 
-// Rows that are 0 to the kernel have score 0, and a dictionary still comes out.
+// Rows where the kernel is 0 have score 0, and there is still a dictionary.
 func TestZeroKernel(t *testing.T) {
 	x := kernel.NewPoints[float64](50, 2, nil)
 	k := must(kernel.NewLinear(1))
@@ -280,8 +280,8 @@ func TestMergingChangesNoScore(t *testing.T) {
 	requireClose(t, "scores", must(merged.Scores(background, kernel.FromRows(x), 1)), must(apart.Scores(background, kernel.FromRows(x), 1)), 1e-8)
 }
 
-// The two conventions of λ: (5.3) with λ per sample, and the variance of (7.1)
-// with noise ξ² = λn, written out.
+// This compares the two conventions of λ. One is (5.3) with λ per sample, the other the
+// variance of (7.1) with noise ξ² = λn, written out.
 func TestRidgeConventions(t *testing.T) {
 	const n = 40
 	x := kerneltest.Points(kerneltest.Seeded(t, 36), n, 2)
@@ -311,8 +311,8 @@ func TestRidgeConventions(t *testing.T) {
 	requireClose(t, "weights", byVariance.Weights, byScore.Weights, 1e-9)
 }
 
-// Counts are as many rows: one arm pulled n_i times is n_i equal rows, of which
-// the dictionary knows the sum Σ A⁻¹ in the mean.
+// Counts are that many rows. One arm pulled n_i times is n_i equal rows, of which the
+// dictionary knows the sum Σ A⁻¹ in the mean.
 func TestPosteriorVarianceCounts(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 38), 3, 1)
 	s := PosteriorVariance{Variances: []float64{0.01, 0.002, 0.05}, Counts: []int{5, 40, 1}, Oversampling: 2}
@@ -328,7 +328,7 @@ func TestPosteriorVarianceCounts(t *testing.T) {
 			total[i] += 1 / d.Weights[j] / repeats
 		}
 	}
-	// P(none) = Π(1 − p_i) adds one draw of weight ∝ score: see Include.
+	// P(none) = Π(1 − p_i) adds one draw of weight ∝ score, see Include.
 	p := []float64{2 * 5 * 0.01 / 0.4, 2 * 40 * 0.002 / 0.4, 2 * 0.05 / 0.4}
 	none := (1 - p[0]) * (1 - p[1]) * (1 - p[2])
 	for i, want := range []float64{5, 40, 1} {
@@ -339,9 +339,9 @@ func TestPosteriorVarianceCounts(t *testing.T) {
 	}
 }
 
-// TestSqueakLastResort: where a block leaves nothing, which at q₂d_eff = ½ is
-// often, one point is drawn. That makes Σ 1/A, n on average without it, larger,
-// but not by much.
+// TestSqueakLastResort checks that one point is drawn if a block leaves none, which is
+// frequent at q₂d_eff = ½. That makes Σ 1/A, which is n on average without it, slightly
+// larger.
 func TestSqueakLastResort(t *testing.T) {
 	racetest.Alone(t)
 	const n, draws = 200, 800

@@ -14,10 +14,10 @@ import (
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
 
-// The claims of chapter 5 of the thesis, one test each, with the errata that
-// they confirm.
+// These tests check the claims of chapter 5 of Carratino (2020), one test each, and
+// confirm the errata.
 
-// (5.1): ℓ(i, λ) = (K(K + λnI)⁻¹)_ii and d_eff = Σ ℓ.
+// (5.1) says that ℓ(i, λ) = (K(K + λnI)⁻¹)_ii and d_eff = Σ ℓ.
 func TestPaperExactScores(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 1)
@@ -32,7 +32,7 @@ func TestPaperExactScores(t *testing.T) {
 	}
 }
 
-// §5.1.1: N̂(λ) ≤ N̂_∞(λ) ≤ κ²/λ (print: 1/λ, true for κ = 1).
+// By §5.1.1, N̂(λ) ≤ N̂_∞(λ) ≤ κ²/λ. The print has 1/λ, which is right for κ = 1.
 func TestPaperDimensionsAreOrdered(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 2)
@@ -50,7 +50,7 @@ func TestPaperDimensionsAreOrdered(t *testing.T) {
 	}
 }
 
-// (5.3): J = [n], A = I gives the exact scores; J = ∅ gives k(x, x)/(λn).
+// In (5.3), J = [n] and A = I give the exact scores, and J = ∅ gives k(x, x)/(λn).
 func TestPaperGeneratorLimits(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 3)
@@ -65,7 +65,7 @@ func TestPaperGeneratorLimits(t *testing.T) {
 	requireClose(t, "none", must(none.Scores(background, src, 1)), slices.Repeat([]float64{1 / (0.5 * 150)}, 150), 1e-15)
 }
 
-// §5.1.5 and Lemma 24, with erratum: ℓ(i, λ') ≤ ℓ(i, λ) ≤ (λ'/λ) ℓ(i, λ') for
+// By §5.1.5 and Lemma 24, with an erratum, ℓ(i, λ') ≤ ℓ(i, λ) ≤ (λ'/λ) ℓ(i, λ') for
 // λ ≤ λ'. The print has the ratio inverted, which fails.
 func TestPaperScoresAlongThePath(t *testing.T) {
 	kerneltest.Claim(t)
@@ -87,8 +87,8 @@ func TestPaperScoresAlongThePath(t *testing.T) {
 	}
 }
 
-// Algorithm 3: λ_h falls geometrically from λ_0 to λ exactly, in
-// H = ⌈log(λ_0/λ)/log q⌉ steps (print: not rounded).
+// In Algorithm 3, λ_h falls geometrically from λ_0 to λ exactly, in H = ⌈log(λ_0/λ)/log
+// q⌉ steps. The print does not round.
 func TestPaperPath(t *testing.T) {
 	kerneltest.Claim(t)
 	for _, c := range []struct {
@@ -107,9 +107,9 @@ func TestPaperPath(t *testing.T) {
 	}
 }
 
-// Algorithm 3, line 10: with A as printed the estimate Σ A⁻¹kkᵀ is unbiased: its
-// whitened error falls as M^−½. With other weights (here those of repeated
-// points without their counts) it stalls.
+// In Algorithm 3, line 10, the estimate Σ A⁻¹kkᵀ is unbiased with A as printed, and its
+// whitened error falls as M^−½. With other weights it does not fall further, here with
+// those of repeated points without their counts.
 func TestPaperWeightsAreUnbiased(t *testing.T) {
 	kerneltest.Claim(t)
 	rng := kerneltest.Seeded(t, 5)
@@ -117,7 +117,7 @@ func TestPaperWeightsAreUnbiased(t *testing.T) {
 	x := kerneltest.Points(rng, n, 3)
 	sp := newSpectrum(kerneltest.Gaussian(1), x)
 	scores := sp.scores(lambda)
-	for i := range scores { // any probabilities will do: make these uneven
+	for i := range scores { // any uneven probabilities will do
 		scores[i] *= math.Exp(rng.NormFloat64())
 	}
 	ones := slices.Repeat([]int{1}, n)
@@ -158,15 +158,15 @@ type namedSampler struct {
 	Sampler
 }
 
-// large chooses the sizes that take minutes: SKETCH_LARGE=1 go test -run Paper.
+// large chooses the sizes that take minutes, with SKETCH_LARGE=1 go test -run Paper.
 var large = os.Getenv("SKETCH_LARGE") != ""
 
-// Figure 5.1: the scores by each sampler's dictionary, over the exact ones. At
-// n = 2,000, λ = 1e-3 all samplers do well, since the scores are nearly flat;
-// with SKETCH_LARGE, n = 5,000 and λ = 1e-5, the order of the figure shows:
-// BLESS-R and SQUEAK before BLESS before uniform. Recursive-RLS, which the thesis
-// found inaccurate, "maybe a wrong constant in the original implementation", is
-// the most accurate, with the most points.
+// Figure 5.1 has the scores by each sampler's dictionary over the exact ones. At
+// n = 2,000 and λ = 1e-3 all samplers do well, since the scores are nearly flat. With
+// SKETCH_LARGE, n = 5,000 and λ = 1e-5, the order of the figure shows. BLESS-R and
+// SQUEAK come before BLESS, and uniform sampling is last. Carratino (2020) found
+// Recursive-RLS inaccurate, "maybe a wrong constant in the original implementation".
+// Here it is the most accurate, with the most points.
 func TestPaperAccuracy(t *testing.T) {
 	kerneltest.Claim(t)
 	n, lambda, repeats := 2000, 1e-3, 1
@@ -215,11 +215,12 @@ func TestPaperAccuracy(t *testing.T) {
 	}
 }
 
-// Theorem 12 (a), for Algorithms 3 and 4: with probability 1 − δ all scores of
-// the whole path are within a factor 1 + t of the exact ones. The theorem asks
-// for q₂ ≥ 12q(2t+1)²/t²·(1+t)log(12Hn/δ), in the thousands; with the default 3
-// and t = 1 the claim holds for 97 % of the scores of every level, with 12 for
-// 99.9 % (measured: 99.6 and 99.96), and (b) |J_h| ≤ 2q₂·d_eff(λ_h) for all levels.
+// Theorem 12 (a) is for Algorithms 3 and 4. With probability 1 − δ all scores of the
+// whole path are within a factor 1 + t of the exact ones. The theorem asks for q₂ ≥
+// 12q(2t+1)²/t²·(1+t)log(12Hn/δ), in the thousands. With the default 3 and t = 1 the
+// claim must hold for 97 % of the scores of every level, and with 12 for 99.9 %
+// (measured 99.6 and 99.96 %). Claim (b), |J_h| ≤ 2q₂·d_eff(λ_h), must hold for all
+// levels.
 func TestPaperPathIsAccurate(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, lambda, repeats = 300, 3e-3, 10
@@ -269,8 +270,8 @@ func TestPaperPathIsAccurate(t *testing.T) {
 	}
 }
 
-// Algorithm 4, line 10, with erratum: scores at λ_{h−1}, as printed, are up to
-// q times too small, and so is the dictionary.
+// In Algorithm 4, line 10, scores at λ_{h−1}, as printed, are up to q times too small.
+// So is the dictionary.
 func TestPaperBLESSRScoresAtItsOwnLambda(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, lambda = 2000, 1e-3
@@ -287,9 +288,9 @@ func TestPaperBLESSRScoresAtItsOwnLambda(t *testing.T) {
 	}
 }
 
-// §5.1.5 and figure 5.2: what BLESS and BLESS-R cost does not depend on n. The
-// count of kernel evaluations says so without a clock, and that of the rows
-// that were touched: at most 2q₁κ²/λ and 2q₂κ²/λ (and a few by chance).
+// By §5.1.5 and figure 5.2 the cost of BLESS and BLESS-R does not depend on n. The test
+// counts kernel evaluations and rows instead of using a clock. The rows read are at
+// most 2q₁κ²/λ and 2q₂κ²/λ (and a few by chance).
 func TestPaperCostDoesNotDependOnN(t *testing.T) {
 	kerneltest.Claim(t)
 	const lambda = 1e-3
@@ -316,10 +317,10 @@ func TestPaperCostDoesNotDependOnN(t *testing.T) {
 	}
 }
 
-// (5.20)–(5.22), with erratum: K_JJ A⁻¹K_JJ + λnK_JJ, with the weights of the
-// algorithms and λn, preconditions K_nJᵀK_nJ + λnK_JJ to a condition number of a
-// few units. Another n/M, as printed, costs a factor. In the coordinates of the
-// Nyström embedding K_JJ is the identity.
+// This checks (5.20)–(5.22), with an erratum. With the weights of the algorithms and
+// λn, K_JJ A⁻¹K_JJ + λnK_JJ preconditions K_nJᵀK_nJ + λnK_JJ to a condition number of a
+// few units. Another n/M, as printed, costs a factor. In the coordinates of the Nyström
+// embedding K_JJ is the identity.
 func TestPaperWeightsPrecondition(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, lambda = 1500, 1e-3
@@ -367,16 +368,16 @@ func TestPaperWeightsPrecondition(t *testing.T) {
 	}
 	wrong := condition(printed)
 	t.Logf("M = %d: condition %.1f with 1/A, %.1f with another n/M", d.Len(), right, wrong)
-	if right > 17 || wrong < 1.5*right { // 17: theorem 5
+	if right > 17 || wrong < 1.5*right { // 17 is the bound of theorem 5
 		t.Error("out of band")
 	}
 }
 
-// Beyond the chapter: 20 far blobs of 15 points each among 6,000. The scores of
-// a blob add up to little less than 1, and to 15 when the level before has missed
-// it. So samplers by score hardly lose one, even with q₂ = 3 (BLESS 1 in 380,
-// BLESS-R 0, measured). Uniform sampling of as many points loses more than half,
-// in every run, and its scores do not know of them.
+// This goes beyond the chapter, with 20 far blobs of 15 points each among 6,000. The
+// scores of a blob add up to little less than 1, and to 15 when the previous level
+// missed it. So samplers by score hardly lose one, even with q₂ = 3 (measured 1 in 380
+// for BLESS and 0 for BLESS-R). Uniform sampling of as many points loses more than half
+// in every run, and its scores do not show it.
 func TestPaperHardCase(t *testing.T) {
 	kerneltest.Claim(t)
 	const n, lambda = 6000, 1e-4
@@ -438,8 +439,8 @@ func largestResidual(t *testing.T, k kernel.Kernel, src kernel.Source, d *Dictio
 	return slices.Max(residual)
 }
 
-// The same case against exact scores: the worst ratio is far larger for uniform
-// sampling, which takes a missed point for one of score 1.
+// This compares the same case with exact scores. The worst ratio is far larger for
+// uniform sampling, which takes a missed point for one of score 1.
 func TestPaperHardCaseAccuracy(t *testing.T) {
 	kerneltest.Claim(t)
 	n, lambda := 1500, 4e-4

@@ -8,8 +8,8 @@ import (
 )
 
 // By Bochner's theorem a stationary kernel with k(x, x) = 1 is the mean of
-// cos(wᵀ(x − y)) over a random frequency w. For r = ‖(x − y)/ℓ‖ these are, with
-// z ~ N(0, I),
+// cos(wᵀ(x − y)) over a random frequency w. For r = ‖(x − y)/ℓ‖ these are, with z ~
+// N(0, I),
 //
 //	exp(−r²/2)               w = z
 //	Matérn-ν                 w = z√(2ν/χ²_2ν), multivariate t of 2ν degrees
@@ -18,10 +18,10 @@ import (
 //
 // each over ℓ. All but the last are isotropic, z times a random radius.
 
-// stationary are the kernels that Fourier features converge to.
+// stationary are the kernels to which Fourier features converge.
 var stationary = []string{"gaussian", "laplace", "matern12", "matern32", "matern52", "rational_quadratic"}
 
-// isotropic are those whose frequencies have a uniform direction.
+// isotropic are the kernels whose frequencies have a uniform direction.
 var isotropic = []string{"gaussian", "matern12", "matern32", "matern52", "rational_quadratic"}
 
 // stretch draws the factor of z.
@@ -50,8 +50,8 @@ func studentStretch(f int, rng *rand.Rand) float64 {
 	return math.Sqrt(float64(f) / square)
 }
 
-// gamma draws from Γ(shape, 1): Marsaglia and Tsang, A simple method for
-// generating gamma variables, 2000.
+// gamma draws from Γ(shape, 1) by Marsaglia and Tsang, A simple method for generating
+// gamma variables, 2000.
 func gamma(shape float64, rng *rand.Rand) float64 {
 	if shape < 1 {
 		return gamma(shape+1, rng) * math.Pow(1-rng.Float64(), 1/shape)
@@ -88,7 +88,7 @@ func (t *target) frequency(w []float64, rng *rand.Rand) {
 	}
 }
 
-// rng returns the stream of frequency (or block of frequencies) number j.
+// rng returns the stream of frequency j, or of block j of frequencies.
 func (t *target) rng(j int) *rand.Rand {
 	return stream.New(stream.Derive(t.Seed, "sketch/"+string(t.Family), uint64(j)))
 }

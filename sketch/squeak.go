@@ -8,20 +8,20 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// SQUEAK reads the rows once, in order. It adds each block U to the dictionary J
-// with weight 1, scores J ∪ U by itself with the ridge λn, and shrinks it:
-// p ← min(p, q₂ℓ̃), keeping a point with probability p/p_old (thesis (5.7), after
-// Calandriello, Lazaric and Valko, 2017). A = p. Cost: n·M evaluations, n·M²
-// operations; memory O(M²) and no row beside the dictionary's and a block's.
+// SQUEAK reads the rows once, in order. It adds each block U to the dictionary J with
+// weight 1 and scores J ∪ U by itself with the ridge λn. Then it shrinks it with p ←
+// min(p, q₂ℓ̃), keeping a point with probability p/p_old (Carratino 2020, (5.7), after
+// Calandriello, Lazaric and Valko, 2017). A = p. It costs n·M evaluations and n·M²
+// operations. Memory is O(M²) and only the rows of the dictionary and of a block.
 type SQUEAK struct {
-	// Oversampling is q₂ > 0; 0 stands for 3.
+	// Oversampling is q₂ > 0, or 0 for 3.
 	Oversampling float64
-	// Block is the number of rows added at a time; 0 stands for as many as the
-	// dictionary has, 256 at least, which balances the costs.
+	// Block is the number of rows added at a time. If 0, it is the size of the
+	// dictionary, at least 256, which balances the costs.
 	Block int
 }
 
-// Sample makes one pass; see [Sampler].
+// Sample makes one pass, see [Sampler].
 func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("SQUEAK", k, src, lambda); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	}
 }
 
-// expand adds the rows of a block, the first being number row, with weight 1.
+// expand adds the rows of a block with weight 1, where row is the number of the first.
 func (l Level) expand(block kernel.Rows, row int) (Level, error) {
 	n := block.Len()
 	indices, weights := slices.Clone(l.Indices), slices.Clone(l.Weights)
@@ -99,9 +99,10 @@ func (l Level) shrink(k kernel.Kernel, ridge, q float64, rng *rand.Rand) (Level,
 		}
 	}
 	if len(at) == 0 {
-		// Without this Σ A⁻¹kkᵀ is right on average, so that it only adds. Times
-		// p_old, to stand for all that the level stood for, it would add more, and
-		// again at each block: 5 times n in place of 1.3 where q₂d_eff is ½.
+		// Without this draw Σ A⁻¹kkᵀ is unbiased, so the draw only adds to it. With the
+		// factor p_old, to represent all rows of the level, it would add more, and
+		// again at each block. Where q₂d_eff is ½, that gives 5 times n in place of
+		// 1.3.
 		at, weights = drawOne(scores, rng)
 	}
 	return Level{

@@ -14,8 +14,8 @@ type subset struct {
 	idx  []int
 }
 
-// subsetOf returns the chosen rows of src as a source: without copying all of
-// them if src is resident, otherwise gathered in one pass.
+// subsetOf returns the chosen rows of src as a source. It does not copy them at once if
+// src is resident, and otherwise gathers them in one pass.
 func subsetOf(ctx context.Context, k kernel.Kernel, src kernel.Source, idx []int) (kernel.Source, error) {
 	if r, ok := src.(kernel.Resident); ok {
 		return subset{r.Rows(), idx}, nil

@@ -7,21 +7,21 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// TwoPass scores all rows by a uniform dictionary of q₁κ²/λ rows, and keeps
-// each with probability p = min(1, q₂ℓ̃) and weight A = p (thesis §5.1.3, after
-// Alaoui and Mahoney, 2015). Cost: n·κ²/λ evaluations, n·(κ²/λ)² operations.
+// TwoPass scores all rows by a uniform dictionary of q₁κ²/λ rows. It keeps each with
+// probability p = min(1, q₂ℓ̃) and weight A = p (Carratino 2020, §5.1.3, after El
+// Alaoui and Mahoney, 2015). It costs n·κ²/λ evaluations and n·(κ²/λ)² operations.
 type TwoPass struct {
-	// Oversampling is q₂ > 0; 0 stands for 3.
+	// Oversampling is q₂ > 0, or 0 for 3.
 	Oversampling float64
-	// Uniform is q₁ > 0; 0 stands for 2.
+	// Uniform is q₁ > 0, or 0 for 2.
 	Uniform float64
-	// Bound is κ²; 0 stands for the kernel's own.
+	// Bound is κ², or 0 for the bound of the kernel.
 	Bound float64
-	// Workers is the number of goroutines; 0 stands for one per processor.
+	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 }
 
-// Sample reads the source twice, and once for the points; see [Sampler].
+// Sample reads the source twice, and once more for the points, see [Sampler].
 func (t TwoPass) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("TwoPass", k, src, lambda); err != nil {
 		return nil, err

@@ -9,16 +9,16 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Uniform chooses M different rows, all sets alike, with weights A = M/n. It
-// misses what is rare: a good dictionary needs M ≈ N_∞(λ) = n·max_i ℓ(i, λ),
-// which can be as large as κ²/λ, instead of d_eff(λ).
+// Uniform chooses M different rows with weights A = M/n. All sets are equally likely.
+// It misses rare rows. A good dictionary needs M ≈ N_∞(λ) = n·max_i ℓ(i, λ), which can
+// be as large as κ²/λ, instead of d_eff(λ).
 type Uniform struct {
-	// Points is M. More than n stands for n, 0 for ⌈κ²/λ⌉, a bound of N_∞; a
-	// kernel without bound κ² then is a [*ParameterError].
+	// Points is M. A value above n means n. If 0, it is ⌈κ²/λ⌉, a bound of N_∞. A
+	// kernel without bound κ² then gives a [*ParameterError].
 	Points int
 }
 
-// Sample reads nothing but the chosen rows; see [Sampler].
+// Sample reads only the chosen rows, see [Sampler].
 func (u Uniform) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("Uniform", k, src, lambda); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package sketchtest has the data sets on which samplers and learners are
-// tested: deterministic stand-ins for the physics data of the thesis, and the
-// case in which uniform sampling fails.
+// Package sketchtest has the data sets on which samplers and learners are tested. They
+// are deterministic stand-ins for the physics data of Carratino (2020), and a case in
+// which uniform sampling fails.
 package sketchtest
 
 import (
@@ -15,11 +15,11 @@ import (
 // SUSYDim is the number of features of [SUSY].
 const SUSYDim = 18
 
-// SUSY returns n points of 18 z-scored features and their classes y ∈ {0, 1}:
-// two leptons and missing energy, 8 raw and 10 derived quantities, in the
-// likeness of the SUSY data (Baldi, Sadowski, Whiteson, 2014) that the thesis
-// uses in sections 3.4, 4.10 and 5.5. It is an easy case for samplers: the
-// leverage scores are nearly flat. Positive rate .374, Bayes error .146. With a
+// SUSY returns n points of 18 z-scored features and their classes y ∈ {0, 1}. The
+// events have two leptons and missing energy, in 8 raw and 10 derived quantities. They
+// resemble the SUSY data (Baldi, Sadowski, Whiteson, 2014) of Carratino (2020),
+// sections 3.4, 4.10 and 5.5. It is an easy case for samplers, because the leverage
+// scores are nearly flat. The positive rate is .374 and the Bayes error .146. With a
 // Gaussian kernel of length scale 4 and n = 6,000, d_eff is about 118 at λ = 1e-3.
 func SUSY(n int, rng *rand.Rand) (x *kernel.Points[float64], y []float64) {
 	x, y = kernel.NewPoints[float64](n, SUSYDim, nil), make([]float64, n)
@@ -63,7 +63,7 @@ func gamma(shape float64, rng *rand.Rand) float64 {
 
 func angle(rng *rand.Rand) float64 { return math.Pi * (2*rng.Float64() - 1) }
 
-// vonMises draws from the von Mises distribution: Best and Fisher, 1979.
+// vonMises draws from the von Mises distribution (Best and Fisher, 1979).
 func vonMises(mean, kappa float64, rng *rand.Rand) float64 {
 	tau := 1 + math.Sqrt(1+4*kappa*kappa)
 	rho := (tau - math.Sqrt(2*tau)) / (2 * kappa)
@@ -96,16 +96,16 @@ func standardize(x *kernel.Points[float64]) {
 	}
 }
 
-// The shape of [Blobs]: coordinates, and blobs beside the large one.
+// These are the number of coordinates of [Blobs], and of blobs beside the large one.
 const (
 	BlobsDim = 5
 	BlobsFar = 20
 )
 
-// Blobs returns the hard case, n points in ℝ⁵ and the blob of each: 95 % in N(0, 0.1²I), blob
-// 0, and the others in 20 blobs N(c, 0.1²I) about centres c ~ N(0, 10²I). With a
-// Gaussian kernel of length scale 1, n = 6,000 and λ = 1e-4, the effective
-// dimension is about 49 but the largest score 1,577/n: uniform sampling of a few
+// Blobs returns the hard case, n points in ℝ⁵ and the blob of each. 95 % are in N(0,
+// 0.1²I), blob 0, and the others in 20 blobs N(c, 0.1²I) about centres c ~ N(0, 10²I).
+// With a Gaussian kernel of length scale 1, n = 6,000 and λ = 1e-4, the effective
+// dimension is about 49 but the largest score is 1,577/n. Uniform sampling of a few
 // hundred points misses blobs.
 func Blobs(n int, rng *rand.Rand) (x *kernel.Points[float64], blob []int) {
 	var centers [BlobsFar + 1][BlobsDim]float64
@@ -133,10 +133,9 @@ func Blobs(n int, rng *rand.Rand) (x *kernel.Points[float64], blob []int) {
 // CrowdedDim is the number of coordinates of [Crowded].
 const CrowdedDim = 6
 
-// Crowded returns n points of [0, 1]⁶ as a long tuning run leaves them: 15 % are
-// uniform, the others are normal about one point, each with a standard deviation
-// between 0.02 and 0.1. With a Matérn-5/2 kernel of length scale 0.5 the leverage
-// is in the 15 %.
+// Crowded returns n points of [0, 1]⁶ as in a long tuning run. 15 % are uniform, and
+// the others are normal about one point, each with a standard deviation between 0.02
+// and 0.1. With a Matérn-5/2 kernel of length scale 0.5 the leverage is in the 15 %.
 func Crowded(n int, rng *rand.Rand) *kernel.Points[float64] {
 	var center [CrowdedDim]float64
 	for c := range center {
