@@ -2,8 +2,8 @@ package bandit
 
 import "math"
 
-// argmaxUCB returns the arm with the largest μ + b·σ, the lowest of equals. It
-// takes a root only where an arm may win.
+// argmaxUCB returns the arm with the largest μ + b·σ, the lowest of equals. It takes a
+// root only where an arm may have the largest.
 func argmaxUCB(mean, variance []float64, b float64) int {
 	best, arm, b2 := math.Inf(-1), 0, b*b
 	for i, m := range mean {

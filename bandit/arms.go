@@ -57,7 +57,7 @@ func spread(x kernel.Rows, count int) kernel.Rows {
 	return x.Select(idx)
 }
 
-// keyed says that rows can be told from one another by value, also by gp.
+// keyed reports whether rows can be compared by value, also by package gp.
 func keyed(x kernel.Rows) bool {
 	if x.Len() == 0 {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// constructors make a policy of each kind from common settings; change may spoil
-// those. Policies without the settings named by sparse do not look at them.
+// constructors make a policy of each kind from common settings. change may make these
+// invalid. Policies that do not use the settings of sparse ignore them.
 func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
 	type maker = func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error)
 	wrap := func(p bandit.Policy, err error) (bandit.Policy, error) { return p, err }
@@ -57,14 +57,14 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 	}
 }
 
-// is says whether the error, or one joined in it, is of type E.
+// is reports whether the error, or one joined in it, is of type E.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// Every constructor refuses what none can work with, by an error whose type says
-// what is wrong and whose text says where.
+// Every constructor refuses invalid arguments. The type of the error says what is
+// wrong, and its text says where.
 func TestConstructorsRefuse(t *testing.T) {
 	arms := uniform(70, 20, 2)
 	nan := func(row, col int) kernel.Rows {
@@ -78,8 +78,8 @@ func TestConstructorsRefuse(t *testing.T) {
 		arms   kernel.Rows
 		is     func(error) bool
 		text   string
-		sparse bool // only where there are inducing points to be drawn
-		finite bool // only where there are arms
+		sparse bool // only for policies that draw inducing points
+		finite bool // only for policies with arms
 	}{
 		"no kernel":       {change: func(c *bandit.BKBConfig) { c.Kernel = nil }, is: is[*bandit.EmptyError], text: "no kernel"},
 		"λ = 0":           {change: func(c *bandit.BKBConfig) { c.NoiseVariance = 0 }, is: is[*bandit.ValueError], text: "NoiseVariance is 0"},
@@ -129,14 +129,15 @@ func TestConstructorsRefuse(t *testing.T) {
 	}
 }
 
-// A kernel that is found not to be positive semi-definite in the middle of a run
-// is refused then, by Next or by the call that met it, and never panics.
+// If a kernel proves not positive semi-definite in the middle of a run, Next or the
+// call in question returns an error. No call panics.
 func TestKernelFoundOutLater(t *testing.T) {
 	arms := make(kernel.List[int], 200)
 	for i := range arms {
 		arms[i] = i
 	}
-	// Fine on the arms that a constructor looks at; of 3, 5 and 7 any two are fine.
+	// The kernel is valid on the arms that a constructor checks. Of 3, 5 and 7 any two
+	// are valid.
 	sly := &kernel.Pairwise[int]{Name: "sly", Sup: 1, Func: func(x, y int) float64 {
 		odd := func(i int) bool { return i == 3 || i == 5 || i == 7 }
 		switch {

@@ -15,16 +15,17 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// What the sources claim, one test a claim. "Thesis" is L. Carratino's, chapters
-// 6 and 7; BBKB is Calandriello et al. 2020, mini-META Calandriello et al. 2022.
+// These tests check the claims of the sources, one test a claim. Chapters 6 and 7 are
+// those of Carratino (2020). BBKB is Calandriello et al. (2020), and mini-META
+// Calandriello et al. (2022).
 
-// Thesis (7.4) and Proposition 15, with the log-determinant as BKB computes it,
-// step by step: with exact variances
+// This checks (7.4) and Proposition 15 of Carratino (2020), with the log-determinant
+// that BKB computes step by step. With exact variances
 //
 //	d_eff ≤ log det(I + K/λ) ≤ d_eff (1 + log(‖K‖/λ + 1)),
 //
-// d_eff ≤ Σ_s σ²_{s−1}(x_s)/λ. Thesis §7.1.2 states Σ_s σ²_s(x_s)/λ ≤ γ_t, with
-// γ_t half the maximal log-determinant; the half is too much.
+// d_eff ≤ Σ_s σ²_{s−1}(x_s)/λ. §7.1.2 there states Σ_s σ²_s(x_s)/λ ≤ γ_t, with γ_t half
+// the maximal log-determinant. The half is too much.
 func TestInformationGainIsLogDet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		noise := math.Pow(10, rapid.Float64Range(-2, 0.5).Draw(t, "log λ"))
@@ -52,8 +53,8 @@ func TestInformationGainIsLogDet(t *testing.T) {
 	})
 }
 
-// BBKB, the lemma behind its rule, for exact variances: pulls x_s shrink no
-// variance by more than 1 + Σ_s σ²_start(x_s)/λ.
+// This is the lemma behind the rule of BBKB, for exact variances. Pulls x_s shrink no
+// variance by more than a factor 1 + Σ_s σ²_start(x_s)/λ.
 func TestVarianceRatioLemma(t *testing.T) {
 	worst := 0.0
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,9 +88,9 @@ func TestVarianceRatioLemma(t *testing.T) {
 	}
 }
 
-// BBKB's rules: variances that decisions within a batch are made by are not
-// below 1/C̃ of those at its start, by the global rule nor by GlobalLocal, which
-// makes batches longer.
+// By the rules of BBKB, the variances within a batch are at least 1/C̃ of those at its
+// start. This holds for the global rule and for GlobalLocal, which makes batches
+// longer.
 func TestBatchRuleBoundsRatio(t *testing.T) {
 	racetest.Alone(t)
 	for _, local := range []bool{false, true} {
@@ -134,9 +135,9 @@ func TestBatchRuleBoundsRatio(t *testing.T) {
 	}
 }
 
-// The inequality of GlobalLocal: pulls x_s shrink the variance at x by no more
-// than 1 + Σ_s cov²(x, x_s)/(λσ̃²(x)), covariances at the start, which is at most
-// the 1 + Σ_s σ̃²(x_s)/λ of the global rule; for sparse posteriors too.
+// This is the inequality of GlobalLocal, for sparse posteriors too. Pulls x_s shrink
+// the variance at x by no more than 1 + Σ_s cov²(x, x_s)/(λσ̃²(x)), with covariances at
+// the start. That is at most the 1 + Σ_s σ̃²(x_s)/λ of the global rule.
 func TestLocalRatioLemma(t *testing.T) {
 	tightest := 0.0
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +179,7 @@ func TestLocalRatioLemma(t *testing.T) {
 	}
 }
 
-// BBKB waits for the rewards of a full batch, and takes them in any order.
+// BBKB waits for the rewards of a full batch and accepts them in any order.
 func TestBatchWaits(t *testing.T) {
 	w := newWorld(21, 100, 2, 0.1)
 	p := must(bandit.NewBBKB(bkbConfig(basic(matern(0.3), 0.05)), w.arms))
@@ -214,8 +215,8 @@ func TestBatchWaits(t *testing.T) {
 	}
 }
 
-// mini-META: the model changes rarely, the inputs are few, and the posterior of
-// the repetitions is that of the full Gaussian process.
+// In mini-META the model changes rarely and the inputs are few. The posterior of the
+// repetitions is that of the full Gaussian process.
 func TestMiniGPOpt(t *testing.T) {
 	w := newWorld(22, 400, 2, 0.5)
 	k := matern(0.3)
@@ -248,7 +249,9 @@ func TestMiniGPOpt(t *testing.T) {
 	t.Logf("%d steps, %d changes of the model", len(arms), p.Switches())
 }
 
-// Thesis Theorem 21, with its misprints corrected, from a policy's own numbers. The printed log(κ²t) is no upper bound for small λ.
+// This checks Theorem 21 of Carratino (2020) without its misprints, from a policy's own
+// numbers. The printed log(κ²t) is not an upper bound for
+// small λ.
 func TestTheorem21(t *testing.T) {
 	racetest.Alone(t)
 	s := bandit.State{Step: 101, Dim: 3, NoiseVariance: 0.04, Bound: 1, EffectiveDimension: 12, InformationGain: 30}
@@ -295,8 +298,8 @@ func TestTheorem21(t *testing.T) {
 	}
 }
 
-// Guess and double (thesis §7.1.3): a first guess of F that is far too small is
-// doubled until rewards no longer contradict it, one that is right stays.
+// This checks guess and double (Carratino 2020, §7.1.3). A first guess of F that is far
+// too small is doubled until rewards no longer contradict it. A right guess stays.
 func TestGuessAndDouble(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(24, 150, 2, 0.1)
@@ -320,11 +323,10 @@ func TestGuessAndDouble(t *testing.T) {
 	}
 }
 
-// Thesis figure 7.1 and §7.1.3, variance starvation: with pulls in one half of
-// the interval, BKB's σ̃ in the other half is that of the prior; that of SoR on
-// few points and of random Fourier features with more data than features is
-// too small where nobody has looked: next to nothing, and less than half. Means
-// over [0.7, 1).
+// This is variance starvation (Carratino 2020, figure 7.1 and §7.1.3). With all pulls
+// in one half of the interval, BKB's σ̃ in the other half is that of the prior. There
+// the σ̃ of SoR on few points is almost 0, and that of random Fourier features with
+// more data than features is less than half. The numbers are means over [0.7, 1).
 func TestVarianceStarvation(t *testing.T) {
 	racetest.Alone(t)
 	const n = 400
@@ -334,7 +336,7 @@ func TestVarianceStarvation(t *testing.T) {
 	}
 	k := must(kernel.NewGaussian(math.Sqrt(1.0 / 200)))
 	c := basic(k, 0.01)
-	short := must(kernel.NewGaussian(0.02)) // more to learn in [0, 0.5) than there are features
+	short := must(kernel.NewGaussian(0.02)) // more functions in [0, 0.5) than there are features
 	rff := must(sketch.NewFourier(short, 1, 20, 1))
 	far := map[string]float64{}
 	for name, p := range map[string]bandit.Policy{
@@ -365,8 +367,8 @@ func TestVarianceStarvation(t *testing.T) {
 	}
 }
 
-// BKB at q̄ = 4 is as accurate as Theorem 20 wants at q̄ = 763: σ²/3 ≤ σ̃² ≤ 3σ²,
-// with m ≤ 3q̄·1.3·d_eff.
+// At q̄ = 4 BKB is as accurate as Theorem 20 requires at q̄ = 763, with
+// σ²/3 ≤ σ̃² ≤ 3σ² and m ≤ 3q̄·1.3·d_eff.
 func TestAccuracyOfBKB(t *testing.T) {
 	racetest.Alone(t)
 	for seed := range uint64(4) {
@@ -392,17 +394,17 @@ func TestAccuracyOfBKB(t *testing.T) {
 	}
 }
 
-// Thesis Theorem 20 at several q̄ on random problems: σ²/α ≤ σ̃² ≤ ασ² at the
-// pulled inputs, α = 3 (ε = ½), holds at q̄ = 8, long before the 763 of the
-// theorem. At q̄ = 1 DTC may well under-estimate, which the thesis does not say,
-// and FITC, which counts what the inducing points do not see as noise, lifts the
-// floor.
+// This is Theorem 20 of Carratino (2020) at several q̄ on random problems.
+// σ²/α ≤ σ̃² ≤ ασ² at the pulled inputs, with α = 3 (ε = ½), holds at q̄ = 8, long
+// before the 763 of the theorem. At q̄ = 1 DTC may under-estimate, which the source
+// does not say. FITC counts the residual of the inducing points as noise and so raises
+// the floor.
 func TestAccuracyByOversampling(t *testing.T) {
 	racetest.Alone(t)
 	rng := seeded(t)
 	alpha := bandit.Alpha(0.5)
 	near1(t, "α", alpha, 3, 1e-12)
-	type span struct{ least, most, size, floor float64 } // floor: mean of the least
+	type span struct{ least, most, size, floor float64 } // floor is the mean of least
 	seen := map[string]*span{}
 	const problems = 24
 	for problem := range uint64(problems) {
@@ -455,9 +457,9 @@ func TestAccuracyByOversampling(t *testing.T) {
 	}
 }
 
-// Regret: BKB, BBKB, mini-GP-Opt and Thompson sampling are about as good as
-// exact GP-UCB, paired by seed, and all much better than chance. The bounds
-// leave twice the excess that 10 seeds of 300 steps show.
+// The regret of BKB, BBKB, mini-GP-Opt and Thompson sampling is about as good as that
+// of exact GP-UCB, paired by seed. All are much better than chance. The bounds allow
+// twice the excess of 10 seeds of 300 steps.
 func TestRegret(t *testing.T) {
 	racetest.Alone(t)
 	seeds, steps := uint64(3), 150
@@ -492,8 +494,8 @@ func TestRegret(t *testing.T) {
 	}
 }
 
-// Linear bandits are the linear kernel: m never exceeds d, and the posterior is
-// that of ridge regression.
+// Linear bandits have the linear kernel. m never exceeds d, and the posterior is that
+// of ridge regression.
 func TestLinearBandit(t *testing.T) {
 	arms := uniform(40, 300, 4)
 	k := must(kernel.NewLinear(1))
@@ -517,7 +519,8 @@ func TestLinearBandit(t *testing.T) {
 	near(t, "variance", p.Variances(), exact.Variances(), 1e-6)
 }
 
-// Mutný and Krause 2018: quadrature features are accurate above a cliff.
+// By Mutný and Krause (2018), quadrature features become accurate above a certain
+// number of nodes.
 func TestQuadratureCliff(t *testing.T) {
 	worst := func(nodes int, scales ...float64) float64 {
 		q := must(bandit.NewQuadrature(nodes, scales...))

@@ -8,14 +8,14 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// base is what all policies on finite arms have: settings, the arms, how often
-// each was pulled, and F as far as it was doubled.
+// base is the common part of the policies on finite arms. It has the settings, the
+// arms, the number of pulls of each, and the current F.
 type base struct {
 	cfg    Config
 	arms   kernel.Rows
 	bound  float64 // κ²
 	pulls  []int   // of every arm, pending ones included
-	pulled []int   // arms with pulls, in the order of the first
+	pulled []int   // arms with pulls, in the order of the first pull
 	norm   float64 // F, if it is doubled
 }
 
@@ -31,7 +31,7 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 	return b.with(arms)
 }
 
-// with returns the base with other arms; κ² does not shrink.
+// with returns the base with other arms. κ² does not shrink.
 func (b base) with(arms kernel.Rows) (base, error) {
 	before := b.bound
 	b.arms, b.pulls, b.pulled = arms, make([]int, arms.Len()), nil
@@ -47,7 +47,7 @@ func (b base) with(arms kernel.Rows) (base, error) {
 	return b, nil
 }
 
-// checkNext verifies arms that are to take the place of the present ones.
+// checkNext verifies arms that will replace the present ones.
 func (b *base) checkNext(arms kernel.Rows) error {
 	if arms == nil || arms.Len() == 0 {
 		return &EmptyError{What: "arms"}
@@ -64,7 +64,7 @@ func (b *base) checkNext(arms kernel.Rows) error {
 // Arms returns the arms.
 func (b *base) Arms() kernel.Rows { return b.arms }
 
-// Norm returns F as far as it was doubled; 0 where it is not guessed.
+// Norm returns the current F, or 0 where it is not guessed.
 func (b *base) Norm() float64 { return b.norm }
 
 func (b *base) checkArm(arm int) error {
@@ -74,7 +74,7 @@ func (b *base) checkArm(arm int) error {
 	return nil
 }
 
-// count takes note of pulls, or takes them back.
+// count records pulls, or takes them back.
 func (b *base) count(arm, pulls int) {
 	if b.pulls[arm] == 0 && pulls > 0 {
 		b.pulled = append(b.pulled, arm)
@@ -99,7 +99,7 @@ func (b *base) dimension(variance func(arm int) float64) float64 {
 	return sum / b.cfg.NoiseVariance
 }
 
-// state returns what β depends on, after steps pulls.
+// state returns the arguments of β, after steps pulls.
 func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 	return State{
 		Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
@@ -107,8 +107,8 @@ func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 	}
 }
 
-// guessing returns the state before a reward where F is guessed, by which
-// learnNorm judges it afterwards.
+// guessing returns the state before a reward where F is guessed. learnNorm needs it
+// afterwards.
 func (b *base) guessing(now func() State) State {
 	if _, ok := guesses(b.cfg.Beta); ok {
 		return now()
@@ -128,9 +128,9 @@ func (b *base) learnNorm(s State, mean, variance, y float64) {
 	}
 }
 
-// decision assembles what is told of an arm. open is Σ log(1 + σ²/λ) of the
-// pending pulls: they may have shrunk a variance by its exponential, and no
-// more, of what C̃ allows.
+// decision builds the Decision for an arm. open is Σ log(1 + σ²/λ) of the pending
+// pulls. They may have shrunk a variance by at most its exponential, which counts
+// against C̃.
 func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open float64) Decision {
 	sd := math.Sqrt(variance)
 	return Decision{
@@ -141,7 +141,7 @@ func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open f
 	}
 }
 
-// theory is the b that is reported. Of features it sees what b sees.
+// theory returns the b for TheoryBeta. For features it uses the same dimension as b.
 func (b *base) theory(s State) float64 {
 	if in, ok := b.cfg.Beta.(inputs); ok {
 		s.Dim, s.Bound = in.dim, in.bound
@@ -149,7 +149,7 @@ func (b *base) theory(s State) float64 {
 	return b.cfg.Report.Beta(s)
 }
 
-// best is decision for the arm with the largest mean, with the gap to all.
+// best is decision for the arm with the largest mean, with the gap to all arms.
 func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, open float64) Decision {
 	arm := argmax(mean)
 	d := b.decision(s, arm, inducing, beta, mean[arm], variance[arm], open)

@@ -8,10 +8,10 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// batched is what BBKB and MiniGPOpt have in common. While a batch is open,
-// means, inducing points and b stay as they were at its start and rewards are
-// held; pulls shrink variances, lazily. When the batch is full and all rewards
-// are there, the model hears of them at once, and the next batch begins.
+// batched is the common part of BBKB and MiniGPOpt. While a batch is open, means,
+// inducing points and b stay as they were at its start, and rewards are held. Pulls
+// shrink variances, which are computed lazily. When the batch is full and all rewards
+// are there, the model gets them at once, and the next batch begins.
 type batched struct {
 	sparse
 	start    []float64 // σ̃² of the arms at the start of the batch
@@ -19,9 +19,9 @@ type batched struct {
 	beta     float64
 	used     float64 // Σ σ̃²_start(x_s)/λ of the pulls in the batch
 	size     int     // their number
-	limit    int     // the most of them
+	limit    int     // their largest number
 	held     []reward
-	open     map[int]int // pulls without reward, of arms
+	open     map[int]int // pulls of arms without reward
 	owing    int         // their number
 	lazy     lazyMax
 	switches int
@@ -31,11 +31,11 @@ type batched struct {
 	seen   int
 	most   float64 // the largest of them
 
-	unique bool // the first arm of a batch is the only one: MiniGPOpt
+	unique bool // the first arm of a batch is the only one, as in MiniGPOpt
 	stick  int  // that arm
 }
 
-// reward is what is held until the batch ends.
+// reward is held until the batch ends.
 type reward struct {
 	arm int
 	y   float64
@@ -69,9 +69,9 @@ func (p *batched) begin() {
 	p.lazy.reset(key)
 }
 
-// information returns the information gain, for MiniGPOpt that of the exact
-// process: what is no inducing point yet keeps its residual in σ̃ during the
-// batch, and would be counted as news again and again.
+// information returns the information gain, for MiniGPOpt that of the exact process. An
+// input that is not yet an inducing point keeps its residual in σ̃ during the batch.
+// Each pull of it would count as new information.
 func (p *batched) information() float64 {
 	if p.unique {
 		return p.post.LogDet() + math.Log1p(p.used)
@@ -79,7 +79,7 @@ func (p *batched) information() float64 {
 	return p.post.InformationGain()
 }
 
-// full says that the batch takes no more pulls.
+// full reports whether the batch accepts no more pulls.
 func (p *batched) full() bool {
 	if p.limit > 0 && p.size >= p.limit {
 		return true
@@ -87,22 +87,22 @@ func (p *batched) full() bool {
 	return p.size > 0 && 1+p.used > p.cfg.Ratio && p.shrunk()
 }
 
-// quarter is the most pulls that a batch begins with: a quarter of those made
-// before. With much noise, λ ≥ κ², the rule alone would spend the first (C̃ − 1)λ/κ²
-// pulls on one arm that nothing is known of. It costs log T/log 1.25 batches at
-// most.
+// quarter is the largest number of pulls with which a batch begins, a quarter of those
+// made before. With much noise, λ ≥ κ², the rule alone would use the first (C̃ − 1)λ/κ²
+// pulls on one arm about which nothing is known. It costs at most log T/log 1.25
+// batches.
 func (p *batched) quarter() int { return max(1, (p.opened.Step-1)/4) }
 
-// shrunk is the local rule, for batches that the global one has had enough of:
-// it says that some arm's variance may have shrunk by more than C̃. For u with
-// ‖u‖² = σ̃²/λ at the start and M the pulls in the same coordinates,
+// shrunk is the local rule, for batches beyond the limit of the global rule. It reports
+// whether the variance of some arm may have shrunk by more than C̃. Let ‖u‖² = σ̃²/λ at
+// the start, and let M be the pulls in the same coordinates. Then
 //
 //	σ̃²_start/σ̃² = ‖u‖²/uᵀ(I + M)⁻¹u ≤ uᵀ(I + M)u/‖u‖² = 1 + Σ cov²(x, x_s)/(λσ̃²_start)
 //
-// by Cauchy and Schwarz, once more by which that is at most the global sum. The
-// inducing points see only part of the covariance; that of an arm with itself is
-// counted in full, so that a pull of what they do not see ends the batch. Cost
-// O(Am) for each pull, of which those before are looked at once.
+// by Cauchy and Schwarz. By the same inequality this is at most the global sum. The
+// inducing points give only part of the covariance. That of an arm with itself is
+// counted in full, so a pull of an arm outside their span ends the batch. It costs
+// O(Am) for each pull, and earlier pulls are counted once.
 func (p *batched) shrunk() bool {
 	if !p.cfg.Local || p.unique {
 		return true
@@ -113,11 +113,11 @@ func (p *batched) shrunk() bool {
 	cov := make([]float64, len(p.start))
 	for ; p.seen < len(p.batch) && 1+p.most <= p.cfg.Ratio; p.seen++ {
 		arm := p.batch[p.seen]
-		_ = p.post.ArmCovariances(cov, arm) // an arm that was pulled is one
+		_ = p.post.ArmCovariances(cov, arm) // an arm that was pulled exists
 		cov[arm] = p.start[arm]
 		for a, c := range cov {
 			if p.start[a] <= 0 {
-				continue // known for certain: nothing is left to shrink
+				continue // known exactly, so it cannot shrink
 			}
 			p.shrink[a] += c * c / (p.cfg.NoiseVariance * p.start[a])
 			p.most = max(p.most, p.shrink[a])
@@ -126,7 +126,7 @@ func (p *batched) shrunk() bool {
 	return 1+p.most > p.cfg.Ratio
 }
 
-// repeats returns B of MiniGPOpt, of an arm that is known for certain as well.
+// repeats returns B of MiniGPOpt. It is finite also for an arm that is known exactly.
 func (p *batched) repeats(arm int) int {
 	return min(maxBatch(p.cfg.Ratio, 0, p.start[arm]/p.cfg.NoiseVariance), p.quarter())
 }
@@ -142,7 +142,7 @@ func (p *batched) top() int {
 	})
 }
 
-// allowed is how many pulls of an arm the batch still takes.
+// allowed returns how many more pulls of an arm the batch accepts.
 func (p *batched) allowed(arm int) int {
 	return min(maxBatch(p.cfg.Ratio, p.used, p.start[arm]/p.cfg.NoiseVariance), max(1, p.limit-p.size))
 }
@@ -159,7 +159,7 @@ func (p *batched) report(arm int) Decision {
 	return d
 }
 
-// Best implements Policy. Cost O(Am²) within a batch.
+// Best implements Policy. It costs O(Am²) within a batch.
 func (p *batched) Best() (Decision, error) {
 	all := make([]int, p.arms.Len())
 	for i := range all {
@@ -175,8 +175,8 @@ func (p *batched) Best() (Decision, error) {
 	return d, p.fault
 }
 
-// Pull implements Policy. Pulls that others decided on are taken even when the
-// batch is full. Cost O(m²).
+// Pull implements Policy. Pulls that the policy did not choose are accepted even when
+// the batch is full. It costs O(m²).
 func (p *batched) Pull(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -197,9 +197,9 @@ func (p *batched) Pull(arm int) error {
 	return nil
 }
 
-// Observe implements Policy. The rewards are held until the batch ends; the
-// last one of a full batch ends it. Cost O(m²) for each, O((A + u)m²) at the
-// end of a batch.
+// Observe implements Policy. The rewards are held until the batch ends. The last one of
+// a full batch ends it. It costs O(m²) for each, and O((A + u)m²) at the end of a
+// batch.
 func (p *batched) Observe(arm int, y ...float64) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (p *batched) take(arm int, y float64) error {
 	return nil
 }
 
-// settle strikes out a pull without reward.
+// settle removes a pull without reward.
 func (p *batched) settle(arm int) {
 	p.owing--
 	if p.open[arm]--; p.open[arm] == 0 {
@@ -238,8 +238,8 @@ func (p *batched) settle(arm int) {
 	}
 }
 
-// Flush ends the batch early: the model hears of the rewards held. Errors:
-// [ErrPending] while some are to come.
+// Flush ends the batch early, and the model gets the rewards held. It returns
+// [ErrPending] while some are missing.
 func (p *batched) Flush() error {
 	if p.owing > 0 {
 		return ErrPending
@@ -250,8 +250,8 @@ func (p *batched) Flush() error {
 	return p.fault
 }
 
-// close tells the model the rewards held, in the order in which they came,
-// draws inducing points and begins the next batch.
+// close gives the held rewards to the model in the order of their arrival, draws
+// inducing points and begins the next batch.
 func (p *batched) close() {
 	p.switches++
 	away := keyed(p.arms)
@@ -269,8 +269,8 @@ func (p *batched) close() {
 	p.begin()
 }
 
-// resume brings the arms back, if need be with the inducing points of before: a
-// kernel may be found not positive semi-definite only now.
+// resume brings the arms back, if necessary with the inducing points of before. A
+// kernel may prove not positive semi-definite only here.
 func (p *batched) resume(before kernel.Rows) {
 	err := p.post.ResumeArms()
 	for _, d := range []kernel.Rows{before, p.arms.Slice(0, 0)} {
@@ -303,7 +303,7 @@ func (p *batched) tell(away bool) error {
 	return nil
 }
 
-// Cancel implements Policy. Cost O((A + u)m²).
+// Cancel implements Policy. It costs O((A + u)m²).
 func (p *batched) Cancel(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -331,7 +331,7 @@ func (p *batched) Cancel(arm int) error {
 	return nil
 }
 
-// reopen computes the bounds anew after a pull was taken back: variances have
+// reopen computes the bounds again after a pull was taken back, because variances have
 // grown.
 func (p *batched) reopen() {
 	mean, variance := p.post.ArmMeans(), p.post.ArmVariances()
@@ -341,17 +341,19 @@ func (p *batched) reopen() {
 	p.lazy.reset(p.lazy.key)
 }
 
-// Pending implements Policy: pulls without reward, rewards held not counted.
+// Pending implements Policy. It counts pulls without reward, and not those whose reward
+// is held.
 func (p *batched) Pending() int { return p.owing }
 
-// Batch returns the number of pulls in the open batch, and Σ σ̃²/λ of them with
-// the variances at its start.
+// Batch returns the number of pulls in the open batch, and their Σ σ̃²/λ with the
+// variances at its start.
 func (p *batched) Batch() (pulls int, leverage float64) { return p.size, p.used }
 
-// Switches returns how often the model has changed: the number of batches.
+// Switches returns the number of changes of the model, which is the number of batches.
 func (p *batched) Switches() int { return p.switches }
 
-// SetArms implements Policy; rewards held are told first. Cost O((A + u)m²).
+// SetArms implements Policy. The model gets the held rewards first. It costs
+// O((A + u)m²).
 func (p *batched) SetArms(arms kernel.Rows) error {
 	if p.owing > 0 {
 		return ErrPending

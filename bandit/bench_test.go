@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// ackley is Ackley-5 on 20 000 arms or so, noise ξ = 0.1.
+// ackley is Ackley-5 on about 20 000 arms, with noise ξ = 0.1.
 func ackley(n int, seed uint64) (*problems.Environment, kernel.Rows) {
 	env := problems.NewEnvironment(problems.Ackley{Dim: 5, Shift: 1.3}, n, 0.1, seed)
 	return env, kernel.NewPoints(n, 5, env.Points)
@@ -23,7 +23,7 @@ func ackleyConfig() bandit.Config {
 	return bandit.Config{Kernel: must(kernel.NewMatern52(0.3)), NoiseVariance: 0.01, Seed: 1}
 }
 
-// run plays a policy and keeps the account.
+// run plays a policy and records its regret.
 func run(tb testing.TB, p bandit.Policy, env *problems.Environment, account *problems.Regret, steps int) {
 	for range steps {
 		d, err := p.Next()
@@ -37,9 +37,9 @@ func run(tb testing.TB, p bandit.Policy, env *problems.Environment, account *pro
 	}
 }
 
-// BenchmarkStep is one step, decision and reward, with 20 000 arms after t
-// steps; of it, steps in which inducing points are drawn are few. ms/step is
-// the mean of the whole way, those included.
+// BenchmarkStep is one step, decision and reward, with 20 000 arms after t steps. Few
+// of these steps draw inducing points. ms/step is the mean of all steps from the start,
+// those included.
 func BenchmarkStep(b *testing.B) {
 	env, arms := ackley(20000, 1)
 	c := bkbConfig(ackleyConfig())
@@ -75,8 +75,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkBBKB is 400 steps of BBKB on 4000 arms; the ratios are those of BKB
-// from scratch, over 3 or BANDIT_SEEDS seeds: time (≥ 10 is wanted), and regret.
+// BenchmarkBBKB is 400 steps of BBKB on 4000 arms. The ratios compare with BKB from
+// scratch, over 3 or BANDIT_SEEDS seeds, in time (≥ 10 is wanted) and regret.
 func BenchmarkBBKB(b *testing.B) {
 	const steps = 400
 	seeds := 3
@@ -149,9 +149,9 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 	}
 }
 
-// BenchmarkWhole is a run of 10 000 steps on 20 000 arms: Ackley-5, and in d = 6
-// with about 200 inducing points. s/run is what is wanted; quick/late are the
-// times of the last 1000 steps over those of the second 1000.
+// BenchmarkWhole is a run of 10 000 steps on 20 000 arms. It takes Ackley-5, and d = 6
+// with about 200 inducing points. s/run is the result. quick/late divides the times of
+// the last 1000 steps by those of the second 1000.
 func BenchmarkWhole(b *testing.B) {
 	for _, problem := range []struct {
 		name     string

@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BKBConfig are the settings of BKB, BBKB and Thompson sampling.
+// BKBConfig holds the settings of BKB, BBKB and Thompson sampling.
 type BKBConfig struct {
 	Config
 	Sparsity
@@ -19,22 +19,22 @@ func (c BKBConfig) Validate() error {
 	return errors.Join(c.Config.Validate(), c.Sparsity.Validate())
 }
 
-// BKB is budgeted kernel bandits (thesis Algorithm 5): GP-UCB on a posterior
-// supported on m inducing points, drawn among the pulled inputs by posterior
-// variance, so that m follows the effective dimension and σ̃ stays close to σ.
+// BKB is budgeted kernel bandits (Carratino 2020, Algorithm 5). It is GP-UCB on a
+// posterior supported on m inducing points, drawn among the pulled inputs by posterior
+// variance. So m follows the effective dimension, and σ̃ stays close to σ.
 //
 // Between draws the inducing points stay, and a reward is a rank-one update of
-// O(Am + m²): the incremental dictionary of thesis §7.1.2. With FromScratch
-// every reward is followed by a draw, O((A + u)m²) for u different inputs.
+// O(Am + m²). This is the incremental dictionary of §7.1.2 there. With FromScratch a
+// draw follows every reward, with O((A + u)m²) for u different inputs.
 //
-// The mean hears of every reward at once. Pending pulls shrink σ̃ and tell the
-// mean nothing; a draw that they bring about changes its approximation only.
+// The mean uses every reward at once. Pending pulls shrink σ̃ and do not change the
+// mean. If they cause a draw, only the approximation of the mean changes.
 type BKB struct{ sparse }
 
 var _ Policy = (*BKB)(nil)
 
-// NewBKB returns BKB on the given arms, which must not change any more.
-// Errors: as [NewGPUCB], and those of [Sparsity.Validate].
+// NewBKB returns BKB on the given arms, which must not change any more. Its errors are
+// those of [NewGPUCB] and of [Sparsity.Validate].
 func NewBKB(cfg BKBConfig, arms kernel.Rows) (*BKB, error) {
 	s, err := newSparse(cfg.Config, cfg.Sparsity, arms, false)
 	if err != nil {
@@ -44,7 +44,7 @@ func NewBKB(cfg BKBConfig, arms kernel.Rows) (*BKB, error) {
 	return &BKB{s}, nil
 }
 
-// Next implements Policy. Cost O(A).
+// Next implements Policy. It costs O(A).
 func (p *BKB) Next() (Decision, error) {
 	if p.fault != nil {
 		return Decision{}, p.fault
@@ -73,10 +73,9 @@ func (p *BKB) stateNow() State {
 	return p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
 }
 
-// Pull implements Policy. Costs as Observe, and for the same reason: the
-// inducing points are drawn anew where it is time, pending pulls counted. What
-// is far from all inducing points would keep its σ̃ otherwise, and be chosen
-// for every worker.
+// Pull implements Policy. It costs as much as Observe, because it also draws the
+// inducing points when they are due, with pending pulls counted. Otherwise an arm far
+// from all inducing points would keep its σ̃ and be chosen for every worker.
 func (p *BKB) Pull(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -89,7 +88,7 @@ func (p *BKB) Pull(arm int) error {
 	return nil
 }
 
-// Observe implements Policy. Cost O(Am + m²) for each reward, and O((A + u)m²)
+// Observe implements Policy. It costs O(Am + m²) for each reward, and O((A + u)m²)
 // where inducing points are drawn.
 func (p *BKB) Observe(arm int, y ...float64) error {
 	if err := p.checkArm(arm); err != nil {
@@ -112,9 +111,10 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 	return nil
 }
 
-// refresh draws the inducing points where it is time: C is exceeded, or there are
-// more pulls by a quarter than at the last draw. With much noise, λ ≥ κ², C alone
-// would leave the first λC/κ² pulls without inducing points, all of them of one arm.
+// refresh draws the inducing points when they are due. They are due when C is exceeded,
+// or when there are more pulls by a quarter than at the last draw. With much noise,
+// λ ≥ κ², C alone would leave the first λC/κ² pulls without inducing points, all of
+// them on one arm.
 func (p *BKB) refresh() {
 	if p.frozen {
 		return
@@ -125,14 +125,15 @@ func (p *BKB) refresh() {
 	}
 }
 
-// Learn takes rewards of inputs that need not be arms, such as those of
-// another study or of former arms. They resolve pending pulls of equal inputs.
-// Errors: those of [gp.Sparse.Observe].
+// Learn takes rewards of inputs that need not be arms, such as those of another study
+// or of former arms. They resolve pending pulls of equal inputs. Its errors are those
+// of [gp.Sparse.Observe].
 func (p *BKB) Learn(x kernel.Rows, y []float64) error { return p.LearnNoisy(x, y, nil) }
 
-// LearnNoisy is Learn for rewards that have variances of their own, beside λ:
-// squares of standard errors, for instance. Those with one resolve no pending
-// pull. Errors: as Learn; *[gp.ShapeError], *[gp.ValueError] for the variances.
+// LearnNoisy is Learn for rewards with variances of their own, in addition to λ. These
+// may be squares of standard errors. A reward with a variance does not resolve a
+// pending pull. Its errors are those of Learn, and *[gp.ShapeError] and
+// *[gp.ValueError] for the variances.
 func (p *BKB) LearnNoisy(x kernel.Rows, y, variances []float64) error {
 	if err := checkRewards(y); err != nil {
 		return err
@@ -154,7 +155,7 @@ func lenOf(x kernel.Rows) int {
 	return x.Len()
 }
 
-// Cancel implements Policy. Cost O((A + u)m²).
+// Cancel implements Policy. It costs O((A + u)m²).
 func (p *BKB) Cancel(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (p *BKB) Means() []float64 { return p.post.ArmMeans() }
 // Variances returns σ̃² of every arm, as a view.
 func (p *BKB) Variances() []float64 { return p.post.ArmVariances() }
 
-// SetArms implements Policy. Cost O(Am²).
+// SetArms implements Policy. It costs O(Am²).
 func (p *BKB) SetArms(arms kernel.Rows) error {
 	if p.Pending() > 0 {
 		return ErrPending

@@ -9,7 +9,7 @@ import (
 // box is the [Domain] of which every point is valid.
 type box struct{ low, high, unit []float64 }
 
-// boxUnit is the length in which steps are measured, of each side.
+// boxUnit is the unit of steps, as a share of each side.
 const boxUnit = 0.4
 
 func newBox(low, high []float64) box {
@@ -26,7 +26,7 @@ func (b *box) Box() (low, high []float64) { return b.low, b.high }
 // Unit implements [Domain].
 func (b *box) Unit() []float64 { return b.unit }
 
-// Mutate implements [Domain]: one coordinate moves, and each other one with
+// Mutate implements [Domain]. It moves one coordinate, and each other one with
 // probability 0.3.
 func (b *box) Mutate(x []float64, size float64, rng *rand.Rand) {
 	must := rng.IntN(len(x))

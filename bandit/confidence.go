@@ -13,25 +13,25 @@ type Confidence interface {
 	Check() error
 }
 
-// State is what b may depend on.
+// State holds the quantities on which b may depend.
 type State struct {
-	Step               int     // of the pull to come, from 1
-	Dim                int     // d; 1 for arms that are not vectors
+	Step               int     // of the next pull, from 1
+	Dim                int     // d, or 1 for arms that are not vectors
 	NoiseVariance      float64 // λ = ξ²
 	Bound              float64 // κ² ≥ k(x, x)
 	EffectiveDimension float64 // Σ_s σ̃²_t(x_s)/λ
 	InformationGain    float64 // Σ_s log(1 + σ̃²_{s−1}(x_s)/λ)
-	Norm               float64 // F, as far as guessed and doubled; 0 if it is given
+	Norm               float64 // the current F if it is guessed, 0 if it is given
 	Exact              bool    // σ̃ = σ
 }
 
-// Practical is b = √(C·d·log(2t + 1)), the default. C between 0.1 and 0.2 is
-// good for rewards of about unit variance with a fitted kernel. In one or two
-// dimensions it may stay at a lower maximum for hundreds of steps; 0.5 did not on
-// the draw of the package comment.
+// Practical is b = √(C·d·log(2t + 1)), the default. C between 0.1 and 0.2 is good for
+// rewards of about unit variance with a fitted kernel. In one or two dimensions it may
+// stay at a lower maximum for hundreds of steps. 0.5 did not on the draw of the package
+// comment.
 type Practical struct {
-	C   float64 // > 0; 0 stands for 0.15
-	Dim int     // d ≥ 1; 0 stands for that of the arms
+	C   float64 // > 0, or 0 for 0.15
+	Dim int     // d ≥ 1, or 0 for that of the arms
 }
 
 // Beta returns b.
@@ -59,36 +59,36 @@ func (p Practical) Check() error {
 	return nil
 }
 
-// Theory is b = β̃_t/√λ with which the regret bound of thesis Theorem 21 holds,
-// for rewards f(x) plus ξ-subgaussian noise, ‖f‖ ≤ F in the space of the
+// Theory is b = β̃_t/√λ, for which the regret bound of Theorem 21 of Carratino (2020)
+// holds. Rewards are f(x) plus ξ-subgaussian noise, with ‖f‖ ≤ F in the space of the
 // kernel. With α = (1 + ε)/(1 − ε) and ξ² = λ,
 //
 //	b = √(α·G_t + 2 log(1/δ)) + (1 + 1/√(1−ε))·F
 //
-// where G_t = Σ_s log(1 + σ̃²_{s−1}(x_s)/λ) ≥ log det(I + K_t/λ)/α is computed
-// from the data; for an exact policy
+// where G_t = Σ_s log(1 + σ̃²_{s−1}(x_s)/λ) ≥ log det(I + K_t/λ)/α is computed from the
+// data. For an exact policy
 //
 //	b = √(log det(I + K_t/λ) + 2 log(1/δ)) + F
 //
-// (Chowdhury and Gopalan 2017). ByDimension takes what the thesis prints, its
-// misprints corrected (the root ends before F, and log(κ²t) is no upper bound
-// for small λ):
+// (Chowdhury and Gopalan 2017). ByDimension takes the printed form without its
+// misprints. The root must end before F, and log(κ²t) is not an upper bound for small
+// λ.
 //
 //	b = √(2·(α(1 + log(κ²t/λ + 1))·d̃_t + log(1/δ))) + (1 + 1/√(1−ε))·F.
 //
-// Both are far too wide in practice: on Branin regret is 8 times that of
-// Practical; Factor 0.1 does well.
+// Both are far too wide in practice. On Branin regret is 8 times that of Practical, and
+// Factor 0.1 does well.
 type Theory struct {
 	Norm    float64 // F > 0, or the first guess with Double
-	Delta   float64 // δ in (0, 1), the probability to fail; 0 stands for 0.1
-	Epsilon float64 // ε in (0, 1), the accuracy of σ̃; 0 stands for 0.5
-	// Factor > 0 multiplies b; 0 stands for 1.
+	Delta   float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
+	Epsilon float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
+	// Factor > 0 multiplies b. If 0, it is 1.
 	Factor float64
 	// ByDimension takes the bound by the effective dimension.
 	ByDimension bool
-	// Double doubles F whenever a reward contradicts it: when it lies outside
-	// the bounds by more than noise does with probability 6δ/(π²t²) at most. So
-	// F is doubled above ‖f‖ with probability δ at most.
+	// Double doubles F whenever a reward contradicts it. It does if it is outside the
+	// bounds by more than noise is with probability at most 6δ/(π²t²). So F is doubled
+	// above ‖f‖ with probability at most δ.
 	Double bool
 }
 
@@ -105,7 +105,7 @@ func (t Theory) withDefaults() Theory {
 	return t
 }
 
-// withNorm completes the rule that is reported.
+// withNorm completes the rule for TheoryBeta.
 func (t Theory) withNorm(c Confidence) Theory {
 	if in, ok := c.(inputs); ok {
 		c = in.Confidence
@@ -133,18 +133,18 @@ func (t Theory) Beta(s State) float64 {
 		grow := 1 + math.Log(s.Bound*n/s.NoiseVariance+1)
 		spread = 2 * (alpha*grow*s.EffectiveDimension + math.Log(1/t.Delta))
 	}
-	// F has the units of √k, b is a number of standard deviations √λ·σ_rls.
+	// F has the units of √k, and b is a number of standard deviations √λ·σ_rls.
 	return t.Factor * (math.Sqrt(spread) + bias*norm)
 }
 
-// Check implements Confidence; it returns all faults.
+// Check implements Confidence. It returns all faults.
 func (t Theory) Check() error {
 	t = t.withDefaults()
 	return errors.Join(positive("Theory.Norm", t.Norm), fraction("Theory.Delta", t.Delta),
 		fraction("Theory.Epsilon", t.Epsilon), positive("Theory.Factor", t.Factor))
 }
 
-// contradicted says whether a reward shows that F is too small.
+// contradicted reports whether a reward shows that F is too small.
 func (t Theory) contradicted(s State, mean, sd, y float64) bool {
 	t = t.withDefaults()
 	t.Factor = 1
@@ -153,6 +153,6 @@ func (t Theory) contradicted(s State, mean, sd, y float64) bool {
 	return math.Abs(y-mean) > t.Beta(s)*sd+tail
 }
 
-// Alpha returns α = (1 + ε)/(1 − ε), by which σ̃² may differ from σ² (thesis
-// Theorem 20).
+// Alpha returns α = (1 + ε)/(1 − ε), the factor by which σ̃² may differ from σ²
+// (Carratino 2020, Theorem 20).
 func Alpha(epsilon float64) float64 { return (1 + epsilon) / (1 - epsilon) }

@@ -7,37 +7,37 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Config are the settings that all policies share.
+// Config holds the settings that all policies share.
 type Config struct {
-	// Kernel is the prior covariance of the rewards. Its scale matters: fit
-	// it (package gp) rather than inflate Beta. [kernel.NewLinear] makes the
-	// policies linear bandits.
+	// Kernel is the prior covariance of the rewards. Its scale matters. Fit it (package
+	// gp) rather than increase Beta. [kernel.NewLinear] makes the policies linear
+	// bandits.
 	Kernel kernel.Kernel
-	// NoiseVariance is λ = ξ² > 0, in the square of the units of the rewards.
-	// Larger than the true one costs regret (4 times: 1.3 times as much on
-	// Branin); smaller costs inducing points.
+	// NoiseVariance is λ = ξ² > 0, in the square of the units of the rewards. A value 4
+	// times the true one costs 1.3 times the regret on Branin. A smaller one costs
+	// inducing points.
 	NoiseVariance float64
 	// Mean is the prior mean of the rewards, a constant.
 	Mean float64
-	// Beta is the width of the confidence bounds; nil stands for Practical{}.
+	// Beta is the width of the confidence bounds, or nil for Practical{}.
 	Beta Confidence
 	// Report is the rule whose b is reported beside that of Beta, as
-	// Decision.TheoryBeta. A Norm of 0 stands for that of Beta, if it has one,
-	// or else for 1.
+	// Decision.TheoryBeta. If its Norm is 0, it is the Norm of Beta, or 1 if Beta has
+	// none.
 	Report Theory
-	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches
-	// of BBKB and MiniGPOpt: the most that a standard deviation squared may
-	// shrink before the model hears of the rewards. 0 stands for 2.
+	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches of BBKB
+	// and MiniGPOpt. It is the largest factor by which a variance may shrink before the
+	// model gets the rewards. If 0, it is 2.
 	Ratio float64
-	// Local lets a batch of BBKB go on, after its rule has had enough, until some
-	// arm's own variance may have shrunk by more than C̃ (the GlobalLocal rule):
-	// batches are longer, and a pull then costs O(Am) in place of O(m²).
+	// Local continues a batch of BBKB beyond its rule until some arm's own variance may
+	// have shrunk by more than C̃ (the GlobalLocal rule). Batches are longer, and a
+	// pull then costs O(Am) in place of O(m²).
 	Local bool
-	// Seed is what all randomness is derived from: equal seeds and equal events
-	// give equal decisions.
+	// Seed is the seed of all random numbers. Equal seeds and equal events give equal
+	// decisions.
 	Seed uint64
-	// Workers is the number of goroutines; 0 stands for one per processor. It
-	// changes no bit.
+	// Workers is the number of goroutines, or 0 for one per processor. It changes no
+	// bit.
 	Workers int
 }
 
@@ -72,7 +72,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// first is the arm of the first step, uniform as in thesis Algorithm 5.
+// first is the arm of the first step, uniform as in Algorithm 5 of Carratino (2020).
 func (c Config) first(arms int) int {
 	return stream.New(stream.Derive(c.Seed, "bandit first arm", 0)).IntN(arms)
 }

@@ -11,23 +11,24 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// ContinuousConfig are the settings of a bandit on a box.
+// ContinuousConfig holds the settings of a bandit on a box.
 type ContinuousConfig struct {
 	BKBConfig
 	// Lo and Hi are the corners of the box, Lo < Hi.
 	Lo, Hi []float64
-	// Exact takes the exact posterior, and GP-UCB: O(t²) a reward and O(t³) a
-	// suggestion, good for t up to a few hundred. Sparsity is not looked at then.
+	// Exact takes the exact posterior and GP-UCB, with O(t²) a reward and O(t³) a
+	// suggestion. It suits t up to a few hundred. Sparsity has no effect then.
 	Exact bool
-	// Candidates is the number of Sobol' points among which the maximum of the
-	// UCB is looked for; 0 stands for 1024. Powers of 2 are even.
+	// Candidates is the number of Sobol' points among which the maximum of the UCB is
+	// searched. If 0, it is 1024. Powers of 2 cover the box evenly.
 	Candidates int
-	// Local is the number of candidates near the 5 best inputs so far. An eighth as many
-	// are near the best candidates, three times over. 0 stands for 256, −1 for none.
+	// Local is the number of candidates near the 5 best inputs so far. An eighth as
+	// many are near the best candidates, three times over. If 0, it is 256, and −1
+	// means none.
 	Local int
-	// Refine is the number of best candidates from which the UCB is climbed by
-	// its gradient; 0 stands for 4, −1 for none. With a kernel that has no
-	// gradient there is none.
+	// Refine is the number of best candidates from which the search climbs the gradient
+	// of the UCB. If 0, it is 4, and −1 means none. A kernel without a gradient
+	// disables it.
 	Refine int
 }
 
@@ -49,20 +50,20 @@ func (c ContinuousConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Suggestion is a decision for an input that is no numbered arm: Arm is −1.
+// Suggestion is a decision for an input that is not a numbered arm, so Arm is −1.
 type Suggestion struct {
 	X []float64
 	Decision
 }
 
-// Continuous is BKB, or exact GP-UCB, on a box: a [Search] maximises the UCB over
-// Sobol' points and moves of the best inputs, and climbs it by its gradient
-// in the span of the inducing points. The guarantees of thesis Theorem 21 want
-// the true maximum (thesis §7.1.4, infinite arm sets), which nobody can
-// promise. Randomness is keyed by seed and step as elsewhere.
+// Continuous is BKB, or exact GP-UCB, on a box. A [Search] maximises the UCB over
+// Sobol' points and moves of the best inputs, and climbs its gradient in the span of
+// the inducing points. The guarantees of Theorem 21 need the true maximum, which no
+// search can promise (Carratino 2020, §7.1.4, infinite arm sets). Random numbers depend
+// on seed and step, as in the other policies.
 //
-// Next costs O((Candidates + Local)(m² + md)), and with Exact O(t²) in place
-// of m², and O(t³) for d_eff.
+// Next costs O((Candidates + Local)(m² + md)). With Exact it costs O(t²) in place of
+// m², and O(t³) for d_eff.
 type Continuous struct {
 	base  base
 	cfg   ContinuousConfig
@@ -70,7 +71,7 @@ type Continuous struct {
 	model surface
 }
 
-// surface is a posterior that can be asked anywhere.
+// surface is a posterior that can be evaluated at any point.
 type surface interface {
 	Predict(x kernel.Rows) (mean, variance []float64, err error)
 	slope() Slope
@@ -87,7 +88,7 @@ type surface interface {
 	fault() error
 }
 
-// NewContinuous returns the bandit. Errors: those of
+// NewContinuous returns the bandit. Its errors are those of
 // [ContinuousConfig.Validate], and those of the kernel as in [NewGPUCB].
 func NewContinuous(cfg ContinuousConfig) (*Continuous, error) {
 	if err := cfg.Validate(); err != nil {
@@ -122,7 +123,7 @@ func (c ContinuousConfig) withDefaults() ContinuousConfig {
 	return c
 }
 
-// sobol returns points of the box, by their step.
+// sobol returns points of the box for a step.
 func (p *Continuous) sobol(n, step int) *kernel.Points[float64] {
 	d := len(p.cfg.Lo)
 	x := kernel.NewPoints[float64](n, d, nil)
@@ -143,7 +144,7 @@ func (p *Continuous) Steps() int { return p.model.steps() }
 // Pending returns the number of pulls without reward.
 func (p *Continuous) Pending() int { return p.model.pending() }
 
-// Norm returns F as far as it was doubled; 0 where it is not guessed.
+// Norm returns the current F, or 0 where it is not guessed.
 func (p *Continuous) Norm() float64 { return p.base.norm }
 
 // Next returns the suggestion for the next step. It changes nothing.
@@ -163,8 +164,8 @@ func (p *Continuous) Next() (Suggestion, error) {
 	return p.suggest(s, b, x)
 }
 
-// Best returns the input with the largest posterior mean among those observed
-// or pending. Its Gap is 2·Beta·σ̃. Errors: [*EmptyError] before the first.
+// Best returns the input with the largest posterior mean among those observed or
+// pending. Its Gap is 2·Beta·σ̃. It returns an [*EmptyError] before the first input.
 func (p *Continuous) Best() (Suggestion, error) {
 	x := p.model.points()
 	if x == nil {
@@ -194,7 +195,7 @@ func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error
 // climbedFor is the number of evaluations of one climb.
 const climbedFor = 60
 
-// best returns the input with the largest UCB that is found at a step.
+// best returns the input with the largest UCB that the search finds at a step.
 func (p *Continuous) best(step int, b float64) ([]float64, error) {
 	search := Search{
 		Surface: ucb{p.model, b, p.cfg.Kernel}, Domain: &p.box,
@@ -247,7 +248,7 @@ func (u ucb) Probe() *Probe {
 	return &Probe{u.slope(), u.b}
 }
 
-// sparseSlope asks the sparse posterior at single points.
+// sparseSlope evaluates the sparse posterior at single points.
 type sparseSlope struct{ probe *gp.Probe }
 
 // Value implements [Slope].
@@ -259,7 +260,7 @@ func (s sparseSlope) Gradient() (mean, sd []float64, err error) {
 	return mean, sd, nil
 }
 
-// exactSlope asks the exact posterior.
+// exactSlope evaluates the exact posterior.
 type exactSlope struct {
 	*gp.Exact
 	at *kernel.Points[float64]
@@ -294,8 +295,8 @@ func (p *Continuous) row(x []float64) (kernel.Rows, error) {
 	return kernel.NewPoints(1, len(x), slices.Clone(x)), nil
 }
 
-// Pull takes note that x is being pulled whose reward will come later. Errors:
-// [*ShapeError], [*ValueError].
+// Pull records that x is being pulled and its reward will come later. Its errors are
+// [*ShapeError] and [*ValueError].
 func (p *Continuous) Pull(x []float64) error {
 	row, err := p.row(x)
 	if err != nil {
@@ -304,8 +305,8 @@ func (p *Continuous) Pull(x []float64) error {
 	return p.model.pull(row)
 }
 
-// Observe takes rewards of x; each resolves a pending pull of x, if there is
-// one. Errors: as Pull, and [*EmptyError].
+// Observe takes rewards of x. Each resolves a pending pull of x, if there is one. Its
+// errors are those of Pull, and [*EmptyError].
 func (p *Continuous) Observe(x []float64, y ...float64) error {
 	row, err := p.row(x)
 	if err != nil {
@@ -328,7 +329,8 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 	return nil
 }
 
-// Cancel takes back a pending pull of x. Errors: as Pull, and [ErrNotPending].
+// Cancel takes back a pending pull of x. Its errors are those of Pull, and
+// [ErrNotPending].
 func (p *Continuous) Cancel(x []float64) error {
 	row, err := p.row(x)
 	if err != nil {

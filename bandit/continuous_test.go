@@ -18,13 +18,13 @@ func continuous(f problems.Objective, l float64, exact bool, seed uint64) bandit
 	return c
 }
 
-// On a line and in the plane the maximum is found, by BKB and exact GP-UCB.
 // two is a width that never changes.
 type two struct{}
 
 func (two) Beta(bandit.State) float64 { return 2 }
 func (two) Check() error              { return nil }
 
+// BKB and exact GP-UCB find the maximum on a line and in the plane.
 func TestContinuousFindsTheMaximum(t *testing.T) {
 	racetest.Alone(t)
 	for _, run := range []struct {
@@ -58,8 +58,8 @@ func TestContinuousFindsTheMaximum(t *testing.T) {
 	}
 }
 
-// The sparse and the exact form agree while all inputs are inducing points,
-// with pulls pending too; those shrink σ̃ and nothing else.
+// The sparse and the exact form agree while all inputs are inducing points, also with
+// pending pulls. These only shrink σ̃.
 func TestContinuousPending(t *testing.T) {
 	f := problems.Branin{}
 	sparse := continuous(f, 4, false, 5)

@@ -1,22 +1,21 @@
-// Package bandit decides what to pull: kernel bandits whose posteriors stay
-// affordable. It has GP-UCB, BKB, BBKB, mini-GP-Opt and Thompson sampling, on
-// finite arms and on boxes, and comparators that starve.
+// Package bandit chooses inputs to evaluate by kernel bandits whose posteriors stay
+// affordable. It has GP-UCB, BKB, BBKB, mini-GP-Opt and Thompson sampling, on finite
+// arms and on boxes. For comparison it also has policies whose variance starves.
 //
-// Package gp has the posteriors, package sketch the samplers; here is when to
-// use which. Nothing here knows of trials, files or clocks.
+// Package gp has the posteriors and package sketch the samplers. This page says when to
+// use which policy. The package does not depend on trials, files or clocks.
 //
 // # The problem and the rule
 //
-// At step t an arm x_t is pulled and y_t = f(x_t) + noise is observed, noise of
-// variance λ = ξ², f of norm ‖f‖ ≤ F in the space of the kernel k. All policies
-// but Thompson sampling pull the arm with the largest upper confidence bound
+// At step t an arm x_t is pulled and y_t = f(x_t) + noise is observed. The noise has
+// variance λ = ξ², and f has norm ‖f‖ ≤ F in the space of the kernel k. All policies
+// except Thompson sampling pull the arm with the largest upper confidence bound
 //
 //	UCB(x) = μ̃(x) + b·σ̃(x),   LCB(x) = μ̃(x) − b·σ̃(x),
 //
-// and want the regret R_T = Σ_t f(x*) − f(x_t) small (thesis (6.1), (6.5)).
-// Variances are those of the process, in the squared units of y (thesis (6.4));
-// σ̃²/λ is the leverage score that the thesis writes σ² from (7.1) on, and
-// b = β̃_t/√λ.
+// to keep the regret R_T = Σ_t f(x*) − f(x_t) small (Carratino 2020, (6.1) and (6.5)).
+// Variances are those of the process (6.4), in the squared units of y. σ̃²/λ is the
+// leverage score, which the source calls σ² from (7.1) on, and b = β̃_t/√λ.
 //
 //	symbol  meaning                                       where
 //	ξ², λ   noise variance                                Config.NoiseVariance
@@ -43,13 +42,13 @@
 //	NewSubset, NewFeatures with random features: σ̃ starves; see for yourself
 //	NewFeatures with NewQuadrature: for d ≤ 3 and the Gaussian kernel
 //
-// [Search] maximises μ̃ + b·σ̃, or another score, in a box that is not finite. It is
-// what NewContinuous looks for the next input with. A caller whose inputs are not all
-// continuous supplies a [Domain], which moves points and makes them valid. It is good
-// and no certainty: Theorem 21 wants the true maximum.
+// [Search] maximises μ̃ + b·σ̃, or another score, over a box. NewContinuous uses it to
+// find the next input. If your inputs are not all continuous, supply a [Domain], which
+// moves points and makes them valid. The result is good but not certain, and Theorem 21
+// needs the true maximum.
 //
-// [kernel.NewLinear] makes any of them a linear bandit, kernel.List with
-// kernel.Pairwise one on strings, graphs or configurations.
+// With [kernel.NewLinear] each of them is a linear bandit. With kernel.List and
+// kernel.Pairwise the arms can be strings, graphs or configurations.
 //
 //	     ┌────────────── Decision ──────────────┐
 //	Next │                                      ▼
@@ -59,52 +58,51 @@
 //
 // # Feedback that is late, or comes in batches
 //
-// Pull says that an arm is being pulled: variances shrink as if it had been
-// observed, and means stay. (BKB draws inducing points when it is time, also
-// after a pull; its means then move with the approximation.) By the lemma behind BBKB, pulls x_s
-// shrink no variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch
-// pulls may go without feedback. BKB puts no end to a batch, and its mean hears
-// of every reward at once, which makes better use of rewards that trickle in;
-// BBKB answers ErrBatchFull, and is the fastest.
+// Pull says that an arm is being pulled. Variances shrink as if it had been observed,
+// and means stay. BKB draws inducing points when they are due, also after a pull, and
+// its means then change with the approximation. By the lemma behind BBKB, pulls x_s
+// shrink no variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch pulls may
+// go without feedback. BKB does not limit batches and uses every reward at once, which
+// is better if rewards come one by one. BBKB returns ErrBatchFull, and is the fastest.
 //
 // # Sources, and where we depart from them
 //
-// L. Carratino, Scaling kernel methods (thesis), chapters 6 and 7 (Calandriello,
-// Carratino, Lazaric, Valko, Rosasco: Gaussian process optimization with
-// adaptive sketching, COLT 2019; and ICML 2020 and 2022 for BBKB and mini-META).
-// bandit_paper_test.go restates the claims.
+// Carratino (2020), chapters 6 and 7, from Calandriello et al. (2019), Gaussian Process
+// Optimization with Adaptive Sketching. BBKB is from Calandriello et al. (2020), and
+// mini-META from Calandriello et al. (2022). bandit_paper_test.go checks the claims.
 //
-//   - Algorithm 5 never observes y_{t+1}; p̃ is to be capped at 1; and the draw
-//     may be empty, where package sketch draws one.
-//   - It draws with the variances from before the last reward. Here they are
-//     those from after it, with the counts n_i: Σ n_iσ̃²/λ is then d_eff.
-//   - Theorem 21: the root ends before F; log(κ²t) is to be 1 + log(κ²t/λ + 1).
-//     Theory takes G_t instead, which is the log-determinant itself when
-//     variances are exact, and at least 1/α of it else.
+//   - Algorithm 5 never observes y_{t+1}. Its p̃ must be at most 1. Its draw may be
+//     empty, and package sketch then draws one point.
+//   - Algorithm 5 draws with the variances from before the last reward. Here they
+//     are those from after it, with the counts n_i, so that Σ n_iσ̃²/λ is d_eff.
+//   - In Theorem 21 the root must end before F, and log(κ²t) must be
+//     1 + log(κ²t/λ + 1). Theory takes G_t instead. With exact variances that is
+//     the log-determinant itself, and otherwise at least 1/α of it.
 //   - (7.5) has the logarithm of the determinant twice what the source of
-//     Proposition 19 has; Theory takes the source's.
+//     Proposition 19 has. Theory takes the source's.
 //   - The incremental dictionary of §7.1.2 and the batches of BBKB wait for
-//     Σ σ̃²/λ ≥ 1, for λ ≫ κ² very long, and pull one arm in the meantime. Here
-//     there is a draw, and a batch ends, whenever there are more pulls by a
-//     quarter: at λ = 10 regret over that of exact GP-UCB falls from 1.31 to 1.10,
-//     of BBKB from 1.43 to 1.12 (TestMuchNoise, 64 seeds).
-//   - What has drawn the same inducing points again is left alone: nothing but
-//     the sum Σ σ̃²/λ begins anew (not with FromScratch).
+//     Σ σ̃²/λ ≥ 1. For λ ≫ κ² that is very long, and they pull one arm in the
+//     meantime. Here there is a draw, and a batch ends, whenever there are more
+//     pulls by a quarter. At λ = 10 the regret over that of exact GP-UCB falls from
+//     1.31 to 1.10, and that of BBKB from 1.43 to 1.12 (TestMuchNoise, 64 seeds).
+//   - If a draw gives the same inducing points again, only the sum Σ σ̃²/λ starts
+//     again, and the posterior stays as it is. With FromScratch it is computed.
 //
 // # Invariants
 //
-//   - A policy follows, to the bit, from its configuration, the seed included,
-//     and its sequence of calls; Next and Best change nothing. Ties go to the
-//     lowest arm. Numbers of workers change no bit.
-//   - A refused call changes nothing, and says which argument and where.
-//   - With all inputs as inducing points BKB is GP-UCB; with C̃ = 1 BBKB is BKB
-//     from scratch, to the bit; lazily BBKB finds what a full search finds.
-//   - Equal inputs are one point with a count; arms must differ.
-//   - Constant rewards are rewards like others.
+//   - The configuration with its seed and the sequence of calls determine a policy
+//     to the bit. Next and Best change nothing. Of equal arms the lowest is chosen.
+//     Numbers of workers change no bit.
+//   - A refused call changes nothing, and its error names the argument and place.
+//   - With all inputs as inducing points BKB is GP-UCB. With C̃ = 1 BBKB is BKB
+//     from scratch, to the bit. The lazy search of BBKB finds the same arm as a
+//     full search.
+//   - Equal inputs are one point with a count, and arms must differ.
+//   - Constant rewards need no special treatment.
 //
 // # Costs
 //
-// A arms, u different inputs pulled, m inducing points, t steps.
+// The symbols are A arms, u different inputs pulled, m inducing points and t steps.
 //
 //	GPUCB       step O(tA); memory tA
 //	BKB         step O(Am + m²) at most, A/8 comparisons and O(m) for each arm that
@@ -116,29 +114,29 @@
 //
 // # Measured
 //
-// Ackley-5, A = 20 000, Matérn-5/2 with ℓ = 0.3, ξ = 0.1, on two cores shared
-// with other work. A step of BKB at t = 1000 with m = 60 takes 0.10 to 0.16 ms on
-// one goroutine, 3 to 6 times less than the same by NumPy in the same run, and the
-// way there, draws included, 5 to 7 times less, at the same regret
-// (BenchmarkPeer; m = 55 there). 10 000 steps take BKB 3.0 s, of which the last
-// 1000 take half as long as the second 1000, and BBKB 1.2 s (BenchmarkWhole).
-// Exact GP-UCB takes 14 ms a step at t = 1000, BKB from scratch 49 ms at 100
-// (BenchmarkStep). BBKB, in all, is 15 times as fast as BKB from scratch at 0.997
-// times its regret (A = 4000, 400 steps, 10 seeds; BenchmarkBBKB). Where most arms
-// compete, as on draws of a process in d = 6, bounds tell few of them, and a step
-// costs O(Am).
+// The problem is Ackley-5 with A = 20 000, Matérn-5/2 with ℓ = 0.3 and ξ = 0.1, on two
+// cores shared with other work. A step of BKB at t = 1000 with m = 60 takes 0.10 to
+// 0.16 ms on one goroutine. The same by NumPy in the same run takes 3 to 6 times as
+// long. All steps up to there, draws included, take NumPy 5 to 7 times as long, at the
+// same regret (BenchmarkPeer, with m = 55). 10 000 steps take BKB 3.0 s, of which the
+// last 1000 take half as long as the second 1000. They take BBKB 1.2 s
+// (BenchmarkWhole). Exact GP-UCB takes 14 ms a step at t = 1000, and BKB from scratch
+// 49 ms at t = 100 (BenchmarkStep). In all, BBKB is 15 times as fast as BKB from
+// scratch at 0.997 times its regret (A = 4000, 400 steps, 10 seeds, BenchmarkBBKB).
+// Where most arms compete, as on draws of a process in d = 6, bounds exclude few of
+// them, and a step costs O(Am).
 //
-// Regret over that of exact GP-UCB, 2048 arms, 300 steps, ξ = 0.1, means of 10
-// seeds (BenchmarkRegret), all with the practical b:
+// The table has the regret over that of exact GP-UCB for 2048 arms, 300 steps and
+// ξ = 0.1, as means of 10 seeds (BenchmarkRegret). All policies have the practical b.
 //
 //	           exact/chance   BKB    BBKB   mini   Thompson  RFF(60)  SoR(30)
 //	Branin     0.053          0.97   0.95   0.96   1.55      0.90     0.81
 //	GP draw 2  0.19           1.00   1.01   1.02   0.29      0.47     0.37
 //	Hartmann-6 0.27           1.00   1.00   1.02   0.85      1.11     2.10
 //
-// On the draw the practical b stays at a lower maximum, 0.6 standard deviations
-// below the best, for 6 of 10 seeds, exactly or sparsely. BKB's regret over
-// chance is 0.19 there with C = 0.15, 0.12 with 0.3, 0.06 with 0.5 and 0.08 with
-// 1; from 0.3 on all 10 find the best region. That comparators do better with
-// 0.15 is their errors' doing.
+// On the draw the practical b stays at a lower maximum, 0.6 standard deviations below
+// the best, for 6 of 10 seeds, with exact and sparse posteriors. There BKB's regret
+// over chance is 0.19 with C = 0.15, 0.12 with 0.3, 0.06 with 0.5 and 0.08 with 1. From
+// 0.3 on all 10 find the best region. The comparators do better with 0.15 because of
+// their errors.
 package bandit

@@ -9,18 +9,18 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// ErrBatchFull is returned by Next where the batch is closed and some of its
-// feedback is still to come.
+// Next returns ErrBatchFull where the batch is closed and some of its feedback is
+// missing.
 var ErrBatchFull = errors.New("bandit: the batch is full; feedback is outstanding")
 
-// ErrPending is returned where pulls without feedback stand in the way.
+// ErrPending says that pulls without feedback prevent the call.
 var ErrPending = errors.New("bandit: pulls are pending")
 
-// ErrNotPending is returned where a pull is taken back that is not pending.
+// ErrNotPending says that a pull to cancel is not pending.
 var ErrNotPending = errors.New("bandit: not pending")
 
-// ValueError reports a number outside its domain, and where it stands. Index
-// is −1 for a single number.
+// ValueError reports a number outside its domain, and its place. Index is −1 for a
+// single number.
 type ValueError = kernel.ValueError
 
 func valueError(what string, index int, v float64, want string) error {
@@ -34,7 +34,7 @@ func shapeError(what string, got, want int) error {
 	return &ShapeError{In: "bandit", What: what, Got: got, Want: strconv.Itoa(want)}
 }
 
-// ArmError reports an arm that there is not.
+// ArmError reports an arm that does not exist.
 type ArmError struct{ Arm, Arms int }
 
 func (e *ArmError) Error() string {

@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Any sequence of events leaves every policy consistent: counts add up, means
-// and variances are finite and those of the posterior from scratch.
+// Any sequence of events leaves every policy consistent. Counts add up, and means and
+// variances are finite and equal those of the posterior from scratch.
 func TestAnyEvents(t *testing.T) {
 	racetest.Alone(t)
 	arms := uniform(60, 40, 2)
@@ -76,7 +76,7 @@ func TestAnyEvents(t *testing.T) {
 	})
 }
 
-// checkAgainstScratch compares the arms' numbers with predictions afresh.
+// checkAgainstScratch compares the numbers of the arms with predictions from scratch.
 func checkAgainstScratch(rt *rapid.T, p bandit.Policy, arms kernel.Rows) {
 	b, ok := p.(*bandit.BKB)
 	if !ok {
@@ -93,7 +93,7 @@ func checkAgainstScratch(rt *rapid.T, p bandit.Policy, arms kernel.Rows) {
 	}
 }
 
-// A pull taken back within a batch was never made.
+// A pull that is taken back within a batch leaves no trace.
 func TestCancelWithinBatch(t *testing.T) {
 	w := newWorld(61, 200, 2, 0.1)
 	c := bkbConfig(basic(matern(0.3), 0.05))
@@ -118,8 +118,8 @@ func TestCancelWithinBatch(t *testing.T) {
 	}
 }
 
-// Thompson sampling: draws follow the posterior, are repeated for the same step
-// and differ between steps; by features of the kernel as by joint draws.
+// The draws of Thompson sampling follow the posterior, repeat for the same step and
+// differ between steps. This holds for features of the kernel and for joint draws.
 func TestThompsonDraws(t *testing.T) {
 	racetest.Alone(t)
 	arms := kernel.NewPoints(6, 1, []float64{0, 0.1, 0.2, 0.7, 0.8, 0.9})
@@ -174,7 +174,7 @@ func TestFITC(t *testing.T) {
 	near(t, "variance", p.Variances(), exact.Variances(), 1e-7)
 }
 
-// What was learnt of other inputs is as if they had been arms.
+// Rewards of other inputs count as if these had been arms.
 func TestLearn(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(63, 100, 2, 0.1)
@@ -239,7 +239,7 @@ func TestLearnNoisy(t *testing.T) {
 	}
 }
 
-// Arms may be single precision or sparse; both are the same arms.
+// Arms may be single precision or sparse, and both are the same arms.
 func TestKindsOfRows(t *testing.T) {
 	w := newWorld(64, 80, 3, 0.1)
 	single := kernel.ConvertPoints[float32](w.arms)
@@ -268,7 +268,7 @@ func TestKindsOfRows(t *testing.T) {
 	}
 }
 
-// F is guessed and doubled by every kind of policy.
+// Every kind of policy guesses and doubles F.
 func TestDoublingEverywhere(t *testing.T) {
 	arms := uniform(65, 30, 2)
 	c := basic(matern(0.3), 0.01)
@@ -302,7 +302,7 @@ func TestDoublingEverywhere(t *testing.T) {
 	}
 }
 
-// The theoretical b is reported whatever b is taken, with F = 1 unless told.
+// The theoretical b is reported for every Beta, with F = 1 if not given.
 func TestTheoryIsReported(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(66, 50, 2, 0.1)

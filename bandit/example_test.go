@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BKB on 101 arms of a line, with rewards told at once.
+// This runs BKB on 101 arms of a line, with each reward observed at once.
 func Example() {
 	arms := kernel.NewPoints[float64](101, 1, nil)
 	for i := range 101 {
@@ -40,7 +40,7 @@ func Example() {
 	// Output: x = 0.26, 12 inducing points
 }
 
-// Four workers at a time: pulls are announced, rewards come later.
+// Four workers run at a time. Pulls are announced, and rewards come later.
 func ExampleBBKB() {
 	arms := kernel.NewPoints(5, 1, []float64{0, 0.25, 0.5, 0.75, 1})
 	k, err := kernel.NewGaussian(0.3)
@@ -55,7 +55,7 @@ func ExampleBBKB() {
 		var batch []int
 		for range 4 {
 			d, err := policy.Next()
-			if err != nil { // bandit.ErrBatchFull: wait for rewards
+			if err != nil { // bandit.ErrBatchFull, wait for rewards
 				break
 			}
 			if err := policy.Pull(d.Arm); err != nil {

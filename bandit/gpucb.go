@@ -6,22 +6,22 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// GPUCB is exact GP-UCB on finite arms (Srinivas et al. 2010; thesis §6.4):
-// the arm with the largest μ + b·σ, exact. With [kernel.NewLinear] it is
-// LinUCB. A step costs O(tA) and so does memory, t·A numbers: good for t up to
-// a few hundred, or few arms. BKB costs less from t ≈ m on.
+// GPUCB is exact GP-UCB on finite arms (Srinivas et al. 2010 and Carratino 2020, §6.4).
+// It pulls the arm with the largest μ + b·σ. With [kernel.NewLinear] it is LinUCB. A
+// step costs O(tA), and so does memory, with t·A numbers. It suits t up to a few
+// hundred, or few arms. BKB costs less from t ≈ m on.
 type GPUCB struct {
 	base
 	post   *recursion
-	former float64 // d_eff of the pulls of former arms, at most
+	former float64 // an upper bound of d_eff of the pulls of former arms
 }
 
 var _ Policy = (*GPUCB)(nil)
 
-// NewGPUCB returns exact GP-UCB on the given arms, which must not change any
-// more. Errors: those of [Config.Validate]; [*EmptyError],
-// [*DuplicateArmError], *[kernel.TypeError], *[kernel.NonFiniteError] for the
-// arms; *[kernel.NotPSDError] and *[kernel.AsymmetryError] for the kernel.
+// NewGPUCB returns exact GP-UCB on the given arms, which must not change any more. Its
+// errors are those of [Config.Validate]. For the arms they are [*EmptyError],
+// [*DuplicateArmError], *[kernel.TypeError] and *[kernel.NonFiniteError], and for the
+// kernel *[kernel.NotPSDError] and *[kernel.AsymmetryError].
 func NewGPUCB(cfg Config, arms kernel.Rows) (*GPUCB, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func NewGPUCB(cfg Config, arms kernel.Rows) (*GPUCB, error) {
 	return &GPUCB{base: b, post: post}, nil
 }
 
-// Next implements Policy. Cost O(A).
+// Next implements Policy. It costs O(A).
 func (p *GPUCB) Next() (Decision, error) {
 	s := p.stateNow()
 	b := p.cfg.Beta.Beta(s)
@@ -58,13 +58,13 @@ func (p *GPUCB) stateNow() State {
 	return p.state(p.Steps(), p.exactDimension(), p.post.information(), true)
 }
 
-// exactDimension is d_eff of the pulls. Those of former arms keep what they had
-// at SetArms, an upper bound.
+// exactDimension returns d_eff of the pulls. For former arms it uses the value at
+// SetArms, an upper bound.
 func (p *GPUCB) exactDimension() float64 {
 	return p.former + p.dimension(func(arm int) float64 { return p.post.variance[arm] })
 }
 
-// Pull implements Policy. Cost O(tA).
+// Pull implements Policy. It costs O(tA).
 func (p *GPUCB) Pull(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (p *GPUCB) Pull(arm int) error {
 	return nil
 }
 
-// Observe implements Policy. Cost O(tA) for each reward, O(A) for that of the
+// Observe implements Policy. It costs O(tA) for each reward, or O(A) for that of the
 // oldest pending pull.
 func (p *GPUCB) Observe(arm int, y ...float64) error {
 	if err := p.checkArm(arm); err != nil {
@@ -100,7 +100,7 @@ func (p *GPUCB) Observe(arm int, y ...float64) error {
 	return nil
 }
 
-// Cancel implements Policy. Cost O(tA) for each pending pull.
+// Cancel implements Policy. It costs O(tA) for each pending pull.
 func (p *GPUCB) Cancel(arm int) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *GPUCB) Means() []float64 { return p.post.mean }
 // Variances returns σ² of every arm, as a view.
 func (p *GPUCB) Variances() []float64 { return p.post.variance }
 
-// SetArms implements Policy. Cost O(t²A).
+// SetArms implements Policy. It costs O(t²A).
 func (p *GPUCB) SetArms(arms kernel.Rows) error {
 	if p.Pending() > 0 {
 		return ErrPending

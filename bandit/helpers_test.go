@@ -73,14 +73,14 @@ func newWorld(seed uint64, n, d int, sd float64) *world {
 	return w
 }
 
-// reward is that of a pull at a step: pairs of runs see equal noise.
+// reward returns the reward of a pull at a step. Paired runs have equal noise.
 func (w *world) reward(arm, step int) float64 {
 	rng := stream.New(stream.Derive(w.seed, "noise", uint64(step)))
 	return w.value[arm] + w.sd*rng.NormFloat64()
 }
 
-// play runs a policy for some steps, each reward told at once, or when the
-// batch is full, and returns the arms pulled and the regret.
+// play runs a policy for some steps. It gives each reward at once, or when the batch is
+// full, and returns the arms pulled and the regret.
 func (w *world) play(t testing.TB, p bandit.Policy, steps int) (arms []int, regret float64) {
 	t.Helper()
 	for range steps {

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// A policy follows to the bit from its configuration and its events, for any
-// number of workers, and whoever asks it in between.
+// Configuration and events determine a policy to the bit, for any number of workers and
+// any calls of Next and Best in between.
 func TestReplay(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(9, 150, 2, 0.1)
@@ -55,7 +55,7 @@ func TestSeedMatters(t *testing.T) {
 	}
 }
 
-// Arms in another order: the same inputs are pulled, where no ties decide.
+// With arms in another order the same inputs are pulled, where no ties decide.
 func TestPermutedArms(t *testing.T) {
 	w := newWorld(10, 100, 2, 0.1)
 	order := make([]int, 100)
@@ -179,7 +179,7 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// Constant rewards, and rewards of a huge or tiny scale, leave all finite.
+// With constant rewards, and rewards of a huge or tiny scale, all numbers stay finite.
 func TestConstantRewards(t *testing.T) {
 	racetest.Alone(t)
 	arms := uniform(1, 60, 2)
@@ -198,7 +198,7 @@ func TestConstantRewards(t *testing.T) {
 	}
 }
 
-// Arms that are no vectors, which are told from one another by position only.
+// These arms are not vectors and can be identified only by position.
 func TestNonEuclideanArms(t *testing.T) {
 	type config struct{ letters []byte }
 	var arms kernel.List[config]
@@ -246,7 +246,7 @@ func TestNonEuclideanArms(t *testing.T) {
 	}
 }
 
-// Arms that come and go: what was observed stays known.
+// Arms come and go, and observations stay known.
 func TestChangingArms(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(12, 200, 2, 0.1)
@@ -264,7 +264,7 @@ func TestChangingArms(t *testing.T) {
 		if p.Pull(0) != nil || !errors.Is(p.SetArms(w.arms.Select(half)), bandit.ErrPending) || p.Cancel(0) != nil {
 			t.Errorf("%s: pending pulls did not stand in the way", name)
 		}
-		before := look(t, p, w.arms) // the pull may have brought about a draw
+		before := look(t, p, w.arms) // the pull may have caused a draw
 		if err := p.SetArms(w.arms.Select(half)); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestChangingArms(t *testing.T) {
 	}
 }
 
-// On several workers no bit differs.
+// Several workers give the same bits.
 func TestWorkersChangeNothing(t *testing.T) {
 	w := newWorld(13, 3000, 3, 0.1)
 	for _, workers := range []int{2, 5} {

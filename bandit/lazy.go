@@ -1,9 +1,8 @@
 package bandit
 
-// lazyMax finds the largest of A numbers of which upper bounds are known, by
-// computing few of them: what is on top of a heap of bounds is computed until
-// it is up to date. Within a batch the means stay and the variances shrink, so
-// that a UCB of before is a bound.
+// lazyMax finds the largest of A numbers from known upper bounds, and computes few of
+// them. It computes the top of a heap of bounds until that is up to date. Within a
+// batch the means stay and the variances shrink, so that an earlier UCB is a bound.
 type lazyMax struct {
 	key   []float64 // of every arm
 	epoch []int     // when it was computed
@@ -12,7 +11,7 @@ type lazyMax struct {
 	fresh int // refreshed since the start, for reports
 }
 
-// reset starts with numbers that are up to date. Cost O(A).
+// reset starts with numbers that are up to date. It costs O(A).
 func (h *lazyMax) reset(key []float64) {
 	h.key, h.now, h.fresh = key, 0, 0
 	if len(h.heap) != len(key) {
@@ -26,11 +25,11 @@ func (h *lazyMax) reset(key []float64) {
 	}
 }
 
-// stale says that numbers may have shrunk.
+// stale marks the numbers as possibly smaller.
 func (h *lazyMax) stale() { h.now++ }
 
-// top returns the arm with the largest number, the lowest of equals. refresh
-// computes the number of an arm. Cost O(log A) for each that is computed.
+// top returns the arm with the largest number, the lowest of equals. refresh computes
+// the number of an arm. It costs O(log A) for each that is computed.
 func (h *lazyMax) top(refresh func(arm int) float64) int {
 	for {
 		a := h.heap[0]
@@ -43,7 +42,7 @@ func (h *lazyMax) top(refresh func(arm int) float64) int {
 	}
 }
 
-// before says that arm a is to be looked at before arm b.
+// before reports whether arm a comes before arm b in the heap.
 func (h *lazyMax) before(a, b int) bool {
 	return h.key[a] > h.key[b] || h.key[a] == h.key[b] && a < b
 }

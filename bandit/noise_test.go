@@ -10,10 +10,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// TestMuchNoise: with λ ≥ κ² a single pull tells little, and Σσ̃²/λ reaches 1
-// late. Sparse policies must all the same see their rewards from the start, and
-// lose little against the exact one: with 64 seeds (BKB_NOISE=1) 1.10 and 1.12
-// times its regret at λ = 10; without a draw before that, 1.31 and 1.43.
+// TestMuchNoise checks λ ≥ κ², where a single pull gains little and Σσ̃²/λ reaches 1
+// late. Sparse policies must still use their rewards from the start and lose little
+// against the exact one. With 64 seeds (BKB_NOISE=1) BKB has 1.10 and BBKB 1.12 times
+// its regret at λ = 10. Without a draw before that, they have 1.31 and 1.43 times.
 func TestMuchNoise(t *testing.T) {
 	racetest.Alone(t)
 	seeds, most := uint64(32), 1.3
@@ -43,8 +43,8 @@ func TestMuchNoise(t *testing.T) {
 	}
 }
 
-// TestBatchesGrow: no batch has more than a quarter of the pulls before it, and
-// MaxBatch says so.
+// TestBatchesGrow checks that no batch has more than a quarter of the pulls before it,
+// and that MaxBatch says so.
 func TestBatchesGrow(t *testing.T) {
 	const lambda = 1e4
 	w := newWorld(3, 60, 2, 1)

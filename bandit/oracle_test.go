@@ -25,8 +25,8 @@ func batchPosterior(t testing.TB, k kernel.Kernel, noise float64, arms kernel.Ro
 	return mean, variance, g.LogDet()
 }
 
-// The recursion of exact GP-UCB is the batch posterior after 100 random steps,
-// with pulls pending, resolved in any order, cancelled, and arms exchanged.
+// After 100 random steps, with pulls pending, resolved in any order or cancelled, and
+// arms exchanged, the recursion of exact GP-UCB equals the batch posterior.
 func TestGPUCBIsBatchGP(t *testing.T) {
 	rng := seeded(t)
 	k, noise := matern(0.4), 0.05
@@ -100,7 +100,7 @@ func index(s []int, v int) int {
 	return -1
 }
 
-// With all pulled inputs as inducing points BKB is exact GP-UCB: equal means,
+// With all pulled inputs as inducing points BKB is exact GP-UCB, with equal means,
 // variances and arms.
 func TestBKBWithAllInputsIsGPUCB(t *testing.T) {
 	w := newWorld(3, 150, 2, 0.2)
@@ -124,8 +124,8 @@ func TestBKBWithAllInputsIsGPUCB(t *testing.T) {
 	near1(t, "gap", d.Gap, e.Gap, 1e-7)
 }
 
-// Between draws BKB's rank-one updates are the posterior from scratch on the
-// same inducing points.
+// Between draws BKB's rank-one updates equal the posterior from scratch on the same
+// inducing points.
 func TestIncrementalIsFromScratch(t *testing.T) {
 	w := newWorld(4, 300, 2, 0.1)
 	p := must(bandit.NewBKB(bkbConfig(basic(matern(0.3), 0.01)), w.arms))
@@ -152,7 +152,7 @@ func TestIncrementalIsFromScratch(t *testing.T) {
 	}
 }
 
-// Lazily, BBKB finds the arm with the largest UCB among all.
+// The lazy search of BBKB finds the arm with the largest UCB among all.
 func TestLazyIsFullArgmax(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(5, 800, 3, 0.1)
@@ -205,9 +205,8 @@ func TestBBKBWithoutBatchesIsBKB(t *testing.T) {
 	}
 }
 
-// Pending pulls shrink σ̃ and do nothing else. Taken back, all is as it was. BKB
-// draws other inducing points on the way, so that for it both are true up to
-// its approximation.
+// Pending pulls only shrink σ̃. After they are taken back, all is as before. BKB draws
+// other inducing points in between, so for it both hold up to its approximation.
 func TestPendingShrinksOnly(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(8, 120, 2, 0.1)
@@ -264,7 +263,7 @@ type flusher interface{ Flush() error }
 
 type sight struct{ mean, variance []float64 }
 
-// look returns means and variances of the arms as they truly are.
+// look returns means and variances of the arms without the laziness.
 func look(t testing.TB, p bandit.Policy, arms kernel.Rows) sight {
 	t.Helper()
 	switch p := p.(type) {
@@ -305,8 +304,8 @@ func policies(t testing.TB, arms kernel.Rows) map[string]bandit.Policy {
 	}
 }
 
-// Workers that ask one after the other are sent to different places, and to
-// those to which exact GP-UCB sends them.
+// Workers that ask one after the other get different arms, and the same as from exact
+// GP-UCB.
 func TestWorkersGetDifferentArms(t *testing.T) {
 	w := newWorld(14, 300, 2, 0.1)
 	c := basic(matern(0.3), 0.01)

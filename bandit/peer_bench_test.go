@@ -15,10 +15,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/problems"
 )
 
-// peer is what testdata/peer/bkb.py prints.
+// peer is the output of testdata/peer/bkb.py.
 type peer struct {
 	All         float64 // ms of a step, draws included
-	Step, Quick float64 // ms of steps without a draw at the end: median, and 5 % quantile
+	Step, Quick float64 // ms of steps without a draw at the end, as median and 5 % quantile
 	M           int
 	Regret      float64
 }
@@ -52,9 +52,9 @@ func numpy(b *testing.B, env *problems.Environment, steps string) peer {
 	return p
 }
 
-// BenchmarkPeer is a step of BKB on Ackley-5 with 20 000 arms beside the same
-// algorithm by NumPy in the same run: on the whole way to t = 1000, and a step
-// there. One goroutine here; BKB_THREADS for NumPy.
+// BenchmarkPeer is a step of BKB on Ackley-5 with 20 000 arms beside the same algorithm
+// by NumPy in the same run. It covers all steps up to t = 1000, and a step there. This
+// package uses one goroutine, and NumPy uses BKB_THREADS threads.
 func BenchmarkPeer(b *testing.B) {
 	env, arms := ackley(20000, 1)
 	other := numpy(b, env, "1000")

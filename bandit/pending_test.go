@@ -10,16 +10,16 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// zeroArm are arms of a linear kernel, number 7 of them at the origin: of k(x, x)
-// = 0, known for certain before the first pull.
+// zeroArm returns arms of a linear kernel. Number 7 is at the origin, where k(x,
+// x) = 0, so it is known exactly before the first pull.
 func zeroArm() (*kernel.Points[float64], kernel.Kernel) {
 	x := uniform(1, 30, 2)
 	clear(x.Row(7))
 	return x, must(kernel.NewLinear(1))
 }
 
-// TestLocalBatchesWithArmOfNoVariance: the local rule ends batches when it would
-// without the arm.
+// TestLocalBatchesWithArmOfNoVariance checks that the local rule ends batches as it
+// would without that arm.
 func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
 	x, _ := zeroArm()
 	k := &kernel.Pairwise[[]float64]{Name: "linear·gaussian", Func: func(a, b []float64) float64 {
@@ -58,7 +58,7 @@ func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
 func TestRepeatsOfArmOfNoVariance(t *testing.T) {
 	x, k := zeroArm()
 	p := must(bandit.NewMiniGPOpt(basic(k, 0.01), x))
-	for range 3 { // other people's choice, and the worst
+	for range 3 { // not the policy's choice, and the worst
 		if err := p.Observe(7, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -78,8 +78,8 @@ func TestRepeatsOfArmOfNoVariance(t *testing.T) {
 	}
 }
 
-// TestMaxBatchCountsPending: following Next and MaxBatch without feedback shrinks
-// no variance by more than C̃.
+// TestMaxBatchCountsPending checks that following Next and MaxBatch without feedback
+// shrinks no variance by more than C̃.
 func TestMaxBatchCountsPending(t *testing.T) {
 	const lambda, ratio = 2.0, 3.0
 	x := uniform(2, 100, 2)
@@ -157,7 +157,8 @@ func TestMaxBatchCountsPendingOnBox(t *testing.T) {
 	}
 }
 
-// TestBestIsNotCancelled: what was pending only, and taken back, is no input.
+// TestBestIsNotCancelled checks that an input with only a cancelled pull does not count
+// as an input.
 func TestBestIsNotCancelled(t *testing.T) {
 	for _, exact := range []bool{true, false} {
 		p := must(bandit.NewContinuous(bandit.ContinuousConfig{
@@ -182,8 +183,8 @@ func TestBestIsNotCancelled(t *testing.T) {
 	}
 }
 
-// TestSetArmsKeepsDimension: d_eff of pulls of former arms still counts, and κ²
-// never shrinks.
+// TestSetArmsKeepsDimension checks that d_eff of pulls of former arms still counts, and
+// that κ² never shrinks.
 func TestSetArmsKeepsDimension(t *testing.T) {
 	x, k := uniform(3, 200, 2), must(kernel.NewLinear(1))
 	c := basic(k, 0.01)
@@ -209,8 +210,8 @@ func TestSetArmsKeepsDimension(t *testing.T) {
 	}
 }
 
-// TestThompsonReportsJitter: close arms under little noise have a covariance that
-// rounding makes indefinite.
+// TestThompsonReportsJitter takes close arms under little noise, whose covariance is
+// indefinite because of rounding.
 func TestThompsonReportsJitter(t *testing.T) {
 	x := uniform(4, 120, 1)
 	p := must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(basic(must(kernel.NewGaussian(1)), 1e-6))}, x))

@@ -13,18 +13,17 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// Quadrature are quadrature Fourier features of the Gaussian kernel (Mutný and
-// Krause, Efficient high dimensional Bayesian optimization with additivity and
-// quadrature Fourier features, NeurIPS 2018). With nodes z_i and weights w_i of
-// the Gauss–Hermite rule of n nodes, in one dimension
+// Quadrature are quadrature Fourier features of the Gaussian kernel (Mutný and Krause
+// 2018, Efficient High Dimensional Bayesian Optimization with Additivity and Quadrature
+// Fourier Features). With nodes z_i and weights w_i of the Gauss–Hermite rule of n
+// nodes, in one dimension
 //
 //	k(x, y) = E cos(ω(x − y)) ≈ Σ_i w_i/√π · cos(√2 z_i (x − y)/ℓ),
 //
-// in d dimensions on the grid of nᵈ nodes: φ has for each pair ±z one cosine
-// and one sine, nᵈ or nᵈ + 1 features in all. The error, for inputs that are
-// no further apart than 1, is next to nothing from n ≈ 6/ℓ on and large below:
-// at ℓ = 0.1 it is 0.4 with n = 32, and 5·10⁻¹⁰ with n = 64. That is the
-// comparator of thesis §7.2, for d ≤ 3.
+// in d dimensions on the grid of nᵈ nodes. φ has for each pair ±z one cosine and one
+// sine, nᵈ or nᵈ + 1 features in all. For inputs that are at most 1 apart, the error is
+// almost 0 from n ≈ 6/ℓ on and large below. At ℓ = 0.1 it is 0.4 with n = 32, and
+// 5·10⁻¹⁰ with n = 64. It is the comparator of Carratino (2020), §7.2, for d ≤ 3.
 type Quadrature struct {
 	k     kernel.Kernel
 	d     int
@@ -40,9 +39,9 @@ var _ gp.FeatureMap = (*Quadrature)(nil)
 // maxQuadrature is the largest number of features.
 const maxQuadrature = 1 << 14
 
-// NewQuadrature returns the features for inputs of d = len(lengthScales)
-// coordinates with n nodes for each. Errors: *[ValueError] for d outside 1…3, n
-// < 1, a length scale ≤ 0, or more than 16384 features.
+// NewQuadrature returns the features for inputs of d = len(lengthScales) coordinates
+// with n nodes for each. It returns a *[ValueError] for d outside 1…3, n < 1, a length
+// scale ≤ 0, or more than 16384 features.
 func NewQuadrature(nodes int, lengthScales ...float64) (*Quadrature, error) {
 	d := len(lengthScales)
 	if d < 1 || d > 3 {
@@ -99,7 +98,7 @@ func (q *Quadrature) grid(n int, scales []float64) {
 	}
 	at := make([]int, q.d)
 	for {
-		weight, mirror := 1.0, 0 // is the node before or after its mirror image?
+		weight, mirror := 1.0, 0 // reports whether the node comes before or after its mirror image
 		for c := range at {
 			weight *= w[at[c]] / math.Sqrt(math.Pi)
 			if mirror == 0 {
@@ -121,7 +120,7 @@ func (q *Quadrature) grid(n int, scales []float64) {
 	}
 }
 
-// advance counts in base n; it returns false after the last number.
+// advance counts in base n. It returns false after the last number.
 func advance(at []int, n int) bool {
 	for c := range at {
 		if at[c]++; at[c] < n {

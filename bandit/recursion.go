@@ -12,18 +12,17 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// recursion is the exact posterior of A arms after n pulls, by the rows v_1 …
-// v_n of L⁻¹K(X, arms), where LLᵀ = K(X, X) + λI. A pull of arm a adds
+// recursion is the exact posterior of A arms after n pulls, by the rows v_1 … v_n of
+// L⁻¹K(X, arms), where LLᵀ = K(X, X) + λI. A pull of arm a adds
 //
 //	l = (v_1[a], …, v_n[a]),  s = √(σ²[a] + λ),
 //	v = (k(x_a, ·) − Σ_j l_j v_j)/s,  σ² −= v²,
 //
-// its reward y then r = (y − m − Σ_j l_j r_j)/s, μ += r·v: O(nA) a pull in
-// place of the O(n²A) of thesis (6.3) and (6.4).
+// and its reward y then adds r = (y − m − Σ_j l_j r_j)/s, μ += r·v. A pull costs O(nA)
+// in place of the O(n²A) of (6.3) and (6.4) in Carratino (2020).
 //
-// Pulls without a reward are the last rows. A reward for the first of them
-// costs O(A); another one is brought forward, and the rows in between are
-// computed again.
+// Pulls without a reward are the last rows. A reward for the first of them costs O(A).
+// Another one is brought forward, and the rows in between are computed again.
 type recursion struct {
 	k       kernel.Kernel
 	lambda  float64
@@ -33,7 +32,7 @@ type recursion struct {
 	m0      []float64
 
 	v    []float64   // n×A
-	l    [][]float64 // row i: L_i0 … L_ii
+	l    [][]float64 // row i has L_i0 … L_ii
 	at   []place
 	r    []float64 // of the rows with a reward
 	gain []float64 // log(1 + σ²/λ) of every row
@@ -43,7 +42,7 @@ type recursion struct {
 	settled  []float64 // variances without the pending rows
 }
 
-// place is a pulled input: row i of rows.
+// place is a pulled input, row i of rows.
 type place struct {
 	rows kernel.Rows
 	i    int
@@ -57,7 +56,7 @@ func newRecursion(cfg Config, arms kernel.Rows) (*recursion, error) {
 	return e, nil
 }
 
-// prepare sets arms of which nothing is known.
+// prepare sets arms without observations.
 func (e *recursion) prepare(cfg Config, arms kernel.Rows) error {
 	prior, err := kernel.Diagonal(e.k, arms)
 	if err != nil {
@@ -188,7 +187,7 @@ func (e *recursion) resolve(arm int, y float64) error {
 
 func (e *recursion) m0At(arm int) float64 { return e.m0[arm] }
 
-// find returns the first pending row of an arm, −1 without any.
+// find returns the first pending row of an arm, or −1 if there is none.
 func (e *recursion) find(arm int) int {
 	for j := len(e.r); j < e.len(); j++ {
 		if e.at[j].i == arm {
@@ -240,8 +239,7 @@ func (e *recursion) readd(arms []int) error {
 	return nil
 }
 
-// moved returns the posterior with other arms; there must be nothing pending.
-// Cost O(n²A).
+// moved returns the posterior with other arms. No pull may be pending. It costs O(n²A).
 func (e *recursion) moved(cfg Config, arms kernel.Rows) (*recursion, error) {
 	next := &recursion{
 		k: e.k, lambda: e.lambda, workers: e.workers,

@@ -10,10 +10,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/sobol"
 )
 
-// Search looks for the point of a box with the largest score. It scores Sobol' points
-// and moves of good points, then smaller and smaller moves of the best candidates, and
-// then climbs from the best of all by the gradient. The result is good, and not certain
-// to be the maximum.
+// Search searches for the point of a box with the largest score. It scores Sobol'
+// points and moves of good points, then smaller and smaller moves of the best
+// candidates. Then it climbs the gradient from the best of all. The result is good, but
+// not certain to be the maximum.
 type Search struct {
 	Surface Surface
 	Domain  Domain
@@ -21,7 +21,7 @@ type Search struct {
 	Wide int
 	Seed uint64
 	// Near is the number of moves of Parents, which are good points known before. It
-	// counts only if there are Parents.
+	// has an effect only if there are Parents.
 	Near    int
 	Parents [][]float64
 	// Refine is the number of moves of the four best candidates, once for each of three
@@ -31,10 +31,10 @@ type Search struct {
 	Starts, Budget int
 }
 
-// Surface is what a Search maximises.
+// Surface is the function that a Search maximises.
 type Surface interface {
-	// Score returns the score of every row of x, larger being better, and the mean and
-	// variance that it was made from.
+	// Score returns the score of every row of x, where larger is better, and the mean
+	// and variance from which it was computed.
 	Score(x *kernel.Points[float64]) (Scores, error)
 	// Probe returns a way to climb. It is nil where the score has no gradient.
 	Probe() *Probe
@@ -43,7 +43,7 @@ type Surface interface {
 // Scores are those of several points, with predictions for the same points.
 type Scores struct{ Score, Mean, Variance []float64 }
 
-// Domain is where a Search looks: a box of which, perhaps, not every point is valid.
+// Domain is the set that a Search covers, a box in which not every point need be valid.
 type Domain interface {
 	// Box returns the corners of the box.
 	Box() (low, high []float64)
@@ -53,12 +53,12 @@ type Domain interface {
 	Mutate(x []float64, size float64, rng *rand.Rand)
 	// Snap moves the rows of x onto valid points.
 	Snap(x *kernel.Points[float64])
-	// Free tells in which coordinates the score can be climbed at x. It returns false
-	// where there is no climbing.
+	// Free sets in which coordinates the score can be climbed at x. It returns false
+	// where climbing is impossible.
 	Free(x []float64, free []bool) bool
 }
 
-// Slope is a posterior that is asked at one point after another.
+// Slope is a posterior that is evaluated at one point after another.
 type Slope interface {
 	// Value returns μ(u) and σ(u), and keeps u.
 	Value(u []float64) (mean, sd float64, err error)
@@ -78,21 +78,21 @@ func (p *Probe) value(u []float64) (float64, error) {
 	return mean + p.Width*sd, err
 }
 
-// Sizes of moves away from a point, in units of the domain's.
+// These are sizes of moves away from a point, in units of the domain.
 var (
 	nearSizes   = [...]float64{0.02, 0.1, 0.5}   // of the parents, in turn
 	refineSizes = [...]float64{0.1, 0.02, 0.004} // of the best candidates, one after another
 )
 
-// refined is how many of the best candidates are refined, and crossed says that every
-// so many moves of parents one begins between two of them.
+// refined is the number of best candidates to refine. crossed is the period at which a
+// move of parents starts between two of them.
 const (
 	refined = 4
 	crossed = 6
 )
 
-// Run returns all candidates with their scores. All that is random about it comes from
-// Seed and rng. The errors are those of the Surface.
+// Run returns all candidates with their scores. All its random numbers come from Seed
+// and rng. The errors are those of the Surface.
 func (s *Search) Run(rng *rand.Rand) (*Pool, error) {
 	p := new(Pool)
 	wide := s.wide()
@@ -124,8 +124,8 @@ func (s *Search) wide() *kernel.Points[float64] {
 	return x
 }
 
-// moves returns n mutations of the given points, in turn, with steps of the given
-// size, or of several sizes if it is 0.
+// moves returns n mutations of the given points, in turn, with steps of the given size,
+// or of several sizes if size is 0.
 func (s *Search) moves(from [][]float64, n int, size float64, rng *rand.Rand) *kernel.Points[float64] {
 	low, high := s.Domain.Box()
 	if len(from) == 0 {
@@ -159,7 +159,7 @@ func cross(x, other []float64, rng *rand.Rand) {
 	}
 }
 
-// climb adds what the gradient makes of the best candidates.
+// climb adds the results of climbing from the best candidates.
 func (s *Search) climb(p *Pool) error {
 	if s.Starts == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (s *Search) climb(p *Pool) error {
 	return p.Add(s.Surface, x)
 }
 
-// The length of steps uphill, in units of the domain's.
+// These are the lengths of steps uphill, in units of the domain.
 const (
 	firstStep   = 0.1
 	longestStep = 1.0
@@ -239,8 +239,9 @@ func (s *Search) ascend(t *Probe, x []float64, free []bool, budget int) error {
 	return nil
 }
 
-// direction fills g with the gradient at x, the point of the probe's last value, where
-// it does not point out of the box, and returns its norm, both in units of the domain's.
+// direction fills g with the gradient at x, the point of the probe's last value. It
+// leaves out components that point out of the box. It returns the norm, and both are in
+// units of the domain.
 func (s *Search) direction(t *Probe, x []float64, free []bool, g []float64) (norm float64, err error) {
 	mean, sd, err := t.Slope.Gradient()
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *Search) direction(t *Probe, x []float64, free []bool, g []float64) (nor
 	return math.Sqrt(norm), nil
 }
 
-// Pool is candidates with their scores, in the order in which they were found.
+// Pool holds candidates with their scores, in the order in which they were found.
 type Pool struct {
 	X [][]float64
 	Scores
@@ -285,7 +286,7 @@ func (p *Pool) Add(s Surface, x *kernel.Points[float64]) error {
 	return nil
 }
 
-// Order returns the candidates by score, best first, of equal ones the first.
+// Order returns the candidates by score, best first, and the first of equals first.
 func (p *Pool) Order() []int { return Largest(p.Score, len(p.Score)) }
 
 // top returns the n best candidates.
@@ -297,8 +298,8 @@ func (p *Pool) top(n int) [][]float64 {
 	return out
 }
 
-// Largest returns the indices of the n largest numbers, largest first, of equal ones the
-// first; all of them if there are fewer.
+// Largest returns the indices of the n largest numbers, largest first, and the first of
+// equals first. If there are fewer numbers, it returns all.
 func Largest(v []float64, n int) []int {
 	order := make([]int, len(v))
 	for i := range order {

@@ -11,8 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// steps is a domain of which the last coordinate is a multiple of 1/8 and cannot be
-// climbed.
+// steps is a domain whose last coordinate is a multiple of 1/8 and cannot be climbed.
 type steps struct {
 	low, high []float64
 	snapped   int
@@ -42,13 +41,13 @@ func (s *steps) Free(_ []float64, free []bool) bool {
 	return true
 }
 
-// peak is a score with its gradient: a paraboloid with its maximum 0 at top. Its
+// peak is a score with its gradient, a paraboloid with its maximum 0 at top. Its
 // prediction is the score itself.
 type peak struct {
 	top  []float64
 	at   []float64
 	asks int
-	fail int // at so many asks
+	fail int // the call that fails
 }
 
 var errAsked = errors.New("asked too often")
@@ -82,7 +81,7 @@ func (p *peak) Gradient() (mean, sd []float64, err error) {
 	for c, v := range p.at {
 		mean, sd = append(mean, -2*(v-p.top[c])), append(sd, 0)
 	}
-	return append(mean, 1e9), append(sd, 1e9), nil // what is beyond the point's coordinates does not count
+	return append(mean, 1e9), append(sd, 1e9), nil // values beyond the coordinates of the point do not count
 }
 
 func searchOf(p *peak, d *steps) bandit.Search {
@@ -92,8 +91,8 @@ func searchOf(p *peak, d *steps) bandit.Search {
 	}
 }
 
-// The maximum is found in the box or at its edge, on valid points only, and climbing
-// makes of every other kind of candidate a better one.
+// The maximum is found in the box or at its edge, and only on valid points. Climbing
+// improves every other kind of candidate.
 func TestSearchFindsTheMaximum(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -133,7 +132,7 @@ func TestSearchFindsTheMaximum(t *testing.T) {
 	}
 }
 
-// An error of the surface ends the search, at whatever it happens.
+// An error of the surface ends the search, at any call.
 func TestSearchFails(t *testing.T) {
 	for _, fail := range []int{1, 70, 100, 119, 121, 125} {
 		p := &peak{top: []float64{0.3, 0.3, 0.3}, fail: fail}
@@ -144,8 +143,8 @@ func TestSearchFails(t *testing.T) {
 	}
 }
 
-// Without parents there are no moves of them, and where the surface has no gradient
-// or the domain forbids it nothing is climbed.
+// Without parents there are no moves of them. Where the surface has no gradient or the
+// domain forbids it, there is no climbing.
 func TestSearchWithout(t *testing.T) {
 	d := &steps{low: make([]float64, 3), high: []float64{1, 1, 1}}
 	s := searchOf(&peak{top: []float64{0.3, 0.3, 0.3}}, d)
@@ -171,7 +170,7 @@ type rigid struct{ *steps }
 
 func (rigid) Free([]float64, []bool) bool { return false }
 
-// Largest is a stable sort, and takes NaN for the smallest.
+// Largest is a stable sort, and NaN counts as the smallest.
 func TestLargest(t *testing.T) {
 	v := []float64{1, math.NaN(), 3, 3, math.Inf(-1), 2}
 	if got := bandit.Largest(v, 9); !slices.Equal(got, []int{2, 3, 5, 0, 4, 1}) {

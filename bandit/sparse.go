@@ -14,23 +14,24 @@ import (
 
 // Sparsity says how the inducing points of a sparse policy are chosen.
 type Sparsity struct {
-	// Oversampling is q̄ ≥ 1: an input pulled n_i times becomes an inducing
-	// point with probability min(1, q̄ n_i σ̃²(x_i)/λ). 0 stands for 4, at which
-	// σ̃² is within 1 % of σ² or so; 1 costs twice the regret on Branin, 8 makes
-	// m larger for nothing. Thesis Theorem 20 asks for 6α log(4T/δ)/ε², with which
-	// σ²/α ≤ σ̃² ≤ ασ² for T steps with probability 1 − δ: 763 for T = 1000, δ = 0.1
-	// and ε = ½. +Inf takes all inputs.
+	// Oversampling is q̄ ≥ 1. An input pulled n_i times becomes an inducing point with
+	// probability min(1, q̄ n_i σ̃²(x_i)/λ). If 0, it is 4, at which σ̃² is within
+	// about 1 % of σ². 1 costs twice the regret on Branin, and 8 makes m larger without
+	// gain. Theorem 20 of
+	// Carratino (2020) asks for 6α log(4T/δ)/ε², with which σ²/α ≤ σ̃² ≤ ασ² for T steps
+	// with probability 1 − δ. That is 763 for T = 1000, δ = 0.1 and ε = ½. +Inf takes
+	// all inputs.
 	Oversampling float64
-	// Threshold is C > 0: the inducing points are drawn anew when Σ σ̃²(x_s)/λ
-	// of the pulls since the last time exceeds it, or when there are more by
-	// a quarter. 0 stands for 1; between 1 and 4 is good. BBKB has its own rule
-	// and does not look at it.
+	// Threshold is C > 0. The inducing points are drawn again when Σ σ̃²(x_s)/λ of the
+	// pulls since the last draw exceeds it, or when there are more pulls by a quarter.
+	// If 0, it is 1, and values between 1 and 4 are good. BBKB has its own rule and
+	// ignores it.
 	Threshold float64
-	// FromScratch draws the inducing points anew after every reward, as
-	// thesis Algorithm 5 is written.
+	// FromScratch draws the inducing points again after every reward, as in Algorithm 5
+	// of Carratino (2020).
 	FromScratch bool
-	// Approximation is DTC by default. FITC never under-estimates σ by much,
-	// whatever the inducing points.
+	// Approximation is DTC by default. FITC never under-estimates σ by much, for any
+	// inducing points.
 	Approximation gp.Approximation
 }
 
@@ -60,15 +61,15 @@ func (s Sparsity) withDefaults() Sparsity {
 	return s
 }
 
-// sparse is the part that BKB, BBKB and their kin have in common: the sparse
-// posterior of the arms, and the draw of its inducing points.
+// sparse is the common part of BKB, BBKB and their variants. It has the sparse
+// posterior of the arms and draws its inducing points.
 type sparse struct {
 	base
 	sparsity Sparsity
 	post     *gp.Sparse
-	exact    bool    // σ̃ = σ: all inputs are inducing points
+	exact    bool    // σ̃ = σ, because all inputs are inducing points
 	frozen   bool    // the inducing points are not drawn
-	chosen   []int   // the points that the dictionary was drawn of
+	chosen   []int   // the points from which the dictionary was drawn
 	settled  float64 // Σ σ̃²/λ of the pulls before the last draw that changed nothing
 	drawn    int     // the number of pulls at the last draw
 	fault    error   // of the last draw, which left the inducing points as they were
@@ -81,7 +82,7 @@ func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, er
 	return newSparseOn(cfg, sp, arms, nil, lazy)
 }
 
-// newSparseOn starts with a given dictionary; nil stands for an empty one.
+// newSparseOn starts with a given dictionary, where nil means an empty one.
 func newSparseOn(cfg Config, sp Sparsity, arms, dictionary kernel.Rows, lazy bool) (sparse, error) {
 	b, err := newBase(cfg, arms)
 	if err != nil {
@@ -103,12 +104,11 @@ func newSparseOn(cfg Config, sp Sparsity, arms, dictionary kernel.Rows, lazy boo
 // Steps implements Policy.
 func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
 
-// Posterior returns the posterior that the decisions come from, to be read
-// only, until the next change.
+// Posterior returns the posterior of the decisions. The caller must not change it, and
+// it is valid until the next change.
 func (p *sparse) Posterior() *gp.Sparse { return p.post }
 
-// currentDimension returns Σ σ̃²/λ of all pulls. Cost O(u), and with FITC
-// O(um²).
+// currentDimension returns Σ σ̃²/λ of all pulls. It costs O(u), and with FITC O(um²).
 func (p *sparse) currentDimension() float64 {
 	if p.sparsity.Approximation == gp.DTC {
 		return p.post.EffectiveDimension()
@@ -121,9 +121,9 @@ func (p *sparse) currentDimension() float64 {
 	return sum / p.cfg.NoiseVariance
 }
 
-// resparsify draws the inducing points among the pulled inputs and computes
-// the posterior anew; unless always is set, only as far as the draw yields other
-// inducing points than there are. Draw n has a stream of its own.
+// resparsify draws the inducing points among the pulled inputs and computes the
+// posterior again. Unless always is set, it does so only as far as the draw has other
+// inducing points than before. Draw n has a stream of its own.
 func (p *sparse) resparsify(always bool) {
 	p.drawn = p.Steps()
 	idx, err := p.draw()
@@ -144,8 +144,8 @@ func (p *sparse) resparsify(always bool) {
 	p.fault = err
 }
 
-// rechoose is resparsify at the end of a batch. Where the draw yields what there
-// is, inputs need not be embedded anew; all else is.
+// rechoose is resparsify at the end of a batch. If the draw has the same inducing
+// points, inputs need not be embedded again, but everything else is computed again.
 func (p *sparse) rechoose() {
 	idx, err := p.draw()
 	switch {
@@ -168,9 +168,9 @@ func (p *sparse) dictionary(idx []int) kernel.Rows {
 	return p.arms.Slice(0, 0)
 }
 
-// news returns what a draw has in addition to the points chosen so far; few says
-// that it has all of those, and little more, so that the arms are extended at
-// less cost than computed afresh.
+// news returns the points of a draw that are not among the chosen ones. few reports
+// whether the draw has all of those and so few others that extending the arms costs
+// less than computing them again.
 func (p *sparse) news(idx []int) (added []int, few bool) {
 	rest := p.chosen
 	for _, i := range idx {
@@ -195,8 +195,8 @@ func (p *sparse) extend(added []int) error {
 	return nil
 }
 
-// draw is lines 6 to 10 of thesis Algorithm 5, with counts in place of
-// repetitions, and p̃ at most 1. It returns the points chosen.
+// draw is lines 6 to 10 of Algorithm 5, with counts in place of repetitions, and p̃ at
+// most 1. It returns the points chosen.
 func (p *sparse) draw() ([]int, error) {
 	points, counts, keep := p.post.Points(), p.multiplicities(), p.known()
 	if math.IsInf(p.sparsity.Oversampling, 1) || len(keep) == 0 {
@@ -222,7 +222,7 @@ func (p *sparse) draw() ([]int, error) {
 	return idx, nil
 }
 
-// known returns the points that have pulls: all but those taken back.
+// known returns the points that have pulls, without those taken back.
 func (p *sparse) known() []int {
 	counts := p.multiplicities()
 	keep := make([]int, 0, len(counts))

@@ -9,11 +9,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Static is GP-UCB on a posterior whose finite rank never changes: the
-// comparators that starve. Far from what their few functions can express, or
-// with more data than functions, σ̃ is too small and arms are never tried
-// (thesis §7.1.3, variance starvation). They are here so that it can be seen;
-// use BKB.
+// Static is GP-UCB on a posterior whose finite rank never changes. These are the
+// comparators that starve. Far from the span of their few functions, or with more data
+// than functions, σ̃ is too small and arms are never tried (variance starvation,
+// Carratino 2020, §7.1.3). They are here for comparison. Use BKB.
 type Static struct {
 	BKB
 	given kernel.Rows // the arms, before they were mapped
@@ -22,9 +21,9 @@ type Static struct {
 
 var _ Policy = (*Static)(nil)
 
-// NewSubset returns the subset of regressors (SoR) on points inducing points,
-// drawn uniformly among the arms: σ̃² = λ‖L_V⁻¹z‖², without the residual.
-// points ≥ 1; more than there are arms stands for all. Errors: as [NewGPUCB].
+// NewSubset returns the subset of regressors (SoR) on inducing points drawn uniformly
+// among the arms, with σ̃² = λ‖L_V⁻¹z‖², without the residual. points ≥ 1 is their
+// number, and more than there are arms means all. Its errors are those of [NewGPUCB].
 func NewSubset(cfg Config, arms kernel.Rows, points int) (*Static, error) {
 	if points < 1 {
 		return nil, valueError("points", -1, float64(points), "≥ 1")
@@ -45,11 +44,11 @@ func NewSubset(cfg Config, arms kernel.Rows, points int) (*Static, error) {
 	return newStatic(cfg, gp.SoR, arms, arms.Select(idx), same)
 }
 
-// NewFeatures returns Bayesian linear regression on the M features of a map,
-// Euclidean arms given: random Fourier features of package sketch, which
-// starve; or a [Quadrature], which does not, in few dimensions. cfg.Kernel must
-// be the kernel that the features approximate; it is not evaluated. A step
-// costs O(AM + M²). Errors: as [NewGPUCB], and those of the map.
+// NewFeatures returns Bayesian linear regression on the M features of a map, for
+// Euclidean arms. Random Fourier features of package sketch starve. A [Quadrature] does
+// not, in few dimensions. cfg.Kernel must be the kernel that the features approximate.
+// It is not evaluated. A step costs O(AM + M²). Its errors are those of [NewGPUCB] and
+// those of the map.
 func NewFeatures(cfg Config, arms kernel.Rows, features gp.FeatureMap) (*Static, error) {
 	if features == nil {
 		return nil, errors.Join(cfg.Validate(), &EmptyError{What: "features"})
@@ -99,8 +98,8 @@ func newStatic(cfg Config, a gp.Approximation, arms, dictionary kernel.Rows, rem
 	return &Static{BKB: BKB{s}, given: arms, remap: remap}, nil
 }
 
-// inputs is a rule for b that sees the dimension and κ² of the inputs instead
-// of those of the features.
+// inputs is a rule for b with the dimension and κ² of the inputs instead of those of
+// the features.
 type inputs struct {
 	Confidence
 	dim   int

@@ -34,7 +34,7 @@ func (m *sparseSurface) information() float64                     { return m.pos
 func (m *sparseSurface) pendingGain() float64                     { return m.post.PendingGain() }
 func (m *sparseSurface) fault() error                             { return m.sparse.fault }
 
-// points leaves out what was pending only, and taken back.
+// points leaves out inputs with only cancelled pulls.
 func (m *sparseSurface) points() kernel.Rows {
 	keep := m.known()
 	if len(keep) == 0 {

@@ -10,19 +10,19 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// ThompsonConfig are the settings of Thompson sampling.
+// ThompsonConfig holds the settings of Thompson sampling.
 type ThompsonConfig struct {
 	BKBConfig
-	// Candidates is the number q of arms, those with the largest UCB, among
-	// which one function is drawn jointly; 0 stands for 256, and as many as
-	// there are arms means no truncation. With Features it is not looked at.
+	// Candidates is the number q of arms for which one function is drawn jointly. These
+	// are the arms with the largest UCB. If 0, it is 256, and the number of arms means
+	// all of them. It has no effect with Features.
 	Candidates int
-	// Features, if not nil, draws the function on all arms at once, by
-	// Matheron's rule (gp.Path): features of the kernel, such as those of
-	// package sketch or a Quadrature.
+	// Features, if not nil, draws the function on all arms at once by Matheron's rule
+	// (gp.Path). They are features of the kernel, such as those of package sketch or a
+	// Quadrature.
 	Features gp.FeatureMap
-	// Scale > 0 multiplies deviations of the draw from the mean; 0 stands for 1,
-	// sampling from the posterior. Theory asks for β̃.
+	// Scale > 0 multiplies deviations of the draw from the mean. If 0, it is 1, which
+	// samples from the posterior. Theory asks for β̃.
 	Scale float64
 }
 
@@ -38,10 +38,10 @@ func (c ThompsonConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Thompson is Thompson sampling on the posterior of BKB: it pulls the best arm
-// of one function drawn from it. All but Next is that of BKB, which also says
-// what Beta, UCB and Gap mean: bounds reported, not acted upon. Draws are
-// keyed by the seed and the step: while nothing happens, the answer stays.
+// Thompson is Thompson sampling on the posterior of BKB. It pulls the best arm of one
+// function drawn from it. All methods except Next are those of BKB. Beta, UCB and Gap
+// have the same meaning, but they are only reported. Draws depend on the seed and the
+// step, so that the answer stays the same until an event.
 //
 // Next costs O(qm² + q³), or O(Am² + A·M) with M features.
 type Thompson struct {
@@ -51,8 +51,8 @@ type Thompson struct {
 
 var _ Policy = (*Thompson)(nil)
 
-// NewThompson returns Thompson sampling on the given arms, which must not
-// change any more. Errors: as [NewBKB].
+// NewThompson returns Thompson sampling on the given arms, which must not change any
+// more. Its errors are those of [NewBKB].
 func NewThompson(cfg ThompsonConfig, arms kernel.Rows) (*Thompson, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
