@@ -8,16 +8,16 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// arms are A inputs with their embedding, means and variances. One update of
-// means and variances is one product g = Zh:
+// arms holds A inputs with their embedding, means and variances. One update of means
+// and variances is one product g = Zh.
 //
 //	μ += g e,  σ̃² −= shrink·g².
 type arms struct {
 	rows     kernel.Rows
 	padded   int
-	z        []float64 // columns z of 8 arms side by side: ⌈A/8⌉ panels, padded×8
+	z        []float64 // columns z of 8 arms side by side, as ⌈A/8⌉ panels of padded×8
 	h        []float64 // a direction, padded
-	base     []float64 // the least the variance can be: its residual, or the floor
+	base     []float64 // the lower bound of the variance, its residual or the floor
 	prior    []float64
 	res      []float64
 	m0       float64
@@ -54,15 +54,15 @@ func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) 
 	return a, nil
 }
 
-// panels are those of the arms i0 ≤ i < i1, where i0 starts a panel.
+// panels returns the panels of the arms i0 ≤ i < i1, where i0 starts a panel.
 func (a *arms) panels(i0, i1 int) []float64 {
 	return a.z[i0*a.padded : (i1+lanes-1)/lanes*lanes*a.padded]
 }
 
-// armBlock is the number of arms of one task: their part of Z is in cache.
+// armBlock is the number of arms of one task, whose part of Z fits into the cache.
 const armBlock = 1024
 
-// products sets dst to zᵀh for all arms. Cost O(Am), at the speed of memory.
+// products sets dst to zᵀh for all arms. It costs O(Am), at the speed of memory.
 func (a *arms) products(dst, h []float64, workers int) {
 	copy(a.h, h)
 	_ = forBlocks(len(dst), armBlock, workers, func(i0, i1 int, _ *kernel.Scratch) error {
@@ -98,7 +98,7 @@ func (a *arms) add(g []float64, i0 int, e, shrink float64) {
 	}
 }
 
-// refreshMeans computes the means afresh. Cost O(Am).
+// refreshMeans computes the means from scratch. It costs O(Am).
 func (a *arms) refreshMeans(s *Sparse) {
 	s.settled()
 	a.products(a.mean, s.reg.w, s.opts.Workers)
@@ -107,7 +107,7 @@ func (a *arms) refreshMeans(s *Sparse) {
 	}
 }
 
-// refreshVariances computes the variances afresh. Cost O(Am²).
+// refreshVariances computes the variances from scratch. It costs O(Am²).
 func (a *arms) refreshVariances(s *Sparse) {
 	lv := packTriangle(s.varL)
 	_ = forBlocks(len(a.variance), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
@@ -129,15 +129,16 @@ func (a *arms) column(dst []float64, i int) {
 	}
 }
 
-// SetArms keeps the means and variances of the rows up to date from now on, in
-// place of any arms before; nil keeps none. The rows must not change any more.
+// SetArms keeps the means and variances of the rows up to date from now on, in place of
+// any previous arms. If rows is nil, there are no arms. The rows must not change any
+// more.
 //
-// With lazy, pending pulls leave the variances alone: as variances only shrink,
-// those are upper bounds, and [Sparse.RefreshArms] computes what is needed of
-// them (lazy BBKB). Observations update means and variances in any case.
+// With lazy, pending pulls do not change the variances. As variances only shrink, the
+// old ones are upper bounds, and [Sparse.RefreshArms] computes those that are needed
+// (lazy BBKB). Observations update means and variances in any case.
 //
-// Memory A·m numbers. Cost O(Am²) now, O(Am) for each update. Errors: as
-// [Sparse.Predict].
+// It takes A·m numbers of memory. It costs O(Am²) now, and O(Am) for each update. Its
+// errors are those of [Sparse.Predict].
 func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	if rows == nil {
 		s.arms, s.paused = nil, nil
@@ -160,18 +161,18 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	return nil
 }
 
-// PauseArms puts the arms aside, as if there were none, until ResumeArms or
-// SetArms: for a number of changes after which they are computed once. Arms that
-// no equality is known of lose track of their observations.
+// PauseArms puts the arms aside, as if there were none, until ResumeArms or SetArms.
+// Use it for a number of changes, after which the arms are computed once. Arms of a
+// type without a known equality lose track of their observations.
 func (s *Sparse) PauseArms() {
 	if s.arms != nil {
 		s.paused, s.arms = s.arms, nil
 	}
 }
 
-// ResumeArms brings the arms back. Cost O(Am²), and A·m kernel evaluations only
-// where inducing points, kernel or settings have changed. Errors: as SetArms; the
-// arms stay aside then.
+// ResumeArms brings the arms back. It costs O(Am²), and A·m kernel evaluations only
+// where inducing points, kernel or settings have changed. Its errors are those of
+// SetArms, and the arms then stay aside.
 func (s *Sparse) ResumeArms() error {
 	a := s.paused
 	if a == nil {
@@ -192,7 +193,7 @@ func (s *Sparse) ResumeArms() error {
 	return nil
 }
 
-// Arms returns the arms; nil if there are none.
+// Arms returns the arms, or nil if there are none.
 func (s *Sparse) Arms() kernel.Rows {
 	if s.arms == nil {
 		return nil
@@ -200,19 +201,18 @@ func (s *Sparse) Arms() kernel.Rows {
 	return s.arms.rows
 }
 
-// ArmMeans returns μ̃ of every arm, as a view that the next change overwrites.
-// Cost O(Am) for each observation since the last time that it, ArmVariances or
-// anything else wanted all arms.
+// ArmMeans returns μ̃ of every arm, as a view that the next change overwrites. It costs
+// O(Am) for each observation since all arms were last brought up to date.
 func (s *Sparse) ArmMeans() []float64 { return s.settledArms().mean }
 
-// ArmVariances returns σ̃² of every arm, as a view that the next change
-// overwrites. Of lazy arms they are upper bounds once a pull was pending. Cost as
+// ArmVariances returns σ̃² of every arm, as a view that the next change overwrites. For
+// lazy arms they are upper bounds once a pull was pending. It costs as much as
 // ArmMeans.
 func (s *Sparse) ArmVariances() []float64 { return s.settledArms().variance }
 
-// Arm returns μ̃ and σ̃² of arm i: the numbers of ArmMeans and ArmVariances, at
-// the cost of O(m) for each observation since it was looked at. It panics on an
-// index out of range.
+// Arm returns μ̃ and σ̃² of arm i. They equal those of ArmMeans and ArmVariances, at
+// the cost of O(m) for each observation since the last call for this arm. It panics on
+// an index out of range.
 func (s *Sparse) Arm(i int) (mean, variance float64) {
 	a := s.needArms()
 	if len(a.deferred.list) > 0 {
@@ -223,11 +223,11 @@ func (s *Sparse) Arm(i int) (mean, variance float64) {
 	return a.mean[i], a.variance[i]
 }
 
-// MaxUCB returns the arm with the largest μ̃ + b·σ̃, b ≥ 0, the lowest of equals.
-// It brings those arms up to date only that may be it: a bound on how far means
-// have moved since an arm was looked at tells the others. Where few arms compete,
-// as after a while in a bandit, that costs A/8 comparisons and O(m) for each of
-// those; at worst O(Am) for each observation. It panics without arms.
+// MaxUCB returns the arm with the largest μ̃ + b·σ̃, b ≥ 0, the lowest of equals. It
+// brings only those arms up to date that may be the largest. A bound on how far means
+// have moved since the last update excludes the others. Where few arms compete, as
+// after a while in a bandit, that costs A/8 comparisons and O(m) for each of those
+// arms. At worst it costs O(Am) for each observation. It panics without arms.
 func (s *Sparse) MaxUCB(b float64) int {
 	a := s.needArms()
 	if len(a.mean) == 0 {
@@ -250,8 +250,8 @@ func (s *Sparse) needArms() *arms {
 	return s.arms
 }
 
-// RefreshArms computes the variances of some arms afresh, with pending pulls.
-// Cost O(m²) each. It panics on an index out of range.
+// RefreshArms computes the variances of some arms from scratch, with pending pulls. It
+// costs O(m²) each. It panics on an index out of range.
 func (s *Sparse) RefreshArms(idx []int) {
 	a := s.settledArms()
 	for _, i := range idx {
@@ -262,10 +262,10 @@ func (s *Sparse) RefreshArms(idx []int) {
 	}
 }
 
-// ArmCovariances sets dst, of length A, to the posterior covariances of all arms
-// with arm i as far as the inducing points see them, without pending pulls:
-// z(x)ᵀV⁻¹z(x_i). A pull of arm i shrinks the variance σ̃²(x) at most by the
-// factor 1 + cov²/(λσ̃²(x)). Cost O(Am + m²). Errors: *[kernel.IndexError],
+// ArmCovariances sets dst, of length A, to the posterior covariances of all arms with
+// arm i, without pending pulls. They are z(x)ᵀV⁻¹z(x_i), the part in the span of the
+// inducing points. A pull of arm i shrinks the variance σ̃²(x) at most by the factor
+// 1 + cov²/(λσ̃²(x)). It costs O(Am + m²). Its errors are *[kernel.IndexError] and
 // [*ShapeError].
 func (s *Sparse) ArmCovariances(dst []float64, i int) error {
 	a := s.needArms()
@@ -282,9 +282,9 @@ func (s *Sparse) ArmCovariances(dst []float64, i int) error {
 	return nil
 }
 
-// ObserveArm adds an observation of arm a, without own noise; it resolves a
-// pending pull of the arm's input, if there is one. Cost O(Am + m²). Errors:
-// *[kernel.IndexError], *[ValueError] for y.
+// ObserveArm adds an observation of arm a without noise of its own. It resolves a
+// pending pull of the arm's input, if there is one. It costs O(Am + m²). Its errors are
+// *[kernel.IndexError] and *[ValueError] for y.
 func (s *Sparse) ObserveArm(a int, y float64) error {
 	if err := checkTarget(0, y); err != nil {
 		return err
@@ -297,7 +297,7 @@ func (s *Sparse) ObserveArm(a int, y float64) error {
 	return nil
 }
 
-// PullArm adds a pending pull of arm a; see [Sparse.ObserveVariance].
+// PullArm adds a pending pull of arm a, see [Sparse.ObserveVariance].
 func (s *Sparse) PullArm(a int) error {
 	p, err := s.armPoint(a)
 	if err != nil {
@@ -307,7 +307,7 @@ func (s *Sparse) PullArm(a int) error {
 	return nil
 }
 
-// CancelArm takes back a pending pull of arm a. Cost O(um² + Am²).
+// CancelArm takes back a pending pull of arm a. It costs O(um² + Am²).
 func (s *Sparse) CancelArm(a int) error {
 	arms := s.needArms()
 	if err := arms.checkIndex(a); err != nil {

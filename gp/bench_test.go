@@ -12,7 +12,7 @@ import (
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// timed returns the seconds that f takes, the least of a few runs.
+// timed returns the time of f in seconds, the least of a few runs.
 func timed(runs int, f func()) float64 {
 	best := time.Duration(1 << 62)
 	for range runs {
@@ -23,8 +23,8 @@ func timed(runs int, f func()) float64 {
 	return best.Seconds()
 }
 
-// BenchmarkAppend appends one observation to n; the ratio is that of a
-// posterior from scratch.
+// BenchmarkAppend appends one observation to n. The ratio compares with a posterior
+// from scratch.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{100, 400, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -49,10 +49,10 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkArmsStep is one observation among A = 20 000 arms in 5 dimensions
-// with all means and variances brought up to date. The ratio is that of the
-// exact posterior at t = 300, where the hand-over is thought to be; both grow
-// in proportion, with m and with t.
+// BenchmarkArmsStep is one observation among A = 20 000 arms in 5 dimensions, with all
+// means and variances brought up to date. The ratio compares with the exact posterior
+// at t = 300, about where a bandit should change to the sparse one. The costs grow in
+// proportion to m and t.
 func BenchmarkArmsStep(b *testing.B) {
 	const arms, t = 20000, 300
 	for _, m := range []int{50, 100, 250} {
@@ -75,7 +75,7 @@ func BenchmarkArmsStep(b *testing.B) {
 	}
 }
 
-// exactStep is the time of an observation by the exact posterior with arms.
+// exactStep returns the time of an observation by the exact posterior with arms.
 func exactStep(k kernel.Kernel, rng *rand.Rand, x *kernel.Points[float64], t int) float64 {
 	g := must(gp.NewExact(k, gp.Data{X: x.Slice(0, t-3), Y: normals(rng, t-3)}, gp.Options{NoiseVariance: 0.01}))
 	if err := g.SetArms(x); err != nil {
@@ -104,8 +104,8 @@ func BenchmarkResparsify(b *testing.B) {
 	}
 }
 
-// BenchmarkEvidence is the Titsias bound with gradient, n = 1000, m = 50; the
-// ratio is that of the exact evidence with gradient.
+// BenchmarkEvidence is the Titsias bound with gradient for n = 1000 and m = 50. The
+// ratio compares with the exact evidence with gradient.
 func BenchmarkEvidence(b *testing.B) {
 	rng := fixed()
 	k := must(kernel.NewMatern52(0.3, 0.3, 0.3, 0.3, 0.3))

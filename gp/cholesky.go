@@ -10,37 +10,36 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Jitter reports what had to be added to the diagonal of a matrix before its
-// Cholesky factorisation succeeded. The zero Jitter says: nothing.
+// Jitter reports the addition to the diagonal of a matrix that made its Cholesky
+// factorisation succeed. The zero Jitter means no addition.
 type Jitter struct {
 	Amount   float64 // added to every diagonal element, in their units
 	Relative float64 // Amount in units of the mean diagonal element
-	Attempts int     // factorisations that failed before the one that did not
+	Attempts int     // failed factorisations before the successful one
 }
 
-// The relative amounts that are tried after 0, growing tenfold. A positive
+// These are the relative amounts to try after 0, growing tenfold. A positive
 // semi-definite kernel needs no more than about n·2⁻⁵³ in theory.
 const (
 	firstJitter = 1e-12
 	lastJitter  = 1e-6
 )
 
-// Cholesky is the lower triangular factor L of a symmetric positive definite
-// matrix A = LLᵀ of order n. It is row-major with a stride that leaves room to
-// grow. What is above the diagonal is never read.
+// Cholesky is the lower triangular factor L of a symmetric positive definite matrix
+// A = LLᵀ of order n. It is row-major with a stride that leaves room to grow. The upper
+// triangle is never read.
 type Cholesky struct {
 	n, stride int
 	data      []float64 // length n·stride
 }
 
-// NewCholesky factors the n×n row-major matrix a, of which it reads the lower
-// triangle only and which it does not change. Where that fails it tries again
-// with a growing multiple of the identity added, from 1e-12 to 1e-6 of the
-// mean diagonal element, and reports the amount. what names the matrix in the
-// error. Cost n³/3.
+// NewCholesky factors the n×n row-major matrix a. It reads only the lower triangle and
+// does not change it. If that fails, it tries again with a growing multiple of the
+// identity added, from 1e-12 to 1e-6 of the mean diagonal element, and reports the
+// amount. what names the matrix in the error. It costs n³/3.
 //
-// Errors: [*NotPSDError] if even the largest amount is not enough, with the
-// row of the first bad pivot; [*ValueError] for a NaN or infinity in a.
+// It returns a [*NotPSDError] with the row of the first bad pivot if even the largest
+// amount is not enough, and a [*ValueError] for a NaN or infinity in a.
 func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
 	if len(a) < n*n {
 		panic("gp: precondition: matrix shorter than n·n")
@@ -78,12 +77,12 @@ func (c *Cholesky) factor() bool {
 	return blocked.Cholesky(runtime.GOMAXPROCS(0), c.matrix()) == c.n
 }
 
-// matrix is L for package blocked.
+// matrix returns L for package blocked.
 func (c *Cholesky) matrix() blocked.Matrix[float64] {
 	return blocked.Matrix[float64]{Rows: c.n, Cols: c.n, Stride: c.stride, Data: c.data}
 }
 
-// badPivot factors row by row, to say where it fails.
+// badPivot factors row by row, to find the row where it fails.
 func badPivot(a []float64, n int, jitter float64) (row int, pivot float64) {
 	l := make([]float64, n*n)
 	for i := range n {
@@ -124,18 +123,18 @@ func (c *Cholesky) clone() *Cholesky {
 	return &Cholesky{n: c.n, stride: c.stride, data: append([]float64(nil), c.data...)}
 }
 
-// triangular is L for blas64.
+// triangular returns L for blas64.
 func (c *Cholesky) triangular() blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: c.n, Stride: max(c.stride, 1), Data: c.data}
 }
 
-// SolveL replaces b by L⁻¹b. Cost n²/2 multiplications.
+// SolveL replaces b by L⁻¹b. It costs n²/2 multiplications.
 func (c *Cholesky) SolveL(b []float64) { c.trsv(blas.NoTrans, b) }
 
-// SolveLT replaces b by L⁻ᵀb. Cost n²/2 multiplications.
+// SolveLT replaces b by L⁻ᵀb. It costs n²/2 multiplications.
 func (c *Cholesky) SolveLT(b []float64) { c.trsv(blas.Trans, b) }
 
-// Solve replaces b by A⁻¹b. Cost n² multiplications.
+// Solve replaces b by A⁻¹b. It costs n² multiplications.
 func (c *Cholesky) Solve(b []float64) {
 	c.SolveL(b)
 	c.SolveLT(b)
@@ -170,7 +169,7 @@ func (c *Cholesky) LogDet() float64 {
 	return 2 * s
 }
 
-// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. Cost 2n³ operations.
+// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs 2n³ operations.
 func (c *Cholesky) Inverse() []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
 	root, inv := blocked.New[float64](n, n, nil), blocked.New[float64](n, n, nil)
@@ -180,7 +179,7 @@ func (c *Cholesky) Inverse() []float64 {
 	return inv.Data
 }
 
-// inverseTrace returns tr A⁻¹ = ‖L⁻¹‖². Cost n³/3 multiplications.
+// inverseTrace returns tr A⁻¹ = ‖L⁻¹‖². It costs n³/3 multiplications.
 func (c *Cholesky) inverseTrace() float64 {
 	root := blocked.New[float64](c.n, c.n, nil)
 	blocked.Inverse(1, c.matrix(), root)
@@ -201,13 +200,13 @@ func mirror(a []float64, n int) {
 //	A  Bᵀ
 //	B  C
 //
-// with B q×n, given row-major and overwritten by BL⁻ᵀ, and C q×q, of which the
-// lower triangle is read and overwritten. It reports false if that matrix is
-// not positive definite. The old factor stays valid, but must not grow again:
-// the two share memory. Cost q·n² + q²n.
+// where B is q×n, row-major and overwritten by BL⁻ᵀ, and C is q×q, of which the lower
+// triangle is read and overwritten. It reports false if that matrix is not positive
+// definite. The old factor stays valid but must not grow again, because the two share
+// memory. It costs q·n² + q²n.
 func (c *Cholesky) grown(b, corner []float64, q int) (*Cholesky, bool) {
 	n := c.n
-	if q == 1 { // where packing L would cost more than the solution
+	if q == 1 { // packing L would cost more than the solution
 		c.SolveL(b[:n])
 	} else {
 		c.solveRowsL(b, q)
@@ -226,7 +225,7 @@ func (c *Cholesky) grown(b, corner []float64, q int) (*Cholesky, bool) {
 	return g, true
 }
 
-// reserve returns a factor of order n whose first rows are those of c, with
+// reserve returns a factor of order n whose first rows are those of c. It uses the
 // memory of c where that is enough.
 func (c *Cholesky) reserve(n int) *Cholesky {
 	if n <= c.stride {

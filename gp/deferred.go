@@ -8,46 +8,46 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// deferred are rank-one updates that panels of arms have not seen yet. Where
-// only the arm with the largest UCB is asked for, most panels never need to see
-// them. Let V and w be those of when the list began, w' those of now. An arm's
-// mean has moved by zᵀ(w' − w), so that by Cauchy and Schwarz
+// deferred holds rank-one updates that are not yet applied to some panels of arms. If
+// only the arm with the largest UCB is needed, most panels never need them. Let V and w
+// be those at the start of the list, and w' the current one. An arm's mean has moved by
+// zᵀ(w' − w), so that by Cauchy and Schwarz
 //
 //	UCB ≤ max μ̃ + b·max σ̃ + D·max √(zᵀV⁻¹z),  D = ‖w' − w‖_V,
 //
-// with the panel's numbers of then: zᵀV⁻¹z = σ̃² − res, and σ̃² only shrinks.
-// Where that does not do, the means m + zᵀw' of a panel cost one product, however
-// many updates it lacks; they hold until later with D the sum of |e|√(z_kᵀV⁻¹z_k)
-// over the updates k since. Only what may still be best is brought up to date, in
-// the order of the updates and by the operations that would have made them at
-// once: no bit depends on when that is.
+// with the panel's numbers at the start. There zᵀV⁻¹z = σ̃² − res, and σ̃² only
+// shrinks. If that is not enough, the means m + zᵀw' of a panel cost one product for
+// any number of missing updates. They are valid later with D the sum of
+// |e|√(z_kᵀV⁻¹z_k) over the updates k since. Only arms that may still be the best are
+// brought up to date. Late updates use the same operations in the same order as
+// immediate ones, so no bit depends on when they are made.
 type deferred struct {
-	mu     sync.Mutex // for readers, who bring panels up to date
+	mu     sync.Mutex // for readers, which bring panels up to date
 	list   []rankOne
 	drift  []float64  // D of the first k updates
-	seen   []int      // of every panel, the number of updates made
-	top    []panelTop // later, as of update at
+	seen   []int      // the number of updates made, for every panel
+	top    []panelTop // as settle or look found them, as of update at
 	at     []int
 	first  []panelTop // as they were when the list began
-	began  system     // L_V and w of then
+	began  system     // L_V and w at the start
 	moved  []float64  // scratch
 	winner int        // the arm found last
 	hot    []int      // panels that may have the best arm
 }
 
-// rankOne is an update: μ̃ += e·g, σ̃² −= shrink·g², with g = zᵀh.
+// rankOne is an update μ̃ += e·g, σ̃² −= shrink·g², with g = zᵀh.
 type rankOne struct {
 	h         []float64 // padded
 	e, shrink float64
 }
 
-// panelTop has the largest numbers of a panel, as they are in it.
+// panelTop has the largest numbers of a panel, as stored in it.
 type panelTop struct{ mean, sd, known float64 }
 
-// forget is for arms that are computed afresh.
+// forget drops the updates when arms are computed from scratch.
 func (d *deferred) forget() { d.list = d.list[:0] }
 
-// begin prepares for updates of a system that the arms are up to date with.
+// begin prepares for updates of a system with which the arms are up to date.
 func (a *arms) begin(sys system) {
 	d := &a.deferred
 	if len(d.list) > 0 {
@@ -64,7 +64,7 @@ func (a *arms) begin(sys system) {
 	d.moved = make([]float64, len(sys.w))
 }
 
-// later takes note of an update. length is √(z_kᵀV⁻¹z_k).
+// later records an update. length is √(z_kᵀV⁻¹z_k).
 func (a *arms) later(h []float64, e, shrink, length float64) {
 	d := &a.deferred
 	u := rankOne{make([]float64, a.padded), e, shrink}
@@ -73,7 +73,7 @@ func (a *arms) later(h []float64, e, shrink, length float64) {
 	d.drift = append(d.drift, d.drift[len(d.drift)-1]+math.Abs(e)*length)
 }
 
-// distance returns ‖w − w of then‖_V = ‖L_Vᵀ(w − w of then)‖.
+// distance returns ‖w − w₀‖_V = ‖L_Vᵀ(w − w₀)‖, where w₀ is the w at the start.
 func (d *deferred) distance(w []float64) float64 {
 	clear(d.moved)
 	for i, v := range d.began.w {
@@ -82,7 +82,7 @@ func (d *deferred) distance(w []float64) float64 {
 	return norm(d.moved)
 }
 
-// remember takes note of the largest numbers of a panel.
+// remember records the largest numbers of a panel.
 func (a *arms) remember(p int) {
 	t := panelTop{mean: math.Inf(-1)}
 	for i := p * lanes; i < min((p+1)*lanes, len(a.mean)); i++ {
@@ -110,7 +110,7 @@ func (a *arms) settle(p int) {
 	a.remember(p)
 }
 
-// look takes note of the means of a panel as they are now, given w, padded.
+// look records the current means of a panel, given w, padded.
 func (a *arms) look(p int, w []float64) {
 	d := &a.deferred
 	i0, i1 := p*lanes, min((p+1)*lanes, len(a.mean))
@@ -140,8 +140,8 @@ func (a *arms) settleAll(workers int) {
 	d.forget()
 }
 
-// boundSlack and knownSlack are for rounding: of bounds, and of σ̃² in units of
-// the prior variance.
+// boundSlack and knownSlack allow for rounding, of bounds and of σ̃² in units of the
+// prior variance.
 const (
 	boundSlack = 1e-7
 	knownSlack = 1e-12

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 )
 
-// MaxUCB is the arm that a look at all arms finds, and looking at it, at single
-// arms or at all of them in between changes no bit.
+// MaxUCB returns the same arm as a search over all arms. Calls of it, of single arms or
+// of all of them in between change no bit.
 func TestMaxUCBIsFullArgmax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := randOf(t)
@@ -91,8 +91,8 @@ func checkMaxUCB(t *rapid.T, s *gp.Sparse, b float64) {
 	}
 }
 
-// One more inducing point by Extend is what Resparsify makes of the longer
-// dictionary, arms, points, pending pulls and all.
+// Extend with one more inducing point equals Resparsify with the longer dictionary, for
+// arms, points and pending pulls.
 func TestExtendIsResparsify(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := randOf(t)
@@ -112,7 +112,7 @@ func TestExtendIsResparsify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !added && approx != gp.SoR && s.Rank() == m { // dependent on those there are
+			if !added && approx != gp.SoR && s.Rank() == m { // dependent on the others
 				return
 			}
 			play(t, s, rng, arms.Len())

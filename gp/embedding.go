@@ -12,24 +12,24 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// defaultRankTolerance is the relative pivot below which an inducing point is
-// taken to be a combination of the others.
+// defaultRankTolerance is the relative pivot below which an inducing point counts as a
+// combination of the others.
 const defaultRankTolerance = 1e-12
 
-// embedding maps an input to z(x) = L⁻¹k_D(x) ∈ ℝᵐ, with LLᵀ = K_DD for m
-// inducing points D, so that z(x)ᵀz(x') is the Nyström approximation of
-// k(x, x'): the same inner products as the z = S^−½Uᵀk_D(x) of thesis
-// Algorithm 5, in coordinates that cost half as much.
+// embedding maps an input to z(x) = L⁻¹k_D(x) ∈ ℝᵐ, with LLᵀ = K_DD for m inducing
+// points D. Then z(x)ᵀz(x') is the Nyström approximation of k(x, x'). It has the same
+// inner products as the z = S^−½Uᵀk_D(x) of Algorithm 5 in Carratino (2020), in
+// coordinates that cost half as much.
 //
-// D is what a pivoted Cholesky factorisation keeps of a dictionary: points in
-// the order of their conditional variance, until that is below tol of the
-// largest prior variance. Repeated or dependent points thus never hurt, and no
-// jitter is needed.
+// D is the part of a dictionary that a pivoted Cholesky factorisation keeps. It takes
+// points in the order of their conditional variance, until that is below tol of the
+// largest prior variance. Repeated or dependent points thus do no harm, and no jitter
+// is needed.
 //
-// An embedding does not change; with returns one that is a row longer.
+// An embedding does not change. with returns one that is a row longer.
 type embedding struct {
 	k       kernel.Kernel
-	radial  kernel.Radial // k, if it is one and D is dense; else nil
+	radial  kernel.Radial // k, if it is a kernel.Radial and D is dense, else nil
 	data    []float64     // D, where radial
 	dim     int
 	rows    kernel.Rows // D, m rows
@@ -42,7 +42,7 @@ type embedding struct {
 	prep kernel.Prepared
 }
 
-// newEmbedding cost: |D|² evaluations, |D|·m² operations.
+// newEmbedding costs |D|² evaluations and |D|·m² operations.
 func newEmbedding(k kernel.Kernel, dictionary kernel.Rows, tol float64) (*embedding, error) {
 	a, err := kernel.Gramian(k, dictionary)
 	if err != nil {
@@ -56,7 +56,7 @@ func newEmbedding(k kernel.Kernel, dictionary kernel.Rows, tol float64) (*embedd
 	return assembled(k, dictionary.Select(kept), kept, l, n), nil
 }
 
-// assembled puts an embedding together.
+// assembled builds an embedding from its parts.
 func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *Cholesky, offered int) *embedding {
 	e := &embedding{k: k, rows: rows, kept: kept, l: l, offered: offered, dim: rows.Dim()}
 	if p, ok := rows.(*kernel.Points[float64]); ok {
@@ -82,8 +82,8 @@ func flat(p *kernel.Points[float64]) []float64 {
 	return out
 }
 
-// with returns the embedding with one more inducing point, the only row of x, that
-// has embedding z and residual root². It may share memory with e, which must not
+// with returns the embedding with one more inducing point, the only row of x, that has
+// the embedding z and the residual root². It may share memory with e, which must not
 // grow again.
 func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, error) {
 	g := &embedding{
@@ -100,7 +100,7 @@ func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, 
 	return g, err
 }
 
-// fork returns an embedding that can grow beside e.
+// fork returns an embedding that can grow independently of e.
 func (e *embedding) fork() *embedding {
 	return &embedding{
 		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered, scale: e.scale, rows: e.rows,
@@ -109,13 +109,13 @@ func (e *embedding) fork() *embedding {
 	}
 }
 
-// prepared is D, packed for many rows.
+// prepared returns D, packed for many rows.
 func (e *embedding) prepared() kernel.Prepared {
 	e.once.Do(func() { e.prep = kernel.Prepare(e.k, e.rows) })
 	return e.prep
 }
 
-// vector is the only row of x, where rows are evaluated by a [kernel.Radial].
+// vector returns the only row of x, where a [kernel.Radial] evaluates rows.
 func (e *embedding) vector(x kernel.Rows) (u []float64, ok bool) {
 	if e.radial == nil {
 		return nil, false
@@ -144,8 +144,8 @@ func (e *embedding) column(dst []float64, x kernel.Rows, y kernel.Rows, xs []flo
 	return checkKernel(dst, 1, 0)
 }
 
-// one returns the embedding of the only row of x, with room for another
-// coordinate, its prior variance and its residual.
+// one returns the embedding of the only row of x, with room for another coordinate, and
+// its prior variance and residual.
 func (e *embedding) one(x kernel.Rows) (z []float64, prior, res float64, err error) {
 	m := e.len()
 	z = make([]float64, m, m+1)
@@ -179,12 +179,12 @@ func pivotedCholesky(a []float64, n int, tol float64) (*Cholesky, []int, error) 
 	return c, perm[:m:m], nil
 }
 
-// checkedRest is the number of dropped points whose covariances are looked at.
+// checkedRest is the number of dropped points whose covariances are checked.
 const checkedRest = 64
 
-// checkRemainder verifies that what was dropped is about 0, as it is for a
-// positive semi-definite matrix. Row r of the factor, of the point perm[r], lies
-// below the diagonal of a, and the matrix still above it.
+// checkRemainder verifies that the dropped part is about 0, as it is for a positive
+// semi-definite matrix. Row r of the factor, of the point perm[r], is below the
+// diagonal of a, and the matrix is still above it.
 func checkRemainder(a, prior []float64, perm []int, m int) error {
 	const what = "conditional variance of inducing points"
 	n, scale := len(perm), 0.0
@@ -209,14 +209,14 @@ func checkRemainder(a, prior []float64, perm []int, m int) error {
 	return nil
 }
 
-// len is m.
+// len returns m.
 func (e *embedding) len() int { return e.l.n }
 
 // embedBlock is the number of rows of one task.
 const embedBlock = 128
 
-// embed returns z, n×m, and the prior variance and residual k(x, x) − ‖z‖² ≥ 0
-// of every row. Cost n·m evaluations and n·m² operations.
+// embed returns z, n×m, and the prior variance and residual k(x, x) − ‖z‖² ≥ 0 of every
+// row. It costs n·m evaluations and n·m² operations.
 func (e *embedding) embed(x kernel.Rows, workers int) (z, prior, res []float64, err error) {
 	n := x.Len()
 	z, prior, res = make([]float64, n*e.len()), make([]float64, n), make([]float64, n)
@@ -246,7 +246,7 @@ func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int
 	}
 	for r := range i1 - i0 {
 		q := square(z[r*m : (r+1)*m])
-		if !isFinite(q) { // only then is it worth while to look at every pair
+		if !isFinite(q) { // only then check every pair
 			if err := e.checkRow(x, i0+r, s); err != nil {
 				return err
 			}
@@ -259,7 +259,7 @@ func (e *embedding) embedRows(z, prior, res []float64, x kernel.Rows, i0, i1 int
 	return nil
 }
 
-// residual returns k(x, x) and what is left of it by ‖z‖², for row i of x.
+// residual returns k(x, x) and its part outside ‖z‖², for row i of x.
 func (e *embedding) residual(x kernel.Rows, i int, q float64) (prior, res float64, err error) {
 	p := e.k.Diag(x, i)
 	if !isFinite(p) {

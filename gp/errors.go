@@ -15,16 +15,16 @@ func shapeError(what string, got, want int) error {
 	return &ShapeError{In: "gp", What: what, Got: got, Want: strconv.Itoa(want)}
 }
 
-// ValueError reports a number outside its domain, and where it stands. Index
-// is −1 for a single number.
+// ValueError reports a number outside its domain, and its place. Index is −1 for a
+// single number.
 type ValueError = kernel.ValueError
 
 func valueError(what string, index int, v float64, want string) error {
 	return &ValueError{In: "gp", What: what, Index: index, Value: v, Want: want}
 }
 
-// NotPSDError reports a kernel that is not positive semi-definite on the rows
-// at hand: a pivot (a variance, up to noise) that is negative beyond rounding.
+// NotPSDError reports a kernel that is not positive semi-definite on the given rows. A
+// pivot, which is a variance up to noise, is negative beyond rounding.
 type NotPSDError = kernel.NotPSDError
 
 func notPSD(what string, row int, pivot float64) error {
@@ -34,8 +34,8 @@ func notPSD(what string, row int, pivot float64) error {
 // maxTarget keeps squares of targets, and sums of them, finite.
 const maxTarget = 1e150
 
-// psdTolerance is how far below 0 a variance may fall by rounding, in units
-// of the prior variance. What is below is the kernel's fault.
+// psdTolerance is how far below 0 a variance may fall by rounding, in units of the
+// prior variance. Anything below is an error of the kernel.
 const psdTolerance = 1e-6
 
 // varianceFloor times the prior variance is the least posterior variance.
@@ -51,7 +51,8 @@ func checkVariance(v float64) error {
 	return nil
 }
 
-// checkRows verifies that k reads x and that x goes with like, which may be nil.
+// checkRows verifies that k can read x and that x has the type of like, which may be
+// nil.
 func checkRows(what string, k kernel.Kernel, x, like kernel.Rows) error {
 	if x == nil {
 		return fmt.Errorf("gp: %s: no rows", what)
@@ -76,8 +77,8 @@ func checkMean(m float64) error {
 	return nil
 }
 
-// clampVariance bounds a posterior variance below, given the prior variance.
-// It reports a variance that is negative beyond rounding.
+// clampVariance bounds a posterior variance below, given the prior variance. It reports
+// a variance that is negative beyond rounding.
 func clampVariance(what string, row int, v, prior float64) (float64, error) {
 	if v < -psdTolerance*prior || prior < 0 || math.IsNaN(v) {
 		return 0, notPSD(what, row, min(v, prior))

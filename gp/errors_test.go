@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// snapshot is all that can be seen of a posterior.
+// snapshot returns the visible state of a posterior.
 func snapshot(t *testing.T, p predictor, q kernel.Rows) map[string]any {
 	t.Helper()
 	mean, variance := predict(t, p, q)
@@ -35,7 +35,7 @@ func points(d int, v ...float64) *kernel.Points[float64] {
 	return kernel.NewPoints(len(v)/d, d, v)
 }
 
-// badData is data that everything must refuse, with a word of the message.
+// badData is data that every method must refuse, with a word of the message.
 func badData() map[string]struct {
 	data gp.Data
 	word string
@@ -169,7 +169,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// indefinite is symmetric and no kernel.
+// indefinite is symmetric but not a kernel.
 var indefinite = &kernel.Pairwise[[]float64]{Name: "indefinite", Func: func(a, b []float64) float64 {
 	if a[0] == b[0] {
 		return 1
@@ -187,7 +187,7 @@ func TestNotPSDKernelIsNamed(t *testing.T) {
 	if _, err = gp.NewSparse(indefinite, x, gp.Data{}, gp.SparseOptions{NoiseVariance: 0.1}); !errors.As(err, &e) || e.Row != 2 {
 		t.Errorf("sparse: %v", err)
 	}
-	// Two points are fine, and the third shows it at prediction.
+	// Two points are accepted, and the third shows it at prediction.
 	two := gp.Data{X: x.Slice(0, 2), Y: y[:2]}
 	g := must(gp.NewExact(indefinite, two, gp.Options{NoiseVariance: 0.1}))
 	if _, _, err := g.Predict(x); !errors.As(err, &e) || e.Row != 2 {
@@ -228,7 +228,8 @@ func TestJitterIsReported(t *testing.T) {
 	if j := must(gp.NewExact(k, gp.Data{X: x, Y: normals(rng, 30)}, gp.Options{NoiseVariance: 0.1})).Jitter(); j != (gp.Jitter{}) {
 		t.Errorf("jitter %+v where none was needed", j)
 	}
-	// What is reported is what was added: LLᵀ − A = Amount·I for a singular A.
+	// The reported amount is the one that was added, with LLᵀ − A = Amount·I for a
+	// singular A.
 	c, j, err := gp.NewCholesky("ones", []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, 3)
 	if err != nil || j.Amount == 0 {
 		t.Fatal(j, err)

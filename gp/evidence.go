@@ -11,7 +11,7 @@ import (
 type Evidence struct {
 	Value float64
 	// Kernel is the gradient with respect to the logarithms of the kernel's
-	// hyper-parameters, in the order of kernel.Tunable.Parameters; nil if the
+	// hyper-parameters, in the order of kernel.Tunable.Parameters. It is nil if the
 	// kernel has none.
 	Kernel []float64
 	// Noise is the derivative with respect to log ξ².
@@ -23,7 +23,7 @@ type Evidence struct {
 //	log p(y) = −½ (y − m)ᵀA⁻¹(y − m) − ½ log det A − (n/2) log 2π,  A = K + Λ,
 //
 // without its gradient. With fitted coefficients of the mean it is the profile
-// likelihood, at its maximum over them. Cost O(n).
+// likelihood, maximised over them. It costs O(n).
 func (g *Exact) LogEvidence() float64 {
 	n := g.obs.len()
 	if n == 0 {
@@ -37,8 +37,8 @@ func (g *Exact) LogEvidence() float64 {
 //
 //	∂/∂θ = ½ tr((ααᵀ − A⁻¹) ∂A/∂θ),  α = A⁻¹(y − m)
 //
-// (Rasmussen and Williams, (5.9)), right also where the mean is fitted, since
-// the derivative with respect to its coefficients is 0. Cost O(n³ + n²p).
+// (Rasmussen and Williams, (5.9)). It is also right where the mean is fitted, since the
+// derivative with respect to its coefficients is 0. It costs O(n³ + n²p).
 func (g *Exact) Evidence() Evidence {
 	e := Evidence{Value: g.LogEvidence()}
 	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)
@@ -60,7 +60,7 @@ func (g *Exact) Evidence() Evidence {
 	return e
 }
 
-// newGradient returns zeros for the parameters of k, nil if it has none.
+// newGradient returns zeros for the parameters of k, or nil if it has none.
 func newGradient(k kernel.Kernel) []float64 {
 	if t, ok := kernel.AsTunable(k); ok {
 		return make([]float64, len(t.Parameters()))
@@ -92,7 +92,7 @@ func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) 
 	})
 }
 
-// sumGradient adds up what f adds for every row, in an order that does not
+// sumGradient adds up the contributions of f for every row, in an order that does not
 // depend on the number of workers.
 func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst []float64, i int)) []float64 {
 	t, ok := kernel.AsTunable(k)
@@ -118,20 +118,19 @@ func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst [
 	return sum
 }
 
-// LeaveOneOut are the predictions of every target by all others.
+// LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {
 	Mean       []float64 // of ȳ_i
 	Variance   []float64 // of ȳ_i, its noise included
 	LogDensity []float64 // log p(ȳ_i | the others)
 }
 
-// LeaveOneOut predicts every point's target ȳ_i from the other points, with
-// hyper-parameters and mean coefficients as they are (Rasmussen and Williams,
-// (5.10) to (5.12)):
+// LeaveOneOut predicts every point's target ȳ_i from the other points, without changing
+// hyper-parameters and mean coefficients (Rasmussen and Williams, (5.10) to (5.12)).
 //
 //	μ_i = ȳ_i − α_i/(A⁻¹)_ii,  σ²_i = 1/(A⁻¹)_ii.
 //
-// A merged point is left out with all its repetitions. Cost O(n³).
+// A merged point is left out with all its repetitions. It costs O(n³).
 func (g *Exact) LeaveOneOut() LeaveOneOut {
 	n := g.obs.len()
 	inv := g.chol.Inverse()
@@ -154,7 +153,7 @@ func (l LeaveOneOut) SumLogDensity() float64 {
 	return s
 }
 
-// String sums up the evidence.
+// String returns the evidence as text.
 func (e Evidence) String() string {
 	return fmt.Sprintf("log evidence %.6g, gradient %.3g, noise %.3g", e.Value, e.Kernel, e.Noise)
 }

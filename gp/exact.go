@@ -8,36 +8,37 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Options are the settings of an [Exact] posterior.
+// Options holds the settings of an [Exact] posterior.
 type Options struct {
-	// NoiseVariance is ξ² > 0, in the square of the units of the targets: the
-	// total λ of thesis (6.3), not the per-sample λ of ridge regression; see
-	// the function NoiseVariance.
+	// NoiseVariance is ξ² > 0, in the square of the units of the targets. It is the
+	// total λ of (6.3) in Carratino (2020), not the per-sample λ of ridge regression,
+	// see sketch.Ridge.
 	NoiseVariance float64
 	// Mean is the prior mean of the process, a constant.
 	Mean float64
-	// Merge keeps equal inputs as one point with a count. It changes no
-	// result but rounding; the cost falls from the number of observations to
-	// that of different inputs, but repeating a point costs a refactorisation.
+	// Merge keeps equal inputs as one point with a count. It changes results only by
+	// rounding. The cost falls from the number of observations to that of different
+	// inputs, but repeating a point costs a refactorisation.
 	Merge bool
-	// Workers is the number of goroutines that share a prediction or a
-	// gradient; 0 stands for runtime.GOMAXPROCS(0). It changes no bit.
+	// Workers is the number of goroutines that share a prediction or a gradient, or 0
+	// for runtime.GOMAXPROCS(0). It changes no bit.
 	Workers int
 }
 
-// Exact is the exact posterior of a Gaussian process given n observations with
-// Gaussian noise, thesis (6.3) and (6.4):
+// Exact is the exact posterior of a Gaussian process given n observations with Gaussian
+// noise, (6.3) and (6.4) of Carratino (2020),
 //
 //	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
 //	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x)
 //
-// with Λ the noise: ξ²I, in general diag(ξ²/n_i + own noise). Below, n is the
-// number of points: of different inputs with Options.Merge, else of observations.
+// where Λ is the noise, ξ²I or in general diag(ξ²/n_i + own noise). Below, n is the
+// number of points. These are different inputs with Options.Merge, and observations
+// otherwise.
 //
-// A point can also be pending: pulled, its target not known yet. Pending pulls
-// shrink σ as observations do and leave μ alone.
+// A point can also be pending, which means pulled with its target not known yet.
+// Pending pulls shrink σ as observations do and do not change μ.
 //
-// Reading is safe from several goroutines at once, while nobody appends.
+// Several goroutines may read at once, but not during an Append.
 type Exact struct {
 	k    kernel.Kernel
 	opts Options
@@ -45,23 +46,23 @@ type Exact struct {
 	obs    *observations
 	chol   *Cholesky // of K + Λ
 	jitter Jitter
-	prep   kernel.Prepared // of obs.x; nil when empty
+	prep   kernel.Prepared // of obs.x, nil when empty
 	resid  []float64       // ȳ − m
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
 	arms *exactArms
 
 	open   []kernel.Rows // pending pulls, each one row
-	shadow *Exact        // the posterior with them, for variances; nil without any
+	shadow *Exact        // the posterior with pending pulls, for variances, or nil if there are none
 }
 
-// NewExact returns the posterior of a process with kernel k given data, which
-// may be empty (the zero Data): the prior. Cost O(n³).
+// NewExact returns the posterior of a process with kernel k given data. If data is the
+// zero Data, that is the prior. It costs O(n³).
 //
-// Errors: [*ValueError] for a noise variance, a mean or data outside its
-// domain; [*ShapeError]; for the inputs, those of k.Check,
-// [*kernel.DimensionError] and [*kernel.NonFiniteError];
-// [*NotPSDError] for a kernel that is not positive semi-definite.
+// It returns a [*ValueError] for a noise variance, a mean or data outside its domain, a
+// [*ShapeError], or a [*NotPSDError] for a kernel that is not positive semi-definite.
+// For the inputs it returns the errors of k.Check, [*kernel.DimensionError] and
+// [*kernel.NonFiniteError].
 func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	if k == nil {
 		return nil, errors.New("gp: no kernel")
@@ -79,9 +80,9 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	return g, nil
 }
 
-// Append adds observations. After an error the posterior is what it was. Cost
-// O(n²) for each, by bordering the Cholesky factor; O(n³) where a merged point
-// is repeated, or where the border needs more jitter. Errors: as [NewExact].
+// Append adds observations. After an error the posterior is unchanged. It costs O(n²)
+// for each, by bordering the Cholesky factor. It costs O(n³) where a merged point is
+// repeated, or where the border needs more jitter. Its errors are those of [NewExact].
 func (g *Exact) Append(data Data) error {
 	if err := data.check(g.k, g.obs.x, 0); err != nil {
 		return err
@@ -165,7 +166,7 @@ func (g *Exact) refactor() error {
 	return err
 }
 
-// solve computes the residuals and α. Cost O(n²).
+// solve computes the residuals and α. It costs O(n²).
 func (g *Exact) solve() {
 	g.resid = append([]float64(nil), g.obs.mean...)
 	for i := range g.resid {
@@ -184,19 +185,19 @@ func (g *Exact) NoiseVariance() float64 { return g.opts.NoiseVariance }
 // Len returns the number of observations, repetitions included.
 func (g *Exact) Len() int { return g.obs.total }
 
-// Points returns the points in the order in which they came, without
-// repetitions if they are merged; nil if there are none.
+// Points returns the points in the order of their arrival, without repetitions if they
+// are merged. It is nil if there are none.
 func (g *Exact) Points() kernel.Rows { return g.obs.x }
 
 // Counts returns the number of observations of every point.
 func (g *Exact) Counts() []float64 { return append([]float64(nil), g.obs.count...) }
 
-// Jitter returns what was added to the diagonal of K + Λ so that it has a
-// Cholesky factor: usually nothing.
+// Jitter returns the addition to the diagonal of K + Λ that gives it a Cholesky factor,
+// which is usually 0.
 func (g *Exact) Jitter() Jitter { return g.jitter }
 
-// LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the
-// observations have of the function (γ in thesis §6.4 is its maximum).
+// LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the observations
+// have about the function. Its maximum is γ in §6.4 of Carratino (2020).
 func (g *Exact) LogDet() float64 {
 	s := g.chol.LogDet()
 	for i := range g.obs.len() {
@@ -208,10 +209,10 @@ func (g *Exact) LogDet() float64 {
 // predictBlock is the number of rows of one task of a prediction.
 const predictBlock = 128
 
-// Predict returns the posterior mean and variance of the function at every row
-// of x, without observation noise. The variance is at least 1e-12 of the prior
-// variance. Cost O(n²) a row. Errors: for x as in [NewExact]; [*NotPSDError]
-// for a variance that is negative beyond rounding.
+// Predict returns the posterior mean and variance of the function at every row of x,
+// without observation noise. The variance is at least 1e-12 of the prior variance. It
+// costs O(n²) a row. Its errors are those for x in [NewExact], and [*NotPSDError] for a
+// variance that is negative beyond rounding.
 func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := g.checkQuery(x); err != nil {
 		return nil, nil, err
@@ -261,7 +262,8 @@ func (g *Exact) cross(v []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch)
 	return checkKernel(v, n, i0)
 }
 
-// checkKernel looks for kernel values that are not finite, in rows from row0.
+// checkKernel returns an error for kernel values that are not finite, in rows from
+// row0.
 func checkKernel(v []float64, cols, row0 int) error {
 	for i, kv := range v {
 		if !isFinite(kv) {
@@ -272,8 +274,8 @@ func checkKernel(v []float64, cols, row0 int) error {
 }
 
 // Covariance returns the posterior mean at the q rows of x, and their q×q joint
-// covariance, exactly symmetric, without observation noise. Cost O(qn² + q²n).
-// Errors: as [Exact.Predict].
+// covariance, exactly symmetric, without observation noise. It costs O(qn² + q²n). Its
+// errors are those of [Exact.Predict].
 func (g *Exact) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 	if err := g.checkQuery(x); err != nil {
 		return nil, nil, err

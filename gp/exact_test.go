@@ -94,7 +94,7 @@ func TestExactOrderDoesNotMatter(t *testing.T) {
 	near(t, "variance", v2, v1, 1e-10)
 }
 
-// Merging repetitions is exact; 3e-14 has been measured for the mean.
+// Merging repetitions is exact. The mean differed by 3e-14 in measurements.
 func TestExactMergeEqualsRepetition(t *testing.T) {
 	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		x := repeated(rng, uniform(rng, 12, 2), 60)
@@ -214,8 +214,9 @@ func TestLeaveOneOutEqualsRefits(t *testing.T) {
 	})
 }
 
-// Kernel ridge regression is per sample (K + λnI), thesis (2.30); the process
-// is total (K + ξ²I), thesis (6.3). The functions that convert are pinned.
+// Kernel ridge regression has a per-sample λ (K + λnI), (2.30) of Carratino (2020), and
+// the process a total one (K + ξ²I), (6.3). The test fixes the functions that convert
+// between them.
 func TestNoiseVarianceOfRidgeRegression(t *testing.T) {
 	rng := seeded(t)
 	const n, lambda = 30, 1e-3
@@ -231,7 +232,7 @@ func TestNoiseVarianceOfRidgeRegression(t *testing.T) {
 	if l := sketch.LambdaOfNoise(sketch.Ridge(lambda, n), n); l != lambda {
 		t.Errorf("λ came back as %v", l)
 	}
-	// Leverage scores: the diagonal of K(K + λnI)⁻¹, which is σ²/ξ² by (7.1), and
+	// Leverage scores are the diagonal of K(K + λnI)⁻¹, which is σ²/ξ² by (7.1), and
 	// (5.3) with all rows as the dictionary.
 	var lev mat.Dense
 	if err := lev.Solve(addDiag(gram(k, x, x), lambda*n), gram(k, x, x)); err != nil {
@@ -303,7 +304,7 @@ func TestSamplesHaveTheirMoments(t *testing.T) {
 					mi += f[r*3+i] / count
 					c += (f[r*3+i] - mean[i]) * (f[r*3+j] - mean[j]) / count
 				}
-				// Six standard errors of the Monte Carlo estimates.
+				// The bound is six standard errors of the Monte Carlo estimates.
 				if d := math.Abs(mi - mean[i]); d > 6*math.Sqrt(cov[i*3+i]/count) {
 					t.Errorf("%s: mean %d off by %g", name, i, d)
 				}

@@ -8,13 +8,13 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// exactArms are A inputs with the columns L⁻¹k(x_a) of the exact posterior, as
-// the rows of an n×A matrix V. A new observation adds one row (GP-UCB, thesis
-// §6.4; O(tA) a step in place of the O(t²A) of (6.3) and (6.4)):
+// exactArms holds A inputs with the columns L⁻¹k(x_a) of the exact posterior, as the
+// rows of an n×A matrix V. A new observation adds one row (GP-UCB, Carratino 2020,
+// §6.4). A step costs O(tA) in place of the O(t²A) of (6.3) and (6.4).
 //
 //	v = (k(x_t, ·) − Vᵀl)/l_tt,  μ += v r_t,  σ² −= v²
 //
-// with l, l_tt the new row of L and r = L⁻¹(y − m).
+// where l, l_tt is the new row of L and r = L⁻¹(y − m).
 type exactArms struct {
 	rows     kernel.Rows
 	v        []float64 // n×A
@@ -23,10 +23,10 @@ type exactArms struct {
 	variance []float64
 }
 
-// SetArms keeps means and variances of the rows up to date from now on, in
-// place of any arms before; nil keeps none. The rows must not change any more.
-// Memory n·A numbers. Cost O(n²A) now and where Append refactors, O(nA) for
-// each observation appended. Errors: as [Exact.Predict].
+// SetArms keeps means and variances of the rows up to date from now on, in place of any
+// previous arms. If rows is nil, there are no arms. The rows must not change any more.
+// It takes n·A numbers of memory. It costs O(n²A) now and where Append refactors, and
+// O(nA) for each observation appended. Its errors are those of [Exact.Predict].
 func (g *Exact) SetArms(rows kernel.Rows) error {
 	if rows == nil {
 		g.arms = nil
@@ -54,7 +54,7 @@ func (g *Exact) SetArms(rows kernel.Rows) error {
 	return nil
 }
 
-// Arms returns the arms; nil if there are none.
+// Arms returns the arms, or nil if there are none.
 func (g *Exact) Arms() kernel.Rows {
 	if g.arms == nil {
 		return nil
@@ -62,10 +62,10 @@ func (g *Exact) Arms() kernel.Rows {
 	return g.arms.rows
 }
 
-// ArmMeans returns μ of every arm, as a view that must not be changed.
+// ArmMeans returns μ of every arm, as a view that the caller must not change.
 func (g *Exact) ArmMeans() []float64 { return g.needArms().mean }
 
-// ArmVariances returns σ² of every arm, as a view that must not be changed.
+// ArmVariances returns σ² of every arm, as a view that the caller must not change.
 func (g *Exact) ArmVariances() []float64 { return g.ahead().needArms().variance }
 
 func (g *Exact) needArms() *exactArms {
@@ -126,7 +126,7 @@ func (a *exactArms) eliminate(l *Cholesky, i, i0, i1 int) {
 	blas64.Scal(1/li[i], vec(dst))
 }
 
-// add counts the rows of V from row on, given r = L⁻¹(y − m).
+// add updates means and variances by the rows of V from row on, given r = L⁻¹(y − m).
 func (a *exactArms) add(r []float64, row, workers int) error {
 	count := a.rows.Len()
 	return forBlocks(count, armBlock, workers, func(i0, i1 int, _ *kernel.Scratch) error {

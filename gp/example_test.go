@@ -32,7 +32,7 @@ func ExampleExact() {
 	// 0.00 ± 1.00
 }
 
-// A sparse posterior that keeps its arms up to date, as a bandit uses it.
+// A sparse posterior keeps its arms up to date, as a bandit needs it.
 func ExampleSparse() {
 	k, err := kernel.NewGaussian(0.3)
 	if err != nil {
@@ -49,10 +49,10 @@ func ExampleSparse() {
 	if err := s.ObserveArm(2, 1); err != nil { // a target
 		log.Fatal(err)
 	}
-	if err := s.PullArm(4); err != nil { // none yet: the variance shrinks anyway
+	if err := s.PullArm(4); err != nil { // no target yet, but the variance shrinks
 		log.Fatal(err)
 	}
-	// Inducing points for what was pulled since.
+	// Choose inducing points for the pulls since.
 	if err := s.Resparsify(s.Points()); err != nil {
 		log.Fatal(err)
 	}

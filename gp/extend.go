@@ -7,18 +7,17 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Extend adds one inducing point d, the only row of x, to those there are. The
-// arms then cost O(Am) in place of the O(Am²) of [Sparse.Resparsify], which it
-// equals up to rounding, and the points in the window O(wm) in place of O(um²). With
-// FITC, or coarse observations, where the noise depends on the inducing points, it is a
-// Resparsify; a
-// posterior that grows leaves the noise of what it has as it is. It returns false,
-// and nothing changes, if d is a combination of the others up to RankTolerance, or
-// there is no room. Leverage, which tells when to choose inducing points again, goes
-// on. Errors: as [Sparse.Predict].
+// Extend adds one inducing point d, the only row of x. The arms then cost O(Am) in
+// place of the O(Am²) of [Sparse.Resparsify], and the points in the window O(wm) in
+// place of O(um²). The result equals that of Resparsify up to rounding. With FITC, or
+// coarse observations, where the noise depends on the inducing points, it is a
+// Resparsify. A posterior that grows does not change the noise of earlier observations.
+// It returns false, and nothing changes, if d is a combination of the others up to
+// RankTolerance, or there is no room. It does not reset Leverage, which says when to
+// choose inducing points again. Its errors are those of [Sparse.Predict].
 //
-// The new coordinate of an input is z₊(x) = (k(x, d) − zᵀz(d))/√res(d), and with
-// v = Σ W z₊z, h = V⁻¹v and δ = 1 + Σ W z₊² − vᵀh, by the Schur complement,
+// The new coordinate of an input is z₊(x) = (k(x, d) − zᵀz(d))/√res(d). With v = Σ W
+// z₊z, h = V⁻¹v and δ = 1 + Σ W z₊² − vᵀh, by the Schur complement,
 //
 //	res −= z₊²,  σ̃² += (z₊ − zᵀh)²/δ − z₊²
 //
@@ -74,7 +73,7 @@ func (s *Sparse) Extend(x kernel.Rows) (added bool, err error) {
 	return true, nil
 }
 
-// recompute adds an inducing point by computing everything afresh.
+// recompute adds an inducing point and computes everything from scratch.
 func (s *Sparse) recompute(x kernel.Rows) (added bool, err error) {
 	rows, err := s.emb.rows.Concat(x)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *arms) coordinate(one kernel.Prepared, z []float64, root float64, worker
 	return out, err
 }
 
-// extend gives the arms a coordinate more; their means are left to refreshMeans.
+// extend gives the arms one more coordinate. refreshMeans must compute their means.
 func (a *arms) extend(column, h []float64, delta float64, workers int) {
 	seen := make([]float64, len(column))
 	a.products(seen, h, workers)

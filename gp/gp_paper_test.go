@@ -13,15 +13,13 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// What the sources claim, one test a claim. "Thesis" is the PhD thesis that
-// introduces BKB in chapter 7.
+// These tests check the claims of the sources, one test a claim.
 
-// Thesis, figure 7.1: evaluations in [0, 0.5] only. Far from the inducing
-// points DTC keeps the prior variance, SoR has next to none (variance
-// starvation). The caption's "Gaussian kernel with bandwidth σ² = 100" must be
-// read as a precision, exp(−100(x − x')²): with 2·100 as the denominator of the
-// exponent the kernel is constant on [0, 1], and there are no degrees of
-// freedom to starve.
+// This is figure 7.1 of Carratino (2020), with evaluations in [0, 0.5] only. Far from
+// the inducing points DTC keeps the prior variance, and SoR has almost none (variance
+// starvation). The caption's "Gaussian kernel with bandwidth σ² = 100" must mean a
+// precision, exp(−100(x − x')²). With 2·100 as the denominator of the exponent the
+// kernel is constant on [0, 1], and there are no degrees of freedom to starve.
 func TestFigure71VarianceStarvation(t *testing.T) {
 	racetest.Alone(t)
 	rng := seeded(t)
@@ -59,9 +57,9 @@ func effectiveDimension(t *testing.T, g *gp.Exact, x kernel.Rows) float64 {
 	return d
 }
 
-// Thesis (7.1) as printed has k − zᵀZᵀZV⁻¹z over λ and μ̃ = zᵀV⁻¹Z(x_i)ᵀy. With
-// Z(X)ᵀ in the mean it is what Sparse computes as a sum of squares, in the
-// units of (6.4).
+// Equation (7.1) of Carratino (2020) as printed has k − zᵀZᵀZV⁻¹z over λ and
+// μ̃ = zᵀV⁻¹Z(x_i)ᵀy. With Z(X)ᵀ in the mean it equals the sum of squares in Sparse, in
+// the units of (6.4).
 func TestEquation71(t *testing.T) {
 	rng := seeded(t)
 	const lambda = 0.1
@@ -94,11 +92,11 @@ func TestEquation71(t *testing.T) {
 	}
 }
 
-// The lemma behind BBKB's batches and mini-META's repetitions (Calandriello et
-// al. 2020 and 2022): σ²_t(x)/σ²_t'(x) ≤ 1 + Σ_{t<s≤t'} σ²_t(x_s)/λ, with all
-// variances on the right those before the batch; here for the exact posterior
-// and for DTC. Sequential variances, as Leverage adds them up, are smaller: for
-// those the product ∏(1 + σ²/λ) bounds the ratio, and so does the sum at t.
+// This is the lemma behind BBKB's batches and mini-META's repetitions (Calandriello et
+// al. 2020 and 2022), for the exact posterior and for DTC. σ²_t(x)/σ²_t'(x) ≤ 1 +
+// Σ_{t<s≤t'} σ²_t(x_s)/λ, where all variances on the right are those before the batch.
+// Sequential variances, which Leverage adds up, are smaller. For those the product
+// ∏(1 + σ²/λ) bounds the ratio, and so does the sum at t.
 func TestRatioLemma(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := randOf(t)
@@ -149,9 +147,9 @@ func (p sparsePosterior) add(x kernel.Rows) {
 	}
 }
 
-// log det(I + K/λ) = Σ_s log(1 + σ²_{s−1}(x_s)/λ), the identity behind the
-// information gain of thesis §6.4 and the β of (7.5); for the sparse posterior
-// with all points as inducing points it is the same number.
+// log det(I + K/λ) = Σ_s log(1 + σ²_{s−1}(x_s)/λ) is the identity behind the
+// information gain in §6.4 of Carratino (2020) and the β of (7.5). For the sparse
+// posterior with all points as inducing points it is the same number.
 func TestLogDeterminantIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := randOf(t)
@@ -175,8 +173,9 @@ func TestLogDeterminantIdentity(t *testing.T) {
 		}
 		near1(t, "information gain", s.InformationGain(), sum, 1e-9)
 		near1(t, "leverage", s.Leverage(), leverage, 1e-9)
-		// d_eff ≤ log det ≤ d_eff (1 + log(‖K‖/λ + 1)) (thesis, Proposition 18
-		// and the correction of Theorem 21: log(κ²t) is too small for small λ).
+		// d_eff ≤ log det ≤ d_eff (1 + log(‖K‖/λ + 1)), by Proposition 18 and the
+		// correction of Theorem 21 of Carratino (2020). log(κ²t) is too small for small
+		// λ.
 		_, v, _ := g.Predict(x)
 		trace := 0.0
 		for i, v := range v {
@@ -189,9 +188,9 @@ func TestLogDeterminantIdentity(t *testing.T) {
 	})
 }
 
-// Thesis, §7.1.2: "Σσ²_i(x_i) ≤ γ_t" is false, with γ = ½ log det, and so it is
-// with 2γ. What holds for λ ≥ κ² is 2γ/log 2, as x log 2 ≤ log(1 + x) on [0, 1].
-// A counterexample with λ = 1: 62.9 against γ = 26.2 for one draw.
+// In §7.1.2 of Carratino (2020), "Σσ²_i(x_i) ≤ γ_t" is false, with γ = ½ log det, and
+// also with 2γ. For λ ≥ κ² the bound 2γ/log 2 holds, as x log 2 ≤ log(1 + x) on [0, 1].
+// A counterexample with λ = 1 has 62.9 against γ = 26.2 for one draw.
 func TestSumOfVariancesExceedsInformation(t *testing.T) {
 	racetest.Alone(t)
 	rng := seeded(t)

@@ -12,15 +12,14 @@ import (
 type Slope struct {
 	Mean, SD     float64
 	MeanGradient []float64 // ∂μ/∂x, length d
-	SDGradient   []float64 // ∂σ/∂x, length d; 0 where σ is at its floor
+	SDGradient   []float64 // ∂σ/∂x, length d, or 0 where σ is at its floor
 }
 
-// ErrNotDifferentiable is returned where a gradient with respect to the input
-// is asked of a kernel that has none.
+// ErrNotDifferentiable says that a kernel has no gradient with respect to the input.
 var ErrNotDifferentiable = errors.New("gp: the kernel has no gradient with respect to inputs")
 
-// PredictSlope returns the prediction at row i of x with its gradient. Cost
-// O(n² + nd). Errors: as [Exact.Predict]; [ErrNotDifferentiable].
+// PredictSlope returns the prediction at row i of x with its gradient. It costs
+// O(n² + nd). Its errors are those of [Exact.Predict], and [ErrNotDifferentiable].
 func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	dk, one, err := slopeQuery(g.checkQuery, g.k, x, i)
 	if err != nil {
@@ -60,11 +59,11 @@ func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i
 	return dk, one, check(one)
 }
 
-// slope assembles the gradients of
+// slope returns the gradients of
 //
 //	μ(x) = m + k(x)ᵀα,  σ²(x) = own·k(x, x) − k(x)ᵀM k(x),  b = M k(x),
 //
-// with k(x) the values at the rows of centers:
+// where k(x) are the values at the rows of centers,
 //
 //	∇μ = Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
 func slope(k kernel.Differentiable, x, centers kernel.Rows, mean, variance, prior, own float64, alpha, b []float64) Slope {

@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// absorb takes in observations one by one, each as an inducing point where there is
-// room and it is no combination of those there are: one bordered and one rank-one
+// absorb adds observations one by one. Each becomes an inducing point if there is room
+// and it is not a combination of the others. That is one bordered and one rank-one
 // update, O(m² + wm) for w points in the window.
 func (s *Sparse) absorb(data Data) error {
 	if err := s.fits(data.X); err != nil {
@@ -31,7 +31,7 @@ func (s *Sparse) absorbOne(data Data, i int, y float64) error {
 	}
 	p, key, found := s.pts.find(data.X, i)
 	coarse := data.coarse(i)
-	full := coarse && s.emb.len() >= s.opts.Growth.Room*3/4 // what others come to is worth more
+	full := coarse && s.emb.len() >= s.opts.Growth.Room*3/4 // other observations are worth more
 	if !full && s.worthwhile(prior, res) {
 		if err := s.grow(x, z, math.Sqrt(res)); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (s *Sparse) absorbOne(data Data, i int, y float64) error {
 	return nil
 }
 
-// fits verifies that rows can become points, so that none is taken in if one cannot.
+// fits verifies that rows can become points, so that either all or none are added.
 func (s *Sparse) fits(x kernel.Rows) error {
 	s.suit(x)
 	if s.pts.x != nil && s.emb.radial == nil {
@@ -62,16 +62,16 @@ func (s *Sparse) fits(x kernel.Rows) error {
 		}
 	}
 	if x.Len() == 1 {
-		return nil // what it is refused for shows before anything changes
+		return nil // a refusal must show before anything changes
 	}
 	_, _, _, err := s.emb.embed(x, s.workers(x.Len()))
 	return err
 }
 
-// roomFor is for how many inducing points there is memory where there are m.
+// roomFor returns the number of inducing points to reserve memory for when there are m.
 func (g Growth) roomFor(m int) int { return min(g.Room, 2*m+64) }
 
-// remember puts a point into the window while inducing points may come.
+// remember puts a point into the window while inducing points can still be added.
 func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prior, res float64) {
 	if s.emb.len() >= s.opts.Growth.Room || p != s.win.first+s.win.len() {
 		return
@@ -79,8 +79,8 @@ func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prio
 	s.join(x, z, weight, resid, prior, res)
 }
 
-// absorbPulls takes in pulls that will have no target: variances shrink as by
-// observations, and means stay.
+// absorbPulls adds pulls that will have no target. Variances shrink as by observations,
+// and means stay.
 func (s *Sparse) absorbPulls(x kernel.Rows) error {
 	if x.Len() == 0 {
 		return nil
@@ -138,8 +138,8 @@ func (s *Sparse) absorbPull(x kernel.Rows, i int) error {
 	return nil
 }
 
-// grow makes the only row of x an inducing point, given its embedding and the root
-// of its residual: L_D and V get a row. Cost O(m² + wm) for w points in the window.
+// grow makes the only row of x an inducing point, given its embedding and the root of
+// its residual. L_D and V get a row. It costs O(m² + wm) for w points in the window.
 func (s *Sparse) grow(x kernel.Rows, z []float64, root float64) error {
 	column := make([]float64, s.win.len())
 	if err := s.emb.column(column, x, s.seen(), s.win.xs); err != nil {
@@ -153,7 +153,7 @@ func (s *Sparse) grow(x kernel.Rows, z []float64, root float64) error {
 	return nil
 }
 
-// seen are the inputs of the window, where they are not dense.
+// seen returns the inputs of the window, where they are not dense.
 func (s *Sparse) seen() kernel.Rows {
 	if s.emb.radial != nil || s.win.len() == 0 {
 		return nil
@@ -161,8 +161,8 @@ func (s *Sparse) seen() kernel.Rows {
 	return s.pts.rows().Slice(s.win.first, s.win.first+s.win.len())
 }
 
-// border gives everything but the arms one coordinate more, and returns the edge of
-// the V of the variances.
+// border adds a coordinate to everything except the arms, and returns the edge of the V
+// of the variances.
 func (s *Sparse) border(emb *embedding, column, z []float64, root float64) edge {
 	s.unshare()
 	mean, held := s.win.widen(column, z, root)
@@ -191,10 +191,9 @@ func (s *Sparse) border(emb *embedding, column, z []float64, root float64) edge 
 	return e
 }
 
-// Fork returns a posterior that goes on from here: it takes observations and pulls
-// of its own, and leaves s as it is. It shares what is old, so that it costs
-// O(1) now and O(m² + wm) at its first change, and it is good only until s changes.
-// It has no arms.
+// Fork returns a posterior that continues from here. It takes its own observations and
+// pulls and does not change s. It shares the old data, so it costs O(1) now and
+// O(m² + wm) at its first change. It is valid only until s changes. It has no arms.
 func (s *Sparse) Fork() *Sparse {
 	s.settled()
 	f := *s
@@ -216,7 +215,7 @@ func (s *Sparse) Fork() *Sparse {
 	return &f
 }
 
-// unshare makes the factors the posterior's own, to be changed.
+// unshare copies the factors, so that they can be changed.
 func (s *Sparse) unshare() {
 	if s.own {
 		return
@@ -238,7 +237,7 @@ func (s *Sparse) settled() {
 	s.reg.settle()
 }
 
-// rowError says which row of the data an error about a single row is about.
+// rowError names the row of the data that an error about a single row refers to.
 func rowError(err error, row int) error {
 	if e, ok := err.(*kernel.NonFiniteError); ok {
 		at := *e

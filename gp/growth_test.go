@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// replicated is a sparse model of targets by dense matrices of their number, in which
-// targets of one input share one residual where fitc says so for the input's row:
+// replicated is a sparse model of targets by dense matrices of their number. Targets of
+// one input share one residual if fitc is set for the input's row.
 //
 //	cov(y_i, y_j) = q_ij + [x_i = x_j, fitc_i]·res_i + [i = j]·noise_i.
 func replicated(k kernel.Kernel, dict kernel.Rows, x *kernel.Points[float64], y, noise []float64, fitc func(i int) bool, q kernel.Rows) model {
@@ -31,10 +31,10 @@ func replicated(k kernel.Kernel, dict kernel.Rows, x *kernel.Points[float64], y,
 	return condition(gram(k, q, q), nystrom(k, dict, q, x), b, y)
 }
 
-// TestResidualsCountOncePerInput holds means and variances to the dense computation
-// where inputs repeat, some targets have noise of their own, some are means of several
-// (negative own noise), and some are coarse; observed at once, one by one, and in a
-// posterior that grows.
+// TestResidualsCountOncePerInput compares means and variances with the dense
+// computation where inputs repeat. Some targets have noise of their own, some are means
+// of several (negative own noise), and some are coarse. They are observed at once, one
+// by one, and in a posterior that grows.
 func TestResidualsCountOncePerInput(t *testing.T) {
 	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		const noise, n = 0.05, 60
@@ -91,10 +91,10 @@ func TestResidualsCountOncePerInput(t *testing.T) {
 	})
 }
 
-// TestReplicatesAtABindingCap is the case for which residuals count once: 12 inputs of
-// 20 replicates each, seen through 16 inducing points at other places. Were the residual
-// counted once a replicate, variances would be 0.21 of the exact ones at the least, and
-// means up to 4.4 of their standard deviations off (40 draws, fixed seeds).
+// TestReplicatesAtABindingCap shows why residuals count once. It has 12 inputs of 20
+// replicates each, and 16 inducing points at other places. If the residual counted once
+// a replicate, the smallest variance would be 0.21 of the exact one, and means up to
+// 4.4 of their standard deviations off (40 draws, fixed seeds).
 func TestReplicatesAtABindingCap(t *testing.T) {
 	const noise, draws = 0.05, 40
 	worst := func(apart bool) (ratio, off float64) {
@@ -108,7 +108,7 @@ func TestReplicatesAtABindingCap(t *testing.T) {
 				idx[i] = i % 12
 			}
 			x := pool.Select(idx)
-			// Targets of the process itself.
+			// The targets come from the process itself.
 			prior := must(gp.NewExact(k, gp.Data{}, gp.Options{NoiseVariance: noise}))
 			f, _, err := prior.Sample(pool, 1, rng)
 			if err != nil {
@@ -143,15 +143,15 @@ func TestReplicatesAtABindingCap(t *testing.T) {
 	}
 }
 
-// grower makes a posterior that grows on no data.
+// grower makes a growing posterior without data.
 func grower(k kernel.Kernel, d, room int) *gp.Sparse {
 	return must(gp.NewSparse(k, kernel.NewPoints[float64](0, d, nil), gp.Data{}, gp.SparseOptions{
 		NoiseVariance: 0.02, Growth: gp.Growth{Room: room, Window: 1024},
 	}))
 }
 
-// TestGrowingIsExactWhileThereIsRoom observes, forks and pulls at random, inputs
-// repeated, and compares with the exact posterior.
+// TestGrowingIsExactWhileThereIsRoom observes, forks and pulls at random, with repeated
+// inputs, and compares with the exact posterior.
 func TestGrowingIsExactWhileThereIsRoom(t *testing.T) {
 	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		pool, q := uniform(rng, 25, 2), uniform(rng, 20, 2)
@@ -176,7 +176,7 @@ func TestGrowingIsExactWhileThereIsRoom(t *testing.T) {
 		same("grown")
 		near1(t, "information gain", s.InformationGain(), exact.LogDet(), 1e-8)
 		near1(t, "effective dimension", s.EffectiveDimension(), exact.EffectiveDimension(), 1e-8)
-		// A fork observes and pulls; its origin stays.
+		// A fork observes and pulls, and its origin does not change.
 		f, extra := s.Fork(), rng.Perm(25)[:6]
 		more := gp.Data{X: pool.Select(extra[:3]), Y: normals(rng, 3)}
 		if err := f.Observe(more); err != nil {
@@ -206,8 +206,9 @@ func TestGrowingIsExactWhileThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestGrowingBeyondItsRoom compares what was observed one by one, beyond the room and
-// over replicates, with the same computed afresh on the same inducing points.
+// TestGrowingBeyondItsRoom compares observations one by one, beyond the room and over
+// replicates, with the same observations computed from scratch on the same inducing
+// points.
 func TestGrowingBeyondItsRoom(t *testing.T) {
 	rng := seeded(t)
 	k := kernels(3)["matern52"]
@@ -238,8 +239,8 @@ func TestGrowingBeyondItsRoom(t *testing.T) {
 	}
 }
 
-// TestWindow: points older than the window are in V with the coordinates that they had,
-// and 0 in those of later inducing points; so a dense computation says.
+// TestWindow compares with a dense computation. Points older than the window are in V
+// with their old coordinates, and with 0 in those of later inducing points.
 func TestWindow(t *testing.T) {
 	rng := seeded(t)
 	const noise, u, before, after = 0.05, 60, 10, 15
@@ -296,8 +297,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestGrowthDegenerate: room of 1, constant targets, equal rows, a kernel of rank 1,
-// and next to no noise.
+// TestGrowthDegenerate takes a room of 1, constant targets, equal rows, a kernel of
+// rank 1, and almost no noise.
 func TestGrowthDegenerate(t *testing.T) {
 	rng := seeded(t)
 	x := uniform(rng, 30, 2)
@@ -343,7 +344,8 @@ func TestGrowthDegenerate(t *testing.T) {
 	}
 }
 
-// TestForksLeaveTheirOrigin: also of a posterior that does not grow and has pending pulls.
+// TestForksLeaveTheirOrigin also takes a posterior that does not grow and has pending
+// pulls.
 func TestForksLeaveTheirOrigin(t *testing.T) {
 	rng := seeded(t)
 	x, q := uniform(rng, 20, 2), uniform(rng, 10, 2)
@@ -369,8 +371,9 @@ func TestForksLeaveTheirOrigin(t *testing.T) {
 	}
 }
 
-// TestResidualsThatCountLater: an input that is nearly spanned was observed often before
-// the room was full; from then on its residual counts, and what is in V and b stays as one.
+// TestResidualsThatCountLater observes an input that is nearly in the span often before
+// the room is full. After that its residual counts, and its part in V and b stays one
+// point.
 func TestResidualsThatCountLater(t *testing.T) {
 	k := must(kernel.NewGaussian(0.3))
 	o := gp.SparseOptions{NoiseVariance: 0.1, Growth: gp.Growth{Room: 2, Significance: 1e-3}}
@@ -398,7 +401,7 @@ func TestResidualsThatCountLater(t *testing.T) {
 	near1(1)
 }
 
-// TestRefusedGrowth: what a growing posterior refuses changes nothing.
+// TestRefusedGrowth checks that a refused call changes nothing in a growing posterior.
 func TestRefusedGrowth(t *testing.T) {
 	rng := seeded(t)
 	s, q := grower(kernels(2)["matern52"], 2, 10), uniform(rng, 5, 2)
@@ -425,7 +428,8 @@ func TestRefusedGrowth(t *testing.T) {
 	}
 }
 
-// TestProbeEqualsPrediction: values, and gradients by differences.
+// TestProbeEqualsPrediction compares values with predictions, and gradients with
+// differences.
 func TestProbeEqualsPrediction(t *testing.T) {
 	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
 		x := uniform(rng, 30, 2)
@@ -459,7 +463,8 @@ func TestProbeEqualsPrediction(t *testing.T) {
 	})
 }
 
-// uniformAround is u among other rows, so that prediction takes another path for it.
+// uniformAround puts u among other rows, so that prediction takes another code path for
+// it.
 func uniformAround(u []float64, n int) *kernel.Points[float64] {
 	rows := slices.Clone(u)
 	for range n {

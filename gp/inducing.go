@@ -11,22 +11,21 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Approximation says how a sparse posterior treats k − q, the part of the
-// kernel that its inducing points do not see, with q = zᵀz'.
+// Approximation says how a sparse posterior treats k − q, the part of the kernel
+// outside the span of its inducing points, with q = zᵀz'.
 type Approximation int
 
 const (
-	// DTC keeps it in the variance of predictions and leaves it out of the
-	// likelihood: the deterministic training conditional, thesis (7.1). Far
-	// from the inducing points the prior variance comes back.
+	// DTC keeps it in the variance of predictions and leaves it out of the likelihood.
+	// It is the deterministic training conditional, (7.1) of Carratino (2020). Far from
+	// the inducing points the prior variance comes back.
 	DTC Approximation = iota
-	// SoR leaves it out everywhere: the subset of regressors. Its variance
-	// starves far from the inducing points; it is here to be compared with.
+	// SoR leaves it out everywhere. It is the subset of regressors. Its variance
+	// starves far from the inducing points. It is here for comparison.
 	SoR
-	// FITC keeps it in the variance and counts it as noise of the
-	// observations: point i has noise res_i + ξ²/n_i, one residual for all
-	// observations of its input. It does not grow overconfident with too few
-	// inducing points.
+	// FITC keeps it in the variance and counts it as noise of the observations. Point i
+	// has noise res_i + ξ²/n_i, with one residual for all observations of its input. It
+	// does not become overconfident with too few inducing points.
 	FITC
 )
 
@@ -42,16 +41,15 @@ func (a Approximation) String() string {
 	return "unknown"
 }
 
-// system is the regression on z: V = LLᵀ and w = V⁻¹ Σ_i W_i r_i z_i.
+// system is the regression on z with V = LLᵀ and w = V⁻¹ Σ_i W_i r_i z_i.
 type system struct {
 	l *Cholesky
 	w []float64
 }
 
-// solveSystem factors V and solves for w by QR of the rows √W_i (z_i, r_i) and
-// (√λ I, 0), so that no condition number is squared, over points i in the given
-// order; those without weight are skipped. Cost 4um² operations for u points.
-// resid may be nil.
+// solveSystem factors V and solves for w by QR of the rows √W_i (z_i, r_i) and (√λ I,
+// 0), so that no condition number is squared. It takes points i in the given order and
+// skips those without weight. It costs 4um² operations for u points. resid may be nil.
 func solveSystem(z, resid []float64, weight func(i int) float64, order []int, m int, lambda float64) system {
 	if m == 0 {
 		return system{&Cholesky{}, nil}
@@ -86,14 +84,14 @@ func solveSystem(z, resid []float64, weight func(i int) float64, order []int, m 
 // squareable is the largest condition number of AᵀA for choleskyQR.
 const squareable = 1e11
 
-// choleskyQR is A = QLᵀ by two Cholesky factorisations (CholeskyQR2; Yamamoto et
-// al. 2015), all products of blocks:
+// choleskyQR is A = QLᵀ by two Cholesky factorisations, with all products in blocks
+// (CholeskyQR2, Yamamoto et al. 2015).
 //
 //	AᵀA = L₁L₁ᵀ,  A₁ = AL₁⁻ᵀ,  A₁ᵀA₁ = L₂L₂ᵀ,  L = L₁L₂,  w = L⁻ᵀL₂⁻¹A₁ᵀb.
 //
-// The second makes good what the first loses by squaring, as long as AᵀA is not
-// singular in working precision. It reports false where that is in doubt, with
-// tr AᵀA/λ as the bound of its condition number.
+// The second recovers the loss of the first by squaring, as long as AᵀA is not singular
+// in working precision. It reports false where that is in doubt, with tr AᵀA/λ as the
+// bound of its condition number.
 func choleskyQR(a, b []float64, m int, lambda float64) (system, bool) {
 	rows, workers := len(a)/m, runtime.GOMAXPROCS(0)
 	first := blocked.New[float64](m, m, nil)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// objective returns f(x) and writes its gradient; a value that is not finite
-// says that x is out of bounds.
+// objective returns f(x) and writes its gradient. A value that is not finite says that
+// x is out of bounds.
 type objective func(x, grad []float64) float64
 
 // descent is one run of minimise.
@@ -19,7 +19,8 @@ type descent struct {
 	converged   bool
 }
 
-// Settings of minimise, in the units of log likelihoods and log parameters.
+// These are the settings of minimise, in the units of log likelihoods and log
+// parameters.
 const (
 	lbfgsMemory     = 10
 	gradTolerance   = 1e-5
@@ -29,11 +30,11 @@ const (
 	halvings        = 30
 )
 
-// minimise is L-BFGS on the box lo ≤ x ≤ hi by projected steps: coordinates at
-// a limit that the gradient points beyond are held; the others take a
-// quasi-Newton step, which is projected to the box and halved until f falls
-// enough (Bertsekas, Projected Newton methods, 1982, with the memory of Nocedal
-// 1980). Values that are not finite count as too large a step.
+// minimise is L-BFGS on the box lo ≤ x ≤ hi by projected steps. Coordinates at a limit
+// beyond which the gradient points are held. The others take a quasi-Newton step, which
+// is projected to the box and halved until f falls enough (Bertsekas, Projected Newton
+// methods, 1982, with the memory of Nocedal 1980). Values that are not finite count as
+// too large a step.
 func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int) descent {
 	p := len(x0)
 	r := descent{x: project(append([]float64(nil), x0...), lo, hi)}
@@ -65,7 +66,7 @@ func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterati
 			mem.pairs = nil
 			continue
 		}
-		if !ok { // no smaller value along the gradient: rounding decides
+		if !ok { // no smaller value along the gradient, because of rounding
 			r.converged = true
 			return r
 		}
@@ -139,7 +140,7 @@ func largest(g []float64, free []bool) float64 {
 	return m
 }
 
-// memory are the last steps s and changes of the gradient y.
+// memory holds the last steps s and changes of the gradient y.
 type memory struct{ pairs [][2][]float64 }
 
 func (m *memory) add(x0, x1, g0, g1 []float64) {
@@ -154,8 +155,8 @@ func (m *memory) add(x0, x1, g0, g1 []float64) {
 	m.pairs = m.pairs[max(0, len(m.pairs)-lbfgsMemory):]
 }
 
-// direction returns the two-loop recursion applied to the free part of the
-// gradient, or minus the gradient of length at most 1 without memory.
+// direction returns the two-loop recursion applied to the free part of the gradient.
+// Without memory it returns minus the gradient, of length at most 1.
 func (m *memory) direction(grad []float64, free []bool) []float64 {
 	d := make([]float64, len(grad))
 	for i, g := range grad {

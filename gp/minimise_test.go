@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A quadratic whose minimum is outside the box, in closed form: with x_0 held
-// at its limit the others solve what is left.
+// A quadratic whose minimum is outside the box has a closed form. With x_0 held at its
+// limit, the other coordinates solve the remaining system.
 func TestMinimiseOnABox(t *testing.T) {
 	f := func(x, g []float64) float64 {
 		a, b, c := x[0]-3, x[1]+1, x[2]
@@ -30,8 +30,8 @@ func TestMinimiseOnABox(t *testing.T) {
 	}
 }
 
-// Where the function is not finite the step was too long; a start there is
-// reported by an infinite value.
+// Where the function is not finite the step was too long. A start there is reported by
+// an infinite value.
 func TestMinimiseAvoidsWhatIsNotFinite(t *testing.T) {
 	f := func(x, g []float64) float64 {
 		g[0] = 1 - 1/x[0]

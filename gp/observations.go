@@ -8,15 +8,15 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Data is what was observed: inputs X, n×d, and targets Y, n. Noise, if not
-// nil, has for every target a variance of its own, added to the noise variance
-// of the process: the square of a standard error, for instance. Its length is
-// n and its entries are ≥ 0. A [Sparse] posterior also takes entries > −ξ², of
-// targets that are known better than one observation: −ξ²(1 − 1/k) for a mean of k.
+// Data holds observations, inputs X, n×d, and targets Y, n. Noise, if not nil, has for
+// every target a variance of its own, added to the noise variance of the process. It
+// may be the square of a standard error. Its length is n and its entries are ≥ 0. A
+// [Sparse] posterior also takes entries > −ξ², for targets that are known better than
+// one observation. A mean of k has −ξ²(1 − 1/k).
 //
 // Coarse, if not nil, marks observations of the process at a lower fidelity, for a
-// [Sparse] posterior. Their residual always counts as noise, and they take no more
-// than three quarters of the room of one that grows.
+// [Sparse] posterior. Their residual always counts as noise, and they take at most
+// three quarters of the room of one that grows.
 type Data struct {
 	X      kernel.Rows
 	Y      []float64
@@ -24,7 +24,7 @@ type Data struct {
 	Coarse []bool
 }
 
-// own is the noise of observation i.
+// own returns the noise of observation i.
 func (d Data) own(i int) float64 {
 	if d.Noise == nil {
 		return 0
@@ -34,10 +34,10 @@ func (d Data) own(i int) float64 {
 
 func (d Data) coarse(i int) bool { return d.Coarse != nil && d.Coarse[i] }
 
-// len is the number of observations.
+// len returns the number of observations.
 func (d Data) len() int { return len(d.Y) }
 
-// check verifies data to be added to rows like x, whose noise may be down to −least.
+// check verifies data to add to rows like x, whose noise may be as low as −least.
 func (d Data) check(k kernel.Kernel, x kernel.Rows, least float64) error {
 	if d.X == nil {
 		if len(d.Y) > 0 || len(d.Noise) > 0 {
@@ -77,12 +77,12 @@ func checkTarget(i int, y float64) error {
 	return nil
 }
 
-// observations are unique points with the statistics of their targets:
-// repeated targets of point i count as one target ȳ_i with noise ξ²/n_i, which
-// changes neither mean nor variance of the posterior (thesis, §7.1.2, uses it
-// for min(A, t)). Observations with noise of their own are not merged.
+// observations are unique points with the statistics of their targets. Repeated targets
+// of point i count as one target ȳ_i with noise ξ²/n_i, which changes neither mean nor
+// variance of the posterior (Carratino 2020, §7.1.2, uses it for min(A, t)).
+// Observations with noise of their own are not merged.
 type observations struct {
-	x       kernel.Rows // u×d; nil when empty
+	x       kernel.Rows // u×d, nil when empty
 	count   []float64   // n_i ≥ 0
 	mean    []float64   // ȳ_i
 	scatter []float64   // Σ_j (y_ij − ȳ_i)²
@@ -91,7 +91,7 @@ type observations struct {
 	total   int // Σ n_i
 }
 
-// clone returns a copy that can be added to.
+// clone returns a copy to which observations can be added.
 func (o *observations) clone() *observations {
 	c := *o
 	c.count, c.mean = slices.Clone(o.count), slices.Clone(o.mean)
@@ -105,10 +105,10 @@ func (o *observations) clone() *observations {
 	return &c
 }
 
-// len is the number of unique points u.
+// len returns the number of unique points u.
 func (o *observations) len() int { return len(o.count) }
 
-// placement says at which points rows are, and which rows need new points.
+// placement says which points rows belong to, and which rows need new points.
 type placement struct {
 	at    []int // the point of every row
 	fresh []int // the rows that become new points, in order
@@ -117,8 +117,8 @@ type placement struct {
 	x     kernel.Rows // all points, new ones included
 }
 
-// place finds the points of rows without changing anything. Where merge is
-// false, or a row has noise of its own, the row is a new point.
+// place finds the points of rows without changing anything. If merge is false, or a row
+// has noise of its own, the row is a new point.
 func (o *observations) place(x kernel.Rows, extra []float64, merge bool) (placement, error) {
 	n := x.Len()
 	pl := placement{at: make([]int, n), x: o.x}
@@ -163,8 +163,8 @@ func (o *observations) find(key string, added map[string]int) (int, bool) {
 	return p, ok
 }
 
-// accept makes the new points of a placement, without targets. Points without
-// a key are those that nothing is merged with.
+// accept makes the new points of a placement, without targets. Nothing is merged with
+// points without a key.
 func (o *observations) accept(pl placement) {
 	for j, key := range pl.keys {
 		if key != "" {
@@ -188,8 +188,8 @@ func (o *observations) observe(i int, y float64) {
 	o.scatter[i] += d * (y - o.mean[i])
 }
 
-// add adds validated data and returns the number of points before, and
-// whether a point of before has changed.
+// add adds validated data. It returns the number of points before, and whether a point
+// of before has changed.
 func (o *observations) add(d Data, merge bool) (before int, changed bool, err error) {
 	before = o.len()
 	if d.len() == 0 {
@@ -212,8 +212,8 @@ func (o *observations) noise(i int, noiseVariance float64) float64 {
 	return noiseVariance/o.count[i] + o.extra[i]
 }
 
-// withinEvidence is what the repetitions add to the log marginal likelihood of
-// the means ȳ, and its derivative with respect to log ξ²:
+// withinEvidence returns the contribution of the repetitions to the log marginal
+// likelihood of the means ȳ, and its derivative with respect to log ξ².
 //
 //	log N(y | 0, K + ξ²I) = log N(ȳ | 0, K + diag(ξ²/n_i))
 //	    − ½ Σ_i [(n_i − 1) log 2πξ² + log n_i + Σ_j (y_ij − ȳ_i)²/ξ²].

@@ -52,7 +52,7 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return y
 }
 
-// kernels are those that the tests run over, for d inputs.
+// kernels returns the kernels of the tests, for d inputs.
 func kernels(d int) map[string]kernel.Kernel {
 	ard := make([]float64, d)
 	for c := range ard {
@@ -84,8 +84,8 @@ func gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 	return out
 }
 
-// model is a Gaussian model of targets: prior covariance of the function at
-// the queries, cross covariance, covariance of the targets.
+// model is a Gaussian model of targets. It has the prior covariance of the function at
+// the queries, the cross covariance and the covariance of the targets.
 type model struct {
 	mean, variance []float64
 	cov            *mat.Dense
@@ -185,7 +185,7 @@ func predict(t testing.TB, p predictor, x kernel.Rows) (mean, variance []float64
 	return mean, variance
 }
 
-// fataler is what *testing.T and *rapid.T have in common.
+// fataler is the common part of *testing.T and *rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)

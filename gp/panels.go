@@ -8,16 +8,16 @@ import (
 // lanes is the number of inputs that are solved for side by side.
 const lanes = 8
 
-// triangle is the lower triangular L of order n in panels of 6 rows, each up to
-// its diagonal, which is inverted; rows that are not there are those of the
-// unit matrix. It is what the micro-kernel of a triangular solution reads.
+// triangle is the lower triangular L of order n in panels of 6 rows, each up to its
+// diagonal, which is inverted. Rows beyond n are those of the unit matrix. The
+// micro-kernel of a triangular solution reads it.
 type triangle struct {
 	n, padded int
 	data      []float64
 }
 
-// offset is where the panel of rows p, p+1, … starts: panels grow by 6 columns
-// each.
+// offset returns the start of the panel of rows p, p+1, …, where panels grow by 6
+// columns each.
 func offset(p int) int { return p * (p + simd.Rows) / 2 }
 
 func packTriangle(c *Cholesky) triangle {
@@ -88,8 +88,8 @@ func (t triangle) squares(dst, panels []float64, q int) {
 	}
 }
 
-// panelProducts sets dst to wᵀ·column of every column of panels, of which there
-// may be up to 7 more. w is padded, as the columns are.
+// panelProducts sets dst to wᵀ·column of every column of panels, of which there may be
+// up to 7 more. w is padded, as the columns are.
 func panelProducts(dst, w, panels []float64) {
 	kern, padded := simd.For[float64](), len(w)
 	if padded == 0 {
@@ -107,7 +107,7 @@ func panelProducts(dst, w, panels []float64) {
 	}
 }
 
-// scoring is what predictions of a sparse posterior need, packed.
+// scoring holds the packed data for predictions of a sparse posterior.
 type scoring struct {
 	s      *Sparse
 	ld, lv triangle

@@ -11,10 +11,9 @@ import (
 // scratches is temporary memory for blocks. What one call has made the next one finds.
 var scratches = sync.Pool{New: func() any { return new(kernel.Scratch) }}
 
-// forBlocks calls f for consecutive blocks of at most size of the numbers
-// 0 … n−1, concurrently, and returns the error of the first block at fault.
-// The blocks do not depend on the number of workers, so that neither do
-// results that f writes to places of their own.
+// forBlocks calls f concurrently for consecutive blocks of at most size of the numbers
+// 0 … n−1, and returns the error of the first bad block. The blocks do not depend on
+// the number of workers. So neither do the results if f writes each to its own place.
 func forBlocks(n, size, workers int, f func(i0, i1 int, s *kernel.Scratch) error) error {
 	blocks := (n + size - 1) / size
 	if workers <= 0 {

@@ -17,9 +17,9 @@ type FeatureMap interface {
 	Apply(dst []float64, x kernel.Rows) error
 }
 
-// Path is one function drawn from a sparse posterior, which can be evaluated
-// anywhere, again and again. It keeps nothing of the posterior's later changes
-// and is safe for concurrent use.
+// Path is one function drawn from a sparse posterior, which can be evaluated anywhere,
+// again and again. It is not affected by later changes of the posterior and is safe for
+// concurrent use.
 type Path struct {
 	emb      *embedding
 	mean     float64
@@ -30,14 +30,14 @@ type Path struct {
 }
 
 // Path draws a function by Matheron's rule on the inducing points (pathwise
-// conditioning; Wilson et al. 2020), in place of the q³ of [Sparse.Sample]:
+// conditioning, Wilson et al. 2020), in place of the q³ of [Sparse.Sample].
 //
 //	f(x) = m(x) + z(x)ᵀw̃ + φ(x)ᵀθ − z(x)ᵀL_D⁻¹Φ_Dθ,
 //	w̃ ~ N(w, V⁻¹), θ ~ N(0, I).
 //
-// Its mean is μ̃, its covariance that of [Sparse.Covariance] with φᵀφ for k in
-// the part that the inducing points do not see. SoR has no such part, and
-// features may be nil. Cost O(m² + m·M). Errors: those of features.
+// Its mean is μ̃. Its covariance is that of [Sparse.Covariance] with φᵀφ for k in the
+// part outside the span of the inducing points. SoR has no such part, and features may
+// be nil. It costs O(m² + m·M). Its errors are those of features.
 func (s *Sparse) Path(features FeatureMap, rng *rand.Rand) (*Path, error) {
 	m := s.emb.len()
 	p := &Path{emb: s.emb, mean: s.opts.Mean, weights: make([]float64, m), workers: s.opts.Workers}
@@ -79,8 +79,8 @@ func (p *Path) prior(x kernel.Rows) ([]float64, error) {
 	return out, nil
 }
 
-// At returns f at every row of x. Cost O(m² + md) a row and that of the
-// features. Errors: as [Sparse.Predict], and those of the features.
+// At returns f at every row of x. It costs O(m² + md) a row, and the cost of the
+// features. Its errors are those of [Sparse.Predict] and of the features.
 func (p *Path) At(x kernel.Rows) ([]float64, error) {
 	if err := checkRows("x", p.emb.k, x, p.emb.rows); err != nil {
 		return nil, err

@@ -26,8 +26,8 @@ func (c coordinates) Apply(dst []float64, x kernel.Rows) error {
 	return nil
 }
 
-// With exact features, paths have the moments of the joint posterior: DTC far
-// from the inducing points as well.
+// With exact features, paths have the moments of the joint posterior, also for DTC far
+// from the inducing points.
 func TestPathsHaveTheirMoments(t *testing.T) {
 	racetest.Alone(t)
 	rng := seeded(t)

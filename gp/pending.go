@@ -7,11 +7,11 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// ObserveVariance adds a pending pull at every row of x: variances shrink as by
-// observations, means stay. An observation of an equal input resolves it, unless
-// it has noise of its own, and so does [Exact.Cancel]. Evidence, leave-one-out
-// and LogDet know nothing of pending pulls. Cost as [Exact.Append], and O(n²)
-// more while there are any. Errors: as [Exact.Predict].
+// ObserveVariance adds a pending pull at every row of x. Variances shrink as by
+// observations, and means stay. An observation of an equal input resolves it, unless it
+// has noise of its own, and so does [Exact.Cancel]. Evidence, leave-one-out and LogDet
+// ignore pending pulls. It costs as much as [Exact.Append], and O(n²) more while there
+// are any. Its errors are those of [Exact.Predict].
 func (g *Exact) ObserveVariance(x kernel.Rows) error {
 	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (g *Exact) ObserveVariance(x kernel.Rows) error {
 	return g.reopen(open)
 }
 
-// Cancel takes back one pending pull at every row of x. Cost as
+// Cancel takes back one pending pull at every row of x. It costs as much as
 // ObserveVariance. It returns an error if one is not pending, or not as often.
 func (g *Exact) Cancel(x kernel.Rows) error {
 	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
@@ -42,15 +42,15 @@ func (g *Exact) Cancel(x kernel.Rows) error {
 // Pending returns the number of pending pulls.
 func (g *Exact) Pending() int { return len(g.open) }
 
-// AllPoints returns [Exact.Points], then those that are pending only.
+// AllPoints returns [Exact.Points], followed by the points that are only pending.
 func (g *Exact) AllPoints() kernel.Rows { return g.ahead().obs.x }
 
-// InformationGain returns log det(I + Λ^−½KΛ^−½) with the pending pulls: thesis
-// (7.5)'s, computed as [Sparse.InformationGain] is.
+// InformationGain returns log det(I + Λ^−½KΛ^−½) with the pending pulls, the quantity
+// of (7.5) in Carratino (2020). It is computed like [Sparse.InformationGain].
 func (g *Exact) InformationGain() float64 { return g.ahead().LogDet() }
 
-// PendingGain returns the part of InformationGain that is of pending pulls: these
-// have shrunk no variance by more than its exponential.
+// PendingGain returns the part of InformationGain from pending pulls. These have shrunk
+// no variance by more than its exponential.
 func (g *Exact) PendingGain() float64 {
 	if g.shadow == nil {
 		return 0
@@ -58,8 +58,9 @@ func (g *Exact) PendingGain() float64 {
 	return max(g.shadow.LogDet()-g.LogDet(), 0)
 }
 
-// EffectiveDimension returns Σ σ²(x_s)/ξ² of all pulls, pending ones included
-// (thesis (7.3)): with A = K + Λ it is Σ_i n_i(Λ_i − Λ_i²(A⁻¹)_ii)/ξ². Cost O(n³).
+// EffectiveDimension returns Σ σ²(x_s)/ξ² of all pulls, pending ones included ((7.3) of
+// Carratino (2020)). With A = K + Λ it is Σ_i n_i(Λ_i − Λ_i²(A⁻¹)_ii)/ξ². It costs
+// O(n³).
 func (g *Exact) EffectiveDimension() float64 {
 	a := g.ahead()
 	n, sum := a.obs.len(), 0.0
@@ -82,7 +83,7 @@ func without(open []kernel.Rows, x kernel.Rows, i int) (rest []kernel.Rows, foun
 	return open, false
 }
 
-// ahead is the posterior that has the variances.
+// ahead returns the posterior that has the variances.
 func (g *Exact) ahead() *Exact {
 	if g.shadow != nil {
 		return g.shadow
@@ -90,7 +91,7 @@ func (g *Exact) ahead() *Exact {
 	return g
 }
 
-// reopen makes the pending pulls those given.
+// reopen sets the pending pulls.
 func (g *Exact) reopen(open []kernel.Rows) error {
 	shadow, err := g.withPending(open)
 	if err == nil {
@@ -99,8 +100,8 @@ func (g *Exact) reopen(open []kernel.Rows) error {
 	return err
 }
 
-// withPending returns the posterior with made-up targets for the pulls: its
-// points are those of g, then the new ones. nil stands for g itself.
+// withPending returns the posterior with invented targets for the pulls. Its points are
+// those of g, then the new ones. nil means g itself.
 func (g *Exact) withPending(open []kernel.Rows) (*Exact, error) {
 	if len(open) == 0 {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Pending pulls of the exact posterior: means are those of the observations,
-// variances those with the pulls as observations; observed or taken back in any
+// The means of the exact posterior are those of the observations, and the variances
+// those with the pending pulls as observations. Pulls are observed or taken back in any
 // order, with arms and without.
 func TestExactPendingIsPosteriorOfBoth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,9 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// score is the problem of BenchmarkScore: means and variances of A = 20 000
-// arms in d = 6 dimensions, given t = 1000 observations, by m = 200 inducing
-// points.
+// score is the problem of BenchmarkScore, means and variances of A = 20 000 arms in
+// d = 6 dimensions, given t = 1000 observations, by m = 200 inducing points.
 type score struct {
 	k      kernel.Kernel
 	arms   *kernel.Points[float64]
@@ -34,7 +33,7 @@ func newScore(workers int) score {
 	return s
 }
 
-// plain is the same by loops, math.Exp and triangular solutions of gonum.
+// plain computes the same by loops, math.Exp and triangular solutions of gonum.
 func (s score) plain(p *gp.Sparse) (mean, variance []float64) {
 	dict, _ := p.Inducing()
 	c := dict.(*kernel.Points[float64])
@@ -108,8 +107,8 @@ func (s score) plain(p *gp.Sparse) (mean, variance []float64) {
 	return mean, variance
 }
 
-// BenchmarkScore is one look at all arms of a fresh set; gonum/score is how many
-// times longer plain loops with gonum take on the same machine at that moment.
+// BenchmarkScore is one prediction of all arms of a new set. gonum/score is the ratio
+// of the time of plain loops with gonum to it, on the same machine at the same time.
 func BenchmarkScore(b *testing.B) {
 	s := newScore(scoreWorkers())
 	p := must(gp.NewSparse(s.k, s.dict, s.data, s.opts))
@@ -143,7 +142,7 @@ func BenchmarkScore(b *testing.B) {
 	})
 }
 
-// scoreWorkers is GP_WORKERS, or 1.
+// scoreWorkers returns GP_WORKERS, or 1.
 func scoreWorkers() int {
 	n, _ := strconv.Atoi(os.Getenv("GP_WORKERS"))
 	return max(n, 1)

@@ -39,9 +39,9 @@ func (p Gamma) LogDensity(theta float64) (value, slope float64) {
 		p.Shape - 1 - p.Rate*theta
 }
 
-// DimensionScaled returns the priors and limits of BoTorch for inputs in the
-// unit cube [0, 1]^d and standardised targets (Hvarfner, Hellsten and Nardi,
-// Vanilla Bayesian optimization performs great in high dimensions, 2024):
+// DimensionScaled returns the priors and limits of BoTorch for inputs in the unit cube
+// [0, 1]^d and standardised targets (Hvarfner, Hellsten and Nardi, Vanilla Bayesian
+// optimization performs great in high dimensions, 2024).
 //
 //	length scales  LogNormal(√2 + ½ log d, √3), ≥ 0.025
 //	noise          LogNormal(−4, 1), ≥ 1e-4

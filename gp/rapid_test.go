@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randOf is a generator whose seed rapid chooses and prints.
+// randOf returns a generator whose seed rapid chooses and prints.
 func randOf(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 }

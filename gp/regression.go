@@ -6,20 +6,20 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// regression is Bayesian linear regression on embedded inputs z with weights of
-// prior N(0, I):
+// regression is Bayesian linear regression on embedded inputs z with weights of prior
+// N(0, I),
 //
 //	V = I + Σ ω z zᵀ = L Lᵀ,  b = Σ ω r z,  w = V⁻¹b
 //
-// over points with precisions ω and residual targets r. Variances do not depend
-// on b, so that a second factor, of the same order, serves pending pulls.
+// over points with precisions ω and residual targets r. Variances do not depend on b,
+// so a second factor, of the same order, serves pending pulls.
 type regression struct {
 	l     *Cholesky
 	b, w  []float64
 	fresh bool // w is V⁻¹b
 }
 
-// newRegression is that of no observations on m inducing points.
+// newRegression returns the regression without observations on m inducing points.
 func newRegression(m, room int) regression {
 	l := &Cholesky{n: m, stride: max(room, m, 1)}
 	l.data = make([]float64, m*l.stride, l.stride*l.stride)
@@ -29,7 +29,7 @@ func newRegression(m, room int) regression {
 	return regression{l: l, b: make([]float64, m), w: make([]float64, m)}
 }
 
-// settle computes w. Cost m².
+// settle computes w. It costs m².
 func (g *regression) settle() {
 	if g.fresh {
 		return
@@ -40,22 +40,22 @@ func (g *regression) settle() {
 	g.fresh = true
 }
 
-// edge is what a new inducing point adds to V: its column V₊ᵢ = Σ ω z₊ z, as
-// L⁻¹ times it, and the root of its Schur complement.
+// edge is the addition of a new inducing point to V. It has the column V₊ᵢ = Σ ω z₊ z,
+// as L⁻¹ times it, and the root of its Schur complement.
 type edge struct {
 	row  []float64 // L⁻¹ Σ ω z₊ z
 	root float64
 }
 
-// newEdge takes Σ ω z₊ z, which it overwrites, and 1 + Σ ω z₊². The Schur
-// complement is at least 1, the prior's, whatever rounding says.
+// newEdge takes Σ ω z₊ z, which it overwrites, and 1 + Σ ω z₊². The Schur complement is
+// at least 1, that of the prior, even after rounding.
 func newEdge(l *Cholesky, column []float64, corner float64) edge {
 	l.forward(column)
 	return edge{column, math.Sqrt(max(corner-floats.Dot(column, column), 1))}
 }
 
-// trace returns what the edge adds to tr V⁻¹, (1 + ‖V⁻¹v‖²)/δ for its column v and
-// Schur complement δ, given L as it was. Cost m²/2.
+// trace returns the addition of the edge to tr V⁻¹, (1 + ‖V⁻¹v‖²)/δ for its column v
+// and Schur complement δ, given L before it. It costs m²/2.
 func (e edge) trace(l *Cholesky) float64 {
 	h := append([]float64(nil), e.row...)
 	l.backward(h)
@@ -79,8 +79,8 @@ func (c *Cholesky) backward(b []float64) {
 	}
 }
 
-// bordered returns the factor with one row more. The old factor stays valid, but
-// must not grow again: the two may share memory.
+// bordered returns the factor with one more row. The old factor stays valid but must
+// not grow again, because the two may share memory.
 func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
 	g := c.reserve(c.n + 1)
 	copy(g.data[c.n*g.stride:], row)
@@ -88,10 +88,10 @@ func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
 	return g
 }
 
-// rankOne replaces L by the factor of A + ω z zᵀ, by Givens rotations, which
-// cannot fail. A row goes through the rotations of all rows above it, one after
-// another, and four rows go side by side. It returns det ratio 1 + ω zᵀA⁻¹z.
-// For ω < 0 see downdate. Cost 3n² operations.
+// rankOne replaces L by the factor of A + ω z zᵀ, by Givens rotations, which cannot
+// fail. A row goes through the rotations of all rows above it, one after another, and
+// four rows are processed side by side. It returns det ratio 1 + ω zᵀA⁻¹z. For ω < 0
+// see downdate. It costs 3n² operations.
 func (c *Cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
 	m, root := c.n, math.Sqrt(omega)
 	ratio = 1

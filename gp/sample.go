@@ -6,10 +6,10 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Sample draws count functions from the posterior at the q rows of x, jointly,
-// without observation noise: count×q, row-major. The jitter is what was added
-// to the covariance to factor it. Cost O(qn² + q²n + q³ + count·q²). Errors: as
-// [Exact.Predict].
+// Sample draws count functions from the posterior at the q rows of x, jointly, without
+// observation noise. The result is count×q, row-major. The jitter is the addition to
+// the covariance that made it possible to factor it. It costs O(qn² + q²n + q³ +
+// count·q²). Its errors are those of [Exact.Predict].
 func (g *Exact) Sample(x kernel.Rows, count int, rng *rand.Rand) ([]float64, Jitter, error) {
 	mean, cov, err := g.Covariance(x)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// TestSharedPredictions: on both sides of worthSharing a posterior is made, and predicts,
-// to the bit what it does on one processor, whatever the number of goroutines; and a row
-// more, from which on they share the work, changes nothing for the others.
+// TestSharedPredictions checks both sides of worthSharing. There a posterior is built
+// and predicts with the same bits as on one processor, for any number of goroutines.
+// One more row, from which on they share the work, changes nothing for the others.
 func TestSharedPredictions(t *testing.T) {
 	const seed, m = 31, 256
 	const rows = worthSharing / (m * m) // the fewest that are shared
@@ -90,7 +90,7 @@ func TestSharedPredictions(t *testing.T) {
 			}
 		}
 	}
-	// The same posterior at one row less and at all, alone and shared.
+	// This is the same posterior at one row less and at all, alone and shared.
 	runtime.GOMAXPROCS(2)
 	s := build(rows)
 	mean, variance := predict(s, rows)

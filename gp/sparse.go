@@ -10,50 +10,53 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// SparseOptions are the settings of a [Sparse] posterior.
+// SparseOptions holds the settings of a [Sparse] posterior.
 type SparseOptions struct {
-	// NoiseVariance is λ = ξ² > 0, total as in thesis (6.3) and (7.1).
+	// NoiseVariance is λ = ξ² > 0, the total noise as in (6.3) and (7.1) of Carratino
+	// (2020).
 	NoiseVariance float64
 	// Mean is the prior mean of the process, a constant.
 	Mean float64
 	// Approximation is DTC by default.
 	Approximation Approximation
-	// RankTolerance is the conditional variance, in units of the largest prior
-	// variance of the dictionary, below which an inducing point is dropped as
-	// dependent on the others. 0 stands for 1e-12.
+	// RankTolerance is the conditional variance, in units of the largest prior variance
+	// of the dictionary, below which an inducing point is dropped as dependent on the
+	// others. If 0, it is 1e-12.
 	RankTolerance float64
-	// AnchorEvery is the number of rank-one updates after which everything is
-	// computed afresh from the counts, to forget rounding. 0 stands for 512, and
-	// for never in a posterior that grows. The mean's rounding is of order 1e-15/λ
-	// while nothing has been observed of an inducing point, and does not depend on
-	// λ else.
+	// AnchorEvery is the number of rank-one updates after which everything is computed
+	// from scratch from the counts, to remove rounding. If 0, it is 512, or never in a
+	// posterior that grows. The mean's rounding is of order 1e-15/λ while an inducing
+	// point has no observation, and otherwise does not depend on λ.
 	AnchorEvery int
-	// InformationGain, if not 0, is that of the data given to NewSparse, as
-	// [Sparse.InformationGain] told it once. 0 computes it anew.
+	// InformationGain, if not 0, is that of the data given to NewSparse, from an
+	// earlier call of [Sparse.InformationGain]. If 0, it is computed.
 	InformationGain float64
-	// Growth, if its Room is not 0, makes a posterior that grows; see [Growth].
+	// Growth, if its Room is not 0, makes a posterior that grows, see [Growth].
 	Growth Growth
-	// Workers as in [Options]. 0 also keeps small work on one processor.
+	// Workers is as in [Options]. If 0, small work also stays on one processor.
 	Workers int
 }
 
-// Growth are the settings of a posterior that takes inducing points as they come:
-// those of the dictionary first, in its order, then observations and pending pulls
-// as they are made. What is computed afresh takes one pass over the points and one Cholesky factorisation of V, in memory O(Window·m).
+// Growth holds the settings of a posterior that adds inducing points as they arrive.
+// The first are those of the dictionary, in its order, and then observations and
+// pending pulls follow. To compute everything from scratch takes one pass over the
+// points, one Cholesky factorisation of V and O(Window·m) memory.
 type Growth struct {
-	// Room is the most inducing points; memory is taken as they come. An observation for which there is no room
-	// counts its residual as noise, as nothing will take it up.
+	// Room is the largest number of inducing points. Memory is allocated as they
+	// arrive. An observation for which there is no room counts its residual as noise,
+	// because no inducing point will represent it.
 	Room int
-	// Window is the number of points, the latest, whose embeddings are kept when all
-	// is computed afresh; none are if there are more than twice as many points, as
-	// too few would be known to a new inducing point. 0 keeps all.
+	// Window is the number of points, the latest, whose embeddings are kept when
+	// everything is computed from scratch. If there are more than twice as many points,
+	// no embeddings are kept, because a new inducing point would know too few. 0 keeps
+	// all.
 	Window int
-	// Significance ≥ 0 is the residual, in units of ξ², up to which an input does
-	// not become an inducing point.
+	// Significance ≥ 0 is the residual, in units of ξ², up to which an input does not
+	// become an inducing point.
 	Significance float64
 	// Apart keeps observations of equal inputs as points of their own, as programs
-	// before version 4 of the tuner's model events did. Where residuals count as
-	// noise, each of them then has its own.
+	// before version 4 of the tuner's model events did. Where residuals count as noise,
+	// each of them then has its own.
 	Apart bool
 }
 
@@ -102,29 +105,29 @@ func (o SparseOptions) withDefaults() SparseOptions {
 
 func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
 
-// Sparse is a posterior supported on m inducing points, thesis (7.1) with its
-// misprints corrected:
+// Sparse is a posterior supported on m inducing points, (7.1) of Carratino (2020)
+// without its misprints,
 //
 //	z(x)  = L_D⁻¹k_D(x),  V = I + Σ_i W_i z_i z_iᵀ = L_V L_Vᵀ,  w = V⁻¹ Σ_i W_i r_i z_i
 //	μ̃(x)  = m(x) + z(x)ᵀw
 //	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + ‖L_V⁻¹z(x)‖²
 //
-// over the different inputs x_i, with W_i the precision of their mean target ȳ_i
-// given the process, n_i/λ for DTC; see [Approximation] for the others. V is that
-// of (7.1) divided by λ. The variance is a sum of terms that are not negative, in
-// the units of (6.4): the leverage score of BKB is σ̃²/λ. With all observed points
-// as inducing points it is the exact posterior.
+// over the different inputs x_i. W_i is the precision of their mean target ȳ_i given
+// the process, n_i/λ for DTC, see [Approximation] for the others. V is that of (7.1)
+// divided by λ. The variance is a sum of terms that are not negative, in the units of
+// (6.4). The leverage score of BKB is σ̃²/λ. With all observed points as inducing
+// points it is the exact posterior.
 //
 // Observations of equal inputs are one point, weighted by their precisions. So a
-// residual that counts as noise counts once a point, however often it was
-// observed. A point can also be pending: pulled, its target not known yet. Pending
-// pulls shrink σ̃ as observations do and leave μ̃ alone, which is BBKB within a
-// batch and for workers that are late. An observation of a pending point resolves
-// it, unless it has noise of its own.
+// residual that counts as noise counts once a point for any number of observations. A
+// point can also be pending, which means pulled with its target not known yet. Pending
+// pulls shrink σ̃ as observations do and do not change μ̃. BBKB needs this within a
+// batch and for late workers. An observation of a pending point resolves it, unless it
+// has noise of its own.
 //
-// Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up
-// to date. Methods that change the posterior need it for themselves; reading
-// is safe from several goroutines. A refused call leaves everything as it was.
+// Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up to date.
+// Methods that change the posterior need exclusive access. Several goroutines may read
+// at once. A refused call changes nothing.
 type Sparse struct {
 	k    kernel.Kernel
 	opts SparseOptions
@@ -133,10 +136,10 @@ type Sparse struct {
 	pts  *points
 	win  window
 	reg  regression
-	varL *Cholesky // of V with pending pulls; reg.l itself when there are none
+	varL *Cholesky // of V with pending pulls, or reg.l itself if there are none
 	own  bool      // the factors are not shared with the posterior this was forked from
 
-	// frozen says that V holds pulls that will have no targets: w stays.
+	// frozen says that V holds pulls that will have no targets, so w stays.
 	frozen bool
 	gains  map[int][]float64 // of the pending pulls of each point
 	held   int               // their number
@@ -157,12 +160,12 @@ type Sparse struct {
 // traces are tr V⁻¹ without and with pending pulls.
 type traces struct{ mean, variance float64 }
 
-// NewSparse returns the posterior on the inducing points of dictionary given
-// data, which may be empty. It is, to the bit, what [Sparse.Resparsify] makes
-// of a posterior with the same observations in the same order. Cost
-// O(|D|m² + um²) for u different inputs, and O(nm²) for n observations where
-// the information gain is not given and the posterior does not grow. Errors: as
-// [NewExact]; an empty dictionary is allowed and means the prior.
+// NewSparse returns the posterior on the inducing points of dictionary given data,
+// which may be empty. To the bit, it equals [Sparse.Resparsify] of a posterior with the
+// same observations in the same order. It costs O(|D|m² + um²) for u different inputs.
+// If the information gain is not given and the posterior does not grow, it costs O(nm²)
+// for n observations. Its errors are those of [NewExact]. An empty dictionary is
+// allowed and means the prior.
 func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOptions) (*Sparse, error) {
 	if err := opts.check(k, dictionary); err != nil {
 		return nil, err
@@ -198,7 +201,7 @@ func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOp
 	return s, nil
 }
 
-// load takes in observations without embedding them, and computes V from all.
+// load adds observations without embedding them, and computes V from all.
 func (s *Sparse) load(data Data) error {
 	s.pts.reserve(data.X, data.len())
 	for i := range data.Y {
@@ -216,8 +219,8 @@ func (s *Sparse) load(data Data) error {
 	return s.stream()
 }
 
-// Resparsify exchanges the inducing points and computes everything afresh from
-// the counts: O(|D|m² + um² + Am²). Observations, pending pulls, arms and the
+// Resparsify exchanges the inducing points and computes everything from scratch from
+// the counts, in O(|D|m² + um² + Am²). Observations, pending pulls, arms and the
 // information gain stay.
 func (s *Sparse) Resparsify(dictionary kernel.Rows) error {
 	if err := s.opts.check(s.k, dictionary); err != nil {
@@ -226,9 +229,9 @@ func (s *Sparse) Resparsify(dictionary kernel.Rows) error {
 	return s.rebuild(s.k, dictionary, s.opts)
 }
 
-// Reset is [Sparse.Resparsify] with another kernel and other settings as well,
-// such as those of a new fit. The information gain goes on from where it is;
-// opts.InformationGain is not looked at.
+// Reset is [Sparse.Resparsify] with another kernel and other settings as well, such as
+// those of a new fit. The information gain continues from its current value, and
+// opts.InformationGain is ignored.
 func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptions) error {
 	opts.InformationGain = 0
 	if err := opts.check(k, dictionary); err != nil {
@@ -240,7 +243,7 @@ func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptio
 	return s.rebuild(k, dictionary, opts.withDefaults())
 }
 
-// rebuild computes all that depends on kernel, settings and inducing points.
+// rebuild computes everything that depends on kernel, settings and inducing points.
 func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptions) error {
 	if s.frozen {
 		return ErrFrozen
@@ -307,7 +310,7 @@ func (s *Sparse) adopt(dictionary kernel.Rows) error {
 	return nil
 }
 
-// worthwhile tells whether an input with this residual becomes an inducing point.
+// worthwhile reports whether an input with this residual becomes an inducing point.
 func (s *Sparse) worthwhile(prior, res float64) bool {
 	if !(res > s.opts.RankTolerance*max(prior, s.emb.scale)) {
 		return false
@@ -330,21 +333,21 @@ func (s *Sparse) embedAll(x kernel.Rows) error {
 	return nil
 }
 
-// suit gives the fast path for dense rows up where inputs are of another kind.
+// suit gives up the fast path for dense rows where inputs are of another kind.
 func (s *Sparse) suit(x kernel.Rows) {
 	if _, dense := x.(*kernel.Points[float64]); !dense && s.emb.radial != nil {
 		s.emb = s.emb.pairwise()
 	}
 }
 
-// resize makes the scratch as long as there are inducing points.
+// resize adjusts the length of the scratch memory to the number of inducing points.
 func (s *Sparse) resize() {
 	for i := range s.buf {
 		s.buf[i] = make([]float64, s.emb.len())
 	}
 }
 
-// workers is how many goroutines embed or predict n rows. It changes no bit.
+// workers returns how many goroutines embed or predict n rows. It changes no bit.
 func (s *Sparse) workers(n int) int {
 	if m := s.emb.len(); s.opts.Workers == 0 && n*m*m < worthSharing {
 		return 1
@@ -352,15 +355,15 @@ func (s *Sparse) workers(n int) int {
 	return s.opts.Workers
 }
 
-// worthSharing is how many multiplications there must be for other goroutines to
-// take a part. Predicting 700 inputs by 200 inducing points takes 2 ms on one; with
+// worthSharing is the number of multiplications from which other goroutines take a
+// share. Predicting 700 inputs by 200 inducing points takes 2 ms on one goroutine. With
 // two it took a tenth longer.
 const worthSharing = 1 << 26
 
-// Observe adds observations. Observations of pending points resolve them. Cost
+// Observe adds observations. Observations of pending points resolve them. It costs
 // O(m²) each, and O(Am) for the arms. A posterior that grows makes each an inducing
-// point where that is worth while: O(m² + wm) for w points in the window. Errors: as
-// [Exact.Append], and [ErrFrozen].
+// point where that is worthwhile, in O(m² + wm) for w points in the window. Its errors
+// are those of [Exact.Append], and [ErrFrozen].
 func (s *Sparse) Observe(data Data) error {
 	if err := data.check(s.k, s.emb.rows, s.opts.NoiseVariance); err != nil || data.len() == 0 {
 		return err
@@ -377,7 +380,7 @@ func (s *Sparse) Observe(data Data) error {
 	}
 	live := s.arms
 	if len(at) > anchorBatch {
-		s.arms = nil // computed afresh at the end
+		s.arms = nil // computed from scratch at the end
 	}
 	for i, p := range at {
 		s.observe(p, data.Y[i], data.own(i))
@@ -388,13 +391,13 @@ func (s *Sparse) Observe(data Data) error {
 	return nil
 }
 
-// anchorBatch is the number of observations at once from which on it is
-// cheaper to compute everything afresh.
+// anchorBatch is the number of observations at once from which it is cheaper to compute
+// everything from scratch.
 const anchorBatch = 64
 
-// ObserveVariance adds a pending pull at every row of x: variances shrink as
-// by observations, means stay. Cost as [Sparse.Observe]. In a posterior that grows
-// such pulls cannot be taken back and no target can follow: give them to a
+// ObserveVariance adds a pending pull at every row of x. Variances shrink as by
+// observations, and means stay. It costs as much as [Sparse.Observe]. In a posterior
+// that grows such pulls cannot be taken back and no target can follow. Give them to a
 // [Sparse.Fork].
 func (s *Sparse) ObserveVariance(x kernel.Rows) error {
 	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
@@ -413,8 +416,8 @@ func (s *Sparse) ObserveVariance(x kernel.Rows) error {
 	return nil
 }
 
-// Cancel takes back one pending pull at every row of x. Cost O(um² + Am²).
-// It returns an error if one is not pending, or not as often.
+// Cancel takes back one pending pull at every row of x. It costs O(um² + Am²). It
+// returns an error if one is not pending, or not as often.
 func (s *Sparse) Cancel(x kernel.Rows) error {
 	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
 		return err
@@ -434,11 +437,11 @@ func (s *Sparse) Cancel(x kernel.Rows) error {
 	return nil
 }
 
-// ErrNotPending is returned where a pull is taken back that is not pending.
+// ErrNotPending says that a pull to cancel is not pending.
 var ErrNotPending = errors.New("gp: not pending")
 
-// ErrFrozen is returned where a posterior that grows is to take an observation after
-// a pull without target: its means stay as they are.
+// ErrFrozen says that a posterior that grows cannot take an observation after a pull
+// without target, because its means must not change.
 var ErrFrozen = errors.New("gp: the posterior has pulls without targets, so no target can be added; observe on the one it was forked from")
 
 // locate finds or makes the points of rows, with their embedding.
@@ -507,15 +510,14 @@ func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
 // Kernel returns the kernel.
 func (s *Sparse) Kernel() kernel.Kernel { return s.k }
 
-// Inducing returns the inducing points, m×d, and their indices in the
-// dictionary that they were chosen from. Points that were added since count on
-// from its length.
+// Inducing returns the inducing points, m×d, and their indices in the dictionary from
+// which they were chosen. The indices of later points count on from its length.
 func (s *Sparse) Inducing() (points kernel.Rows, kept []int) {
 	return s.emb.rows, slices.Clone(s.emb.kept)
 }
 
-// Points returns the different inputs that were observed or pulled, in the order in
-// which they came; nil without any.
+// Points returns the different inputs that were observed or pulled, in the order of
+// their arrival, or nil if there are none.
 func (s *Sparse) Points() kernel.Rows { return s.pts.rows() }
 
 // Counts returns the number of observations n_i of every point.
@@ -532,7 +534,7 @@ func (s *Sparse) PendingCounts() []int {
 	return out
 }
 
-// TargetMeans returns the mean target ȳ_i of every point, weighted by precisions, 0
+// TargetMeans returns the mean target ȳ_i of every point, weighted by precisions, or 0
 // without any.
 func (s *Sparse) TargetMeans() []float64 {
 	return s.each(func(i int) float64 {

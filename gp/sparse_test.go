@@ -110,9 +110,9 @@ func TestSparseDuplicatesAndDependentInducingPoints(t *testing.T) {
 	}
 }
 
-// TestSparseTinyNoise holds the drift of 300 rank-one updates against what is computed
-// from scratch. Where nothing was observed of an inducing point, V is λ in a direction,
-// and the mean's rounding of order 1/λ.
+// TestSparseTinyNoise compares the drift of 300 rank-one updates with a computation
+// from scratch. If an inducing point has no observation, V is λ in a direction, and the
+// mean's rounding is of order 1/λ.
 func TestSparseTinyNoise(t *testing.T) {
 	rng := seeded(t)
 	k, x, q := kernels(2)["matern52"], uniform(rng, 30, 2), uniform(rng, 50, 2)
@@ -147,8 +147,8 @@ func TestSparseTinyNoise(t *testing.T) {
 	}
 }
 
-// history drives a posterior with arms by random steps, and replays them in
-// plain words: counts, sums and pending pulls.
+// history drives a posterior with arms by random steps, and repeats them in a simple
+// form with counts, sums and pending pulls.
 type history struct {
 	arms    kernel.Rows
 	x       []int
@@ -158,7 +158,7 @@ type history struct {
 
 func (h *history) data() gp.Data { return gp.Data{X: h.arms.Select(h.x), Y: h.y} }
 
-// pendingData is the data with a made-up target for every pending pull.
+// pendingData is the data with an invented target for every pending pull.
 func (h *history) pendingData() gp.Data {
 	idx, y := append([]int(nil), h.x...), append([]float64(nil), h.y...)
 	for a, n := range h.pending {
@@ -303,7 +303,7 @@ func TestSparseEvidenceEqualsDense(t *testing.T) {
 		x, y := repeated(rng, uniform(rng, 30, 2), 60), normals(rng, 60)
 		dict := uniform(rng, 8, 2)
 		s := must(gp.NewSparse(k, dict, gp.Data{X: x, Y: y}, gp.SparseOptions{NoiseVariance: noise}))
-		if err := s.ObserveVariance(uniform(rng, 2, 2)); err != nil { // plays no part
+		if err := s.ObserveVariance(uniform(rng, 2, 2)); err != nil { // is not used
 			t.Fatal(err)
 		}
 		q := nystrom(k, dict, x, x)
@@ -393,8 +393,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 	near(t, "variances", variances[1], variances[0], 0)
 }
 
-// Observing what is pending is the same as observing it, and cancelling the
-// same as never having asked.
+// An observation of a pending point equals an observation without the pull, and
+// cancelling a pull leaves no trace.
 func TestPendingComesAndGoes(t *testing.T) {
 	rng := seeded(t)
 	x, y, q := uniform(rng, 12, 2), normals(rng, 12), uniform(rng, 10, 2)
@@ -428,8 +428,8 @@ func TestPendingComesAndGoes(t *testing.T) {
 	near(t, "variance", v2, v1, 1e-11)
 }
 
-// A posterior made again from its observations is the same to the bit, which
-// is what replaying a log after a restart relies on.
+// A posterior made again from its observations is the same to the bit. Replaying a log
+// after a restart relies on that.
 func TestSparseRestartIsBitIdentical(t *testing.T) {
 	rng := seeded(t)
 	arms, k := uniform(rng, 60, 3), kernels(3)["matern52"]
@@ -499,7 +499,7 @@ func TestAnchorComesBySelf(t *testing.T) {
 	}
 }
 
-// σ̃² is never below what the inducing points do not see, to the bit.
+// σ̃² is never below the part outside the span of the inducing points, to the bit.
 func TestVarianceNeverStarves(t *testing.T) {
 	rng := seeded(t)
 	arms := uniform(rng, 50, 2)

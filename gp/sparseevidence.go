@@ -8,15 +8,15 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Bound is what stands for the log marginal likelihood of a sparse posterior.
-// With Q = ZᵀZ the Nyström approximation of K, Λ the noise (ξ²/n_i and own)
-// and res = diag(K − Q):
+// Bound is the replacement of the log marginal likelihood for a sparse posterior.
+// Q = ZᵀZ is the Nyström approximation of K, Λ the noise (ξ²/n_i and own), and
+// res = diag(K − Q).
 type Bound int
 
 const (
-	// Titsias is log N(y | 0, Q + Λ) − ½ Σ res_i/Λ_i, a lower bound of the log
-	// marginal likelihood of the exact process (Titsias 2009). It cannot be
-	// gained by a poor dictionary, and is what hyper-parameters are fitted to.
+	// Titsias is log N(y | 0, Q + Λ) − ½ Σ res_i/Λ_i, a lower bound of the log marginal
+	// likelihood of the exact process (Titsias 2009). A poor dictionary cannot inflate
+	// it, so hyper-parameters are fitted to it.
 	Titsias Bound = iota
 	// Conditional is log N(y | 0, Q + Λ), the likelihood of DTC and SoR. With
 	// few inducing points it prefers too much smoothness.
@@ -38,8 +38,9 @@ func (b Bound) String() string {
 	return "unknown"
 }
 
-// evidenceState is what value and gradient of a bound are computed from. Only
-// points that were observed are in it; the mean has been subtracted.
+// evidenceState holds the quantities from which value and gradient of a bound are
+// computed. It contains only points that were observed, and the mean has been
+// subtracted.
 type evidenceState struct {
 	bound  Bound
 	emb    *embedding
@@ -47,7 +48,7 @@ type evidenceState struct {
 	z      []float64 // u×m
 	res    []float64
 	noise  []float64 // Λ_i = λ/n_i + own
-	total  []float64 // Λ_i, plus res_i for Independent: the diagonal of A − Q
+	total  []float64 // Λ_i, plus res_i for Independent, which is the diagonal of A − Q
 	lambda float64
 	count  []float64
 	resid  []float64 // r = ȳ − m
@@ -55,7 +56,7 @@ type evidenceState struct {
 	left   []float64 // r − Zw
 }
 
-// newEvidenceState embeds observed points and solves for w. Cost O(um²).
+// newEvidenceState embeds observed points and solves for w. It costs O(um²).
 func newEvidenceState(bound Bound, emb *embedding, obs *observations, m0, lambda float64, workers int) (*evidenceState, error) {
 	e := &evidenceState{bound: bound, emb: emb, lambda: lambda}
 	var idx []int
@@ -109,11 +110,11 @@ func upTo(n int) []int {
 	return idx
 }
 
-// value returns the bound for the means ȳ:
+// value returns the bound for the means ȳ,
 //
 //	log N(r | 0, Q + T) = −½ [u log 2π + log det(V/λ) + Σ log T_i + Σ left_i²/T_i + ‖w‖²]
 //
-// with T the diagonal; the last two terms are rᵀ(Q + T)⁻¹r as a sum of squares.
+// where T is the diagonal. The last two terms are rᵀ(Q + T)⁻¹r as a sum of squares.
 func (e *evidenceState) value() float64 {
 	u, m := len(e.resid), e.emb.len()
 	if u == 0 {
@@ -131,8 +132,8 @@ func (e *evidenceState) value() float64 {
 }
 
 // gradient returns the bound's derivatives. With A = Q + T, a = A⁻¹r and
-// G = ½(aaᵀ − A⁻¹), a change of Q counts G_Q = G + diag(c), a change of
-// diag K counts −c:
+// G = ½(aaᵀ − A⁻¹), a change of Q counts G_Q = G + diag(c), and a change of diag K
+// counts −c, where
 //
 //	c_i = 1/(2Λ_i) for Titsias, 0 for Conditional, −G_ii for Independent.
 //
@@ -140,7 +141,7 @@ func (e *evidenceState) value() float64 {
 //
 //	tr(G_Q dQ) = 2 tr(B G_Q dK_uD) − tr(B G_Q Bᵀ dK_DD),
 //
-// where a = T⁻¹(r − Zw) and BA⁻¹ = L⁻ᵀλV⁻¹ZᵀT⁻¹. Cost O(um² + ump).
+// where a = T⁻¹(r − Zw) and BA⁻¹ = L⁻ᵀλV⁻¹ZᵀT⁻¹. It costs O(um² + ump).
 func (e *evidenceState) gradient(k kernel.Kernel, workers int) (grad []float64, noise float64) {
 	u, m := len(e.resid), e.emb.len()
 	if u == 0 {
@@ -180,7 +181,7 @@ func (e *evidenceState) gradient(k kernel.Kernel, workers int) (grad []float64, 
 // weights returns 2(B G_Q)ᵀ, u×m, and −B G_Q Bᵀ, m×m, given rows V⁻¹z.
 func (e *evidenceState) weights(a, c, zv []float64) (cross, inner []float64) {
 	u, m := len(e.resid), e.emb.len()
-	// Row i of Y = 2(ZᵀG_Q)ᵀ: a_i w − λV⁻¹z_i/T_i + 2c_i z_i.
+	// Row i of Y = 2(ZᵀG_Q)ᵀ is a_i w − λV⁻¹z_i/T_i + 2c_i z_i.
 	cross = zv
 	for i := range u {
 		row := cross[i*m : (i+1)*m]
@@ -206,9 +207,9 @@ func (e *evidenceState) weights(a, c, zv []float64) (cross, inner []float64) {
 	return cross, inner
 }
 
-// LogEvidence returns the bound of the log marginal likelihood of all
-// observations; pending pulls play no part. Cost O(um²). The error is that of
-// an unknown bound only.
+// LogEvidence returns the bound of the log marginal likelihood of all observations.
+// Pending pulls do not count. It costs O(um²). It returns an error only for an unknown
+// bound.
 func (s *Sparse) LogEvidence(bound Bound) (float64, error) {
 	e, err := s.evidence(bound)
 	if err != nil {
@@ -218,8 +219,8 @@ func (s *Sparse) LogEvidence(bound Bound) (float64, error) {
 	return e.value() + within, nil
 }
 
-// Evidence returns [Sparse.LogEvidence] with its gradient, inducing points
-// held. Cost O(um² + ump).
+// Evidence returns [Sparse.LogEvidence] with its gradient, inducing points held. It
+// costs O(um² + ump).
 func (s *Sparse) Evidence(bound Bound) (Evidence, error) {
 	e, err := s.evidence(bound)
 	if err != nil {

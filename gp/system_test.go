@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The two ways to factor V agree with each other, and with V itself, as far as
-// its condition allows.
+// The two ways to factor V agree with each other and with V itself, as far as its
+// condition allows.
 func TestFactorsOfSystemAgree(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -43,7 +43,7 @@ func TestFactorsOfSystemAgree(t *testing.T) {
 			}
 		}
 	}
-	// Where the square of A is singular in working precision, the fast one refuses.
+	// If the square of A is singular in working precision, the fast one refuses.
 	if _, ok := choleskyQR([]float64{1, 1, 1, 1 + 1e-9, 1e-9, 0, 0, 1e-9}, []float64{1, 2}, 2, 1e-18); ok {
 		t.Error("factored AᵀA of condition 10¹⁸")
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// counts tells whether the residual of a point counts as noise of its target.
+// counts reports whether the residual of a point counts as noise of its target.
 func (s *Sparse) counts(st *stat) bool {
 	return s.opts.Approximation == FITC || st.coarse || s.opts.grows() && s.emb.len() >= s.opts.Growth.Room
 }
 
-// weight is W of a point with so many pulls more than were observed, and with the
-// given residual: the precision of ȳ given z.
+// weight returns W of a point with the given residual, and with pulls more pulls than
+// observed. It is the precision of ȳ given z.
 func (s *Sparse) weight(st *stat, pulls int, res float64) float64 {
 	if st.observations() == 0 && pulls == 0 {
 		return 0
@@ -38,15 +38,15 @@ func (s *Sparse) note(p int, y, own float64) {
 	s.pts.total++
 }
 
-// add counts a target of point p, which has residual res, and returns what that
-// adds to V and b: δ zzᵀ and βz.
+// add counts a target of point p, which has residual res. It returns the additions δ
+// zzᵀ to V and βz to b.
 func (s *Sparse) add(p int, y, own, res float64) (delta, beta float64) {
 	st, m0 := s.pts.edit(p), s.opts.Mean
 	w0, r0 := st.weight, st.resid
 	s.note(p, y, own)
 	st.resid = st.target(s.opts.NoiseVariance) - m0
 	if s.counts(st) {
-		st.weight = max(s.weight(st, 0, res), w0) // what is in V stays, if a residual counts only now
+		st.weight = max(s.weight(st, 0, res), w0) // the part in V stays if a residual counts only now
 		delta, beta = st.weight-w0, st.weight*st.resid-w0*r0
 	} else {
 		delta = 1 / (s.opts.NoiseVariance + own)
@@ -91,13 +91,13 @@ func (s *Sparse) single() {
 	s.varL, s.win.held, s.traces.variance = s.reg.l, nil, s.traces.mean
 }
 
-// resolve takes a pending pull of point p for observed; its gain stays.
+// resolve takes a pending pull of point p as observed. Its gain stays.
 func (s *Sparse) resolve(p int) {
 	s.setGains(p, s.gains[p][:len(s.gains[p])-1])
 	s.held--
 }
 
-// setGains makes a point's pending pulls those with the given gains.
+// setGains sets a point's pending pulls to those with the given gains.
 func (s *Sparse) setGains(p int, gains []float64) {
 	if s.gains == nil {
 		s.gains = map[int][]float64{}
@@ -151,7 +151,7 @@ func (s *Sparse) assemble(prior, res, q float64) float64 {
 	return max(res+q, varianceFloor*prior)
 }
 
-// pulled takes note of a pull at point p before its variance shrinks.
+// pulled records a pull at point p before its variance shrinks.
 func (s *Sparse) pulled(p int, own float64) (gain float64) {
 	rls := s.variance(p) / (s.opts.NoiseVariance + own)
 	s.leverage += rls
@@ -160,7 +160,7 @@ func (s *Sparse) pulled(p int, own float64) (gain float64) {
 	return gain
 }
 
-// count anchors when it is time.
+// count calls anchor when it is due.
 func (s *Sparse) count() {
 	if s.updates++; s.opts.AnchorEvery > 0 && s.updates >= s.opts.AnchorEvery {
 		s.anchor()
@@ -172,8 +172,8 @@ func (s *Sparse) count() {
 //	h = V⁻¹z,  w += h(β − δ zᵀw)/(1 + δ zᵀh)
 //
 // and likewise the traces and the arms. In a posterior that grows w is computed when it
-// is wanted, and nothing else is kept up to date. variances says
-// that V is also that of the variances.
+// is needed, and nothing else is kept up to date. variances says that V is also that of
+// the variances.
 func (s *Sparse) updateMean(z []float64, delta, beta float64, variances bool) {
 	if len(z) == 0 {
 		return
@@ -188,7 +188,7 @@ func (s *Sparse) updateMean(z []float64, delta, beta float64, variances bool) {
 	floats.AddScaled(s.reg.b, beta, z)
 }
 
-// follow brings w, the traces and the arms along with an update of V.
+// follow updates w, the traces and the arms after an update of V.
 func (s *Sparse) follow(z []float64, delta, beta float64, variances bool) {
 	s.reg.settle()
 	wait := variances && s.arms != nil && !s.arms.lazy
@@ -241,10 +241,10 @@ func direction(l *Cholesky, z, h []float64) float64 {
 	return q
 }
 
-// Anchor computes everything afresh from the points, to forget the rounding of
-// updates. It is done without being asked every AnchorEvery updates, and by
-// Resparsify. Cost O(um² + Am²). Errors: as [Sparse.Predict], of a posterior that
-// grows only, whose points are embedded anew.
+// Anchor computes everything from scratch from the points, to remove the rounding of
+// updates. It runs automatically every AnchorEvery updates, and in Resparsify. It costs
+// O(um² + Am²). Only a posterior that grows returns errors, those of [Sparse.Predict],
+// because its points are embedded again.
 func (s *Sparse) Anchor() error {
 	switch {
 	case s.frozen:
@@ -315,8 +315,8 @@ func (s *Sparse) anchorPending() {
 // streamBlock is the number of points of one step of stream.
 const streamBlock = 512
 
-// stream computes V and b in one pass over the points, by products of blocks and
-// one Cholesky factorisation. Cost u·m(m + d).
+// stream computes V and b in one pass over the points, by products of blocks and one
+// Cholesky factorisation. It costs u·m(m + d).
 func (s *Sparse) stream() error {
 	u, m, growth := s.pts.len(), s.emb.len(), s.opts.Growth
 	win := window{stride: growth.roomFor(m), first: max(0, u-growth.Window)}
@@ -327,7 +327,7 @@ func (s *Sparse) stream() error {
 		win.first = u
 	}
 	if m >= growth.Room {
-		win.first = u // nothing will ask for them
+		win.first = u // not needed any more
 	}
 	reg := newRegression(m, growth.roomFor(m))
 	v := make([]float64, m*m)

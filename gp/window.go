@@ -6,17 +6,17 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// window has the embeddings of consecutive points, first … first + len − 1, with
-// what a new inducing point needs of them. What is older is in V only: it tells a
-// new inducing point nothing.
+// window has the embeddings of consecutive points, first … first + len − 1, and the
+// data that a new inducing point needs of them. Older points are only in V and do not
+// contribute to a new inducing point.
 type window struct {
 	first, stride int
 	z             []float64 // rows of length m, stride apart
 	omega, resid  []float64 // W and r of every point
-	held          []float64 // W of its pending pulls; nil where there are none
+	held          []float64 // W of its pending pulls, nil where there are none
 	prior, res    []float64 // k(x, x), and k(x, x) − ‖z‖²
 	xs            []float64 // inputs, where they are dense
-	shared        bool      // with the posterior that this one was forked from
+	shared        bool      // with the posterior from which this one was forked
 }
 
 func (w *window) len() int { return len(w.omega) }
@@ -30,7 +30,7 @@ func (w *window) at(point int) (i int, ok bool) {
 	return i, i >= 0 && i < w.len()
 }
 
-// unshare makes the window its own, to be changed.
+// unshare copies the window, so that it can be changed.
 func (w *window) unshare() {
 	if !w.shared {
 		return
@@ -61,7 +61,7 @@ func (w *window) add(z, x []float64, omega, resid, prior, res float64) {
 	}
 }
 
-// set renews weight and residual target of a point, if it is in the window.
+// set replaces weight and residual target of a point, if it is in the window.
 func (w *window) set(point int, omega, resid float64) {
 	if i, ok := w.at(point); ok {
 		w.unshare()
@@ -69,7 +69,7 @@ func (w *window) set(point int, omega, resid float64) {
 	}
 }
 
-// hold renews the weight of a point's pending pulls.
+// hold replaces the weight of a point's pending pulls.
 func (w *window) hold(point int, omega float64) {
 	i, ok := w.at(point)
 	if !ok {

@@ -6,9 +6,9 @@ import "math"
 //
 //	k(x, y) = ‖x‖‖y‖ (sin θ + (π − θ) cos θ)/π,  θ the angle of x and y,
 //
-// with norms and angle in units of the length scales: the limit of random
-// ReLU features √2 max(0, wᵀx), w ~ N(0, I) (Cho and Saul, Kernel Methods for
-// Deep Learning, 2009). k(x, x) = ‖x‖², so that it has no bound: κ² = +Inf.
+// with norms and angle in units of the length scales. It is the limit of random ReLU
+// features √2 max(0, wᵀx), w ~ N(0, I) (Cho and Saul 2009, Kernel Methods for Deep
+// Learning). k(x, x) = ‖x‖², so that there is no bound and κ² = +Inf.
 func NewArcCosine(lengthScales ...float64) (*Base, error) {
 	k, err := newBase("arc_cosine", InnerProduct, lengthScales, arcCosine{})
 	if err != nil {
@@ -35,7 +35,7 @@ func (arcCosine) at(s, xx, yy float64) float64 {
 	return norms * (sin + (math.Pi-math.Acos(cos))*cos) / math.Pi
 }
 
-// slope: ∂φ/∂s = (π − θ)/π and ∂φ/∂xx = √(yy/xx) sin θ/(2π). At x = 0, a kink,
+// slope returns ∂φ/∂s = (π − θ)/π and ∂φ/∂xx = √(yy/xx) sin θ/(2π). At x = 0, a kink,
 // the mean over opposite directions is 1/2 and 0.
 func (arcCosine) slope(s, xx, yy float64) (ds, dxx, dyy float64) {
 	a, b := math.Sqrt(xx), math.Sqrt(yy)

@@ -12,11 +12,11 @@ var (
 	_ Tunable        = (*Base)(nil)
 )
 
-// Base is a built-in kernel that is not made of others: k(x, y) = φ(s(x, y))
-// for a pair [Statistic] s, with the length scales inside s and the remaining
-// parameters inside φ. Its constructors (NewGaussian, NewLaplace, …) take
-// either one length scale for all coordinates or one per coordinate
-// (automatic relevance determination), all positive, in the units of the inputs.
+// Base is a built-in kernel that is not made of others. It is k(x, y) = φ(s(x, y)) for
+// a pair [Statistic] s, with the length scales inside s and the remaining parameters
+// inside φ. Its constructors (NewGaussian, NewLaplace, …) take either one length scale
+// for all coordinates or one per coordinate (automatic relevance determination), all
+// positive, in the units of the inputs.
 type Base struct {
 	name   string
 	scales []float64 // ℓ, or nil if the kernel has none
@@ -30,12 +30,12 @@ type Base struct {
 type profile interface {
 	// at returns φ(s).
 	at(s, xx, yy float64) float64
-	// slope returns ∂φ/∂s, ∂φ/∂xx and ∂φ/∂yy, at a kink the mean
-	// of both sides.
+	// slope returns ∂φ/∂s, ∂φ/∂xx and ∂φ/∂yy. At a kink it returns the mean of both
+	// sides.
 	slope(s, xx, yy float64) (ds, dxx, dyy float64)
 	// bound returns sup k(x, x).
 	bound() float64
-	// shape returns the parameters of φ; fixed ones are not tuned.
+	// shape returns the parameters of φ, of which fixed ones are not tuned.
 	shape() []shapeParameter
 }
 
@@ -61,7 +61,7 @@ type tunableProfile interface {
 	addShapeGrad(dst []float64, scale, s, xx, yy float64)
 }
 
-// newBase validates the length scales and puts the kernel together.
+// newBase validates the length scales and builds the kernel.
 func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*Base, error) {
 	if len(scales) == 0 {
 		return nil, &ShapeError{In: "kernel", What: "length scales", Got: 0, Want: "1 or d"}
@@ -93,10 +93,10 @@ func scaleName(p, c int) string {
 	return fmt.Sprintf("length_scale[%d]", c)
 }
 
-// Name returns the family, as "gaussian".
+// Name returns the family, such as "gaussian".
 func (k *Base) Name() string { return k.name }
 
-// LengthScales returns ℓ: one for all coordinates, one for each, or none.
+// LengthScales returns ℓ, which is one for all coordinates, one for each, or none.
 func (k *Base) LengthScales() []float64 { return slices.Clone(k.scales) }
 
 // Eval returns k(x_i, y_j).
@@ -109,7 +109,7 @@ func (k *Base) Diag(x Rows, i int) float64 {
 	if kind := k.st.Kind; kind != SquaredDistance && kind != Manhattan {
 		return k.Eval(x, i, x, i)
 	}
-	v, s := asNumeric(x).row(i), 0.0 // or NaN, if one is not finite
+	v, s := asNumeric(x).row(i), 0.0 // or NaN, if a coordinate is not finite
 	for _, e := range v.f64 {
 		s += e - e
 	}
@@ -181,7 +181,7 @@ func (k *Base) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows,
 	}
 }
 
-// Parameters returns the length scales, then what φ has to tune.
+// Parameters returns the length scales, followed by the tunable parameters of φ.
 func (k *Base) Parameters() []Parameter {
 	var out []Parameter
 	for c, l := range k.scales {

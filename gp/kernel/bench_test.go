@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// naiveGram is Kᵀ(Kv) for the Gaussian kernel as one would first write it: one
-// pair after the other, each row of K used twice.
+// naiveGram is Kᵀ(Kv) for the Gaussian kernel in its most obvious form. It takes one
+// pair after the other and uses each row of K twice.
 func naiveGram(dst, v []float64, x, c *kernel.Points[float64], lengthScale float64) {
 	clear(dst)
 	row := make([]float64, c.Len())
@@ -32,9 +32,8 @@ func naiveGram(dst, v []float64, x, c *kernel.Points[float64], lengthScale float
 	}
 }
 
-// BenchmarkGram reports, beside the time, how many times faster the operator
-// is than naiveGram with the Gaussian kernel on the same float64 data, timed in
-// the same run.
+// BenchmarkGram reports the time and how many times faster the operator is than
+// naiveGram. Both have the Gaussian kernel and the same float64 data, in the same run.
 func BenchmarkGram(b *testing.B) {
 	const n, m = 4000, 500
 	for _, d := range []int{6, 18, 90} {

@@ -28,7 +28,7 @@ func countTuned(list []Kernel) partList {
 
 func (l partList) parts() []Kernel { return l.list }
 
-// Check returns the first objection of a part.
+// Check returns the first error of a part.
 func (l partList) Check(x Rows) error {
 	for _, k := range l.list {
 		if err := k.Check(x); err != nil {
@@ -38,7 +38,7 @@ func (l partList) Check(x Rows) error {
 	return nil
 }
 
-// Parameters returns those of the tunable parts in turn, named as
+// Parameters returns those of the tunable parts in turn, named like
 // "parts[1].length_scale".
 func (l partList) Parameters() []Parameter {
 	var out []Parameter

@@ -11,9 +11,9 @@ var (
 	_ numeric = (*CSR[float32])(nil)
 )
 
-// CSR is a sparse n×d matrix of inputs in compressed-row form: row i holds the
-// values val[ptr[i]:ptr[i+1]] in the columns col[ptr[i]:ptr[i+1]], and 0
-// elsewhere. Columns increase strictly within a row.
+// CSR is a sparse n×d matrix of inputs in compressed-row form. Row i holds the values
+// val[ptr[i]:ptr[i+1]] in the columns col[ptr[i]:ptr[i+1]], and 0 elsewhere. Columns
+// increase strictly within a row.
 type CSR[T Float] struct {
 	n, d int
 	ptr  []int
@@ -21,9 +21,9 @@ type CSR[T Float] struct {
 	val  []T
 }
 
-// NewCSR returns the sparse n×d rows, without copying. It returns an error
-// that names the row unless ptr has n+1 non-decreasing entries within val, and
-// the columns of each row increase strictly within [0, d).
+// NewCSR returns the sparse n×d rows, without copying. It returns an error that names
+// the row unless ptr has n+1 non-decreasing entries within val and the columns of each
+// row increase strictly within [0, d).
 func NewCSR[T Float](n, d int, ptr []int, col []int32, val []T) (*CSR[T], error) {
 	if n < 0 || d < 0 || d > math.MaxInt32 {
 		return nil, fmt.Errorf("kernel: sparse rows of %d×%d", n, d)
@@ -143,7 +143,7 @@ func (m *CSR[T]) row(i int) vector {
 	return v
 }
 
-// gather returns dense points: a few coordinates of a sparse row are rarely
+// gather returns dense points, because a few coordinates of a sparse row are rarely
 // sparse.
 func (m *CSR[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
 	out := scratchPoints[T](s, i1-i0, len(coords))

@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// expandable are the kernels that can expand distances, of one length scale or
+// expandable returns the kernels that can expand distances, of one length scale or
 // several, with φ(r²).
 func expandable(scales ...float64) map[string]struct {
 	k   kernel.Kernel
@@ -58,7 +58,7 @@ func elements(t *testing.T, k kernel.Kernel, x, c kernel.Rows, opts kernel.Optio
 	return out
 }
 
-// exactDistance is Σ (x − y)²/ℓ² without rounding, but that of the result.
+// exactDistance is Σ (x − y)²/ℓ², rounded only at the end.
 func exactDistance(x, y []float64, scale float64) float64 {
 	const digits = 300
 	sum, l := new(big.Float).SetPrec(digits), new(big.Float).SetPrec(digits).SetFloat64(scale)
@@ -86,9 +86,10 @@ func pushOut(x *kernel.Points[float64]) *kernel.Points[float64] {
 	return x
 }
 
-// TestExpandedError holds what the documentation of Distances says of the error of
-// expanded distances, for inputs far from the origin and equal to centres, against
-// distances in exact arithmetic; and that k(x, x) never exceeds κ².
+// TestExpandedError checks the error of expanded distances that the documentation of
+// Distances states. It takes inputs far from the origin and equal to centres, and
+// compares with distances in exact arithmetic. It also checks that k(x, x) never
+// exceeds κ².
 func TestExpandedError(t *testing.T) {
 	racetest.Alone(t)
 	const n, m = 24, 16
@@ -124,8 +125,8 @@ func TestExpandedError(t *testing.T) {
 	}
 }
 
-// TestAutoDistances tells where AutoDistances is expanded and where direct: for
-// each row by itself, to the bit, and for centres.
+// TestAutoDistances checks where AutoDistances is expanded and where direct, for each
+// row by itself, to the bit, and for centres.
 func TestAutoDistances(t *testing.T) {
 	racetest.Alone(t)
 	const n, m, d = 100, 70, 5
@@ -139,7 +140,7 @@ func TestAutoDistances(t *testing.T) {
 					x := kerneltest.Points(rng, n, d)
 					out := make([]bool, n)
 					for i := range n {
-						for q := range d { // exactly in reach, but for the mean, which is small
+						for q := range d { // exactly in reach, up to the mean, which is small
 							l := scales[q%len(scales)]
 							c.Row(i % m)[q] *= l / 2
 							x.Row(i)[q] *= l / 2
@@ -186,7 +187,8 @@ func TestAutoDistances(t *testing.T) {
 	}
 }
 
-// TestDistancesThatStayDirect tells which kernels cannot expand: k(x, x) is exact.
+// TestDistancesThatStayDirect checks which kernels cannot expand, because their k(x, x)
+// is exact.
 func TestDistancesThatStayDirect(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 13), 30, 7)
 	for name, k := range map[string]kernel.Kernel{
@@ -202,7 +204,7 @@ func TestDistancesThatStayDirect(t *testing.T) {
 	}
 }
 
-// TestExpandedIsSymmetric: K(X, X) is symmetric to the bit.
+// TestExpandedIsSymmetric checks that K(X, X) is symmetric to the bit.
 func TestExpandedIsSymmetric(t *testing.T) {
 	const n = 61
 	x := kerneltest.Points(kerneltest.Seeded(t, 14), n, 11)
@@ -218,7 +220,7 @@ func TestExpandedIsSymmetric(t *testing.T) {
 	}
 }
 
-// TestFarInputs: inputs whose squares overflow are out of reach.
+// TestFarInputs checks that inputs whose squares overflow are out of reach.
 func TestFarInputs(t *testing.T) {
 	x := kernel.NewPoints(3, 2, []float64{1e200, 1e200, 1e200, 0, -1e308, 1})
 	for name, e := range expandable(1) {

@@ -1,20 +1,20 @@
 // Package kernel has covariance functions and products with kernel matrices.
 //
-// It is the numeric ground floor: every learner, sampler and posterior of this
-// module evaluates kernels through it, so that speed is a matter of one place.
+// Every learner, sampler and posterior of this module evaluates kernels through it, so
+// that its speed is the speed of all of them.
 //
 // # Data
 //
-// Inputs are [Rows]: dense [Points] (float32 or float64, row-major n×d with a
-// stride), sparse [CSR], or a [List] of anything. A [Source] is rows that can be
-// read from the start as often as needed, in blocks, from memory or a file.
-// Vectors and results are always float64, and so are all sums, unless an operator
-// is asked for another [Precision]: float32 rows are widened as they are read.
+// Inputs are [Rows]. They are dense [Points] (float32 or float64, row-major n×d with a
+// stride), sparse [CSR], or a [List] of any type. A [Source] is rows that can be read
+// from the start as often as needed, in blocks, from memory or a file. Vectors and
+// results are always float64, and so are all sums, unless an operator has another
+// [Precision]. float32 rows are converted as they are read.
 //
 // # Kernels
 //
-// A [Kernel] is a positive semi-definite function k(x, y), with its diagonal
-// bound κ² ≥ sup k(x, x). With r² = Σ_c (x_c − y_c)²/ℓ_c², ℓ the length scales:
+// A [Kernel] is a positive semi-definite function k(x, y), with its diagonal bound
+// κ² ≥ sup k(x, x). Let r² = Σ_c (x_c − y_c)²/ℓ_c², where ℓ are the length scales.
 //
 //	NewGaussian            exp(−r²/2)
 //	NewMatern12            exp(−r)
@@ -31,35 +31,34 @@
 //	NewSum, NewProduct, NewScaled, NewRestricted
 //	Pairwise               any function of any two inputs
 //
-// The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. Sources:
-// Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4;
-// the constructors name the others.
+// The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. The source is
+// Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.
+// Constructors of other kernels name theirs.
 //
-// What a kernel can do beyond single pairs is found by asking for optional
-// interfaces: gradients with respect to an input ([Differentiable]) and to the
-// logarithms of the hyper-parameters ([Tunable]), and faster blocks
-// ([Elementwise], [Preparer]). A caller's own kernel needs none of them. [New]
-// builds a kernel from the [Spec] that it gives of itself.
+// Kernels can have optional interfaces beyond single pairs. These are gradients with
+// respect to an input ([Differentiable]) and to the logarithms of the hyper-parameters
+// ([Tunable]), and faster blocks ([Elementwise], [Preparer]). Your own kernel needs
+// none of them. [New] builds a kernel from its [Spec].
 //
 // # Products
 //
-// An [Operator] is K = K(X, C), n×M, without K: Apply is K·v, ApplyT is Kᵀ·u,
-// Gram is Kᵀ(K·v + u) with K evaluated once. It streams over X in blocks of a
-// fixed size:
+// An [Operator] is K = K(X, C) without storing K. Apply is K·v, ApplyT is Kᵀ·u, and
+// Gram is Kᵀ(K·v + u) with one evaluation of K. It streams over X in blocks of a fixed
+// size.
 //
 //	X ── tasks of ≥ 256 rows, in order ──► workers: tile of K (≤ 256 KiB, in L2)
 //	                                              t = tile·v (+ u)
 //	                                              part += tileᵀ·t
 //	dst ◄── parts added in the order of the tasks ──┘
 //
-// Cost of a product: n·M evaluations, O(n·M·(d + c)) operations for c
-// right-hand sides; memory O(workers·M·c). [Matrix], [Gramian] and [Diagonal]
-// are for matrices small enough to hold.
+// A product costs n·M evaluations, and O(n·M·(d + c)) operations for c right-hand
+// sides. Memory is O(workers·M·c). [Matrix], [Gramian] and [Diagonal] are for matrices
+// small enough to hold.
 //
 // Dense rows of the built-in kernels, also scaled, go through the vector panels of
-// internal/simd/panel, in the [Precision] of the operator whatever the rows are;
-// sparse rows, other compound kernels and those of a user through their own evaluation,
-// a block at a time.
+// internal/simd/panel, in the [Precision] of the operator for any type of rows. Sparse
+// rows, other compound kernels and those of a user go through their own evaluation, a
+// block at a time.
 //
 // # Invariants
 //
@@ -75,5 +74,5 @@
 //     concurrent reading. There is no global state.
 //
 // Faster evaluation belongs behind [Prepared], the block of K, and the two tile
-// products; nothing above them needs to know.
+// products. The code above them does not depend on it.
 package kernel

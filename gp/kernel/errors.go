@@ -9,21 +9,21 @@ import (
 // ErrClosed is returned by every method of an [Operator] after Close.
 var ErrClosed = errors.New("kernel: operator is closed")
 
-// ErrExited is returned when a function of the caller ended its goroutine, which
-// was not the caller's own.
+// ErrExited says that a function of the caller ended its goroutine, which was not the
+// caller's own.
 var ErrExited = errors.New("kernel: a function that was passed in called runtime.Goexit, as t.Fatal does; return from it, or panic")
 
-// ErrSource is wrapped by a [SourceError] when a source breaks its own
-// contract: fewer or more rows than Len, or a block of the wrong size.
+// ErrSource is wrapped by a [SourceError] when a source breaks its own contract. It has
+// fewer or more rows than Len, or a block has the wrong size.
 var ErrSource = errors.New("source does not yield the rows it announced")
 
 // ShapeError reports a vector or matrix argument of the wrong length. Every
 // numeric package returns this type.
 type ShapeError struct {
-	In   string // the package or algorithm, as "kernel"
-	What string // the argument and its shape, as "v (M×c)"
+	In   string // the package or algorithm, such as "kernel"
+	What string // the argument and its shape, such as "v (M×c)"
 	Got  int    // its length
-	Want string // what the length must be
+	Want string // the rule for the length
 }
 
 func (e *ShapeError) Error() string {
@@ -38,14 +38,14 @@ func prefix(in string) string {
 	return in + ": "
 }
 
-// ValueError reports a value outside its domain, and where it stands. Every
-// numeric package returns this type.
+// ValueError reports a value outside its domain, and its place. Every numeric package
+// returns this type.
 type ValueError struct {
-	In    string // the package or algorithm, as "gp"
-	What  string // as "y" or "noise variance"
+	In    string // the package or algorithm, such as "gp"
+	What  string // such as "y" or "noise variance"
 	Index int    // −1 for a single value
-	Value any    // a number, or text that is none
-	Want  string // its domain, as "> 0 and finite"
+	Value any    // a number, or text that is not one
+	Want  string // its domain, such as "> 0 and finite"
 }
 
 func (e *ValueError) Error() string {
@@ -56,7 +56,7 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s%s is %s%s, want %s", prefix(e.In), e.What, shown(e.Value), at, e.Want)
 }
 
-// shown returns a value as a message shows it: text in quotes.
+// shown returns a value as it appears in a message, with text in quotes.
 func shown(v any) string {
 	if v == nil {
 		return "missing"
@@ -81,17 +81,17 @@ func (e *DimensionError) Error() string {
 type TypeError struct {
 	Kernel string // the kernel's name
 	Got    string // the Go type of the rows
-	Want   string // what the kernel reads
+	Want   string // the types that the kernel reads
 }
 
 func (e *TypeError) Error() string {
 	return fmt.Sprintf("kernel: %s kernel cannot read %s, want %s", e.Kernel, e.Got, e.Want)
 }
 
-// NonFiniteError reports a NaN or an infinity and where it stands. Col is the
-// column of the matrix, or −1 where columns have no meaning.
+// NonFiniteError reports a NaN or an infinity, and its place. Col is the column of the
+// matrix, or −1 where columns have no meaning.
 type NonFiniteError struct {
-	What     string // what holds the value: "centers", "x", "v", "u", "Kv", …
+	What     string // the name of the values, such as "centers", "x", "v", "u" or "Kv"
 	Row, Col int
 	Value    float64
 }
@@ -106,10 +106,10 @@ func (e *NonFiniteError) Error() string {
 // ParameterError reports a parameter or a setting outside its domain. Every
 // numeric package returns this type.
 type ParameterError struct {
-	In        string // the kernel, sampler or algorithm, as "falkon"
-	Parameter string // its name in the field's terms, as "length_scale[2]"
+	In        string // the kernel, sampler or algorithm, such as "falkon"
+	Parameter string // its name in the field's terms, such as "length_scale[2]"
 	Value     any    // nil if it is missing
-	Want      string // its domain, as "> 0 and finite"
+	Want      string // its domain, such as "> 0 and finite"
 }
 
 func (e *ParameterError) Error() string {
@@ -124,14 +124,14 @@ func parameterError(kernel, parameter string, v float64, want string) error {
 type OptionError struct {
 	Option string // the field
 	Value  string
-	Want   string // what it may be
+	Want   string // the allowed values
 }
 
 func (e *OptionError) Error() string {
 	return fmt.Sprintf("kernel: option %s is %s, want %s", e.Option, e.Value, e.Want)
 }
 
-// SpecError reports a [Spec] that describes no kernel.
+// SpecError reports a [Spec] that does not describe a kernel.
 type SpecError struct {
 	Name   string // the kernel's name in the Spec
 	Reason string
@@ -150,8 +150,8 @@ func (e *IndexError) Error() string {
 	return fmt.Sprintf("kernel: row index %d out of range [0,%d)", e.Index, e.Len)
 }
 
-// SourceError wraps what went wrong while reading a [Source], with the index
-// of the first row that could not be read.
+// SourceError wraps an error of reading a [Source], with the index of the first row
+// that could not be read.
 type SourceError struct {
 	Row int
 	Err error
@@ -175,17 +175,17 @@ func (e *AsymmetryError) Error() string {
 		e.I, e.J, e.IJ, e.J, e.I, e.JI)
 }
 
-// NotPSDError reports a matrix that is not positive semi-definite: a pivot, a
-// variance or an eigenvalue that is negative beyond rounding. Every numeric
-// package returns this type.
+// NotPSDError reports a matrix that is not positive semi-definite. A pivot, a variance
+// or an eigenvalue is negative beyond rounding. Every numeric package returns this
+// type.
 type NotPSDError struct {
-	In        string  // the package or algorithm, as "gp"
+	In        string  // the package or algorithm, such as "gp"
 	What      string  // the matrix, the variance or the eigenvalue
-	Row       int     // the row to look at first
-	Pivot     float64 // the number met there
-	Tolerance float64 // −Tolerance was still allowed; 0 if only rounding was
-	Jitter    float64 // the largest amount added to the diagonal in vain
-	Remedy    string  // as "a larger lambda"; may be empty
+	Row       int     // the row to check first
+	Pivot     float64 // the number found there
+	Tolerance float64 // −Tolerance was still allowed, or 0 if only rounding was
+	Jitter    float64 // the largest amount that was added to the diagonal without success
+	Remedy    string  // such as "a larger lambda", may be empty
 }
 
 func (e *NotPSDError) Error() string {

@@ -7,8 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Messages of the errors that all numeric packages share say where, what and the
-// rule.
+// Messages of the errors that all numeric packages share name the place, the value and
+// the rule.
 func TestSharedErrorMessages(t *testing.T) {
 	type solver string
 	for _, c := range []struct {

@@ -38,7 +38,7 @@ func ExampleOperator() {
 	// Output: [0.989 0.471 -0.471 -0.989]
 }
 
-// A kernel of one's own needs one function, of inputs of any type.
+// Your own kernel needs one function, of inputs of any type.
 func ExamplePairwise() {
 	k := &kernel.Pairwise[string]{
 		Name: "common letters",

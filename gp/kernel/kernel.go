@@ -3,26 +3,25 @@ package kernel
 // Kernel is a positive semi-definite function k(x, y) of two inputs. It is
 // immutable and safe for concurrent use.
 //
-// Eval and Diag may be called only with rows that Check accepts, of equal
-// dimension; they panic otherwise, and on an index out of range.
+// Eval and Diag may be called only with rows that Check accepts, of equal dimension.
+// Otherwise they panic, also on an index out of range.
 type Kernel interface {
 	// Eval returns k(x_i, y_j) = k(y_j, x_i).
 	Eval(x Rows, i int, y Rows, j int) float64
 	// Diag returns k(x_i, x_i), the same number as Eval(x, i, x, i).
 	Diag(x Rows, i int) float64
-	// Bound returns κ² ≥ sup_x k(x, x), +Inf where there is no bound or none
-	// is known.
+	// Bound returns κ² ≥ sup_x k(x, x), or +Inf if no bound is known.
 	Bound() float64
-	// Check reports whether the kernel can read x: a [*TypeError], a
-	// [*DimensionError], or nil. It does not look at the values of x.
+	// Check returns a [*TypeError] or a [*DimensionError] if the kernel cannot read x,
+	// and nil otherwise. It does not check the values of x.
 	Check(x Rows) error
 	// Spec names the kernel and its parameters, so that [New] can build an
 	// equal one.
 	Spec() Spec
 }
 
-// The interfaces below are optional. [Prepare], [AsDifferentiable] and
-// [AsTunable] discover them; callers never look at concrete types.
+// The interfaces below are optional. [Prepare], [AsDifferentiable] and [AsTunable]
+// discover them, so that callers never need concrete types.
 
 // Preparer is a Kernel with its own way to evaluate many pairs at once.
 type Preparer interface {
@@ -39,9 +38,9 @@ type Elementwise interface {
 	Kernel
 	// Statistic returns s.
 	Statistic() Statistic
-	// Map replaces every s_j = s(x, y_j) of one row of a block by k(x, y_j).
-	// If the statistic asks for Norms, xx = s(x, x) and yy_j = s(y_j, y_j);
-	// otherwise xx is 0 and yy is nil.
+	// Map replaces every s_j = s(x, y_j) of one row of a block by k(x, y_j). If the
+	// statistic asks for Norms, xx = s(x, x) and yy_j = s(y_j, y_j). Otherwise xx is 0
+	// and yy is nil.
 	Map(s []float64, xx float64, yy []float64)
 }
 
@@ -49,9 +48,9 @@ type Elementwise interface {
 // for rows of numbers.
 type Differentiable interface {
 	Kernel
-	// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst, which has length d.
-	// Where k has a kink (x_i = y_j for Laplace and Matérn-½, x_i = 0 for
-	// arc-cosine), each partial derivative is the mean of its two sides.
+	// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst, which has length d. Where k has
+	// a kink (x_i = y_j for Laplace and Matérn-½, x_i = 0 for arc-cosine), each partial
+	// derivative is the mean of its two sides.
 	AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
 }
 
@@ -61,26 +60,26 @@ type Tunable interface {
 	Kernel
 	// Parameters returns the hyper-parameters in a fixed order.
 	Parameters() []Parameter
-	// WithLogParameters returns the same kernel with θ = exp(logTheta). It
-	// returns a [*ShapeError] for another length than p, a [*ParameterError]
-	// where exp(logTheta) is outside the domain.
+	// WithLogParameters returns the same kernel with θ = exp(logTheta). It returns a
+	// [*ShapeError] if the length is not p, and a [*ParameterError] where exp(logTheta)
+	// is outside the domain.
 	WithLogParameters(logTheta []float64) (Kernel, error)
 	// AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst, which has length p.
 	AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
 }
 
-// Parameter is one hyper-parameter: its name, as "length_scale[2]", and value.
+// Parameter is one hyper-parameter with its name, such as "length_scale[2]", and value.
 type Parameter struct {
 	Name  string
 	Value float64
 }
 
-// compound is a kernel made of others; it has an optional interface only if
-// all its parts have it.
+// compound is a kernel made of others. It has an optional interface only if all its
+// parts have it.
 type compound interface{ parts() []Kernel }
 
-// AsDifferentiable returns k as a Differentiable if it and everything it is
-// made of has an input gradient.
+// AsDifferentiable returns k as a Differentiable if it and all its parts have an input
+// gradient.
 func AsDifferentiable(k Kernel) (Differentiable, bool) {
 	if c, ok := k.(compound); ok {
 		for _, part := range c.parts() {

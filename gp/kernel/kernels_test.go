@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// must returns k; the constructors under test have valid arguments here.
+// must returns k, because the constructors under test have valid arguments here.
 func must[K kernel.Kernel](k K, err error) K {
 	if err != nil {
 		panic(err)
@@ -85,8 +85,8 @@ func wordRows(rng *rand.Rand, n int) kernel.Rows {
 	return words
 }
 
-// spectrum is the 2-spectrum kernel of strings: the inner product of the
-// counts of all pairs of neighbouring letters (Leslie et al., 2002).
+// spectrum is the 2-spectrum kernel of strings, the inner product of the counts of all
+// pairs of neighbouring letters (Leslie et al. 2002).
 var spectrum = &kernel.Pairwise[string]{Name: "spectrum", Func: func(x, y string) float64 {
 	sum := 0
 	for i := 0; i+2 <= len(x); i++ {
@@ -230,8 +230,8 @@ func cases() []kernelCase {
 	}
 }
 
-// mixed is the kind of kernel that a mixed search space needs: numbers times
-// categories, plus a global trend.
+// mixed is a kernel for a mixed search space, numbers times categories, plus a global
+// trend.
 func mixed() kernel.Kernel {
 	numbers := must(kernel.NewScaled(1.5, must(kernel.NewRestricted(must(kernel.NewGaussian(1)), 0, 1))))
 	labels := must(kernel.NewRestricted(must(kernel.NewHamming(2)), 2))
@@ -313,7 +313,7 @@ func TestBoundIsTight(t *testing.T) {
 	}
 }
 
-// Far apart inputs and huge distances give 0, not NaN.
+// For inputs that are far apart and for huge distances the kernel is 0, not NaN.
 func TestFarApart(t *testing.T) {
 	for _, d := range []float64{1e3, 1e160, math.MaxFloat64} {
 		x := kernel.NewPoints[float64](2, 3, []float64{-d, 0, 0, d, 0, 0})

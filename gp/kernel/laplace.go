@@ -6,18 +6,18 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c): the distance is ℓ1,
-// so that the kernel is the product of its coordinates and its random features
-// have independent Cauchy frequencies. For exp(−r) with the Euclidean distance
-// see [NewMatern12]; the two agree for d = 1. κ² = 1.
+// NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c). The distance is ℓ1, so the
+// kernel is the product over its coordinates, and its random features have independent
+// Cauchy frequencies. For exp(−r) with the Euclidean distance see [NewMatern12]. The
+// two agree for d = 1. κ² = 1.
 func NewLaplace(lengthScales ...float64) (*Base, error) {
 	return newBase("laplace", Manhattan, lengthScales, exponential{})
 }
 
-// NewHamming returns k(x, y) = exp(−Σ_c [x_c ≠ y_c]/ℓ_c) for categories coded
-// as numbers: the product over coordinates of a kernel that is 1 for equal
-// categories and exp(−1/ℓ_c) for different ones. A large ℓ_c says that the
-// categories of coordinate c behave alike. κ² = 1. Its input gradient is 0.
+// NewHamming returns k(x, y) = exp(−Σ_c [x_c ≠ y_c]/ℓ_c) for categories coded as
+// numbers. It is the product over coordinates of a kernel that is 1 for equal
+// categories and exp(−1/ℓ_c) for different ones. A large ℓ_c means that the categories
+// of coordinate c behave alike. κ² = 1. Its input gradient is 0.
 func NewHamming(lengthScales ...float64) (*Base, error) {
 	return newBase("hamming", Mismatches, lengthScales, exponential{})
 }
@@ -29,7 +29,7 @@ func (exponential) at(s, _, _ float64) float64 { return math.Exp(-s) }
 func (exponential) bound() float64             { return 1 }
 func (exponential) shape() []shapeParameter    { return nil }
 
-// mapRow is for categories above all: those with several length scales have no
+// mapRow is mainly for categories, because those with several length scales have no
 // panels.
 func (exponential) mapRow(s []float64) { simd.Apply(simd.ExpScaled, s, minusOne) }
 

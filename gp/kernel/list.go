@@ -4,7 +4,7 @@ import "slices"
 
 var _ Rows = List[string](nil)
 
-// List is a sequence of inputs of any type: strings, graphs, configurations.
+// List is a sequence of inputs of any type, such as strings, graphs or configurations.
 type List[X any] []X
 
 // Len returns the number of items.

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// The Matérn kernels have r² = Σ_c (x_c − y_c)²/ℓ_c², the Euclidean distance
-// in units of the length scales, and κ² = 1. See Rasmussen and Williams,
-// Gaussian Processes for Machine Learning, eq. (4.17).
+// The Matérn kernels have r² = Σ_c (x_c − y_c)²/ℓ_c², the Euclidean distance in units
+// of the length scales, and κ² = 1. See Rasmussen and Williams, Gaussian Processes for
+// Machine Learning, equation (4.17).
 
 // NewMatern12 returns k(x, y) = exp(−r), ν = 1/2. For the ℓ1 distance see
 // [NewLaplace].
@@ -77,7 +77,7 @@ func (matern52) valueSlope(s float64) (value, slope float64) {
 	return matern52Polynomial(a) * e, -5. / 6 * (1 + a) * e
 }
 
-// matern52Polynomial is what Matérn-5/2 multiplies exp(−a) by.
+// matern52Polynomial is the factor of exp(−a) in Matérn-5/2.
 func matern52Polynomial(a float64) float64 { return 1 + a + a*a/3 }
 
 // polyExp returns p·exp(−a), and 0 where exp(−a) is 0, even if p is +Inf.

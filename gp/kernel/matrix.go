@@ -23,11 +23,10 @@ func checkPair(k Kernel, x, y Rows) error {
 	return nil
 }
 
-// Matrix returns the dense matrix K(X, Y) of x.Len()×y.Len() in row-major
-// order, element (i, j) at i·y.Len() + j. It is for small matrices; products
-// with large ones go through [Operator]. Cost: one evaluation for each pair.
-// Errors: those of k.Check, [*DimensionError], [*NonFiniteError] for inputs
-// and for kernel values.
+// Matrix returns the dense matrix K(X, Y) of x.Len()×y.Len() in row-major order,
+// element (i, j) at i·y.Len() + j. It is for small matrices. Products with large ones
+// go through [Operator]. It costs one evaluation for each pair. Its errors are those of
+// k.Check, [*DimensionError], and [*NonFiniteError] for inputs and for kernel values.
 func Matrix(k Kernel, x, y Rows) ([]float64, error) {
 	if err := checkPair(k, x, y); err != nil {
 		return nil, err
@@ -41,9 +40,9 @@ func Matrix(k Kernel, x, y Rows) ([]float64, error) {
 	return out, checkFiniteMatrix("K(X, Y)", out, m, 0)
 }
 
-// Gramian returns the dense symmetric matrix K(X, X) of n×n in row-major
-// order. It is exactly symmetric, with Diag on the diagonal, and costs about
-// half the evaluations of Matrix. Errors: as [Matrix].
+// Gramian returns the dense symmetric matrix K(X, X) of n×n in row-major order. It is
+// exactly symmetric, with Diag on the diagonal, and costs about half the evaluations of
+// Matrix. Its errors are those of [Matrix].
 func Gramian(k Kernel, x Rows) ([]float64, error) {
 	if err := checkPair(k, x, x); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func Gramian(k Kernel, x Rows) ([]float64, error) {
 	return out, checkFiniteMatrix("K(X, X)", out, n, 0)
 }
 
-// Diagonal returns k(x_i, x_i) for every row. Errors: as [Matrix].
+// Diagonal returns k(x_i, x_i) for every row. Its errors are those of [Matrix].
 func Diagonal(k Kernel, x Rows) ([]float64, error) {
 	if err := checkPair(k, x, x); err != nil {
 		return nil, err

@@ -10,19 +10,19 @@ import (
 //
 //	k(u, v) = a·M(r)·exp(−Σ_c [u_c ≠ v_c]/ℓ_c),  r² = Σ_j (u_j − v_j)²/ℓ_j²
 //
-// with M the Matérn-5/2, j over ordered coordinates and c over nominal ones.
-// With a fidelity ([Mixed.WithFidelity]) the inputs have one coordinate more, δ,
-// and k has the factor exp(−|δ_u − δ_v|/ℓ_δ). Blocks are those of the product of
-// [NewMatern52], [NewHamming] and [NewMatern12] on their coordinates; pairs, rows
-// and gradients come without allocation.
+// where M is the Matérn-5/2 function, j runs over ordered coordinates and c over
+// nominal ones. With a fidelity ([Mixed.WithFidelity]) the inputs have one more
+// coordinate, δ, and k has the factor exp(−|δ_u − δ_v|/ℓ_δ). Blocks are those of the
+// product of [NewMatern52], [NewHamming] and [NewMatern12] on their coordinates. Pairs,
+// rows and gradients need no allocation.
 type Mixed struct {
 	composed         Kernel
 	ordered, nominal []int // coordinates
 	factor           float64
-	lengths          []float64 // ℓ of ordered, then of nominal: one each, or one of each sort
-	inverse          []float64 // of every coordinate: 1/ℓ² if ordered, 1/ℓ if nominal
+	lengths          []float64 // ℓ of ordered, then of nominal coordinates, one for each or one for each kind
+	inverse          []float64 // 1/ℓ² of every ordered coordinate, 1/ℓ of every nominal one
 	isNominal        []bool
-	decay            float64 // 1/ℓ_δ; 0 without a fidelity
+	decay            float64 // 1/ℓ_δ, or 0 without a fidelity
 }
 
 var (
@@ -32,11 +32,11 @@ var (
 	_ Radial         = (*Mixed)(nil)
 )
 
-// NewMixed returns the kernel with hyper-parameters theta: the factor a > 0, then
-// the length scales of the ordered coordinates, then those of the nominal ones,
-// each sort with a length scale for every coordinate or with one for all.
-// Together ordered and nominal are the coordinates 0 … d−1, each once. Errors:
-// [*SpecError], [*ShapeError], [*ParameterError].
+// NewMixed returns the kernel with hyper-parameters theta. They are the factor a > 0,
+// then the length scales of the ordered coordinates, then those of the nominal ones.
+// Each kind has a length scale for every coordinate or one for all. Together ordered
+// and nominal are the coordinates 0 … d−1, each once. Its errors are [*SpecError],
+// [*ShapeError] and [*ParameterError].
 func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 	k := &Mixed{ordered: slices.Clone(ordered), nominal: slices.Clone(nominal)}
 	split, err := k.split(theta)
@@ -81,9 +81,9 @@ func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 	return k, nil
 }
 
-// WithFidelity returns the kernel with a fidelity δ as one more coordinate, the
-// last, in which the correlation falls with the given length scale ℓ_δ. A length
-// of 0 leaves the kernel as it is. Errors: [*ParameterError].
+// WithFidelity returns the kernel with a fidelity δ as an additional last coordinate,
+// in which the correlation falls with the given length scale ℓ_δ. A length of 0 does
+// not change the kernel. It returns a [*ParameterError].
 func (k *Mixed) WithFidelity(length float64) (*Mixed, error) {
 	if length == 0 {
 		return k, nil
@@ -150,7 +150,7 @@ func (k *Mixed) split(theta []float64) (int, error) {
 	}
 }
 
-// invert fills inverse in; the first n lengths are of ordered coordinates.
+// invert fills inverse. The first n lengths are of ordered coordinates.
 func (k *Mixed) invert(n int) {
 	k.inverse = make([]float64, len(k.ordered)+len(k.nominal))
 	k.isNominal = make([]bool, len(k.inverse))
@@ -164,7 +164,7 @@ func (k *Mixed) invert(n int) {
 	}
 }
 
-// theta are the hyper-parameters, as newCovariance takes them.
+// Theta returns the hyper-parameters in the order of [NewMixed].
 func (k *Mixed) Theta() []float64 {
 	return append([]float64{k.factor}, k.lengths...)
 }
@@ -191,7 +191,7 @@ func (k *Mixed) terms(u, v []float64) (squared, differ float64) {
 	return squared, differ
 }
 
-// dense is row i of rows that Check has accepted.
+// dense returns row i of rows that Check has accepted.
 func dense(x Rows, i int) []float64 { return x.(*Points[float64]).Row(i) }
 
 // Eval implements [Kernel].
@@ -296,7 +296,7 @@ func (k *Mixed) nearness(u, v []float64) float64 {
 	return matern52Polynomial(a) * math.Exp(-a-h)
 }
 
-// SlopeWeights implements [Radial]: 1/ℓ² in ordered coordinates, 0 elsewhere.
+// SlopeWeights implements [Radial]. It is 1/ℓ² in ordered coordinates, 0 elsewhere.
 func (k *Mixed) SlopeWeights(d int) []float64 {
 	w := make([]float64, d)
 	for _, c := range k.ordered {
@@ -362,8 +362,8 @@ func (k *Mixed) fillSquared(dst, u, y []float64) {
 // Factor returns a, the variance of the process.
 func (k *Mixed) Factor() float64 { return k.factor }
 
-// LengthScale returns ℓ of coordinate c, in the units of the inputs if it is
-// ordered, and in numbers of differing coordinates if it is nominal.
+// LengthScale returns ℓ of coordinate c. It is in the units of the inputs for an
+// ordered coordinate, and in numbers of differing coordinates for a nominal one.
 func (k *Mixed) LengthScale(c int) float64 {
 	if k.isNominal[c] {
 		return 1 / k.inverse[c]
@@ -371,7 +371,7 @@ func (k *Mixed) LengthScale(c int) float64 {
 	return 1 / math.Sqrt(k.inverse[c])
 }
 
-// FidelityLength returns ℓ_δ, 0 without a fidelity.
+// FidelityLength returns ℓ_δ, or 0 without a fidelity.
 func (k *Mixed) FidelityLength() float64 {
 	if k.decay == 0 {
 		return 0
@@ -379,14 +379,14 @@ func (k *Mixed) FidelityLength() float64 {
 	return 1 / k.decay
 }
 
-// Apart returns how far two inputs are from each other: r² in ordered
-// coordinates, and the exponent Σ_c [u_c ≠ v_c]/ℓ_c + |δ_u − δ_v|/ℓ_δ of the others.
+// Apart returns the distances of two inputs. These are r² in ordered coordinates, and
+// the exponent Σ_c [u_c ≠ v_c]/ℓ_c + |δ_u − δ_v|/ℓ_δ of the others.
 func (k *Mixed) Apart(u, v []float64) (squared, differ float64) { return k.terms(u, v) }
 
-// Bound implements [Kernel]: κ² = a.
+// Bound implements [Kernel] with κ² = a.
 func (k *Mixed) Bound() float64 { return k.factor }
 
-// Check implements [Kernel]: it reads dense rows of float64.
+// Check implements [Kernel]. It accepts dense rows of float64.
 func (k *Mixed) Check(x Rows) error {
 	if _, ok := x.(*Points[float64]); !ok {
 		return &TypeError{Kernel: "mixed", Got: fmt.Sprintf("%T", x), Want: "Points[float64]"}
@@ -397,11 +397,11 @@ func (k *Mixed) Check(x Rows) error {
 	return nil
 }
 
-// Spec implements [Kernel]: it is that of the product of which blocks come.
+// Spec implements [Kernel]. It is the Spec of the product that fills blocks.
 func (k *Mixed) Spec() Spec { return k.composed.Spec() }
 
 // WithTheta returns the kernel of the same coordinates, without a fidelity, with other
-// hyper-parameters. Errors: as [NewMixed].
+// hyper-parameters. Its errors are those of [NewMixed].
 func (k *Mixed) WithTheta(theta []float64) (*Mixed, error) {
 	return NewMixed(k.ordered, k.nominal, theta)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkMixed fills blocks of the kernel of a mixed space, a product of Matérn-5/2
-// on four numbers and Hamming on three categories, and reports how many times
-// faster that is than one Eval of each part for every pair, in the same run.
+// on four numbers and Hamming on three categories. It reports how many times faster
+// that is than one Eval of each part for every pair, in the same run.
 func BenchmarkMixed(b *testing.B) {
 	const n, m = 1000, 200
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// randomMixed is a kernel of two ordered and one nominal coordinate, with a fidelity
-// where that is wanted.
+// randomMixed returns a kernel of two ordered and one nominal coordinate, with a
+// fidelity if wanted.
 func randomMixed(t *testing.T, rng *rand.Rand, fidelity bool) *Mixed {
 	t.Helper()
 	theta := []float64{0.5 + 2*rng.Float64(), 0.2 + rng.Float64(), 0.2 + rng.Float64(), 0.5 + rng.Float64()}
@@ -32,8 +32,8 @@ func mixedPoint(rng *rand.Rand, k *Mixed) []float64 {
 	return x
 }
 
-// TestMixed compares the kernel with the one it is composed of, and its gradients with
-// differences; rows by [Radial] with pairs.
+// TestMixed compares the kernel with the product of its parts, its gradients with
+// differences, and rows by [Radial] with pairs.
 func TestMixed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -108,8 +108,8 @@ func radialRows(t *testing.T, k Kernel, x *Points[float64], near func(what strin
 	}
 }
 
-// TestRadial does so for the built-in kernels of the Euclidean distance; others are not
-// radial.
+// TestRadial does the same for the built-in kernels of the Euclidean distance. Others
+// are not radial.
 func TestRadial(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -150,8 +150,8 @@ func TestRadial(t *testing.T) {
 	}
 }
 
-// TestMixedFidelity compares the kernel with a fidelity with its formula, with
-// the one it is composed of in blocks, and its gradient with differences.
+// TestMixedFidelity compares a kernel with a fidelity with its formula, its blocks with
+// the product of its parts, and its gradient with differences.
 func TestMixedFidelity(t *testing.T) {
 	const seed = 21
 	close2 := func(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*(1+math.Abs(a)+math.Abs(b)) }

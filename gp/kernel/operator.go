@@ -9,37 +9,37 @@ import (
 	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
-// Options are the settings of an [Operator]. The zero value is ready to use.
+// Options holds the settings of an [Operator]. The zero value is ready to use.
 type Options struct {
-	// Workers is the number of goroutines that share a product. 0 or less
-	// stands for runtime.GOMAXPROCS(0). It changes no bit of the results.
+	// Workers is the number of goroutines that share a product. 0 or less means
+	// runtime.GOMAXPROCS(0). It changes no bit of the results.
 	Workers int
 	// Precision is Float64 or, faster and less accurate, Float32.
 	Precision Precision
-	// Distances is AutoDistances, or one of the others to force it.
+	// Distances is AutoDistances, or another value to force one way.
 	Distances Distances
 }
 
-// Operator is the n×M kernel matrix K = K(X, C) of a source X of n rows and M
-// centres C, as a linear map. K is never held: every product streams over X
-// once and evaluates K again, block by block.
+// Operator is the n×M kernel matrix K = K(X, C) of a source X of n rows and M centres
+// C, as a linear map. K is never stored. Every product streams over X once and
+// evaluates K again, block by block.
 //
-// Vectors are float64 whatever the rows are. Several right-hand sides at once
-// are the columns of a row-major matrix: v is M×c, u is n×c, for any c ≥ 1,
-// which follows from the lengths.
+// Vectors are float64 for any type of rows. Several right-hand sides at once are the
+// columns of a row-major matrix. v is M×c and u is n×c, for any c ≥ 1, which follows
+// from the lengths.
 //
-// Results are the same to the bit for any number of workers, and whether X is
-// resident or streamed. Calls from several goroutines take turns. Memory
-// beside X and C is O(workers·(M·c + tile)), kept between calls.
+// Results are the same to the bit for any number of workers, and whether X is resident
+// or streamed. Concurrent calls wait for each other. Memory beside X and C is
+// O(workers·(M·c + tile)), kept between calls.
 //
-// Errors of a product: ctx.Err(); [ErrClosed]; [*ShapeError]; for X, v and u
-// and for the product itself [*NonFiniteError], of the first block at fault;
-// [*SourceError]; what k.Check says of a streamed block; [ErrExited]. A panic of
-// the kernel, or of a function of the caller, reaches the caller.
+// The errors of a product are ctx.Err(), [ErrClosed], [ErrExited], [*ShapeError] and
+// [*SourceError], and those of k.Check for a streamed block. For X, v, u and the
+// product itself there is a [*NonFiniteError] of the first bad block. A panic of the
+// kernel, or of a function of the caller, reaches the caller.
 type Operator struct {
 	kernel   Kernel
 	src      Source
-	resident Rows // all rows, when src has them
+	resident Rows // all rows, if src has them
 	prepared Prepared
 	n, m     int
 	workers  int
@@ -49,21 +49,21 @@ type Operator struct {
 	tileRows  int // rows of K at a time
 	taskRows  int // rows that a worker takes at a time, a multiple of tileRows
 
-	lock   chan struct{} // held during a product: what follows is its memory
+	lock   chan struct{} // held during a product, guards the fields below
 	closed bool
 	pool   []*worker
 	v, acc []float64
 	sum    inorder.Sum // into acc
 }
 
-// NewOperator packs the centres for k and returns the operator for the rows of
-// src. The rows and centres must not change until Close. Centres are M×d; see
-// [Select] for taking them from src.
+// NewOperator packs the centres for k and returns the operator for the rows of src. The
+// rows and centres must not change until Close. Centres are M×d, see [Select] for
+// taking them from src.
 //
-// It returns an error if k.Check refuses the centres or the rows, if their
-// dimensions differ ([*DimensionError]), or if a value is not finite
-// ([*NonFiniteError]); rows that are not resident are checked as they are read.
-// A Precision or Distances that do not exist are an [*OptionError].
+// It returns an error if k.Check refuses the centres or the rows, if their dimensions
+// differ ([*DimensionError]), or if a value is not finite ([*NonFiniteError]). Rows
+// that are not resident are checked as they are read. An unknown Precision or Distances
+// gives an [*OptionError].
 func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
 	if opts.Precision != Float64 && opts.Precision != Float32 {
 		return nil, &OptionError{Option: "Precision", Value: opts.Precision.String(), Want: "Float64 or Float32"}
@@ -103,8 +103,8 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	return o, nil
 }
 
-// Precision returns the precision in which dense rows are evaluated: Float64
-// also where the kernel leaves no choice.
+// Precision returns the precision in which dense rows are evaluated. It is Float64
+// where the kernel allows no other.
 func (o *Operator) Precision() Precision { return o.precision }
 
 // checkBlock verifies a block of X that starts at row row0.
@@ -121,23 +121,22 @@ func (o *Operator) Rows() int { return o.n }
 // Cols returns M.
 func (o *Operator) Cols() int { return o.m }
 
-// Apply sets dst = K·v; dst is n×c, v is M×c. After an error dst is
+// Apply sets dst = K·v, where dst is n×c and v is M×c. After an error dst is
 // unspecified.
 func (o *Operator) Apply(ctx context.Context, dst, v []float64) error {
 	return o.product(ctx, request{forward: true, dst: dst, v: v},
 		operand{"v (M×c)", v, o.m}, operand{"dst (n×c)", dst, o.n})
 }
 
-// ApplyT sets dst = Kᵀ·u; dst is M×c, u is n×c. After an error dst is
+// ApplyT sets dst = Kᵀ·u, where dst is M×c and u is n×c. After an error dst is
 // unchanged.
 func (o *Operator) ApplyT(ctx context.Context, dst, u []float64) error {
 	return o.product(ctx, request{backward: true, dst: dst, u: u},
 		operand{"dst (M×c)", dst, o.m}, operand{"u (n×c)", u, o.n})
 }
 
-// Gram sets dst = Kᵀ(K·v + u) in one pass over X, evaluating K once; dst and v
-// are M×c and may be the same slice, u is n×c, or nil for 0. After an error
-// dst is unchanged.
+// Gram sets dst = Kᵀ(K·v + u) in one pass over X, evaluating K once. dst and v are M×c
+// and may be the same slice. u is n×c, or nil for 0. After an error dst is unchanged.
 func (o *Operator) Gram(ctx context.Context, dst, v, u []float64) error {
 	args := []operand{{"v (M×c)", v, o.m}, {"dst (M×c)", dst, o.m}, {"u (n×c)", u, o.n}}
 	if u == nil {
@@ -146,19 +145,19 @@ func (o *Operator) Gram(ctx context.Context, dst, v, u []float64) error {
 	return o.product(ctx, request{forward: true, backward: true, dst: dst, v: v, u: u}, args...)
 }
 
-// GramFunc sets dst = Kᵀ f(K·v), where f changes blocks of rows of K·v in
-// place: t holds len(t)/c of them, the first being row number row. f is called
-// once for every row, concurrently, in no particular order, and must depend on
-// nothing but its arguments; where the blocks end is unspecified. It is for
-// weights and losses: Kᵀ(W(K·v) − …). dst and v are M×c and may be the same
-// slice. After an error dst is unchanged.
+// GramFunc sets dst = Kᵀ f(K·v), where f changes blocks of rows of K·v in place. t
+// holds len(t)/c of them, and row is the number of the first. f is called once for
+// every row, concurrently, in no particular order, and must depend only on its
+// arguments. The ends of the blocks are unspecified. It is for weights and losses, such
+// as Kᵀ(W(K·v) − …). dst and v are M×c and may be the same slice. After an error dst is
+// unchanged.
 func (o *Operator) GramFunc(ctx context.Context, dst, v []float64, f func(row int, t []float64)) error {
 	return o.product(ctx, request{forward: true, backward: true, dst: dst, v: v, f: f},
 		operand{"v (M×c)", v, o.m}, operand{"dst (M×c)", dst, o.m})
 }
 
-// Close releases the operator's memory, after waiting for a running product.
-// It always returns nil; closing again has no effect.
+// Close releases the operator's memory, after waiting for a running product. It always
+// returns nil, and closing again has no effect.
 func (o *Operator) Close() error {
 	o.lock <- struct{}{}
 	defer o.unlock()

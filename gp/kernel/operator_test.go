@@ -29,7 +29,7 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return out
 }
 
-// naive holds K and multiplies by it as the definition says.
+// naive holds K and multiplies by the definition.
 type naive struct {
 	n, m int
 	k    []float64
@@ -78,8 +78,8 @@ func requireClose(t rapid.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
-// Every product of the operator is that of the matrix, for every shape, type
-// of rows, source and number of right-hand sides.
+// Every product of the operator equals that of the matrix, for every shape, type of
+// rows, source and number of right-hand sides.
 func TestOperatorAgainstMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(0, 9).Draw(t, "d")
@@ -193,9 +193,9 @@ func TestOperatorIsDeterministic(t *testing.T) {
 	}
 }
 
-// No bit of any product depends on the number of workers, nor on products that
-// failed before, for kernels in panels of every kind and others, in both
-// precisions, with rows that are far from the centres among them.
+// No bit of any product depends on the number of workers, nor on products that failed
+// before. The kernels are in panels of every kind and others, in both precisions, and
+// some rows are far from the centres.
 func TestOperatorIsDeterministicForAllKernels(t *testing.T) {
 	const n, d = 1100, 4
 	rng := kerneltest.Seeded(t, 77)
@@ -259,7 +259,7 @@ func allProducts(t *testing.T, op *kernel.Operator, v, u []float64) [4][]float64
 	return out
 }
 
-// failProducts leaves products behind that ended in their midst.
+// failProducts makes products that fail in the middle.
 func failProducts(t *testing.T, op *kernel.Operator, v []float64) {
 	t.Helper()
 	dst := make([]float64, len(v))
@@ -282,7 +282,7 @@ func failProducts(t *testing.T, op *kernel.Operator, v []float64) {
 	})
 }
 
-// The kernel of a user reaches the operator through pairs alone.
+// The operator reads a user's kernel through pairs alone.
 func TestOperatorOnStrings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 0))
 	x, centers := wordRows(rng, 700), wordRows(rng, 31)
@@ -530,8 +530,8 @@ func TestFirstFaultIsReported(t *testing.T) {
 	requireNonFinite(t, err, "f(Kv)", 0, 0)
 }
 
-// A panic of a caller's kernel reaches the caller's goroutine, and the
-// operator survives.
+// A panic of a caller's kernel reaches the caller's goroutine, and the operator still
+// works.
 func TestOperatorPassesPanicsOn(t *testing.T) {
 	var angry atomic.Bool
 	k := &kernel.Pairwise[string]{Name: "angry", Func: func(x, y string) float64 {
@@ -562,7 +562,7 @@ func TestOperatorPassesPanicsOn(t *testing.T) {
 }
 
 // A function that ends its goroutine, as t.Fatal does, ends the product, and the
-// operator survives. With one worker the goroutine is the caller's.
+// operator still works. With one worker the goroutine is the caller's.
 func TestOperatorPassesExitsOn(t *testing.T) {
 	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 3000)
 	for _, src := range []kernel.Source{kernel.FromRows(x), kerneltest.Sequential(x)} {
@@ -595,7 +595,8 @@ func TestOperatorPassesExitsOn(t *testing.T) {
 	}
 }
 
-// Once warm, a product on resident rows allocates a constant, whatever n is.
+// After the first use, a product on resident rows allocates a constant amount for any
+// n.
 func TestOperatorAllocations(t *testing.T) {
 	for _, k := range []kernel.Kernel{must(kernel.NewGaussian(1)), mixed()} {
 		for _, n := range []int{1000, 20000} {
@@ -622,8 +623,7 @@ func TestOperatorAllocations(t *testing.T) {
 	}
 }
 
-// Gradients are summed over all pairs when a model is fitted: they allocate
-// nothing.
+// A fit sums gradients over all pairs, and they allocate nothing.
 func TestGradientAllocations(t *testing.T) {
 	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 2)
 	k := must(kernel.NewSum(must(kernel.NewScaled(2, must(kernel.NewGaussian(1, 2, 3)))), must(kernel.NewRationalQuadratic(1, 2))))

@@ -10,7 +10,7 @@ func NewOverlap(d int) (*Base, error) {
 	return newUnscaled("overlap", Mismatches, d, overlap{float64(d)}), nil
 }
 
-// overlap is φ(s) = 1 − s/d, s the number of mismatches.
+// overlap is φ(s) = 1 − s/d, where s is the number of mismatches.
 type overlap struct{ d float64 }
 
 func (o overlap) at(s, _, _ float64) float64 { return 1 - s/o.d }

@@ -9,17 +9,17 @@ import (
 
 var _ Kernel = (*Pairwise[string])(nil)
 
-// Pairwise is a kernel given by a plain function of two inputs of type X. It
-// reads every kind of rows that has a method Row(i int) X: [List] of any type,
-// Points[float64] with X = []float64, or a caller's own.
+// Pairwise is a kernel given by a plain function of two inputs of type X. It reads all
+// rows with a method Row(i int) X. These are [List] of any type, Points[float64] with
+// X = []float64, or your own.
 type Pairwise[X any] struct {
-	// Name identifies the kernel in a [Spec]; [New] hands it to its resolver.
+	// Name identifies the kernel in a [Spec]. [New] passes it to its resolver.
 	Name string
 	// Func returns k(x, y). It must be symmetric, positive semi-definite
 	// ([CheckPSD] samples that), safe for concurrent use, and must not keep
 	// or change its arguments.
 	Func func(x, y X) float64
-	// Sup is κ² = sup k(x, x); 0 stands for unknown, +Inf.
+	// Sup is κ² = sup k(x, x), or 0 if unknown, which means +Inf.
 	Sup float64
 	// Params are the parameters for the Spec, if any.
 	Params map[string]float64

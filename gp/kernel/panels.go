@@ -7,9 +7,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// vectorProfile is a profile that package simd has a function for.
+// vectorProfile is a profile with a function in package simd.
 type vectorProfile interface {
-	// vector sets what it is as a function of the statistic times w.
+	// vector sets f to the profile as a function of the statistic times w.
 	vector(f *panel.Function, w float64)
 }
 
@@ -34,8 +34,9 @@ func (p polynomial) vector(f *panel.Function, w float64) {
 
 func (arcCosine) vector(f *panel.Function, _ float64) { f.Func, f.Norms = simd.ArcCosine, true }
 
-// function returns k as package panel knows it, if it does, and the unit of r², one
-// square of the length scale unless the weights have it.
+// function returns k as a function of package panel, if it has one, and the unit of r².
+// The unit is the square of a single length scale, unless the weights include the
+// scales.
 func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
 	phi, ok := k.phi.(vectorProfile)
 	if !ok {
@@ -61,17 +62,17 @@ func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
 	return f, 1 / w, true
 }
 
-// panelPrepared evaluates dense rows with the vector kernels, and others in
-// another way.
+// panelPrepared evaluates dense rows with the vector kernels, and others in another
+// way.
 type panelPrepared struct {
 	other Prepared
 	f     panel.Function
 	unit  float64 // of r² in the statistic
 	y     panel.Rows[float64]
 
-	// What is packed when it is first needed.
+	// These are packed when first needed.
 	columns    func() *panel.Columns[float64]
-	transposed func() *panel.Transposed[float64] // nil if that cannot be
+	transposed func() *panel.Transposed[float64] // nil if that is impossible
 }
 
 func newPanelPrepared(other Prepared, f panel.Function, unit float64, y panel.Rows[float64]) *panelPrepared {
@@ -98,7 +99,7 @@ func preparePanels(k Elementwise, p *densePrepared) Prepared {
 	return newPanelPrepared(p, f, unit, y)
 }
 
-// scaled returns factor·p; other does the same for rows that are not dense.
+// scaled returns factor·p. other does the same for rows that are not dense.
 func (p *panelPrepared) scaled(factor float64, other Prepared) *panelPrepared {
 	f := p.f
 	if f.Factor != 0 {
@@ -158,7 +159,7 @@ func evaluate[T Float](b *panel.Block[T], x Rows, i0, i1 int, v *panel.Vectors[T
 
 // panels are the centres of an operator in panels of one type of number.
 type panels interface {
-	// height is how many rows of K there are at a time.
+	// height returns the number of rows of K at a time.
 	height() int
 	// set packs v, M×c, for products from the right.
 	set(v []float64, c int)
@@ -179,7 +180,7 @@ type panelTile interface {
 	addTo(w []float64)
 }
 
-// newPanels returns p as the options want it, and the precision it is in.
+// newPanels returns p with the options applied, and its precision.
 func newPanels(p *panelPrepared, opts Options) (panels, Precision) {
 	if opts.Precision == Float32 && p.f.Statistic != simd.Mismatches {
 		return packPanels[float32](p, p.expand(opts.Distances, reach32)), Float32

@@ -8,9 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// TestPanelsAreFilled tells which kernels package gp can have in panels, dense rows
-// of either type, from several goroutines at once; that the numbers are right is
-// for kerneltest.
+// TestPanelsAreFilled checks which kernels package gp can have in panels, for dense
+// rows of either type, from several goroutines at once. kerneltest checks the numbers.
 func TestPanelsAreFilled(t *testing.T) {
 	rng := kerneltest.Seeded(t, 11)
 	x := kerneltest.Points(rng, 20, 3)

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// taskRows is the least number of rows that a worker takes at a time. It
-	// is part of the order of summation: another value rounds differently.
+	// taskRows is the least number of rows that a worker takes at a time. It is part of
+	// the order of summation, so another value rounds differently.
 	taskRows = 256
 	// tileElements is the size of the block of K that one worker holds,
 	// 256 KiB, to stay in its L2 cache.
 	tileElements = 32 << 10
 	// minTileRows keeps tiles from degenerating when M is large.
 	minTileRows = 4
-	// ahead is how many partial sums may wait for each worker but one: a worker
-	// that waited itself would lose more time waking up than a task takes.
+	// ahead is the number of partial sums that may wait, for each worker except one. If
+	// a worker waited itself, waking it would take longer than a task.
 	ahead = 3
 )
 
-// tileRows returns the height of a tile of M columns, a divisor of taskRows.
-// It depends on M alone.
+// tileRows returns the height of a tile of M columns, a divisor of taskRows. It depends
+// only on M.
 func tileRows(m int) int {
 	rows := taskRows
 	for rows > minTileRows && rows*m > tileElements {
@@ -29,8 +29,8 @@ func tileRows(m int) int {
 	return rows
 }
 
-// request says what a pass computes: dst = K·v (forward), Kᵀ·u (backward), or
-// Kᵀ f(K·v + u) (both).
+// request says whether a pass computes dst = K·v (forward), Kᵀ·u (backward), or Kᵀ
+// f(K·v + u) (both).
 type request struct {
 	forward, backward bool
 	dst, v, u         []float64
@@ -39,10 +39,10 @@ type request struct {
 
 // pass is one pass over X.
 //
-// The rows are cut into tasks of op.taskRows, handed out in order. Inside a task
-// all sums run in row order; the partial sums of the tasks are added to the
-// accumulator strictly in the order of the tasks. So the result does not
-// depend on who computes what. Few partial sums wait for their turn.
+// The rows are divided into tasks of op.taskRows, which are handed out in order. Inside
+// a task all sums run in row order. The partial sums of the tasks are added to the
+// accumulator strictly in the order of the tasks. So the result does not depend on
+// which worker computes which task. Only a few partial sums wait for their turn.
 type pass struct {
 	request
 	op *Operator
@@ -58,7 +58,7 @@ type pass struct {
 	exited  bool // a worker's goroutine was ended
 }
 
-// task is a run of rows i0 ≤ i < i1 of x, the first being row number row.
+// task is a run of rows i0 ≤ i < i1 of x, where row is the number of the first.
 type task struct {
 	index, row int
 	x          Rows
@@ -124,7 +124,8 @@ func (o *Operator) dropBlocks() {
 	}
 }
 
-// work works until no task is left, or lets the others go that wait for its part.
+// work processes tasks until none is left. If it fails, it releases the workers that
+// wait for its part.
 func (p *pass) work(ctx context.Context, w *worker) {
 	ended := false
 	defer func() {
@@ -262,8 +263,8 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	return nil
 }
 
-// fail ends the pass. Of several errors the one of the first task remains, so
-// that it does not depend on the number of workers.
+// fail ends the pass. Of several errors it keeps that of the first task, so that the
+// error does not depend on the number of workers.
 func (p *pass) fail(index int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -278,7 +279,7 @@ func (p *pass) failLocked(index int, err error) {
 	p.op.sum.Stop()
 }
 
-// crash ends the pass after a panic of that value, or after runtime.Goexit: nil.
+// crash ends the pass after a panic with that value, or after runtime.Goexit with nil.
 func (p *pass) crash(value any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

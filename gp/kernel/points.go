@@ -10,17 +10,16 @@ var (
 	_ numeric = (*Points[float32])(nil)
 )
 
-// Points is a dense n×d matrix of inputs, one per row, in row-major order: row
-// i is data[i·stride : i·stride+d]. What lies between d and stride is never
-// read.
+// Points is a dense n×d matrix of inputs, one per row, in row-major order. Row i is
+// data[i·stride : i·stride+d]. Elements between d and stride are never read.
 type Points[T Float] struct {
 	n, d, stride int
 	data         []T
 }
 
-// NewPoints returns the n×d points stored without gaps in data, which is not
-// copied. A nil data stands for new, zeroed memory. It panics if n or d is
-// negative or data is shorter than n·d.
+// NewPoints returns the n×d points stored without gaps in data, which is not copied. A
+// nil data means new, zeroed memory. It panics if n or d is negative or data is shorter
+// than n·d.
 func NewPoints[T Float](n, d int, data []T) *Points[T] {
 	return NewPointsStride(n, d, d, data)
 }
@@ -68,7 +67,7 @@ func (p *Points[T]) Dim() int { return p.d }
 // Stride returns the distance between the starts of two rows, in elements.
 func (p *Points[T]) Stride() int { return p.stride }
 
-// Data returns the memory behind the points; row i starts at i·Stride.
+// Data returns the memory behind the points, in which row i starts at i·Stride.
 func (p *Points[T]) Data() []T { return p.data }
 
 // Row returns row i as a view of length d.

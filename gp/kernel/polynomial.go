@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// NewLinear returns k(x, y) = Σ_c x_c y_c/ℓ_c². It has no bound: κ² = +Inf.
+// NewLinear returns k(x, y) = Σ_c x_c y_c/ℓ_c². It has no bound, so κ² = +Inf.
 func NewLinear(lengthScales ...float64) (*Base, error) {
 	return newBase("linear", InnerProduct, lengthScales, linear{})
 }
@@ -15,12 +15,12 @@ func (linear) slope(_, _, _ float64) (ds, dxx, dyy float64) { return 1, 0, 0 }
 func (linear) bound() float64                               { return math.Inf(1) }
 func (linear) shape() []shapeParameter                      { return nil }
 
-// maxDegree keeps the powers of a polynomial kernel within reason.
+// maxDegree limits the powers of a polynomial kernel.
 const maxDegree = 64
 
-// NewPolynomial returns k(x, y) = (Σ_c x_c y_c/ℓ_c² + offset)^degree for an
-// integer 1 ≤ degree ≤ 64 and offset ≥ 0. It has no bound: κ² = +Inf. The
-// offset is tunable unless it is 0.
+// NewPolynomial returns k(x, y) = (Σ_c x_c y_c/ℓ_c² + offset)^degree for an integer
+// 1 ≤ degree ≤ 64 and offset ≥ 0. It has no bound, so κ² = +Inf. The offset is tunable
+// unless it is 0.
 func NewPolynomial(degree int, offset float64, lengthScales ...float64) (*Base, error) {
 	phi, err := newPolynomial(degree, offset)
 	if err != nil {

@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// Precision is the type of number in which an [Operator] evaluates and holds K.
-// Vectors and results are float64 with either.
+// Precision is the type of number in which an [Operator] evaluates and stores K.
+// Vectors and results are float64 in both cases.
 //
 // Float32 takes half the time or less. It rounds the inputs, once moved to the
 // mean of the centres, every element of K, and v and u, which therefore must stay
@@ -13,17 +13,16 @@ import "fmt"
 //
 //	1e-7·(1 + R),     R = max|x − mean|/ℓ
 //
-// for kernels of distances (TestFloat32Error), with R in the norm of the
-// distance; for others by some 1e-7 relative to the sums of |x_c y_c|.
-// What that does to FALKON for λ = 1e-4 … 1e-9 is in docs/performance.md. Factors
-// of K and variances take Float64.
+// for kernels of distances (TestFloat32Error), with R in the norm of the distance. For
+// others it is about 1e-7 relative to the sums of |x_c y_c|. docs/performance.md has
+// the effect on FALKON for λ = 1e-4 … 1e-9. Factors of K and variances need Float64.
 //
-// Kernels and rows that have no panels are evaluated in float64 with either:
-// sums, products, kernels of a caller, sparse rows; and [NewOverlap] and
-// [NewHamming], as float32 might take two categories for one.
+// Kernels and rows without panels are always evaluated in float64. These are sums,
+// products, kernels of a caller and sparse rows, and also [NewOverlap] and
+// [NewHamming], because float32 might make two categories equal.
 type Precision int
 
-// The precisions; the zero value is Float64.
+// These are the precisions. The zero value is Float64.
 const (
 	Float64 Precision = iota
 	Float32

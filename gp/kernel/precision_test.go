@@ -11,9 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-// TestFloat32Error holds what the documentation of Precision says of the error
-// of products in float32, for inputs up to 100 length scales from their mean
-// and far from the origin, against sums of Eval in float64.
+// TestFloat32Error checks the error of products in float32 that the documentation of
+// Precision states. It takes inputs up to 100 length scales from their mean and far
+// from the origin, and compares with sums of Eval in float64.
 func TestFloat32Error(t *testing.T) {
 	racetest.Alone(t)
 	const n, m = 200, 150
@@ -102,7 +102,7 @@ func float32Error(t *testing.T, k kernel.Kernel, x, c *kernel.Points[float64], r
 	return worst
 }
 
-// TestFloat32Leaves tells which evaluations stay in float64.
+// TestFloat32Leaves checks which evaluations stay in float64.
 func TestFloat32Leaves(t *testing.T) {
 	x := kernel.NewPoints(2, 1, []float64{1 << 24, 1<<24 + 1}) // one number in float32
 	for _, c := range []struct {

@@ -1,11 +1,10 @@
 package kernel
 
-// Prepared holds M centres y, packed for one kernel. It is read-only and safe
-// for concurrent use with one [Scratch] per goroutine. It is the seam at which
-// faster evaluations come in.
+// Prepared holds M centres y, packed for one kernel. It is read-only and safe for
+// concurrent use with one [Scratch] per goroutine. Faster evaluations implement it.
 type Prepared interface {
 	// Fill sets dst[(i−i0)·ld + j] = k(x_i, y_j) for i0 ≤ i < i1 and all
-	// 0 ≤ j < M ≤ ld. The rows x are such as Check accepts.
+	// 0 ≤ j < M ≤ ld. Check must have accepted the rows x.
 	Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch)
 }
 
@@ -13,17 +12,16 @@ type Prepared interface {
 // solves triangular systems.
 type PanelFiller interface {
 	Prepared
-	// FillPanels sets dst to k of rows i0 ≤ i < i1 of x: for each 8 of them a
-	// panel of padded×8, padded being M rounded up to a multiple of 6, with
-	// dst[j·8 + r] = k(x_r, y_j), the same numbers as those of Fill, and 0
-	// where there is no row or centre. It returns false if it cannot, for
-	// these rows.
+	// FillPanels sets dst to k of rows i0 ≤ i < i1 of x. Each 8 of them make a panel of
+	// padded×8, where padded is M rounded up to a multiple of 6. dst[j·8 + r] = k(x_r,
+	// y_j) is the same number as that of Fill, and 0 where there is no row or centre.
+	// It returns false if it cannot do so for these rows.
 	FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool
 }
 
-// Prepare packs the centres y for k by the fastest way that k offers: its own
-// ([Preparer]), the tile machinery ([Elementwise]), or Eval for each pair. The
-// caller has had y accepted by k.Check, and does not change y any more.
+// Prepare packs the centres y for k by the fastest way that k offers. This is its own
+// ([Preparer]), the tile machinery ([Elementwise]), or Eval for each pair. k.Check must
+// have accepted y, and the caller must not change y any more.
 func Prepare(k Kernel, y Rows) Prepared {
 	switch k := k.(type) {
 	case Preparer:
@@ -51,8 +49,8 @@ func (p *pairwisePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, _ *Sc
 	}
 }
 
-// prepareElementwise packs dense centres; sparse ones are left as they are,
-// since d may be too large to spell out their zeros.
+// prepareElementwise packs dense centres. Sparse ones stay as they are, since d may be
+// too large to store their zeros.
 func prepareElementwise(k Elementwise, y Rows) Prepared {
 	e := elementwisePrepared{k: k, st: k.Statistic(), m: y.Len(), d: y.Dim()}
 	rows := asNumeric(y)
@@ -113,7 +111,7 @@ func (p *densePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 	}
 }
 
-// sparsePrepared walks the stored elements of both sides of each pair.
+// sparsePrepared visits the stored elements of both sides of each pair.
 type sparsePrepared struct {
 	elementwisePrepared
 	y numeric

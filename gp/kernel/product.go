@@ -59,8 +59,8 @@ func multiplyTo(dst, part []float64) {
 	}
 }
 
-// others returns scale times the product of all parts but p: with it the
-// gradient needs no division by a factor that may be 0.
+// others returns scale times the product of all parts except p. With it the gradient
+// needs no division by a factor that may be 0.
 func (k *Product) others(p int, scale float64, x Rows, i int, y Rows, j int) float64 {
 	for q, part := range k.list {
 		if q != p {

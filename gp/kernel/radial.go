@@ -1,13 +1,12 @@
 package kernel
 
-// Radial is a [Kernel] on dense float64 rows whose gradient with respect to an
-// input points along weighted differences:
+// Radial is a [Kernel] on dense float64 rows whose gradient with respect to an input
+// points along weighted differences,
 //
 //	∂k(u, v)/∂u_c = slope(u, v) · w_c · (u_c − v_c).
 //
-// It evaluates one input against many packed rows without allocation, which is
-// what a posterior does that learns and predicts one point at a time. Discover
-// it with [AsRadial].
+// It evaluates one input against many packed rows without allocation. A posterior needs
+// that if it learns and predicts one point at a time. Discover it with [AsRadial].
 type Radial interface {
 	Kernel
 	// SlopeWeights returns w for inputs of d coordinates. A weight is 0 where
@@ -20,7 +19,7 @@ type Radial interface {
 	FillSlopes(values, slopes, u, y []float64)
 }
 
-// radialPart is a kernel that is Radial for some of its parameters only.
+// radialPart is a kernel that is Radial for only some of its parameters.
 type radialPart interface{ asRadial() (Radial, bool) }
 
 // AsRadial returns k as a [Radial] if it is one, or is made of one.
@@ -39,7 +38,7 @@ func (k *Base) asRadial() (Radial, bool) {
 	return radialBase{k}, true
 }
 
-// radialBase is a [Base] kernel of the squared distance s: slope = 2φ'(s).
+// radialBase is a [Base] kernel of the squared distance s, with slope = 2φ'(s).
 type radialBase struct{ *Base }
 
 func (k radialBase) SlopeWeights(d int) []float64 {

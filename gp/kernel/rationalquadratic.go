@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// NewRationalQuadratic returns k(x, y) = (1 + r²/(2α))^−α for α > 0, with
-// r² = Σ_c (x_c − y_c)²/ℓ_c²: a mixture of Gaussians over length scales, which
-// tends to the Gaussian as α → ∞. κ² = 1. α is tunable.
+// NewRationalQuadratic returns k(x, y) = (1 + r²/(2α))^−α for α > 0, with r² = Σ_c
+// (x_c − y_c)²/ℓ_c². It is a mixture of Gaussians over length scales and tends to the
+// Gaussian as α → ∞. κ² = 1. α is tunable.
 func NewRationalQuadratic(alpha float64, lengthScales ...float64) (*Base, error) {
 	phi, err := newRationalQuadratic(alpha)
 	if err != nil {

@@ -12,16 +12,16 @@ var (
 	_ compound       = (*Restricted)(nil)
 )
 
-// Restricted is a kernel applied to some coordinates of its inputs only. The
-// inner kernel sees them as dense points in the given order. Blocks copy the
-// coordinates once; Eval and the gradients allocate for each pair.
+// Restricted is a kernel applied to only some coordinates of its inputs. The inner
+// kernel gets them as dense points in the given order. Blocks copy the coordinates
+// once. Eval and the gradients allocate for each pair.
 type Restricted struct {
 	k      Kernel
 	coords []int
 }
 
-// NewRestricted returns k on the given coordinates: at least one, all
-// different, counted from 0.
+// NewRestricted returns k on the given coordinates, counted from 0. There must be at
+// least one, and all must differ.
 func NewRestricted(k Kernel, coords ...int) (*Restricted, error) {
 	sorted := slices.Clone(coords)
 	slices.Sort(sorted)
@@ -38,10 +38,10 @@ func NewRestricted(k Kernel, coords ...int) (*Restricted, error) {
 
 func (k *Restricted) parts() []Kernel { return []Kernel{k.k} }
 
-// Coordinates returns the coordinates that the kernel looks at.
+// Coordinates returns the coordinates that the kernel reads.
 func (k *Restricted) Coordinates() []int { return slices.Clone(k.coords) }
 
-// on returns row i of x on the coordinates, as one row.
+// on returns row i of x, restricted to the coordinates, as one row.
 func (k *Restricted) on(x Rows, i int) Rows { return asNumeric(x).gather(nil, i, i+1, k.coords) }
 
 // Eval returns k(x_i, y_j).
@@ -52,7 +52,7 @@ func (k *Restricted) Eval(x Rows, i int, y Rows, j int) float64 {
 // Diag returns k(x_i, x_i).
 func (k *Restricted) Diag(x Rows, i int) float64 { return k.k.Diag(k.on(x, i), 0) }
 
-// Bound returns the inner kernel's.
+// Bound returns the bound of the inner kernel.
 func (k *Restricted) Bound() float64 { return k.k.Bound() }
 
 // Check accepts dense and sparse rows that have the coordinates.
@@ -83,8 +83,7 @@ func (p *restrictedPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *
 	p.Prepared.Fill(dst, ld, asNumeric(x).gather(s, i0, i1, p.coords), 0, i1-i0, s)
 }
 
-// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst; it is 0 outside the
-// coordinates.
+// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst. It is 0 outside the coordinates.
 func (k *Restricted) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
 	inner := make([]float64, len(k.coords))
 	k.k.(Differentiable).AddInputGrad(inner, scale, k.on(x, i), 0, k.on(y, j), 0)

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// Float is the element type of numeric rows. Sums over elements are always
-// taken in float64.
+// Float is the element type of numeric rows. Sums over elements are always computed in
+// float64.
 type Float interface{ float32 | float64 }
 
 // NoDim is the dimension of rows that are not vectors (strings, graphs, …).
 const NoDim = -1
 
-// Rows is a finite sequence of inputs, x_0 … x_{n−1}. The package has dense
-// ([Points]), sparse ([CSR]) and arbitrary ([List]) rows; a caller's own type
-// can be another, for use with [Pairwise] kernels or kernels of its own.
+// Rows is a finite sequence of inputs, x_0 … x_{n−1}. The package has dense ([Points]),
+// sparse ([CSR]) and arbitrary ([List]) rows. Your own type can be another, for
+// [Pairwise] kernels or your own kernels.
 //
 // Rows are read-only to this package and safe for concurrent reading.
 type Rows interface {
@@ -25,8 +25,8 @@ type Rows interface {
 	// Slice returns rows i ≤ r < j as a view on the same memory. It panics
 	// unless 0 ≤ i ≤ j ≤ Len.
 	Slice(i, j int) Rows
-	// Select returns a copy of the rows idx[0], idx[1], … in that order;
-	// an index may occur more than once. It panics on an index out of range.
+	// Select returns a copy of the rows idx[0], idx[1], … in that order. An index may
+	// occur more than once. It panics on an index out of range.
 	Select(idx []int) Rows
 	// Concat returns a copy of these rows followed by those of rest. All
 	// must have the receiver's type and dimension.
@@ -72,7 +72,7 @@ func checkFiniteFrom(what string, x Rows, row0 int) error {
 	return nil
 }
 
-// checkFiniteMatrix looks for NaN and infinities in an r×cols matrix whose
+// checkFiniteMatrix returns an error for a NaN or infinity in an r×cols matrix whose
 // first row has index row0.
 func checkFiniteMatrix(what string, a []float64, cols, row0 int) error {
 	for i, v := range a {
@@ -83,7 +83,7 @@ func checkFiniteMatrix(what string, a []float64, cols, row0 int) error {
 	return nil
 }
 
-// isFinite: v − v is 0 for finite v and NaN otherwise.
+// isFinite uses that v − v is 0 for finite v and NaN otherwise.
 func isFinite(v float64) bool { return v-v == 0 }
 
 // concatTypeError reports parts of unequal type.
@@ -91,7 +91,7 @@ func concatTypeError(want, got Rows) error {
 	return fmt.Errorf("kernel: cannot append %T to %T", got, want)
 }
 
-// vector is a view of one numeric row: dense when col is nil, else sparse with
+// vector is a view of one numeric row. It is dense when col is nil, else sparse with
 // strictly increasing columns. Exactly one of f64 and f32 is in use.
 type vector struct {
 	sparse bool

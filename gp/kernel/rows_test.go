@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 )
 
-// values writes numeric rows out, row by row, as an independent reader would.
+// values returns numeric rows row by row, as an independent reader would.
 func values(x kernel.Rows) [][]float64 {
 	out := make([][]float64, x.Len())
 	for i := range out {
@@ -50,7 +50,7 @@ func requireRows(t rapid.TB, what string, got kernel.Rows, want [][]float64) {
 	}
 }
 
-// Slice, Select and Concat do to all types of rows what they do to [][]float64.
+// Slice, Select and Concat have the same effect on all types of rows as on [][]float64.
 func TestRowsAgainstSlices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, n := rapid.IntRange(0, 5).Draw(t, "d"), rapid.IntRange(1, 40).Draw(t, "n")
@@ -84,7 +84,7 @@ func TestRowsAgainstSlices(t *testing.T) {
 	})
 }
 
-// Centres are gathered in one pass, across blocks, in the order asked for.
+// Centres are gathered in one pass, across blocks, in the given order.
 func TestSelectFromSequentialSource(t *testing.T) {
 	x := gaussianRows(2)(rand.New(rand.NewPCG(1, 0)), 5000)
 	src := kerneltest.Sequential(x)

@@ -12,8 +12,8 @@ var (
 	_ compound       = (*Scaled)(nil)
 )
 
-// Scaled is a·k(x, y) with a factor a > 0: the signal variance, in the square
-// of the units of the output. The factor is tunable.
+// Scaled is a·k(x, y) with a factor a > 0, the signal variance, in the square of the
+// units of the output. The factor is tunable.
 type Scaled struct {
 	factor float64
 	k      Kernel
@@ -40,7 +40,7 @@ func (k *Scaled) Diag(x Rows, i int) float64 { return k.factor * k.k.Diag(x, i) 
 // Bound returns a·κ².
 func (k *Scaled) Bound() float64 { return k.factor * k.k.Bound() }
 
-// Check is that of the scaled kernel.
+// Check is the Check of the scaled kernel.
 func (k *Scaled) Check(x Rows) error { return k.k.Check(x) }
 
 // Prepare packs y for the scaled kernel.

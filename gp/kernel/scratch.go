@@ -2,9 +2,9 @@ package kernel
 
 import "github.com/bkbtuner/bkb/internal/simd/panel"
 
-// Scratch is temporary memory for block evaluations. It is a stack: Mark, take
-// what is needed, Release. A repeated evaluation finds its memory again and
-// allocates nothing. The zero Scratch is ready; one Scratch serves one
+// Scratch is temporary memory for block evaluations. It is a stack with Mark,
+// allocations and Release. A repeated evaluation uses the same memory again and
+// allocates nothing. The zero Scratch is ready to use. One Scratch serves one
 // goroutine.
 type Scratch struct {
 	floats [][]float64
@@ -20,7 +20,7 @@ type Mark struct{ floats, p64, p32 int }
 // Mark returns the present position.
 func (s *Scratch) Mark() Mark { return s.top }
 
-// Release gives back all that was taken since m.
+// Release returns all memory allocated since m.
 func (s *Scratch) Release(m Mark) { s.top = m }
 
 // Floats takes n numbers of unspecified value.
@@ -36,7 +36,8 @@ func (s *Scratch) Floats(n int) []float64 {
 	return (*at)[:n]
 }
 
-// scratchPoints takes n×d points of unspecified value; a nil s allocates.
+// scratchPoints returns n×d points of unspecified value. If s is nil, it allocates
+// them.
 func scratchPoints[T Float](s *Scratch, n, d int) *Points[T] {
 	if s == nil {
 		return NewPoints[T](n, d, nil)

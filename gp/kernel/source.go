@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Source is a sequence of rows that can be read from the start as often as
-// needed, in blocks: in memory, mapped, or from a file. Its rows must be the
-// same at every pass.
+// Source is a sequence of rows that can be read from the start as often as needed, in
+// blocks. It may be in memory, mapped, or in a file. Its rows must be the same at every
+// pass.
 type Source interface {
 	// Len returns the number of rows n.
 	Len() int
@@ -20,21 +20,21 @@ type Source interface {
 	Open(ctx context.Context) (Cursor, error)
 }
 
-// Cursor is one pass over a [Source]. It is used by one goroutine at a time.
+// Cursor is one pass over a [Source]. Only one goroutine at a time may use it.
 type Cursor interface {
-	// Next returns the next max rows, or all that are left when these are
-	// fewer, or io.EOF when none is left. max ≥ 1. The size of a block thus
-	// depends on the reader alone, and results do not depend on the source.
+	// Next returns the next max rows, or all that are left if they are fewer, or io.EOF
+	// if none are left. max ≥ 1. So the size of a block depends only on the reader, and
+	// results do not depend on the source.
 	//
-	// A returned block stays valid, and unchanged, until it is handed back
-	// as reuse to a later Next, which may overwrite and return it, or until
-	// Close. reuse is nil or a block that this cursor returned.
+	// A returned block stays valid and unchanged until Close, or until it is passed as
+	// reuse to a later Next, which may overwrite and return it. reuse is nil or a block
+	// that this cursor returned.
 	Next(ctx context.Context, max int, reuse Rows) (Rows, error)
 	// Close ends the pass.
 	Close() error
 }
 
-// Resident is a [Source] with all rows addressable: in memory or mapped.
+// Resident is a [Source] with all rows addressable, in memory or mapped.
 type Resident interface {
 	Source
 	// Rows returns all n rows.
@@ -70,7 +70,7 @@ func (c *residentCursor) Next(_ context.Context, max int, _ Rows) (Rows, error) 
 
 func (c *residentCursor) Close() error { return nil }
 
-// reader reads a whole source in blocks of a fixed size and holds it to its
+// reader reads a whole source in blocks of a fixed size and checks that it keeps its
 // contract.
 type reader struct {
 	src    Source
@@ -126,9 +126,9 @@ func (r *reader) close() error { return r.cursor.Close() }
 // selectBlock is the number of rows that Select reads at once.
 const selectBlock = 1024
 
-// Select returns a copy of rows idx[0], idx[1], … of src in that order, an
-// index as often as it occurs, reading src once at most. It is how centres are
-// taken from any source. Errors: [*IndexError], [*SourceError], ctx.Err().
+// Select returns a copy of rows idx[0], idx[1], … of src in that order, with repeated
+// indices repeated. It reads src at most once. Use it to take centres from any source.
+// Its errors are [*IndexError], [*SourceError] and ctx.Err().
 func Select(ctx context.Context, src Source, idx []int) (Rows, error) {
 	for _, i := range idx {
 		if i < 0 || i >= src.Len() {

@@ -7,31 +7,29 @@ import (
 	"math"
 )
 
-// Spec describes a kernel by name and parameters: a plain value to store, as
-// JSON or otherwise. [New] builds an equal kernel from it. Numbers survive
-// JSON bit by bit.
+// Spec describes a kernel by name and parameters. It is a plain value that can be
+// stored as JSON. [New] builds an equal kernel from it. JSON keeps numbers to the bit.
 //
 // Built-in names are gaussian, laplace, matern12, matern32, matern52,
-// rational_quadratic, linear, polynomial, arc_cosine, spline, hamming,
-// overlap; and of kernels made of others, sum, product, scaled, restricted.
+// rational_quadratic, linear, polynomial, arc_cosine, spline, hamming and overlap.
+// Kernels made of others are sum, product, scaled and restricted.
 type Spec struct {
 	Name         string             `json:"name"`
 	LengthScales []float64          `json:"length_scales,omitempty"`
 	Params       map[string]float64 `json:"params,omitempty"`
-	Coordinates  []int              `json:"coordinates,omitempty"` // of restricted
+	Coordinates  []int              `json:"coordinates,omitempty"` // for restricted
 	Parts        []Spec             `json:"parts,omitempty"`
 }
 
-// Resolver builds kernels that are not built in, from a Spec whose Name it
-// knows.
+// Resolver builds kernels that are not built in from a Spec with a known Name.
 type Resolver func(Spec) (Kernel, error)
 
 // maxNesting limits the depth of a Spec that New accepts.
 const maxNesting = 64
 
-// New builds the kernel that spec describes. Names that are not built in go to
-// resolve, which may be nil. Errors: [*SpecError], [*ParameterError],
-// [*ShapeError], and those of resolve.
+// New builds the kernel that spec describes. Names that are not built in go to resolve,
+// which may be nil. Its errors are [*SpecError], [*ParameterError], [*ShapeError] and
+// those of resolve.
 func New(spec Spec, resolve Resolver) (Kernel, error) {
 	return build(spec, resolve, 0)
 }
@@ -46,7 +44,7 @@ func Marshal(k Kernel) ([]byte, error) {
 	return data, nil
 }
 
-// Unmarshal is the inverse of Marshal; see [New] for resolve.
+// Unmarshal is the inverse of Marshal. See [New] for resolve.
 func Unmarshal(data []byte, resolve Resolver) (Kernel, error) {
 	var spec Spec
 	if err := json.Unmarshal(data, &spec); err != nil {

@@ -94,7 +94,7 @@ func TestResolverInsideCompound(t *testing.T) {
 	}
 }
 
-// The names of parameters are what people and stored studies see.
+// Users and stored studies see the names of parameters.
 func TestParameterNames(t *testing.T) {
 	var names []string
 	k, _ := kernel.AsTunable(mixed())
@@ -119,7 +119,7 @@ func TestCheckPSD(t *testing.T) {
 	if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "distance", Func: dist}, x); !errors.As(err, &psd) || psd.Pivot >= 0 {
 		t.Errorf("a distance is no kernel: %v", err)
 	}
-	for _, scale := range []float64{1, 1e-12, 1e-40} { // what counts is relative
+	for _, scale := range []float64{1, 1e-12, 1e-40} { // only relative sizes matter
 		small := func(x, y []float64) float64 { return -scale * (x[0] * y[0]) }
 		if err := kernel.CheckPSD(&kernel.Pairwise[[]float64]{Name: "negative", Func: small}, x); !errors.As(err, &psd) {
 			t.Errorf("negative definite at %g: %v", scale, err)
@@ -163,7 +163,7 @@ func TestMatrixRefuses(t *testing.T) {
 	requireNonFinite(t, err, "K(X, Y)", 1, 1)
 }
 
-// Whatever Unmarshal accepts, it writes back and accepts again.
+// If Unmarshal accepts a text, its kernel is written back and accepted again.
 func FuzzUnmarshal(f *testing.F) {
 	for _, c := range cases() {
 		data, err := kernel.Marshal(c.k)

@@ -3,37 +3,36 @@ package kernel
 import "math"
 
 const (
-	// maxBernoulli is the largest q with a closed form here; beyond it the
-	// series needs few terms.
+	// maxBernoulli is the largest q with a closed form here. Beyond it the series needs
+	// few terms.
 	maxBernoulli = 10
-	// maxDefaultTerms bounds the series of NewSpline when terms is 0.
+	// maxDefaultTerms limits the series of NewSpline when terms is 0.
 	maxDefaultTerms = 1500
-	// maxTerms bounds it always, so that a stored Spec costs little to read.
+	// maxTerms limits it always, so that a stored Spec costs little to read.
 	maxTerms = 1 << 16
 )
 
-// NewSpline returns the periodic spline kernel of order q > 1 on the circle
-// [0, 1), for d = 1 (for more coordinates restrict and multiply):
+// NewSpline returns the periodic spline kernel of order q > 1 on the circle [0, 1), for
+// d = 1. For more coordinates, restrict and multiply.
 //
 //	Λ_q(x, z) = Σ_{k≥1} 2 cos(2πk(x − z))/k^q.
 //
-// It is the sum over k ∈ ℤ∖{0} of e^{2πik(x−z)}/|k|^q; the constant k = 0 is
-// left out, so that every function of its space has mean 0. The point of it is
-// ⟨Λ_q(x, ·), Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L² of the uniform distribution.
-// κ² = Λ_q(x, x) = 2ζ(q).
+// It is the sum over k ∈ ℤ∖{0} of e^{2πik(x−z)}/|k|^q. The constant k = 0 is left out,
+// so that every function of its space has mean 0. Its main property is ⟨Λ_q(x, ·),
+// Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L² of the uniform distribution. κ² = Λ_q(x,
+// x) = 2ζ(q).
 //
 // With terms = 0 and q = 2, 4, 6, 8 or 10 it is the Bernoulli polynomial
 //
 //	Λ_q(x, z) = (−1)^{q/2−1} (2π)^q/q! · B_q({x − z}).
 //
-// Otherwise it is the series with the given number of terms, itself a kernel,
-// at most 2·terms^{1−q}/(q−1) below Λ_q in absolute value; terms = 0 chooses
-// what double precision needs, 1500 at most. One evaluation costs O(terms).
-// Neither q nor terms is tunable.
+// Otherwise it is the series with the given number of terms, which is itself a kernel.
+// It is at most 2·terms^{1−q}/(q−1) below Λ_q in absolute value. terms = 0 means as
+// many as double precision needs, at most 1500. One evaluation costs O(terms). Neither
+// q nor terms is tunable.
 //
-// Source: Pillaud-Vivien, Rudi and Bach, Statistical optimality of stochastic
-// gradient descent on hard learning problems through multiple passes, §5,
-// where the exclusion of k = 0 is not spelt out.
+// The source is Pillaud-Vivien, Rudi and Bach (2018), §5, which does not state that
+// k = 0 is excluded.
 func NewSpline(q float64, terms int) (*Base, error) {
 	if !(q > 1) || math.IsInf(q, 1) {
 		return nil, parameterError("spline", "q", q, "> 1 and finite")
@@ -134,7 +133,7 @@ func (b bernoulliSpline) shape() []shapeParameter {
 // seriesSpline is the truncated series.
 type seriesSpline struct {
 	q     float64
-	terms int       // as the caller gave it
+	terms int       // as given by the caller
 	coef  []float64 // 2/k^q at k−1
 }
 

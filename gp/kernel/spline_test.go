@@ -52,11 +52,11 @@ func TestSplineClosedFormAgainstSeries(t *testing.T) {
 	}
 }
 
-// ⟨Λ_q(x, ·), Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L²[0, 1]: the identity for which
-// the seed paper chose this kernel. Between x, z, 0 and 1 the closed forms are
-// polynomials of degree q + q' ≤ 10, on which Gauss–Legendre with 8 nodes is
-// exact; the truncated series are trigonometric polynomials of degree 500, on
-// which a sum over 2048 equal steps is.
+// ⟨Λ_q(x, ·), Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L²[0, 1]. Pillaud-Vivien, Rudi and Bach
+// (2018) chose this kernel for that identity. Between x, z, 0 and 1 the closed forms
+// are polynomials of degree q + q' ≤ 10, on which Gauss–Legendre with 8 nodes is exact.
+// The truncated series are trigonometric polynomials of degree 500, on which a sum over
+// 2048 equal steps is exact.
 func TestSplineInnerProducts(t *testing.T) {
 	racetest.Alone(t)
 	at := kernel.NewPoints(3, 1, []float64{0, 0.3, 0.85})

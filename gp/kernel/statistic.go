@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// StatisticKind is the kind of number that a [Statistic] takes of a pair.
+// StatisticKind is the kind of a [Statistic].
 type StatisticKind int
 
-// The kinds of pair statistics, with weights w_c.
+// These are the kinds of pair statistics, with weights w_c.
 const (
 	SquaredDistance StatisticKind = iota // Σ_c w_c (x_c − y_c)²
 	Manhattan                            // Σ_c w_c |x_c − y_c|
@@ -13,19 +13,19 @@ const (
 	Mismatches                           // Σ_c w_c [x_c ≠ y_c]
 )
 
-// Statistic is the one number per pair of which an [Elementwise] kernel is a
-// function. Weights has length 1 (the same for every coordinate) or d.
+// Statistic is a number per pair, of which an [Elementwise] kernel is a function.
+// Weights has length 1 (the same for every coordinate) or d.
 //
-// Distances are sums of direct differences, not ‖x‖² + ‖y‖² − 2xᵀy: they lose
-// nothing to cancellation, are exactly 0 for equal inputs and never negative. An
-// [Operator] may compute them the other way; see [Distances].
+// Distances are sums of direct differences, not ‖x‖² + ‖y‖² − 2xᵀy. They lose nothing
+// to cancellation, are exactly 0 for equal inputs and never negative. An [Operator] may
+// compute them the other way, see [Distances].
 type Statistic struct {
 	Kind    StatisticKind
 	Weights []float64
 	Norms   bool // Map also needs s(x, x) and s(y, y)
 }
 
-// pair returns s(a, b). It sums in the order of the coordinates, as fillRow.
+// pair returns s(a, b). It sums in the order of the coordinates, like fillRow.
 func (st *Statistic) pair(a, b vector) float64 {
 	if !a.sparse && !b.sparse && a.f32 == nil && b.f32 == nil {
 		return st.densePair(a.f64, b.f64)
@@ -94,8 +94,8 @@ func (k StatisticKind) slope(x, y float64) float64 {
 	}
 }
 
-// weightPower is the p with w = ℓ^−p, so that the kernel is a function of x/ℓ
-// where lengths have a meaning.
+// weightPower returns the p with w = ℓ^−p. With it the kernel is a function of x/ℓ where
+// coordinates have a length.
 func (k StatisticKind) weightPower() int {
 	switch k {
 	case SquaredDistance, InnerProduct:

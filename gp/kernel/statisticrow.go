@@ -34,8 +34,8 @@ func (st *Statistic) fillRow(s, x, y []float64) {
 	}
 }
 
-// The row functions below take four pairs at a time: four independent sums
-// hide the latency of an addition, and each is still in coordinate order.
+// The row functions below take four pairs at a time. Four independent sums hide the
+// latency of an addition, and each is still in coordinate order.
 
 func squaredRow(s, x, y []float64) {
 	d := len(x)
@@ -185,8 +185,8 @@ func weightedInnerRow(s, x, y, w []float64) {
 	}
 }
 
-// mismatchesRow adds weights w, one or one for each coordinate, without branches, as
-// nothing foretells which categories are equal.
+// mismatchesRow adds weights w, one or one for each coordinate, without branches,
+// because no processor can predict which categories are equal.
 func mismatchesRow(s, x, y, w []float64) {
 	d := len(x)
 	j := 0

@@ -1,8 +1,8 @@
 package kernel
 
-// The products of one tile of K with the right-hand sides, plain and in a
-// fixed order of summation. All matrices are row-major: tile is rows×m, v and
-// w are m×c, t is rows×c.
+// These are the products of one tile of K with the right-hand sides, plain and in a
+// fixed order of summation. All matrices are row-major. tile is rows×m, v and w are
+// m×c, and t is rows×c.
 
 // multiply sets t = tile·v.
 func multiply(t, tile, v []float64, rows, m, c int) {

@@ -20,7 +20,7 @@ func Seeded(tb testing.TB, seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Gaussian is kernel.NewGaussian of length scales that are right.
+// Gaussian is kernel.NewGaussian of valid length scales.
 func Gaussian(lengthScales ...float64) kernel.Kernel {
 	k, err := kernel.NewGaussian(lengthScales...)
 	if err != nil {
@@ -43,8 +43,8 @@ func Points(rng *rand.Rand, n, d int) *kernel.Points[float64] {
 	return kernel.NewPoints(n, d, Normals(rng, n*d))
 }
 
-// Gram is K(X, Y), n×m, by one evaluation for each element: the oracle for what is
-// computed in blocks.
+// Gram is K(X, Y), n×m, by one evaluation for each element. It is the oracle for
+// blocks.
 func Gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 	g := mat.NewDense(x.Len(), y.Len(), nil)
 	for i := range x.Len() {
@@ -55,9 +55,9 @@ func Gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 	return g
 }
 
-// Claim is for tests of what a paper claims, at a size or over so many draws that
-// it shows. -short, and with it the race detector, leaves them out: they repeat
-// what smaller tests of the same package compute.
+// Claim marks a test of a paper's claim, with a size or number of draws at which the
+// claim is visible. -short, and with it the race detector, skips them, because they
+// repeat the computations of smaller tests in the same package.
 func Claim(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

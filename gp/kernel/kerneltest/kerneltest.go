@@ -1,7 +1,7 @@
-// Package kerneltest has the tests that every kernel.Kernel must pass, a source
-// that is only sequential, to prove that nothing assumes more, and what tests of
-// whatever is built on kernels begin with: seeded randomness, random points, and
-// K(X, Y) by single evaluations.
+// Package kerneltest has the tests that every kernel.Kernel must pass. It also has a
+// source that is only sequential, to prove that no code needs more. For other tests on
+// kernels it has seeded random numbers, random points, and K(X, Y) by single
+// evaluations.
 package kerneltest
 
 import (
@@ -19,15 +19,14 @@ import (
 // Gen returns n random rows that the kernel under test can read.
 type Gen func(rng *rand.Rand, n int) kernel.Rows
 
-// tol is the relative tolerance for two ways to the same number.
+// tol is the relative tolerance for two ways to compute the same number.
 const tol = 1e-12
 
-// Run tests that k is a kernel and keeps what the interfaces promise that it
-// implements: symmetry, diagonal and bound, positive semi-definiteness (also
-// with repeated rows), blocks against single pairs, products against sums
-// written out, gradients against central differences, and its Spec. resolve is
-// needed for kernels that are not built in; without one their Spec is not
-// tested.
+// Run tests that k is a kernel and keeps the promises of the interfaces that it
+// implements. It tests symmetry, diagonal and bound, positive semi-definiteness (also
+// with repeated rows), and its Spec. It compares blocks with single pairs, products
+// with sums written out, and gradients with central differences. resolve is needed for
+// kernels that are not built in. Without one their Spec is not tested.
 func Run(t *testing.T, name string, k kernel.Kernel, gen Gen, resolve ...kernel.Resolver) {
 	t.Helper()
 	s := suite{k: k, gen: gen}
@@ -244,8 +243,8 @@ func (s suite) spec(t *testing.T, resolve []kernel.Resolver) {
 	}
 }
 
-// gradTol is what central differences with step 1e-4 and one Richardson step
-// leave of double precision, with room.
+// gradTol is the error of central differences with step 1e-4 and one Richardson step in
+// double precision, with a margin.
 const gradTol = 1e-6
 
 // derivative returns f'(0) by Richardson-extrapolated central differences, and

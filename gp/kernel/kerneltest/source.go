@@ -7,8 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Source yields rows strictly in order, in memory of its own, and reuses every
-// block that it gets back. Its faults are off when zero.
+// Source yields rows strictly in order, in its own memory, and reuses every returned
+// block. Its faults are off when zero.
 type Source struct {
 	rows kernel.Rows
 	// Err is returned instead of the block that contains row ErrAt.
