@@ -2,20 +2,24 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestGuides runs the pages of docs that have blocks of kind console. In such a block a
 // line "$ …" is a command for sh, lines "> …" continue it, and what follows is its
 // standard output. A line "…" stands for any lines. Numbers may differ, because
 // processors round differently. A block of another kind with a name, such as
-// ```yaml space.yaml, is a file that the commands use. UPDATE_DOCS=1 rewrites output
-// that differs.
+// ```yaml space.yaml, is a file that the commands use. Port 7070 stands for a free
+// port. UPDATE_DOCS=1 rewrites output that differs.
 func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one command after another: nothing for the race detector; go test ./cmd/tuner runs it")
@@ -34,8 +38,10 @@ func TestGuides(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			if bytes.Contains(text, []byte("python3 ")) && exec.Command("python3", "--version").Run() != nil {
-				t.Skip("no python3")
+			for _, program := range []string{"python3", "openssl"} {
+				if _, err := exec.LookPath(program); err != nil && bytes.Contains(text, []byte("$ "+program+" ")) {
+					t.Skip("no " + program)
+				}
 			}
 			now := runGuide(t, string(text))
 			if now != string(text) && os.Getenv("UPDATE_DOCS") != "" {
@@ -50,7 +56,7 @@ func TestGuides(t *testing.T) {
 // runGuide runs the commands of a page in a folder of its own and returns the page with
 // the output that they have now.
 func runGuide(t *testing.T, text string) string {
-	dir := t.TempDir()
+	dir, port := t.TempDir(), freePort(t)
 	var out []string
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -70,7 +76,7 @@ func runGuide(t *testing.T, text string) string {
 			}
 		}
 		if kind == "console" {
-			block = runBlock(t, dir, block)
+			block = runBlock(t, dir, port, block)
 		}
 		out = append(out, block...)
 		out = append(out, "```")
@@ -79,7 +85,17 @@ func runGuide(t *testing.T, text string) string {
 	return strings.Join(out, "\n")
 }
 
-func runBlock(t *testing.T, dir string, block []string) []string {
+// freePort returns a port of this machine that nothing listens on.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func runBlock(t *testing.T, dir, port string, block []string) []string {
 	var out []string
 	for i := 0; i < len(block); {
 		command, ok := strings.CutPrefix(block[i], "$ ")
@@ -96,14 +112,16 @@ func runBlock(t *testing.T, dir string, block []string) []string {
 			i++
 		}
 		want := block[first:i]
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir = dir
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(command, ":7070", ":"+port))
+		cmd.Dir, cmd.WaitDelay = dir, time.Second
 		cmd.Env = append(os.Environ(), "TUNER_DB=", "TUNER_SERVER=", "TUNER_STUDY=", "LC_ALL=C.UTF-8")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {
 			t.Errorf("$ %s: %v\n%s", command, err, stderr.Bytes())
 		}
+		cancel()
 		var got []string
 		if text := strings.TrimRight(stdout.String(), "\n"); text != "" {
 			got = strings.Split(text, "\n")
