@@ -16,7 +16,7 @@ import (
 type Experiment struct {
 	Name   string // name on the command line, such as "fig5.1"
 	Title  string // one line
-	Source string // source, such as "thesis, figure 5.1"
+	Source string // source, such as "Carratino (2020), figure 5.1"
 	About  string // method and columns, in lines of at most 88 characters
 	// Parts are the names of parts that can be run alone, such as data sets. It is nil if
 	// there is one part only.

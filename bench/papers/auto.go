@@ -29,7 +29,7 @@ import (
 var auto = bench.Experiment{
 	Name:   "auto",
 	Title:  "FALKON tuned in 60 trials against a random search of 600",
-	Source: "ours; issue 7",
+	Source: "ours",
 	About: `What "tuner auto falkon" does, in the process: 60 trials on every fifth row of the data,
 8,000 of them, of which 60 % train, 20 % compare trials and 20 % only judge the end
 result. The split is fixed, seeds are those of the proposer. M is 500 to 1,000.

@@ -20,7 +20,7 @@ import (
 var exactness = bench.Experiment{
 	Name:   "exact",
 	Title:  "FALKON against exact kernel ridge regression on real data",
-	Source: "ours; thesis, theorem 8",
+	Source: "ours, after Carratino (2020), theorem 8",
 	About: `Both learn the same rows, at most 8000, with the Gaussian kernel. Each chooses its
 length scale, of ⅛ to 4 median distances, and λ, of 1e-9 to 1e-2, by its own error on
 500 of 2000 rows, FALKON with centres in proportion: tuned alike. FALKON has M uniform

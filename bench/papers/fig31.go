@@ -14,11 +14,11 @@ import (
 var fig31 = bench.Experiment{
 	Name:   "fig3.1",
 	Title:  "SGD with random features: class error against their number M",
-	Source: "thesis, figure 3.1 (seed 001, figure 1)",
-	About: `SGD with M random Fourier features √2cos(wᵀx + b) of the Gaussian kernel, b = √n,
-γ = 1, five passes, as in the thesis: the error falls until M is about √n and is flat
-from there. The thesis has n = 2·10⁵ rows of SUSY and of HIGGS; here the generator has
-20,000 (200,000 with --full), and of the real data there are 10,000 rows each.
+	Source: "Carratino (2020), figure 3.1",
+	About: `SGD has M random Fourier features √2cos(wᵀx + b) of the Gaussian kernel, b = √n,
+γ = 1 and five passes, as in the source. The error falls until M is about √n and is
+flat from there. The source has n = 2·10⁵ rows of SUSY and of HIGGS. Here the generator
+has 20,000 (200,000 with --full), and of the real data there are 10,000 rows each.
 Errors are means over the repeats, with other features and mini-batches each.`,
 	Parts:   classProblems,
 	Repeats: 3,

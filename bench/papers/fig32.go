@@ -17,7 +17,7 @@ import (
 var fig32 = bench.Experiment{
 	Name:   "fig3.2",
 	Title:  "SGD with random features: class error against step size and mini-batch",
-	Source: "thesis, figure 3.2 (seed 001, figure 2)",
+	Source: "Carratino (2020), figure 3.2",
 	About: `One pass over the data with M = √n features (at least 100), for mini-batches b and
 steps γ: the best step grows with b up to b = √n; larger mini-batches make too few
 steps in a pass and cannot reach the best error. "diverged" counts repeats whose

@@ -16,12 +16,12 @@ import (
 var fig41 = bench.Experiment{
 	Name:   "fig4.1",
 	Title:  "FALKON against other iterations for the same problem",
-	Source: "thesis, figure 4.1",
-	About: `One Nyström problem, with the same centres and λ = 1e-6, by FALKON and by iterations
-without its preconditioner: gradient descent, SGD (an iteration is a pass) and conjugate
-gradients on the coefficients, and NYTRO, gradient descent with λ = 0 in coordinates
-whitened by K_MM. Class errors on the test rows after so many iterations. The thesis
-has all of HIGGS; see fig3.1 for what there is here.`,
+	Source: "Carratino (2020), figure 4.1",
+	About: `FALKON and other iterations solve one Nyström problem with the same centres and
+λ = 1e-6. The others have no preconditioner. They are gradient descent, SGD (an
+iteration is a pass) and conjugate gradients on the coefficients, and NYTRO, which is
+gradient descent with λ = 0 in coordinates whitened by K_MM. The table has class errors
+on the test rows by iteration. The source has all of HIGGS. fig3.1 lists the data here.`,
 	Parts:   classProblems,
 	Measure: iterationsOfSolvers,
 }

@@ -18,11 +18,11 @@ import (
 var fig51 = bench.Experiment{
 	Name:   "fig5.1",
 	Title:  "Accuracy of approximate leverage scores",
-	Source: "thesis, figure 5.1",
+	Source: "Carratino (2020), figure 5.1",
 	About: `Each sampler chooses a dictionary of M points, by which the scores of all n rows
 are approximated. R-ACC is the approximate over the exact score: its mean and
 quantiles over the rows, averaged over the repeats. Times are for choosing the
-dictionary. Gaussian kernel with σ = 4 and λ = 1e-5 as in the thesis, which has
+dictionary. Gaussian kernel with σ = 4 and λ = 1e-5 as in the source, which has
 70,000 rows of SUSY's 18 features.
 
 susy       the real events there are: 10,000, of 8 features

@@ -19,10 +19,10 @@ import (
 var fig71 = bench.Experiment{
 	Name:   "fig7.1",
 	Title:  "Variance starvation: which approximations know what they have not seen",
-	Source: "thesis, figure 7.1",
+	Source: "Carratino (2020), figure 7.1",
 	About: `A function is drawn from a Gaussian process on [0, 1] with kernel exp(−100(x−x')²)
-and observed at t ∈ {6, 63, 215} inputs uniform in [0, 0.5], noise ξ = 0.1 (the
-thesis does not say which). The exact posterior is compared with BKB's (DTC,
+and observed at t ∈ {6, 63, 215} inputs uniform in [0, 0.5], noise ξ = 0.1
+(the source does not give it). The exact posterior is compared with BKB's (DTC,
 q̄ = 4); with the subset of regressors (SoR) on BKB's very inducing points; and
 with Bayesian regression on random Fourier features (RFF), as many as inducing
 points. σ̃/σ is taken over the part of [0, 1] that was seen, [0, 0.5], and over the

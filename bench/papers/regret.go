@@ -17,7 +17,7 @@ import (
 var regret = bench.Experiment{
 	Name:   "regret",
 	Title:  "Regret of BKB and BBKB over that of exact GP-UCB",
-	Source: "ours; thesis, theorem 21",
+	Source: "ours, after Carratino (2020), theorem 21",
 	About: `BKB (q̄ = 4), BBKB and exact GP-UCB play the same problem with the same kernel,
 noise variance λ and width b = √(0.15·d·log(2t+1)), paired: seeds decide on the
 arms or their order and on the noise, for all of them alike. Ratios are of mean

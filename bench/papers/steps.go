@@ -15,7 +15,7 @@ import (
 var steps = bench.Experiment{
 	Name:   "steps",
 	Title:  "Time of a bandit's steps",
-	Source: "ours; thesis §7.1.2, algorithms.md §3.2",
+	Source: "ours, after Carratino (2020), §7.1.2",
 	About: `A step is a decision and its reward. The problem is Ackley-5 on 20,000 Sobol'
 points, noise ξ = 0.1, Matérn-5/2 with ℓ = 0.3, q̄ = 4; d6 is Ackley-6 with ℓ = 0.17,
 for which m is about 200. "at t" are the last tenth of the steps up to t, at least

@@ -21,7 +21,7 @@ import (
 var table41 = bench.Experiment{
 	Name:   "table4.1",
 	Title:  "Time for optimal generalisation, as a power of n",
-	Source: "thesis, table 4.1",
+	Source: "Carratino (2020), table 4.1",
 	About: `Each learner with the settings that theory asks for in the worst case: λ = n^−½,
 M = 4√n centres or features, √n iterations of gradient descent, log n of FALKON, on n
 rows of the SUSY-like generator. "slope" is that of log CPU time over log n in the

@@ -18,10 +18,10 @@ import (
 var table51 = bench.Experiment{
 	Name:   "table5.1",
 	Title:  "Cost of leverage score sampling, counted",
-	Source: "thesis, table 5.1",
+	Source: "Carratino (2020), table 5.1",
 	About: `Every evaluation of the kernel that a sampler makes is counted, on rows of the
 SUSY-like generator (Gaussian kernel, σ = 4). Each evaluation goes with about M
-operations, so that what the table of the thesis calls run time is evaluations
+operations, so that the run time in the table of the source is evaluations
 times M. Slopes are by least squares of logarithms: in n at a fixed λ, in 1/λ at a
 fixed n. Beside them stands what theory says of evaluations: n², n/λ (Two-Pass),
 n·d_eff (Recursive-RLS, SQUEAK), d_eff/λ (BLESS, BLESS-R); d_eff itself grows

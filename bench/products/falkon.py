@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FALKON in PyTorch, Algorithm 1 of the thesis: products in float32, all of M×M
+"""FALKON in PyTorch, Algorithm 1 of Carratino (2020), chapter 4: products in float32, all of M×M
 and the conjugate gradients in float64.
 
     falkon.py DIR d n M t lambda length-scale threads
