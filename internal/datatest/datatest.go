@@ -37,7 +37,7 @@ func Folder(tb testing.TB) string {
 	tb.Helper()
 	folder := Find()
 	if folder == "" {
-		tb.Skip("no real data: neither $BKB_DATA nor ../shared/data beside the project has a MANIFEST.md; set BKB_DATA to the folder of data")
+		tb.Skip("no real data: neither $BKB_DATA nor ../shared/data beside the project has a MANIFEST.md; set BKB_DATA to the data directory")
 	}
 	return folder
 }

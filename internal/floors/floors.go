@@ -66,7 +66,7 @@ func Parse(page io.Reader) (House, error) {
 		return h, err
 	}
 	if len(h.Rows) == 0 || len(h.Homes) == 0 {
-		return h, fmt.Errorf("the page has %d rows of floors and %d of modules; both tables must be there", len(h.Rows), len(h.Homes))
+		return h, fmt.Errorf("the page has %d rows of floors and %d of modules; both tables are required", len(h.Rows), len(h.Homes))
 	}
 	return h, nil
 }
@@ -116,7 +116,7 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	case strings.Contains(first, "."):
 		return h.homeFault(from, imp, inTest)
 	case within(imp, row.Not...) && !inTest:
-		return []string{fmt.Sprintf("%s imports %s: %s must do without", from, imp, row.Package)}
+		return []string{fmt.Sprintf("%s imports %s: %s must not use it", from, imp, row.Package)}
 	default:
 		return nil
 	}
@@ -125,9 +125,9 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	case !ok, within(to, row.Also...), inTest && strings.HasSuffix(to, "test"):
 		return nil
 	case within(to, row.Not...):
-		return []string{fmt.Sprintf("%s imports %s: %s must not know of it", from, to, row.Package)}
+		return []string{fmt.Sprintf("%s imports %s: %s must not depend on it", from, to, row.Package)}
 	case target.Package == "proto" && row.Package != "proto":
-		return []string{fmt.Sprintf("%s imports %s: the wire is known only where the table says so", from, to)}
+		return []string{fmt.Sprintf("%s imports %s: only packages named in the table may import the wire", from, to)}
 	case target.Floor < row.Floor, target.Floor == row.Floor && target.Package == row.Package:
 		return nil
 	}
@@ -142,10 +142,10 @@ func (h House) homeFault(from, imp string, inTest bool) []string {
 		case within(from, home.In...), inTest && slices.Contains(home.In, "tests"):
 			return nil
 		default:
-			return []string{fmt.Sprintf("%s imports %s: at home only in %s", from, imp, strings.Join(home.In, ", "))}
+			return []string{fmt.Sprintf("%s imports %s: allowed only in %s", from, imp, strings.Join(home.In, ", "))}
 		}
 	}
-	return []string{fmt.Sprintf("%s imports %s: no row of the table of modules says where that is at home", from, imp)}
+	return []string{fmt.Sprintf("%s imports %s: no row of the table of modules allows it", from, imp)}
 }
 
 // row returns the row whose package is the longest prefix of path.
