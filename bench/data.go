@@ -17,9 +17,9 @@ type DataError struct {
 
 func (e *DataError) Error() string {
 	if e.Folder == "" {
-		return fmt.Sprintf("no folder of data was given, and %s is wanted; name it with --data or BKB_DATA", e.Name)
+		return fmt.Sprintf("no data directory was given, and %s is needed; name the directory with --data or BKB_DATA", e.Name)
 	}
-	return fmt.Sprintf("there is no %s in the folder of data %s; name another with --data or BKB_DATA", e.Name, e.Folder)
+	return fmt.Sprintf("there is no %s in the data directory %s; name another with --data or BKB_DATA", e.Name, e.Folder)
 }
 
 // File returns the path of a file in the data directory. The error is a [*DataError].

@@ -102,7 +102,7 @@ type PartError struct {
 
 func (e *PartError) Error() string {
 	if len(e.Parts) == 0 {
-		return fmt.Sprintf("bench: %s is one piece: it has no part %q", e.Experiment, e.Part)
+		return fmt.Sprintf("bench: %s has no parts, and %q is not one", e.Experiment, e.Part)
 	}
 	return fmt.Sprintf("bench: %s has no part %q; it has %s", e.Experiment, e.Part, strings.Join(e.Parts, ", "))
 }

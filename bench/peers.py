@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""Other people's optimisers for `tuner bench bo`: one class a peer.
+"""Optimisers of other projects, called peers, for `tuner bench bo`. Each is one class.
 
     peers.py NAME     one of PEERS at the end of this file
 
-reads a message a line from stdin and answers each with a line on stdout, in JSON:
+reads one message per line from stdin and answers each with a line on stdout, in JSON:
 
     {"op": "start", "space": {…}, "seed": 1, "trials": 200}  →  {"ok": true, "version": "optuna 4.9.0"}
     {"op": "ask"}                                            →  {"config": {…}, "seconds": 0.01}
     {"op": "tell", "config": {…}, "value": 1.5, "ok": true}  →  {"ok": true}
 
-space is the form that tuner/space/doc.go describes. A failed trial has ok false and
-no value. A configuration may be told that was never asked for. A peer that cannot
-search the space answers start with {"unsupported": "why"}, one whose package is not
-there with {"missing": "what"}; whatever else goes wrong is answered with {"error": "what"}, a traceback on stderr and exit status 1.
+space has the format in tuner/space/doc.go. A failed trial has ok false and no value. A
+configuration that was never asked for may be told. A peer that cannot search the space
+answers start with {"unsupported": "why"}, and one whose package is missing with
+{"missing": "what"}. Any other error is answered with {"error": "what"}, a traceback on
+stderr and exit status 1.
 
-seconds is the processor time of this process since the ask before: of that ask's
-tell too, for that is where some fit their model. Everything runs on one thread.
+seconds is the processor time of this process since the ask before. It includes that
+ask's tell, because some peers fit their model there. Everything runs on one thread.
 
-bench/README.md says how spaces and failures are put to each peer.
+bench/README.md describes how spaces and failures are encoded for each peer.
 """
 import importlib.metadata
 import json
@@ -39,22 +40,22 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 class Unsupported(Exception):
-    """The peer has no means for something the space has."""
+    """The peer does not support a feature of the space."""
 
 
 # ---- spaces ----------------------------------------------------------------------
 
 
 class Parameter:
-    """One parameter as peers see it: a coordinate of one of four kinds.
+    """One parameter for the peers, with a coordinate of one of four kinds.
 
     real    a float between low and high, on a logarithmic scale if log
     whole   an int between low and high, on a logarithmic scale if log
-    choice  an int between 0 and high that only names something
+    choice  an int between 0 and high without order
     fixed   no coordinate
 
-    Stepped ranges and ordinals are whole: the number of the step, of the value.
-    What is logarithmic from the far end is the mirror image of a logarithmic one.
+    Stepped ranges and ordinals are whole, the number of the step or of the value.
+    A reverse-log range is the mirror image of a logarithmic one.
     """
 
     def __init__(self, name, field):
@@ -84,7 +85,7 @@ class Parameter:
                 self.kind = "fixed"
 
     def value(self, coordinate):
-        """The value at a coordinate, which rounding may have left just outside."""
+        """The value at a coordinate, which rounding may have moved just outside."""
         number = float if self.kind == "real" else round
         coordinate = min(max(number(coordinate), number(self.low)), number(self.high))
         if self.values is not None:
@@ -102,7 +103,7 @@ class Parameter:
 
 
 class Grid:
-    """The floats low, low + step, … ≤ high, computed in decimal; there may be 10¹⁵."""
+    """The floats low, low + step, … ≤ high, computed in decimal. There may be 10¹⁵."""
 
     def __init__(self, low, high, step):
         self.low, self.step = Decimal(repr(low)), Decimal(repr(step))
@@ -119,7 +120,7 @@ class Grid:
 
 
 def same(a, b):
-    """Equal as JSON: true is not 1."""
+    """Equal as JSON, where true is not 1."""
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
@@ -136,7 +137,7 @@ class Space:
                     done.add(p.name)
 
     def config(self, coordinate):
-        """The configuration for which coordinate(p) gives that of each active p."""
+        """The configuration whose active parameters p have coordinate(p)."""
         out = {}
         for p in self.order:
             if active(p, out):
@@ -152,11 +153,11 @@ def active(p, config):
     return all(parent in config and any(same(config[parent], v) for v in values) for parent, values in p.when)
 
 
-# ---- what peers share ------------------------------------------------------------
+# ---- common parts ----------------------------------------------------------------
 
 
 class Peer:
-    """One study of one optimiser. What minimises is the peer's to arrange."""
+    """One study of one optimiser. Values are to be minimized."""
 
     conditions = False  # can search spaces that have them
 
@@ -164,8 +165,8 @@ class Peer:
         if space.conditional and not self.conditions:
             raise Unsupported("conditional parameters")
         self.space, self.trials = space, trials
-        self.seed = seed % 2**31  # what all of them take
-        self.asked = {}  # JSON of configuration → what ask returned beside it
+        self.seed = seed % 2**31  # accepted by all peers
+        self.asked = {}  # JSON of configuration → second value of ask
         self.worst = None  # value told
         self.start()
 
@@ -174,7 +175,7 @@ class Peer:
         raise NotImplementedError
 
     def ask(self):
-        """Returns a configuration, and what tell is to have back with it."""
+        """Returns a configuration, and a token for tell."""
         raise NotImplementedError
 
     def tell(self, token, config, value):
@@ -182,13 +183,13 @@ class Peer:
         raise NotImplementedError
 
     def end(self):
-        """Leaves nothing behind."""
+        """Removes all temporary files."""
 
 
 class Imputing(Peer):
-    """A peer without idea of failure: a failed trial has the worst value so far, and
-    those before any success the value of the first one, which then replaces the zero
-    they were told with."""
+    """A peer without failures. A failed trial is told with the worst value so far.
+    Failures before any success are told with 0, which the value of the first success
+    then replaces."""
 
     def tell(self, token, config, value):
         first = self.worst is None and value is not None
@@ -202,7 +203,7 @@ class Imputing(Peer):
         raise NotImplementedError
 
     def replace(self, value):
-        """Puts value in the place of all that was told."""
+        """Replaces all told values by value."""
         raise NotImplementedError
 
 
@@ -210,8 +211,8 @@ class Imputing(Peer):
 
 
 class Random(Peer):
-    """Python's own random numbers, uniform on each scale: needs no package, so that
-    what all peers share can be tested anywhere."""
+    """Python's own random numbers, uniform on each scale. It needs no package, so that
+    the common parts can be tested anywhere."""
 
     conditions = True
 
@@ -238,8 +239,8 @@ class Random(Peer):
 
 
 class Optuna(Peer):
-    """Define by run: parameters are suggested parents first, and only active ones. A
-    failed trial is told as FAIL, from which Optuna's samplers learn nothing."""
+    """Define by run. Only active parameters are suggested, parents first. A failed trial
+    is told as FAIL, from which Optuna's samplers learn nothing."""
 
     conditions = True
 
@@ -279,8 +280,8 @@ class Optuna(Peer):
 
 
 class OptunaTPE(Optuna):
-    """The default sampler: since Optuna 5 that is TPE of all parameters together, and
-    of what is conditional each by itself."""
+    """The default sampler. Since Optuna 5 it is TPE of all parameters together, and of
+    each conditional parameter by itself."""
 
     def sampler(self, samplers):
         return samplers.TPESampler(seed=self.seed)
@@ -309,7 +310,7 @@ class OptunaGP(Optuna):
 
 
 class Skopt(Imputing):
-    """gp_minimize's optimiser: Matérn-5/2, and the hedge of EI, LCB and PI."""
+    """gp_minimize's optimiser, with Matérn-5/2 and the hedge of EI, LCB and PI."""
 
     def start(self):
         import skopt
@@ -373,7 +374,7 @@ class Hebo(Imputing):
 
 
 class Smac(Imputing):
-    """The facade for hyper-parameters: random forest, log EI. Trials fail as CRASHED."""
+    """The facade for hyper-parameters, with random forest and log EI. Failed trials are CRASHED."""
 
     conditions = True
 
@@ -445,7 +446,7 @@ class Smac(Imputing):
 
 
 class SmacBlackBox(Smac):
-    """The facade for continuous spaces: a GP and EI."""
+    """The facade for continuous spaces, with a GP and EI."""
 
     conditions = False
 
@@ -458,7 +459,7 @@ class SmacBlackBox(Smac):
 
 
 class Ax(Peer):
-    """Sobol, then what Ax chooses of BoTorch. Trials fail as FAILED."""
+    """Sobol, then the method of BoTorch that Ax chooses. Failed trials are FAILED."""
 
     def start(self):
         import logging
@@ -498,7 +499,7 @@ class Ax(Peer):
 
 class Vizier(Peer):
     """The default designer of OSS Vizier, GP-UCB-PE, without the service around it.
-    Trials fail as infeasible."""
+    Failed trials are infeasible."""
 
     def start(self):
         import jax
@@ -599,9 +600,9 @@ def main():
     if len(sys.argv) != 2 or sys.argv[1] not in PEERS:
         sys.exit("usage: peers.py " + "|".join(PEERS))
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is not an answer
+    os.dup2(2, 1)  # the output of libraries is not an answer
     conversation = Conversation(PEERS[sys.argv[1]])
     for line in sys.stdin:
         try:
@@ -615,7 +616,7 @@ def main():
             sys.exit(1)
     if conversation.peer is not None:
         conversation.peer.end()
-    os._exit(0)  # without taking down libraries piece by piece, which can take seconds
+    os._exit(0)  # skips the shutdown of libraries, which can take seconds
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ type FileError struct {
 }
 
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s is not the file of a run: %v; delete it, and it is run anew", e.Path, e.Err)
+	return fmt.Sprintf("%s is not a valid file of a run: %v; delete it to run it again", e.Path, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -92,7 +92,7 @@ func readRun(out, problem, optimiser string, seed uint64) (*Run, error) {
 	}
 	r, err := decodeRun(string(text))
 	if err == nil && (r.Problem != problem || r.Optimiser != optimiser || r.Seed != seed) {
-		err = fmt.Errorf("it says that it is of %s on %s, seed %d", r.Optimiser, r.Problem, r.Seed)
+		err = fmt.Errorf("it belongs to %s on %s, seed %d", r.Optimiser, r.Problem, r.Seed)
 	}
 	if err != nil {
 		return nil, &FileError{path, err}

@@ -67,7 +67,7 @@ var contestantName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 type NameError struct{ Name string }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("an optimiser cannot be named %q: want lower-case letters, digits and hyphens, and a name that no other has", e.Name)
+	return fmt.Sprintf("an optimiser cannot be named %q; use lower-case letters, digits and hyphens, and a name that no other has", e.Name)
 }
 
 // service is a proposer of this module behind the service, as in real use.

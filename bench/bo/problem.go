@@ -135,5 +135,5 @@ func (e *UnsupportedError) Error() string {
 type MissingError struct{ Contestant, Reason string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not there: %s", e.Contestant, e.Reason)
+	return fmt.Sprintf("%s is missing: %s", e.Contestant, e.Reason)
 }

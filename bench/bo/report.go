@@ -382,7 +382,7 @@ func (r *results) who(out *figure.Result) {
 			t.Add(k.Name, string(k.Kind), strings.Join(versions, ", "), runs, early, k.Title)
 		}
 		if len(versions) > 1 {
-			out.Note("%s was run in %d versions: %s. Run it anew with --redo to compare one.", k.Name, len(versions), strings.Join(versions, ", "))
+			out.Note("%s was run in %d versions: %s. Run it again with --redo to compare one version.", k.Name, len(versions), strings.Join(versions, ", "))
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (t *table) add(texts []string, measured ...float64) error {
 		code += k * c.stride
 	}
 	if t.row[code] >= 0 {
-		return fmt.Errorf("%s: configuration %v stands there twice", t.name, texts)
+		return fmt.Errorf("%s: configuration %v is listed twice", t.name, texts)
 	}
 	t.enter(code, measured)
 	return nil

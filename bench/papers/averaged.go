@@ -20,14 +20,14 @@ var averagedParts = []string{string(minibatch.Replacement), string(minibatch.Cyc
 // averaged is figures 2, 4 and 5 of Pillaud-Vivien, Rudi and Bach.
 var averaged = bench.Experiment{
 	Name:   "averaged",
-	Title:  "Averaged SGD: the best number of steps against n",
+	Title:  "Averaged SGD, best number of steps against n",
 	Source: "Pillaud-Vivien, Rudi and Bach (2018), figures 2, 4 and 5",
-	About: `The spline problem with r = 1/(2α), for α = 1.5 and 2 (easy: one pass is enough) and
-2.5 and 3 (hard), n = 100 … 1000. The best number of steps of averaged SGD grows as
-n^slope; theory has 1, 1, 1.25 and 1.5. Rows are drawn with replacement (figure 2),
-in turn (figure 4) or in a new order in every pass (figure 5): parts of these names.
-Wanted: slope(α = 3) − slope(α = 1.5) ≥ 0.4, the three samplings within 0.2 of each
-other. "risk slope" is that of the excess risk at the best step; theory has −½.`,
+	About: `The spline problem with r = 1/(2α), for α = 1.5 and 2 (easy, one pass is enough) and 2.5
+and 3 (hard), n = 100 … 1000. The best number of steps of averaged SGD grows as n^slope.
+Theory has 1, 1, 1.25 and 1.5. Rows are drawn with replacement (figure 2), in turn
+(figure 4) or in a new order in every pass (figure 5). These are the names of the parts.
+slope(α = 3) − slope(α = 1.5) should be ≥ 0.4, and the three samplings within 0.2 of
+each other. "risk slope" is that of the excess risk at the best step. Theory has −½.`,
 	Parts:   averagedParts,
 	Repeats: 16,
 	Measure: stepsOfAveraging,
@@ -81,7 +81,7 @@ func judgeSlopes(r *figure.Result, alphas []float64, all map[string][]float64) {
 		if !ok {
 			continue
 		}
-		r.Note("%s: slope(α = 3) − slope(α = 1.5) = %.2f, wanted at least 0.4.", part, s[len(s)-1]-s[0])
+		r.Note("%s: slope(α = 3) − slope(α = 1.5) = %.2f, and should be at least 0.4.", part, s[len(s)-1]-s[0])
 	}
 	if len(all) < 2 {
 		return
@@ -94,13 +94,13 @@ func judgeSlopes(r *figure.Result, alphas []float64, all map[string][]float64) {
 		}
 		apart = max(apart, high-low)
 	}
-	r.Note("The samplings are at most %.2f apart, wanted 0.2.", apart)
+	r.Note("The samplings are at most %.2f apart, and should be within 0.2.", apart)
 }
 
 // averagedMNIST is figure 3 of Pillaud-Vivien, Rudi and Bach.
 var averagedMNIST = bench.Experiment{
 	Name:   "averaged-mnist",
-	Title:  "Averaged SGD on MNIST: the best number of passes against n",
+	Title:  "Averaged SGD on MNIST, best number of passes against n",
 	Source: "Pillaud-Vivien, Rudi and Bach (2018), figure 3",
 	About: `Linear least squares on the pixels of n digits, ten one-vs-all targets, by averaged SGD
 without replacement, γ = 1/(4R²). The best number of passes, by the squared error on

@@ -44,7 +44,7 @@ func classData(ctx context.Context, env *bench.Env, name string, n int) (*classe
 		if err != nil {
 			return nil, err
 		}
-		return &classesData{name: "SUSY, 8 features", train: first(train.rows, n), test: test.rows, sigma: 4, note: "10,000 of the 5 million rows and the 8 low-level features are to be had here"}, nil
+		return &classesData{name: "SUSY, 8 features", train: first(train.rows, n), test: test.rows, sigma: 4, note: "10,000 of the 5 million rows and the 8 low-level features are available here"}, nil
 	default:
 		o := dataset.Options{Target: []string{"1"}}
 		train, err := twoClasses(ctx, env, o, "higgs_h2o15k/higgs_train_10k.csv.gz", nil)
@@ -55,7 +55,7 @@ func classData(ctx context.Context, env *bench.Env, name string, n int) (*classe
 		if err != nil {
 			return nil, err
 		}
-		return &classesData{name: "HIGGS", train: first(train.rows, n), test: test.rows, sigma: 5, note: "10,000 of the 11 million rows are to be had here"}, nil
+		return &classesData{name: "HIGGS", train: first(train.rows, n), test: test.rows, sigma: 5, note: "10,000 of the 11 million rows are available here"}, nil
 	}
 }
 

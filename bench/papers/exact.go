@@ -20,14 +20,14 @@ import (
 var exactness = bench.Experiment{
 	Name:   "exact",
 	Title:  "FALKON against exact kernel ridge regression on real data",
-	Source: "ours, after Carratino (2020), theorem 8",
+	Source: "ours, Carratino (2020), theorem 8",
 	About: `Both learn the same rows, at most 8000, with the Gaussian kernel. Each chooses its
 length scale, of ⅛ to 4 median distances, and λ, of 1e-9 to 1e-2, by its own error on
-500 of 2000 rows, FALKON with centres in proportion: tuned alike. FALKON has M uniform
-centres and 100 iterations. Test rows are the tenth that the first mask of the data set
-names.
-Wanted: FALKON within 2 % of exact on concrete, airfoil, energy and protein; on kin40k,
-with the settings of exact regression, the error against M, and at M = n that of exact.`,
+500 of 2000 rows. FALKON has centres in proportion, so both are tuned alike. FALKON has
+M uniform centres and 100 iterations. Test rows are the tenth of the data that the first
+mask of the data set names. FALKON should be within 2 % of exact on concrete, airfoil,
+energy and protein. On kin40k, with the settings of exact regression, the table has the
+error against M. At M = n it should be that of exact regression.`,
 	Parts:   []string{"concrete", "airfoil", "energy", "protein", "kin40k"},
 	Measure: errorsOfCenters,
 }

@@ -13,13 +13,13 @@ import (
 // fig31 is figure 3.1 of Carratino (2020).
 var fig31 = bench.Experiment{
 	Name:   "fig3.1",
-	Title:  "SGD with random features: class error against their number M",
+	Title:  "SGD with random features, class error against their number M",
 	Source: "Carratino (2020), figure 3.1",
-	About: `SGD has M random Fourier features √2cos(wᵀx + b) of the Gaussian kernel, b = √n,
-γ = 1 and five passes, as in the source. The error falls until M is about √n and is
-flat from there. The source has n = 2·10⁵ rows of SUSY and of HIGGS. Here the generator
-has 20,000 (200,000 with --full), and of the real data there are 10,000 rows each.
-Errors are means over the repeats, with other features and mini-batches each.`,
+	About: `SGD with M random Fourier features √2cos(wᵀx + b) of the Gaussian kernel, b = √n, γ = 1,
+five passes, as in Carratino (2020). The error falls until M is about √n and is flat
+from there. Carratino (2020) has n = 2·10⁵ rows of SUSY and of HIGGS. Here the generator
+has 20,000 (200,000 with --full), and the real data have 10,000 rows each. Errors are
+means over the repeats, each with other features and mini-batches.`,
 	Parts:   classProblems,
 	Repeats: 3,
 	Measure: errorsOfFeatures,

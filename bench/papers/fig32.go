@@ -16,12 +16,12 @@ import (
 // fig32 is figure 3.2 of Carratino (2020).
 var fig32 = bench.Experiment{
 	Name:   "fig3.2",
-	Title:  "SGD with random features: class error against step size and mini-batch",
+	Title:  "SGD with random features, class error against step size and mini-batch",
 	Source: "Carratino (2020), figure 3.2",
-	About: `One pass over the data with M = √n features (at least 100), for mini-batches b and
-steps γ: the best step grows with b up to b = √n; larger mini-batches make too few
-steps in a pass and cannot reach the best error. "diverged" counts repeats whose
-numbers grew without bound.`,
+	About: `One pass over the data with M = √n features (at least 100), for mini-batches b and steps
+γ. The best step grows with b up to b = √n. Larger mini-batches make too few steps in a
+pass and cannot reach the best error. "diverged" counts repeats whose numbers grew
+without bound.`,
 	Parts:   classProblems,
 	Repeats: 3,
 	Measure: errorsOfSteps,

@@ -17,11 +17,12 @@ var fig41 = bench.Experiment{
 	Name:   "fig4.1",
 	Title:  "FALKON against other iterations for the same problem",
 	Source: "Carratino (2020), figure 4.1",
-	About: `FALKON and other iterations solve one Nyström problem with the same centres and
-λ = 1e-6. The others have no preconditioner. They are gradient descent, SGD (an
-iteration is a pass) and conjugate gradients on the coefficients, and NYTRO, which is
-gradient descent with λ = 0 in coordinates whitened by K_MM. The table has class errors
-on the test rows by iteration. The source has all of HIGGS. fig3.1 lists the data here.`,
+	About: `One Nyström problem, with the same centres and λ = 1e-6, is solved by FALKON and by
+iterations without its preconditioner. These are gradient descent, SGD (an iteration is
+a pass), conjugate gradients on the coefficients, and NYTRO, which is gradient descent
+with λ = 0 in coordinates whitened by K_MM. The table has class errors on the test rows
+after given numbers of iterations. Carratino (2020) has all of HIGGS. See fig3.1 for the
+data here.`,
 	Parts:   classProblems,
 	Measure: iterationsOfSolvers,
 }

@@ -19,20 +19,20 @@ var fig51 = bench.Experiment{
 	Name:   "fig5.1",
 	Title:  "Accuracy of approximate leverage scores",
 	Source: "Carratino (2020), figure 5.1",
-	About: `Each sampler chooses a dictionary of M points, by which the scores of all n rows
-are approximated. R-ACC is the approximate over the exact score: its mean and
-quantiles over the rows, averaged over the repeats. Times are for choosing the
-dictionary. Gaussian kernel with σ = 4 and λ = 1e-5 as in the source, which has
-70,000 rows of SUSY's 18 features.
+	About: `Each sampler chooses a dictionary of M points, which approximates the scores of all n
+rows. R-ACC is the approximate score divided by the exact one. The table has its mean
+and quantiles over the rows, averaged over the repeats. Times are for choosing the
+dictionary. The kernel is Gaussian with σ = 4, and λ = 1e-5, as in Carratino (2020),
+which has 70,000 rows of SUSY's 18 features.
 
-susy       the real events there are: 10,000, of 8 features
+susy       the available real events: 10,000, of 8 features
 generator  the SUSY-like generator, 18 features
 blobs      95 % of 6,000 rows in one cluster, 5 % in 20 far ones; σ = 1, λ = 1e-4:
            how many of the far clusters are without any point of the dictionary,
            and the largest residual k(x, x) − ‖z(x)‖² of the Nyström embedding
 
-Uniform takes as many points as BLESS; so does the first pass of Two-Pass, for
-which the 1/λ points of theory would be more than all rows.`,
+Uniform takes as many points as BLESS. So does the first pass of Two-Pass, because the
+1/λ points of theory would be more than all rows.`,
 	Parts:   []string{"susy", "generator", "blobs"},
 	Repeats: 5,
 	Measure: accuracyOfScores,

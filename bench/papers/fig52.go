@@ -18,12 +18,13 @@ var fig52 = bench.Experiment{
 	Name:   "fig5.2",
 	Title:  "Time of leverage score sampling against n",
 	Source: "Carratino (2020), figure 5.2",
-	About: `Each sampler chooses a dictionary from n rows of the SUSY-like generator in memory, with
-a Gaussian kernel of σ = 4 and λ = 1e-3 as in the source. Times are medians over the
-repeats, with fewer repeats if one takes longer than a second. Slopes are those of log
-CPU time over log n from n = 10⁴ on. The slope is 1 if the time is linear in n, and 0 if
-it does not depend on n. A sampler that has taken more than a minute and a half (four
-minutes with --full) is not run for larger n.`,
+	About: `Each sampler chooses a dictionary from n rows of the SUSY-like generator, which are in
+memory. The kernel is Gaussian with σ = 4, and λ is fixed at 1e-3, as in Carratino
+(2020). The times are medians over the repeats, of which there are fewer if one takes
+longer than a second. Slopes are those of log CPU time over log n from n = 10⁴ on. A
+slope is 1 if the time is linear in n, and 0 if it does not depend on n. A sampler is
+not run for larger n once it has taken more than a minute and a half (with --full, four
+minutes).`,
 	Repeats: 7,
 	Measure: timesOfSamplers,
 }

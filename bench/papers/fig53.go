@@ -18,9 +18,9 @@ var fig53 = bench.Experiment{
 	Name:   "fig5.3",
 	Title:  "FALKON with centres by BLESS and uniform ones, for many λ",
 	Source: "Carratino (2020), figure 5.3",
-	About: `The table has the class error after 5 iterations for many λ, with M weighted centres by
-BLESS and as many uniform ones. In the source BLESS is good over a wider range of λ,
-towards small λ. The λ of BLESS is 1e-3 (1e-2 with --quick), which gives M.`,
+	About: `Class error after 5 iterations against λ, with M centres by BLESS, weighted, and as many
+uniform ones. Carratino (2020) finds BLESS good over a wider range of λ, towards the
+small ones. The λ of BLESS is 1e-3 (1e-2 with --quick), which gives M.`,
 	Parts:   classProblems,
 	Repeats: 3,
 	Measure: errorsOfLambdas,
@@ -140,12 +140,12 @@ func fitErrors(ctx context.Context, env *bench.Env, e learners.Estimator, data *
 var fig54 = bench.Experiment{
 	Name:   "fig5.4",
 	Title:  "FALKON-BLESS against FALKON with uniform centres, per iteration",
-	Source: "Carratino (2020), figures 5.4 (SUSY) and 5.5 (HIGGS)",
-	About: `The table has the class error and the area under the ROC curve on the test rows after
-every iteration. There are as many centres by BLESS as uniform ones, with λ = 1e-6 (1e-8
-for HIGGS). In the source 5 iterations with BLESS are as good as 20 with uniform
-centres. "ahead" counts repeats in which BLESS after 5 iterations is at least as good as
-uniform after 8. CPU of BLESS includes choosing the centres.`,
+	Source: "Carratino (2020), figures 5.4 and 5.5",
+	About: `Class error and area under the ROC curve on the test rows after every iteration, with as
+many centres by BLESS as uniform ones, λ = 1e-6 (1e-8 for HIGGS). Carratino (2020) finds
+5 iterations with BLESS as good as 20 with uniform centres. "ahead" counts repeats in
+which BLESS after 5 iterations is at least as good as uniform after 8. CPU of BLESS
+includes choosing the centres.`,
 	Parts:   classProblems,
 	Repeats: 5,
 	Measure: iterationsOfCenters,

@@ -18,17 +18,16 @@ import (
 // fig71 is figure 7.1 of Carratino (2020).
 var fig71 = bench.Experiment{
 	Name:   "fig7.1",
-	Title:  "Variance starvation: which approximations know what they have not seen",
+	Title:  "Variance starvation of approximate posteriors",
 	Source: "Carratino (2020), figure 7.1",
-	About: `A function is drawn from a Gaussian process on [0, 1] with kernel exp(−100(x−x')²)
-and observed at t ∈ {6, 63, 215} inputs uniform in [0, 0.5], noise ξ = 0.1
-(the source does not give it). The exact posterior is compared with BKB's (DTC,
-q̄ = 4); with the subset of regressors (SoR) on BKB's very inducing points; and
-with Bayesian regression on random Fourier features (RFF), as many as inducing
-points. σ̃/σ is taken over the part of [0, 1] that was seen, [0, 0.5], and over the
-far part, [0.65, 1]: its least, median and largest value in all draws. "covered" is
-how often f lies within μ̃ ± 3σ̃; a right posterior covers 99.7 %. What starves has
-σ̃/σ near 0 and covers little.`,
+	About: `A function is drawn from a Gaussian process on [0, 1] with kernel exp(−100(x−x')²) and
+observed at t ∈ {6, 63, 215} inputs uniform in [0, 0.5], with noise ξ = 0.1 (Carratino
+(2020) does not state it). The exact posterior is compared with BKB's (DTC, q̄ = 4),
+with the subset of regressors (SoR) on BKB's inducing points, and with Bayesian
+regression on as many random Fourier features (RFF) as inducing points. σ̃/σ is given
+for the observed part of [0, 1], [0, 0.5], and for the far part, [0.65, 1], as its
+least, median and largest value in all draws. "covered" is how often f lies within μ̃ ±
+3σ̃. A right posterior covers 99.7 %. A starving one has σ̃/σ near 0 and covers little.`,
 	Repeats: 20,
 	Measure: variances,
 }

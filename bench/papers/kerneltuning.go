@@ -42,7 +42,7 @@ func readKernelTable(env *bench.Env, name string) (*kernelTable, error) {
 		kept, t.speed = append(kept, run), append(t.speed, speed)
 	}
 	if len(kept) < 2 {
-		return nil, fmt.Errorf("%s: %d configurations that ran, 2 or more wanted", name, len(kept))
+		return nil, fmt.Errorf("%s: %d configurations ran, and at least 2 are needed", name, len(kept))
 	}
 	var columns [][]float64
 	for i, key := range file.Parameters {

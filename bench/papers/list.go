@@ -24,7 +24,7 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("bench: there is no experiment %q; there is %s", e.Name, strings.Join(e.Names, ", "))
+	return fmt.Sprintf("bench: there is no experiment %q; the experiments are %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 // Find returns the experiment of a name. The error is a [*NameError].

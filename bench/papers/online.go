@@ -11,11 +11,11 @@ import (
 // online measures the rates of Lin and Rosasco (2019).
 var online = bench.Experiment{
 	Name:   "online",
-	Title:  "Doubly online learning: how the error falls with the steps",
-	Source: "Lin and Rosasco (2017), corollaries 3.2, 3.6 and 3.8",
+	Title:  "Doubly online learning, error against steps",
+	Source: "Lin and Rosasco (2019), corollaries 3.2, 3.6 and 3.8",
 	About: `The relative squared distance of f_T from the truth, a random function of the space of
 the Gaussian kernel (ζ = ½, γ ≈ 0), as T grows, for constant steps, decaying steps, and
-decaying steps with a ridge. "theory" is the exponent that the corollary warrants: the
+decaying steps with a ridge. "theory" is the exponent that the corollary guarantees. The
 error may fall faster.`,
 	Repeats: 8,
 	Measure: ratesOnline,

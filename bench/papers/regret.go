@@ -17,13 +17,13 @@ import (
 var regret = bench.Experiment{
 	Name:   "regret",
 	Title:  "Regret of BKB and BBKB over that of exact GP-UCB",
-	Source: "ours, after Carratino (2020), theorem 21",
-	About: `BKB (q̄ = 4), BBKB and exact GP-UCB play the same problem with the same kernel,
-noise variance λ and width b = √(0.15·d·log(2t+1)), paired: seeds decide on the
-arms or their order and on the noise, for all of them alike. Ratios are of mean
-cumulative regrets R_T over the seeds; the geometric mean is over the problems,
-with a 95 % bootstrap interval over the seeds of each. Wanted: geometric mean
-≤ 1.10, the upper end ≤ 1.20, no problem above 1.3, m far below T.
+	Source: "ours, Carratino (2020), theorem 21",
+	About: `BKB (q̄ = 4), BBKB and exact GP-UCB play the same problem with the same kernel, noise
+variance λ and width b = √(0.15·d·log(2t+1)). They are paired, because the seed
+determines the arms or their order and the noise for all of them. Ratios are of mean
+cumulative regrets R_T over the seeds. The geometric mean is over the problems, with a
+95 % bootstrap interval over the seeds of each. The geometric mean should be ≤ 1.10, its
+upper end ≤ 1.20, no problem above 1.3, and m far below T.
 
 branin, hartmann6, ackley5
       functions on 4096, 4096 and 20,000 Sobol' points (scrambled by the seed),
@@ -35,7 +35,7 @@ convolution, dedispersion, gemm
       with λ, to one timing of each of 400 random configurations. gemm runs with
       --full, or when it is named
 
-R_T/chance compares with pulling at random; simple regret is that of the best arm
+R_T/chance compares with pulling at random. Simple regret is that of the best arm
 pulled. "paired" is the geometric mean of the ratios of single seeds.`,
 	Parts:   regretProblems,
 	Repeats: 20,
@@ -266,7 +266,7 @@ func summariseRegret(env *bench.Env, r *figure.Result, done []*contest, steps in
 	}
 	t := r.Table("summary", fmt.Sprintf("Ratio of regret to exact GP-UCB's over %d problems, T = %d", len(done), steps),
 		figure.Column{Name: "policy"}, figure.Column{Name: "geometric mean", Format: "%.3f"}, figure.Column{Name: "2.5 %", Format: "%.3f"},
-		figure.Column{Name: "97.5 %", Format: "%.3f"}, figure.Column{Name: "largest of a problem", Format: "%.3f"}, figure.Column{Name: "as wanted"})
+		figure.Column{Name: "97.5 %", Format: "%.3f"}, figure.Column{Name: "largest of a problem", Format: "%.3f"}, figure.Column{Name: "as required"})
 	for _, name := range contestants[1:] {
 		value, low, high := geometric(env, done, name)
 		var all []float64

@@ -15,13 +15,13 @@ import (
 var steps = bench.Experiment{
 	Name:   "steps",
 	Title:  "Time of a bandit's steps",
-	Source: "ours, after Carratino (2020), §7.1.2",
-	About: `A step is a decision and its reward. The problem is Ackley-5 on 20,000 Sobol'
-points, noise ξ = 0.1, Matérn-5/2 with ℓ = 0.3, q̄ = 4; d6 is Ackley-6 with ℓ = 0.17,
-for which m is about 200. "at t" are the last tenth of the steps up to t, at least
-20: the median of a step, and their mean, which has the steps in it at which inducing
-points are drawn anew; "in all" is the mean of all steps up to t, of which batches
-are part. All is CPU time of the process, so that other programs hardly count in.
+	Source: "ours, Carratino (2020), section 7.1.2",
+	About: `A step is a decision and its reward. The problem is Ackley-5 on 20,000 Sobol' points,
+noise ξ = 0.1, Matérn-5/2 with ℓ = 0.3, q̄ = 4. The part d6 is Ackley-6 with ℓ = 0.17,
+for which m is about 200. "at t" covers the last tenth of the steps up to t, at least
+20. It gives the median of a step, and the mean, which includes the steps that draw
+inducing points again. "in all" is the mean of all steps up to t, including batches. All
+times are CPU times of the process, so that other programs hardly affect them.
 
 bkb, bbkb   10,000 steps      exact    1000 steps of GP-UCB
 scratch     Algorithm 5 as printed, inducing points drawn at every step; 200 steps

@@ -22,13 +22,12 @@ var table41 = bench.Experiment{
 	Name:   "table4.1",
 	Title:  "Time for optimal generalisation, as a power of n",
 	Source: "Carratino (2020), table 4.1",
-	About: `Each learner with the settings that theory asks for in the worst case: λ = n^−½,
-M = 4√n centres or features, √n iterations of gradient descent, log n of FALKON, on n
-rows of the SUSY-like generator. "slope" is that of log CPU time over log n in the
-last three sizes, "theory" the exponent of the table, logarithms aside. What is not
-yet dominated by its largest term, or is done at the speed of matrix products, has a
-smaller slope. "error" is the class error at the largest n: the same for all is what
-the table is about.`,
+	About: `Each learner has the settings of theory for the worst case, which are λ = n^−½, M = 4√n
+centres or features, √n iterations of gradient descent, and log n of FALKON, on n rows
+of the SUSY-like generator. "slope" is that of log CPU time over log n in the last three
+sizes, and "theory" the exponent of the table without logarithms. The slope is smaller
+if the time is not yet dominated by its largest term, or if it is spent in fast matrix
+products. "error" is the class error at the largest n. It should be the same for all.`,
 	Measure: timesOfLearners,
 }
 

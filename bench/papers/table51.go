@@ -19,14 +19,14 @@ var table51 = bench.Experiment{
 	Name:   "table5.1",
 	Title:  "Cost of leverage score sampling, counted",
 	Source: "Carratino (2020), table 5.1",
-	About: `Every evaluation of the kernel that a sampler makes is counted, on rows of the
-SUSY-like generator (Gaussian kernel, σ = 4). Each evaluation goes with about M
-operations, so that the run time in the table of the source is evaluations
-times M. Slopes are by least squares of logarithms: in n at a fixed λ, in 1/λ at a
-fixed n. Beside them stands what theory says of evaluations: n², n/λ (Two-Pass),
-n·d_eff (Recursive-RLS, SQUEAK), d_eff/λ (BLESS, BLESS-R); d_eff itself grows
-with 1/λ, which its slopes count in. M/d_eff should not depend on λ. SQUEAK adds 64
-rows at a time and Recursive-RLS halves down to 64, so that d_eff shows.`,
+	About: `Every evaluation of the kernel that a sampler makes is counted, on rows of the SUSY-like
+generator (Gaussian kernel, σ = 4). Each evaluation needs about M operations, so the run
+time in the table of Carratino (2020) is evaluations times M. Slopes are by least
+squares of logarithms, in n at a fixed λ, and in 1/λ at a fixed n. The table also has
+the evaluations of theory, which are n², n/λ (Two-Pass), n·d_eff (Recursive-RLS, SQUEAK)
+and d_eff/λ (BLESS, BLESS-R). d_eff itself grows with 1/λ, which the slopes include.
+M/d_eff should not depend on λ. SQUEAK adds 64 rows at a time and Recursive-RLS halves
+down to 64, so that d_eff is visible.`,
 	Repeats: 3,
 	Measure: costsOfSamplers,
 }

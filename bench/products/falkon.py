@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""FALKON in PyTorch, Algorithm 1 of Carratino (2020), chapter 4: products in float32, all of M×M
-and the conjugate gradients in float64.
+"""FALKON in PyTorch, Algorithm 1 of Carratino (2020). Products are in float32. All M×M
+matrices and the conjugate gradients are in float64.
 
     falkon.py DIR d n M t lambda length-scale threads
 
-reads x, y and the centres c that falkon.go has written into DIR, fits the first n
+reads x, y and the centres c that falkon.go wrote into DIR, fits the first n
 rows, and prints its line of the table.
 """
 import os

@@ -39,7 +39,7 @@ import (
 )
 
 func main() {
-	binary := flag.String("python", "/usr/bin/python3", "Python with numpy, scipy, scikit-learn and torch, as far as there; empty for none")
+	binary := flag.String("python", "/usr/bin/python3", "Python with numpy, scipy, scikit-learn and torch, as far as installed; empty for none")
 	rounds := flag.Int("rounds", 7, "how often each case is taken")
 	match := flag.String("match", "", "only the cases that match")
 	threads := flag.String("threads", "1,2", "numbers of threads")
@@ -73,7 +73,7 @@ func main() {
 		mnist(flag.Args()[1:])
 		return
 	default:
-		log.Fatalf("there is no comparison %q: falkon, accuracy, mnist, or none for products", flag.Arg(0))
+		log.Fatalf("there is no comparison %q; use falkon, accuracy, mnist, or none for products", flag.Arg(0))
 	}
 	machine(os.Stdout)
 	for _, n := range counts {

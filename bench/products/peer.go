@@ -42,7 +42,7 @@ func startPython(binary, script string, threads int) (*python, error) {
 		if err := cmd.Wait(); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", binary, script, err)
 		}
-		return nil, fmt.Errorf("%s %s: it ended and said nothing", binary, script)
+		return nil, fmt.Errorf("%s %s: it ended without output", binary, script)
 	}
 	p.versions = p.out.Text()
 	return p, nil
@@ -55,7 +55,7 @@ func (p *python) time(library, name string) (wall, processor float64, ok bool) {
 		return 0, 0, false
 	}
 	if _, err := fmt.Fprintln(p.in, library, name); err != nil || !p.out.Scan() {
-		log.Printf("Python ended at the case %s of %s: what follows is without it", name, library)
+		log.Printf("Python ended at the case %s of %s; the following cases are without it", name, library)
 		p.ended = true
 		return 0, 0, false
 	}

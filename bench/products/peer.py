@@ -3,10 +3,10 @@
 
     peer.py THREADS
 
-writes a line that says what it has. Then it reads a library and a case a line,
-runs it once, and answers with its wall and CPU seconds, or with "none". The
-cases are those of cases.go, on data of the same shape. run.prepare, if there is
-one, comes before each run and is not timed.
+writes a line with its versions. Then it reads a library and a case per line, runs
+the case once, and answers with its wall and CPU seconds, or with "none". The cases
+are those of cases.go, on data of the same shape. run.prepare, if there is one, runs
+before each case and is not timed.
 """
 import os
 import sys
@@ -251,7 +251,7 @@ def elementwise(t, name, n):
     return run
 
 
-# What each library does of a case.
+# The function of each library for a case.
 builders = {
     "numpy": {
         "gemm": gemm,
