@@ -357,7 +357,7 @@ func TestStudyOfSomethingElse(t *testing.T) {
 	if _, err := svc.CreateStudy(t.Context(), "t", study.Create{Spec: study.Spec{Space: sp, Objectives: []study.Objective{{Name: "y", Direction: study.Minimize}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := tuning(t, "krr", d, autotune.Options{}).Study(t.Context(), svc, "t", study.Spec{}); err == nil || !strings.Contains(err.Error(), "not one of tuner auto") {
+	if _, _, err := tuning(t, "krr", d, autotune.Options{}).Study(t.Context(), svc, "t", study.Spec{}); err == nil || !strings.Contains(err.Error(), "not made by tuner auto") {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ func Is(s study.Spec) bool { return s.Attributes[attributeAlgorithm] != "" }
 
 // Edges returns the ends of ranges at which a configuration of any study lies, as
 // [space.Space.Edges] does. For a study that a [Tuning] made, it leaves out ends that the
-// learner cannot exceed. An example is as many centres as rows.
+// learner cannot exceed, such as the number of rows for centres.
 func Edges(s study.Spec, c space.Config) []space.Edge {
 	var out []space.Edge
 	limits := limitsOf(s)

@@ -95,13 +95,13 @@ func unsearched(a training.Algorithm, dims []theory.Dimension, i int, name strin
 	}
 	switch {
 	case i >= 0 && dims[i].Fidelity:
-		return "one training passes through all of them", fmt.Sprintf("set %s=%s", name, number(r.High))
+		return "one training passes through all its values", fmt.Sprintf("set %s=%s", name, number(r.High))
 	case i >= 0:
 		return "it has choices instead of a range, " + strings.Join(dims[i].Choices, ", "), "set one of them, or leave it out"
 	case slices.ContainsFunc(a.Parameters, func(p training.Parameter) bool { return p.Name == name }):
-		return a.Name + " does not search it", fmt.Sprintf("set %s=%s; searched are %s", name, number(r.Low), strings.Join(names, ", "))
+		return a.Name + " does not search it", fmt.Sprintf("set %s=%s; the searched ones are %s", name, number(r.Low), strings.Join(names, ", "))
 	}
-	return a.Name + " has no hyper-parameter of this name", "searched are " + strings.Join(names, ", ")
+	return a.Name + " has no hyper-parameter of this name", "the searched ones are " + strings.Join(names, ", ")
 }
 
 // refuse returns why d cannot be searched in r. The rule is empty if it can.
@@ -116,19 +116,19 @@ func refuse(d *theory.Dimension, r Range) (rule, remedy string) {
 	case r.Low > r.High:
 		return "the lower end is above the upper one", "swap them"
 	case r.Low == r.High:
-		return "it is one value", fmt.Sprintf("set %s=%s", d.Name, number(r.Low))
+		return "it has one value", fmt.Sprintf("set %s=%s", d.Name, number(r.Low))
 	case !d.Integer && r.Low <= d.Least:
-		return fmt.Sprintf("it must be above %s, as it is searched on a logarithmic scale", number(d.Least)), "choose a small lower end, as " + number(rounded(d.Low))
+		return fmt.Sprintf("it must be above %s, because it is searched on a logarithmic scale", number(d.Least)), "choose a small lower end, such as " + number(rounded(d.Low))
 	case !d.Integer && r.High >= d.Most:
-		return fmt.Sprintf("it must be below %s", number(d.Most)), "choose a smaller upper end, as " + number(rounded(d.High))
+		return fmt.Sprintf("it must be below %s", number(d.Most)), "choose a smaller upper end, such as " + number(rounded(d.High))
 	case !d.Integer:
 		return "", ""
 	case r.Low != math.Trunc(r.Low) || r.High != math.Trunc(r.High):
-		return "it is a whole number", between
+		return "it must be a whole number", between
 	case r.Low < d.Least || r.High > most:
-		return fmt.Sprintf("it is from %s to %s", number(d.Least), number(most)), between
+		return fmt.Sprintf("it must be from %s to %s", number(d.Least), number(most)), between
 	case math.Mod(r.Low, step) != 0 || math.Mod(r.High, step) != 0:
-		return fmt.Sprintf("it is a multiple of %s", number(step)), "choose ends that are"
+		return fmt.Sprintf("it must be a multiple of %s", number(step)), "choose such ends"
 	}
 	return "", ""
 }

@@ -273,20 +273,20 @@ func TestBadRanges(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, text, want string
 	}{
-		{"falkon", "lamda=1..2", "the range lamda=1..2: falkon has no hyper-parameter of this name; searched are length-scale, lambda, centers"},
-		{"falkon", "iterations=1..2", "falkon does not search it; set iterations=1; searched are length-scale, lambda, centers"},
+		{"falkon", "lamda=1..2", "the range lamda=1..2: falkon has no hyper-parameter of this name; the searched ones are length-scale, lambda, centers"},
+		{"falkon", "iterations=1..2", "falkon does not search it; set iterations=1; the searched ones are length-scale, lambda, centers"},
 		{"falkon", "kernel=1..2", "it has choices instead of a range, gaussian, matern52, matern32, laplace; set one of them"},
 		{"falkon", "lambda=2..1", "the lower end is above the upper one; swap them"},
-		{"falkon", "lambda=1..1", "it is one value; set lambda=1"},
-		{"falkon", "lambda=0..1", "it must be above 0, as it is searched on a logarithmic scale; choose a small lower end, as 1e-10"},
+		{"falkon", "lambda=1..1", "it has one value; set lambda=1"},
+		{"falkon", "lambda=0..1", "it must be above 0, because it is searched on a logarithmic scale; choose a small lower end, such as 1e-10"},
 		{"falkon", "lambda=-1..1", "it must be above 0"},
-		{"falkon", "centers=10..1001", "it is from 1 to 1000; choose both ends from 1 to 1000"},
-		{"falkon", "centers=0..10", "it is from 1 to 1000"},
-		{"falkon", "centers=1.5..10", "it is a whole number"},
-		{"sgdrf", "passes=1..40", "one training passes through all of them; set passes=40"},
-		{"sgdrf", "random-features=3..10", "it is a multiple of 2; choose ends that are"},
-		{"sgdrf", "random-features=2..3e9", "it is from 2 to 2147483646"},
-		{"sgdrf", "step-scale=0.1..2", "it must be below 2; choose a smaller upper end, as 1.5"},
+		{"falkon", "centers=10..1001", "it must be from 1 to 1000; choose both ends from 1 to 1000"},
+		{"falkon", "centers=0..10", "it must be from 1 to 1000"},
+		{"falkon", "centers=1.5..10", "it must be a whole number"},
+		{"sgdrf", "passes=1..40", "one training passes through all its values; set passes=40"},
+		{"sgdrf", "random-features=3..10", "it must be a multiple of 2; choose such ends"},
+		{"sgdrf", "random-features=2..3e9", "it must be from 2 to 2147483646"},
+		{"sgdrf", "step-scale=0.1..2", "it must be below 2; choose a smaller upper end, such as 1.5"},
 	} {
 		name, r, err := ParseRange(c.text)
 		if err != nil {

@@ -84,7 +84,7 @@ func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 	have, mine := s.Spec.Attributes, s.Spec.Objectives
 	switch {
 	case have[attributeAlgorithm] == "":
-		return &MismatchError{s.Name, "and is not one of tuner auto"}
+		return &MismatchError{s.Name, "and was not made by tuner auto"}
 	case have[attributeAlgorithm] != t.algorithm.Name:
 		return &MismatchError{s.Name, "and tunes " + have[attributeAlgorithm] + ", not " + t.algorithm.Name}
 	case len(mine) != 1 || mine[0].Name != t.Objective():
