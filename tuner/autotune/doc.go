@@ -19,8 +19,7 @@
 // passes and iterations, so these are not searched. They stand in the space as a constant,
 // the largest value, and every step is measured. Even counts are an ordinal of up to 33
 // values in geometric progression. Kernels are an ordinal too, ordered by smoothness, so
-// that a result also informs the model about neighbouring kernels. With a category, one of
-// the runs on kin40k stayed at Matérn-3/2, 5 % above Matérn-5/2. The first trials are
+// that a result also informs the model about neighbouring kernels. The first trials are
 // theory's settings and the same with half the length scale, because the median is larger
 // than the length scales in the tables of the papers.
 //
@@ -43,27 +42,20 @@
 // the same seed. Equal configurations therefore have equal errors, and comparisons are
 // paired. [Tuning.Best] returns the least error. Each step is reported before the next
 // begins, and a trial that the pruner stops ends there. The pruner is the median rule from
-// half the steps on. FALKON with a small λ begins slowly and ends best. On kin40k (tuner
-// bench auto, 60 trials, 3 seeds) the error relative to the best of 600 random
-// configurations was 1.022 with pruning from a fifth of the steps on, 0.946 with pruning
-// from half on and 0.946 without pruning. These runs took 46, 78 and 81 s of CPU. With the
-// pruner model the ratio was 0.963, in 60 s. A fit that diverges, or whose error is not
-// finite, is infeasible, and the proposer learns to avoid such configurations. Any other
-// error, including a panic, fails that trial only.
+// half the steps on, because FALKON with a small λ begins slowly and ends best
+// (docs/experiments.md, "Tuning the bundled learners").
+//
+// A fit that diverges, or whose error is not finite, is infeasible, and the proposer learns
+// to avoid such configurations. Any other error, including a panic, fails that trial only.
 //
 // # What trials share
 //
 // The data, the split, the encoding and the median distance are computed once. A trial only
-// fits, and nothing that a fit computes is kept for the next. In 20 trials of FALKON on
-// 3,600 training rows with 10 inputs all length scales were different, even in the starting
-// configurations. Two trials therefore cannot share K_MM, its factor or a BLESS path over
-// λ. Computing and factoring K_MM took 10% of the CPU time. Squared distances to the
-// centres, which do not depend on the length scale, took 1% to 7% of it. Keeping them takes
-// 8nM bytes, and reading them takes as long as computing them. If a trial started from
-// another trial's coefficients, its result would depend on the trials before it. Within a
-// trial, the triangles that every iteration of FALKON solves with stay packed
-// (internal/blocked.Triangle). That made tuner auto falkon 20% faster on this data, with
-// results equal to the bit.
+// fits, and nothing that a fit computes is kept for the next, because length scales differ
+// (docs/experiments.md, "Tuning the bundled learners"). If a trial started from another
+// trial's coefficients, its result would depend on the trials before it. Within a trial,
+// the triangles that every iteration of FALKON solves with stay packed
+// (internal/blocked.Triangle).
 //
 // # Determinism
 //

@@ -42,7 +42,7 @@ type Tuning struct {
 	starts []space.Config
 	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
 	limits []string // limits that the learner sets for the searched hyper-parameters, as ranges
-	// limits that the learner sets for the searched hyper-parameters, as ranges
+	// estimator has the starting settings.
 	estimator learners.Estimator
 	steps     int    // of an iterative learner, 0 if not known
 	counted   string // the hyper-parameter that is their number
