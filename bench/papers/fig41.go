@@ -95,8 +95,8 @@ func iterationsOfSolvers(ctx context.Context, env *bench.Env) (*figure.Result, e
 	})
 }
 
-// errorAt returns the error after a number of iterations, or at the end if the fit has
-// converged before. It is NaN if there were fewer.
+// errorAt returns the error after a number of iterations, or after the last one if there
+// were fewer. Without iterations it is NaN.
 func errorAt(s figure.Series, iteration int) float64 {
 	if len(s.Y) == 0 {
 		return math.NaN()

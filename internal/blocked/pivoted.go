@@ -41,8 +41,8 @@ func PivotedCholesky[T Float](workers int, a Matrix[T], tolerance T, perm []int)
 	return p.n
 }
 
-// pivoting is a factorisation in progress. The diagonal of the part that is not yet
-// factored is left. The matrix itself is only updated block by block.
+// pivoting is a factorisation in progress. The slice left is the diagonal of the part that
+// is not yet factored. The matrix itself is only updated block by block.
 type pivoting[T Float] struct {
 	a    Matrix[T]
 	n    int
