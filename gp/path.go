@@ -51,7 +51,7 @@ func (s *Sparse) Path(features FeatureMap, rng *rand.Rand) (*Path, error) {
 		return p, nil
 	}
 	if features == nil {
-		return nil, errors.New("gp: a path wants features for what the inducing points do not see")
+		return nil, errors.New("gp: a path needs features for the part of the kernel outside the span of the inducing points; pass features, or use SoR")
 	}
 	p.features, p.theta = features, make([]float64, features.Features())
 	for j := range p.theta {

@@ -28,7 +28,7 @@ func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 // newPairs is newTarget for maps of cosines and sines.
 func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ...string) (target, error) {
 	if m%2 != 0 {
-		return target{}, parameterError(string(family), "Features", float64(m), "even: a cosine and a sine for each frequency")
+		return target{}, parameterError(string(family), "Features", float64(m), "even, for a cosine and a sine of each frequency")
 	}
 	return newTarget(family, k, d, m, seed, families...)
 }

@@ -71,7 +71,7 @@ func boundOf(what string, k kernel.Kernel, given float64) (float64, error) {
 		bound = k.Bound()
 	}
 	if !isPositive(bound) {
-		return 0, parameterError(what, "Bound", bound, "κ² > 0 and finite: this kernel knows none, so set the field to max k(x, x)")
+		return 0, parameterError(what, "Bound", bound, "κ² > 0 and finite; the kernel has no bound, so set the field to max k(x, x)")
 	}
 	return bound, nil
 }

@@ -61,6 +61,6 @@ func Gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 func Claim(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("what a paper claims, at size: left out by -short, as smaller tests compute the same; go test runs it")
+		tb.Skip("a claim of a paper in full size; -short skips it because smaller tests compute the same")
 	}
 }
