@@ -30,15 +30,15 @@ func (r reader) family() sketch.Family { return families[r.text("features")] }
 var featuresParameter = Parameter{
 	Name: "features", Kind: Choice, Default: Auto, Auto: "orthogonal up to 512 inputs, fourier beyond, or what the kernel has",
 	Choices: []string{"orthogonal", "fourier", "fourier-cosine", "fastfood", "relu", "gaussian-sketch"},
-	Doc:     "the kind of random features; relu goes with --kernel arc-cosine, gaussian-sketch with linear",
+	Doc:     "the kind of random features (relu for --kernel arc-cosine, gaussian-sketch for linear)",
 }
 
 var sgdRF = Algorithm{
 	Name:    "sgdrf",
 	Summary: "stochastic gradient descent on random features",
-	About: `SGD with random features descends on mini-batches of M random features, which are
-computed as they are needed: O(Mb) memory, O(nMd) time for a pass (thesis, chapter 3).
-Step, mini-batch and passes regularise; √n features do.`,
+	About: `SGD with random features takes mini-batches and computes M random features of their rows
+when needed. It takes O(Mb) memory, and O(nMd) time for a pass (Carratino, 2020, chapter
+3). Step, mini-batch and passes regularise, and √n features are enough.`,
 	Parameters: withKernel(
 		featuresParameter,
 		Parameter{Name: "random-features", Kind: Count, Positive: true, Default: Auto, Auto: "4√n, from 256 to 16384", Doc: "the number of random features M"},
@@ -46,8 +46,8 @@ Step, mini-batch and passes regularise; √n features do.`,
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "step-scale times the best stable step γ*", Doc: "the step size γ"},
 		Parameter{Name: "step-scale", Kind: Real, Positive: true, Default: Auto, Auto: "1 for mini-batches of √n and more, 0.1 for 10 and less", Doc: "the step size in units of γ*, below 2"},
 		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in γt^−θ"},
-		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "how often the data are read"},
-		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "a ridge λ, per sample; early stopping does without"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "the number of passes over the data"},
+		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "the ridge λ, per sample (not needed with early stopping)"},
 		Parameter{Name: "averaging", Kind: Choice, Default: Auto, Auto: "tail for more than 10 passes", Choices: []string{"none", "tail", "all"}, Doc: "which iterates make the model"},
 		samplingParameter,
 	),
@@ -69,12 +69,12 @@ Step, mini-batch and passes regularise; √n features do.`,
 var landweberAlgorithm = Algorithm{
 	Name:    "landweber",
 	Summary: "gradient descent with early stopping, exact kernel matrix",
-	About: `Landweber iteration, also called L²-boosting, descends along the gradient in the
-kernel's space; the number of iterations takes the place of λ (thesis, §2.4). A step
-evaluates all n² kernel values. With --patience it stops when validation says so.`,
+	About: `Landweber iteration, also called L²-boosting, is gradient descent in the kernel's space.
+The number of iterations takes the place of λ (Carratino, 2020, §2.4). A step evaluates
+all n² kernel values. With --patience the validation error ends it.`,
 	Parameters: withKernel(
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "just below n/‖K‖", Doc: "the step size γ"},
-		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "200", Doc: "the most iterations t"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "200", Doc: "the largest number of iterations t"},
 		precisionParameter, distancesParameter,
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
@@ -88,15 +88,16 @@ const linearModel = "none"
 var averagedSGD = Algorithm{
 	Name:    "avgsgd",
 	Summary: "averaged stochastic gradient descent over several passes",
-	About: `Averaged SGD steps on one row at a time, with a large constant step whose noise the
-average takes out; on hard problems several passes are better than one (Pillaud-Vivien,
-Rudi and Bach, 2018). With --kernel none the model is linear; with --random-features it
-is on M random features; else on the kernel itself, where a step costs n evaluations.`,
+	About: `Averaged SGD steps on one row at a time, with a large constant step. The average removes
+the noise of the steps. On hard problems several passes are better than one
+(Pillaud-Vivien, Rudi and Bach, 2018). With --kernel none the model is linear. With
+--random-features it uses M random features. Otherwise it uses the kernel itself, and a
+step costs n evaluations.`,
 	Parameters: append(slices.Clone(kernelOrNone),
-		Parameter{Name: "random-features", Kind: Count, Default: "0", Doc: "the number of random features M; 0 for the kernel itself"},
+		Parameter{Name: "random-features", Kind: Count, Default: "0", Doc: "the number of random features M, or 0 for the kernel itself"},
 		featuresParameter,
-		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "1/(4R²), R² being the largest ‖Φ(x)‖²", Doc: "the step size γ"},
-		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "how often the data are read"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "1/(4R²), where R² is the largest ‖Φ(x)‖²", Doc: "the step size γ"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "the number of passes over the data"},
 		Parameter{Name: "averaging", Kind: Choice, Default: string(avgsgd.All), Choices: []string{string(avgsgd.All), string(avgsgd.None)}, Doc: "which iterates make the model"},
 		samplingParameter,
 	),
@@ -124,26 +125,26 @@ is on M random features; else on the kernel itself, where a step costs n evaluat
 var kernelOrNone = func() []Parameter {
 	parameters := withKernel()
 	parameters[0].Choices = append(slices.Clone(kernels), linearModel)
-	parameters[0].Doc = "the kernel; none for a linear model"
+	parameters[0].Doc = "the kernel, or none for a linear model"
 	return parameters
 }()
 
 var doublyOnline = Algorithm{
 	Name:    "doublyonline",
 	Summary: "online learning with new random features in every step",
-	About: `Doubly online learning takes one row and a few new random features in each step, and
-keeps neither rows nor features but their seeds (Lin and Rosasco, 2017): for streams
-without end. Of a fixed data set sgdrf learns more, in less time.`,
+	About: `Doubly online learning takes one row and a few new random features in each step. It
+stores neither rows nor features, only their seed (Lin and Rosasco, 2019). It suits
+endless streams. On a fixed data set sgdrf learns more in less time.`,
 	Parameters: withKernel(
 		Parameter{
 			Name: "features", Kind: Choice, Default: Auto, Auto: "fourier, or what the kernel has",
 			Choices: []string{"fourier", "fourier-cosine", "relu", "gaussian-sketch"}, Doc: "the kind of random features",
 		},
-		Parameter{Name: "step-features", Kind: Count, Positive: true, Default: "16", Doc: "the new features in each step B"},
+		Parameter{Name: "step-features", Kind: Count, Positive: true, Default: "16", Doc: "the number B of new features in each step"},
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "T^−½ for T steps", Doc: "the step size η"},
 		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in ηt^−θ"},
-		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "a ridge λ"},
-		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "1", Doc: "how often the data are read"},
+		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "the ridge λ"},
+		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "1", Doc: "the number of passes over the data"},
 		Parameter{
 			Name: "sampling", Kind: Choice, Default: string(minibatch.Reshuffle),
 			Choices: samplingParameter.Choices, Doc: samplingParameter.Doc,

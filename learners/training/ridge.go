@@ -20,7 +20,7 @@ var (
 		Doc: "the ridge λ, per sample",
 	}
 	centersParameter = Parameter{
-		Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, as by Theorem 7",
+		Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n",
 		Doc: "the number of centres M",
 	}
 	samplerParameter = Parameter{
@@ -35,7 +35,7 @@ var (
 	}()
 	samplerLambdaParameter = Parameter{
 		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ",
-		Doc: "the λ of the leverage scores that a sampler goes by",
+		Doc: "the λ of the sampler's leverage scores",
 	}
 	precisionParameter = Parameter{
 		Name: "precision", Kind: Choice, Choices: []string{"float64", "float32"}, Default: "float64",
@@ -43,7 +43,7 @@ var (
 	}
 	distancesParameter = Parameter{
 		Name: "distances", Kind: Choice, Choices: []string{autoDistances, "direct", "expanded"}, Default: autoDistances,
-		Doc: "how distances are computed while fitting: expanded is faster and rounds more, automatic takes it where that is harmless",
+		Doc: "how distances are computed while fitting (expanded is faster and rounds more, automatic uses it where that is harmless)",
 	}
 )
 
@@ -106,11 +106,11 @@ func (r reader) distances() kernel.Distances {
 var ridgeRegression = Algorithm{
 	Name:    "krr",
 	Summary: "kernel ridge regression, exact",
-	About: `Kernel ridge regression solves (K + λnI)c = y exactly: n² numbers of memory and n³/3
-operations, for up to some ten thousand rows.`,
+	About: `Kernel ridge regression solves (K + λnI)c = y exactly. It takes n² numbers of memory and
+n³/3 operations, so it suits up to about ten thousand rows.`,
 	Parameters: withKernel(
 		lambdaParameter,
-		Parameter{Name: "max-rows", Kind: Count, Positive: true, Default: strconv.Itoa(krr.DefaultMaxRows), Doc: "refuse more rows than that: n take 8n² bytes"},
+		Parameter{Name: "max-rows", Kind: Count, Positive: true, Default: strconv.Itoa(krr.DefaultMaxRows), Doc: "the largest number of rows n, which take 8n² bytes"},
 	),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
@@ -132,14 +132,14 @@ func kappaSqOf(k kernel.Kernel) float64 {
 var falkonAlgorithm = Algorithm{
 	Name:    "falkon",
 	Summary: "kernel ridge regression on M centres by preconditioned conjugate gradients",
-	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration:
-O(nMt + M³) time, O(M²) memory, so that millions of rows are in reach (thesis,
-chapter 4). With --sampler bless the centres are those with large leverage scores
-(§5.3): fewer of them, or fewer iterations, for the same error.`,
+	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
+takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
+2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3), and
+fewer centres or fewer iterations give the same error.`,
 	Parameters: withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "what solves the system: cg, or gradient, the basic algorithm (4.9)"},
-		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the most iterations t"},
+		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver (cg, or gradient for the basic algorithm)"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	),
@@ -164,7 +164,7 @@ func (r reader) solver() falkon.Solver {
 }
 
 var epsilonParameter = Parameter{
-	Name: "epsilon", Kind: Real, Positive: true, Default: Auto, Auto: "1e-13; 1e-6 in single precision",
+	Name: "epsilon", Kind: Real, Positive: true, Default: Auto, Auto: "1e-13, or 1e-6 in single precision",
 	Doc: "the part of K_MM, relative to its largest element, that counts as 0",
 }
 
@@ -185,13 +185,13 @@ func (r reader) factorization() falkon.Factorization {
 var logFalkon = Algorithm{
 	Name:    "log-falkon",
 	Summary: "kernel logistic regression on M centres, for classes with probabilities",
-	About: `Logistic FALKON fits the logistic loss by Newton's method with a falling λ, each step
-by FALKON's preconditioned iteration (Marteau-Ferey, Bach and Rudi, 2019): FALKON for
-classes, with probabilities.`,
+	About: `Logistic FALKON is FALKON for classes, with probabilities. It fits the logistic loss by
+Newton's method with a falling λ, and FALKON's preconditioned iteration computes each
+step (Marteau-Ferey, Bach and Rudi, 2019).`,
 	Parameters: withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "those that λ takes to fall, and 10", Doc: "the most Newton steps"},
-		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the most conjugate gradients in a Newton step"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "as many as λ needs to fall, and 10", Doc: "the largest number of Newton steps"},
+		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of conjugate gradient iterations in a Newton step"},
 		Parameter{Name: "decay", Kind: Real, Positive: true, Default: "100", Doc: "the factor by which λ falls from a Newton step to the next, above 1"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-3", Doc: "the norm of the gradient that ends the fit"},
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
@@ -215,17 +215,18 @@ const direct = "direct"
 var nystromAlgorithm = Algorithm{
 	Name:    "nystrom",
 	Summary: "kernel ridge regression on M centres, direct or by plain iterations",
-	About: `Nyström kernel ridge regression on M centres without FALKON's preconditioner: directly,
-O(nM² + M³) time (thesis, §4.1), or by what figure 4.1 compares FALKON with: gradient
-descent (with λ = 0 NYTRO: early stopping takes its place), SGD, conjugate gradients.`,
+	About: `Nyström kernel ridge regression on M centres works without FALKON's preconditioner. The
+direct solver takes O(nM² + M³) time (Carratino, 2020, §4.1). The other solvers are
+gradient descent, SGD and conjugate gradients. Gradient descent with λ = 0 is NYTRO, in
+which early stopping takes the place of λ.`,
 	Parameters: withKernel(
-		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n; 0 for gradient and sgd", Doc: lambdaParameter.Doc},
+		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or 0 for gradient and sgd", Doc: lambdaParameter.Doc},
 		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "10√n", Doc: centersParameter.Doc},
 		samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "what solves for the coefficients"},
-		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "the largest stable one, nearly", Doc: "the step size γ of gradient and sgd"},
+		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "the solver"},
+		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "nearly the largest stable step", Doc: "the step size γ of gradient and sgd"},
 		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch of sgd"},
-		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "100; 10 passes of sgd", Doc: "the most iterations t"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "100, or 10 passes for sgd", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-10", Doc: "the relative residual that ends cg"},
 		precisionParameter, distancesParameter,
 	),
