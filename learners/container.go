@@ -199,7 +199,7 @@ func readArrays(r io.Reader, arrays []array) error {
 	var one [1]byte
 	switch _, err := io.ReadFull(r, one[:]); {
 	case err == nil:
-		return &FormatError{Reason: "there is something behind its end"}
+		return &FormatError{Reason: "there are data after its end"}
 	case !errors.Is(err, io.EOF):
 		return &FormatError{Reason: "it cannot be read", Err: err}
 	}

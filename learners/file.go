@@ -309,7 +309,7 @@ func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
 // not replaced.
 func (f *File) Save(path string) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("learners: %s is no regular file; save the model to another", path)
+		return fmt.Errorf("learners: %s is not a regular file; save the model to another path", path)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -75,17 +75,17 @@ func (o *EncodingOptions) Check() error {
 	switch o.Missing {
 	case MissingError, FillMean, FillMedian, FillMostFrequent:
 	default:
-		return fmt.Errorf("dataset: %q is no way with missing values; there are mean, median, most frequent", o.Missing)
+		return fmt.Errorf("dataset: unknown way %q to treat missing values; use mean, median, most frequent, or empty for an error", o.Missing)
 	}
 	switch o.Unknown {
 	case UnknownError, UnknownZero:
 	default:
-		return fmt.Errorf("dataset: %q is no way with unknown categories; there is zero", o.Unknown)
+		return fmt.Errorf("dataset: unknown way %q to treat unknown categories; use zero, or empty for an error", o.Unknown)
 	}
 	switch o.Task {
 	case "", Regression, Classification, Unlabelled:
 	default:
-		return fmt.Errorf("dataset: %q is no task; there are regression, classification, unlabelled", o.Task)
+		return fmt.Errorf("dataset: unknown task %q; use regression, classification or unlabelled", o.Task)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func HardBlobs(seed uint64) Blobs { return problems.HardBlobs(seed) }
 // p.Check rejects.
 func Generate[T kernel.Float](p Problem, first uint64, n int) (Source, error) {
 	if n < 1 {
-		return nil, fmt.Errorf("dataset: %d rows to generate", n)
+		return nil, fmt.Errorf("dataset: cannot generate %d rows, want 1 or more", n)
 	}
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func locate(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
 	case e.Named && !t.named:
 		return nil, nil, &ColumnsError{Reason: "the model knows its columns by name, the data have no names; say so if their first row is a header"}
 	case !e.Named && t.named:
-		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is no header"}
+		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is not a header"}
 	case e.Named:
 		return locateByName(e, t)
 	}

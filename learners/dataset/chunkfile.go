@@ -278,7 +278,7 @@ func (d *description) check(path string, columns int) error {
 	seen := map[int]bool{}
 	for _, c := range d.Targets {
 		if c < 0 || c >= columns || seen[c] {
-			return &FileError{File: path, Reason: "its targets are no columns"}
+			return &FileError{File: path, Reason: "its targets are not columns"}
 		}
 		seen[c] = true
 	}

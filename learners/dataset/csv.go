@@ -33,7 +33,7 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 		return nil, &FileError{File: file, Reason: "it is UTF-16; convert it to UTF-8"}
 	}
 	if i := bytes.IndexByte(head, 0); i >= 0 {
-		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero: this is no text", i)}
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text", i)}
 	}
 	delim, why := byte(o.Delimiter), "as asked"
 	if delim == 0 {
@@ -69,7 +69,7 @@ func (c *csvReader) readFirst(header bool) error {
 		names[i] = string(f)
 	}
 	if c.names, err = checkNames(names); err != nil {
-		return &FileError{File: c.file, Reason: "its header cannot be used", Err: fmt.Errorf("%w; mend the first line, or say that the file has no header", err)}
+		return &FileError{File: c.file, Reason: "its header cannot be used", Err: fmt.Errorf("%w; correct the first line, or say that the file has no header", err)}
 	}
 	return nil
 }

@@ -191,7 +191,7 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 		}
 	}
 	if len(recs) < 10 {
-		return false, "nothing tells the first record, all text, from the others"
+		return false, "the first record is text, and so are the others"
 	}
 	return true, "no text of the first record occurs again below it"
 }

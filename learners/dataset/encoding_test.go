@@ -243,9 +243,9 @@ func TestNothingToLearn(t *testing.T) {
 		{"text target", "x,y\n1,a\n2,b\n", Options{}, data.EncodingOptions{Task: data.Regression}, "cannot be regressed on"},
 		{"no target", "x,y\n1,a\n2,b\n", Options{NoTarget: true}, data.EncodingOptions{Task: data.Regression}, "needs a target"},
 		{"two targets", "x,y,z\n1,2,3\n2,3,4\n", Options{Target: []string{"y", "z"}}, data.EncodingOptions{Task: data.Classification}, "name one"},
-		{"way", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Missing: "zero"}, "no way with missing"},
-		{"task", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Task: "ranking"}, "no task"},
-		{"unknown", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Unknown: "guess"}, "no way with unknown"},
+		{"way", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Missing: "zero"}, "to treat missing"},
+		{"task", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Task: "ranking"}, "unknown task"},
+		{"unknown", "x,y\n1,3\n2,4\n", Options{}, data.EncodingOptions{Unknown: "guess"}, "way \"guess\" to treat unknown"},
 	} {
 		_, err := opened(t, c.o, file(t, "n.csv", c.text)).FitEncoding(background, nil, c.e)
 		refused(t, c.name, err, c.want)

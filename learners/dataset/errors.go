@@ -33,7 +33,7 @@ type UnknownColumnError struct {
 }
 
 func (e *UnknownColumnError) Error() string {
-	s := fmt.Sprintf("dataset: %s %q is no column", e.What, e.Name)
+	s := fmt.Sprintf("dataset: %s %q is not a column", e.What, e.Name)
 	if len(e.Near) > 0 {
 		return s + "; did you mean " + quoted(e.Near, 3, " or ") + "?"
 	}

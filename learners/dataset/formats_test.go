@@ -307,7 +307,7 @@ func TestNPZ(t *testing.T) {
 			t.Errorf("targets %v", got)
 		}
 		_, err := Open(context.Background(), Options{TargetArray: "other"}, path)
-		if err == nil || !strings.Contains(err.Error(), "not the same number of rows") {
+		if err == nil || !strings.Contains(err.Error(), "different numbers of rows") {
 			t.Errorf("lengths: %v", err)
 		}
 		if _, err = Open(context.Background(), Options{Array: "xx"}, path); err == nil || !strings.Contains(err.Error(), `did you mean "X"`) {

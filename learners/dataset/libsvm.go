@@ -140,7 +140,7 @@ func (s *sparseRows[T]) read(ctx context.Context, in *input, b *builder) error {
 func (s *sparseRows[T]) parse(line []byte, b *builder) error {
 	label, rest := word(line)
 	if bytes.IndexByte(label, ':') >= 0 {
-		return b.fault(0, fmt.Sprintf("%s is no label", excerpt(label)))
+		return b.fault(0, fmt.Sprintf("%s is not a label", excerpt(label)))
 	}
 	if bytes.IndexByte(label, ',') >= 0 {
 		return b.fault(0, fmt.Sprintf("%s are several labels, which cannot be read", excerpt(label)))
@@ -176,7 +176,7 @@ func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reaso
 		if bytes.HasPrefix(f, []byte("qid:")) {
 			return 0, 0, "is a query of a ranking problem, which cannot be read"
 		}
-		return 0, 0, "is no feature, as \"7:0.5\""
+		return 0, 0, "is not a feature such as \"7:0.5\""
 	}
 	c = s.index(index)
 	switch {

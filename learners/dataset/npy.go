@@ -155,7 +155,7 @@ func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
 	}
 	archive, err := zip.NewReader(at, size)
 	if err != nil {
-		return nil, &FileError{File: in.path, Reason: "it is no archive", Err: err}
+		return nil, &FileError{File: in.path, Reason: "it is not an archive", Err: err}
 	}
 	files := map[string]*zip.File{}
 	var names []string

@@ -84,12 +84,12 @@ func (o *Options) check() error {
 	switch o.Format {
 	case "", CSV, LibSVM, NPY, NPZ, Parquet, IDX, Chunks:
 	default:
-		return fmt.Errorf("dataset: unknown format %q; there are csv, libsvm, npy, npz, parquet, idx, chunks", o.Format)
+		return fmt.Errorf("dataset: unknown format %q; use csv, libsvm, npy, npz, parquet, idx or chunks", o.Format)
 	}
 	switch o.Header {
 	case HeaderAuto, HeaderYes, HeaderNo:
 	default:
-		return fmt.Errorf("dataset: header %q is none of \"yes\", \"no\" and empty", o.Header)
+		return fmt.Errorf("dataset: header %q, want \"yes\", \"no\" or empty", o.Header)
 	}
 	if d := o.Delimiter; d < 0 || d > 127 || d == '"' || d == '\n' || d == '\r' || d == '.' || d == '-' || d == '+' || d >= '0' && d <= '9' {
 		return fmt.Errorf("dataset: %q cannot be a delimiter", d)

@@ -31,7 +31,7 @@ func (p *pairReader) next(b *builder, col0 int) error {
 		return errY
 	}
 	if (errX == io.EOF) != (errY == io.EOF) {
-		return &FileError{File: p.file, Reason: fmt.Sprintf("inputs and targets have not the same number of rows; one ends after %d", b.rows)}
+		return &FileError{File: p.file, Reason: fmt.Sprintf("inputs and targets have different numbers of rows; one ends after %d", b.rows)}
 	}
 	return errX
 }

@@ -21,14 +21,14 @@ func checkChunkFile(path string, inputs []string) error {
 	}
 	for _, in := range inputs {
 		if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {
-			return &FileError{File: path, Reason: "it is read, and cannot be the chunk file too; name another"}
+			return &FileError{File: path, Reason: "it is an input and cannot also be the chunk file; name another file"}
 		}
 	}
 	switch {
 	case info.IsDir():
 		return &FileError{File: path, Reason: "it is a directory; name a file for the chunks"}
 	case !info.Mode().IsRegular():
-		return &FileError{File: path, Reason: "it is no regular file, and cannot be the chunk file"}
+		return &FileError{File: path, Reason: "it is not a regular file and cannot be the chunk file; name another file"}
 	case info.Size() == 0:
 		return nil
 	}
@@ -39,7 +39,7 @@ func checkChunkFile(path string, inputs []string) error {
 	defer f.Close()
 	head := make([]byte, len(chunkMagic))
 	if _, err := io.ReadFull(f, head); err != nil || string(head) != chunkMagic {
-		return &FileError{File: path, Reason: "it exists and is no chunk file; remove it, or name another file for the chunks"}
+		return &FileError{File: path, Reason: "it exists and is not a chunk file; remove it, or name another file for the chunks"}
 	}
 	return nil
 }

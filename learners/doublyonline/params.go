@@ -58,7 +58,7 @@ func (p Params) Validate() error {
 		return err
 	}
 	if p.Lambda*max(p.StepSize, 0) >= 1 || p.StepSize == 0 && p.Lambda >= 1 {
-		return learners.Invalid(algorithm, "lambda", p.Lambda, "below 1/η, η being the step size, or 1 if that is the default")
+		return learners.Invalid(algorithm, "lambda", p.Lambda, "below 1/η for the step size η, or below 1 for the default step size")
 	}
 	switch p.family() {
 	case sketch.Fourier, sketch.FourierCosine, sketch.ReLU, sketch.GaussianSketch:
@@ -66,7 +66,7 @@ func (p Params) Validate() error {
 		return learners.Invalid(algorithm, "family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
 	}
 	if p.Features%2 != 0 && p.family() == sketch.Fourier {
-		return learners.Invalid(algorithm, "features", p.Features, "even: a cosine and a sine for each frequency")
+		return learners.Invalid(algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency")
 	}
 	if _, err := p.newFeatures(learners.SomeDim(p.Kernel), p.perStep(), 0); err != nil {
 		return learners.Invalid(algorithm, "family", p.family(), "one that suits the kernel: "+err.Error())

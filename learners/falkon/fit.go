@@ -196,7 +196,7 @@ func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
 		largest = max(largest, gram[i*m+i])
 	}
 	if largest == 0 {
-		return nil, false, &learners.DataError{Data: "training data", Reason: "the kernel is 0 at all centres: no function but 0 can be learned"}
+		return nil, false, &learners.DataError{Data: "training data", Reason: "the kernel is 0 at all centres, so only the function 0 can be learned"}
 	}
 	factor, ok := newFactor(f.Factorization, f.workers, gram, m, f.epsilon)
 	if !ok {

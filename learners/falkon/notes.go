@@ -10,7 +10,7 @@ func (f *fit) note(format string, args ...any) {
 // takeNotes returns the notes since its last call.
 func (f *fit) takeNotes() []string {
 	if f.epsilon > f.told {
-		f.note("epsilon was raised from %.3g to %.3g: K_MM of the centres is too ill-conditioned; a larger λ or fewer centres would do without", f.told, f.epsilon)
+		f.note("epsilon was raised from %.3g to %.3g because K_MM of the centres is too ill-conditioned. A larger λ or fewer centres avoid this", f.told, f.epsilon)
 		f.told = f.epsilon
 	}
 	notes := f.notes
@@ -21,7 +21,7 @@ func (f *fit) takeNotes() []string {
 // noteRank notes how many of the given centres add nothing.
 func (f *fit) noteRank(given int) {
 	if rank := f.sys.rank(); rank < given {
-		f.note("of %d centres, %d are up to rounding in the span of the others and add nothing", given, given-rank)
+		f.note("of %d centres, %d are linearly dependent on the others and add nothing", given, given-rank)
 	}
 }
 
@@ -31,9 +31,9 @@ func (f *fit) noteEnd(t int, it iteration) {
 	switch {
 	case residual <= f.Tolerance:
 	case it.done():
-		f.note("rounding ended the iteration at a relative residual of %.2g, λ being %.3g; the tolerance is %.2g", residual, f.Lambda, f.Tolerance)
+		f.note("rounding ended the iteration at a relative residual of %.2g for λ = %.3g, above the tolerance of %.2g", residual, f.Lambda, f.Tolerance)
 	case t == f.Iterations:
-		f.note("not converged: after %d iterations the relative residual is %.2g, λ being %.3g; the tolerance is %.2g. Allow more iterations, unless the validation error has settled", t, residual, f.Lambda, f.Tolerance)
+		f.note("not converged: after %d iterations the relative residual is %.2g for λ = %.3g, above the tolerance of %.2g. Allow more iterations, unless the validation error has settled", t, residual, f.Lambda, f.Tolerance)
 	}
 }
 
@@ -45,6 +45,6 @@ func (w *newton) noteEnd(t int, decrement float64) {
 	case w.mu > w.lambda:
 		w.note("not converged: after %d Newton steps μ is %.3g, above λ = %.3g. Allow more iterations, or a larger decay", t, w.mu, w.lambda)
 	case decrement > w.tolerance:
-		w.note("not converged: after %d Newton steps the gradient has norm %.2g; the tolerance is %.2g. Allow more iterations, unless the validation error has settled", t, decrement, w.tolerance)
+		w.note("not converged: after %d Newton steps the gradient has norm %.2g, above the tolerance of %.2g. Allow more iterations, unless the validation error has settled", t, decrement, w.tolerance)
 	}
 }

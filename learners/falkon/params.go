@@ -93,7 +93,7 @@ func (p Params) Validate() error {
 		return learners.Invalid(algorithm, "solver", p.Solver, fmt.Sprintf("%q or %q", ConjugateGradient, Gradient))
 	}
 	if !(p.Epsilon < 1) {
-		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1: it is relative to k(x, x)")
+		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1, relative to k(x, x)")
 	}
 	for i, s := range p.RowWeights {
 		if !(s >= 0) || math.IsInf(s, 0) {

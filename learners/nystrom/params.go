@@ -218,5 +218,5 @@ func (b *basis) notes() []string {
 	if b.given == b.points.Len() {
 		return nil
 	}
-	return []string{fmt.Sprintf("of %d centres, %d are up to rounding in the span of the others and are left out", b.given, b.given-b.points.Len())}
+	return []string{fmt.Sprintf("of %d centres, %d are linearly dependent on the others and are left out", b.given, b.given-b.points.Len())}
 }

@@ -97,7 +97,7 @@ func (p Params) Validate() error {
 		return err
 	}
 	if p.Features%2 != 0 && paired(p.family(learners.SomeDim(p.Kernel))) {
-		return learners.Invalid(algorithm, "features", p.Features, "even: a cosine and a sine for each frequency")
+		return learners.Invalid(algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency")
 	}
 	if !(p.StepScale >= 0 && p.StepScale < 2) {
 		return learners.Invalid(algorithm, "step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default")

@@ -54,7 +54,7 @@ func (p DoublyOnline) Decaying() (Steps, error) {
 		return Steps{}, err
 	}
 	if p.Gamma == 1 {
-		return Steps{}, invalid("gamma", p.Gamma, "below 1 for decaying steps: Theorem 3.5")
+		return Steps{}, invalid("gamma", p.Gamma, "below 1 for decaying steps (Theorem 3.5)")
 	}
 	c := 3 * p.KappaSq * (2*p.Capacity + p.KappaSq)
 	if 2*p.Zeta >= 1-p.Gamma {
@@ -77,13 +77,13 @@ func (p DoublyOnline) Regularised(steps int, epsilon float64) (Steps, error) {
 	case err != nil:
 		return Steps{}, err
 	case p.Zeta > 1:
-		return Steps{}, invalid("zeta", p.Zeta, "at most 1 with λ: the rate saturates there, Corollary 3.8")
+		return Steps{}, invalid("zeta", p.Zeta, "at most 1 with λ, where the rate saturates (Corollary 3.8)")
 	case p.Gamma == 1:
-		return Steps{}, invalid("gamma", p.Gamma, "below 1 with λ: Theorem 3.7")
+		return Steps{}, invalid("gamma", p.Gamma, "below 1 with λ (Theorem 3.7)")
 	}
 	z := 2*p.Zeta + p.Gamma
 	if rate := 2 * p.Zeta / (z + 1); !(epsilon > 0 && epsilon <= rate) {
-		return Steps{}, invalid("epsilon", epsilon, "in (0, 2ζ/(2ζ+γ+1)]: Corollary 3.8")
+		return Steps{}, invalid("epsilon", epsilon, "in (0, 2ζ/(2ζ+γ+1)] (Corollary 3.8)")
 	}
 	return Steps{
 		StepSize:  p.Zeta / (3 * p.KappaSq * (3*p.Capacity + p.KappaSq) * (1 + p.Zeta)),
@@ -121,13 +121,13 @@ func (p DoublyOnline) checked(steps int) (DoublyOnline, error) {
 		p.Capacity = p.KappaSq
 	}
 	if steps < 1 {
-		return p, invalid("T", steps, "at least 1: the number of steps")
+		return p, invalid("T", steps, "at least 1 (the number of steps)")
 	}
 	if !(p.Gamma >= 0 && p.Gamma <= 1) {
-		return p, invalid("gamma", p.Gamma, "in [0, 1]: Assumption 3; use 1 if nothing is known")
+		return p, invalid("gamma", p.Gamma, "in [0, 1] (Assumption 3); use 1 if nothing is known")
 	}
 	if !(p.KappaSq >= 1 && p.KappaSq <= math.MaxFloat64) {
-		return p, invalid("kappa²", p.KappaSq, "at least 1: Assumption 1")
+		return p, invalid("kappa²", p.KappaSq, "at least 1 (Assumption 1)")
 	}
 	if err := checkPositive("c_gamma", p.Capacity); err != nil {
 		return p, err

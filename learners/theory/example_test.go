@@ -44,5 +44,5 @@ func ExampleLambda() {
 	_, err := theory.Lambda(1000, theory.Regularity{R: 2, Alpha: 0.5})
 	fmt.Println(err)
 	// Output:
-	// theory: r is 2, want in [1/2, 1]: Assumption 5; use 1/2 if nothing is known
+	// theory: r is 2, want in [1/2, 1] (Assumption 5); use 1/2 if nothing is known
 }

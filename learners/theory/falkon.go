@@ -46,12 +46,12 @@ func LeverageCenters(n int, dEff, q, lambda, kappaSq, delta float64) (int, error
 		return 0, err
 	}
 	if !(q >= 1 && q <= math.MaxFloat64) {
-		return 0, invalid("q", q, "at least 1: scores are within a factor q of the exact ones")
+		return 0, invalid("q", q, "at least 1 (scores are within a factor q of the exact ones)")
 	}
 	if N := float64(n); N < 405*kappaSq*math.Log(12*kappaSq/delta) {
-		return 0, invalid("n", n, "at least 405κ² log(12κ²/δ): Theorem 7")
+		return 0, invalid("n", n, "at least 405κ² log(12κ²/δ) (Theorem 7)")
 	} else if lambda < 19*kappaSq/N*math.Log(N/(2*delta)) {
-		return 0, invalid("lambda", lambda, "at least (19κ²/n) log(n/(2δ)): Theorem 7")
+		return 0, invalid("lambda", lambda, "at least (19κ²/n) log(n/(2δ)) (Theorem 7)")
 	}
 	return ceil(215*(2+q*q*dEff)*log, math.MaxInt), nil
 }
@@ -75,7 +75,7 @@ func PracticalCenters(n int, dim, lambda, kappaSq float64) (int, error) {
 		return 0, err
 	}
 	if n < 1 {
-		return 0, invalid("n", n, "at least 1: the number of observations")
+		return 0, invalid("n", n, "at least 1 (the number of observations)")
 	}
 	return ceil((1+dim)*log, n), nil
 }

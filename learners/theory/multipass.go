@@ -78,19 +78,19 @@ func (p Multipass) Slope() (float64, error) {
 
 func (p Multipass) checked(n int) (Multipass, error) {
 	if !(p.Alpha > 1 && p.Alpha <= math.MaxFloat64) {
-		return p, invalid("alpha", p.Alpha, "above 1 and finite: Assumption (A4)")
+		return p, invalid("alpha", p.Alpha, "above 1 and finite (Assumption (A4))")
 	}
 	if p.Mu == 0 {
 		p.Mu = 1 / p.Alpha
 	}
 	if !(p.R > 0 && p.R <= 1) {
-		return p, invalid("r", p.R, "in (0, 1]: Assumption (A5)")
+		return p, invalid("r", p.R, "in (0, 1] (Assumption (A5))")
 	}
 	if !(p.Mu >= 0 && p.Mu <= 1) {
-		return p, invalid("mu", p.Mu, "in [0, 1]: Assumption (A3)")
+		return p, invalid("mu", p.Mu, "in [0, 1] (Assumption (A3))")
 	}
 	if n < 1 {
-		return p, invalid("n", n, "at least 1: the number of observations")
+		return p, invalid("n", n, "at least 1 (the number of observations)")
 	}
 	return p, nil
 }

@@ -32,10 +32,10 @@ func (g Regularity) Rate() (float64, error) {
 
 func (g Regularity) check() error {
 	if !(g.R >= 0.5 && g.R <= 1) {
-		return invalid("r", g.R, "in [1/2, 1]: Assumption 5; use 1/2 if nothing is known")
+		return invalid("r", g.R, "in [1/2, 1] (Assumption 5); use 1/2 if nothing is known")
 	}
 	if !(g.Alpha >= 0 && g.Alpha <= 1) {
-		return invalid("alpha", g.Alpha, "in [0, 1]: Assumption 4; use 1 if nothing is known")
+		return invalid("alpha", g.Alpha, "in [0, 1] (Assumption 4); use 1 if nothing is known")
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func Landweber(n int, g Regularity) (int, error) {
 
 func checkProblem(n int, g Regularity) error {
 	if n < 1 {
-		return invalid("n", n, "at least 1: the number of observations")
+		return invalid("n", n, "at least 1 (the number of observations)")
 	}
 	return g.check()
 }
@@ -104,7 +104,7 @@ func checkPositive(name string, v float64) error {
 // checkDelta requires a probability of failure.
 func checkDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
-		return invalid("delta", delta, "in (0, 1): the probability that the statement fails")
+		return invalid("delta", delta, "in (0, 1), the probability that the statement fails")
 	}
 	return nil
 }

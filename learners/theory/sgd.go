@@ -82,7 +82,7 @@ func MaxStep(n, iterations int, theta, delta float64) (float64, error) {
 		return 0, err
 	}
 	if log := math.Log(2 / delta); float64(n) < 32*log*log {
-		return 0, invalid("n", n, "at least 32 log²(2/δ): Theorem 3")
+		return 0, invalid("n", n, "at least 32 log²(2/δ) (Theorem 3)")
 	}
 	T := float64(iterations)
 	decay := 1 / (8 * (1 + math.Log(T)))
@@ -114,7 +114,7 @@ func checkTheorem3(iterations int, theta, delta float64) error {
 		return invalid("iterations", iterations, "at least 1")
 	}
 	if !(theta >= 0 && theta < 1) {
-		return invalid("theta", theta, "in [0, 1): Theorem 3")
+		return invalid("theta", theta, "in [0, 1) (Theorem 3)")
 	}
 	return checkDelta(delta)
 }

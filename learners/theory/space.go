@@ -81,7 +81,7 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 		return nil, err
 	}
 	if d.Rows < 1 {
-		return nil, invalid("n", d.Rows, "at least 1: the number of observations")
+		return nil, invalid("n", d.Rows, "at least 1 (the number of observations)")
 	}
 	if !slices.Contains(algorithms, algorithm) {
 		return nil, invalid("algorithm", algorithm, "one of "+strings.Join(algorithms, ", "))

@@ -34,7 +34,7 @@ func Find(name string) (Algorithm, error) {
 		}
 		names = append(names, a.Name)
 	}
-	return Algorithm{}, fmt.Errorf("there is no algorithm %q; there is %s", name, strings.Join(names, ", "))
+	return Algorithm{}, fmt.Errorf("there is no algorithm %q; use one of %s", name, strings.Join(names, ", "))
 }
 
 // Estimator returns the estimator for a problem with some hyper-parameters, and

@@ -95,7 +95,7 @@ func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, erro
 // probabilities.
 func (a *Algorithm) CheckMeasure(name string) error {
 	if (name == "log-loss" || name == "brier") && a.Name != logFalkon.Name {
-		return fmt.Errorf("measure %q is of probabilities, which %s does not give; %s does", name, a.Name, logFalkon.Name)
+		return fmt.Errorf("measure %q needs probabilities, which %s does not give; %s does", name, a.Name, logFalkon.Name)
 	}
 	return nil
 }
