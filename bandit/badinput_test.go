@@ -63,8 +63,8 @@ func is[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// Every constructor refuses invalid arguments. The type of the error says what is
-// wrong, and its text says where.
+// Every constructor refuses invalid arguments. The type of the error names the fault,
+// and its text the place.
 func TestConstructorsRefuse(t *testing.T) {
 	arms := uniform(70, 20, 2)
 	nan := func(row, col int) kernel.Rows {

@@ -8,10 +8,10 @@
 //
 // The algorithms are in packages of their own. Each has a Params that is an Estimator.
 //
-//	krr            exact, n² memory: what the others approximate
+//	krr            exact, n² memory, approximated by the others
 //	landweber      gradient descent in the kernel's space, stopped early
-//	nystrom        M centres: directly, by gradients, by conjugate gradients
-//	falkon         M centres with FALKON's preconditioner: large n
+//	nystrom        M centres, directly, by gradients or by conjugate gradients
+//	falkon         M centres with FALKON's preconditioner, for large n
 //	sgdrf          mini-batches on random features
 //	avgsgd         averaged stochastic gradients over several passes
 //	doublyonline   a new random feature with every step
@@ -42,12 +42,13 @@
 //
 //   - Equal data, parameters and seed give equal models to the bit, for any number
 //     of workers, and whether the data are in memory or streamed.
-//   - A fit that is stopped or cancelled still gives the best model so far, if
+//   - A fit that is stopped or cancelled still returns the best model so far, if
 //     there is one.
-//   - A hyper-parameter out of range is a *ParameterError before anything is read.
-//   - A loaded model predicts what the saved one did, to the bit. A file that is
-//     damaged, cut or newer is refused (*FormatError, *VersionError), and takes no
-//     memory for what its header merely claims.
+//   - A hyper-parameter out of range gives a *ParameterError before any data are
+//     read.
+//   - A loaded model predicts the same as the saved one, to the bit. A file that is
+//     damaged, incomplete or newer is refused (*FormatError, *VersionError).
+//     Reading takes no memory for false claims in its header.
 //   - Saving replaces a file as a whole or not at all.
 //
 // # Costs

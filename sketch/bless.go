@@ -116,7 +116,7 @@ func drawUniform(n, r int, rng *rand.Rand) []int {
 // drawMultinomial is lines 7 to 10. It draws ⌈q₂d⌉ of the candidates u in proportion to
 // their scores, where times counts how often each candidate occurs. It stops before a
 // draw that would need more room than there is. If these draws are enough to fill the
-// room, it continues until the room is full, but for at most ⌈8q₂d⌉ draws.
+// room, it continues until the room is full or ⌈8q₂d⌉ draws are made.
 func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room room, rng *rand.Rand) *drawn {
 	r, mass := 0, make([]float64, len(u))
 	for i, s := range scores {

@@ -26,7 +26,7 @@
 // PosteriorVariance.
 //
 //	                    how it chooses                        evaluations
-//	Uniform             M rows, all alike                     0
+//	Uniform             M rows, uniformly                     0
 //	ExactRLS            by ℓ itself                           n²
 //	TwoPass             by ℓ̃ of a uniform J of 1/λ rows       n/λ
 //	RecursiveRLS        by ℓ̃ of half the rows, recursively    n·d_eff
@@ -56,29 +56,29 @@
 // Score Sampling and Optimal Learning. Where the print has an error, this package does
 // the following, and sketch_paper_test.go shows why.
 //
-//   - Algorithms 3 and 4: H is rounded up and the path is geometric exactly
-//     to λ; R_h ≤ n, and R_h = n stands for all rows, once each; M_h ≥ 1.
-//   - Algorithm 4, line 10 scores at λ_h, not λ_{h−1}, which under-samples by
-//     up to q; U_h and J_h may be empty on the way.
-//   - §5.1.5: ℓ(i, λ_h) ≤ (λ_{h−1}/λ_h) ℓ(i, λ_{h−1}), not its inverse.
-//   - (5.22): the weights of FALKON are 1/A_j, without another n/M.
-//   - (3.3) and Example 1: features have the factor 1/√M; cosines √2, and
-//     frequencies of variance 1/σ².
+//   - Algorithms 3 and 4 round H up, and the path is geometric exactly to λ. R_h is
+//     at most n, and R_h = n means all rows, once each. M_h is at least 1.
+//   - Algorithm 4, line 10 uses the scores at λ_h, not at λ_{h−1}, which would
+//     under-sample by up to q. U_h and J_h may be empty before the last level.
+//   - In §5.1.5, ℓ(i, λ_h) ≤ (λ_{h−1}/λ_h) ℓ(i, λ_{h−1}), not its inverse.
+//   - In (5.22) the weights of FALKON are 1/A_j, without another n/M.
+//   - In (3.3) and Example 1 features have the factor 1/√M. Cosines also have √2
+//     and frequencies of variance 1/σ².
 //
 // # Invariants
 //
 //   - All random numbers come from the caller's generator, in an order that
-//     depends on nothing else: results repeat bit for bit, for any number of
+//     depends on nothing else. Results repeat bit for bit, for any number of
 //     workers, and whether the source is resident or streamed. With Keys,
 //     PosteriorVariance does not depend on the order of the rows either.
-//   - Indices of a dictionary increase strictly and weights are positive and
-//     finite; repeated draws are merged, which changes no score.
-//   - Scores lie in (0, 1]; 0 only where k(x, x) = 0.
+//   - Indices of a dictionary increase strictly, and weights are positive and
+//     finite. Repeated draws are merged, which changes no score.
+//   - Scores are in (0, 1], or 0 where k(x, x) = 0.
 //   - The score of a row does not depend on the rows beside it.
-//   - Feature j of a map depends on (seed, j) alone: larger maps contain the
-//     smaller ones, up to the factor 1/√M.
-//   - Data at fault (NaN, a wrong dimension, λ ≤ 0, nothing to choose from) is a
-//     typed error that says what and where.
+//   - Feature j of a map depends only on (seed, j). Larger maps contain the smaller
+//     ones, up to the factor 1/√M.
+//   - Bad data (NaN, a wrong dimension, λ ≤ 0, no rows) give a typed error with the
+//     fault and the place.
 //
 // # Costs
 //

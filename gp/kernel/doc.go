@@ -63,14 +63,15 @@
 // # Invariants
 //
 //   - No bit of a product depends on the number of workers, on whether X is
-//     resident or streamed, or on what was computed before.
-//   - Distances are sums of direct differences: exactly 0 for equal inputs, no
-//     cancellation; but for products of an Operator with inputs near their mean,
-//     see [Distances]. Eval, Diag, blocks and products agree up to rounding, and a
-//     Gramian is exactly symmetric.
-//   - Bad data (NaN, wrong dimension, a source that breaks off) is a typed
-//     error that says where; a panic names a broken precondition of the caller.
-//   - Kernels, rows and prepared centres are immutable once in use and safe for
+//     resident or streamed, or on earlier computations.
+//   - Distances are sums of direct differences. They are exactly 0 for equal inputs
+//     and have no cancellation. Products of an Operator with inputs near their mean
+//     are an exception, see [Distances]. Eval, Diag, blocks and products agree up
+//     to rounding, and a Gramian is exactly symmetric.
+//   - Bad data (NaN, wrong dimension, a source that ends early) give a typed error
+//     with the place. A panic means that the caller broke a precondition and names
+//     it.
+//   - Kernels, rows and prepared centres do not change once in use and are safe for
 //     concurrent reading. There is no global state.
 //
 // Faster evaluation belongs behind [Prepared], the block of K, and the two tile

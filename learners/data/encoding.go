@@ -93,17 +93,17 @@ func (o *EncodingOptions) Check() error {
 // Encoding says how the columns of a table become inputs and targets. It is fitted on
 // training rows, stored in a model and later applied to any data.
 //
-//   - A numeric input becomes (x − Center)/Scale: its z-score, with the mean and
-//     the standard deviation (divisor n) of the training rows.
+//   - A numeric input becomes its z-score (x − Center)/Scale, with the mean and the
+//     standard deviation (divisor n) of the training rows.
 //   - A categorical input becomes one coordinate per level, 1 for the level of
 //     the row and 0 for the others, not scaled.
 //   - An input that is constant over the training rows is dropped.
-//   - Sparse inputs are divided by their standard deviations, not centred, so
-//     that zeros stay zeros. None is dropped; a constant one has scale 1.
+//   - Sparse inputs are divided by their standard deviations but not centred, so
+//     that zeros stay zeros. None is dropped, and a constant one has scale 1.
 //   - A regression target becomes (y − Center)/Scale.
-//   - Two classes become one output, −1 for the first and +1 for the second;
-//     C > 2 classes become C outputs, +1 for the class of the row and −1 for
-//     the others. Classes are sorted, numbers by value.
+//   - Two classes become one output, −1 for the first and +1 for the second.
+//     C > 2 classes become C outputs, +1 for the class of the row and −1 for the
+//     others. Classes are sorted, numbers by value.
 //
 // An Encoding keeps its numbers to the bit in JSON. It is immutable and safe for
 // concurrent use.

@@ -7,9 +7,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Subset returns the given rows of src, whose indices increase: a part of a
-// split. It is a copy if src is in memory; otherwise each pass reads src up to
-// the last of the rows.
+// Subset returns the given rows of src, such as a part of a split. Their indices
+// increase. It is a copy if src is in memory. Otherwise each pass reads src up to the
+// last of the rows.
 func Subset(src Source, rows []int) (Source, error) {
 	if rows == nil {
 		rows = []int{}
@@ -67,7 +67,8 @@ func (c *subsetCursor) Next(ctx context.Context, max int, _ *Block) (*Block, err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// Never beyond the last row of this block: what follows belongs to the next.
+		// It stops at the last row of this block, because the rows after it belong to
+		// the next.
 		last := c.s.rows[c.at+want-1-got]
 		b, err := c.all.Next(ctx, min(blockRows, last+1-c.pos), c.buf)
 		if err == io.EOF {

@@ -38,11 +38,11 @@
 //	text among numbers     CellError with row, line, column and value
 //	infinite, too large    CellError with row, line, column and value
 //	wrong column names     UnknownColumnError with names that look alike
-//	other columns later    ColumnsError with what is missing, what is unknown
-//	constant columns       dropped as inputs, noted; an error as targets
+//	other columns later    ColumnsError with the missing and the unknown ones
+//	constant columns       dropped as inputs with a note, an error as targets
 //	one class only         an error
 //	duplicate rows         kept and counted in the report
-//	huge claims of headers FileError; see the limits MaxColumns and following
+//	huge claims of headers FileError, see the limits from MaxColumns on
 //
 // A library reads Parquet, and it trusts the headers of pages. The other readers take
 // memory for the contents of a file, and for at most MaxColumns columns if it claims

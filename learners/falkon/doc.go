@@ -2,7 +2,7 @@
 // preconditioned iteration, in O(nMt + M³) time and O(M²) memory. The package also has
 // it for the logistic loss.
 //
-//	Params          squared loss: basic, complete and generalised algorithm,
+//	Params          squared loss by the basic, complete or generalised algorithm,
 //	                uniform centres or any sampler's (BLESS: FALKON-BLESS)
 //	PathParams      solutions for a sequence of λ, each started from the last
 //	LogisticParams  logistic loss, by Newton steps with a falling λ
@@ -50,11 +50,11 @@
 //
 // # Invariants
 //
-//   - Weights, factorisations, ε within rounding and the solver change how fast
-//     the solution comes, not what it is.
+//   - Weights, factorisations, ε within rounding and the solver change the time to
+//     the solution, not the solution.
 //   - One iteration is one pass over the data, in which K_nM is evaluated once.
-//     Nothing of n numbers is held: the targets of a stream are read with the
-//     inputs. Memory is 2 matrices of M×M (4 for QR), centres, and blocks.
+//     No vector of n numbers is held, and the targets of a stream are read with
+//     the inputs. Memory is 2 matrices of M×M (4 for QR), centres, and blocks.
 //   - No bit depends on the number of workers or on whether the data are in
 //     memory.
 //

@@ -21,9 +21,9 @@
 //
 // # Invariants
 //
-//   - What was added to the diagonal beyond λn is reported, never silent.
-//   - Repeated rows, constant targets and λ = 0 are data like others: with λ = 0
-//     the function interpolates as far as K allows.
+//   - Every addition to the diagonal beyond λn is reported.
+//   - Repeated rows, constant targets and λ = 0 are allowed. With λ = 0 the function
+//     interpolates as far as K allows.
 //   - No bit depends on the number of workers.
 //
 // # Costs

@@ -13,16 +13,16 @@
 // repeated. So the solvers work in coordinates w with c = Pw.
 //
 //	Whitened   K_MM = LLᵀ by Cholesky with complete pivoting, P = L⁻ᵀ on the
-//	           pivots; centres in the span of the pivots are left out.
+//	           pivots. Centres in the span of the pivots are left out.
 //	           Z = K_nM P, problem (ZᵀZ + λnI)w = Zᵀy
-//	Plain      P = I, problem (4.5) as it stands: what figure 4.1 has beside
-//	           FALKON. Hopeless in comparison, which is its point.
+//	Plain      P = I, problem (4.5) as it is, which figure 4.1 compares with
+//	           FALKON. It is far slower, and is here for that comparison.
 //
-//	Direct     forms ZᵀZ in blocks of rows and factors it; Whitened only
-//	Gradient   w_t = w_{t−1} − (γ/n)(Zᵀ(Zw_{t−1} − y) + λn w_{t−1}): with λ = 0,
-//	           NYTRO (Camoriano, Angles, Rudi and Rosasco, 2016), where the
-//	           number of iterations takes the place of λ, about 1/(γt)
-//	SGD        the same on mini-batches of b rows: one iteration is one pass
+//	Direct     forms ZᵀZ in blocks of rows and factors it, Whitened only
+//	Gradient   w_t = w_{t−1} − (γ/n)(Zᵀ(Zw_{t−1} − y) + λn w_{t−1}). With λ = 0
+//	           it is NYTRO (Camoriano, Angles, Rudi and Rosasco, 2016), where
+//	           the number of iterations takes the place of λ, about 1/(γt)
+//	SGD        the same on mini-batches of b rows, one pass an iteration
 //	CG         conjugate gradients
 //
 // H is never formed or factored. ZᵀZ is also factored by Cholesky with pivoting, so

@@ -8,7 +8,7 @@
 //	PracticalCenters, FALKON          constants and with practical ones
 //	DoublyOnline.*                    doubly online learning, Corollaries 3.2 … 3.9
 //	Multipass.*                       averaged SGD over several passes, Theorem 1
-//	Space, Data                       search spaces, for what is known of the data
+//	Space, Data                       search spaces for given data
 //
 // # Symbols
 //

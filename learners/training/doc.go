@@ -12,7 +12,6 @@
 //
 // # Invariants
 //
-//   - What is fitted to data, encodings and length scales, sees training rows
-//     only.
+//   - Encodings and length scales are fitted to training rows only.
 //   - Equal table, split and values give equal models, to the bit.
 package training
