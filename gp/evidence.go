@@ -22,8 +22,7 @@ type Evidence struct {
 //
 //	log p(y) = −½ (y − m)ᵀA⁻¹(y − m) − ½ log det A − (n/2) log 2π,  A = K + Λ,
 //
-// without its gradient. With fitted coefficients of the mean it is the profile
-// likelihood, maximised over them. It costs O(n).
+// without its gradient. It costs O(n).
 func (g *Exact) LogEvidence() float64 {
 	n := g.obs.len()
 	if n == 0 {
@@ -37,8 +36,7 @@ func (g *Exact) LogEvidence() float64 {
 //
 //	∂/∂θ = ½ tr((ααᵀ − A⁻¹) ∂A/∂θ),  α = A⁻¹(y − m)
 //
-// (Rasmussen and Williams, (5.9)). It is also right where the mean is fitted, since the
-// derivative with respect to its coefficients is 0. It costs O(n³ + n²p).
+// (Rasmussen and Williams, (5.9)). It costs O(n³ + n²p).
 func (g *Exact) Evidence() Evidence {
 	e := Evidence{Value: g.LogEvidence()}
 	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)
@@ -126,7 +124,7 @@ type LeaveOneOut struct {
 }
 
 // LeaveOneOut predicts every point's target ȳ_i from the other points, without changing
-// hyper-parameters and mean coefficients (Rasmussen and Williams, (5.10) to (5.12)).
+// the hyper-parameters (Rasmussen and Williams, (5.10) to (5.12)).
 //
 //	μ_i = ȳ_i − α_i/(A⁻¹)_ii,  σ²_i = 1/(A⁻¹)_ii.
 //
