@@ -40,8 +40,8 @@ func gemv(dst, a, x []float64, r, c int) {
 	blocked.Gemv(1, false, blocked.New(r, c, a[:r*c]), x[:c], 1, 0, dst[:r])
 }
 
-// spareRows is the room for further rows in memory that becomes a posterior's own: as
-// many as pending pulls are common.
+// spareRows is the room for further rows in memory that a posterior copies. It is a usual
+// number of pending pulls.
 const spareRows = 16
 
 // withRoom returns a copy of v with room for extra numbers. Unlike make it clears only
