@@ -83,8 +83,7 @@
 //   - The incremental dictionary of §7.1.2 and the batches of BBKB wait for
 //     Σ σ̃²/λ ≥ 1. For λ ≫ κ² that is very long, and they pull one arm in the
 //     meantime. Here there is a draw, and a batch ends, whenever there are more
-//     pulls by a quarter. At λ = 10 the regret over that of exact GP-UCB falls from
-//     1.31 to 1.10, and that of BBKB from 1.43 to 1.12 (TestMuchNoise, 64 seeds).
+//     pulls by a quarter (docs/experiments.md, "Bandits of the library").
 //   - If a draw gives the same inducing points again, only the sum Σ σ̃²/λ starts
 //     again, and the posterior stays as it is. With FromScratch it is computed.
 //
@@ -112,31 +111,7 @@
 //	MiniGPOpt   O(u³ + Au²) a batch
 //	Thompson    BKB, and O(qm² + q³) for q candidates
 //
-// # Measured
-//
-// The problem is Ackley-5 with A = 20 000, Matérn-5/2 with ℓ = 0.3 and ξ = 0.1, on two
-// cores shared with other work. A step of BKB at t = 1000 with m = 60 takes 0.10 to
-// 0.16 ms on one goroutine. The same by NumPy in the same run takes 3 to 6 times as
-// long. All steps up to there, draws included, take NumPy 5 to 7 times as long, at the
-// same regret (BenchmarkPeer, with m = 55). 10 000 steps take BKB 3.0 s, of which the
-// last 1000 take half as long as the second 1000. They take BBKB 1.2 s
-// (BenchmarkWhole). Exact GP-UCB takes 14 ms a step at t = 1000, and BKB from scratch
-// 49 ms at t = 100 (BenchmarkStep). In all, BBKB is 15 times as fast as BKB from
-// scratch at 0.997 times its regret (A = 4000, 400 steps, 10 seeds, BenchmarkBBKB).
-// Where most arms compete, as on draws of a process in d = 6, bounds exclude few of
-// them, and a step costs O(Am).
-//
-// The table has the regret over that of exact GP-UCB for 2048 arms, 300 steps and
-// ξ = 0.1, as means of 10 seeds (BenchmarkRegret). All policies have the practical b.
-//
-//	           exact/chance   BKB    BBKB   mini   Thompson  RFF(60)  SoR(30)
-//	Branin     0.053          0.97   0.95   0.96   1.55      0.90     0.81
-//	GP draw 2  0.19           1.00   1.01   1.02   0.29      0.47     0.37
-//	Hartmann-6 0.27           1.00   1.00   1.02   0.85      1.11     2.10
-//
-// On the draw the practical b stays at a lower maximum, 0.6 standard deviations below
-// the best, for 6 of 10 seeds, with exact and sparse posteriors. There BKB's regret
-// over chance is 0.19 with C = 0.15, 0.12 with 0.3, 0.06 with 0.5 and 0.08 with 1. From
-// 0.3 on all 10 find the best region. The comparators do better with 0.15 because of
-// their errors.
+// docs/experiments.md has measured times and regrets ("Bandits of the library"). Where most
+// arms compete, as on draws of a process in d = 6, bounds exclude few of them, and a step
+// costs O(Am).
 package bandit
