@@ -34,6 +34,12 @@
 // certificates likewise on every connection. A file that became unreadable or
 // unsound is logged and leaves in force what was read before.
 //
+// # Other protocols
+//
+// A face in another protocol, such as package web, is a client within the process. It gets
+// there by a [Pipe]. Its callers pass the same gate, with their own addresses, tokens and
+// certificates, and then the same chain.
+//
 // # Answers
 //
 // What is stored can be answered: an answer takes at most 3 MiB, less than the 4 MiB that

@@ -68,15 +68,24 @@ func removeStale(path string) error {
 
 // Listen listens on Options.Address, unless others could reach it there without
 // protection.
-func (s *Server) Listen() (net.Listener, error) {
-	a, err := parseAddress(s.options.Address)
+func (s *Server) Listen() (net.Listener, error) { return s.ListenAt(s.options.Address) }
+
+// ListenAt is Listen at another address.
+func (s *Server) ListenAt(where string) (net.Listener, error) {
+	a, err := s.allowed(where)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkExposure(s.options.Address, a.remote); err != nil {
-		return nil, err
-	}
 	return a.listen()
+}
+
+// allowed reads an address and refuses one where the server must not listen.
+func (s *Server) allowed(where string) (address, error) {
+	a, err := parseAddress(where)
+	if err != nil {
+		return address{}, err
+	}
+	return a, s.checkExposure(where, a.remote)
 }
 
 // checkExposure refuses to serve in the clear or without knowing callers where

@@ -59,6 +59,8 @@ type Options struct {
 	// Logger hears of refusals (warn), faults (error), start, stop and changes
 	// (info) and calls (debug). nil: nobody does.
 	Logger *slog.Logger
+	// OnServing is called once, when the server has begun to serve; nil: nothing is.
+	OnServing func()
 	// Registry gets the server's metrics, and is the place for the service's
 	// own. nil: the server makes one, with the process's too; see
 	// [Server.Registry].

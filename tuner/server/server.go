@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,7 +50,9 @@ type Server struct {
 	held      hangUp
 	auditFile slog.Handler // nil for none; set before anything is served
 	grpc      *grpc.Server
+	handlers  *handlers
 	health    *health.Server
+	pipe      *Pipe // nil unless something asked for it
 
 	stopping context.Context // ends when streams must
 	stop     context.CancelFunc
@@ -84,9 +87,8 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.grpc = grpc.NewServer(options...)
-	pb.RegisterTunerServer(s.grpc, &handlers{service: service, server: s})
-	healthpb.RegisterHealthServer(s.grpc, s.health)
+	s.handlers = &handlers{service: service, server: s}
+	s.grpc = s.newGRPC(append(options, grpc.InTapHandle(s.gate)))
 	if o.Reflection {
 		reflection.Register(s.grpc)
 	}
@@ -97,22 +99,34 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Check reports whether a server of these options could listen: it reads
-// certificates and tokens and refuses what [New] and [Server.Listen] refuse, but
-// listens nowhere.
-func Check(o Options) error {
+// newGRPC makes a server of gRPC that serves our services.
+func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
+	g := grpc.NewServer(options...)
+	pb.RegisterTunerServer(g, s.handlers)
+	healthpb.RegisterHealthServer(g, s.health)
+	return g
+}
+
+// Check reports whether a server of these options could listen, on Options.Address
+// and on further addresses: it reads certificates and tokens and refuses what [New]
+// and [Server.Listen] refuse, but listens nowhere.
+func Check(o Options, further ...string) error {
 	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
 	s, err := New(nil, o)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	a, err := parseAddress(s.options.Address)
-	if err != nil {
-		return err
+	for _, where := range append(further, s.options.Address) {
+		if _, err := s.allowed(where); err != nil {
+			return err
+		}
 	}
-	return s.checkExposure(s.options.Address, a.remote)
+	return nil
 }
+
+// Options are the server's, with the defaults filled in.
+func (s *Server) Options() Options { return s.options }
 
 // Registry is where the server's metrics are; the service's own can be
 // registered there too.
@@ -120,11 +134,7 @@ func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
 	l := s.options.Limits
-	options := append(s.chain(),
-		grpc.InTapHandle(s.gate),
-		grpc.ForceServerCodecV2(newCodec(s.bytes)),
-		grpc.MaxRecvMsgSize(l.MaxRecvBytes),
-		grpc.MaxSendMsgSize(l.MaxSendBytes),
+	options := append(s.callOptions(),
 		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
 		grpc.ConnectionTimeout(l.ConnectTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
@@ -144,6 +154,15 @@ func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
 		options = append(options, grpc.Creds(creds))
 	}
 	return options, nil
+}
+
+// callOptions are those about calls, whatever connection they come on.
+func (s *Server) callOptions() []grpc.ServerOption {
+	return append(s.chain(),
+		grpc.ForceServerCodecV2(newCodec(s.bytes)),
+		grpc.MaxRecvMsgSize(s.options.Limits.MaxRecvBytes),
+		grpc.MaxSendMsgSize(s.options.Limits.MaxSendBytes),
+	)
 }
 
 // Serve serves on the listeners, or on Options.Address if there are none, and
@@ -188,13 +207,18 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 
 func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
-	ended := make(chan error, len(listeners)+1)
+	ended := make(chan error, len(listeners)+2)
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
 		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
 	}
 	go s.connections.reap(s.stopping)
+	if s.pipe != nil {
+		running++
+		defer s.pipe.conn.Close()
+		go func() { ended <- s.pipe.grpc.Serve(s.pipe.listener) }()
+	}
 	if metrics != nil {
 		running++
 		s.log.Info("serving metrics", "address", metrics.Addr().String())
@@ -220,6 +244,19 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 func (s *Server) setServing() {
 	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	s.health.SetServingStatus(pb.Tuner_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	if s.options.OnServing != nil {
+		s.options.OnServing()
+	}
+}
+
+// each does something to the gRPC servers of the network and of the pipe, at once.
+func (s *Server) each(do func(*grpc.Server)) {
+	var all sync.WaitGroup
+	all.Go(func() { do(s.grpc) })
+	if s.pipe != nil {
+		all.Go(func() { do(s.pipe.grpc) })
+	}
+	all.Wait()
 }
 
 // shutDown says NOT_SERVING, waits a little, takes no more calls, ends streams,
@@ -231,7 +268,7 @@ func (s *Server) shutDown() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.grpc.GracefulStop()
+		s.each((*grpc.Server).GracefulStop)
 	}()
 	s.held.silent()
 	s.stop()
@@ -242,7 +279,7 @@ func (s *Server) shutDown() {
 	case <-late.C:
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
 		s.held.all()
-		s.grpc.Stop()
+		s.each((*grpc.Server).Stop)
 		late.Reset(s.options.StopTimeout)
 		select {
 		case <-done:

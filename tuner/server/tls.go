@@ -11,8 +11,17 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// transportCredentials are the server's side of TLS; nil if it is off.
+// transportCredentials are the server's side of TLS for gRPC; nil if it is off.
 func (s *Server) transportCredentials() (credentials.TransportCredentials, error) {
+	config, err := s.tlsConfig()
+	if config == nil || err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(config), nil
+}
+
+// tlsConfig goes by the certificates as they are now; nil if TLS is off.
+func (s *Server) tlsConfig() (*tls.Config, error) {
 	if !s.options.tls() {
 		return nil, nil
 	}
@@ -26,10 +35,10 @@ func (s *Server) transportCredentials() (credentials.TransportCredentials, error
 	if err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(&tls.Config{
+	return &tls.Config{
 		MinVersion:         s.options.minTLS(),
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.get(), nil },
-	}), nil
+	}, nil
 }
 
 func (o Options) minTLS() uint16 {

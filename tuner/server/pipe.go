@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/grpc/test/bufconn"
+)
+
+// Pipe leads into the server from within the process, for faces in other protocols such as
+// package web. The calls on it have the permissions, limits, log lines and metrics of
+// calls over gRPC.
+//
+// The pipe ends at a gRPC server of its own, with the same handlers and interceptors, so
+// that limits of one connection do not limit all its callers together. Its gate is
+// [Pipe.Admit], which the face calls before it reads a body. Admit gives each call a
+// number, which travels in the metadata and leads to the caller's identity, address and
+// certificate. The gRPC server of the network does not read that number.
+type Pipe struct {
+	server   *Server
+	grpc     *grpc.Server
+	listener *bufconn.Listener
+	conn     *grpc.ClientConn
+	last     atomic.Uint64
+	admitted sync.Map // of admission, by number
+}
+
+// admission is a call that passed the gate.
+type admission struct {
+	peer    *peer.Peer
+	headers metadata.MD
+	id      identity
+}
+
+// let adds to the context of a call what the gate and all behind it go by.
+func (a admission) let(ctx context.Context) context.Context {
+	return context.WithValue(metadata.NewIncomingContext(peer.NewContext(ctx, a.peer), a.headers), identityKey{}, a.id)
+}
+
+// Caller is what a face knows of a caller.
+type Caller struct {
+	Addr          net.Addr             // of the connection, as a listener of [Pipe.Guard] has it
+	TLS           *tls.ConnectionState // nil without TLS
+	Authorization []string             // the headers of this name
+}
+
+const (
+	admissionKey = "tuner-admission"
+	pipeBytes    = 256 << 10 // one direction's buffer
+)
+
+// Pipe returns the server's pipe, which works while the server serves. It must be called
+// before [Server.Serve].
+func (s *Server) Pipe() (*Pipe, error) {
+	if s.pipe != nil {
+		return s.pipe, nil
+	}
+	if s.served.Load() {
+		return nil, errors.New("the pipe must be made before the server serves")
+	}
+	p := &Pipe{server: s, listener: bufconn.Listen(pipeBytes)}
+	conn, err := grpc.NewClient("passthrough:///pipe",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.listener.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.options.Limits.MaxSendBytes)),
+		grpc.WithIdleTimeout(0),
+		grpc.WithDisableServiceConfig(),
+	)
+	if err != nil {
+		return nil, err
+	}
+	p.conn = conn
+	p.grpc = s.newGRPC(append(s.callOptions(), grpc.InTapHandle(p.gate)))
+	s.pipe = p
+	return p, nil
+}
+
+// Conn is the connection for calls with a context of [Pipe.Admit].
+func (p *Pipe) Conn() grpc.ClientConnInterface { return p.conn }
+
+// Admit passes a call through the gate and returns the context for it. The context that
+// it is given must end with the call.
+func (p *Pipe) Admit(ctx context.Context, c Caller, method string) (context.Context, error) {
+	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization}}
+	if c.TLS != nil {
+		a.peer.AuthInfo = credentials.TLSInfo{State: *c.TLS}
+	}
+	gated, err := p.server.gate(a.let(ctx), &tap.Info{FullMethodName: method})
+	if err != nil {
+		return nil, err
+	}
+	a.id, _ = identityOf(gated)
+	number := strconv.FormatUint(p.last.Add(1), 10)
+	p.admitted.Store(number, a)
+	context.AfterFunc(ctx, func() { p.admitted.Delete(number) })
+	return metadata.NewOutgoingContext(ctx, metadata.Pairs(admissionKey, number)), nil
+}
+
+// gate lets in the calls that [Pipe.Admit] admitted.
+func (p *Pipe) gate(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	for _, number := range metadata.ValueFromIncomingContext(ctx, admissionKey) {
+		if a, ok := p.admitted.Load(number); ok {
+			return a.(admission).let(ctx), nil
+		}
+	}
+	return nil, status.Error(codes.Canceled, "the call ended before it began")
+}
+
+// Guard returns a listener for a face. It has the limits on connections and the
+// certificates of the server's own, and is refused where those would be.
+func (p *Pipe) Guard(l net.Listener) (net.Listener, error) {
+	s := p.server
+	if err := s.checkExposure(l.Addr().String(), remote(l)); err != nil {
+		return nil, err
+	}
+	config, err := s.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	l = s.held.over(&limitedListener{l, s.connections})
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	return l, nil
+}
+
+// Panicked logs and counts a panic of a face, and returns the error for the caller.
+func (p *Pipe) Panicked(value any) error { return p.server.panicked(context.Background(), value) }
