@@ -33,27 +33,25 @@ var like = cmp.Options{
 // TestTwins makes the same calls to a service in the process and to one over the wire.
 // Answers, codes and messages of errors are the same.
 func TestTwins(t *testing.T) {
-	t.Run("small", func(t *testing.T) {
-		local, far := wiretest.New(), wiretest.New()
-		local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
-		far.BackupData = local.BackupData
-		twins(t, local, far, tuner.OK, tuner.OK)
-	})
-	t.Run("whole", func(t *testing.T) {
-		local, far := tuner.Open(memory.New(), tuner.Options{}), tuner.Open(memory.New(), tuner.Options{})
-		defer local.Close()
-		defer far.Close()
-		twins(t, local, far, tuner.Unsupported, tuner.Unsupported)
-	})
+	for name, serve := range map[string]func(testing.TB, tuner.Service, server.Options) string{"gRPC": address, "HTTP": serveHTTP} {
+		t.Run("small/"+name, func(t *testing.T) {
+			local, far := wiretest.New(), wiretest.New()
+			local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
+			far.BackupData = local.BackupData
+			twins(t, local, far, serve, tuner.OK, tuner.OK)
+		})
+		t.Run("whole/"+name, func(t *testing.T) {
+			local, far := tuner.Open(memory.New(), tuner.Options{}), tuner.Open(memory.New(), tuner.Options{})
+			t.Cleanup(func() { local.Close(); far.Close() })
+			twins(t, local, far, serve, tuner.Unsupported, tuner.Unsupported)
+		})
+	}
 }
 
 // twins runs the script on two services. The codes backup and diagnosis are the expected
 // codes of these calls.
-func twins(t *testing.T, local, far tuner.Service, backup, diagnosis tuner.Code) {
-	l := listen(t)
-	stop := serve(t, far, server.Options{Limits: free}, l)
-	defer stop()
-	remote := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
+func twins(t *testing.T, local, far tuner.Service, serve func(testing.TB, tuner.Service, server.Options) string, backup, diagnosis tuner.Code) {
+	remote := dial(t, serve(t, far, server.Options{Limits: free, DrainDelay: time.Millisecond}), client.Options{Plaintext: true, RetryFor: -1})
 	for _, step := range script(t, backup, diagnosis) {
 		want, wantErr := step.do(t.Context(), local)
 		got, gotErr := step.do(t.Context(), remote)

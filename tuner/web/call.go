@@ -1,0 +1,203 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// servicePath is where the methods are.
+var servicePath = "/" + pb.Tuner_ServiceDesc.ServiceName + "/"
+
+// method is one of the service's.
+type method struct {
+	request, answer protoreflect.MessageType
+	stream          bool // of answers
+}
+
+// tunerMethods are those of the .proto by name.
+func tunerMethods() (map[string]method, error) {
+	all := make(map[string]method)
+	list := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods()
+	for i := range list.Len() {
+		d := list.Get(i)
+		if d.IsStreamingClient() {
+			return nil, fmt.Errorf("%s: streams of requests have no form in HTTP", d.FullName())
+		}
+		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
+		if err != nil {
+			return nil, err
+		}
+		answer, err := protoregistry.GlobalTypes.FindMessageByName(d.Output().FullName())
+		if err != nil {
+			return nil, err
+		}
+		all[string(d.Name())] = method{request, answer, d.IsStreamingServer()}
+	}
+	return all, nil
+}
+
+// calls answers calls of methods. Streams are not compressed.
+func (f *Face) calls(compressed func(http.Handler) http.HandlerFunc) http.Handler {
+	unary, stream := compressed(f.call(f.unary)), f.call(f.stream)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.methods[r.PathValue("method")].stream {
+			stream.ServeHTTP(w, r)
+		} else {
+			unary.ServeHTTP(w, r)
+		}
+	})
+}
+
+// call passes a request through the gate and reads it before it is answered.
+func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, method, proto.Message)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refusal := checkType(r.Header); refusal != nil {
+			f.refuse(w, http.StatusUnsupportedMediaType, refusal)
+			return
+		}
+		path := servicePath + r.PathValue("method")
+		ctx, err := f.pipe.Admit(r.Context(), callerOf(r), path)
+		if err != nil {
+			f.fail(w, r, err)
+			return
+		}
+		w.Header().Set("Tuner-Version", f.version)
+		m := f.methods[r.PathValue("method")]
+		request := m.request.New().Interface()
+		if err := f.read(w, r, request); err != nil {
+			f.fail(w, r, err)
+			return
+		}
+		answer(w, r.WithContext(ctx), path, m, request)
+	})
+}
+
+// checkType refuses a body that is not said to be plain JSON.
+func checkType(h http.Header) *status.Status {
+	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := parameters["charset"]
+	switch {
+	case err != nil || kind != "application/json":
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid,
+			fmt.Sprintf("the Content-Type must be application/json, not %.100q", h.Get("Content-Type")))
+	case charset != "" && !strings.EqualFold(charset, "utf-8"):
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, fmt.Sprintf("the charset must be utf-8, not %.100q", charset))
+	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid,
+			fmt.Sprintf("requests must not be compressed, but the Content-Encoding is %.100q", h.Get("Content-Encoding")))
+	default:
+		return nil
+	}
+}
+
+// read decodes the body.
+func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) error {
+	limits := f.limits
+	deadline := http.NewResponseController(w)
+	if err := deadline.SetReadDeadline(time.Now().Add(limits.CallTimeout)); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.MaxRecvBytes)))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return &tooLarge{wire.Exhausted(fmt.Sprintf("the body has more than %d bytes, the largest size of a request, so send it in parts", long.Limit), 0)}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return wire.NewStatus(codes.DeadlineExceeded, tuner.Deadline,
+			fmt.Sprintf("the body did not arrive within %s, and nothing was done", limits.CallTimeout)).Err()
+	case err != nil:
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the body did not arrive in full").Err()
+	}
+	if err := deadline.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if err := protojson.Unmarshal(body, into); err != nil {
+		name := string(into.ProtoReflect().Descriptor().Name())
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, fmt.Sprintf("the body is not a %s in JSON: %s", name, plain(err))).Err()
+	}
+	return nil
+}
+
+// plain is an error of protojson as a part of a sentence.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+}
+
+// tooLarge is the error for a body beyond the limit.
+type tooLarge struct{ status *status.Status }
+
+func (e *tooLarge) Error() string              { return e.status.Message() }
+func (e *tooLarge) GRPCStatus() *status.Status { return e.status }
+
+// unary answers a call with one message.
+func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, m method, request proto.Message) {
+	answer := m.answer.New().Interface()
+	if err := f.pipe.Conn().Invoke(r.Context(), path, request, answer); err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	data, err := encode(answer)
+	if err != nil {
+		f.log.Error("an answer has no form in JSON", "method", path, "error", err)
+		f.fail(w, r, status.Error(codes.Internal, "the answer has no form in JSON"))
+		return
+	}
+	f.write(w, http.StatusOK, data)
+}
+
+// encode is a message in JSON. protojson adds spaces at random, which would be different
+// in the next build.
+func encode(m proto.Message) ([]byte, error) {
+	data, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.Grow(len(data))
+	err = json.Compact(&out, data)
+	return out.Bytes(), err
+}
+
+// write sends a whole answer in JSON. Errors are the caller's, who is gone then.
+func (f *Face) write(w http.ResponseWriter, code int, data []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(code)
+	_ = inPieces(w, data, f.writeTimeout)
+}
+
+// inPieces writes data so that each piece has its time.
+func inPieces(w http.ResponseWriter, data []byte, timeout time.Duration) error {
+	deadline := http.NewResponseController(w)
+	for len(data) > 0 {
+		piece := data[:min(len(data), writePiece)]
+		data = data[len(piece):]
+		if err := deadline.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}

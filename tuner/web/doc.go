@@ -1,0 +1,37 @@
+// Package web serves the methods of proto/tuner/v1 in JSON over HTTP, and probes.
+//
+//	POST /tuner.v1.Tuner/METHOD    a call
+//	GET  /healthz                  200 while the process answers
+//	GET  /readyz                   200 while the server serves, 503 before and after
+//
+// docs/http.md describes the protocol for callers.
+//
+// # A call's way
+//
+// The face is a client of the server through [server.Pipe]. A request passes these steps.
+//
+//	Origin and Host → content type → the server's gate → body → JSON → pipe
+//
+// So a caller without permission cannot make the server read a body, and tokens,
+// permissions, limits, log lines, audit lines and metrics are those of gRPC. HTTP has no
+// rules of its own about who may do what.
+//
+// # Browsers
+//
+// A web page can make a browser send requests to a server on the same machine. Three rules
+// keep it from calling the service.
+//
+//   - A call has the content type application/json. A page of another origin needs a
+//     permission of CORS for that, which this package never gives.
+//   - A request that a browser marks as cross-site, or that has the Origin of another
+//     site, is refused.
+//   - A listener on loopback takes only requests whose Host is localhost or an IP address.
+//     So the name of a foreign site that resolves to 127.0.0.1 is of no use.
+//
+// # HTTP
+//
+// The face speaks HTTP/1.1. Bodies have the server's limit on messages. Reading a body and
+// writing each 64 KiB of an answer have a limit of time. Answers of 4 KiB or more are
+// compressed with gzip if the caller accepts it. Streams have one JSON object a line, and
+// an empty line after 15 seconds of silence.
+package web

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+// sameSite refuses requests that a web page of another site made a browser send. The
+// answers say nothing to such a page, because no header of CORS permits it to read them.
+func (f *Face) sameSite(loopback bool, next http.Handler) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if loopback && !thisMachine(r.Host) {
+			f.refuse(w, http.StatusForbidden, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
+				fmt.Sprintf("a server on loopback takes requests for localhost or an IP address only, not for the host %.100q", r.Host)))
+			return
+		}
+		if err := origins.Check(r); err != nil {
+			f.refuse(w, http.StatusForbidden, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
+				fmt.Sprintf("only web pages of %.100q may send this request, not those of %.100q", r.Host, r.Header.Get("Origin"))))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onLoopback tells whether only programs of this machine reach a listener by TCP.
+func onLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// thisMachine tells whether a Host is localhost or an IP address.
+func thisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil
+}

@@ -1,0 +1,183 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+const (
+	// writeTimeout is for one piece of an answer, writePiece long.
+	writeTimeout = 30 * time.Second
+	writePiece   = 64 << 10
+	// answerTimeout is for a whole answer of a handler that sets no other.
+	answerTimeout = 2 * time.Minute
+	// closeTimeout is for the last answers of a face that closes.
+	closeTimeout = 2 * time.Second
+	// gzipFrom is the size of the smallest answer that is compressed.
+	gzipFrom = 4 << 10
+	// silence is the longest time without a line in a stream, and firstWait that before
+	// its header.
+	silence   = 15 * time.Second
+	firstWait = 100 * time.Millisecond
+)
+
+// Face serves a [server.Server] over HTTP. It serves once, while the server serves.
+type Face struct {
+	pipe    *server.Pipe
+	limits  server.Limits
+	log     *slog.Logger
+	version string
+	methods map[string]method
+	http    *http.Server
+
+	silence, writeTimeout time.Duration // the constants but in tests
+}
+
+// New makes the face of a server that does not serve yet. Callers who passed the gate
+// read the version in a header.
+func New(s *server.Server, version string) (*Face, error) {
+	pipe, err := s.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	methods, err := tunerMethods()
+	if err != nil {
+		return nil, err
+	}
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tuner_http_requests_total", Help: "Requests over HTTP, by status. Calls among them count in tuner_requests_total too, once they passed the gate.",
+	}, []string{"code"})
+	if err := s.Registry().Register(requests); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	o := s.Options()
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: version, methods: methods, silence: silence, writeTimeout: writeTimeout}
+	routes, err := f.routes()
+	if err != nil {
+		return nil, err
+	}
+	f.http = &http.Server{
+		Handler:           promhttp.InstrumentHandlerCounter(requests, f.recovered(routes)),
+		ReadHeaderTimeout: o.Limits.ConnectTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       o.Limits.MaxIdle,
+		MaxHeaderBytes:    o.Limits.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, addrKey{}, c.RemoteAddr())
+		},
+		Protocols: new(http.Protocols),
+	}
+	f.http.Protocols.SetHTTP1(true)
+	return f, nil
+}
+
+// routes are the handlers by path.
+func (f *Face) routes() (http.Handler, error) {
+	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(gzipFrom), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+servicePath+"{method}", f.calls(compressed))
+	mux.HandleFunc(servicePath+"{method}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", http.MethodPost)
+		f.refuse(w, http.StatusMethodNotAllowed, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
+			fmt.Sprintf("methods of the service are called with POST, not %.20q", r.Method)))
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", f.ready)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		f.refuse(w, http.StatusNotFound, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
+			fmt.Sprintf("the path must be %sMETHOD, not %.100q", servicePath, r.URL.Path)))
+	})
+	return mux, nil
+}
+
+// Serve answers the requests of a listener until [Face.Close], and returns nil then. It
+// closes the listener.
+func (f *Face) Serve(l net.Listener) error {
+	defer l.Close()
+	guarded, err := f.pipe.Guard(l)
+	if err != nil {
+		return err
+	}
+	f.http.Handler = f.sameSite(onLoopback(l), f.http.Handler)
+	f.log.Info("serving HTTP", "address", l.Addr().String())
+	if err := f.http.Serve(guarded); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close stops the face once the server has stopped. It waits a little for the last
+// answers to be written.
+func (f *Face) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if f.http.Shutdown(ctx) == nil {
+		return nil
+	}
+	return f.http.Close()
+}
+
+// ready asks the server whether it serves.
+func (f *Face) ready(w http.ResponseWriter, r *http.Request) {
+	state := healthpb.HealthCheckResponse_NOT_SERVING
+	if ctx, err := f.pipe.Admit(r.Context(), callerOf(r), healthpb.Health_Check_FullMethodName); err == nil {
+		if h, err := healthpb.NewHealthClient(f.pipe.Conn()).Check(ctx, &healthpb.HealthCheckRequest{}); err == nil {
+			state = h.GetStatus()
+		}
+	}
+	code := http.StatusServiceUnavailable
+	if state == healthpb.HealthCheckResponse_SERVING {
+		code = http.StatusOK
+	}
+	answerText(w, code, state.String())
+}
+
+func answerText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, text)
+}
+
+// recovered answers a panic as the server does, unless the answer has begun.
+func (f *Face) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				f.fail(w, r, f.pipe.Panicked(p))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+type addrKey struct{}
+
+// callerOf is what the gate goes by.
+func callerOf(r *http.Request) server.Caller {
+	addr, _ := r.Context().Value(addrKey{}).(net.Addr)
+	return server.Caller{Addr: addr, TLS: r.TLS, Authorization: r.Header.Values("Authorization")}
+}
