@@ -38,7 +38,7 @@ func TestGuides(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			for _, program := range []string{"python3", "openssl"} {
+			for _, program := range []string{"python3", "openssl", "curl"} {
 				if _, err := exec.LookPath(program); err != nil && bytes.Contains(text, []byte("$ "+program+" ")) {
 					t.Skip("no " + program)
 				}

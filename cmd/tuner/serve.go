@@ -57,6 +57,7 @@ tuner token) or client certificates (--client-ca).`,
 	fs.BoolVar(&s.options.InsecureAllowRemote, "insecure-allow-remote", false, "let others reach it without TLS or without tokens")
 	fs.BoolVar(&s.options.AllowTLS12, "allow-tls12", false, "take callers that cannot do TLS 1.3")
 	fs.BoolVar(&s.options.Reflection, "reflection", false, "let callers list methods and messages")
+	s.http.flags(fs)
 	fs.StringVar(&s.options.MetricsAddress, "metrics", "", "where Prometheus can scrape, `host:port` (default: nowhere)")
 	fs.BoolVar(&s.options.MetricsAllowRemote, "metrics-allow-remote", false, "let others reach the metrics")
 	fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls a second with one token (0: 200; negative: no limit)")
@@ -78,6 +79,7 @@ type serving struct {
 	clientScopes []string
 	logFormat    string
 	backups      backupHabit
+	http         httpFace
 }
 
 func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err error) {
@@ -88,7 +90,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.parse(g); err != nil {
 		return err
 	}
-	if err := server.Check(s.options); err != nil { // before there is a file
+	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before there is a file
 		return err
 	}
 	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
@@ -114,7 +116,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		case <-ctx.Done():
 		}
 	}()
-	s.options.Logger = logger
+	s.options.Logger, s.options.OnServing = logger, s.http.serve
 	srv, err := server.New(svc, s.options)
 	if err != nil {
 		return err
@@ -123,6 +125,10 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.http.close()) }()
+	if err := s.http.open(cmd, srv, listener, fatal); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	backupCtx, stopBackups := context.WithCancel(ctx)
 	defer stopBackups()
 	backedUp, err := s.backups.serve(backupCtx, st, g.file(), logger, srv.Registry())
@@ -130,11 +136,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { stopBackups(); <-backedUp }()
-	address := listener.Addr().String()
-	if listener.Addr().Network() == "unix" {
-		address = "unix:" + address
-	}
-	g.note(cmd, "Listening on %s\nHit Ctrl-C to quit.", address)
+	g.note(cmd, "Listening on %s%s\nHit Ctrl-C to quit.", addressText(listener), s.http.note())
 	if err := srv.Serve(ctx, listener); err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (s *serving) parse(g *globals) error {
 	if s.backups.dir != "" && s.backups.every == 0 {
 		return usagef("--backup-to needs --backup-every, as 5m")
 	}
-	return s.backups.check()
+	return errors.Join(s.backups.check(), s.http.check())
 }
 
 func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {

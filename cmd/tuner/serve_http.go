@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/web"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// httpFace are the flags of a server for callers over HTTP and for the program that
+// started it.
+type httpFace struct {
+	address  string
+	ready    string // file
+	untilEOF bool
+
+	cmd      *cobra.Command
+	stop     func(error)
+	state    readiness
+	written  bool // the ready file
+	face     *web.Face
+	listener net.Listener
+	served   chan struct{} // closed when the face has ended; nil before it serves
+}
+
+func (h *httpFace) flags(f *pflag.FlagSet) {
+	f.StringVar(&h.address, "http", "", "address for calls in JSON over HTTP, `host:port` or unix:path (default: none)")
+	f.BoolVar(&h.untilEOF, "until-eof", false, "stop when stdin ends, so that the server ends with the program that started it")
+	f.StringVar(&h.ready, "ready-file", "", "`file` for the addresses in JSON, written when the server serves, removed when it stops")
+}
+
+// check refuses a ready file that cannot be written.
+func (h *httpFace) check() error {
+	if folder := filepath.Dir(h.ready); h.ready != "" && !isDir(folder) {
+		return &statusError{exitNotFound, fmt.Errorf("--ready-file %s: there is no directory %s; make it first", h.ready, folder)}
+	}
+	return nil
+}
+
+// addresses are where the server listens besides --listen.
+func (h *httpFace) addresses() []string {
+	if h.address == "" {
+		return nil
+	}
+	return []string{h.address}
+}
+
+// open prepares the face and the ready file of a server, before the server serves. The
+// caller holds the lock of the database, so the ready file of another server is never
+// removed. stop ends the server, with an error or nil.
+func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, grpc net.Listener, stop func(error)) (err error) {
+	h.cmd, h.stop = cmd, stop
+	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(grpc), TLS: srv.Options().CertFile != ""}
+	if h.ready != "" {
+		if err := removeReady(h.ready); err != nil {
+			return err
+		}
+	}
+	if h.address == "" {
+		return nil
+	}
+	if h.face, err = web.New(srv, h.state.Version); err != nil {
+		return err
+	}
+	if h.listener, err = srv.ListenAt(h.address); err != nil {
+		return fmt.Errorf("--http: %w", err)
+	}
+	h.state.HTTP = addressText(h.listener)
+	return nil
+}
+
+// note is the line about HTTP beside the one about gRPC.
+func (h *httpFace) note() string {
+	if h.listener == nil {
+		return ""
+	}
+	return "\nListening for HTTP on " + h.state.HTTP
+}
+
+// serve begins all of it when the server begins to serve.
+func (h *httpFace) serve() {
+	if h.face != nil {
+		h.served = make(chan struct{})
+		go func() {
+			defer close(h.served)
+			if err := h.face.Serve(h.listener); err != nil {
+				h.stop(fmt.Errorf("HTTP: %w", err))
+			}
+		}()
+	}
+	if h.untilEOF {
+		// stderr may be a pipe to the program whose end is to stop this one.
+		signal.Ignore(syscall.SIGPIPE)
+		go func() {
+			_, _ = io.Copy(io.Discard, h.cmd.InOrStdin()) // a stdin that cannot be read has ended
+			h.stop(nil)
+		}()
+	}
+	if h.ready != "" {
+		if err := h.state.write(h.ready); err != nil {
+			h.stop(fmt.Errorf("--ready-file: %w", err))
+		} else {
+			h.written = true
+		}
+	}
+}
+
+// close ends all of it once the server has stopped.
+func (h *httpFace) close() error {
+	var faults []error
+	switch {
+	case h.served != nil:
+		faults = append(faults, h.face.Close())
+		<-h.served
+	case h.listener != nil:
+		faults = append(faults, h.listener.Close())
+	}
+	if h.written {
+		if err := os.Remove(h.ready); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, fmt.Errorf("--ready-file: %w", err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// readiness is what the ready file holds. Its form is an interface.
+type readiness struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	GRPC    string `json:"grpc"`           // host:port or unix:path
+	HTTP    string `json:"http,omitempty"` // likewise
+	TLS     bool   `json:"tls"`
+}
+
+// removeReady removes a ready file that another server left behind, and no other file.
+func removeReady(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("--ready-file: %w", err)
+	}
+	var old readiness
+	if json.Unmarshal(text, &old) != nil || old.PID == 0 {
+		return usagef("--ready-file %s exists and is no ready file; remove it, or name another file", path)
+	}
+	return os.Remove(path)
+}
+
+// write puts the file in place as a whole.
+func (r readiness) write(path string) (err error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// addressText is where a listener listens, as --listen and --server have it.
+func addressText(l net.Listener) string {
+	if l.Addr().Network() == "unix" {
+		return "unix:" + l.Addr().String()
+	}
+	return l.Addr().String()
+}
+
+// moduleVersion is the version without the commit.
+func moduleVersion() string {
+	v, _, _ := strings.Cut(version(), " ")
+	return v
+}
