@@ -108,6 +108,7 @@ type answer struct {
 	trials        []study.Trial
 	usefulWorkers int
 	warnings      []string
+	noise         []float64
 	first         *batch // has the first event that the ask made, nil if it made none
 }
 
@@ -138,7 +139,7 @@ func (p *proposer) ask(ctx context.Context, c study.Ask) (Asked, error) {
 	} else if refused != nil {
 		return Asked{}, refused
 	}
-	return Asked{a.trials, a.usefulWorkers, a.warnings}, nil
+	return Asked{a.trials, a.usefulWorkers, a.warnings, a.noise}, nil
 }
 
 // answer decides an ask, on run's goroutine. The caller must wait for the batch, also
@@ -183,7 +184,7 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	case err != nil:
 		return err
 	}
-	a.usefulWorkers, a.warnings = made.UsefulWorkers, made.Warnings
+	a.usefulWorkers, a.warnings, a.noise = made.UsefulWorkers, made.Warnings, made.Noise
 	if made.Capped > 0 {
 		a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model rests on %d inducing points, the most that the proposer's option cap allows", made.Capped))
 	}

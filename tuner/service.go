@@ -116,6 +116,9 @@ type Asked struct {
 	// Warnings say which settings of the study have no effect and why, and whether
 	// the cap limits the model; only with new suggestions.
 	Warnings []string
+	// Noise is the standard deviation of the noise of an outcome of the first new
+	// suggestion, for each objective and in its unit. It is empty without a model.
+	Noise []float64
 }
 
 // Told answers a tell.

@@ -377,7 +377,8 @@ func TestNothingIsRunTwice(t *testing.T) {
 	}
 }
 
-// Certain models can use many workers, uncertain ones only one.
+// Certain models can use many workers, uncertain ones only one. Models know the noise of
+// outcomes, which has the standard deviation 1.
 func TestUsefulWorkers(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, labtest.Spaces["continuous"])
@@ -387,9 +388,14 @@ func TestUsefulWorkers(t *testing.T) {
 		t.Errorf("%d useful workers at the start, want 6", got)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	last := 0
+	last, noise := 0, 0.0
 	for range 80 {
 		proposal := l.propose(p, 1)
+		if phase := proposal.Suggestions[0].Phase; (phase == "start") != (len(proposal.Noise) == 0) {
+			t.Fatalf("phase %s has the noise %v", phase, proposal.Noise)
+		} else if len(proposal.Noise) > 0 {
+			noise = proposal.Noise[0]
+		}
 		l.start(proposal)
 		trial, _ := l.S.Trial(l.S.Trials() - 1)
 		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, labtest.Bowl(sp, trial.Config)+rng.NormFloat64())})
@@ -397,6 +403,9 @@ func TestUsefulWorkers(t *testing.T) {
 	}
 	if last < 2 {
 		t.Errorf("%d useful workers under a model of noise", last)
+	}
+	if noise < 0.7 || noise > 1.4 {
+		t.Errorf("the noise of outcomes is %v, want about 1", noise)
 	}
 }
 

@@ -97,6 +97,9 @@ type Event struct {
 	Kind  EventKind
 	Trial study.Trial
 	Err   error
+	// Noise is that of [tuner.Asked] in Started and Ended, if this run got the trial as a
+	// new suggestion of a model.
+	Noise []float64
 	// Study as it stands, after Ended; zero otherwise.
 	Study tuner.Study
 	// Running is how many trials of this run run now.

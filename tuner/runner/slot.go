@@ -40,7 +40,7 @@ func (r *run) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := r.ask(ctx, name)
+	t, noise, err := r.ask(ctx, name)
 	if err != nil {
 		r.giveUp(name)
 		return r.refused(ctx, err, wake)
@@ -52,14 +52,14 @@ func (r *run) next(ctx context.Context) error {
 	if t.Started.Before(r.began) {
 		kind = Resumed
 	}
-	r.event(Event{Kind: kind, Trial: t})
+	r.event(Event{Kind: kind, Trial: t, Noise: noise})
 	told, err := r.trial(ctx, t)
 	r.end(t.Number, name, told)
 	if err != nil {
 		return err
 	}
 	if told.State != 0 {
-		r.announce(ctx, told)
+		r.announce(ctx, told, noise)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *run) end(number int, name string, told study.Trial) {
 }
 
 // announce says that a trial was told, with the study as it stands now.
-func (r *run) announce(ctx context.Context, told study.Trial) {
+func (r *run) announce(ctx context.Context, told study.Trial, noise []float64) {
 	if r.options.OnEvent == nil {
 		return
 	}
@@ -116,11 +116,11 @@ func (r *run) announce(ctx context.Context, told study.Trial) {
 	if err != nil {
 		r.event(Event{Kind: Remark, Trial: told, Err: err})
 	}
-	r.event(Event{Kind: Ended, Trial: told, Study: view})
+	r.event(Event{Kind: Ended, Trial: told, Noise: noise, Study: view})
 }
 
-// ask asks for one trial as the named worker.
-func (r *run) ask(ctx context.Context, name string) (study.Trial, error) {
+// ask asks for one trial as the named worker. It returns the noise of its prediction too.
+func (r *run) ask(ctx context.Context, name string) (study.Trial, []float64, error) {
 	c := study.Ask{RequestID: newRequestID(), Count: 1, Worker: name, Lease: r.options.Lease}
 	var asked tuner.Asked
 	err := r.patiently(ctx, func() (err error) {
@@ -128,13 +128,13 @@ func (r *run) ask(ctx context.Context, name string) (study.Trial, error) {
 		return err
 	})
 	if err != nil {
-		return study.Trial{}, err
+		return study.Trial{}, nil, err
 	}
 	if len(asked.Trials) != 1 {
-		return study.Trial{}, fmt.Errorf("an ask for 1 trial gave %d", len(asked.Trials))
+		return study.Trial{}, nil, fmt.Errorf("an ask for 1 trial returned %d", len(asked.Trials))
 	}
 	r.warn(asked.Warnings)
-	return asked.Trials[0], nil
+	return asked.Trials[0], asked.Noise, nil
 }
 
 // warn passes on what it has not passed on with other numbers.

@@ -9,13 +9,13 @@ import (
 // EncodeAsked encodes the answer to an ask.
 func EncodeAsked(name string, a tuner.Asked) (*pb.AskResponse, error) {
 	trials, err := EncodeTrials(name, a.Trials)
-	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers), Warnings: a.Warnings}, err
+	return &pb.AskResponse{Trials: trials, UsefulWorkers: int32Of(a.UsefulWorkers), Warnings: a.Warnings, Noise: a.Noise}, err
 }
 
 // DecodeAsked reads the answer to an ask.
 func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
 	trials, err := DecodeTrials(m.GetTrials())
-	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers()), Warnings: m.GetWarnings()}, err
+	return tuner.Asked{Trials: trials, UsefulWorkers: int(m.GetUsefulWorkers()), Warnings: m.GetWarnings(), Noise: m.GetNoise()}, err
 }
 
 // DecodeTold reads the answer to a tell.

@@ -322,7 +322,7 @@ func TestRoundTrip(t *testing.T) {
 	}, wire.EncodeCreated, wire.DecodeCreated)
 	checkAnswer(t, "trial", func(t *rapid.T) study.Trial { return trials.Draw(t, "trial") }, of(wire.EncodeTrial), wire.DecodeTrial)
 	checkAnswer(t, "asked", func(t *rapid.T) tuner.Asked {
-		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers"), Warnings: list(t, texts)}
+		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers"), Warnings: list(t, texts), Noise: list(t, reals)}
 	}, of(wire.EncodeAsked), wire.DecodeAsked)
 	checkAnswer(t, "added", func(t *rapid.T) []int { return list(t, ints) }, sure(wire.EncodeAdded),
 		func(m *pb.AddTrialsResponse) ([]int, error) { return wire.DecodeAdded(m, len(m.GetNumbers())) })

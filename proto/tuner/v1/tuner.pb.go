@@ -2312,7 +2312,10 @@ type AskResponse struct {
 	UsefulWorkers int32 `protobuf:"varint,2,opt,name=useful_workers,json=usefulWorkers,proto3" json:"useful_workers,omitempty"`
 	// Settings of the study that have no effect, and limits of the model, as text for
 	// people. Only with new suggestions.
-	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The standard deviation of the noise of an outcome of the first new suggestion, for
+	// each objective and in its unit. It is empty without a model.
+	Noise         []float64 `protobuf:"fixed64,4,rep,packed,name=noise,proto3" json:"noise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2364,6 +2367,13 @@ func (x *AskResponse) GetUsefulWorkers() int32 {
 func (x *AskResponse) GetWarnings() []string {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *AskResponse) GetNoise() []float64 {
+	if x != nil {
+		return x.Noise
 	}
 	return nil
 }
@@ -4229,11 +4239,12 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"auto_count\x18\x04 \x01(\bR\tautoCount\x12\x16\n" +
 	"\x06worker\x18\x05 \x01(\tR\x06worker\x12/\n" +
 	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x10\n" +
-	"\x03new\x18\a \x01(\bR\x03new\"y\n" +
+	"\x03new\x18\a \x01(\bR\x03new\"\x8f\x01\n" +
 	"\vAskResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12%\n" +
 	"\x0euseful_workers\x18\x02 \x01(\x05R\rusefulWorkers\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\x83\x01\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x14\n" +
+	"\x05noise\x18\x04 \x03(\x01R\x05noise\"\x83\x01\n" +
 	"\vTellRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +

@@ -19,8 +19,9 @@ type acquisition struct {
 	beta    []float64      // widths of the confidence bounds
 	added   map[uint64]struct{}
 	chosen  [][]float64
-	best    float64 // the largest UCB, found before any is chosen, for one objective
-	tried   bool    // best is known
+	noise   []float64 // of an outcome of the first suggestion
+	best    float64   // the largest UCB, found before any is chosen, for one objective
+	tried   bool      // best is known
 }
 
 // on begins an acquisition.
@@ -48,6 +49,9 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	}
 	p, bound := a.outlook.Explain(x, s.Beta)
 	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
+	if a.noise == nil {
+		a.noise = p.Noise
+	}
 	return s, x, nil
 }
 

@@ -50,7 +50,7 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 		}
 		a.chosen = append(a.chosen, x)
 	}
-	p.UsefulWorkers, p.Warnings, p.Capped = a.usefulWorkers(), e.Warnings(), e.Capped()
+	p.UsefulWorkers, p.Warnings, p.Capped, p.Noise = a.usefulWorkers(), e.Warnings(), e.Capped(), a.noise
 	if gap, ok := a.gap(); ok && len(e.Results.Pending) == 0 {
 		p.Gap = gap
 		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter

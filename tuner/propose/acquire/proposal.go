@@ -17,6 +17,9 @@ type Proposal struct {
 	// UsefulWorkers is how many trials are worth running at the same time. It is 0 if no
 	// limit is known, as for designs that do not look at results.
 	UsefulWorkers int
+	// Noise is the standard deviation of the noise of an outcome of the first suggestion,
+	// for each objective and in its unit. It is empty without a model.
+	Noise []float64
 	// Gap is how much better than the best a configuration can be at most, by the model and
 	// in the units of the one objective. It is 0 if it is not known, for example while
 	// trials are pending.

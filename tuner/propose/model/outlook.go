@@ -120,6 +120,7 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 		sd, t := math.Sqrt(v[0]), &o.engine.Event.Surfaces[j].Target
 		p.Mean = append(p.Mean, o.engine.Show(j, m[0]))
 		p.StdDev = append(p.StdDev, t.Deviation(m[0], sd))
+		p.Noise = append(p.Noise, t.Deviation(m[0], math.Sqrt(o.surfaces[j].noise())))
 		if widths != nil {
 			bound = append(bound, o.engine.Show(j, m[0]+widths[j]*sd))
 		}
@@ -127,8 +128,9 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 	return p, bound
 }
 
-// Prediction is the prediction of every objective for one configuration.
-type Prediction struct{ Mean, StdDev []float64 }
+// Prediction is the prediction of every objective for one configuration. StdDev is the
+// standard deviation of the mean, and Noise that of the noise of an outcome.
+type Prediction struct{ Mean, StdDev, Noise []float64 }
 
 // Probe predicts the first objective at one point after another, with gradients if they are
 // wanted.

@@ -219,7 +219,7 @@ func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (asked tune
 		for _, n := range numbers {
 			asked.Trials = append(asked.Trials, e.trial(n))
 		}
-		asked.UsefulWorkers, asked.Warnings = 4, []string{"no cost"}
+		asked.UsefulWorkers, asked.Warnings, asked.Noise = 4, []string{"no cost"}, []float64{0.25}
 		return nil
 	})
 	return asked, err
