@@ -14,9 +14,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// waitPoll is how often ask --wait asks.
+// waitPoll is the time between two asks of ask --wait.
 const waitPoll = time.Second
 
 func newAsk(g *globals) *cobra.Command {
@@ -25,31 +26,30 @@ func newAsk(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [STUDY]",
 		Short: "Get a trial to run",
-		Long: `Ask hands out a trial: a number and a configuration to run it with. Whoever ran it
-tells what came of it, with tell; who runs longer than the lease sends a heartbeat
-now and then.
+		Long: `Ask hands out a trial, which is a number and a configuration to run. Run it and send
+the result with tuner tell. Send a heartbeat if it runs longer than the lease.
 
-On a file, every ask makes the model anew from the study's trials. Where that takes longer
-than --propose-timeout, in a very large study or on a busy machine, the suggestion is a
-random one (phase fallback, and a warning). A server keeps its models.
+A named worker that asks again gets the trial that it is running, unless --new is given.
+Ask fails if the study is paused, if it has finished, or if no trial is left. With
+--wait it waits until there is a trial or the study has finished. Each case has its own
+exit code, so that loops can end (see tuner help exit-codes).
 
-A worker with a name that asks again gets the trial back that it is running, unless
---new. A finished study is exit status 10, so that loops end; with nothing to hand
-out now it is 11, or 12 for a paused study, unless --wait.
+Formats:
+  json   {"trial":0,"epoch":1,"config":{"lr":0.01},…}, or a list with --count
+  yaml   the same as YAML
+  env    assignments for eval in a shell: TUNER_TRIAL, TUNER_EPOCH, TUNER_CONFIG
+         (JSON) and TUNER_PARAM_NAME for each parameter
+  args   --lr=0.01 --batch=32, quoted for a shell, one line for each trial
+  table  columns to read
 
-FORMS
-  json   {"trial":0,"epoch":1,"config":{"lr":0.01},…}; with --count a list of them
-  yaml   the same
-  env    for eval in a shell: TUNER_TRIAL, TUNER_EPOCH, TUNER_CONFIG (JSON) and a
-         TUNER_PARAM_NAME for each parameter; inactive parameters are unset
-  args   --lr=0.01 --batch=32, quoted for a shell, a line for each trial
-  table  for people`,
+On a file every ask makes the model anew from all trials of the study. A server keeps its
+models. If the model is not ready within --propose-timeout, the suggestion is random and
+its phase is fallback.`,
 		Example: `  tuner ask digits
   while trial=$(tuner ask digits --wait -f env); do
     eval "$trial"
     tuner tell digits "$TUNER_TRIAL" "$(./train --lr "$TUNER_PARAM_LR")"
-  done
-  tuner ask digits --worker "$(hostname)" --count 4 --wait`,
+  done`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.parseCount(count); err != nil {
@@ -60,7 +60,7 @@ FORMS
 				if err != nil {
 					return err
 				}
-				if a.form.value == "env" { // before there is a trial that nobody can run
+				if a.form.value == "env" { // before a trial is handed out that cannot run
 					if err := checkVariables(view.Spec.Space); err != nil {
 						return err
 					}
@@ -77,20 +77,20 @@ FORMS
 			})
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&a.Worker, "worker", "", "the worker's `name`")
-	fs.StringVar(&count, "count", "1", "how many trials; auto: as many as are useful in parallel")
-	fs.BoolVar(&a.New, "new", false, "a new trial, even if the worker is running one")
-	fs.DurationVar(&a.Lease, "lease", 0, "how long the trial is held without a sign of life (default: the study's)")
-	fs.StringVar(&a.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
-	g.proposeFlag(cmd)
-	fs.BoolVar(&a.wait, "wait", false, "wait until there is a trial, or the study has finished")
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&a.Worker, "worker", "", "`name` of the worker")
+		fs.StringVar(&count, "count", "1", "`number` of trials, or auto for as many as are useful in parallel")
+		fs.BoolVar(&a.New, "new", false, "a new trial, even if the worker is running one")
+		fs.BoolVar(&a.wait, "wait", false, "wait for a trial or the end of the study")
+		fs.DurationVar(&a.Lease, "lease", 0, "longest time without a heartbeat (default the study's)")
+		g.proposeFlag(fs)
+		fs.StringVar(&a.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
 	a.form = formatFlag(cmd, "json", "env", "args", "yaml", "table")
 	return cmd
 }
 
-// asking is an ask with how it is printed.
+// asking is an ask with the format of its output.
 type asking struct {
 	study.Ask
 	wait bool
@@ -105,12 +105,12 @@ func (a *asking) parseCount(text string) error {
 	} else {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return usagef("--count %s: must be a number from 1 on, or auto", text)
+			return usagef("--count %s: must be a number of at least 1, or auto", text)
 		}
 		a.Count = n
 	}
 	if a.list && a.form.value == "env" {
-		return usagef("-f env is for one trial: leave --count out")
+		return usagef("-f env: must be used for one trial; leave --count out")
 	}
 	return nil
 }
@@ -138,11 +138,11 @@ type askedTrial struct {
 	Worker   string       `json:"worker,omitempty"`
 	Deadline time.Time    `json:"deadline"`
 	Phase    string       `json:"phase,omitempty"`
-	Mean     []float64    `json:"mean,omitempty"`   // what the model expects, for each objective
-	StdDev   []float64    `json:"stddev,omitempty"` // and how sure it is
+	Mean     []float64    `json:"mean,omitempty"`   // predicted, for each objective
+	StdDev   []float64    `json:"stddev,omitempty"` // of the mean
 	Bound    []float64    `json:"bound,omitempty"`  // the optimistic confidence bound
-	Beta     []float64    `json:"beta,omitempty"`   // and its width, in standard deviations
-	// What the answer says besides its trials is the same in each of them.
+	Beta     []float64    `json:"beta,omitempty"`   // its width in standard deviations
+	// The rest of the answer is the same in each trial.
 	UsefulWorkers int      `json:"useful_workers,omitempty"`
 	Warnings      []string `json:"warnings,omitempty"`
 }
@@ -160,7 +160,7 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 	var v any = trials
 	if !a.list {
 		if len(trials) != 1 {
-			return fmt.Errorf("an ask for 1 trial gave %d", len(trials))
+			return fmt.Errorf("an ask for 1 trial returned %d", len(trials))
 		}
 		v = trials[0]
 	}
@@ -172,13 +172,13 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 	case "args":
 		return printArgs(out, asked.Trials)
 	case "table":
-		return printAsked(out, view.Spec, asked.Trials)
+		return printAsked(out, view.Spec, asked)
 	default:
 		return writeJSON(out, v)
 	}
 }
 
-// remark says on stderr what of an answer its form has no place for.
+// remark writes to stderr what the format of an answer has no place for.
 func (a *asking) remark(g *globals, cmd *cobra.Command, asked tuner.Asked) {
 	form := a.form.value
 	if form == "json" || form == "yaml" {
@@ -186,6 +186,9 @@ func (a *asking) remark(g *globals, cmd *cobra.Command, asked tuner.Asked) {
 	}
 	for _, text := range asked.Warnings {
 		g.note(cmd, "warning: %s", text)
+	}
+	if len(asked.Noise) > 0 && form == "table" {
+		g.note(cmd, "%s", explainOutcome)
 	}
 	if n := asked.UsefulWorkers; n > 0 && form == "table" {
 		g.note(cmd, "Useful in parallel now: %s.", trialsText(n))
@@ -205,7 +208,7 @@ func printStart(out io.Writer, name string, t study.Trial) error {
 	return err
 }
 
-// checkVariables refuses to write two parameters as one variable.
+// checkVariables refuses two parameters with the same variable.
 func checkVariables(sp *space.Space) error {
 	if err := runner.CheckVariables(sp); err != nil {
 		return &statusError{statusInvalid(), fmt.Errorf("-f env: %w, or use -f json", err)}
@@ -249,28 +252,29 @@ func printArgs(out io.Writer, trials []study.Trial) error {
 	return nil
 }
 
-// printAsked writes trials for people: what to try, and what the proposer thinks of it,
-// where it has a model.
-func printAsked(out io.Writer, spec study.Spec, trials []study.Trial) error {
+// printAsked writes trials as a table, with the predictions of the model if there is one.
+func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
+	trials := asked.Trials
 	thought := slices.ContainsFunc(trials, func(t study.Trial) bool { return len(t.Suggestion.Mean) == len(spec.Objectives) })
 	header := []string{"TRIAL", "EPOCH", "PHASE"}
 	for _, o := range spec.Objectives {
 		if thought {
-			header = append(header, "expected "+o.Name, "bound")
+			header = append(header, "predicted "+o.Name, "bound")
 		}
 	}
 	for _, p := range spec.Space.Parameters() {
 		header = append(header, p.Name)
 	}
 	t := newTable(out, header...)
+	t.width, t.record = outputWidth(out), true
 	for _, trial := range trials {
 		s := trial.Suggestion
 		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch), s.Phase}
 		for j := range spec.Objectives {
 			switch {
 			case !thought:
-			case j < len(s.Mean) && j < len(s.StdDev) && j < len(s.Bound):
-				row = append(row, fmt.Sprintf("%.4g±%.2g", s.Mean[j], s.StdDev[j]), fmt.Sprintf("%.4g", s.Bound[j]))
+			case j < len(s.Mean) && j < len(s.StdDev) && j < len(s.Bound) && j < len(asked.Noise):
+				row = append(row, outcomeText(s.Mean[j], s.StdDev[j], asked.Noise[j]), fmt.Sprintf("%.4g", s.Bound[j]))
 			default:
 				row = append(row, "", "")
 			}

@@ -22,9 +22,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// defaultAutoTrials is how many trials there are unless somebody says otherwise.
+// defaultAutoTrials is the default number of trials.
 const defaultAutoTrials = 60
 
 func newAuto(g *globals) *cobra.Command {
@@ -33,40 +34,32 @@ func newAuto(g *globals) *cobra.Command {
 		Use:   "auto ALGORITHM --data FILE",
 		Short: "Tune a kernel learner on a file of data",
 		Long: `Auto tunes the hyper-parameters of a bundled learner on a file of data, and writes the
-best model to a file, for predict and evaluate. It makes a study, whose trials fit to
-training rows and are judged on validation rows; those that a pruner gives up end
-early. The first trial has theory's settings. At the end it fits the best
-configuration to training and validation rows together, and shows it beside theory's.
+best model to a file.
 
-The best configuration is that of the trial with the least error. As all trials fit and
-are judged on the same rows, with the same seed, no luck decides; tuner best, which goes
-by the proposer's model, may recommend another.
+It creates a study. Its trials train on training rows and are compared on validation
+rows. The first trial has the settings of theory. At the end auto trains the best
+configuration on training and validation rows together, and shows it beside theory's. The
+best trial is the one with the least validation error. The command best may recommend
+another one, because it goes by the proposer's model.
 
-Ranges are theory's: they depend on the number of rows and on their distances. Where the
-best lies at an end of one, stderr says so: --range lambda=1e-14..0.1 sets another.
+ALGORITHM is one of those of tuner train. Ranges come from
+theory, the number of rows and their distances. If the best value lies at an end of its
+range, stderr says so, and --range sets a wider one.
 
-` + trainList() + `
-
-CTRL-C loses nothing: the same command goes on. So does a run that was killed. With
---server several machines that have the same data can work on one study, by the same
-command: what --set and --range say is a study's for good. One that has finished is gone
-on from in a new one, with --from and limits and ranges of its own; trials outside of
-these stay behind.
-
-` + dataHelp,
+Ctrl-C loses nothing. The same command continues the study, and with --server several
+machines with the same data can share it. To continue a finished study, start a new one
+with --from.`,
 		Example: `  tuner auto --demo
-  tuner auto falkon --data housing.csv --target price --trials 40 --out price.model
-  tuner auto sgdrf --data big.csv --budget 30m --set passes=10 --set kernel=gaussian
-  tuner auto falkon --data housing.csv --target price --from falkon-housing --trials 40
-  tuner auto falkon --data housing.csv --target price --range lambda=1e-14..1e-4
-  tuner auto falkon --data housing.csv --server tuner.example.org:7070 --study housing`,
+  tuner auto falkon --data housing.csv --target price --trials 40
+  tuner auto falkon --data housing.csv --target price --from falkon-housing \
+    --range lambda=1e-14..1e-4`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.demo {
 				return a.runDemo(g, cmd, args)
 			}
 			if len(args) == 0 {
-				return usagef("name the algorithm: tuner auto falkon --data FILE; or see: tuner auto --demo")
+				return usagef("there is no algorithm; write tuner auto falkon --data FILE, or try tuner auto --demo")
 			}
 			return a.run(cmd.Context(), g, cmd, args[0])
 		},
@@ -75,7 +68,7 @@ these stay behind.
 	return cmd
 }
 
-// autoRun is a run of auto with its flags.
+// autoRun holds the flags of auto.
 type autoRun struct {
 	algorithm training.Algorithm
 	data      dataFlags
@@ -101,32 +94,44 @@ type autoRun struct {
 }
 
 func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.SortFlags = false
 	a.data.add(cmd)
 	a.data.addTarget(cmd)
-	f.IntVar(&a.trials, "trials", defaultAutoTrials, "finish after so many trials (0, and the default beside --budget: no limit)")
-	f.DurationVar(&a.budget, "budget", 0, "finish when the trials took so long, each of the workers: as 10m (0: no limit)")
-	f.IntVarP(&a.workers, "workers", "j", 2, "how many trials at a time")
-	f.StringVar(&a.study, "study", "", "the `name` of the study (default: of algorithm and file)")
-	f.StringVar(&a.from, "from", "", "take over the trials of this `study` of the same data, and go on in a new one: for more than its limit")
-	f.StringVarP(&a.out, "out", "o", "", "the `file` to write the model to (default: STUDY.model)")
-	f.StringVar(&a.png, "png", "", "draw the history, and the error over each hyper-parameter, as PNG into this `folder`")
-	f.StringVar(&a.measure, "measure", "", "the error to make small: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
-	f.StringArrayVar(&a.set, "set", nil, "a hyper-parameter that is not to be searched, `name=value`; repeat for more")
-	f.StringArrayVar(&a.ranges, "range", nil, "where to search a hyper-parameter, `name=a..b`, in place of theory's range; repeat for more")
-	f.Float64Var(&a.split.Validation, "validation", 0.2, "the `share` of rows to compare trials on")
-	f.Float64Var(&a.split.Test, "test", 0.2, "the `share` of rows that only the end result is measured on")
-	f.Uint64Var(&a.split.Seed, "seed", 1, "what random numbers are derived from")
-	f.StringVar(&a.proposer, "proposer", "", "what suggests: bkb (default), sobol, random; `NAME` with options as in create-study")
-	f.StringVar(&a.pruner, "pruner", "", "what stops trials early: median (default), asha, none; `NAME` likewise")
-	f.DurationVar(&a.lease, "lease", runner.DefaultLease, "how long a worker holds a trial without a sign of life")
-	g.proposeFlag(cmd)
-	f.StringVar(&a.logDir, "log-dir", "", "where the logs of trials go, and who this run is (default: STUDY.logs)")
-	f.IntVar(&a.threads, "threads", 0, "how many goroutines compute in each trial (0: processors divided by workers)")
+	flagGroup(cmd, group{title: "Study"}, func(f *pflag.FlagSet) {
+		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
+		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m, 0 for no limit")
+		f.StringVar(&a.study, "study", "", "`name` (default ALGORITHM-FILE)")
+		f.StringVar(&a.from, "from", "", "`study` of the same data that a new study continues")
+		f.StringVar(&a.proposer, "proposer", "", "`proposer`, bkb (default), sobol or random")
+		f.StringVar(&a.pruner, "pruner", "", "`pruner`, median (default), asha or none")
+		f.StringArrayVar(&a.set, "set", nil, "fixed hyper-parameter, `name=value` (repeatable)")
+		f.StringArrayVar(&a.ranges, "range", nil, "range of a hyper-parameter, `name=a..b` (repeatable)")
+	})
+	flagGroup(cmd, group{title: "Validation"}, func(f *pflag.FlagSet) {
+		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse, or class-error for classes)")
+		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
+		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
+		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
+	})
+	flagGroup(cmd, group{title: "Run"}, func(f *pflag.FlagSet) {
+		f.IntVarP(&a.workers, "workers", "j", 2, "number of trials at a time")
+		f.IntVar(&a.threads, "threads", 0, "threads of each trial (default its share)")
+		f.DurationVar(&a.lease, "lease", runner.DefaultLease, "longest time without a heartbeat")
+		g.proposeFlag(f)
+		f.StringVar(&a.logDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
+		f.BoolVar(&a.demo, "demo", false, "FALKON on generated data")
+	})
+	flagGroup(cmd, output, func(f *pflag.FlagSet) {
+		f.StringVarP(&a.out, "out", "o", "", "`file` for the model (default STUDY.model)")
+		f.StringVar(&a.png, "png", "", "`directory` for plots of the trials")
+	})
 	a.encoding.add(cmd)
-	f.BoolVar(&a.demo, "demo", false, "tune FALKON on made-up data, in under a minute")
 	a.format = formatFlag(cmd, "table", "json")
+	assign(cmd.Flag("format"), output)
+	register(cmd, "measure", words(learners.MeasureNames()...))
+	register(cmd, "set", hyperParameters)
+	register(cmd, "range", hyperParameters)
+	register(cmd, "log-dir", folders)
+	register(cmd, "png", folders)
 }
 
 // run tunes.
@@ -148,17 +153,17 @@ func (a *autoRun) run(ctx context.Context, g *globals, cmd *cobra.Command, algor
 	})
 }
 
-// complete checks the flags and sets what follows from others.
+// complete checks the flags and derives defaults from other flags.
 func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	switch {
 	case len(a.data.paths) == 0:
-		return o, usagef("name the file of the data with --data")
+		return o, usagef("there is no data; name the file with --data")
 	case a.trials < 0 || a.budget < 0:
-		return o, usagef("--trials and --budget must not be negative")
+		return o, usagef("--trials %d, --budget %s: must not be negative", a.trials, a.budget)
 	case a.workers < 1 || a.threads < 0:
-		return o, usagef("--workers must be at least 1, --threads at least 0")
+		return o, usagef("--workers %d, --threads %d: must be at least 1 and 0", a.workers, a.threads)
 	case !(a.split.Validation > 0):
-		return o, usagef("--validation must be above 0: trials are compared on these rows")
+		return o, usagef("--validation %v: must be above 0, because trials are compared on these rows", a.split.Validation)
 	}
 	if a.budget > 0 && !cmd.Flags().Changed("trials") {
 		a.trials = 0
@@ -172,7 +177,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	case a.study == "":
 		a.study = studyNameOf(a.algorithm.Name, a.data.paths[0])
 	case a.study == a.from:
-		return o, usagef("--from %s: takes over the trials of another study; leave --study out, or name a new one", a.from)
+		return o, usagef("--from %s: must be another study than --study; leave --study out, or name a new one", a.from)
 	}
 	if err := checkName(a.study); err != nil {
 		return o, err
@@ -198,7 +203,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	return o, a.parameters(&o)
 }
 
-// parameters reads what is said of single hyper-parameters.
+// parameters reads --set and --range.
 func (a *autoRun) parameters(o *autotune.Options) error {
 	o.Fixed, o.Ranges = training.Values{}, map[string]autotune.Range{}
 	for _, pair := range a.set {
@@ -217,7 +222,7 @@ func (a *autoRun) parameters(o *autotune.Options) error {
 			return usagef("--range: %w", err)
 		}
 		if _, twice := o.Ranges[name]; twice {
-			return usagef("--range: %s is there twice; leave one out", name)
+			return usagef("--range: %s is given twice; leave one out", name)
 		}
 		o.Ranges[name] = r
 	}
@@ -242,8 +247,8 @@ func studyNameOf(algorithm, path string) string {
 	return fmt.Sprintf("%s-%.40s", algorithm, base)
 }
 
-// successor is the name of the study that goes on from another: a-2 after a, a-3 after
-// a-2.
+// successor is the name of the study that continues another. It is a-2 after a, and a-3
+// after a-2.
 func successor(name string) string {
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
 		if n, err := strconv.Atoi(name[i+1:]); err == nil && n > 1 && n < 1000 {
@@ -273,7 +278,7 @@ func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, o
 	return tn, refused(err)
 }
 
-// spec is what the flags say of the study.
+// spec is the study that the flags describe.
 func (a *autoRun) spec() (study.Spec, error) {
 	s := study.Spec{
 		MaxTrials: a.trials, MaxCost: a.budget.Seconds() * float64(a.workers), Lease: a.lease,
@@ -286,7 +291,7 @@ func (a *autoRun) spec() (study.Spec, error) {
 	return s, err
 }
 
-// tune works on the study, and ends with the model if it finished.
+// tune runs the trials of the study and writes the model once it has finished.
 func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning) error {
 	spec, err := a.spec()
 	if err != nil {
@@ -298,7 +303,7 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	case errors.As(err, &mismatch) && a.from == "" && tn.CheckSource(view) == nil:
 		return &statusError{
 			statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
-			fmt.Errorf("study %s exists, %s; give each --range as then, go on from it in a new study with --from %s, or name another with --study", mismatch.Study, mismatch.What, a.study),
+			fmt.Errorf("study %s exists, %s; give each --range as before, continue it in a new study with --from %s, or name another study with --study", mismatch.Study, mismatch.What, a.study),
 		}
 	case errors.As(err, &mismatch):
 		return &statusError{statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}), fmt.Errorf("%w with --study", err)}
@@ -311,17 +316,17 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 			return err
 		}
 		if view.Status == study.StatusFinished {
-			g.note(cmd, "Study %s had finished before, with %s; --from %s, with --trials or --budget, goes on from it.", a.study, trialsText(over(view)), a.study)
+			g.note(cmd, "Study %s has finished, with %s. To continue it, add --from %s and --trials or --budget.", a.study, trialsText(over(view)), a.study)
 			break
 		}
-		g.note(cmd, "Study %s goes on: %d of its trials are over, %s.", a.study, over(view), limitText(view.Spec))
+		g.note(cmd, "Study %s continues: %d of its trials are over, %s.", a.study, over(view), limitText(view.Spec))
 	}
 	summary, err := a.work(ctx, g, cmd, svc, tn, view)
 	if summary.Study.Name != "" {
 		g.note(cmd, "%s", runText(summary))
 	}
 	if len(summary.Left) > 0 {
-		g.note(cmd, "Left running: %s. The same command goes on with %s.", numbersText(summary.Left), them(len(summary.Left)))
+		g.note(cmd, "Left running: %s. The same command continues with %s.", numbersText(summary.Left), them(len(summary.Left)))
 	}
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
@@ -332,12 +337,12 @@ func (a *autoRun) tune(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	if err != nil {
 		return err
 	} else if !ok {
-		return &statusError{exitFailure, fmt.Errorf("no trial has completed; see why: tuner trials %s", a.study)}
+		return &statusError{exitFailure, fmt.Errorf("no trial has completed; see why with tuner trials %s", a.study)}
 	}
 	return a.conclude(ctx, g, cmd, svc, tn, summary.Study, best)
 }
 
-// begin makes the study, or takes the one there is.
+// begin creates the study, or opens the existing one.
 func (a *autoRun) begin(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, spec study.Spec) (tuner.Study, bool, error) {
 	if a.from == "" {
 		return tn.Study(ctx, svc, a.study, spec)
@@ -353,7 +358,7 @@ func (a *autoRun) begin(ctx context.Context, g *globals, cmd *cobra.Command, svc
 	if err != nil || view.Status == study.StatusFinished {
 		return view, made, err
 	}
-	// What was taken over before is not taken over again.
+	// Trials that were taken over before are not taken over again.
 	c := creation{g: g, cmd: cmd, svc: svc, name: a.study}
 	if err := c.takeOver(ctx, source); err != nil {
 		return view, made, err
@@ -380,7 +385,7 @@ func (a *autoRun) checkLimits(cmd *cobra.Command, view tuner.Study) error {
 		if cmd.Flags().Changed(c.flag) && !c.same {
 			return &statusError{
 				statusOf(&tuner.RemoteError{Code: tuner.AlreadyExists}),
-				fmt.Errorf("study %s exists with another --%s (%s); leave the flag out, go on from it in a new study with --from %s, or name another with --study",
+				fmt.Errorf("study %s exists with another --%s (%s); leave the flag out, continue it in a new study with --from %s, or name another study with --study",
 					a.study, c.flag, limitText(view.Spec), a.study),
 			}
 		}
@@ -397,7 +402,7 @@ func limitText(s study.Spec) string {
 		words = append(words, fmt.Sprintf("%s of training", time.Duration(s.MaxCost*float64(time.Second)).Round(time.Second)))
 	}
 	if len(words) == 0 {
-		return "without end: stop it with Ctrl-C or tuner finish"
+		return "no limit, so stop it with Ctrl-C or tuner finish"
 	}
 	return strings.Join(words, " or ") + " in all"
 }
@@ -424,10 +429,10 @@ func (a *autoRun) work(ctx context.Context, g *globals, cmd *cobra.Command, svc 
 	})
 }
 
-// conclude fits the best configuration and theory's, writes the model and shows
-// what came out.
+// conclude fits the best configuration and theory's, writes the model and shows the
+// result.
 func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study, best study.Trial) error {
-	spec := tn.Complete(view.Spec) // also if an earlier program made the study
+	spec := tn.Complete(view.Spec) // for studies of earlier versions too
 	r := tuned{
 		Algorithm: a.algorithm.Name, Study: a.study, Model: a.out, Trials: over(view), Measure: tn.Measure(),
 		Edges: record.OfEdges(autotune.Edges(spec, best.Config)),
@@ -460,9 +465,9 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 			return err
 		}
 	case theory.State == 0:
-		g.note(cmd, "No trial has theory's settings: nothing to compare with.")
+		g.note(cmd, "No trial has theory's settings, so there is no comparison.")
 	default:
-		g.note(cmd, "Theory's settings, trial %d, did not complete: nothing to compare with.", theory.Number)
+		g.note(cmd, "Trial %d with theory's settings did not complete, so there is no comparison.", theory.Number)
 	}
 	name, value, last := tn.LastStep(best)
 	if last {
@@ -474,7 +479,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	}
 	g.remarkEdges(cmd, spec, []study.Trial{best}, a.wider(g, cmd, spec))
 	if last {
-		g.note(cmd, "Its best step is the last: more may be better. tuner auto as before, but with --study NAME --set %s=%d, makes more.", name, 2*value)
+		g.note(cmd, "Its best step is the last one, so more steps may be better. For more, repeat the command with --study NAME --set %s=%d.", name, 2*value)
 	}
 	if a.png != "" {
 		files, err := writePlots(ctx, svc, view, best, a.png)
@@ -482,14 +487,14 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 			return err
 		}
 		for _, file := range files {
-			g.note(cmd, "wrote %s", file)
+			g.note(cmd, "Wrote %s.", file)
 		}
 	}
 	a.next(g, cmd, r)
 	return nil
 }
 
-// tuned is what came of a tuning.
+// tuned is the result of a tuning.
 type tuned struct {
 	Algorithm string           `json:"algorithm"`
 	Study     string           `json:"study"`
@@ -498,7 +503,7 @@ type tuned struct {
 	Measure   string           `json:"measure"`
 	Best      *autotune.Fitted `json:"best"`
 	Theory    *autotune.Fitted `json:"theory,omitempty"`
-	Edges     []record.Edge    `json:"edges,omitempty"` // at which the best lies
+	Edges     []record.Edge    `json:"edges,omitempty"` // ends of ranges at which the best lies
 }
 
 func (r tuned) write(cmd *cobra.Command, form string) error {
@@ -528,7 +533,7 @@ func (r tuned) write(cmd *cobra.Command, form string) error {
 	return w.end()
 }
 
-// next says what there is now and what to do next.
+// next names the model and the commands to use next.
 func (a *autoRun) next(g *globals, cmd *cobra.Command, r tuned) {
 	where := ""
 	switch {
@@ -537,24 +542,24 @@ func (a *autoRun) next(g *globals, cmd *cobra.Command, r tuned) {
 	case g.db != "":
 		where = " --db " + shellQuote(g.db)
 	}
-	program := programName()
-	g.note(cmd, "\nThe model is in %s%s. Go on with\n", r.Model, r.verdict())
-	for _, n := range [][2]string{
-		{"predict --model " + shellQuote(r.Model) + " --data NEW.csv", "predictions for new rows"},
-		{"trials " + r.Study + where, "every trial"},
-		{"diagnose " + r.Study + where, "what the proposer's model knows"},
-	} {
-		g.note(cmd, "  %s %-60s # %s", program, n[0], n[1])
+	g.note(cmd, "\nThe model is in %s.", r.Model)
+	if text := r.verdict(); text != "" {
+		g.note(cmd, "%s", text)
 	}
+	g.noteCommands(cmd, [][2]string{
+		{"predictions for new rows", "predict --model " + shellQuote(r.Model) + " --data NEW.csv"},
+		{"every trial", "trials " + r.Study + where},
+		{"the state of the proposer's model", "diagnose " + r.Study + where},
+	})
 }
 
-// verdict compares the best with theory's settings.
+// verdict compares the best configuration with theory's settings.
 func (r tuned) verdict() string {
 	if r.Theory == nil || r.Theory.Validation <= 0 {
 		return ""
 	}
 	if r.Theory == r.Best {
-		return "; no trial was better than theory's settings"
+		return "No trial was better than theory's settings."
 	}
 	what, best, theory := "validation "+r.Measure, r.Best.Validation, r.Theory.Validation
 	if i := slices.IndexFunc(r.Best.Test, func(s training.Score) bool { return s.Name == r.Measure }); i >= 0 && r.Theory.Test[i].Value > 0 {
@@ -562,12 +567,12 @@ func (r tuned) verdict() string {
 	}
 	change := 100 * (1 - best/theory)
 	if change < 0 {
-		return fmt.Sprintf("; its %s is %s above that of theory's settings", what, percentText(-change))
+		return fmt.Sprintf("Its %s is %s above that of theory's settings.", what, percentText(-change))
 	}
-	return fmt.Sprintf("; its %s is %s below that of theory's settings", what, percentText(change))
+	return fmt.Sprintf("Its %s is %s below that of theory's settings.", what, percentText(change))
 }
 
-// percentText has two digits, or those before the point.
+// percentText has at least two digits.
 func percentText(x float64) string {
 	if x >= 10 {
 		return fmt.Sprintf("%.0f%%", x)

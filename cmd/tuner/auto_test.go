@@ -15,10 +15,10 @@ func TestVerdict(t *testing.T) {
 		best, theory float64
 		want         string
 	}{
-		{0, 0.5, "; its validation rmse is 100% below that of theory's settings"},
-		{0.5, 0.504, "; its validation rmse is 0.79% below that of theory's settings"},
-		{0.25, 1, "; its validation rmse is 75% below that of theory's settings"},
-		{5, 2, "; its validation rmse is 150% above that of theory's settings"},
+		{0, 0.5, "Its validation rmse is 100% below that of theory's settings."},
+		{0.5, 0.504, "Its validation rmse is 0.79% below that of theory's settings."},
+		{0.25, 1, "Its validation rmse is 75% below that of theory's settings."},
+		{5, 2, "Its validation rmse is 150% above that of theory's settings."},
 		{1, 0, ""},
 	} {
 		r := tuned{Measure: "rmse", Best: &autotune.Fitted{Validation: c.best}, Theory: &autotune.Fitted{Validation: c.theory}}

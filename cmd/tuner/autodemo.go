@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The demonstration: Friedman's first problem, five inputs that matter and five that
-// do not.
+// The demonstration is Friedman's first problem, which has five inputs that matter and
+// five that do not.
 const (
 	demoRows   = 800
 	demoTrials = 30
@@ -24,10 +24,10 @@ const (
 // runDemo tunes FALKON on generated data.
 func (a *autoRun) runDemo(g *globals, cmd *cobra.Command, args []string) error {
 	if len(args) > 0 || len(a.data.paths) > 0 {
-		return usagef("--demo brings its own data and algorithm: give neither")
+		return usagef("--demo has its own data and algorithm; leave them out")
 	}
 	if g.server != "" {
-		return usagef("--demo works on a file, not on a server")
+		return usagef("--demo works on a file; leave --server out")
 	}
 	if g.db == "" {
 		dir, err := os.MkdirTemp("", "tuner-demo-")
@@ -48,10 +48,10 @@ func (a *autoRun) runDemo(g *globals, cmd *cobra.Command, args []string) error {
 	if !cmd.Flags().Changed("trials") {
 		a.trials = demoTrials
 	}
-	g.note(cmd, "Tuning FALKON on made-up data, %s: %d rows whose noise has standard deviation %d, so no rmse is below it.", file, demoRows, demoNoise)
+	g.note(cmd, "Tuning FALKON on %d generated rows in\n%s.\nTheir noise has the standard deviation %d, so the rmse cannot be lower.", demoRows, file, demoNoise)
 	err := a.run(cmd.Context(), g, cmd, "falkon")
 	if errors.Is(err, context.Canceled) {
-		g.note(cmd, "Go on with\n  %s auto --demo --db %s", programName(), shellQuote(g.db))
+		g.noteCommands(cmd, [][2]string{{"the rest of the demonstration", "auto --demo --db " + shellQuote(g.db)}})
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // writePlots draws the history of a study with one objective, and a slice for each
-// parameter that is searched, as PNG into a folder. It returns the files.
+// searched parameter, as PNG into a folder. It returns the files.
 func writePlots(ctx context.Context, svc tuner.Service, view tuner.Study, best study.Trial, folder string) ([]string, error) {
 	p := plotting{objective: view.Spec.Objectives[0]}
 	for t, err := range allTrials(ctx, svc, view.Name, tuner.Filter{Reports: true}) {
@@ -67,7 +67,7 @@ func (p *plotting) value(t study.Trial) (x float64, ok bool) {
 	return 0, false
 }
 
-// axis is that of the objective: logarithmic where values differ by much.
+// axis is that of the objective. It is logarithmic if the values span more than a decade.
 func (p *plotting) axis() figure.Axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range p.completed {
@@ -77,9 +77,9 @@ func (p *plotting) axis() figure.Axis {
 	return figure.Axis{Label: p.objective.Name, Log: low > 0 && high > 10*low}
 }
 
-// history draws what came of each trial, and the best until then.
+// history draws the result of each trial and the best until then.
 func (p *plotting) history(best study.Trial) {
-	plot := p.result.Plot("history", "What the trials came to", figure.Axis{Label: "trial"}, p.axis())
+	plot := p.result.Plot("history", "Results of the trials", figure.Axis{Label: "trial"}, p.axis())
 	soFar := figure.Series{Name: "best so far", Style: figure.Line}
 	for i, t := range p.completed {
 		x, _ := p.value(t)
@@ -119,7 +119,7 @@ func (p *plotting) slice(of space.Parameter, best study.Trial) {
 		Add(p.points("best", []study.Trial{best}, at))
 }
 
-// points are trials where a function puts them.
+// points places trials at the abscissas that a function returns.
 func (p *plotting) points(name string, trials []study.Trial, at func(study.Trial) (float64, bool)) figure.Series {
 	s := figure.Series{Name: name, Style: figure.Points}
 	for _, t := range trials {

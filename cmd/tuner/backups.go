@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // backupHabit are the flags of regular backups.
@@ -24,12 +25,11 @@ type backupHabit struct {
 	prefix string // of the flags
 }
 
-func (h *backupHabit) flags(cmd *cobra.Command, prefix string) {
+func (h *backupHabit) flags(f *pflag.FlagSet, prefix string) {
 	h.prefix = prefix
-	f := cmd.Flags()
-	f.StringVar(&h.dir, prefix+"to", "", "`directory` for backups, made if it is missing")
-	f.DurationVar(&h.every, prefix+"every", 0, "time between two backups, as 5m (0: no repetition)")
-	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups of this store to keep in the directory (0: all)")
+	f.StringVar(&h.dir, prefix+"to", "", "`directory` for backups, created if missing")
+	f.DurationVar(&h.every, prefix+"every", 0, "time between two backups, such as 5m (default no repetition)")
+	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups of this store to keep, 0 for all")
 }
 
 func (h *backupHabit) check() error {
@@ -79,7 +79,7 @@ func sizeOf(path string) func() int64 {
 	}
 }
 
-// serve makes backups beside a server until ctx ends; done is closed after that.
+// serve makes backups beside a server until ctx ends. Then it closes done.
 func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, logger *slog.Logger, r prometheus.Registerer) (done <-chan struct{}, err error) {
 	over := make(chan struct{})
 	if h.dir == "" {
@@ -90,10 +90,10 @@ func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, lo
 		Name: "tuner_backups_total", Help: "Backups made beside the server, by result: ok or failed.",
 	}, []string{"result"})
 	last := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tuner_backup_last_success_timestamp_seconds", Help: "When the last backup that succeeded was begun, in Unix time; 0 if none did since the server started.",
+		Name: "tuner_backup_last_success_timestamp_seconds", Help: "Start of the last successful backup in Unix time, 0 if there was none since the server started.",
 	})
 	size := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tuner_backup_last_bytes", Help: "Size of the last backup that succeeded.",
+		Name: "tuner_backup_last_bytes", Help: "Size of the last successful backup in bytes.",
 	})
 	for _, c := range []prometheus.Collector{tries, last, size} {
 		if err := r.Register(c); err != nil {
@@ -117,7 +117,7 @@ func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, lo
 	}
 	go func() {
 		defer close(over)
-		_ = k.Run(ctx) // which logs what fails
+		_ = k.Run(ctx) // it logs failures
 	}()
 	return over, nil
 }
@@ -126,14 +126,15 @@ func newRestore(g *globals) *cobra.Command {
 	var o bolt.RestoreOptions
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP",
-		Short: "Put a backup back",
-		Long: `Restore checks the backup, copies it, checks the copy, and gives it the place of the
-file (--db), in one step. It refuses a file that is there, unless --force is given: then
-that file stays beside the new one, under a name that restore prints. It always refuses
-a file that a server or another process has open.
+		Short: "Restore a backup",
+		Long: `Restore checks a backup, copies it, checks the copy, and puts it in the place of the
+file (--db) in one step.
 
-With --dry-run it checks everything, says what it would do, and changes nothing.`,
-		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db\n  tuner --db tuner.db restore --force backups/tuner-1a2b3c4d-20261122T052501.123Z.db",
+It refuses to replace an existing file, unless --force is given. With --force the old
+file is kept under another name, which restore prints. Restore always refuses a file
+that a server or another process has open. With --dry-run it checks everything, says
+what it would do, and changes nothing.`,
+		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.offline(cmd); err != nil {
@@ -148,12 +149,12 @@ With --dry-run it checks everything, says what it would do, and changes nothing.
 			return restored(cmd, g, args[0], path, o, r)
 		},
 	}
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check and say what would be done, without doing it")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "replace a file that is there, and keep it under another name")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check only, without a change")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "replacement of an existing file, which is kept under another name")
 	return cmd
 }
 
-// restored says what was done, or would be.
+// restored reports the result of a restore or of a dry run.
 func restored(cmd *cobra.Command, g *globals, from, path string, o bolt.RestoreOptions, r bolt.Restored) error {
 	verb := "Restored"
 	if o.DryRun {
@@ -166,11 +167,11 @@ func restored(cmd *cobra.Command, g *globals, from, path string, o bolt.RestoreO
 	}
 	switch {
 	case o.DryRun && r.Replaces && !o.Force:
-		return fmt.Errorf("%s exists: without --dry-run this would be refused; --force replaces it, and keeps it under another name", path)
+		return fmt.Errorf("%s exists: without --dry-run this would be refused; --force replaces it and keeps it under another name", path)
 	case o.DryRun && r.Replaces:
 		g.note(cmd, "%s exists and would be kept under another name.", path)
 	case r.Kept != "":
-		g.note(cmd, "The file that was there is %s now.", r.Kept)
+		g.note(cmd, "The old file is now %s.", r.Kept)
 	}
 	return nil
 }

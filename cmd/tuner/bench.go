@@ -14,61 +14,58 @@ import (
 	"github.com/bkbtuner/bkb/bench/papers"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"github.com/spf13/pflag"
 )
 
 func newBench(g *globals) *cobra.Command {
 	var b benching
 	cmd := &cobra.Command{
 		Use:   "bench [EXPERIMENT...]",
-		Short: "Repeat the figures of the papers, and measure",
+		Short: "Repeat the experiments of the papers",
 		Long: `Bench repeats figures and tables of the papers that this program is built on, and
-measures its parts. Without EXPERIMENT it lists what there is, with one and --help
-what it does. Tables go to stdout; --csv and --png write them and the plots to files.
+measures its parts. Without EXPERIMENT it lists the experiments.
 
-Real data are looked for in --data, $BKB_DATA or ../shared/data; what wants data
-that are not there is left out, and the result says so. All but times follows from
---seed. Ctrl-C ends it and prints what is done.
+With EXPERIMENT and --help it describes the experiment. Tables go to stdout, and --csv and
+--png write them and the plots to files. Experiments without their data are left out, and
+the result says so. All results except times follow from --seed. Ctrl-C ends an experiment
+and prints the completed parts.
 
 ` + benchList(),
-		Example: `  tuner bench
-  tuner bench fig5.1 --quick
-  tuner bench fig5.2 --full --csv figures --png figures
-  tuner bench regret --only branin --repeats 5 -f json`,
+		Example: `  tuner bench fig5.1 --quick
+  tuner bench fig5.2 --full --csv figures --png figures`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return benchNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), g, cmd, args) },
 	}
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&b.quick, "quick", false, "a run of seconds, to show that it works")
+		fs.BoolVar(&b.full, "full", false, "a run as close to the paper as this machine allows")
+		fs.StringSliceVar(&b.env.Only, "only", nil, "`parts` of the experiment to run (default all)")
+		fs.Uint64Var(&b.env.Seed, "seed", 1, "seed of random numbers")
+		fs.IntVar(&b.env.Repeats, "repeats", 0, "number of repetitions (default the experiment's)")
+		fs.IntVar(&b.env.Workers, "workers", 0, "number of threads (default one per processor)")
+		fs.StringVar(&b.env.Data, "data", "", "`directory` of real data (default $BKB_DATA, else ../shared/data)")
+		fs.StringVar(&b.csv, "csv", "", "`directory` for tables as CSV, or a file *.csv for one table")
+		fs.StringVar(&b.png, "png", "", "`directory` for plots as PNG")
+	})
 	b.format = formatFlag(cmd, "table", "json")
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.BoolVar(&b.quick, "quick", false, "only show, in seconds, that it works")
-	fs.BoolVar(&b.full, "full", false, "come as near to the paper as this machine allows")
-	fs.StringSliceVar(&b.env.Only, "only", nil, "run only these `parts` of the experiment")
-	fs.Uint64Var(&b.env.Seed, "seed", 1, "what random numbers are derived from")
-	fs.IntVar(&b.env.Repeats, "repeats", 0, "how often things are repeated (0: the experiment's own)")
-	fs.IntVar(&b.env.Workers, "workers", 0, "how many goroutines compute (0: one per processor)")
-	fs.StringVar(&b.env.Data, "data", "", "the `folder` of real data (default: $BKB_DATA, else ../shared/data)")
-	fs.StringVar(&b.csv, "csv", "", "write each table as CSV into this `folder`; or, if there is one table, the file *.csv")
-	fs.StringVar(&b.png, "png", "", "draw each plot as PNG into this `folder`")
 	cmd.AddCommand(newBenchBO(g))
-	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if !b.describe(cmd, cmd.Flags().Args()) {
-			help(cmd, args)
+			showHelp(cmd, args)
 		}
 	})
 	return cmd
 }
 
-// benchList is the section of the help on what there is.
+// benchList is the section of the help page that lists the experiments.
 func benchList() string {
 	var b strings.Builder
-	b.WriteString("EXPERIMENTS")
+	b.WriteString("Experiments:")
 	for _, e := range papers.All() {
-		fmt.Fprintf(&b, "\n  %-9s %s", e.Name, e.Title)
+		fmt.Fprintf(&b, "\n%s", listLine(e.Name, e.Title))
 	}
 	return b.String()
 }
@@ -81,7 +78,7 @@ func benchNames() []string {
 	return names
 }
 
-// benching is the flags of bench.
+// benching holds the flags of bench.
 type benching struct {
 	env         bench.Env
 	quick, full bool
@@ -108,7 +105,7 @@ func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args
 	return nil
 }
 
-// list prints what there is.
+// list prints the experiments.
 func (b *benching) list(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if b.format.value == "json" {
@@ -119,7 +116,7 @@ func (b *benching) list(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	t := newTable(out, "EXPERIMENT", "SOURCE", "WHAT IT SHOWS")
+	t := newTable(out, "EXPERIMENT", "SOURCE", "TITLE")
 	for _, e := range papers.All() {
 		t.row(e.Name, e.Source, e.Title)
 	}
@@ -138,7 +135,7 @@ func experimentRecord(e bench.Experiment) described {
 	return described{e.Name, e.Title, e.Source, e.Parts}
 }
 
-// describe prints what one experiment does, if one is named.
+// describe describes an experiment, if one is named.
 func (b *benching) describe(cmd *cobra.Command, args []string) bool {
 	if len(args) != 1 {
 		return false
@@ -150,22 +147,26 @@ func (b *benching) describe(cmd *cobra.Command, args []string) bool {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s (%s)\n\n%s\n", e.Title, e.Source, strings.TrimSpace(e.About))
 	if len(e.Parts) > 0 {
-		fmt.Fprintf(out, "\nParts, for --only: %s\n", strings.Join(e.Parts, ", "))
+		fmt.Fprintf(out, "\nParts (for --only): %s\n", strings.Join(e.Parts, ", "))
 	}
 	if e.Repeats > 0 {
 		fmt.Fprintf(out, "Repeats: %d, fewer with --quick\n", e.Repeats)
 	}
-	fmt.Fprintf(out, "\nUsage:\n  %s %s [flags]\n\nFlags:\n%s", cmd.CommandPath(), e.Name, cmd.NonInheritedFlags().FlagUsages())
+	fmt.Fprintf(out, "\nUsage:\n  %s %s [flags]\n", cmd.CommandPath(), e.Name)
+	groups, _ := flagsOf(cmd)
+	for _, fs := range groups {
+		fmt.Fprintf(out, "\n%s:\n%s", fs.Name(), flagLines(fs))
+	}
 	return true
 }
 
-// chosen returns the experiments named, and sets up what they run in.
+// chosen returns the named experiments and prepares their environment.
 func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
 	var out []bench.Experiment
 	for _, name := range args {
 		e, err := papers.Find(name)
 		if err != nil {
-			near := "list them with: tuner bench"
+			near := "list them with tuner bench"
 			if n := similar(name, benchNames()); n != "" {
 				near = fmt.Sprintf("did you mean %s?", n)
 			}
@@ -175,20 +176,20 @@ func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
 	}
 	switch {
 	case b.quick && b.full:
-		return nil, usagef("--quick and --full exclude one another")
+		return nil, usagef("--quick and --full exclude each other")
 	case b.quick:
 		b.env.Scale = bench.Quick
 	case b.full:
 		b.env.Scale = bench.Full
 	}
 	if strings.HasSuffix(b.csv, ".csv") && len(out) > 1 {
-		return nil, usagef("--csv %s is one file for %d experiments; name a folder", b.csv, len(out))
+		return nil, usagef("--csv %s: is one file for %d experiments; name a directory", b.csv, len(out))
 	}
 	b.env.Data = dataFolder(b.env.Data)
 	return out, b.prepare()
 }
 
-// prepare makes the folders before time is spent.
+// prepare creates the directories before time is spent.
 func (b *benching) prepare() error {
 	csv := b.csv
 	if strings.HasSuffix(csv, ".csv") {
@@ -220,7 +221,7 @@ func dataFolder(flag string) string {
 	return ""
 }
 
-// measured is a result in JSON, with what it came from.
+// measured is a result in JSON, with its origin.
 type measured struct {
 	described
 	Scale      bench.Scale `json:"scale"`
@@ -235,7 +236,7 @@ type measured struct {
 	*figure.Result
 }
 
-// one runs one experiment and writes what came out, all of it or what was done.
+// one runs one experiment and writes its result, or the completed part of it.
 func (b *benching) one(ctx context.Context, g *globals, cmd *cobra.Command, e bench.Experiment) error {
 	env, watch := b.env, bench.StartWatch()
 	progress := newBenchProgress(g, cmd, e.Name)
@@ -285,7 +286,7 @@ func (b *benching) writeFiles(g *globals, cmd *cobra.Command, m measured) error 
 			return err
 		}
 		for _, file := range files {
-			g.note(cmd, "wrote %s", file)
+			g.note(cmd, "Wrote %s.", file)
 		}
 	}
 	return nil
@@ -305,7 +306,7 @@ func benchError(err error) error {
 	return err
 }
 
-// benchProgress is a line on a terminal that says how it goes.
+// benchProgress is a line on a terminal with the progress.
 type benchProgress struct {
 	terminal *os.File // nil if there is none
 	name     string
@@ -324,11 +325,7 @@ func (p *benchProgress) report(at bench.Progress) {
 	if p.terminal == nil {
 		return
 	}
-	width, _, err := term.GetSize(int(p.terminal.Fd()))
-	if err != nil || width < 20 {
-		width = 80
-	}
-	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.line(at, time.Since(p.began)), width-1))
+	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.line(at, time.Since(p.began)), outputWidth(p.terminal)-1))
 }
 
 // line is the text of the line after so much time.
@@ -340,7 +337,7 @@ func (p *benchProgress) line(at bench.Progress, elapsed time.Duration) string {
 	return text + "  " + elapsed.Round(time.Second).String() + "  " + at.What
 }
 
-// end takes the line away.
+// end removes the line.
 func (p *benchProgress) end() {
 	if p.terminal != nil {
 		fmt.Fprint(p.terminal, "\r\x1b[K")

@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/bench/bo"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newBenchBO(g *globals) *cobra.Command {
@@ -19,54 +20,58 @@ func newBenchBO(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bo",
 		Short: "Compare optimisers on suites of problems",
-		Long: `Bo runs optimisers on problems, from several seeds each, and compares them: normalised
-regret, mean ranks, wins and losses with a test, an interval against random, and the
-seconds of an ask. Every run is a file below --out. What is there is not run again, so
-a comparison may be interrupted with Ctrl-C and goes on where it was, and a report
-(--report) may be had at any time. --list lists suites, problems and optimisers.
+		Long: `Bo runs optimisers on problems with several seeds each, and compares normalised regret,
+mean ranks, wins and losses with a test, and the seconds of an ask.
 
-Problems may be patterns (f08-*); one that is named in full is run whatever its tier.
-Optimisers may be kinds: ours, ablation, baseline, peer. Peers are in Python, and want
---python; what is not installed is left out, and the result says so. --variant adds
-BKB with other options under a name of your own.
+Every run is a file below --out. Existing runs are not repeated, so that an interrupted
+comparison continues, and --report works at any time. With --list it lists suites,
+problems and optimisers.
 
-With --latency it measures instead how long an ask takes after so many trials, with
-how much memory, on a function of 8 inputs.`,
+A problem may be a pattern such as f08-*. A problem with its full name runs in every tier.
+An optimiser may be a kind, which is ours, ablation, baseline or peer. Peers need --python.
+Peers that are not installed are left out, and the result says so. With --latency it
+measures the time and memory of an ask after many trials instead.`,
 		Example: `  tuner bench bo --tier smoke
   tuner bench bo --suite bbob --optimiser bkb,random,sobol --seeds 5
-  tuner bench bo --problem 'f08-*' --optimiser bkb --variant 'bold={"width": 0.2}'
-  tuner bench bo --optimiser bkb --redo
-  tuner bench bo --report --page docs/benchmarks.md`,
+  tuner bench bo --problem 'f08-*' --optimiser bkb --variant 'b={"width": 0.2}'`,
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), g, cmd) },
 	}
+	flagGroup(cmd, group{title: "Selection"}, func(fs *pflag.FlagSet) {
+		fs.StringVar((*string)(&b.c.Tier), "tier", string(bo.Standard), "`tier`, smoke (seconds), standard (hours) or full (days)")
+		fs.StringSliceVar(&b.c.Suites, "suite", nil, "`suites` (default all)")
+		fs.StringSliceVar(&b.c.Problems, "problem", nil, "`problems` or patterns (default all)")
+		fs.StringSliceVar(&b.c.Optimisers, "optimiser", nil, "`optimisers` or kinds (default ours, baselines, and peers with --python)")
+		fs.StringArrayVar(&b.variants, "variant", nil, "BKB with other options, `NAME=JSON` (repeatable)")
+		fs.BoolVar(&b.list, "list", false, "list of suites, problems and optimisers")
+	})
+	flagGroup(cmd, group{title: "Runs"}, func(fs *pflag.FlagSet) {
+		fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds of each problem, half for slow peers (default the tier's)")
+		fs.IntVar(&b.c.Trials, "trials", 0, "trials of each run (default the tier's)")
+		fs.IntVar(&b.c.Jobs, "jobs", 1, "runs at a time, with times of asks by the wall clock above 1")
+		fs.StringVar(&b.c.Out, "out", "bench-bo", "`directory` of the runs")
+		fs.StringVar(&b.c.Data, "data", "", "`directory` of real data (default $BKB_DATA, else ../shared/data)")
+		fs.StringVar(&b.c.Python, "python", "", "`interpreter` of the peers, or the directory of make bench-bo-peers")
+		fs.BoolVar(&b.redo, "redo", false, "deletion of the selected runs first")
+	})
+	flagGroup(cmd, group{title: "Asks"}, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&b.latency, "latency", false, "time and memory of asks instead")
+		fs.IntSliceVar(&b.sizes, "sizes", nil, "`numbers` of trials for --latency (default 100,1000,10000,100000)")
+		fs.IntVar(&b.asks, "asks", 0, "asks of each for --latency (default 300, and 20 for peers)")
+	})
+	flagGroup(cmd, output, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&b.report, "report", false, "report on existing runs only")
+		fs.StringVar(&b.page, "page", "", "Markdown `file` for all tables")
+		fs.StringVar(&b.csv, "csv", "", "`directory` for tables as CSV")
+		fs.StringVar(&b.png, "png", "", "`directory` for plots as PNG")
+	})
 	b.format = formatFlag(cmd, "table", "json")
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar((*string)(&b.c.Tier), "tier", string(bo.Standard), "how much: smoke (seconds), standard (hours) or full (days)")
-	fs.StringSliceVar(&b.c.Suites, "suite", nil, "only these `suites`")
-	fs.StringSliceVar(&b.c.Problems, "problem", nil, "only these `problems`, or patterns of them")
-	fs.StringSliceVar(&b.c.Optimisers, "optimiser", nil, "only these `optimisers`, or kinds of them (default: ours, baselines, peers if --python is given)")
-	fs.StringArrayVar(&b.variants, "variant", nil, "also BKB with other options, as `NAME=JSON`; may be given again")
-	fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds for each problem (0: the tier's; slow peers have half)")
-	fs.IntVar(&b.c.Trials, "trials", 0, "trials of each run (0: the tier's)")
-	fs.IntVar(&b.c.Jobs, "jobs", 1, "runs at a time; with more than one, asks are timed by the clock on the wall")
-	fs.StringVar(&b.c.Out, "out", "bench-bo", "the `folder` of the runs")
-	fs.StringVar(&b.c.Data, "data", "", "the `folder` of real data (default: $BKB_DATA, else ../shared/data)")
-	fs.StringVar(&b.c.Python, "python", "", "the Python `interpreter` that has the peers, or the folder of make bench-bo-peers")
-	fs.BoolVar(&b.redo, "redo", false, "delete the runs that are chosen first")
-	fs.BoolVar(&b.report, "report", false, "run nothing: report on what is there")
-	fs.BoolVar(&b.latency, "latency", false, "measure asks after many trials instead")
-	fs.IntSliceVar(&b.sizes, "sizes", nil, "for --latency: after these numbers of `trials` (default: 100,1000,10000,100000)")
-	fs.IntVar(&b.asks, "asks", 0, "for --latency: asks of each (0: 300; peers a fifteenth)")
-	fs.BoolVar(&b.list, "list", false, "list suites, problems and optimisers")
-	fs.StringVar(&b.page, "page", "", "write all tables as a page of Markdown into this `file`")
-	fs.StringVar(&b.csv, "csv", "", "write each table as CSV into this `folder`")
-	fs.StringVar(&b.png, "png", "", "draw each plot as PNG into this `folder`")
+	assign(cmd.Flag("format"), output)
+	register(cmd, "tier", words(string(bo.Smoke), string(bo.Standard), string(bo.Full)))
 	return cmd
 }
 
-// benchingBO is the flags of bench bo.
+// benchingBO holds the flags of bench bo.
 type benchingBO struct {
 	c                           bo.Comparison
 	variants                    []string
@@ -81,7 +86,7 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 	for _, text := range b.variants {
 		name, options, found := strings.Cut(text, "=")
 		if !found || name == "" {
-			return usagef("--variant %q: must be NAME=JSON, as bold={\"width\": 0.2}", text)
+			return usagef("--variant %q: must be NAME=JSON, such as bold={\"width\": 0.2}", text)
 		}
 		v, err := bo.Variant(name, options)
 		if err != nil {
@@ -98,7 +103,7 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 	}
 	switch {
 	case chosen > 1:
-		return usagef("--redo, --report, --latency and --list exclude one another")
+		return usagef("--redo, --report, --latency and --list exclude each other")
 	case b.list:
 		return b.lists(cmd.OutOrStdout())
 	case b.latency:
@@ -124,8 +129,8 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 	return errors.Join(broken, b.write(g, cmd, result))
 }
 
-// execute does the runs and says what became of them. What is broken, an
-// interruption among it, leaves something to report on.
+// execute does the runs and notes their number. A broken run or an interruption still
+// leaves a report.
 func (b *benchingBO) execute(ctx context.Context, g *globals, cmd *cobra.Command) (broken, err error) {
 	progress := newBenchProgress(g, cmd, "bo")
 	b.c.Progress = progress.report
@@ -136,13 +141,13 @@ func (b *benchingBO) execute(ctx context.Context, g *globals, cmd *cobra.Command
 	}
 	g.note(cmd, "bo: %d runs now, %d before, of %d", done.Ran, done.Had, done.Of)
 	for _, reason := range done.LeftOut {
-		g.note(cmd, "left out: %s", reason)
+		g.note(cmd, "Left out: %s.", reason)
 	}
 	for _, failed := range done.Failed {
-		g.note(cmd, "broke: %v", failed)
+		g.note(cmd, "Failed: %v.", failed)
 	}
 	if err == nil && len(done.Failed) > 0 {
-		err = fmt.Errorf("%d of %d runs broke; they are tried again next time", len(done.Failed), done.Of)
+		err = fmt.Errorf("%d of %d runs failed; repeat the command to try them again", len(done.Failed), done.Of)
 	}
 	return err, nil
 }
@@ -158,7 +163,7 @@ func (b *benchingBO) latencies(ctx context.Context, g *globals, cmd *cobra.Comma
 	return errors.Join(boError(err), b.write(g, cmd, result))
 }
 
-// write prints the result and writes the files that are wanted.
+// write prints the result and writes the files.
 func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) error {
 	if b.format.value == "json" {
 		if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
@@ -179,7 +184,7 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 			return err
 		}
 		for _, file := range files {
-			g.note(cmd, "wrote %s", file)
+			g.note(cmd, "Wrote %s.", file)
 		}
 	}
 	if b.page == "" {
@@ -192,11 +197,11 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 	if err := os.WriteFile(b.page, text, 0o644); err != nil {
 		return err
 	}
-	g.note(cmd, "wrote %s", b.page)
+	g.note(cmd, "Wrote %s.", b.page)
 	return nil
 }
 
-// lists prints what there is to choose from.
+// lists prints the suites, problems and optimisers.
 func (b *benchingBO) lists(out io.Writer) error {
 	t := newTable(out, "PROBLEM", "TIER", "SUITE")
 	for _, s := range bo.Suites() {
@@ -208,7 +213,7 @@ func (b *benchingBO) lists(out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out)
-	t = newTable(out, "OPTIMISER", "KIND", "WHAT IT IS")
+	t = newTable(out, "OPTIMISER", "KIND", "TITLE")
 	for _, k := range bo.Contestants() {
 		t.row(k.Name, string(k.Kind), k.Title)
 	}
@@ -222,7 +227,7 @@ func boError(err error) error {
 	case errors.As(err, &selection):
 		near := similar(selection.Name, selection.Known)
 		if near == "" {
-			return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; list them with: tuner bench bo --list", selection.What, selection.Name)}
+			return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; list them with tuner bench bo --list", selection.What, selection.Name)}
 		}
 		return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; did you mean %s?", selection.What, selection.Name, near)}
 	case errors.As(err, &value) && value.In == "bench":

@@ -3,14 +3,15 @@ package main
 import (
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"golang.org/x/term"
 )
 
-// clean makes stored text fit for a line on a terminal: no control, escape or
-// bidirectional characters, line breaks as spaces.
+// clean makes stored text safe for a line on a terminal. It removes control, escape and
+// bidirectional characters, and makes line breaks spaces.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,12 +24,12 @@ func clean(s string) string {
 	}, s)
 }
 
-// hostile characters play tricks on a terminal.
+// hostile characters can forge output on a terminal.
 func hostile(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// strip leaves out hostile characters.
+// strip removes hostile characters.
 func strip(s string) string {
 	return strings.Map(func(r rune) rune {
 		if hostile(r) {
@@ -47,14 +48,14 @@ func short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// isTerminal tells whether a stream is one.
+// isTerminal tells whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// cleanOnTerminal returns w, or if w is a terminal a writer that lets no stored
-// text play tricks on it.
+// cleanOnTerminal returns w, or a writer that strips hostile characters if w is a
+// terminal.
 func cleanOnTerminal(w io.Writer) io.Writer {
 	if !isTerminal(w) {
 		return w
@@ -71,13 +72,33 @@ func (w *cleanWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// terminalOf returns the terminal behind a stream of run, nil if it is none.
+// outputWidth is the number of columns for text on a stream. It is that of the terminal,
+// else $COLUMNS, else 80.
+func outputWidth(w io.Writer) int {
+	const usual, least = 80, 20
+	if f := terminalOf(w); f != nil {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n >= least {
+			return n
+		}
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= least {
+		return n
+	}
+	return usual
+}
+
+// terminalOf returns the terminal behind a stream of run, or nil.
 func terminalOf(w io.Writer) *os.File {
 	if p, ok := w.(*painter); ok {
 		w = p.Writer
 	}
-	if c, ok := w.(*cleanWriter); ok {
-		return c.terminal
+	switch w := w.(type) {
+	case *cleanWriter:
+		return w.terminal
+	case *os.File:
+		if isTerminal(w) {
+			return w
+		}
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,12 +15,18 @@ const (
 	colorNever  = "never"
 )
 
+// Escape sequences.
 const (
-	bold  = "\x1b[1m"
-	plain = "\x1b[0m"
+	plain   = "\x1b[0m"
+	bold    = "\x1b[1m"
+	red     = "\x1b[31m"
+	green   = "\x1b[32m"
+	yellow  = "\x1b[33m"
+	magenta = "\x1b[35m"
+	cyan    = "\x1b[36m"
 )
 
-// setColor decides whether the tables on stdout use bold text.
+// setColor decides whether the tables on stdout have colours.
 func (g *globals) setColor(cmd *cobra.Command) error {
 	out := cmd.Root().OutOrStdout()
 	terminal := terminalOf(out)
@@ -49,47 +55,22 @@ func useColor(mode string, terminal bool, env func(string) string) (bool, error)
 	return false, usagef("--color %s: must be auto, always or never", mode)
 }
 
-// painter is an output that can show bold text.
+// painter is an output that shows colours.
 type painter struct {
 	io.Writer           // text, cleaned on a terminal
 	raw       io.Writer // escape sequences
 }
 
-// boldLine writes the first line to a painter in bold.
-type boldLine struct {
-	to    *painter
-	begun bool
-	ended bool
-}
-
-// headed returns w for a table, whose first line is bold if w can show that.
-func headed(w io.Writer) io.Writer {
-	if p, ok := w.(*painter); ok {
-		return &boldLine{to: p}
-	}
-	return w
-}
-
-// Write implements io.Writer.
-func (b *boldLine) Write(text []byte) (int, error) {
-	if b.ended {
-		return b.to.Write(text)
-	}
-	if !b.begun {
-		b.begun = true
-		if _, err := io.WriteString(b.to.raw, bold); err != nil {
-			return 0, err
+// paint writes the text before, and then a coloured text.
+func (p *painter) paint(before *strings.Builder, escape, text string) error {
+	for _, w := range []struct {
+		to   io.Writer
+		text string
+	}{{p.Writer, before.String()}, {p.raw, escape}, {p.Writer, text}, {p.raw, plain}} {
+		if _, err := io.WriteString(w.to, w.text); err != nil {
+			return err
 		}
 	}
-	line, _, found := bytes.Cut(text, []byte("\n"))
-	n, err := b.to.Write(line)
-	if err != nil || !found {
-		return n, err
-	}
-	b.ended = true
-	if _, err := io.WriteString(b.to.raw, plain); err != nil {
-		return n, err
-	}
-	more, err := b.to.Write(text[n:])
-	return n + more, err
+	before.Reset()
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"testing"
 )
 
@@ -31,21 +32,30 @@ func TestUseColor(t *testing.T) {
 	}
 }
 
-// Only the first line is bold, however the text is cut into writes.
-func TestBoldLine(t *testing.T) {
-	const text, want = "A  B\n1  2\n3  4\n", "\x1b[1mA  B\x1b[0m\n1  2\n3  4\n"
-	for size := 1; size <= len(text); size++ {
-		var b bytes.Buffer
-		w := headed(&painter{&b, &b})
-		for rest := text; rest != ""; {
-			n, err := io.WriteString(w, rest[:min(size, len(rest))])
-			if err != nil || n != min(size, len(rest)) {
-				t.Fatal(n, err)
-			}
-			rest = rest[n:]
+// The header is bold and states have colours. Without a painter the table is the same
+// without escape sequences.
+func TestTableColors(t *testing.T) {
+	write := func(out io.Writer) {
+		w := newTable(out, "STUDY", "STATE", "N")
+		w.colors = map[int]func(string) string{1: stateColor}
+		w.row("a", "failed(crash)", "1")
+		w.row("bc", "queued", "2")
+		w.row("d", "completed !", "3")
+		if err := w.end(); err != nil {
+			t.Fatal(err)
 		}
-		if b.String() != want {
-			t.Errorf("in pieces of %d: %q", size, b.String())
-		}
+	}
+	var painted, text bytes.Buffer
+	write(&painter{&painted, &painted})
+	write(&text)
+	const want = "\x1b[1mSTUDY\x1b[0m  \x1b[1mSTATE\x1b[0m          \x1b[1mN\x1b[0m\n" +
+		"a      \x1b[31mfailed(crash)\x1b[0m  1\n" +
+		"bc     queued         2\n" +
+		"d      \x1b[32mcompleted !\x1b[0m    3\n"
+	if painted.String() != want {
+		t.Errorf("got %q\nwant %q", painted.String(), want)
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(want, ""); got != text.String() {
+		t.Errorf("without colours: %q\nwant %q", text.String(), got)
 	}
 }

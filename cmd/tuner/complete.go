@@ -13,14 +13,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// completionTime bounds how long a completion waits for a file that is in use.
+// completionTime is the longest wait of a completion for a file that is in use.
 const completionTime = 500 * time.Millisecond
 
-// maxCompletions is the most trials that are listed.
+// maxCompletions is the most trials that a completion lists.
 const maxCompletions = 50
 
 // completion lists the words that may follow args.
@@ -38,14 +39,16 @@ func (g *globals) complete(root *cobra.Command) {
 	positions["report"] = positions["tell"]
 	positions["heartbeat"] = g.inOrder(g.studyNames, g.runningTrials)
 	positions["enqueue"] = g.inOrder(g.studyNames, g.parameters)
-	positions["run"] = g.inOrder(g.studyNames, files)
+	positions["run"] = g.inOrder(g.studyNames, g.placeholders)
 	positions["import"] = g.inOrder(g.studyNames, files)
 	positions["auto"] = g.inOrder(algorithms)
 	flags := map[string]completion{
 		"from":     g.studyNames,
 		"study":    g.studyNames,
 		"proposer": words(propose.BKB, propose.Sobol, propose.Random, propose.Grid),
-		"pruner":   words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model),
+		"pruner":   g.pruners,
+		"minimize": g.objectives,
+		"maximize": g.objectives,
 	}
 	register(root, "color", words(colorAuto, colorAlways, colorNever))
 	for _, cmd := range root.Commands() {
@@ -102,12 +105,50 @@ func algorithms(_ *cobra.Command, _ []string, toComplete string) ([]string, cobr
 	return beginning(out, toComplete), cobra.ShellCompDirectiveNoFileComp
 }
 
-// beginning are the words of a list that begin so.
+// folders completes directories.
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// kernelNames are the kernels of the learners.
+func kernelNames() []string {
+	for _, p := range training.Algorithms()[0].Parameters {
+		if p.Name == "kernel" {
+			return p.Choices
+		}
+	}
+	return nil
+}
+
+// hyperParameters completes the hyper-parameters of the algorithm that args name, as
+// lambda=, and the values of choices, as kernel=gaussian.
+func hyperParameters(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nothing()
+	}
+	a, err := training.Find(args[0])
+	if err != nil {
+		return nothing()
+	}
+	var names, values []string
+	for _, p := range a.Parameters {
+		names = append(names, p.Name)
+		for _, choice := range p.Choices {
+			values = append(values, p.Name+"="+choice)
+		}
+	}
+	if strings.Contains(toComplete, "=") {
+		return beginning(values, toComplete), cobra.ShellCompDirectiveNoFileComp
+	}
+	return assignments(names, nil, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// beginning are the words of a list that have a prefix.
 func beginning(list []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(word string) bool { return !strings.HasPrefix(word, prefix) })
 }
 
-// look opens the service for a completion. Errors are not for a prompt.
+// look opens the service for a completion. A prompt has no place for errors.
 func (g *globals) look(cmd *cobra.Command, f func(svc tuner.Service) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	g.lockTimeout, g.retryFor, g.quiet = completionTime, 0, true
 	svc, err := g.open(cmd, mustExist)
@@ -166,14 +207,90 @@ func (g *globals) runningTrials(cmd *cobra.Command, args []string, toComplete st
 
 // metrics completes the objectives that are not given yet, as loss=.
 func (g *globals) metrics(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	list, directive := g.lookAt(cmd, args[0], func(_ tuner.Service, s tuner.Study) ([]string, error) {
+	list, directive := g.objectivesOf(cmd, args[0])
+	return assignments(list, args[2:], toComplete), directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// objectivesOf are the objectives of a study.
+func (g *globals) objectivesOf(cmd *cobra.Command, name string) ([]string, cobra.ShellCompDirective) {
+	return g.lookAt(cmd, name, func(_ tuner.Service, s tuner.Study) ([]string, error) {
 		var out []string
 		for _, o := range s.Spec.Objectives {
 			out = append(out, o.Name)
 		}
 		return out, nil
 	})
-	return assignments(list, args[2:], toComplete), directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// costs completes the metric of a cost: seconds, or an objective of the study.
+func (g *globals) costs(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	list := []string{runner.CostSeconds}
+	if len(args) > 0 {
+		more, _ := g.objectivesOf(cmd, args[0])
+		list = append(list, slices.DeleteFunc(more, func(name string) bool { return name == runner.CostSeconds })...)
+	}
+	return beginning(list, toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+// objectives completes an objective of the new study. The candidates are those of the
+// study in --from, else of all studies.
+func (g *globals) objectives(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if from := cmd.Flag("from"); from != nil && from.Changed {
+		list, directive := g.objectivesOf(cmd, from.Value.String())
+		return beginning(list, toComplete), directive
+	}
+	return g.look(cmd, func(svc tuner.Service) ([]string, error) {
+		var out []string
+		for s, err := range allStudies(cmd.Context(), svc) {
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range s.Spec.Objectives {
+				if strings.HasPrefix(o.Name, toComplete) && !slices.Contains(out, o.Name) {
+					out = append(out, o.Name)
+				}
+			}
+		}
+		return out, nil
+	})
+}
+
+// pruners completes a pruner, and after NAME:metric= an objective of the new study.
+func (g *globals) pruners(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	before, _, ok := strings.Cut(toComplete, "metric=")
+	if !ok {
+		return words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model)(cmd, nil, toComplete)
+	}
+	var names []string
+	for _, flag := range []string{"minimize", "maximize"} {
+		if list, err := cmd.Flags().GetStringSlice(flag); err == nil {
+			names = append(names, list...)
+		}
+	}
+	if len(names) == 0 {
+		names, _ = g.objectives(cmd, nil, "")
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, before+"metric="+name)
+	}
+	return beginning(out, toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+// placeholders completes {lr} in the command of tuner run, and files.
+func (g *globals) placeholders(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	i := strings.LastIndexByte(toComplete, '{')
+	if i < 0 || len(args) == 0 {
+		return files(cmd, args, toComplete)
+	}
+	list, directive := g.lookAt(cmd, args[0], func(_ tuner.Service, s tuner.Study) ([]string, error) {
+		var out []string
+		for _, p := range s.Spec.Space.Parameters() {
+			out = append(out, toComplete[:i]+"{"+p.Name+"}")
+		}
+		return append(out, toComplete[:i]+"{args}"), nil
+	})
+	return beginning(list, toComplete), directive
 }
 
 // parameters completes the parameters that are not given yet, as lr=, and the values of
@@ -200,7 +317,7 @@ func (g *globals) parameters(cmd *cobra.Command, args []string, toComplete strin
 	return assignments(list, args[1:], toComplete), directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// assignments are name= for the names that begin so and are not given yet.
+// assignments are name= for the names that have a prefix and are not given yet.
 func assignments(names, given []string, toComplete string) []string {
 	var out []string
 	for _, name := range names {

@@ -17,9 +17,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// specFlags describe a new study.
+// specFlags are the flags that describe a new study.
 type specFlags struct {
 	space              string
 	minimize, maximize []string
@@ -33,25 +34,31 @@ type specFlags struct {
 	attributes         []string
 }
 
-// defaultMaxRetries is how often a trial whose lease expired is handed out again
-// unless a study says otherwise.
+// defaultMaxRetries is the default number of new starts of a trial whose lease expired.
 const defaultMaxRetries = 3
 
+// specPage is the page with the flags that describe a study.
+const specPage = "tuner create-study"
+
 func (f *specFlags) add(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&f.space, "space", "", "the search `file`: own YAML or JSON, Optuna's JSON, Katib's parameters; - for stdin")
-	fs.StringSliceVar(&f.minimize, "minimize", nil, "the `objective` to minimize; repeat, or separate by commas, for several")
-	fs.StringSliceVar(&f.maximize, "maximize", nil, "the `objective` to maximize, likewise (default: minimize value)")
-	fs.IntVar(&f.maxTrials, "max-trials", 0, "finish after so many trials (0: no limit)")
-	fs.DurationVar(&f.timeout, "timeout", 0, "finish so long after the creation, as 90m or 12h (0: no limit)")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "finish when the told costs sum up to it (0: no limit)")
-	fs.DurationVar(&f.lease, "lease", 0, "how long a worker holds a trial without a sign of life (default 1h, five minutes in tuner run)")
-	fs.IntVar(&f.maxRetries, "max-retries", defaultMaxRetries, "how often a trial whose lease expired is handed out again")
-	fs.Uint64Var(&f.seed, "seed", 0, "where the random numbers begin (default: drawn by chance)")
-	fs.StringVar(&f.proposer, "proposer", "", "what suggests: bkb (default), sobol, random or grid; `NAME`, NAME:{…} (JSON) or NAME:key=value,…")
-	fs.StringVar(&f.pruner, "pruner", "", "what stops trials early, median, percentile, asha, hyperband, threshold, patience or model: `NAME` with options likewise")
-	fs.StringArrayVar(&f.attributes, "attr", nil, "a note on the study, `key=value`; repeat for more")
+	flagGroup(cmd, group{"Study", specPage}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin (see tuner space)")
+		fs.StringSliceVar(&f.minimize, "minimize", nil, "`objective` to minimize (repeatable)")
+		fs.StringSliceVar(&f.maximize, "maximize", nil, "`objective` to maximize (default minimize value)")
+		fs.StringArrayVar(&f.attributes, "attr", nil, "note on the study, `key=value` (repeatable)")
+	})
+	flagGroup(cmd, group{"Limits", specPage}, func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.maxTrials, "max-trials", 0, "number of trials, 0 for no limit")
+		fs.DurationVar(&f.timeout, "timeout", 0, "time from the creation on, such as 12h, 0 for no limit")
+		fs.Float64Var(&f.maxCost, "max-cost", 0, "sum of the told costs, 0 for no limit")
+		fs.DurationVar(&f.lease, "lease", 0, "longest time of a trial without a heartbeat (default 1h)")
+		fs.IntVar(&f.maxRetries, "max-retries", defaultMaxRetries, "number of new starts of a trial whose lease expired")
+	})
+	flagGroup(cmd, group{"Method", specPage}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.proposer, "proposer", "", "`proposer`, bkb (default), sobol, random or grid")
+		fs.StringVar(&f.pruner, "pruner", "", "`pruner`, median, percentile, asha, hyperband, threshold, patience or model (default none)")
+		fs.Uint64Var(&f.seed, "seed", 0, "seed of random numbers (default a random one)")
+	})
 }
 
 // given tells whether any flag that describes a study was given.
@@ -64,7 +71,7 @@ func (f *specFlags) given(cmd *cobra.Command) bool {
 	return false
 }
 
-// apply lays the flags that were given over a spec.
+// apply overwrites a spec with the flags that were given.
 func (f *specFlags) apply(g *globals, cmd *cobra.Command, spec *study.Spec) error {
 	changed := cmd.Flags().Changed
 	var err error
@@ -110,7 +117,7 @@ func set[T any](to *T, value T, given bool) {
 	}
 }
 
-// newSpec is the spec of a study of which nothing was said.
+// newSpec is the spec of a study without flags.
 func newSpec() study.Spec {
 	var seed [8]byte
 	rand.Read(seed[:])
@@ -139,7 +146,7 @@ func parseComponent(flag, text string) (study.Component, error) {
 			return c, usagef("--%s: %q is not key=value", flag, item)
 		}
 		if _, twice := fields[key]; twice {
-			return c, usagef("--%s: the option %s is there twice; leave one out", flag, key)
+			return c, usagef("--%s: the option %s is given twice; leave one out", flag, key)
 		}
 		fields[key] = scalar(value)
 	}
@@ -148,7 +155,7 @@ func parseComponent(flag, text string) (study.Component, error) {
 	return c, err
 }
 
-// scalar is a number or boolean if the text is one, else the text.
+// scalar is the number or boolean that a text stands for, else the text.
 func scalar(text string) any {
 	var v any
 	if json.Unmarshal([]byte(text), &v) == nil {
@@ -183,20 +190,23 @@ func newCreateStudy(g *globals) *cobra.Command {
 	var skip bool
 	cmd := &cobra.Command{
 		Use:   "create-study NAME",
-		Short: "Make a study",
-		Long: `Create-study makes a study and prints its name. Names are of a–z, 0–9, -, _ and .
-What a file of --space says is told by tuner space --help.
+		Short: "Create a study",
+		Long: `Create-study creates a study and prints its name.
 
-With --from it takes over space, objectives and limits of another study, as far as
-no flag says otherwise, and its finished trials: those whose configuration the new
-space allows. They do not count towards --max-trials.`,
+A name has letters a to z, digits, -, _ and dots. See tuner space for the file of
+--space, which may also come from Optuna or Katib. Options of a proposer or pruner are
+written as bkb:start=10,cost=told or as bkb:{"start": 10}. See docs/cli.md for all
+options.
+
+With --from the new study has the settings of another one, unless a flag changes them. It
+also takes over the finished trials that fit the new space. They do not count towards
+--max-trials.`,
 		Example: `  tuner create-study digits --space space.yaml --minimize loss --max-trials 100
-  tuner create-study digits --space - --maximize accuracy --minimize seconds < space.yaml
-  tuner create-study digits-2 --from digits --space wider.yaml --skip-if-exists`,
+  tuner create-study digits-2 --from digits --space wider.yaml`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if spec.space == "" && from == "" {
-				return usagef("say what to search: --space FILE, or --from STUDY")
+				return usagef("there is no search space; give --space FILE or --from STUDY")
 			}
 			return g.with(cmd, mayCreate, func(ctx context.Context, svc tuner.Service) error {
 				c := creation{g: g, cmd: cmd, svc: svc, name: args[0], from: from, skip: skip, requestID: requestID}
@@ -209,13 +219,15 @@ space allows. They do not count towards --max-trials.`,
 		},
 	}
 	spec.add(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "take over settings and finished trials of another `study`")
-	cmd.Flags().BoolVar(&skip, "skip-if-exists", false, "a study of this name is fine")
-	cmd.Flags().StringVar(&requestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	flagGroup(cmd, group{title: "Creation"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&from, "from", "", "`study` whose settings and finished trials are taken over")
+		fs.BoolVar(&skip, "skip-if-exists", false, "success if a study of this name exists")
+		fs.StringVar(&requestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
 	return cmd
 }
 
-// creation makes one study.
+// creation creates one study.
 type creation struct {
 	g         *globals
 	cmd       *cobra.Command
@@ -249,7 +261,7 @@ func (c *creation) run(ctx context.Context, flags *specFlags) error {
 	return c.takeOver(ctx, source)
 }
 
-// create makes the study, or lets one be that exists.
+// create creates the study, or accepts an existing one with --skip-if-exists.
 func (c *creation) create(ctx context.Context, spec study.Spec) error {
 	if err := checkName(c.name); err != nil {
 		return err
@@ -260,18 +272,18 @@ func (c *creation) create(ctx context.Context, spec study.Spec) error {
 		c.g.note(c.cmd, "Study %s exists.", c.name)
 		return nil
 	case tuner.CodeOf(err) == tuner.AlreadyExists:
-		return fmt.Errorf("%w; --skip-if-exists takes it as it is", err)
+		return fmt.Errorf("%w; --skip-if-exists accepts it as it is", err)
 	case err != nil:
 		return err
 	}
-	c.g.note(c.cmd, "Made study %s.", c.name)
+	c.g.note(c.cmd, "Created study %s.", c.name)
 	if err := runner.CheckVariables(spec.Space); err != nil {
-		c.g.note(c.cmd, "Warning: %v: tuner run and -f env will refuse this study.", err)
+		c.g.note(c.cmd, "Warning: %v. Until then tuner run and -f env refuse this study.", err)
 	}
 	return nil
 }
 
-// checkName refuses what cannot be the name of a study.
+// checkName refuses a text that cannot be the name of a study.
 func checkName(name string) error {
 	if err := store.CheckName(name); err != nil {
 		return &statusError{statusInvalid(), errors.New(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))}
@@ -309,10 +321,10 @@ func (c *creation) takeOver(ctx context.Context, source tuner.Study) error {
 	}
 	c.g.note(c.cmd, "Took over %s of %s.", trialsText(added), source.Name)
 	if refused > 0 {
-		c.g.note(c.cmd, "Left out %d that do not fit the new space or objectives.", refused)
+		c.g.note(c.cmd, "Left out %s that the new space or objectives refuse.", trialsText(refused))
 	}
 	if late > 0 {
-		c.g.note(c.cmd, "Left out %d late results, which are no trials' values.", late)
+		c.g.note(c.cmd, "Left out %s, which are not the values of trials.", countText(late, "late result"))
 	}
 	return nil
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// dataFlags say which files hold data and how to read them.
+// dataFlags name the files of data and describe their format.
 type dataFlags struct {
 	paths     []string
 	options   dataset.Options
@@ -28,39 +29,47 @@ type dataFlags struct {
 	header    string
 }
 
-// dataHelp is the section on data in the help of commands that read them.
-const dataHelp = `DATA
-  CSV and the like, libsvm, .npy, .npz, Parquet and IDX, each perhaps gzipped; - is
-  stdin. Format, delimiter, header and target are detected, and said on stderr; flags
-  overrule. A column is named by its name or its position (1, -1 is the last).`
-
 func (d *dataFlags) add(cmd *cobra.Command) {
-	f, o := cmd.Flags(), &d.options
-	f.StringArrayVar(&d.paths, "data", nil, "the `file` of the data; again for more of the same columns")
-	f.StringVar(&d.format, "data-format", "", "csv, libsvm, npy, npz, parquet, idx or chunks (default: detected)")
-	f.StringVar(&d.delimiter, "delimiter", "", "what separates the columns of text: a character, tab or space (default: detected)")
-	f.StringVar(&d.header, "header", "", "whether the first line of text has names: yes or no (default: detected)")
-	f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to forget")
-	f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` that are categories although they look like numbers")
-	f.StringSliceVar(&o.Missing, "missing", nil, "`texts` that stand for a missing value, beside the empty cell (default: ?, NA, N/A, NaN, null)")
-	f.BoolVar(&o.Float32, "float32", false, "hold the data in single precision: half the memory")
-	f.StringVar(&o.ChunkFile, "chunk-file", "", "put the data into this `file` and read them from there: for more than memory holds")
-	f.StringVar(&o.Array, "array", "", "the array of inputs of an .npz file")
-	f.BoolVar(&o.ZeroBased, "zero-based", false, "features of libsvm files count from 0")
-	f.IntVar(&o.Features, "num-features", 0, "the number of features of libsvm files (0: the largest there is)")
+	o := &d.options
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringArrayVar(&d.paths, "data", nil, "`file` of the data, - for stdin (repeatable)")
+	})
+	flagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
+		f.StringVar(&d.delimiter, "delimiter", "", "`delimiter` of text, a character, tab or space (default detected)")
+		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text (default detected)")
+		f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to leave out")
+		f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` of numbers that are categories")
+		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values, beside the empty cell (default ?, NA, N/A, NaN, null)")
+		f.BoolVar(&o.Float32, "float32", false, "single precision, which halves the memory")
+		f.StringVar(&o.ChunkFile, "chunk-file", "", "`file` that holds the data instead of the memory")
+		f.StringVar(&o.Array, "array", "", "`array` of the inputs in an .npz file")
+		f.BoolVar(&o.ZeroBased, "zero-based", false, "libsvm features that count from 0")
+		f.IntVar(&o.Features, "num-features", 0, "number of libsvm features (default the largest index)")
+	})
+	register(cmd, "data-format", words(dataFormats...))
+	register(cmd, "header", words("yes", "no"))
+	register(cmd, "delimiter", words("tab", "space"))
 }
 
+// dataFormats are the formats of files of data.
+var dataFormats = []string{"csv", "libsvm", "npy", "npz", "parquet", "idx", "chunks"}
+
 func (d *dataFlags) addTarget(cmd *cobra.Command) {
-	f, o := cmd.Flags(), &d.options
-	f.StringSliceVar(&o.Target, "target", nil, "the `columns` to predict (default: detected)")
-	f.StringVar(&o.TargetPath, "target-file", "", "the `file` that holds the targets alone, row by row")
-	f.StringVar(&o.TargetArray, "target-array", "", "the array of targets of an .npz file")
+	o := &d.options
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&o.Target, "target", nil, "`columns` to predict (default detected)")
+	})
+	flagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&o.TargetPath, "target-file", "", "`file` of the targets alone, row by row")
+		f.StringVar(&o.TargetArray, "target-array", "", "`array` of the targets in an .npz file")
+	})
 }
 
 // open reads the table.
 func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	if len(d.paths) == 0 {
-		return nil, usagef("name the file of the data with --data")
+		return nil, usagef("there is no data; name the file with --data")
 	}
 	o := &d.options
 	if o.Missing != nil && !slices.Contains(o.Missing, "") {
@@ -84,8 +93,8 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	return t, refused(err)
 }
 
-// openLabelled reads the table without the rows that lack a target, and says how many
-// there are.
+// openLabelled reads the table without the rows that lack a target, and notes their
+// number.
 func (d *dataFlags) openLabelled(ctx context.Context, g *globals, cmd *cobra.Command) (*dataset.Table, error) {
 	t, err := d.open(ctx)
 	if err != nil {
@@ -98,8 +107,7 @@ func (d *dataFlags) openLabelled(ctx context.Context, g *globals, cmd *cobra.Com
 	return kept, err
 }
 
-// labelled leaves out the rows of a table that lack a target, and says how many there
-// are.
+// labelled leaves out the rows of a table that lack a target, and notes their number.
 func (g *globals) labelled(ctx context.Context, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) (*dataset.Table, error) {
 	kept, skipped, err := t.Labelled(ctx, e)
 	if err != nil {
@@ -122,7 +130,7 @@ func (g *globals) encodeLabelled(cmd *cobra.Command) encoder {
 	}
 }
 
-// dataError gives errors of data the exit status of a broken rule.
+// dataError gives errors of data their exit status.
 func dataError(err error) error {
 	var (
 		cell    *data.CellError
@@ -149,8 +157,8 @@ func dataError(err error) error {
 	return err
 }
 
-// refused gives errors of preparing data, which are all about the data but for
-// those of files and Ctrl-C, the exit status of a broken rule.
+// refused gives errors of preparing data the exit status of errors of data. Errors of the
+// operating system and of Ctrl-C keep theirs.
 func refused(err error) error {
 	var (
 		path  *fs.PathError
@@ -162,7 +170,7 @@ func refused(err error) error {
 	return &statusError{exitInvalid, reworded(err)}
 }
 
-// remedies are what errors of Go packages advise, in the words of the command line.
+// remedies translates the advice of Go packages into flags.
 var remedies = strings.NewReplacer(
 	"fill it in by EncodingOptions.Missing", "fill it in with --impute median",
 	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
@@ -178,7 +186,7 @@ var remedies = strings.NewReplacer(
 	"or a larger max rows", "or a larger --max-rows",
 )
 
-// rewordedError is an error whose text speaks of flags.
+// rewordedError is an error whose text names flags.
 type rewordedError struct {
 	error
 	text string
@@ -195,7 +203,7 @@ func reworded(err error) error {
 	return err
 }
 
-// encodingFlags say how a table becomes numbers.
+// encodingFlags describe the encoding of a table as numbers.
 type encodingFlags struct {
 	task, impute, unknown string
 	options               data.EncodingOptions
@@ -207,13 +215,17 @@ var imputes = map[string]data.Missing{
 }
 
 func (e *encodingFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&e.task, "task", "", "regression or classification (default: by the target)")
-	f.StringVar(&e.impute, "impute", "error", "what becomes of missing inputs: error, mean, median or most-frequent")
-	f.StringVar(&e.unknown, "unknown", "zero", "what becomes of categories that training lacked: zero (none is set) or error")
-	f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "leave inputs in their own units (default: z-scores)")
-	f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "leave numeric targets in their own units while fitting (default: z-scores)")
-	f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "let data to predict have columns that training lacked")
+	flagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&e.task, "task", "", "`task`, regression or classification (default by the target)")
+		f.StringVar(&e.impute, "impute", "error", "`replacement` of missing inputs, one of error, mean, median, most-frequent")
+		f.StringVar(&e.unknown, "unknown", "zero", "`encoding` of categories that training lacked, zero or error")
+		f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "inputs in their own units (default z-scores)")
+		f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "numeric targets in their own units (default z-scores)")
+		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "columns to predict that training lacked")
+	})
+	register(cmd, "task", words(string(data.Regression), string(data.Classification)))
+	register(cmd, "impute", words("error", "mean", "median", "most-frequent"))
+	register(cmd, "unknown", words("zero", "error"))
 }
 
 func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
@@ -240,7 +252,7 @@ func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	return o, nil
 }
 
-// noteTable says what was detected.
+// noteTable notes the detected properties of a table.
 func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *data.Encoding) {
 	r := t.Report()
 	if g.verbose > 0 {
@@ -261,7 +273,7 @@ func (g *globals) noteTable(cmd *cobra.Command, t *dataset.Table, e *data.Encodi
 	}
 }
 
-// taskText says what is made of the target.
+// taskText names the task that the target implies.
 func taskText(e *data.Encoding) string {
 	switch e.Task {
 	case data.Classification:

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -18,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoSpace is what the demonstration searches.
+// demoSpace is the search space of the demonstration.
 const demoSpace = `version: 1
 parameters:
   lr:        {type: float, low: 1e-5, high: 1, scale: log}
@@ -27,14 +26,14 @@ parameters:
   momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
 `
 
-// runDemo tunes a training that is only pretended: no network, no other program,
-// a few seconds.
+// runDemo tunes a simulated training run. It takes a few seconds and needs no network and
+// no other program.
 func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 	if len(args) > 0 || r.spec.given(cmd) {
-		return usagef("--demo brings its own study and command: give neither")
+		return usagef("--demo has its own study and command; leave them out")
 	}
 	if g.server != "" {
-		return usagef("--demo works on a file, not on a server")
+		return usagef("--demo works on a file; leave --server out")
 	}
 	if err := demoFile(g, r); err != nil {
 		return err
@@ -48,11 +47,11 @@ func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 		MaxTrials: 60, MaxRetries: defaultMaxRetries, Seed: 1, Pruner: study.Component{Name: "median"},
 	}
 	o := &r.options
-	o.Study, o.Func = "demo", pretend
+	o.Study, o.Func = "demo", simulate
 	if !cmd.Flags().Changed("parallel") {
 		o.Parallel = 4
 	}
-	g.note(cmd, "Tuning a pretended training: learning rate, batch size, optimizer, momentum; 60 trials, %d at a time.", o.Parallel)
+	g.note(cmd, "Tuning a simulated training run with 60 trials, %d at a time.\nThe parameters are learning rate, batch size, optimizer and momentum.", o.Parallel)
 	return g.with(cmd, mayCreate, func(ctx context.Context, svc tuner.Service) error {
 		_, err := svc.CreateStudy(ctx, o.Study, study.Create{Spec: spec})
 		if err != nil && tuner.CodeOf(err) != tuner.AlreadyExists {
@@ -66,7 +65,7 @@ func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 	})
 }
 
-// demoFile chooses where the demonstration keeps its study.
+// demoFile chooses the file for the study of the demonstration.
 func demoFile(g *globals, r *running) error {
 	if g.db == "" {
 		dir, err := os.MkdirTemp("", "tuner-demo-")
@@ -81,29 +80,31 @@ func demoFile(g *globals, r *running) error {
 	return nil
 }
 
-// demoNext says what to do next.
+// demoNext names the commands to use next.
 func demoNext(g *globals, cmd *cobra.Command, interrupted bool) {
-	file, program := shellQuote(g.db), programName()
-	g.note(cmd, "\nThe best there is: loss=0.1 with adam, lr=0.003, batch=64.\nAll of it is in %s. Go on with\n", file)
+	file := shellQuote(g.db)
+	g.note(cmd, "\nThe optimum is loss=0.1 with adam, lr=0.003, batch=64.\nThe study is in %s.", file)
 	next := [][2]string{
-		{"trials demo --db " + file, "every trial"},
-		{"best demo --db " + file + " -f args", "the best, for a shell"},
-		{"replay demo --db " + file, "recompute it from its log"},
-		{"run --help", "tune a program of your own"},
+		{"every trial", "trials demo --db " + file},
+		{"the best configuration, for a shell", "best demo --db " + file + " -f args"},
+		{"a check that the log gives the same suggestions", "replay demo --db " + file},
+		{"how to tune a program of your own", "run --help"},
 	}
 	if interrupted {
-		next = append([][2]string{{"run --demo --db " + file, "the rest"}}, next...)
+		next = append([][2]string{{"the rest of the demonstration", "run --demo --db " + file}}, next...)
 	}
-	table := tabwriter.NewWriter(cmd.ErrOrStderr(), 0, 8, 2, ' ', 0)
-	for _, n := range next {
-		if !g.quiet {
-			fmt.Fprintf(table, "  %s %s\t# %s\n", program, n[0], n[1])
-		}
-	}
-	table.Flush()
+	g.noteCommands(cmd, next)
 }
 
-// programName is how the program was called: go run leaves no file to call.
+// noteCommands writes commands to stderr, each with its purpose.
+func (g *globals) noteCommands(cmd *cobra.Command, commands [][2]string) {
+	g.note(cmd, "Next:")
+	for _, c := range commands {
+		g.note(cmd, "  # %s\n  %s %s", c[0], programName(), c[1])
+	}
+}
+
+// programName is the command that starts this program. With go run there is no file.
 func programName() string {
 	if strings.Contains(os.Args[0], "go-build") {
 		return "go run ./cmd/tuner"
@@ -111,10 +112,10 @@ func programName() string {
 	return "tuner"
 }
 
-// pretend is a training whose loss is a formula. It reports nine epochs.
-func pretend(ctx context.Context, t study.Trial, out io.Writer) error {
+// simulate is a training run whose loss is a formula. It reports nine epochs.
+func simulate(ctx context.Context, t study.Trial, out io.Writer) error {
 	const epochs = 9
-	final := pretendedLoss(t.Config)
+	final := simulatedLoss(t.Config)
 	for epoch := 1; epoch <= epochs; epoch++ {
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -130,8 +131,8 @@ func pretend(ctx context.Context, t study.Trial, out io.Writer) error {
 	return err
 }
 
-// pretendedLoss is 0.1 at its least: adam, lr = 0.003, batch = 64.
-func pretendedLoss(c space.Config) float64 {
+// simulatedLoss has its minimum 0.1 at adam, lr = 0.003, batch = 64.
+func simulatedLoss(c space.Config) float64 {
 	value := func(name string) float64 {
 		v, _ := c.Get(name)
 		x, _ := v.Number()

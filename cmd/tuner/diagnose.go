@@ -14,26 +14,42 @@ func newDiagnose(g *globals) *cobra.Command {
 	var form *format
 	cmd := &cobra.Command{
 		Use:   "diagnose [STUDY]",
-		Short: "Show how a study's model stands",
-		Long: `Diagnose shows what the model of the proposer bkb rests on and how sure it is: the
-results it has heard of, its inducing points (and whether there would be more but for
-the option cap), the sampler that drew them with its λ and the rows it read, the
-effective dimension and the information gain of the results, the noise, the width of
-the confidence bounds, the width that the theory asks for, and the gap: how much
-better than the best a configuration could be at most, as far as the bounds hold. It
-warns of settings that have no effect, such as cost=told when no costs are reported.`,
-		Example: "  tuner diagnose digits\n  tuner diagnose digits -f json",
+		Short: "Show the state of a study's model",
+		Long: `Diagnose shows the state of the model of the proposer bkb, with units.
+
+  results              finished trials that the model has, with late results
+  inducing points      points that the model rests on, and how they were drawn
+  effective dimension  number of points that the results need
+  information gain     information of the results about the objective
+  noise                standard deviation of repeated outcomes
+  width of bounds      half width of the confidence bounds
+  width by theory      half width that the theory asks for
+  gap                  how much better than the best a configuration can be,
+                       if the bounds hold
+
+It warns of settings that have no effect, such as cost=told when no costs are reported.`,
+		Example: "  tuner diagnose digits",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				d, err := svc.Diagnose(ctx, name)
 				if err == nil && d.Results == 0 {
-					err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet: too few trials have finished", name)}
+					err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet, because too few trials have finished", name)}
 				}
 				if err != nil {
 					return err
 				}
-				return printDiagnosis(cmd, form.value, d)
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if err := printDiagnosis(cmd, form.value, d, view.Spec.Objectives[0].Name); err != nil {
+					return err
+				}
+				for _, text := range d.Warnings {
+					g.note(cmd, "warning: %s", text)
+				}
+				return nil
 			})
 		},
 	}
@@ -56,7 +72,7 @@ type drawStep struct {
 	EffectiveDimension float64 `json:"effective_dimension"`
 }
 
-// drawOf returns nil for a model of an earlier program, which does not say.
+// drawOf returns nil for a model of an earlier version, which does not have it.
 func drawOf(d propose.Draw) *draw {
 	if d.Sampler == "" {
 		return nil
@@ -68,7 +84,7 @@ func drawOf(d propose.Draw) *draw {
 	return out
 }
 
-// drawnBy says it in words: BLESS at λ = 2.1e-06 (path 0.5, 0.25, …; 1666 of 20000 rows read).
+// drawnBy names the sampler.
 func drawnBy(d propose.Draw) string {
 	switch d.Sampler {
 	case "all":
@@ -76,14 +92,11 @@ func drawnBy(d propose.Draw) string {
 	case "uniform":
 		return "uniform sampling"
 	}
-	text := fmt.Sprintf("%s at λ = %.2g", strings.ToUpper(d.Sampler), d.Lambda)
-	if n := len(d.Path); n > 1 {
-		text += fmt.Sprintf(", path of %d from λ = %.2g", n, d.Path[0].Lambda)
-	}
-	return text + fmt.Sprintf(", %d of %d rows read", d.Read, d.Rows)
+	return strings.ToUpper(d.Sampler)
 }
 
-func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error {
+// printDiagnosis writes a diagnosis. The unit of the noise and the gap is the objective.
+func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, objective string) error {
 	if form == "json" {
 		return writeJSON(cmd.OutOrStdout(), struct {
 			Results            int      `json:"results"`
@@ -102,31 +115,34 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis) error 
 			d.Beta, d.TheoryBeta, d.Gap, d.Warnings, drawOf(d.Draw),
 		})
 	}
-	t := newTable(cmd.OutOrStdout(), "QUANTITY", "VALUE")
+	const deviations = "standard deviations of the model"
+	t := newTable(cmd.OutOrStdout(), "QUANTITY", "VALUE", "UNIT")
+	t.width, t.least = outputWidth(cmd.OutOrStdout()), map[int]int{2: 12}
 	capped := ""
 	if d.Capped {
 		capped = " (capped)"
 	}
-	t.row("results", fmt.Sprint(d.Results))
-	t.row("inducing points", fmt.Sprint(d.InducingPoints)+capped)
-	if d.Draw.Sampler != "" {
-		t.row("drawn by", drawnBy(d.Draw))
+	t.row("results", fmt.Sprint(d.Results), "trials")
+	t.row("inducing points", fmt.Sprint(d.InducingPoints)+capped, "points")
+	if draw := d.Draw; draw.Sampler != "" {
+		t.row("drawn by", drawnBy(draw), "")
+		if draw.Lambda > 0 {
+			t.row("λ of the draw", fmt.Sprintf("%.2g", draw.Lambda), "per row")
+			t.row("rows read", fmt.Sprintf("%d of %d", draw.Read, draw.Rows), "rows")
+		}
+		if n := len(draw.Path); n > 1 {
+			t.row("path of λ", fmt.Sprintf("%d from %.2g", n, draw.Path[0].Lambda), "steps")
+		}
 	}
-	t.row("effective dimension", fmt.Sprintf("%.3g", d.EffectiveDimension))
-	t.row("information gain", fmt.Sprintf("%.3g", d.InformationGain))
-	t.row("noise", fmt.Sprintf("%.3g", d.Noise))
-	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta))
-	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta))
+	t.row("effective dimension", fmt.Sprintf("%.3g", d.EffectiveDimension), "points")
+	t.row("information gain", fmt.Sprintf("%.3g", d.InformationGain), "nats (log det V)")
+	t.row("noise", fmt.Sprintf("%.3g", d.Noise), objective+" (standard deviation)")
+	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta), deviations)
+	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta), deviations)
 	gap := "-" // with several objectives, and where the model cannot say
 	if d.Gap != 0 {
 		gap = fmt.Sprintf("%.3g", d.Gap)
 	}
-	t.row("gap", gap)
-	if err := t.end(); err != nil {
-		return err
-	}
-	for _, text := range d.Warnings {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
-	}
-	return nil
+	t.row("gap", gap, objective)
+	return t.end()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const (
@@ -85,43 +86,48 @@ func TestOptionsDescribed(t *testing.T) {
 }
 
 func describeCommand(b *strings.Builder, cmd *cobra.Command) {
-	cmd.InitDefaultHelpFlag()
-	fmt.Fprintf(b, "\n### %s\n\n%s.\n", cmd.CommandPath(), cmd.Short)
-	usage := cmd.UseLine()
-	if cmd.HasSubCommands() {
-		usage = cmd.CommandPath() + " COMMAND"
-	}
-	fmt.Fprintf(b, "\n```text\n%s\n\n%s\n```\n", usage, strings.TrimSpace(cmd.Long))
-	fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(cmd.Example, "  "), "\n  ", "\n"))
-	flags := cmd.LocalFlags().FlagUsages()
-	if cmd.HasParent() {
-		flags = cmd.NonInheritedFlags().FlagUsages()
-	}
-	var kept []string
-	for line := range strings.Lines(flags) {
-		if !strings.Contains(line, "--help") {
-			kept = append(kept, line)
-		}
-	}
-	if len(kept) > 0 {
-		fmt.Fprintf(b, "\n```text\n%s```\n", strings.Join(kept, ""))
-	}
+	about, page := helpPage(cmd)
+	fmt.Fprintf(b, "\n### %s\n\n%s\n```text\n%s```\n", pageName(cmd), about, page)
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "help" {
+		if sub.IsAvailableCommand() && sub.Name() != "help" || sub.IsAdditionalHelpTopicCommand() {
 			describeCommand(b, sub)
 		}
 	}
 }
 
-// TestEveryCommandHelps: a short line, a long text and examples that name it.
-func TestEveryCommandHelps(t *testing.T) {
+// pageName is the command that prints a help page, or that the page is about.
+func pageName(cmd *cobra.Command) string {
+	if cmd.IsAdditionalHelpTopicCommand() {
+		return "tuner help " + cmd.Name()
+	}
+	return cmd.CommandPath()
+}
+
+// The most lines of a help page, and of those of algorithms with many hyper-parameters.
+const (
+	maxHelpLines      = 63
+	maxAlgorithmLines = 70
+)
+
+// TestHelpPages: every command has a short line, a page of at most a screen and a half,
+// and an example that names it.
+func TestHelpPages(t *testing.T) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.Contains(cmd.Example, cmd.Name()) {
+		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.Contains(cmd.Example, cmd.Name()) && !cmd.IsAdditionalHelpTopicCommand() {
 			t.Errorf("%s lacks a short line, a long text or an example of itself", cmd.CommandPath())
 		}
-		for line := range strings.Lines(cmd.Long) {
-			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 100 {
+		about, rest := helpPage(cmd)
+		page := about + "\n" + rest
+		most := maxHelpLines
+		if cmd.Flag("target") != nil {
+			most = maxAlgorithmLines
+		}
+		if n := strings.Count(page, "\n"); n > most {
+			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, most)
+		}
+		for line := range strings.Lines(page) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > helpWidth {
 				t.Errorf("%s: a line of its help has %d characters: %s", cmd.CommandPath(), n, line)
 			}
 		}
@@ -130,4 +136,66 @@ func TestEveryCommandHelps(t *testing.T) {
 		}
 	}
 	walk(newRoot(&globals{}))
+}
+
+// The flags of the connection are on the pages of commands that connect, and the exit
+// codes are on a page of their own.
+func TestHelpShowsWhatMatters(t *testing.T) {
+	root := newRoot(&globals{})
+	page := func(name string) string {
+		cmd, _, err := root.Find(strings.Fields(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, rest := helpPage(cmd)
+		return about + "\n" + rest
+	}
+	for _, c := range []struct {
+		name   string
+		has    []string
+		hasNot []string
+	}{
+		{"ask", []string{"--db file", "--server host:port", "More flags: tuner help connection, tuner --help"}, []string{"--token-file", "--quiet"}},
+		{"health", []string{"--server host:port"}, []string{"--db"}},
+		{"check", []string{"--db file"}, []string{"--server"}},
+		{"serve", []string{"--cert file", "--client-ca file           PEM file with the CA certificate", "tuner help limits"}, []string{"--server host:port", "--max-calls"}},
+		{"train krr", []string{"--data file", "tuner help data"}, []string{"--db", "--server", "--delimiter"}},
+		{"version", nil, []string{"--db", "--server"}},
+		{"connection", []string{"--ca file", "--token-file file", "--insecure", "--lock-timeout"}, []string{"--quiet"}},
+		{"data", []string{"--delimiter delimiter", "--impute"}, nil},
+		{"limits", []string{"--max-calls int", "--rate"}, nil},
+		{"exit-codes", []string{"   10  the study has finished"}, nil},
+		{"run", []string{"More flags: tuner create-study"}, []string{"--minimize objective"}},
+		{"create-study", []string{"--minimize objective"}, nil},
+	} {
+		text := page(c.name)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("the page of %s lacks %q:\n%s", c.name, want, text)
+			}
+		}
+		for _, not := range c.hasNot {
+			if strings.Contains(text, not) {
+				t.Errorf("the page of %s has %q:\n%s", c.name, not, text)
+			}
+		}
+	}
+	var all strings.Builder
+	describeCommand(&all, root)
+	if n := strings.Count(all.String(), "10  the study has finished"); n != 1 {
+		t.Errorf("%d pages list the exit codes, want 1", n)
+	}
+	// Every flag is on some page.
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && f.Name != "version" && f.Name != "no-descriptions" && !strings.Contains(all.String(), "--"+f.Name) {
+				t.Errorf("no page has the flag --%s of %s", f.Name, cmd.CommandPath())
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// remarkEdges says on stderr at which ends of ranges the trials lie that are
-// recommended, and, by remedy, what to do about it.
+// remarkEdges writes to stderr at which ends of ranges the recommended trials lie, and the
+// remedy.
 func (g *globals) remarkEdges(cmd *cobra.Command, spec study.Spec, best []study.Trial, remedy func([]space.Edge) string) {
 	edges, lines := edgesOf(spec, best)
 	for _, line := range lines {
@@ -26,26 +26,26 @@ func (g *globals) remarkEdges(cmd *cobra.Command, spec study.Spec, best []study.
 	}
 }
 
-// wider says how to go on from a study in wider ranges.
+// wider returns a function that says how to continue a study in wider ranges.
 func wider(view tuner.Study) func([]space.Edge) string {
 	return func(edges []space.Edge) string {
 		if !autotune.Is(view.Spec) {
-			return fmt.Sprintf("A new study with a wider range takes these trials over: tuner create-study %s --from %s --space FILE.", successor(view.Name), view.Name)
+			return fmt.Sprintf("To continue in a wider range, run\n\n  tuner create-study %s --from %s --space FILE\n", successor(view.Name), view.Name)
 		}
-		words := []string{"tuner auto as before, but with --from", view.Name}
+		words := []string{"To continue in a wider range, repeat tuner auto with --from", view.Name}
 		for _, e := range edges {
 			words = append(words, "--range", autotune.Wider(view.Spec, e))
 		}
-		return strings.Join(words, " ") + ", goes on in a wider range."
+		return strings.Join(words, " ") + "."
 	}
 }
 
-// wider says by which command to go on in wider ranges: by the one that was given, as
-// far as it goes for the new study too.
+// wider returns a function that says by which command to continue in wider ranges. It is
+// the given command with the flags that hold for the new study too.
 func (a *autoRun) wider(g *globals, cmd *cobra.Command, spec study.Spec) func([]space.Edge) string {
 	return func(edges []space.Edge) string {
 		words := []string{programName(), "auto", a.algorithm.Name}
-		if a.demo { // has no such flags
+		if a.demo { // these flags were not given
 			words = append(words, "--data", shellQuote(a.data.paths[0]), "--target", "y", "--db", shellQuote(g.db))
 		}
 		cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -72,11 +72,11 @@ func (a *autoRun) wider(g *globals, cmd *cobra.Command, spec study.Spec) func([]
 		for _, name := range slices.Sorted(maps.Keys(ranges)) {
 			words = append(words, "--range", ranges[name])
 		}
-		return "Go on from these trials in a wider range with\n\n  " + strings.Join(words, " ")
+		return "To continue in a wider range, run\n\n  " + strings.Join(words, " ")
 	}
 }
 
-// flagWords are a flag that was given as words for a shell.
+// flagWords are the shell words of a flag that was given.
 func flagWords(f *pflag.Flag) []string {
 	name := "--" + f.Name
 	if f.Value.Type() == "bool" {
@@ -93,14 +93,14 @@ func flagWords(f *pflag.Flag) []string {
 	return words
 }
 
-// edgesOf returns the ends of ranges at which some of the best trials lie, and says of
-// each of which.
+// edgesOf returns the ends of ranges at which some of the best trials lie, and a line of
+// text for each.
 func edgesOf(spec study.Spec, best []study.Trial) (edges []space.Edge, lines []string) {
 	counts := map[string]int{}
 	for _, t := range best {
 		for _, e := range autotune.Edges(spec, t.Config) {
 			if counts[e.String()]++; counts[e.String()] == 1 {
-				edges = append(edges, e) // in the order in which they turn up
+				edges = append(edges, e) // in the order of the trials
 			}
 		}
 	}

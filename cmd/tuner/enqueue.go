@@ -17,10 +17,11 @@ func newEnqueue(g *globals) *cobra.Command {
 	var attributes []string
 	cmd := &cobra.Command{
 		Use:   "enqueue STUDY name=value… | JSON",
-		Short: "Have a configuration of your own tried",
-		Long: `Enqueue puts a configuration in the queue, to be handed out before new suggestions,
-and prints the number of its trial. Constants need not be given; all other active
-parameters must.`,
+		Short: "Queue a configuration of your own",
+		Long: `Enqueue queues a configuration and prints the number of its trial. Queued trials are
+handed out before new suggestions.
+
+Give a value for each active parameter. Constants can be left out.`,
 		Example: `  tuner enqueue digits lr=0.01 batch=32 optimizer=adam
   tuner enqueue digits '{"lr": 0.01, "batch": 32, "optimizer": "adam"}'`,
 		Args: between(2, -1),
@@ -48,8 +49,8 @@ parameters must.`,
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&attributes, "attr", nil, "a note on the trial, `key=value`; repeat for more")
-	cmd.Flags().StringVar(&c.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	cmd.Flags().StringArrayVar(&attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
+	cmd.Flags().StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner"
 )
 
-// The exit statuses that are not the codes' of package tuner.
+// Exit codes that are used by name.
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -24,47 +24,46 @@ const (
 	exitInterrupted = 130
 )
 
-// exit is an exit status with what it means. Statuses are part of the interface:
-// none ever changes its meaning.
+// exit is an exit code with its meaning. Codes are part of the interface, so a meaning
+// never changes.
 type exit struct {
 	status int
 	codes  []tuner.Code
 	means  string
 }
 
-// exits is the one table that errors, --help and docs/cli.md go by.
+// exits is the table of exit codes for errors and help pages.
 func exits() []exit {
 	return []exit{
 		{exitOK, []tuner.Code{tuner.OK}, "success"},
 		{exitFailure, []tuner.Code{tuner.Internal}, "failure"},
-		{exitUsage, nil, "a mistake in the command line"},
+		{exitUsage, nil, "the command line is wrong"},
 		{exitNotFound, []tuner.Code{tuner.NotFound}, "no such file, study or trial, or no best trial yet"},
-		{exitInvalid, []tuner.Code{tuner.Invalid}, "the request or the data break a rule; the message says which"},
+		{exitInvalid, []tuner.Code{tuner.Invalid}, "the request or the data break a rule"},
 		{5, []tuner.Code{tuner.AlreadyExists}, "a study of this name exists"},
-		{6, []tuner.Code{tuner.Denied}, "no or not enough permission"},
-		{exitDamaged, []tuner.Code{tuner.Damaged}, "stored data are not what was written, or do not recompute"},
-		{8, []tuner.Code{tuner.Unsupported}, "this service or store cannot do it"},
-		{10, []tuner.Code{tuner.Finished}, "the study has finished: loops that ask end here"},
-		{11, []tuner.Code{tuner.NoneLeft}, "all trials are handed out and some still run: ask later"},
-		{12, []tuner.Code{tuner.Paused}, "the study is paused: ask later"},
-		{13, []tuner.Code{tuner.TrialState, tuner.LeaseLost, tuner.AlreadyTold}, "the trial is not running, is another worker's, or has another outcome"},
+		{6, []tuner.Code{tuner.Denied}, "permission is missing"},
+		{exitDamaged, []tuner.Code{tuner.Damaged}, "stored data are damaged, or a replay differs"},
+		{8, []tuner.Code{tuner.Unsupported}, "this service or store does not support it"},
+		{10, []tuner.Code{tuner.Finished}, "the study has finished, so loops that ask end"},
+		{11, []tuner.Code{tuner.NoneLeft}, "all trials are handed out and some still run, so ask later"},
+		{12, []tuner.Code{tuner.Paused}, "the study is paused, so ask later"},
+		{13, []tuner.Code{tuner.TrialState, tuner.LeaseLost, tuner.AlreadyTold}, "the trial is not running, is another worker's, or has an outcome"},
 		{exitStop, nil, "the trial should stop (report and heartbeat with --exit-code)"},
-		{exitUnavailable, []tuner.Code{tuner.Unavailable}, "cannot be reached, or the file is in use; nothing happened"},
-		{21, []tuner.Code{tuner.Unknown}, "it may have happened or not; send it again with the same --request-id"},
-		{22, []tuner.Code{tuner.Exhausted}, "a limit, or the disk is full; later may do"},
-		{23, []tuner.Code{tuner.Deadline}, "time was up"},
+		{exitUnavailable, []tuner.Code{tuner.Unavailable}, "the server is unreachable or the file in use, and nothing has changed"},
+		{21, []tuner.Code{tuner.Unknown}, "the outcome is unknown, so repeat it with the same --request-id"},
+		{22, []tuner.Code{tuner.Exhausted}, "a limit is reached or the disk is full, so retry later"},
+		{23, []tuner.Code{tuner.Deadline}, "the time limit has passed"},
 		{exitInterrupted, []tuner.Code{tuner.Cancelled}, "interrupted"},
 	}
 }
 
-// exitHelp is the section of the help on exit statuses.
+// exitHelp is the table of exit codes on their help page.
 func exitHelp() string {
 	var b strings.Builder
-	b.WriteString("EXIT STATUS\n")
 	for _, e := range exits() {
 		fmt.Fprintf(&b, "%5d  %s\n", e.status, e.means)
 	}
-	return b.String()
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // usageError is a mistake in the command line itself.
@@ -72,7 +71,7 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusError ends the program with a status; its error may be nil.
+// statusError ends the program with an exit code. Its error may be nil.
 type statusError struct {
 	status int
 	err    error
@@ -87,7 +86,7 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.err }
 
-// statusOf is the exit status for an error.
+// statusOf is the exit code for an error.
 func statusOf(err error) int {
 	var usage usageError
 	var status *statusError

@@ -18,11 +18,11 @@ import (
 func newCheck(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Check the file for damage",
-		Long: `Check reads everything in the file and compares it with everything else: pages, the
-checksum and place of every record, names, and the rules of each study's log. It
-prints OK with counts, or what is wrong, with exit status 7. Nobody may use the file
-meanwhile.`,
+		Short: "Check a file for damage",
+		Long: `Check verifies everything in a file and prints OK with counts, or each fault.
+
+It checks pages, the checksum and place of every record, names, and the rules of the log
+of each study. No other process may use the file meanwhile.`,
 		Example: "  tuner check\n  tuner check backup.db",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ meanwhile.`,
 	}
 }
 
-// offlineFile is the file that a command works on: its argument, or --db.
+// offlineFile is the file of a command, from its argument or from --db.
 func (g *globals) offlineFile(cmd *cobra.Command, args []string) (string, error) {
 	if err := g.offline(cmd); err != nil {
 		return "", err
@@ -60,13 +60,13 @@ func check(ctx context.Context, out io.Writer, path string) error {
 			return err
 		}
 	}
-	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; go back to a backup, or export what can still be read", path, len(report.Problems)+report.More)}
+	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; restore a backup (tuner restore), or export the readable studies (tuner export)", path, len(report.Problems)+report.More)}
 }
 
-// offlineError is fileError for what wants a file for itself.
+// offlineError is fileError for commands that need exclusive use of a file.
 func offlineError(err error, path string) error {
 	if errors.Is(err, bolt.ErrInUse) {
-		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; stop the server first, or work on a backup (tuner --server … backup FILE)"}
+		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; stop the server first, or use a backup (tuner --server … backup FILE)"}
 	}
 	return fileError(err, path)
 }
@@ -75,10 +75,11 @@ func newCompact(g *globals) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "compact [FILE]",
-		Short: "Give back the room of what was deleted",
-		Long: `Compact rewrites the file without the room that deleted data left. The copy is checked
-and compared before it takes the original's place, in one step. Nobody may use the
-file meanwhile.`,
+		Short: "Reclaim space from deleted data",
+		Long: `Compact rewrites the file without the space of deleted data.
+
+The copy is checked, compared with the original, and put in its place in one step. No
+other process may use the file meanwhile.`,
 		Example: "  tuner compact\n  tuner compact --keep old.db",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,7 +96,7 @@ file meanwhile.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", "keep the original as this `file`")
+	cmd.Flags().StringVar(&keep, "keep", "", "`file` that keeps the original")
 	return cmd
 }
 
@@ -103,18 +104,18 @@ func newBackup(g *globals) *cobra.Command {
 	var habit backupHabit
 	cmd := &cobra.Command{
 		Use:   "backup [FILE]",
-		Short: "Copy the whole file while it is used",
-		Long: `Backup writes a consistent copy of everything to a new file (- for stdout), which can
-be used like the original, and checks it. It also copies a server's file.
+		Short: "Copy a file that is in use",
+		Long: `Backup writes a consistent copy of all studies to a new file (- for stdout), and checks
+it. It also copies the file of a server.
 
-With --to it makes a backup in a directory, under a name with the time, and removes
-the oldest beyond --keep. With --every it does so until Ctrl-C. What has the name of a
-backup there is whole and was checked. To put one back, see tuner restore.`,
+With --to it writes a backup into a directory, under a name with the time, and removes the
+oldest backups beyond --keep. With --every it repeats this until Ctrl-C. A file with the
+name of a backup is complete and was checked. Use tuner restore to restore it.`,
 		Example: "  tuner backup monday.db\n  tuner --server localhost:7070 backup - | gzip > monday.db.gz\n  tuner --server localhost:7070 backup --every 5m --keep 24 --to backups",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (habit.dir != "") {
-				return usagef("name a file for the copy, or a directory with --to: one of them")
+				return usagef("name either a file for the copy or a directory with --to")
 			}
 			if err := habit.check(); err != nil {
 				return err
@@ -134,14 +135,15 @@ backup there is whole and was checked. To put one back, see tuner restore.`,
 			})
 		},
 	}
-	habit.flags(cmd, "")
+	habit.flags(cmd.Flags(), "")
+	cmd.Flags().SortFlags = false
 	return cmd
 }
 
-// backup writes a file that is there whole and sound, or not at all.
+// backup writes a file that is complete and sound, or no file.
 func backup(ctx context.Context, svc tuner.Service, path string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s exists; a backup overwrites nothing: remove it, or choose another name", path)
+		return fmt.Errorf("%s exists, and a backup overwrites nothing; remove it, or choose another name", path)
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
 	if err != nil {

@@ -10,11 +10,9 @@ import (
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
-// statusLine is a line on a terminal that says how something goes, and nothing
-// elsewhere.
+// statusLine is a line on a terminal that shows progress. Elsewhere it shows nothing.
 type statusLine struct {
 	terminal *os.File // nil if there is none
 	drawn    time.Time
@@ -28,20 +26,16 @@ func newStatusLine(g *globals, cmd *cobra.Command) *statusLine {
 	return s
 }
 
-// draw replaces the line, ten times a second at most unless it matters.
+// draw replaces the line. Unless it matters, it does so ten times a second at most.
 func (s *statusLine) draw(matters bool, text func() string) {
 	if s.terminal == nil || !matters && time.Since(s.drawn) < 100*time.Millisecond {
 		return
 	}
 	s.drawn = time.Now()
-	width, _, err := term.GetSize(int(s.terminal.Fd()))
-	if err != nil || width < 20 {
-		width = 80
-	}
-	fmt.Fprintf(s.terminal, "\r\x1b[K%s", short(clean(text()), width-1))
+	fmt.Fprintf(s.terminal, "\r\x1b[K%s", short(clean(text()), outputWidth(s.terminal)-1))
 }
 
-// end takes the line away.
+// end removes the line.
 func (s *statusLine) end() {
 	if s.terminal != nil {
 		fmt.Fprint(s.terminal, "\r\x1b[K")
@@ -87,8 +81,8 @@ func (p *fitProgress) bestError() *float64 {
 	return &p.best
 }
 
-// line is the text of the line after so much time. A narrow terminal cuts off
-// its end, so that what matters most comes first.
+// line is the text of the line after some time. A narrow terminal cuts off its end, so
+// the important parts come first.
 func (p *fitProgress) line(elapsed time.Duration) string {
 	var b strings.Builder
 	at := p.last

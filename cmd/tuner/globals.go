@@ -22,6 +22,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/wire"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // globals are the flags that all commands have.
@@ -50,34 +51,44 @@ const (
 func (g *globals) flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringVar(&g.db, "db", "", "the `file` that holds the studies (default: $TUNER_DB, else "+defaultDB+")")
-	f.StringVar(&g.server, "server", "", "work on a server at `host:port` or unix:path in place of a file (default: $TUNER_SERVER)")
-	f.StringVar(&g.tokenFile, "token-file", "", "the `file` with the token for the server, mode 0600 (default: $TUNER_TOKEN holds the token)")
-	f.StringVar(&g.ca, "ca", "", "the `file` with who signs the server's certificate (PEM; default: the system's)")
-	f.StringVar(&g.cert, "cert", "", "the `file` with our own certificate for the server (PEM)")
-	f.StringVar(&g.key, "key", "", "the `file` with the key of --cert (PEM)")
-	f.BoolVar(&g.insecure, "insecure", false, "reach a server on another machine without TLS")
-	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "how long to wait for a file that another process uses")
-	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "how long to try to reach a server (0: once)")
-	f.BoolVarP(&g.quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	f.StringVar(&g.color, "color", colorAuto, "`when` tables have bold headers: auto, always or never (auto: on a terminal, unless NO_COLOR is set)")
-	f.CountVarP(&g.verbose, "verbose", "v", "say more on stderr; twice for all")
+	f.StringVar(&g.db, "db", "", "`file` with the studies (default $TUNER_DB or "+defaultDB+")")
+	f.StringVar(&g.server, "server", "", "server, `host:port` or unix:path (default $TUNER_SERVER)")
+	f.StringVar(&g.tokenFile, "token-file", "", "`file` with the token for the server, mode 0600 (default $TUNER_TOKEN)")
+	f.StringVar(&g.ca, "ca", "", "PEM `file` with the CA certificate that signed the server's (default the system's CAs)")
+	f.StringVar(&g.cert, "cert", "", "PEM `file` with the client certificate for the server")
+	f.StringVar(&g.key, "key", "", "PEM `file` with the private key of --cert")
+	f.BoolVar(&g.insecure, "insecure", false, "no TLS to a server on another machine")
+	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "longest wait for a file that another process uses")
+	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server, 0 for one try")
+	f.BoolVarP(&g.quiet, "quiet", "q", false, "no messages on stderr except errors")
+	f.CountVarP(&g.verbose, "verbose", "v", "more messages on stderr, all with -vv")
+	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto (on a terminal without NO_COLOR), always or never")
+	f.VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "quiet", "verbose", "color":
+			assign(flag, general)
+		case "db", "server":
+			assign(flag, connection)
+		default:
+			assign(flag, remote)
+		}
+	})
 }
 
-// proposeFlag lets a command say how long its asks wait for suggestions.
-func (g *globals) proposeFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "how long an ask waits for a suggestion before it makes do with a random one")
+// proposeFlag adds the flag with the time that asks wait for suggestions.
+func (g *globals) proposeFlag(fs *pflag.FlagSet) {
+	fs.DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "longest wait before a random suggestion")
 }
 
-// checkPropose refuses a flag of proposeFlag that makes no sense.
+// checkPropose refuses a wrong flag of proposeFlag.
 func (g *globals) checkPropose(cmd *cobra.Command, address string) error {
 	switch f := cmd.Flag("propose-timeout"); {
 	case f == nil || !f.Changed:
 		return nil
 	case g.propose <= 0:
-		return usagef("--propose-timeout %s: must be above 0, as %s", g.propose, tuner.DefaultProposeTimeout)
+		return usagef("--propose-timeout %s: must be above 0, such as %s", g.propose, tuner.DefaultProposeTimeout)
 	case address != "":
-		return usagef("--propose-timeout is for work on a file; how long the server at %s waits is said to it: tuner serve --propose-timeout", address)
+		return usagef("--propose-timeout %s: has no effect on the server at %s; leave it out, and set it in tuner serve", g.propose, address)
 	}
 	return nil
 }
@@ -85,14 +96,14 @@ func (g *globals) checkPropose(cmd *cobra.Command, address string) error {
 // service are the options of a service on a file.
 func (g *globals) service() tuner.Options { return tuner.Options{ProposeTimeout: g.propose} }
 
-// note says something on stderr, unless it should be quiet.
+// note writes a message to stderr, unless --quiet is given.
 func (g *globals) note(cmd *cobra.Command, format string, args ...any) {
 	if !g.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), strip(fmt.Sprintf(format, args...)))
 	}
 }
 
-// logger is for what the parts of the program have to say.
+// logger is the logger of the parts of the program.
 func (g *globals) logger(cmd *cobra.Command, level slog.Level) *slog.Logger {
 	switch {
 	case g.quiet:
@@ -122,7 +133,7 @@ func (g *globals) address() string {
 	switch {
 	case g.server != "":
 		return g.server
-	case g.db != "": // said on the command line: stronger than the environment
+	case g.db != "": // a flag is stronger than the environment
 		return ""
 	default:
 		return os.Getenv("TUNER_SERVER")
@@ -132,12 +143,12 @@ func (g *globals) address() string {
 // offline refuses a server for commands that work on files.
 func (g *globals) offline(cmd *cobra.Command) error {
 	if g.server != "" {
-		return usagef("%s works on a file, not on a server: leave --server out", cmd.CommandPath())
+		return usagef("%s works on a file; leave --server out", cmd.CommandPath())
 	}
 	return nil
 }
 
-// existing says whether a command may make the file.
+// existing says whether a command may create the file.
 type existing bool
 
 const (
@@ -148,7 +159,7 @@ const (
 // open returns the service that the command works on.
 func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	if g.server != "" && g.db != "" {
-		return nil, usagef("--db and --server exclude one another")
+		return nil, usagef("--db and --server exclude each other")
 	}
 	address := g.address()
 	if err := g.checkPropose(cmd, address); err != nil {
@@ -169,11 +180,11 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	return s, nil
 }
 
-// openStore opens a file, when it is its turn.
+// openStore opens a file once no other process uses it.
 func (g *globals) openStore(ctx context.Context, path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
 	end := time.Now().Add(g.lockTimeout)
 	for {
-		// Short tries, so that Ctrl-C is heard in between.
+		// The tries are short, so that Ctrl-C has an effect in between.
 		turn := min(time.Until(end), 250*time.Millisecond)
 		if turn <= 0 {
 			turn = -1
@@ -200,28 +211,28 @@ func readOnly(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// openReadOnly opens a file for commands that read; what they would write is refused.
+// openReadOnly opens a file for commands that read. Writes are refused.
 func openReadOnly(path string, logger *slog.Logger) (*bolt.Store, error) {
 	st, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true, Logger: logger})
 	if err != nil {
 		return nil, fileError(err, path)
 	}
-	logger.Info("the file cannot be written to and is opened for reading", "path", path)
+	logger.Info("the file is not writable and is opened for reading", "path", path)
 	return st, nil
 }
 
-// fileError gives errors of opening a file their exit status.
+// fileError gives errors of opening a file their exit code.
 func fileError(err error, path string) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, bolt.ErrMissing) && !isDir(filepath.Dir(path)):
-		return &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the file %s; make it first, or name another file with --db", filepath.Dir(path), filepath.Base(path))}
+		return &statusError{exitNotFound, fmt.Errorf("there is no directory %s for the file %s; create it first, or name another file with --db", filepath.Dir(path), filepath.Base(path))}
 	case errors.Is(err, bolt.ErrMissing):
-		return &statusError{exitNotFound, fmt.Errorf("there is no file %s; make a study first (tuner create-study), or name the file with --db", path)}
+		return &statusError{exitNotFound, fmt.Errorf("there is no file %s; create a study first (tuner create-study), or name the file with --db", path)}
 	case errors.Is(err, bolt.ErrInUse):
-		// A code, so that whoever is patient tries again.
-		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; if that is a server, use --server"}
+		// The code makes patient callers try again.
+		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; if it is a server, use --server"}
 	case errors.Is(err, bolt.ErrDamaged), errors.Is(err, bolt.ErrTruncated), errors.Is(err, bolt.ErrEmpty), errors.Is(err, bolt.ErrForeign):
 		return &statusError{exitDamaged, err}
 	default:
@@ -234,8 +245,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// dial reaches a server: without TLS on this machine, unless a certificate is
-// given, and with TLS elsewhere.
+// dial connects to a server. It uses TLS if the server is on another machine or a
+// certificate is given.
 func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error) {
 	for _, f := range []struct{ flag, path string }{{"ca", g.ca}, {"cert", g.cert}, {"key", g.key}, {"token-file", g.tokenFile}} {
 		if _, err := os.Stat(f.path); f.path != "" && errors.Is(err, fs.ErrNotExist) {
@@ -247,7 +258,7 @@ func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error
 		o.RetryFor = -1
 	}
 	o.OnTrouble = func(t client.Trouble) {
-		g.note(cmd, "cannot reach %s (%s); trying until %s", t.Address, t.Why, t.Until.Format(time.TimeOnly))
+		g.note(cmd, "Cannot reach %s (%s). Trying until %s.", t.Address, t.Why, t.Until.Format(time.TimeOnly))
 	}
 	o.Plaintext = g.insecure || local(address) && g.ca == "" && g.cert == ""
 	switch {
@@ -262,7 +273,7 @@ func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error
 	return client.Dial(address, o)
 }
 
-// environment is how a program that we run reaches what we work on.
+// environment has the variables by which a child process finds the file or server.
 func (g *globals) environment() []string {
 	if address := g.address(); address != "" {
 		return []string{"TUNER_SERVER=" + address}
@@ -294,8 +305,8 @@ func (g *globals) with(cmd *cobra.Command, e existing, f func(ctx context.Contex
 	return f(cmd.Context(), svc)
 }
 
-// withStudy is with for commands on a study, named by the first argument or by
-// TUNER_STUDY. If there is no such study it says which there are.
+// withStudy is with for commands on a study, which the first argument or TUNER_STUDY
+// names. If there is no such study, the error lists the others.
 func (g *globals) withStudy(cmd *cobra.Command, args []string, f func(ctx context.Context, svc tuner.Service, name string) error) error {
 	name, err := studyName(args)
 	if err != nil {
@@ -317,10 +328,10 @@ func studyName(args []string) (string, error) {
 	if name := os.Getenv("TUNER_STUDY"); name != "" {
 		return name, nil
 	}
-	return "", usagef("name the study, as an argument or in TUNER_STUDY")
+	return "", usagef("there is no study; name it as an argument or in TUNER_STUDY")
 }
 
-// explain adds to an error that a study is missing which studies there are.
+// explain adds the names of the existing studies to the error of a missing one.
 func explain(ctx context.Context, svc tuner.Service, name string, err error) error {
 	missing := (*store.NotFoundError)(nil)
 	remote := (*tuner.RemoteError)(nil)
@@ -342,7 +353,7 @@ func explain(ctx context.Context, svc tuner.Service, name string, err error) err
 	case len(names) > 0 && len(names) <= 8 && !more:
 		text = "there is " + strings.Join(names, ", ")
 	case len(names) > 0:
-		text = "list them with: tuner studies"
+		text = "list them with tuner studies"
 	}
 	return &statusError{exitNotFound, fmt.Errorf("there is no study %q; %s", name, text)}
 }

@@ -13,18 +13,17 @@ func newHealth(g *globals) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Ask a server once whether it serves",
-		Long: `Health asks the server once whether it serves, for probes of Kubernetes, systemd and
-load balancers. It needs no token. It prints SERVING or NOT_SERVING.
+		Short: "Probe a server",
+		Long: `Health asks a server once whether it serves, and prints SERVING or NOT_SERVING.
 
-The exit status is 0 if the server serves, 1 if it answers that it does not, as one
-that stops, 20 if it cannot be reached, and 23 if it does not answer in time.`,
+It is for probes of Kubernetes, systemd and load balancers. It needs no token. The exit
+code is 0 if the server serves, and another one in all other cases.`,
 		Example: "  tuner --server localhost:7070 health\n  tuner --server node7:7070 --ca ca.pem health --timeout 1s",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address := g.address()
 			if address == "" {
-				return usagef("health is about a server: name it with --server, or in TUNER_SERVER")
+				return usagef("health needs a server: name it with --server or in TUNER_SERVER")
 			}
 			if timeout <= 0 {
 				return usagef("--timeout must be above 0")
@@ -52,6 +51,6 @@ that stops, 20 if it cannot be reached, and 23 if it does not answer in time.`,
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "longest wait for the answer")
 	return cmd
 }

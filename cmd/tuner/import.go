@@ -17,27 +17,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxImport bounds a file of trials.
+// maxImport is the most bytes of a file of trials.
 const maxImport = 1 << 30
 
 func newImport(g *globals) *cobra.Command {
 	var i importing
 	cmd := &cobra.Command{
 		Use:   "import STUDY FILE",
-		Short: "Take in trials that were run elsewhere",
-		Long: `Import adds the finished trials of a file (- for stdin) to a study, in order, as added
-trials: they do not count towards --max-trials. It reads
+		Short: "Import trials that were run elsewhere",
+		Long: `Import adds the finished trials of a file (- for stdin) to a study. They do not count
+towards --max-trials.
 
+Formats:
   csv     as export writes it; config.NAME and value.NAME are enough
-  jsonl   as export writes it; so for json, a list
-  optuna  a list of Optuna's trials (number, state, params, value or values,
-          user_attrs, intermediate_values), or an object with trials and perhaps
-          space, directions and metric_names: a space makes the study if there is none
+  json    as export writes it, a list
+  jsonl   as export writes it, one trial on each line
+  optuna  the output of optuna trials -f json, also with --flatten, or an object
+          with trials and perhaps space, directions and metric_names
 
-Everything is checked before anything is added. Interrupted, it can be repeated with
-the same file: what was added is not added again. Trials without an outcome are left
-out, or enqueued with --enqueue.`,
-		Example: "  tuner import digits old.csv\n  tuner export digits -f jsonl | tuner --db copy.db import digits -\n  tuner import digits optuna.json --dry-run",
+A file with a space creates the study if it is missing. See docs/migrate.md for the export
+from Optuna and others. An SQLite file is refused.
+
+The whole file is checked before anything is added. After an interruption, import the same
+file again. Trials that are in the study already are not added again. Trials without an
+outcome are left out, unless --enqueue is given.`,
+		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run",
 		Args:    exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readAll(cmd, args[1])
@@ -56,9 +60,9 @@ out, or enqueued with --enqueue.`,
 		},
 	}
 	i.form = formatFlag(cmd, "auto", "csv", "jsonl", "json", "optuna")
-	cmd.Flag("format").Usage = "the form of the file: auto, csv, jsonl, json, optuna"
-	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "only check the file")
-	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "enqueue trials without an outcome; without it they are left out")
+	cmd.Flag("format").Usage = "`format` of the file, one of auto, csv, jsonl, json, optuna"
+	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "check of the file only")
+	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "queue for trials without an outcome, which are left out otherwise")
 	return cmd
 }
 
@@ -92,7 +96,7 @@ type importing struct {
 	dryRun, enqueue bool
 	left            int // trials without an outcome
 	late            int // late results
-	had             int // trials of the study before
+	had             int // trials of the study before the import
 	added           int // trials that are new
 }
 
@@ -106,13 +110,13 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		return &statusError{statusInvalid(), fmt.Errorf("%s: nothing was imported: %w", i.file, err)}
 	}
 	if i.left > 0 && !i.enqueue {
-		i.g.note(i.cmd, "Leaving out %d trials without an outcome; --enqueue would enqueue them.", i.left)
+		i.g.note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", trialsText(i.left))
 	}
 	if i.late > 0 {
-		i.g.note(i.cmd, "Leaving out %d late results, which are no trials' values.", i.late)
+		i.g.note(i.cmd, "Leaving out %s, which are not the values of trials.", countText(i.late, "late result"))
 	}
 	if i.dryRun {
-		i.g.note(i.cmd, "%s: %d trials can be imported.", i.file, n)
+		i.g.note(i.cmd, "%s: %s can be imported.", i.file, trialsText(n))
 		return nil
 	}
 	if !exists {
@@ -122,25 +126,25 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		if _, err := svc.CreateStudy(ctx, i.name, study.Create{Spec: spec}); err != nil {
 			return err
 		}
-		i.g.note(i.cmd, "Made study %s.", i.name)
+		i.g.note(i.cmd, "Created study %s.", i.name)
 	}
 	if err := i.add(ctx, svc, spec, n); err != nil {
 		return err
 	}
 	switch {
 	case i.added == n:
-		i.g.note(i.cmd, "Imported %d trials.", n)
+		i.g.note(i.cmd, "Imported %s.", trialsText(n))
 	case i.added == 0:
-		i.g.note(i.cmd, "Imported no trials: all %d were there already.", n)
+		i.g.note(i.cmd, "Imported no trials. All %d were there already.", n)
 	default:
-		i.g.note(i.cmd, "Imported %d new trials; %d were there already.", i.added, n-i.added)
+		i.g.note(i.cmd, "Imported %d new trials. %d were there already.", i.added, n-i.added)
 	}
 	return nil
 }
 
 func statusInvalid() int { return statusOf(&tuner.RemoteError{Code: tuner.Invalid}) }
 
-// spec is the study's, or if there is none what the file says of one.
+// spec is that of the study, or else of the study that the file describes.
 func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spec, exists bool, err error) {
 	view, err := svc.Study(ctx, i.name)
 	if err == nil {
@@ -162,8 +166,8 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 	return spec, false, nil
 }
 
-// items calls f with the command for each trial of the file, the place where it stands,
-// and how many late results it has.
+// items calls f with the command for each trial of the file, its place, and the number of
+// its late results.
 func (i *importing) items(spec study.Spec, f func(where string, late int, c study.Command) error) error {
 	digest := sha256.Sum256(i.data)
 	prefix := "import-" + hex.EncodeToString(digest[:12])
@@ -196,8 +200,7 @@ func (i *importing) items(spec study.Spec, f func(where string, late int, c stud
 	return nil
 }
 
-// check lets the study's own rules judge every trial, and counts those that will
-// be added.
+// check checks every trial by the rules of the study, and counts those to add.
 func (i *importing) check(spec study.Spec) (n int, err error) {
 	spec.MaxTrials, spec.Timeout, spec.MaxCost = 0, 0, 0
 	var s study.Study
@@ -227,11 +230,11 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 	return n, err
 }
 
-// importBatch is how many trials are added at once: a commit costs as much as some
-// hundred trials. One that is interrupted has done whole batches.
+// importBatch is the number of trials that are added at once. A commit costs as much as
+// some hundred trials. An interrupted import has added whole batches.
 const importBatch = 500
 
-// add adds the trials, of which there are so many.
+// add adds the trials. Their number is of.
 func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec, of int) (err error) {
 	line := newStatusLine(i.g, i.cmd)
 	defer line.end()
@@ -243,7 +246,7 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		}
 		numbers, err := tuner.AddAll(ctx, svc, i.name, batch)
 		for _, n := range numbers {
-			if n >= i.had { // else it is the answer to an earlier import of the same
+			if n >= i.had { // else an earlier import added it
 				i.added++
 			}
 		}
@@ -277,7 +280,7 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 	return err
 }
 
-// leftOff says how far an import got that failed, and whether it can go on.
+// leftOff notes the progress of a failed import, and whether it can continue.
 func (i *importing) leftOff(err error, done, of int) {
 	some, then := "", "."
 	switch code := tuner.CodeOf(err); {
@@ -287,13 +290,13 @@ func (i *importing) leftOff(err error, done, of int) {
 		return
 	}
 	if resumes(err) {
-		then = "; the same command goes on with the others."
+		then = ". The same command continues with the others."
 	}
 	i.g.note(i.cmd, "%s%d of %d trials are imported%s", some, done, of, then)
 }
 
-// resumes tells whether after such an error the same import can do more: nothing
-// is wrong with the file or the study.
+// resumes tells whether the same import can continue after an error, because nothing is
+// wrong with the file or the study.
 func resumes(err error) bool {
 	if large := (*store.LimitError)(nil); errors.As(err, &large) {
 		return false

@@ -65,7 +65,7 @@ func TestImportInterrupted(t *testing.T) {
 			t.Fatalf("status %d: %s", status, stderr)
 		}
 		interrupted++
-		said = said || strings.Contains(stderr, fmt.Sprintf("of %d trials are imported; the same command goes on", trials))
+		said = said || strings.Contains(stderr, fmt.Sprintf("of %d trials are imported. The same command continues", trials))
 	}
 	t.Logf("%d interruptions, some in the middle: %t", interrupted, said)
 	if interrupted == 0 {
@@ -107,18 +107,18 @@ func (r *refusing) AddAll(ctx context.Context, name string, commands []study.Com
 // An import that ends early names a line if that is to blame, and says that it can
 // go on if it can.
 func TestImportRefused(t *testing.T) {
-	const goesOn = "the same command goes on with the others"
+	const goesOn = "The same command continues with the others."
 	for what, test := range map[string]struct {
 		err       error
 		note      string
 		line, can bool
 	}{
-		"full":     {fmt.Errorf("commit: %w", store.ErrFull), "500 of 800 trials are imported;", false, true},
-		"unknown":  {fmt.Errorf("commit: %w", store.ErrUnknownOutcome), "At least 500 of 800 trials are imported;", false, true},
+		"full":     {fmt.Errorf("commit: %w", store.ErrFull), "500 of 800 trials are imported.", false, true},
+		"unknown":  {fmt.Errorf("commit: %w", store.ErrUnknownOutcome), "At least 500 of 800 trials are imported.", false, true},
 		"deleted":  {&store.NotFoundError{Name: "s"}, "500 of 800 trials are imported.", false, false},
 		"finished": {&tuner.CommandError{Index: 7, Err: &study.FinishedError{Reason: study.FinishedUser}}, "507 of 800 trials are imported.", true, false},
 		"limit":    {&tuner.CommandError{Index: 7, Err: &study.BudgetError{MaxTrials: 507}}, "507 of 800 trials are imported.", true, false},
-		"away":     {&tuner.CommandError{Index: 7, Err: &tuner.RemoteError{Code: tuner.Unavailable}}, "507 of 800 trials are imported;", false, true},
+		"away":     {&tuner.CommandError{Index: 7, Err: &tuner.RemoteError{Code: tuner.Unavailable}}, "507 of 800 trials are imported.", false, true},
 		"large":    {&store.LimitError{What: "commit", Size: 2, Limit: 1}, "500 of 800 trials are imported.", false, false},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -14,9 +15,13 @@ import (
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/sketch"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// exactRows is up to how many rows exact scores are computed: 8·n² bytes.
+// leverageMethods are the values of --method.
+var leverageMethods = []string{"auto", "exact", "bless", "bless-r", "squeak", "recursive", "two-pass"}
+
+// exactRows is the largest number of rows for exact scores, which take 8·n² bytes.
 const exactRows = 20_000
 
 func newLeverage(g *globals) *cobra.Command {
@@ -24,29 +29,28 @@ func newLeverage(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leverage --data FILE --lambda LAMBDA",
 		Short: "Compute ridge leverage scores and the effective dimension",
-		Long: `Leverage computes how much each row of the data counts for kernel ridge regression
-at λ: its score ℓ(i, λ) = (K(K + λnI)⁻¹)_ii, and the sum of all, the effective
-dimension: how many centres a good approximation takes.
+		Long: `Leverage computes the ridge leverage score of each row of the data, and their sum, which
+is the effective dimension.
 
-Exact scores cost n² memory and n³ time. The other methods approximate them from a
-few rows, which is what FALKON and BKB do: BLESS (thesis, algorithm 3), BLESS-R
-(algorithm 4), SQUEAK, recursive and two-pass sampling.
-
-The table is a summary. With -f csv every row and its score are written.
-
-` + dataHelp,
+The score of row i at λ is ℓ(i, λ) = (K(K + λnI)⁻¹)_ii. It says how much the row counts
+for kernel ridge regression. The effective dimension says how many centres a good
+approximation needs. Exact scores need n² memory and n³ time. The other methods
+approximate them from a few rows, as FALKON and BKB do. The table is a summary. With
+-f csv every row and its score are written.`,
 		Example: `  tuner leverage --data train.csv --lambda 1e-3
-  tuner leverage --data train.csv --lambda 1e-4 --method bless -f csv > scores.csv`,
+  tuner leverage --data train.csv --lambda 1e-4 -f csv > scores.csv`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context(), g, cmd) },
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.Float64Var(&l.lambda, "lambda", 0, "λ > 0, per sample")
-	f.StringVar(&l.method, "method", "auto", "exact, bless, bless-r, squeak, recursive, two-pass, or auto: exact up to 5000 rows, else bless")
-	f.StringVar(&l.kernel, "kernel", "gaussian", "the kernel, as in tuner train falkon --help")
-	f.StringVar(&l.scale, "length-scale", training.Auto, "its length scale (auto: the median distance of 1000 rows)")
-	f.Uint64Var(&l.seed, "seed", 1, "what random numbers are derived from")
+	flagGroup(cmd, group{title: "Scores"}, func(f *pflag.FlagSet) {
+		f.Float64Var(&l.lambda, "lambda", 0, "λ per sample, above 0")
+		f.StringVar(&l.method, "method", "auto", "`method`, one of "+strings.Join(leverageMethods, ", ")+" (auto is exact up to 5000 rows, else bless)")
+		f.StringVar(&l.kernel, "kernel", "gaussian", "`kernel`, as in tuner train falkon")
+		f.StringVar(&l.scale, "length-scale", training.Auto, "`length` scale of the kernel (auto is the median distance of 1000 rows)")
+		f.Uint64Var(&l.seed, "seed", 1, "seed of random numbers")
+	})
+	register(cmd, "method", words(leverageMethods...))
+	register(cmd, "kernel", words(kernelNames()...))
 	l.data.add(cmd)
 	l.data.addTarget(cmd)
 	l.encoding.add(cmd)
@@ -54,7 +58,7 @@ The table is a summary. With -f csv every row and its score are written.
 	return cmd
 }
 
-// leverage is the flags of leverage.
+// leverage holds the flags of the command.
 type leverage struct {
 	data                  dataFlags
 	encoding              encodingFlags
@@ -64,7 +68,7 @@ type leverage struct {
 	format                *format
 }
 
-// leverages is what came out.
+// leverages is the result.
 type leverages struct {
 	Rows               int     `json:"rows"`
 	Lambda             float64 `json:"lambda"`
@@ -81,7 +85,7 @@ type leverages struct {
 
 func (l *leverage) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
 	if !(l.lambda > 0 && l.lambda <= math.MaxFloat64) {
-		return usagef("--lambda %v: must be positive, and finite", l.lambda)
+		return usagef("--lambda %v: must be positive and finite", l.lambda)
 	}
 	o, err := l.encoding.encoding()
 	if err != nil {
@@ -166,7 +170,7 @@ func (l *leverage) write(cmd *cobra.Command, r leverages) error {
 		w.Flush()
 		return w.Error()
 	}
-	w := newTable(out, "WHAT", "VALUE")
+	w := newTable(out, "QUANTITY", "VALUE")
 	w.row("rows", fmt.Sprint(r.Rows))
 	w.row("kernel", fmt.Sprintf("%s, length scale %.6g", r.Kernel, r.LengthScale))
 	w.row("λ", fmt.Sprintf("%.6g", r.Lambda))

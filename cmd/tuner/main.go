@@ -1,5 +1,5 @@
-// Tuner is the command line of BKB Tuner. Data goes to stdout, everything else
-// to stderr. What the exit statuses mean is part of the interface: see exits.
+// Tuner is the command line of BKB Tuner. Data goes to stdout and everything else to
+// stderr. The exit codes are part of the interface (see exits).
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() { os.Exit(program()) }
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
@@ -53,24 +53,9 @@ func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tuner",
 		Short: "Tune hyper-parameters with a budgeted kernel bandit",
-		Long: `Tuner tunes hyper-parameters: it suggests configurations, takes in what came of
-them, and forgets nothing. Data goes to stdout, everything else to stderr.
-
-Commands work on a file (--db, tuner.db unless told otherwise) or on a server
-(--server), in the same way. A file can be used by many processes: each has it
-for a moment, the others wait, up to --lock-timeout.
-
-ENVIRONMENT
-  TUNER_DB      the file, for --db
-  TUNER_SERVER  the server, for --server
-  TUNER_TOKEN   the token for the server; or --token-file
-  TUNER_TOKENS  a server's file of tokens, for --tokens
-  TUNER_STUDY   the study where STUDY is left out
-  NO_COLOR      no bold text; see --color
-  BKB_SIMD      portable for arithmetic without vector instructions
-
-` + exitHelp(),
-		Example:       "  tuner auto --demo\n  tuner run --demo\n  tuner create-study digits --space space.yaml --minimize loss --max-trials 50\n  tuner run digits --parallel 4 -- python train.py --lr {lr}\n  tuner best digits",
+		Long: `Tuner tunes hyper-parameters. It suggests configurations, records the results, and
+models them to suggest better ones.`,
+		Example:       "  tuner run --demo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
@@ -85,6 +70,8 @@ ENVIRONMENT
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(showHelp)
+	root.Flags().Bool("version", false, "version of this program")
 	g.flags(root)
 	for _, group := range []struct {
 		title    string
@@ -99,20 +86,24 @@ ENVIRONMENT
 		{"Learners", []*cobra.Command{newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g)}},
 		{"Server", []*cobra.Command{newServe(g), newHealth(g), newToken(g)}},
 		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g)}},
-		{"Diagnose", []*cobra.Command{newDiagnose(g), newReplay(g), newBench(g), newVersion()}},
+		{"Diagnose", []*cobra.Command{newDiagnose(g), newReplay(g), newBench(g)}},
+		{"Program", []*cobra.Command{newVersion(), newMan()}},
 	} {
-		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
 			cmd.GroupID = group.title
 		}
 		root.AddCommand(group.commands...)
 	}
-	root.AddCommand(newMan())
+	root.AddCommand(newTopics()...)
+	root.SetHelpCommandGroupID("Program")
+	root.SetCompletionCommandGroupID("Program")
+	setConnections(root)
 	g.complete(root)
 	return root
 }
 
-// noArgs refuses arguments, which for a command with subcommands are unknown ones.
+// noArgs refuses arguments. For a command with subcommands they are unknown subcommands.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -123,12 +114,12 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
 
-// exactly accepts n arguments, named in the usage line.
+// exactly accepts n arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return between(n, n)
 }
 
-// between accepts low to high arguments; a negative high means any number.
+// between accepts low to high arguments. A negative high means any number.
 func between(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		n := len(args)

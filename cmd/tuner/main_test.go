@@ -157,7 +157,7 @@ func TestBar(t *testing.T) {
 func TestDemoHasTheOptimumItNames(t *testing.T) {
 	c := space.NewConfig(space.Assignment{Name: "lr", Value: space.Float(0.003)}, space.Assignment{Name: "batch", Value: space.Int(64)},
 		space.Assignment{Name: "optimizer", Value: space.String("adam")})
-	if got := pretendedLoss(c); got != 0.1 {
+	if got := simulatedLoss(c); got != 0.1 {
 		t.Errorf("%v", got)
 	}
 	if _, _, err := space.Parse([]byte(demoSpace)); err != nil {
@@ -165,8 +165,8 @@ func TestDemoHasTheOptimumItNames(t *testing.T) {
 	}
 }
 
-// What was told late of a trial is in no table: without it, it would be called luck that
-// a trial is recommended which measured worse.
+// Late results are in no table. The text lists them, because without them the
+// recommendation of a trial that measured worse looks like a mistake.
 func TestLuckText(t *testing.T) {
 	told := func(state study.TrialState, x float64) study.Outcome {
 		return study.Outcome{State: state, Metrics: []study.Metric{{Name: "loss", Values: []float64{x}}}}
@@ -174,7 +174,7 @@ func TestLuckText(t *testing.T) {
 	o := study.Objective{Name: "loss"}
 	best := study.Trial{Number: 10, State: study.Completed, Outcome: told(study.Completed, 1.9)}
 	measured := study.Trial{Number: 8, State: study.Completed, Outcome: told(study.Completed, 1)}
-	const plain = "Trial 10 is the best by what the model expects, which allows for luck; the best measured is loss=1 (trial 8)."
+	const plain = "Trial 10 is the best by the prediction of the model, which allows for luck. The best measured value is loss=1 (trial 8)."
 	if got := luckText(best, measured, o); got != plain {
 		t.Errorf("without late results: %q", got)
 	}
@@ -183,7 +183,7 @@ func TestLuckText(t *testing.T) {
 		{Epoch: 2, Outcome: told(study.Completed, 0.25)},
 	}
 	measured.Late = []study.LateResult{{Epoch: 1, Outcome: told(study.Completed, 3)}}
-	const late = plain + " The model knows what was told late, too: loss=0.25 (trial 10), loss=3 (trial 8)."
+	const late = plain + " The model knows late results too: loss=0.25 (trial 10), loss=3 (trial 8)."
 	if got := luckText(best, measured, o); got != late {
 		t.Errorf("with late results: %q", got)
 	}

@@ -12,15 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: `Man writes a manual page for each command into a directory, which must exist. The
-date of the pages is SOURCE_DATE_EPOCH (seconds since 1970), else the current time.`,
-		Example: "  mkdir -p ~/.local/share/man/man1\n  tuner man ~/.local/share/man/man1\n  man tuner-create-study",
+		Long: `Man writes a manual page for each command into an existing directory.
+
+The date of the pages is SOURCE_DATE_EPOCH (seconds since 1970), else the current time.`,
+		Example: "  mkdir -p ~/.local/share/man/man1\n  tuner man ~/.local/share/man/man1",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			date, err := manDate()
@@ -28,7 +30,7 @@ date of the pages is SOURCE_DATE_EPOCH (seconds since 1970), else the current ti
 				return err
 			}
 			if !isDir(args[0]) {
-				return fmt.Errorf("cannot write manual pages: no directory %s: %w", args[0], fs.ErrNotExist)
+				return fmt.Errorf("cannot write manual pages: there is no directory %s; create it first: %w", args[0], fs.ErrNotExist)
 			}
 			return writeMan(args[0], date)
 		},
@@ -47,8 +49,8 @@ func manDate() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// writeMan writes the manual pages of all commands. The pages come from commands of
-// their own, because their help texts are changed for the page.
+// writeMan writes the manual pages of all commands. It builds its own commands, because it
+// changes their help texts.
 func writeMan(dir string, date time.Time) error {
 	root := newRoot(&globals{})
 	root.DisableAutoGenTag = true
@@ -70,7 +72,7 @@ func writeMan(dir string, date time.Time) error {
 	var write func(cmd *cobra.Command) error
 	write = func(cmd *cobra.Command) error {
 		for _, sub := range cmd.Commands() {
-			if !sub.IsAvailableCommand() {
+			if !sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() {
 				continue
 			}
 			if err := write(sub); err != nil {
@@ -81,6 +83,7 @@ func writeMan(dir string, date time.Time) error {
 		if err != nil {
 			return err
 		}
+		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !shows(cmd, f) })
 		if err := doc.GenMan(cmd, header(cmd), file); err != nil {
 			file.Close()
 			return err
@@ -97,7 +100,7 @@ var special = regexp.MustCompile("[\\\\`*_<>#]")
 func markdown(help string) string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(help), "\n\n") {
-		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
+		if isTable(paragraph) {
 			paragraph = "    " + strings.ReplaceAll(paragraph, "\n", "\n    ")
 		} else {
 			paragraph = special.ReplaceAllString(paragraph, `\$0`)

@@ -12,21 +12,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxRemarked is how many trials are read at most for a remark.
+// maxRemarked is the most trials that are read for a remark.
 const maxRemarked = 20_000
 
-// remarkBest says on stderr what is worth knowing of the trials that are recommended.
+// remarkBest writes remarks on the recommended trials to stderr.
 func (g *globals) remarkBest(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
 	if judge := record.NewJudge(view.Spec); len(best) > 0 && judge.Breaks(best[0]) {
-		g.note(cmd, "%s breaks a constraint (%s), as all that have completed do.", breaksMark, judge.Constraints())
+		g.note(cmd, "%s breaks a constraint (%s), as all completed trials do.", breaksMark, judge.Constraints())
 	}
 	g.remarkEdges(cmd, view.Spec, best, wider(view))
 	return g.remarkMeasured(ctx, cmd, svc, view, best)
 }
 
-// remarkMeasured says on stderr which trial measured better than the one that is
-// recommended, and why it is not the one: the model of the proposer bkb takes it for
-// luck.
+// remarkMeasured names the trial that measured better than the recommended one, if there
+// is one. The model of the proposer bkb takes its result for luck.
 func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
 	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > maxRemarked || g.quiet {
 		return nil
@@ -46,10 +45,10 @@ func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tu
 	return nil
 }
 
-// luckText says why a trial is recommended and not another one that measured better:
-// also by what was told late of the two, which tables do not show.
+// luckText says why a trial is recommended and not another one that measured better. Late
+// results of the two are listed, because tables do not show them.
 func luckText(best, measured study.Trial, o study.Objective) string {
-	text := fmt.Sprintf("Trial %d is the best by what the model expects, which allows for luck; the best measured is %s.", best.Number, bestText(measured, o))
+	text := fmt.Sprintf("Trial %d is the best by the prediction of the model, which allows for luck. The best measured value is %s.", best.Number, bestText(measured, o))
 	var late []string
 	for _, t := range []study.Trial{best, measured} {
 		for _, l := range t.Late {
@@ -59,7 +58,7 @@ func luckText(best, measured study.Trial, o study.Objective) string {
 		}
 	}
 	if len(late) > 0 {
-		text += " The model knows what was told late, too: " + strings.Join(late, ", ") + "."
+		text += " The model knows late results too: " + strings.Join(late, ", ") + "."
 	}
 	return text
 }

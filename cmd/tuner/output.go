@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
@@ -27,7 +26,7 @@ type format struct {
 // formatFlag adds a --format flag whose first allowed value is the default.
 func formatFlag(cmd *cobra.Command, allowed ...string) *format {
 	f := &format{allowed: allowed}
-	cmd.Flags().VarP(f, "format", "f", "the form of the output: "+strings.Join(allowed, ", "))
+	cmd.Flags().VarP(f, "format", "f", "output `format`, one of "+strings.Join(allowed, ", "))
 	f.value = allowed[0]
 	cmd.Flag("format").DefValue = allowed[0]
 	register(cmd, "format", words(allowed...))
@@ -35,7 +34,7 @@ func formatFlag(cmd *cobra.Command, allowed ...string) *format {
 }
 
 func (f *format) String() string { return f.value }
-func (f *format) Type() string   { return "form" }
+func (f *format) Type() string   { return "format" }
 
 func (f *format) Set(s string) error {
 	if !slices.Contains(f.allowed, s) {
@@ -45,8 +44,8 @@ func (f *format) Set(s string) error {
 	return nil
 }
 
-// jsonLine writes a value as JSON on one line. Characters that play tricks on
-// terminals are escaped.
+// jsonLine writes a value as JSON on one line. Characters that can forge output on a
+// terminal are escaped.
 func jsonLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -75,7 +74,7 @@ func writeJSON(out io.Writer, v any) error {
 	return err
 }
 
-// writeYAML writes a value as YAML: what its JSON says, one field a line.
+// writeYAML writes the JSON of a value as YAML, one field on a line.
 func writeYAML(out io.Writer, v any) error {
 	line, err := jsonLine(v)
 	if err != nil {
@@ -99,7 +98,7 @@ func writeYAML(out io.Writer, v any) error {
 	return err
 }
 
-// block takes JSON's style from a YAML tree, except from small things.
+// block removes the style of JSON from a YAML tree, except from lists of scalars.
 func block(n *yaml.Node) {
 	small := n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Kind != yaml.ScalarNode })
 	if !small {
@@ -113,7 +112,7 @@ func block(n *yaml.Node) {
 	}
 }
 
-// sink writes things one by one.
+// sink writes records one by one.
 type sink interface {
 	put(v any) error
 	end() error
@@ -182,89 +181,10 @@ func (s *csvSink) end() error {
 	return s.w.Error()
 }
 
-// tableRows is after how many rows a table's columns are set anew, so that long
-// tables are not held in memory.
-const tableRows = 1000
-
-// table writes cells in columns.
-type table struct {
-	w *tabwriter.Writer
-	n int
-}
-
-func newTable(out io.Writer, header ...string) *table {
-	t := &table{w: tabwriter.NewWriter(headed(out), 0, 8, 2, ' ', 0)}
-	t.row(header...)
-	return t
-}
-
-// row writes one row; its last cell may be longer than a column.
-func (t *table) row(cells ...string) {
-	for i, c := range cells {
-		if cells[i] = clean(c); cells[i] == "" {
-			cells[i] = "-"
-		}
-	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
-	if t.n++; t.n%tableRows == 0 {
-		t.w.Flush()
-	}
-}
-
-func (t *table) end() error { return t.w.Flush() }
-
 // breaksMark marks a completed trial that breaks a constraint.
 const breaksMark = "!"
 
-// trialTable writes trials as a table.
-type trialTable struct {
-	*table
-	spec  study.Spec
-	brief bool // without worker and message
-}
-
-func newTrialTable(out io.Writer, spec study.Spec, brief bool) *trialTable {
-	header := []string{"TRIAL", "STATE"}
-	for _, o := range spec.Objectives {
-		header = append(header, strings.ToUpper(o.Name))
-	}
-	for _, p := range spec.Space.Parameters() {
-		header = append(header, p.Name)
-	}
-	if !brief {
-		header = append(header, "WORKER", "MESSAGE")
-	}
-	return &trialTable{newTable(out, header...), spec, brief}
-}
-
-func (t *trialTable) put(v any) error {
-	r := v.(record.Trial)
-	state := r.State
-	if r.Reason != "" {
-		state += "(" + r.Reason + ")"
-	}
-	if r.Feasible != nil && !*r.Feasible && r.State == study.Completed.String() {
-		state += " " + breaksMark
-	}
-	row := []string{fmt.Sprint(r.Trial), state}
-	for _, o := range t.spec.Objectives {
-		row = append(row, meanText(r, o.Name))
-	}
-	for _, p := range t.spec.Space.Parameters() {
-		text := ""
-		if v, ok := r.Config.Get(p.Name); ok {
-			text = short(valueText(v), 32)
-		}
-		row = append(row, text)
-	}
-	if !t.brief {
-		row = append(row, r.Worker, short(r.Message, 60))
-	}
-	t.row(row...)
-	return nil
-}
-
-// valueText is a parameter's value for people: floats to six digits.
+// valueText is the value of a parameter with at most six digits.
 func valueText(v space.Value) string {
 	if x, ok := v.AsFloat(); ok {
 		return fmt.Sprintf("%.6g", x)
@@ -272,7 +192,7 @@ func valueText(v space.Value) string {
 	return v.String()
 }
 
-// meanText is an objective's value, to six digits, and its standard error.
+// meanText is the value of an objective with at most six digits, and its standard error.
 func meanText(r record.Trial, name string) string {
 	values, ok := r.Values[name]
 	if !ok {
@@ -292,13 +212,13 @@ func meanText(r record.Trial, name string) string {
 	return text
 }
 
-// trialSink writes trials in a form.
-func trialSink(out io.Writer, form string, spec study.Spec) (sink, error) {
+// trialSink writes trials in a format. A width of 0 means no limit for tables.
+func trialSink(out io.Writer, form string, spec study.Spec, width int) (sink, error) {
 	switch form {
 	case "csv":
 		return newCSVSink(out, spec)
 	case "table":
-		return newTrialTable(out, spec, false), nil
+		return newTrialTable(out, spec, false, width), nil
 	default:
 		return &listSink{out: out, format: form}, nil
 	}

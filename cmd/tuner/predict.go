@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newPredict(g *globals) *cobra.Command {
@@ -19,21 +20,17 @@ func newPredict(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict --model MODEL --data FILE",
 		Short: "Predict with a trained model",
-		Long: `Predict writes, for each row of the data, what a model says of it: the targets in
-their own units; for classes the name of the class, and its probability if the model
-knows it (log-falkon), else its score.
+		Long: `Predict writes the predictions of a model, one line for each row of the data.
 
-The data must have the columns that the model was trained on; that of the target may
-be absent or have empty cells.
-
-` + dataHelp,
-		Example: `  tuner predict --model price.model --data new.csv > predicted.csv
-  tuner predict --model digits.model --data new.csv -f jsonl`,
-		Args: noArgs,
+A predicted number is in the unit of the target. For classes the line has the name of the
+class, and its probability if the model has probabilities (log-falkon), else its score.
+The data must have the columns of the training data. The target may be missing.`,
+		Example: "  tuner predict --model price.model --data new.csv > predicted.csv",
+		Args:    noArgs,
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVarP(&model, "model", "m", "", "`file` of the model")
+	})
 	data.add(cmd)
 	form := formatFlag(cmd, "csv", "jsonl", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -109,7 +106,7 @@ func newPredictions(f *learners.File, out []float64) *predictions {
 	return p
 }
 
-// classes says whether there is a class to name.
+// classes tells whether the model predicts classes.
 func (p *predictions) classes() bool { return p.e.Task == data.Classification }
 
 // class is that of row i.
@@ -168,19 +165,17 @@ func newEvaluate(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate --model MODEL --data FILE",
 		Short: "Measure a trained model on data with targets",
-		Long: `Evaluate compares what a model says with the targets of the data: root mean square
-and mean absolute error in the units of the target, and R², for numbers; class error,
-area under the ROC curve and, where the model knows probabilities, logarithmic loss,
-for classes.
+		Long: `Evaluate compares the predictions of a model with the targets of the data.
 
-` + dataHelp,
-		Example: `  tuner evaluate --model price.model --data test.csv
-  tuner evaluate --model digits.model --data test.csv -f json`,
-		Args: noArgs,
+For numbers it prints the root mean square error and the mean absolute error, in the unit
+of the target, and R². For classes it prints the class error, the area under the ROC
+curve and, if the model has probabilities, the logarithmic loss.`,
+		Example: "  tuner evaluate --model price.model --data test.csv",
+		Args:    noArgs,
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVarP(&model, "model", "m", "", "the `file` of the model")
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVarP(&model, "model", "m", "", "`file` of the model")
+	})
 	data.add(cmd)
 	data.addTarget(cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")

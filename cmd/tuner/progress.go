@@ -4,38 +4,40 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"golang.org/x/term"
 )
 
-// progress shows how a run goes: on a terminal a bar with lines for what matters
-// above it, elsewhere a line for each trial.
+// progress shows the progress of a run. On a terminal it draws a bar, with lines for
+// important events above it. Elsewhere it writes a line for each trial.
 type progress struct {
 	out      io.Writer
 	terminal *os.File // nil if there is none
 	g        *globals
 	began    time.Time
 
-	mu      sync.Mutex
-	study   tuner.Study
-	best    *study.Trial
-	others  func(but int) // takes in what other workers measured, if it can
-	keeps   func(study.Outcome) bool
-	already int     // trials that were over when the run began
-	spent   float64 // and what they had cost
-	running int
-	waiting tuner.Code // what was said of waiting last
-	idle    time.Time  // since when there has been nothing to hand out
-	done    chan struct{}
-	ticking sync.WaitGroup
+	mu        sync.Mutex
+	study     tuner.Study
+	best      *study.Trial
+	others    func(but int) // reads the results of other workers
+	keeps     func(study.Outcome) bool
+	already   int     // trials that were over when the run began
+	spent     float64 // and what they had cost
+	running   int
+	explained bool       // the line on predictions was written
+	waiting   tuner.Code // the last reason for waiting that was written
+	idle      time.Time  // since when there has been nothing to hand out
+	done      chan struct{}
+	ticking   sync.WaitGroup
 }
 
 func newProgress(ctx context.Context, out io.Writer, g *globals, svc tuner.Service, view tuner.Study) *progress {
@@ -51,8 +53,8 @@ func newProgress(ctx context.Context, out io.Writer, g *globals, svc tuner.Servi
 	return p
 }
 
-// reader returns a function that looks for a better trial among all but one of those
-// that came to be over since it was called last: other workers have trials too.
+// reader returns a function that looks for a better trial among all except one of the
+// trials that have ended since its last call. Other workers have trials too.
 func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) {
 	name, first := p.study.Name, 0
 	if p.study.Trials > maxRemarked {
@@ -65,7 +67,7 @@ func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) 
 		behind := true // no trial before this one runs
 		for t, err := range allTrials(ctx, svc, name, tuner.Filter{First: first}) {
 			if err != nil {
-				return // it is a remark
+				return // only a remark is lost
 			}
 			if behind = behind && t.State.Terminal(); behind {
 				first = t.Number + 1
@@ -77,12 +79,12 @@ func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) 
 	}
 }
 
-// over is how many trials of a study are, of those that count towards its limit.
+// over is the number of ended trials of a study that count towards its limit.
 func over(s tuner.Study) int {
 	return s.Trials - s.Added - s.Counts[study.Queued] - s.Counts[study.Running]
 }
 
-// tick redraws the bar now and then: its times go on.
+// tick redraws the bar every second, because it shows times.
 func (p *progress) tick() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -98,7 +100,7 @@ func (p *progress) tick() {
 	}
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() {
 	close(p.done)
 	p.ticking.Wait()
@@ -107,7 +109,7 @@ func (p *progress) end() {
 	}
 }
 
-// event takes in something that happened.
+// event shows an event.
 func (p *progress) event(e runner.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,11 +118,11 @@ func (p *progress) event(e runner.Event) {
 	case runner.Started:
 		p.waiting, p.idle = tuner.OK, time.Time{}
 		if p.g.verbose > 0 {
-			p.line("Trial %d started: %s", e.Trial.Number, configText(e.Trial))
+			p.line("Trial %d started: %s%s", e.Trial.Number, configText(e.Trial), p.predicted(e))
 		}
 	case runner.Resumed:
 		p.waiting, p.idle = tuner.OK, time.Time{}
-		p.line("Trial %d goes on: an earlier run left it.", e.Trial.Number)
+		p.line("Trial %d continues: an earlier run left it.", e.Trial.Number)
 	case runner.Ended:
 		p.ended(e)
 	case runner.Lost:
@@ -135,7 +137,7 @@ func (p *progress) event(e runner.Event) {
 	p.draw()
 }
 
-// wait says once why nothing starts, unless it is because of our own trials.
+// wait writes once why nothing starts, unless the trials of this run are the reason.
 func (p *progress) wait(e runner.Event) {
 	code := tuner.CodeOf(e.Err)
 	if p.waiting == code || code == tuner.NoneLeft && (e.Running > 0 || p.soon()) {
@@ -146,14 +148,14 @@ func (p *progress) wait(e runner.Event) {
 	case tuner.NoneLeft:
 		p.line("Waiting: %v", e.Err)
 	case tuner.Paused:
-		p.line("The study is paused; waiting for tuner resume.")
+		p.line("The study is paused. Waiting for tuner resume.")
 	default:
 		p.line("Trying again: %v", e.Err)
 	}
 }
 
-// soon tells that there has been nothing to hand out for less than a second: another of
-// our own workers may be about to take, or to tell, the trial that is left.
+// soon tells whether there has been nothing to hand out for less than a second. Another
+// worker of this run may be about to take or to tell the trial that is left.
 func (p *progress) soon() bool {
 	if p.idle.IsZero() {
 		p.idle = time.Now()
@@ -171,18 +173,46 @@ func (p *progress) ended(e runner.Event) {
 		p.study = e.Study
 	}
 	if p.terminal != nil && !better && e.Trial.State != study.Failed && p.g.verbose == 0 {
-		return // the bar says enough
+		return // the bar shows enough
 	}
-	text := fmt.Sprintf("Trial %d: %s  %s", e.Trial.Number, e.Trial.Outcome, configText(e.Trial))
+	head := fmt.Sprintf("Trial %d: %s%s", e.Trial.Number, e.Trial.Outcome, p.predicted(e))
+	tail := ""
 	if e.Trial.State == study.Completed && !p.keeps(e.Trial.Outcome) {
-		text += "  breaks a constraint"
+		tail += "  breaks a constraint"
 	}
 	if p.best != nil && !better {
-		text += "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
+		tail += "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
 	} else if better {
-		text += "  the best so far"
+		tail += "  the best so far"
 	}
-	p.line("%s", text)
+	config := configText(e.Trial)
+	if p.terminal != nil && p.g.verbose == 0 { // tuner trials has the whole configuration
+		config = short(config, max(outputWidth(p.terminal)-utf8.RuneCountInString(clean(head+tail))-2, 12))
+	}
+	p.line("%s  %s%s", head, config, tail)
+}
+
+// predicted is what the model predicted for a trial that this run got as a suggestion.
+// The first one comes with an explanation.
+func (p *progress) predicted(e runner.Event) string {
+	s := e.Trial.Suggestion
+	if n := len(p.study.Spec.Objectives); n != 1 || len(e.Noise) != n || len(s.Mean) != n || len(s.StdDev) != n {
+		return ""
+	}
+	if !p.explained {
+		p.explained = true
+		p.line(explainOutcome)
+	}
+	return fmt.Sprintf(" (predicted %s)", outcomeText(s.Mean[0], s.StdDev[0], e.Noise[0]))
+}
+
+// explainOutcome explains outcomeText.
+const explainOutcome = "A prediction is ± the standard deviation of an outcome, noise included."
+
+// outcomeText is a predicted value with the standard deviation of an outcome, from that
+// of the mean and that of the noise.
+func outcomeText(mean, sd, noise float64) string {
+	return fmt.Sprintf("%.4g±%.2g", mean, math.Hypot(sd, noise))
 }
 
 // improves tells whether a trial is the best so far.
@@ -215,11 +245,7 @@ func (p *progress) draw() {
 	if p.terminal == nil {
 		return
 	}
-	width, _, err := term.GetSize(int(p.terminal.Fd()))
-	if err != nil || width < 20 {
-		width = 80
-	}
-	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.bar(time.Since(p.began)), width-1))
+	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.bar(time.Since(p.began)), outputWidth(p.terminal)-1))
 }
 
 // bar is the text of the bar after so much time.

@@ -19,9 +19,11 @@ func newReplay(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay [STUDY]",
 		Short: "Recompute a study from its log and compare",
-		Long: `Replay folds the log of a study anew and has its proposer make every suggestion and
-every model once more, from what it had seen then. It prints OK with counts if all
-come out the same, else each that does not, with exit status 7. It works on a file.`,
+		Long: `Replay recomputes a study from its log and compares the result with the log.
+
+It repeats every suggestion and every model with the data that the proposer had then. It
+prints OK with counts if all are the same. Otherwise it prints each difference and fails.
+It works on a file.`,
 		Example: "  tuner replay digits",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,15 +65,15 @@ func printReplay(cmd *cobra.Command, name string, r tuner.ReplayReport) error {
 		}
 	}
 	for _, at := range r.ModelDifferences {
-		if _, err := fmt.Fprintf(out, "event %d: the model comes out otherwise\n", at); err != nil {
+		if _, err := fmt.Fprintf(out, "event %d: the recomputed model differs\n", at); err != nil {
 			return err
 		}
 	}
 	if n := len(r.Differences); n == 0 && len(r.ModelDifferences) > 0 {
-		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d models come out otherwise; another version or machine may round differently", name, len(r.ModelDifferences), r.Models)}
+		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d models differ; another version or machine may round differently", name, len(r.ModelDifferences), r.Models)}
 	}
 	if n := len(r.Differences); n > 0 {
-		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d suggestions come out otherwise; another version or machine may round differently", name, n, r.Suggestions)}
+		return &statusError{exitDamaged, fmt.Errorf("study %s: %d of %d suggestions differ; another version or machine may round differently", name, n, r.Suggestions)}
 	}
 	models := ""
 	if r.Models > 0 {

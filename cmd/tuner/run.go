@@ -15,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newRun(g *globals) *cobra.Command {
@@ -22,36 +23,33 @@ func newRun(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run STUDY [flags] -- COMMAND [ARG…]",
 		Short: "Run a command as the trials of a study",
-		Long: `Run asks for trials, runs the command for each, and tells what came of it, until the
-study has finished. With --space and the other flags of create-study it makes the
-study if there is none.
+		Long: `Run asks for trials, runs a command for each, and tells the results, until the study
+has finished. With --space it creates the study if it is missing.
 
-THE COMMAND
-  {lr} in an argument is the value of parameter lr; {trial}, {epoch}, {study} are what
-  they say; {args} stands for all parameters as --name=value; {{ and }} are braces. An
-  argument that names an inactive parameter is left out, and an option before it.
-  The environment has TUNER_PARAM_LR and so on, TUNER_CONFIG (JSON), TUNER_TRIAL,
-  TUNER_EPOCH, TUNER_STUDY and TUNER_LEASE, and TUNER_DB or TUNER_SERVER, so that a script
-  can call tuner report or tuner heartbeat itself; it need not: run sends signs of life.
+The command:
+  {lr}       value of the parameter lr; {{ and }} are braces
+  {args}     all parameters as --name=value
+  {trial}    number of the trial; also {epoch} and {study}
 
-WHAT IT PRINTS, on stdout
-  loss=0.31 accuracy=0.9     the result; the last such line counts. JSON will do too:
-  {"loss": 0.31}
-  step=3 loss=0.51           an intermediate value; a pruner may end the trial
-  infeasible=REASON          the configuration cannot work; so does exit status 66
-  Other lines only go to the log. With --result the result is read from a file.
-  Exit status 14, that of tuner report --exit-code, says that it was told to stop: the
-  trial is pruned. Any other but 0 is a failure; its last line on stderr says why.
+An argument with an inactive parameter is left out, and the option before it too. The
+environment has TUNER_PARAM_LR and so on (see tuner help environment). Run sends the
+heartbeats.
 
-CTRL-C ends the running commands (SIGTERM, after --grace SIGKILL) and asks for no more.
-Their trials stay with this run: the same command, in the same directory, starts them
-again, and goes on. A second Ctrl-C does not wait for the grace.
+What the command prints on stdout:
+  loss=0.31 accuracy=0.9     the result, or {"loss": 0.31}; the last line counts
+  step=3 loss=0.51           an intermediate value, for a pruner
+  infeasible=REASON          the configuration cannot work
 
-The log of each trial is in --log-dir, which also remembers this run's name: two runs
-at a time need two directories.`,
+Exit code 66 means infeasible too. Exit code 14 means that the command was told to stop,
+so the trial is pruned. Any other code except 0 is a failure, with the last line of
+stderr as its message.
+
+Ctrl-C ends the commands and the run. The same command line continues later with the
+trials that were running. A second Ctrl-C does not wait for --grace.`,
 		Example: `  tuner run --demo
   tuner run digits --parallel 4 -- python train.py --lr {lr} --batch {batch}
-  tuner run digits --space space.yaml --minimize loss --max-trials 50 -- ./train {args}`,
+  tuner run digits --space space.yaml --minimize loss --max-trials 50 \
+    -- ./train {args}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.demo {
 				return runDemo(g, cmd, args, &r)
@@ -71,7 +69,7 @@ at a time need two directories.`,
 	return cmd
 }
 
-// running is a run with its flags.
+// running holds the flags of a run.
 type running struct {
 	options runner.Options
 	spec    specFlags
@@ -80,49 +78,54 @@ type running struct {
 }
 
 func (r *running) flags(g *globals, cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
 	o := &r.options
-	fs.IntVarP(&o.Parallel, "parallel", "j", 1, "how many trials at a time")
-	fs.IntVar(&o.Limit, "limit", 0, "end this run after so many trials (0: no limit)")
-	fs.StringVar(&o.LogDir, "log-dir", "", "where the logs of trials go (default: STUDY.logs)")
-	fs.StringVar(&o.Worker, "worker", "", "the `name` of this run's workers (default: one that --log-dir remembers)")
-	fs.StringVar(&o.Result, "result", "", "the `file` that the command writes its result to, with placeholders")
-	fs.DurationVar(&o.Timeout, "trial-timeout", 0, "end a trial that runs longer, as a failure (0: never)")
-	fs.DurationVar(&o.Grace, "grace", runner.DefaultGrace, "the time between SIGTERM and SIGKILL")
-	fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "how long to try again when the server or file cannot be reached")
-	fs.IntVar(&o.MaxFailures, "max-failures", 10, "end the run when so many trials in a row crashed (0: never)")
-	fs.StringVar(&o.CostMetric, "cost", "", "what a trial costs: seconds, or the `metric` of this name")
-	g.proposeFlag(cmd)
-	fs.BoolVar(&r.demo, "demo", false, "run a small built-in example")
+	flagGroup(cmd, group{title: "Trials"}, func(fs *pflag.FlagSet) {
+		fs.IntVarP(&o.Parallel, "parallel", "j", 1, "number of trials at a time")
+		fs.IntVar(&o.Limit, "limit", 0, "number of trials of this run, 0 for no limit")
+		fs.IntVar(&o.MaxFailures, "max-failures", 10, "number of crashes in a row that end the run, 0 for no limit")
+		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial, which then fails, 0 for no limit")
+		fs.DurationVar(&o.Grace, "grace", runner.DefaultGrace, "time between SIGTERM and SIGKILL")
+		fs.StringVar(&o.CostMetric, "cost", "", "`metric` with the cost of a trial, or seconds")
+		fs.StringVar(&o.Result, "result", "", "`file` with the result of the command, with placeholders (default stdout)")
+	})
+	flagGroup(cmd, group{title: "Run"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
+		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default one that --log-dir keeps)")
+		fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "longest time of retries if the server or file is unreachable")
+		g.proposeFlag(fs)
+		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
+	})
 	r.form = formatFlag(cmd, "table", "json", "yaml", "args", "none")
-	cmd.Flag("format").Usage = "the form in which the best trial is written at the end: table, json, yaml, args, none"
+	cmd.Flag("format").Usage = "`format` of the best trial at the end, one of table, json, yaml, args, none"
+	assign(cmd.Flag("format"), group{title: "Run"})
 	r.spec.add(cmd)
-	cmd.Flag("lease").Usage = "how long a trial is held without a sign of life (default 5m, or what the study was made with)"
+	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"
+	register(cmd, "cost", g.costs)
+	register(cmd, "log-dir", folders)
 }
 
 // parse takes the study and the command from the arguments.
 func (r *running) parse(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
-		return usagef("put the command behind --: tuner run STUDY -- COMMAND; or see: tuner run --demo")
+		return usagef("there is no --; write tuner run STUDY -- COMMAND, or try tuner run --demo")
 	}
 	if dash > 1 {
-		return usagef("%q before the -- is too much: tuner run STUDY -- COMMAND", args[1])
+		return usagef("%q is one argument too many before the --; write tuner run STUDY -- COMMAND", args[1])
 	}
 	var err error
 	if r.options.Study, err = studyName(args[:dash]); err != nil {
 		return err
 	}
 	if r.options.Command = args[dash:]; len(r.options.Command) == 0 {
-		return usagef("there is no command behind the --")
+		return usagef("there is no command after the --")
 	}
 	r.options.Lease = r.spec.lease
 	return nil
 }
 
-// ensure makes the study if there is none and the flags describe one. A study
-// that exists must be as the flags say.
+// ensure creates the study if it is missing and the flags describe one. An existing
+// study must agree with the flags.
 func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service) error {
 	name := r.options.Study
 	view, err := svc.Study(ctx, name)
@@ -134,7 +137,7 @@ func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, sv
 		if _, err := svc.CreateStudy(ctx, name, study.Create{Spec: spec}); err != nil {
 			return err
 		}
-		g.note(cmd, "Made study %s.", name)
+		g.note(cmd, "Created study %s.", name)
 		return nil
 	}
 	if tuner.CodeOf(err) == tuner.NotFound {
@@ -181,7 +184,7 @@ func difference(a, b study.Spec) string {
 	return ""
 }
 
-// run runs trials and says how it went.
+// run runs the trials and reports how it went.
 func (r *running) run(ctx context.Context, g *globals, cmd *cobra.Command, svc tuner.Service) error {
 	o := &r.options
 	if o.LogDir == "" {
@@ -229,13 +232,13 @@ func secondSignal() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(done) }
 }
 
-// conclude says how a run ended.
+// conclude reports how a run ended.
 func (r *running) conclude(g *globals, cmd *cobra.Command, s runner.Summary, err error) error {
 	if s.Study.Name != "" {
 		g.note(cmd, "%s", runText(s))
 	}
 	if len(s.Left) > 0 {
-		g.note(cmd, "Left running: %s. The same command goes on with %s.", numbersText(s.Left), them(len(s.Left)))
+		g.note(cmd, "Left running: %s. The same command continues with %s.", numbersText(s.Left), them(len(s.Left)))
 	}
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
@@ -243,13 +246,13 @@ func (r *running) conclude(g *globals, cmd *cobra.Command, s runner.Summary, err
 		return err
 	}
 	if len(s.Best) == 0 {
-		return &statusError{exitFailure, fmt.Errorf("no trial has completed; their logs are in %s", r.options.LogDir)}
+		return &statusError{exitFailure, fmt.Errorf("no trial has completed; the logs of the trials are in %s", r.options.LogDir)}
 	}
 	switch r.form.value {
 	case "none":
 		return nil
 	default:
-		return printBest(cmd.OutOrStdout(), r.form.value, s.Study, s.Best)
+		return g.printBest(cmd, r.form.value, s.Study, s.Best, outputWidth(cmd.OutOrStdout()))
 	}
 }
 
@@ -279,7 +282,7 @@ func numbersText(trials []int) string {
 	return "trials " + strings.Join(words, ", ")
 }
 
-// runText says how the study stands and what this run did.
+// runText describes the state of the study and the trials of this run.
 func runText(s runner.Summary) string {
 	text := fmt.Sprintf("Study %s: %s, %s", s.Study.Name, statusText(s.Study), trialsText(s.Study.Trials))
 	var words []string
@@ -294,7 +297,7 @@ func runText(s runner.Summary) string {
 	return text + "; this run: " + strings.Join(words, ", ") + "."
 }
 
-// bestText says what the best trial is.
+// bestText names a trial with its objective value.
 func bestText(t study.Trial, o study.Objective) string {
 	return fmt.Sprintf("%s=%s (trial %d)", o.Name, meanText(record.OfTrial(t), o.Name), t.Number)
 }

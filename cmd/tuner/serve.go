@@ -14,9 +14,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// tokensFile is the file of tokens: the flag's, or TUNER_TOKENS.
+// tokensFile is the file of tokens from the flag or else from TUNER_TOKENS.
 func tokensFile(flag string) string {
 	if flag != "" {
 		return flag
@@ -29,14 +30,15 @@ func newServe(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the file to other machines",
-		Long: `Serve opens the file and serves it over gRPC until Ctrl-C or SIGTERM; calls under way
-are finished then. All commands reach it with --server.
+		Long: `Serve opens the file and serves it over gRPC until Ctrl-C or SIGTERM. Calls in
+progress still finish then. All other commands reach it with --server.
 
-By default it listens on this machine only, without TLS and without tokens. Where
-others can reach it, it wants a certificate (--cert, --key) and tokens (--tokens, see
-tuner token) or client certificates (--client-ca).`,
+By default it listens on this machine only, without TLS and without tokens. An
+address that other machines can reach needs a certificate (--cert, --key), and
+tokens (--tokens, see tuner token) or client certificates (--client-ca).`,
 		Example: `  tuner serve
-  tuner serve --listen 0.0.0.0:7070 --cert server.pem --key server.key --tokens tokens.json`,
+  tuner serve --listen 0.0.0.0:7070 --cert server.pem --key server.key \
+    --tokens tokens.json`,
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := g.offline(cmd); err != nil {
@@ -48,30 +50,55 @@ tuner token) or client certificates (--client-ca).`,
 			return s.run(cmd.Context(), g, cmd)
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&s.options.Address, "listen", server.DefaultAddress, "where to listen: `host:port` or unix:path")
-	fs.StringVar(&s.tokens, "tokens", "", "the `file` of tokens that are valid; read again when it changes (default: $TUNER_TOKENS)")
-	fs.StringVar(&s.options.ClientCAFile, "client-ca", "", "the `file` with who signs clients' certificates (PEM)")
-	fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "what the bearer of a certificate may do, `name=scope`; repeat for more")
-	fs.BoolVar(&s.options.InsecureAllowRemote, "insecure-allow-remote", false, "let others reach it without TLS or without tokens")
-	fs.BoolVar(&s.options.AllowTLS12, "allow-tls12", false, "take callers that cannot do TLS 1.3")
-	fs.BoolVar(&s.options.Reflection, "reflection", false, "let callers list methods and messages")
-	s.http.flags(fs)
-	fs.StringVar(&s.options.MetricsAddress, "metrics", "", "where Prometheus can scrape, `host:port` (default: nowhere)")
-	fs.BoolVar(&s.options.MetricsAllowRemote, "metrics-allow-remote", false, "let others reach the metrics")
-	fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls a second with one token (0: 200; negative: no limit)")
-	limitFlags(fs, &s.options.Limits)
-	quotaFlags(fs, &s.quota, &g.maxFile)
-	fs.DurationVar(&s.options.StopTimeout, "stop-timeout", 10*time.Second, "how long calls under way have to finish")
-	g.proposeFlag(cmd)
-	s.backups.flags(cmd, "backup-")
-	fs.StringVar(&s.options.AuditFile, "audit", "", "`file` to append a line in JSON to for each change: who, what, on what, from where (default: the log only)")
-	fs.StringVar(&s.logFormat, "log-format", "text", "the form of the log on stderr: text or json")
+	s.addFlags(g, cmd)
 	return cmd
 }
 
-// serving is a server with its flags as written.
+// limitsPage is the page with the limits of a server.
+var limitsPage = group{"Limits", "tuner help limits"}
+
+// addFlags adds the flags of serve.
+func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
+	o := &s.options
+	flagGroup(cmd, group{title: "Address and TLS"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&o.Address, "listen", server.DefaultAddress, "`host:port` or unix:path to listen on")
+		fs.StringVar(&g.cert, "cert", "", "PEM `file` with the server's certificate")
+		fs.StringVar(&g.key, "key", "", "PEM `file` with the private key of --cert")
+		fs.BoolVar(&o.AllowTLS12, "allow-tls12", false, "TLS 1.2 for clients without TLS 1.3")
+		fs.BoolVar(&o.InsecureAllowRemote, "insecure-allow-remote", false, "access from other machines without TLS or tokens")
+	})
+	flagGroup(cmd, group{title: "HTTP, and servers that a program starts"}, s.http.flags)
+	flagGroup(cmd, group{title: "Access"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&s.tokens, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
+		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate that signed the clients'")
+		fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "scope of a client certificate, `name=scope` (repeatable)")
+		fs.BoolVar(&o.Reflection, "reflection", false, "gRPC reflection, which lists methods and messages")
+	})
+	s.addLimits(cmd)
+	flagGroup(cmd, group{title: "Time limits"}, func(fs *pflag.FlagSet) {
+		fs.DurationVar(&o.StopTimeout, "stop-timeout", 10*time.Second, "longest wait for calls in progress at the end")
+		g.proposeFlag(fs)
+	})
+	flagGroup(cmd, group{title: "Backups"}, func(fs *pflag.FlagSet) { s.backups.flags(fs, "backup-") })
+	flagGroup(cmd, group{title: "Metrics and logs"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus (default none)")
+		fs.BoolVar(&o.MetricsAllowRemote, "metrics-allow-remote", false, "access to the metrics from other machines")
+		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes, one JSON line each (default the log only)")
+		fs.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on stderr, text or json")
+	})
+	register(cmd, "log-format", words("text", "json"))
+}
+
+// addLimits adds the flags of the page on limits.
+func (s *serving) addLimits(cmd *cobra.Command) {
+	flagGroup(cmd, limitsPage, func(fs *pflag.FlagSet) {
+		fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls per second with one token (0 means 200, negative no limit)")
+		limitFlags(fs, &s.options.Limits)
+		quotaFlags(fs, &s.quota, &s.maxFile)
+	})
+}
+
+// serving holds the flags of a server.
 type serving struct {
 	options      server.Options
 	quota        tuner.Options // only its limits
@@ -80,6 +107,7 @@ type serving struct {
 	logFormat    string
 	backups      backupHabit
 	http         httpFace
+	maxFile      int64 // bytes
 }
 
 func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err error) {
@@ -90,9 +118,10 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.parse(g); err != nil {
 		return err
 	}
-	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before there is a file
+	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before the file is created
 		return err
 	}
+	g.maxFile = s.maxFile
 	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
 	if err != nil {
 		return err
@@ -102,8 +131,8 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	o := g.service()
 	o.MaxStudyBytes, o.MaxStudyReports = s.quota.MaxStudyBytes, s.quota.MaxStudyReports
 	o.LongLived, o.Logger, o.OnFatal = true, logger, func(err error) { fatal(err) }
-	// Most of what a server holds is trials, which never become garbage: waiting
-	// for as much again before collecting would double its size.
+	// Most of the memory of a server is trials, which never become garbage. Collecting
+	// only after as much again is allocated would double its size.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(40)
 	}
@@ -147,7 +176,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	return nil
 }
 
-// storeFailure gives the end of a store its exit status.
+// storeFailure returns the error of a store that failed, with its exit status.
 func storeFailure(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrDamaged):
@@ -159,7 +188,7 @@ func storeFailure(err error) error {
 	}
 }
 
-// close closes the service. What does not end in time does not keep the process.
+// close closes the service, or gives up after a time limit.
 func (s *serving) close(svc tuner.Service) error {
 	done := make(chan error, 1)
 	go func() { done <- svc.Close() }()
@@ -169,11 +198,11 @@ func (s *serving) close(svc tuner.Service) error {
 	case err := <-done:
 		return err
 	case <-limit.C:
-		return errors.New("closing the file took too long; all that was acknowledged is stored")
+		return errors.New("closing the file took too long; all acknowledged changes are stored")
 	}
 }
 
-// parse reads the flags that need it.
+// parse checks the flags and converts them to options.
 func (s *serving) parse(g *globals) error {
 	s.options.TokenFile, s.options.CertFile, s.options.KeyFile = tokensFile(s.tokens), g.cert, g.key
 	for _, pair := range s.clientScopes {
@@ -194,7 +223,7 @@ func (s *serving) parse(g *globals) error {
 		return usageError{err}
 	}
 	if s.backups.dir != "" && s.backups.every == 0 {
-		return usagef("--backup-to needs --backup-every, as 5m")
+		return usagef("--backup-to needs --backup-every, such as 5m")
 	}
 	return errors.Join(s.backups.check(), s.http.check())
 }
@@ -216,8 +245,7 @@ func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {
 	}
 }
 
-// backuper is a file that can be copied while it is used, as package tuner
-// wants it.
+// backuper makes a store a [tuner.Backuper].
 type backuper struct{ *bolt.Store }
 
 // Backup implements tuner.Backuper.

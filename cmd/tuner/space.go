@@ -8,14 +8,13 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/spf13/cobra"
 )
 
-// spaceHelp is BKB Tuner's own form of a search space; a test reads its example.
-const spaceHelp = `A FILE, in YAML (or the same in JSON)
+// spaceHelp describes the format of search spaces. A test reads its example.
+const spaceHelp = `A file in YAML or JSON:
   parameters:
     lr:        {type: float, low: 1e-5, high: 0.1, scale: log}
     batch:     {type: int, low: 16, high: 512, scale: log}
@@ -25,23 +24,23 @@ const spaceHelp = `A FILE, in YAML (or the same in JSON)
     momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
     classes:   {type: constant, value: 10}
 
-  float, int    numbers from low to high, both included, every step if there is one;
+  float, int    numbers from low to high, both included, with an optional step;
                 the scale is linear, log, or reverse-log (fine near high)
-  ordinal       values in an order that means something: neighbours are alike
+  ordinal       values in order, so that neighbours are similar
   categorical   values without an order
-  constant      one value, handed out with every trial
-  when          active only while the parent has the value, or one of [a, list]; of
-                several parents all must agree. An inactive parameter is left out`
+  constant      one value that every trial has
+  when          the value, or list of values, that another parameter must have;
+                a parameter whose condition does not hold is left out`
 
 func newSpace(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "space",
 		Short: "Check and convert search spaces",
-		Long: `Space looks at descriptions of what can be tuned, in BKB Tuner's own form, Optuna's or
-Katib's.
+		Long: `Space checks and converts files that describe search spaces, in the format below, in
+Optuna's or in Katib's.
 
 ` + spaceHelp,
-		Example: "  tuner space check space.yaml\n  tuner space convert --to optuna space.yaml",
+		Example: "  tuner space check space.yaml",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -52,10 +51,11 @@ Katib's.
 func newSpaceCheck(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a search space and remark on it",
-		Long: `Check reads a search space (own YAML or JSON, Optuna's JSON, Katib's parameters;
-- for stdin), lists its parameters on stdout, and on stderr says what could be
-better. It fails, naming every fault, if the space is not sound.`,
+		Short: "Check a search space",
+		Long: `Check reads a search space, lists its parameters on stdout, and writes advice to stderr.
+
+It fails and names every fault if the space is invalid. FILE is in the format of tuner
+space, in Optuna's JSON or in Katib's, and - is stdin.`,
 		Example: "  tuner space check sgd.yaml\n  kubectl get experiment tune -o yaml | tuner space check -",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,9 +72,10 @@ func newSpaceConvert(g *globals) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "convert FILE",
-		Short: "Write a search space in another form",
-		Long: `Convert reads a search space in any form that check reads and writes it to stdout
-in its own form (yaml or json) or as Optuna's short JSON.`,
+		Short: "Convert a search space to another format",
+		Long: `Convert reads a search space in any format that check reads, and writes it to stdout.
+
+The formats are that of tuner space as yaml or json, and Optuna's short JSON.`,
 		Example: "  tuner space convert --to optuna sgd.yaml > space.json\n  tuner space convert --to yaml katib.yaml > space.yaml",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +98,8 @@ in its own form (yaml or json) or as Optuna's short JSON.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "yaml", "the form to write: yaml, json or optuna")
+	cmd.Flags().StringVar(&to, "to", "yaml", "`format` to write, one of yaml, json, optuna")
+	register(cmd, "to", words("yaml", "json", "optuna"))
 	return cmd
 }
 
@@ -107,8 +109,7 @@ var spaceWriters = map[string]func(*space.Space) ([]byte, error){
 	"optuna": (*space.Space).OptunaJSON,
 }
 
-// readSpace reads a space from a file, - for stdin, and says on stderr which
-// form it took it for and what it has to remark, unless it should be quiet.
+// readSpace reads a space from a file, - for stdin, and notes its format and advice.
 func (g *globals) readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
 	text, err := readFile(cmd, path)
 	if err != nil {
@@ -146,12 +147,11 @@ func readFile(cmd *cobra.Command, path string) ([]byte, error) {
 }
 
 func printSpace(out io.Writer, sp *space.Space) error {
-	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "PARAMETER\tTYPE\tVALUES\tSCALE\tWHEN")
+	table := newTable(out, "PARAMETER", "TYPE", "VALUES", "SCALE", "WHEN")
 	for _, p := range sp.Parameters() {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Type, valuesText(p), scaleText(p), whenText(p))
+		table.row(p.Name, p.Type.String(), valuesText(p), scaleText(p), whenText(p))
 	}
-	if err := table.Flush(); err != nil {
+	if err := table.end(); err != nil {
 		return err
 	}
 	many := "infinitely many"
@@ -196,7 +196,7 @@ func whenText(p space.Parameter) string {
 	return s
 }
 
-// join lists values, the first few of many.
+// join lists the first few values.
 func join(values []space.Value) string {
 	const most = 8
 	s := ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
@@ -14,24 +15,33 @@ import (
 
 func newStudies(g *globals) *cobra.Command {
 	var form *format
+	var width func(io.Writer) int
 	cmd := &cobra.Command{
 		Use:   "studies [STUDY…]",
 		Short: "List studies",
-		Long: `Studies lists all studies, or those named, with how they stand. The form names has
-nothing but a name on each line; json, jsonl and yaml have everything a study was
-made with.`,
-		Example: "  tuner studies\n  tuner studies digits -f yaml\n  for s in $(tuner studies -f names); do tuner best \"$s\"; done",
+		Long: `Studies lists all studies, or the named ones, with their state.
+
+The format names prints one name on each line. The formats json, jsonl and yaml have
+all settings of a study.`,
+		Example: "  tuner studies\n  tuner studies digits -f yaml",
 		Args:    between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.with(cmd, mustExist, func(ctx context.Context, svc tuner.Service) error {
-				out := studySink(cmd.OutOrStdout(), form.value)
+				out := studySink(cmd.OutOrStdout(), form.value, width(cmd.OutOrStdout()))
 				if err := putStudies(ctx, svc, args, out); err != nil {
 					return err
 				}
-				return out.end()
+				if err := out.end(); err != nil {
+					return err
+				}
+				if t, ok := out.(*studyTable); ok {
+					g.remarkLeft(cmd, t.table)
+				}
+				return nil
 			})
 		},
 	}
+	width = wideFlag(cmd)
 	form = formatFlag(cmd, "table", "json", "jsonl", "yaml", "names")
 	return cmd
 }
@@ -60,12 +70,15 @@ func putStudies(ctx context.Context, svc tuner.Service, names []string, out sink
 	return nil
 }
 
-func studySink(out io.Writer, form string) sink {
+func studySink(out io.Writer, form string, width int) sink {
 	switch form {
 	case "names":
 		return &nameSink{out}
 	case "table":
-		return &studyTable{newTable(out, "STUDY", "STATUS", "TRIALS", "RUNNING", "QUEUED", "FAILED", "OBJECTIVES", "CREATED")}
+		t := newTable(out, "STUDY", "STATUS", "TRIALS", "RUN", "QUEUE", "FAIL", "OBJECTIVES", "CREATED")
+		t.width, t.colors = width, map[int]func(string) string{1: stateColor}
+		t.least, t.drop = map[int]int{0: 12, 6: 12}, []int{7, 4, 3, 6}
+		return &studyTable{t}
 	default:
 		return &studyList{listSink{out: out, format: form}}
 	}
@@ -89,14 +102,14 @@ type studyTable struct{ *table }
 func (t *studyTable) put(v any) error {
 	s := v.(tuner.Study)
 	trials := fmt.Sprint(s.Trials)
-	if s.Spec.MaxTrials > 0 { // added ones do not count towards it
+	if s.Spec.MaxTrials > 0 { // added trials do not count towards it
 		trials = fmt.Sprintf("%d/%d", s.Trials-s.Added, s.Spec.MaxTrials)
 		if s.Added > 0 {
 			trials += fmt.Sprintf(" +%d", s.Added)
 		}
 	}
 	t.row(s.Name, statusText(s), trials, fmt.Sprint(s.Counts[study.Running]), fmt.Sprint(s.Counts[study.Queued]),
-		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format("2006-01-02 15:04"))
+		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format(time.DateOnly))
 	return nil
 }
 
@@ -110,7 +123,10 @@ func statusText(s tuner.Study) string {
 func objectivesText(spec study.Spec) string {
 	words := make([]string, len(spec.Objectives))
 	for i, o := range spec.Objectives {
-		words[i] = o.Direction.String() + " " + o.Name
+		words[i] = "min " + o.Name
+		if o.Direction == study.Maximize {
+			words[i] = "max " + o.Name
+		}
 	}
 	return strings.Join(words, ", ")
 }
@@ -119,14 +135,15 @@ func newDeleteStudy(g *globals) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "delete-study STUDY",
-		Short: "Delete a study with all its trials, for good",
-		Long: `Delete-study deletes a study with all its trials. Nothing brings it back: export it
-before, or make a backup. It wants --yes.`,
+		Short: "Delete a study with all its trials",
+		Long: `Delete-study deletes a study with all its trials. It needs --yes.
+
+A deleted study cannot be restored. Export it first, or make a backup.`,
 		Example: "  tuner export digits -f jsonl > digits.jsonl && tuner delete-study digits --yes",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return usagef("this deletes study %s with all its trials, for good: say --yes if that is meant", args[0])
+				return usagef("this would delete study %s with all its trials; add --yes to confirm", args[0])
 			}
 			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				if err := svc.DeleteStudy(ctx, name); err != nil {
@@ -137,6 +154,6 @@ before, or make a backup. It wants --yes.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "it is meant")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirmation")
 	return cmd
 }

@@ -26,8 +26,8 @@ func newSwitch(g *globals, cmd *cobra.Command, done string, f func(ctx context.C
 func newPause(g *globals) *cobra.Command {
 	return newSwitch(g, &cobra.Command{
 		Use:     "pause [STUDY]",
-		Short:   "Hand out no trials for now",
-		Long:    `Pause makes asks fail with exit status 12 until resume. Trials that run go on.`,
+		Short:   "Pause a study",
+		Long:    `Pause makes asks fail until tuner resume. Running trials continue.`,
 		Example: "  tuner pause digits",
 	}, "Paused", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
 		return svc.Pause(ctx, name, study.Pause{})
@@ -37,8 +37,8 @@ func newPause(g *globals) *cobra.Command {
 func newResume(g *globals) *cobra.Command {
 	return newSwitch(g, &cobra.Command{
 		Use:     "resume [STUDY]",
-		Short:   "Hand out trials again",
-		Long:    `Resume ends a pause.`,
+		Short:   "Resume a paused study",
+		Long:    `Resume ends the pause of a study, so that it hands out trials again.`,
 		Example: "  tuner resume digits",
 	}, "Resumed", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
 		return svc.Resume(ctx, name, study.Resume{})
@@ -49,14 +49,15 @@ func newFinish(g *globals) *cobra.Command {
 	var detail string
 	cmd := newSwitch(g, &cobra.Command{
 		Use:   "finish [STUDY]",
-		Short: "End a study for good",
-		Long: `Finish ends a study: it hands out no more trials, ever. Trials that run are told to
-stop at their next report or sign of life, and can still be told. What was measured
-stays.`,
+		Short: "Finish a study",
+		Long: `Finish ends a study. It hands out no more trials, and cannot be resumed.
+
+Running trials are told to stop at their next report or heartbeat, and their results are
+still accepted. All results are kept.`,
 		Example: "  tuner finish digits --detail 'good enough'",
 	}, "Finished", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
 		return svc.Finish(ctx, name, study.Finish{Detail: detail})
 	})
-	cmd.Flags().StringVar(&detail, "detail", "", "why, for people")
+	cmd.Flags().StringVar(&detail, "detail", "", "`text` that says why")
 	return cmd
 }

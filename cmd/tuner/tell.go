@@ -13,17 +13,18 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// target is the trial that a command is about, and its other arguments.
+// target is the trial of a command, with the other arguments.
 type target struct {
 	study string
 	trial int
 	rest  []string
 }
 
-// parseTarget takes STUDY and TRIAL from the arguments; if neither is there, from
-// the environment that tuner run gives a command.
+// parseTarget takes STUDY and TRIAL from the arguments. If both are missing, it takes
+// them from the environment that tuner run gives a command.
 func parseTarget(args []string) (t target, fromEnv bool, err error) {
 	if len(args) == 0 || strings.Contains(args[0], "=") {
 		if os.Getenv("TUNER_STUDY") == "" || os.Getenv("TUNER_TRIAL") == "" {
@@ -36,12 +37,12 @@ func parseTarget(args []string) (t target, fromEnv bool, err error) {
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil || n < 0 {
-		return t, false, usagef("trial %q: must be a number from 0 on", args[1])
+		return t, false, usagef("trial %q: must be a number of at least 0", args[1])
 	}
 	return target{args[0], n, args[2:]}, fromEnv, nil
 }
 
-// epoch is the flag's, or else that of the environment if the trial came from it.
+// epoch is that of the flag, or else of the environment if the trial came from there.
 func epoch(flag int, fromEnv bool) int {
 	if flag == 0 && fromEnv {
 		flag, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
@@ -49,7 +50,7 @@ func epoch(flag int, fromEnv bool) int {
 	return flag
 }
 
-// lease is how long the run that started us holds its trial, if t is that trial; else 0.
+// lease is the lease of the run that started this process, if t is its trial, else 0.
 func (t target) lease() time.Duration {
 	if os.Getenv("TUNER_STUDY") != t.study || os.Getenv("TUNER_TRIAL") != strconv.Itoa(t.trial) {
 		return 0
@@ -58,7 +59,7 @@ func (t target) lease() time.Duration {
 	return lease
 }
 
-// onlyObjective is the name that a bare value has; empty if there are several.
+// onlyObjective is the name of the only objective, or empty if there are several.
 func onlyObjective(spec study.Spec) string {
 	if len(spec.Objectives) == 1 {
 		return spec.Objectives[0].Name
@@ -70,22 +71,21 @@ func newTell(g *globals) *cobra.Command {
 	var t telling
 	cmd := &cobra.Command{
 		Use:   "tell STUDY TRIAL [VALUE | name=value…]",
-		Short: "Tell what came of a trial",
-		Long: `Tell gives a trial its outcome: a bare VALUE of the only objective, or name=value for
-each objective and whatever else was measured. Telling the same again is fine;
-another outcome is exit status 13.
+		Short: "Record the result of a trial",
+		Long: `Tell records the outcome of a trial. Give a bare VALUE for the only objective, or
+name=value for each objective and other metrics.
 
-Numbers are plain decimal, or nan, inf, -inf. Replicates are name=0.3,0.5,0.4 or the
-name several times; a standard error is name=0.3±0.01 or name=0.3+-0.01. A value of
-nan makes the trial a failure.
+The same outcome may be told again. Another outcome is refused.
 
-Without STUDY and TRIAL they are those in TUNER_STUDY and TUNER_TRIAL, which tuner run
-and ask -f env set; a bare value then needs a = before it.`,
+Numbers are plain decimal, or nan, inf, -inf. Write replicates as name=0.3,0.5,0.4, or
+repeat the name. Write a standard error as name=0.3±0.01 or name=0.3+-0.01. A value of
+nan makes the trial failed.
+
+In a command of tuner run, and after eval of ask -f env, STUDY and TRIAL can be left out.
+They come from TUNER_STUDY and TUNER_TRIAL then, and a bare value needs = before it.`,
 		Example: `  tuner tell digits 3 0.251
   tuner tell digits 3 loss=-0.2±0.01 seconds=12.5
-  tuner tell digits 4 --state failed --message "out of memory"
-  tuner tell digits 5 --state failed --reason cancelled
-  tuner tell digits 6 --state infeasible`,
+  tuner tell digits 4 --state failed --message "out of memory"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, fromEnv, err := parseTarget(args)
 			if err != nil {
@@ -97,19 +97,27 @@ and ask -f env set; a bare value then needs a = before it.`,
 			})
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&t.state, "state", "", "completed, failed, infeasible or pruned (default: completed)")
-	fs.StringVar(&t.reason, "reason", "", "why it failed: crash, cancelled or nan (default: crash)")
-	fs.StringVar(&t.command.Outcome.Message, "message", "", "what happened, for people")
-	fs.StringVar(&t.cost, "cost", "", "what the trial cost, in the unit of --max-cost")
-	fs.IntVar(&t.command.Epoch, "epoch", 0, "under which lease it ran, as ask said (default: the current one)")
-	fs.StringArrayVar(&t.attributes, "attr", nil, "a note on the trial, `key=value`; repeat for more")
-	fs.StringVar(&t.command.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&t.state, "state", "", "`state`, one of "+strings.Join(toldStates, ", ")+" (default completed)")
+		fs.StringVar(&t.reason, "reason", "", "`reason` of a failure, one of "+strings.Join(toldReasons, ", ")+" (default crash)")
+		fs.StringVar(&t.command.Outcome.Message, "message", "", "`text` that explains the outcome")
+		fs.StringVar(&t.cost, "cost", "", "`cost` of the trial, in the unit of --max-cost")
+		fs.IntVar(&t.command.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		fs.StringArrayVar(&t.attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
+		fs.StringVar(&t.command.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
+	register(cmd, "state", words(toldStates...))
+	register(cmd, "reason", words(toldReasons...))
 	return cmd
 }
 
-// telling is a tell with its flags as written.
+// The states and reasons that a tell may have.
+var (
+	toldStates  = []string{"completed", "failed", "infeasible", "pruned"}
+	toldReasons = []string{"crash", "cancelled", "nan"}
+)
+
+// telling is a tell with its flags as text.
 type telling struct {
 	command             study.Tell
 	state, reason, cost string
@@ -129,7 +137,7 @@ func (t *telling) run(ctx context.Context, g *globals, cmd *cobra.Command, svc t
 		return err
 	}
 	if told.Late {
-		g.note(cmd, "Trial %d was handed out again meanwhile; this outcome is kept beside it as a late one.", t.command.Trial)
+		g.note(cmd, "Trial %d has been handed out again. This outcome is kept beside it as a late result.", t.command.Trial)
 		return nil
 	}
 	g.note(cmd, "Trial %d: %s.", t.command.Trial, told.Trial.Outcome)
@@ -154,7 +162,7 @@ func (t *telling) outcome(spec study.Spec, words []string) (err error) {
 		}
 	}
 	if o.State == study.Completed && len(words) == 0 {
-		return usagef("what was measured? Give a value, or --state failed, infeasible or pruned")
+		return usagef("there is no value; give one, or --state failed, infeasible or pruned")
 	}
 	if t.cost != "" {
 		if o.Cost, err = metric.ParseNumber(t.cost); err != nil {
@@ -172,11 +180,11 @@ func newReport(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report STUDY TRIAL --step N name=value…",
 		Short: "Report intermediate values of a running trial",
-		Long: `Report adds intermediate values to a running trial. It does not renew the lease: send a
-heartbeat for that. It prints continue or stop: whether the trial should stop. With
---exit-code the answer is the exit status, 0 or 14, too.
+		Long: `Report adds intermediate values to a running trial, and prints continue or stop.
 
-STUDY and TRIAL can be left out as for tell.`,
+Stop means that a pruner or the end of the study wants the trial to stop. With
+--exit-code the exit code says so too. Report does not renew the lease, a heartbeat
+does. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: `  tuner report digits 3 --step 10 loss=0.4
   tuner report digits 3 --step 20 loss=0.3 --exit-code || exit`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -185,7 +193,7 @@ STUDY and TRIAL can be left out as for tell.`,
 				return err
 			}
 			if !cmd.Flags().Changed("step") {
-				return usagef("--step is missing: at which step was it measured?")
+				return usagef("--step is missing; give the step at which the values were measured")
 			}
 			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
 			return g.withStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
@@ -204,12 +212,12 @@ STUDY and TRIAL can be left out as for tell.`,
 			})
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.Int64Var(&step, "step", 0, "at which step it was measured")
-	fs.IntVar(&c.Epoch, "epoch", 0, "under which lease it runs, as ask said (default: the current one)")
-	fs.StringVar(&c.RequestID, "request-id", "", "an `id` that makes it safe to send the same again")
-	v.add(cmd)
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.Int64Var(&step, "step", 0, "step at which the values were measured")
+		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		v.add(fs)
+		fs.StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
 	return cmd
 }
 
@@ -219,7 +227,7 @@ func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, e
 		return nil, usageError{err}
 	}
 	if len(metrics) == 0 {
-		return nil, usagef("what was measured? Give name=value")
+		return nil, usagef("there is no value; give name=value")
 	}
 	r := study.Report{Step: step}
 	for _, m := range metrics {
@@ -231,11 +239,11 @@ func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, e
 	return []study.Report{r}, nil
 }
 
-// verdictFlags say how a verdict is given.
+// verdictFlags are the flags for the output of a verdict.
 type verdictFlags struct{ exitCode bool }
 
-func (v *verdictFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&v.exitCode, "exit-code", false, "exit with status 14 if the trial should stop")
+func (v *verdictFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.exitCode, "exit-code", false, "exit code 14 if the trial should stop")
 }
 
 func (v *verdictFlags) print(g *globals, cmd *cobra.Command, verdict tuner.Verdict) error {
@@ -261,11 +269,11 @@ func newHeartbeat(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "heartbeat STUDY TRIAL",
 		Short: "Renew the lease on a running trial",
-		Long: `Heartbeat says that a trial is alive. It prints continue or stop: whether the trial
-should stop. With --exit-code the answer is the exit status, 0 or 14, too. A trial
-that another worker has meanwhile is exit status 13.
+		Long: `Heartbeat renews the lease on a running trial, and prints continue or stop.
 
-STUDY and TRIAL can be left out as for tell.`,
+Stop means that a pruner or the end of the study wants the trial to stop. With
+--exit-code the exit code says so too. Heartbeat fails if another worker has the trial
+now. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: "  tuner heartbeat digits 3 --epoch 1\n  while sleep 60; do tuner heartbeat digits 3 --exit-code || break; done",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, fromEnv, err := parseTarget(args)
@@ -273,7 +281,7 @@ STUDY and TRIAL can be left out as for tell.`,
 				return err
 			}
 			if len(to.rest) > 0 {
-				return usagef("%q is too much: %s", to.rest[0], cmd.UseLine())
+				return usagef("%q is one argument too many: %s", to.rest[0], cmd.UseLine())
 			}
 			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
 			if c.Lease == 0 {
@@ -288,10 +296,10 @@ STUDY and TRIAL can be left out as for tell.`,
 			})
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.IntVar(&c.Epoch, "epoch", 0, "under which lease it runs, as ask said (default: the current one)")
-	fs.DurationVar(&c.Lease, "lease", 0, "how long from now on (default: $TUNER_LEASE for the trial in $TUNER_TRIAL, else the study's)")
-	v.add(cmd)
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		fs.DurationVar(&c.Lease, "lease", 0, "length of the lease from now on (default $TUNER_LEASE in tuner run, else the study's)")
+		v.add(fs)
+	})
 	return cmd
 }

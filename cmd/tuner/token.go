@@ -14,14 +14,16 @@ func newToken(g *globals) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the tokens of a server",
-		Long: `Token works on a server's file of tokens, offline: a running server reads it again when
-it changes. The file has mode 0600 and holds no token, only what recognises one.`,
+		Short: "Manage the tokens of a server",
+		Long: `Token adds, lists and revokes tokens in the token file of a server.
+
+It needs no running server. A running server reads the file again when it changes. The
+file has mode 0600. It holds hashes, not the tokens themselves.`,
 		Example: "  tuner token add --scope worker:digits --label 'node 7' > token\n  tuner token list\n  tuner token revoke 1a2b3c4d",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&file, "tokens", "", "the `file` of tokens (default: $TUNER_TOKENS, else tokens.json)")
+	cmd.PersistentFlags().StringVar(&file, "tokens", "", "token `file` (default $TUNER_TOKENS, else tokens.json)")
 	path := func() string {
 		if f := tokensFile(file); f != "" {
 			return f
@@ -38,18 +40,18 @@ func newTokenAdd(g *globals, path func() string) *cobra.Command {
 	var workers []string
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Make a token and print it, this once",
-		Long: `Add makes a token, prints it on stdout, and adds it to the file, which is made if there
-is none. Nobody can print it again.
+		Short: "Add a token and print it once",
+		Long: `Add makes a token, prints it on stdout, and adds its hash to the token file. The file
+is created if it is missing. The token cannot be printed again.
 
-SCOPES
+Scopes:
   admin               everything
-  read                look, export, backup excluded
-  worker              look, ask, tell, report, heartbeat, enqueue
-  worker:STUDY,STUDY  the same, for these studies only
+  read                reading and export, without backup
+  worker              read, ask, tell, report, heartbeat, enqueue
+  worker:STUDY,STUDY  the same for these studies only
 
---worker binds worker names to the token. It then works under these names only, and no
-other worker can ask under them, or report or tell a trial that they run. Admins can.`,
+With --worker the token works under these worker names only. Other workers cannot ask
+under these names, and cannot report or tell trials that run under them. Admins can.`,
 		Example: "  (umask 077; tuner token add --scope worker --expires 720h > token)",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,15 +69,18 @@ other worker can ask under them, or report or tell a trial that they run. Admins
 			if err != nil {
 				return err
 			}
-			g.note(cmd, "Added token %s (%s) to %s. It is shown this once.", info.ID, info.Scope, path())
+			g.note(cmd, "Added token %s (%s) to %s. It is shown only once.", info.ID, info.Scope, path())
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), token.Reveal())
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&scopeText, "scope", "worker", "what its bearer may do: admin, read, worker, or worker:study,study…")
-	cmd.Flags().StringArrayVar(&workers, "worker", nil, "worker `name` to bind to the token; repeat for more (default: all names that are not bound)")
-	cmd.Flags().StringVar(&label, "label", "", "whose it is, for people")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "for how long it is valid, as 720h (0: for ever)")
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&scopeText, "scope", "worker", "`scope` of the token, admin, read, worker, or worker:study,study…")
+	f.StringArrayVar(&workers, "worker", nil, "worker `name` bound to the token, repeatable (default all unbound names)")
+	f.StringVar(&label, "label", "", "`text` that says whose token it is")
+	f.DurationVar(&expires, "expires", 0, "time until the token expires, such as 720h (default never)")
+	register(cmd, "scope", words("admin", "read", "worker"))
 	return cmd
 }
 
@@ -83,14 +88,14 @@ func newTokenList(path func() string) *cobra.Command {
 	var form *format
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List what is known of the tokens",
-		Long:    `List lists the tokens of the file, oldest first: not the tokens themselves.`,
+		Short:   "List the tokens",
+		Long:    `List shows the id, scope, dates and label of each token in the file, oldest first.`,
 		Example: "  tuner token list -f json",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tokens, err := server.ListTokens(path())
 			if errors.Is(err, fs.ErrNotExist) {
-				return &statusError{exitNotFound, fmt.Errorf("there is no file %s; tuner token add makes one", path())}
+				return &statusError{exitNotFound, fmt.Errorf("there is no file %s; tuner token add creates one", path())}
 			} else if err != nil {
 				return err
 			}
@@ -128,9 +133,9 @@ func expiryText(t server.TokenInfo) string {
 func newTokenRevoke(g *globals, path func() string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make a token invalid",
-		Long: `Revoke removes a token from the file, by the id that list shows. A running server
-refuses it at once.`,
+		Short: "Revoke a token",
+		Long: `Revoke removes a token from the file. The id is that of tuner token list. A running
+server refuses the token at once.`,
 		Example: "  tuner token revoke 1a2b3c4d",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newTrain(g *globals) *cobra.Command {
@@ -21,14 +22,10 @@ func newTrain(g *globals) *cobra.Command {
 		Use:   "train",
 		Short: "Train a kernel learner on a file of data",
 		Long: `Train fits one of the bundled learners to a file of data and writes the model to a
-file, for predict and evaluate.
-
-` + trainList(),
-		Example: `  tuner train falkon --data housing.csv --target price --out housing.model
-  tuner train falkon --data digits.csv --centers 2000 --test 0.2 --out digits.model
-  tuner train sgdrf --help`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+file. The commands predict and evaluate use the model.`,
+		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, a := range training.Algorithms() {
 		cmd.AddCommand(newTrainAlgorithm(g, a))
@@ -36,17 +33,7 @@ file, for predict and evaluate.
 	return cmd
 }
 
-// trainList is the section of the help on the algorithms.
-func trainList() string {
-	var b strings.Builder
-	b.WriteString("ALGORITHMS")
-	for _, a := range training.Algorithms() {
-		fmt.Fprintf(&b, "\n  %-13s %s", a.Name, a.Summary)
-	}
-	return b.String()
-}
-
-// trainer is a training with its flags.
+// trainer holds the flags of a training.
 type trainer struct {
 	algorithm training.Algorithm
 	data      dataFlags
@@ -65,49 +52,54 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 		Short: a.Summary,
 		Long: a.About + `
 
-Rows are dealt to training, validation and test by --seed; classes in equal shares.
-Whatever is fitted to data sees training rows only. An algorithm that goes step by
-step keeps the step with the least validation error.
-
-Ctrl-C ends the fit and keeps the best model so far, if there is one.
-
-` + dataHelp,
-		Example: fmt.Sprintf(`  tuner train %[1]s --data train.csv --target price --out price.model
-  tuner train %[1]s --data train.csv.gz --test 0.2 --out it.model -f json`, a.Name),
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
+Only training rows are fitted. An iterative algorithm keeps the step with the least
+validation error. Ctrl-C ends the fit and keeps the best model so far.`,
+		Example: fmt.Sprintf("  tuner train %s --data train.csv --target price --out price.model", a.Name),
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
+	flagGroup(cmd, group{title: "Hyper-parameters"}, func(f *pflag.FlagSet) {
+		for _, p := range a.Parameters {
+			addParameter(f, p)
+		}
+	})
 	for _, p := range a.Parameters {
-		addParameter(cmd, p)
+		if len(p.Choices) > 0 {
+			register(cmd, p.Name, words(p.Choices...))
+		}
 	}
-	f.StringVarP(&t.out, "out", "o", "", "the `file` to write the model to")
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
 	t.encoding.add(cmd)
-	f.Float64Var(&t.split.Validation, "validation", 0.1, "the `share` of rows to validate with")
-	f.Float64Var(&t.split.Test, "test", 0, "the `share` of rows to measure the model on at the end")
-	f.Uint64Var(&t.split.Seed, "seed", 1, "what random numbers are derived from")
-	f.StringVar(&t.measure, "measure", "", "the error to validate by: "+strings.Join(learners.MeasureNames(), ", ")+" (default: rmse, or class-error)")
-	f.IntVar(&t.options.Patience, "patience", 0, "stop after so many steps without a smaller validation error (0: never)")
-	f.IntVar(&t.options.Workers, "workers", 0, "how many goroutines compute (0: one per processor)")
+	flagGroup(cmd, group{title: "Validation"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
+		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
+		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
+		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
+		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
+	})
+	register(cmd, "measure", words(learners.MeasureNames()...))
+	flagGroup(cmd, output, func(f *pflag.FlagSet) {
+		f.StringVarP(&t.out, "out", "o", "", "`file` for the model")
+		f.IntVar(&t.options.Workers, "workers", 0, "number of threads (default one per processor)")
+	})
 	t.format = formatFlag(cmd, "table", "json", "jsonl")
+	assign(cmd.Flag("format"), output)
 	return cmd
 }
 
-// addParameter adds the flag of a hyper-parameter. All are texts to the flag
-// package: the algorithm reads them.
-func addParameter(cmd *cobra.Command, p training.Parameter) {
-	usage, kind := p.Doc, map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name"}[p.Kind]
+// addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
+// reads.
+func addParameter(f *pflag.FlagSet, p training.Parameter) {
+	usage, kind := strings.TrimPrefix(p.Doc, "the "), map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name"}[p.Kind]
 	if len(p.Choices) > 0 {
-		usage += ": " + strings.Join(p.Choices, ", ")
+		usage += ", one of " + strings.Join(p.Choices, ", ")
 	}
+	f.Var(&parameterValue{p.Default, kind}, p.Name, usage)
+	f.Lookup(p.Name).DefValue = p.Default
 	if p.Auto != "" {
-		usage += " (auto: " + p.Auto + ")"
+		f.Lookup(p.Name).DefValue = training.Auto + ", " + p.Auto
 	}
-	cmd.Flags().Var(&parameterValue{p.Default, kind}, p.Name, usage)
-	cmd.Flag(p.Name).DefValue = p.Default
 }
 
 // parameterValue is the text of a hyper-parameter.
@@ -128,13 +120,13 @@ func (t *trainer) values(cmd *cobra.Command) training.Values {
 	return v
 }
 
-// check refuses flags that need no data to be seen wrong.
+// check refuses flags that are wrong for all data.
 func (t *trainer) check(cmd *cobra.Command) error {
 	switch {
 	case t.options.Workers < 0:
-		return usagef("--workers %d: must be 0, one per processor, or more", t.options.Workers)
+		return usagef("--workers %d: must be at least 0, and 0 means one per processor", t.options.Workers)
 	case t.options.Patience < 0:
-		return usagef("--patience %d: must be 0, never, or more", t.options.Patience)
+		return usagef("--patience %d: must be at least 0, and 0 means no limit", t.options.Patience)
 	}
 	if err := t.algorithm.CheckMeasure(t.measure); err != nil {
 		return usagef("--measure: %w", err)
@@ -144,13 +136,13 @@ func (t *trainer) check(cmd *cobra.Command) error {
 
 func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
 	if t.out == "" {
-		return usagef("name the file for the model with --out")
+		return usagef("there is no file for the model; name it with --out")
 	}
 	if err := checkModelOut(t.out, append(slices.Clone(t.data.paths), t.data.options.TargetPath)...); err != nil {
 		return err
 	}
 	if chunks := t.data.options.ChunkFile; chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out) {
-		return usagef("--out %s is the chunk file too; name another file", t.out)
+		return usagef("--out %s: must be another file than --chunk-file; name another one", t.out)
 	}
 	if err := t.check(cmd); err != nil {
 		return err
@@ -230,7 +222,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	return t.write(cmd, r)
 }
 
-// settings are hyper-parameters for people, in the order of the help.
+// settings are hyper-parameters as text, in the order of the help.
 func (t *trainer) settings(v training.Values) string {
 	var words []string
 	for _, p := range t.algorithm.Parameters {
@@ -239,7 +231,7 @@ func (t *trainer) settings(v training.Values) string {
 	return strings.Join(words, ", ")
 }
 
-// save writes the model with what is needed to use it.
+// save writes the model with everything that its use needs.
 func (t *trainer) save(model learners.Model, data *training.Data, r trained, progress *fitProgress) error {
 	params, err := json.Marshal(r.Parameters)
 	if err != nil {
@@ -256,7 +248,7 @@ func (t *trainer) save(model learners.Model, data *training.Data, r trained, pro
 	return f.Save(t.out)
 }
 
-// measureOn measures the model on what was held out.
+// measureOn measures the model on the rows that were held out.
 func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data) (err error) {
 	if data.Validation != nil {
 		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation); err != nil {
@@ -269,7 +261,7 @@ func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Mode
 	return err
 }
 
-// trained is what came of a training.
+// trained is the result of a training.
 type trained struct {
 	Algorithm   string          `json:"algorithm"`
 	Model       string          `json:"model"`
@@ -282,8 +274,8 @@ type trained struct {
 	Seconds     float64         `json:"seconds"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Parameters  training.Values `json:"parameters"` // as the fit had them
-	// Measure names the validation error of the best step, which is absent if it
-	// is not finite.
+	// Measure names the validation error of the best step. The error is absent if it is
+	// not finite.
 	Measure         string           `json:"measure,omitempty"`
 	ValidationError *float64         `json:"validation_error,omitempty"`
 	Validation      []training.Score `json:"validation,omitempty"`
@@ -312,7 +304,7 @@ func (t *trainer) write(cmd *cobra.Command, r trained) error {
 	return w.end()
 }
 
-// scoreText is a score for people.
+// scoreText is a score as text.
 func scoreText(s training.Score) string {
 	if s.Defined() {
 		return fmt.Sprintf("%.6g", s.Value)
@@ -323,20 +315,20 @@ func scoreText(s training.Score) string {
 // loadModel reads a model file.
 func loadModel(path string) (*learners.File, error) {
 	if path == "" {
-		return nil, usagef("name the file of the model with --model")
+		return nil, usagef("there is no model; name its file with --model")
 	}
 	f, err := learners.Load(path, nil)
 	var format *learners.FormatError
 	var version *learners.VersionError
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, &statusError{exitNotFound, fmt.Errorf("there is no model %s; make one first (tuner train)", path)}
+		return nil, &statusError{exitNotFound, fmt.Errorf("there is no model %s; make one with tuner train", path)}
 	case errors.As(err, &format), errors.As(err, &version):
 		return nil, &statusError{exitDamaged, err}
 	case err != nil:
 		return nil, err
 	case f.Encoding == nil:
-		return nil, &statusError{exitDamaged, fmt.Errorf("%s: the model does not say how to read data", path)}
+		return nil, &statusError{exitDamaged, fmt.Errorf("%s: the model has no encoding of data; train it again", path)}
 	}
 	return f, nil
 }

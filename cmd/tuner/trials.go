@@ -12,21 +12,23 @@ import (
 	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// filterFlags choose trials.
+// filterFlags select trials.
 type filterFlags struct {
 	filter tuner.Filter
 	states []string
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringSliceVar(&f.states, "state", nil, "only trials in this `state`: queued, running, completed, failed, infeasible, pruned; repeat for more")
-	fs.StringVar(&f.filter.Worker, "worker", "", "only trials that this worker has or had last")
-	fs.IntVar(&f.filter.First, "first", 0, "only trials from this number on")
-	fs.IntVar(&f.filter.Limit, "limit", 0, "at most so many (0: all)")
+	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.StringSliceVar(&f.states, "state", nil, "`state` of the trials, one of "+strings.Join(record.States(), ", ")+" (repeatable)")
+		fs.StringVar(&f.filter.Worker, "worker", "", "`name` of the worker that ran the trials last")
+		fs.IntVar(&f.filter.First, "first", 0, "`number` of the first trial")
+		fs.IntVar(&f.filter.Limit, "limit", 0, "`number` of trials, 0 for all")
+	})
+	register(cmd, "state", words(record.States()...))
 }
 
 func (f *filterFlags) parse() (tuner.Filter, error) {
@@ -38,7 +40,7 @@ func (f *filterFlags) parse() (tuner.Filter, error) {
 		f.filter.States = append(f.filter.States, s)
 	}
 	if f.filter.Limit < 0 || f.filter.First < 0 {
-		return f.filter, usagef("--first and --limit must not be negative")
+		return f.filter, usagef("--first %d, --limit %d: must not be negative", f.filter.First, f.filter.Limit)
 	}
 	return f.filter, nil
 }
@@ -47,10 +49,12 @@ func newTrials(g *globals) *cobra.Command {
 	return newTrialList(g, &cobra.Command{
 		Use:   "trials [STUDY]",
 		Short: "List the trials of a study",
-		Long: `Trials lists the trials of a study in order of number. The table rounds to six digits,
-and marks with ! what breaks a constraint of the proposer; all other forms are exact, and
-json, jsonl and yaml have everything that is known of a trial, late results too.`,
-		Example: "  tuner trials digits\n  tuner trials digits --state running -f jsonl\n  tuner trials digits -f json | jq '.[].config.lr'",
+		Long: `Trials lists the trials of a study in the order of their numbers.
+
+The table rounds numbers to six digits and fits the width of the terminal. With --wide it
+has all columns. A ! marks a completed trial that breaks a constraint. All other formats
+are exact. The formats json, jsonl and yaml also have reports and late results.`,
+		Example: "  tuner trials digits\n  tuner trials digits --state running -f jsonl",
 		Args:    between(0, 1),
 	}, "table", "json", "jsonl", "csv", "yaml")
 }
@@ -58,13 +62,13 @@ json, jsonl and yaml have everything that is known of a trial, late results too.
 func newExport(g *globals) *cobra.Command {
 	return newTrialList(g, &cobra.Command{
 		Use:   "export [STUDY]",
-		Short: "Write the trials of a study for other programs, or for import",
-		Long: `Export writes the trials of a study to stdout: CSV for spreadsheets, JSON (a list), or
-JSON lines. Import reads all three. NaN and the infinities are the strings nan, inf
-and -inf; in CSV, text that a spreadsheet would take for a formula has a ' before it.
-CSV has no late results, and import leaves those of JSON out.
+		Short: "Write the trials of a study as CSV or JSON",
+		Long: `Export writes the trials of a study to stdout as CSV, JSON (a list), JSON lines or YAML.
+The command import reads all but YAML.
 
-It reads page by page: large studies take no more memory than small ones.`,
+NaN and the infinities are the strings nan, inf and -inf. In CSV, text that a spreadsheet
+would take for a formula has a ' before it. CSV has no late results, and import leaves
+out those of JSON. Export reads page by page, so that large studies need no more memory.`,
 		Example: "  tuner export digits > digits.csv\n  tuner export digits -f jsonl | tuner --db other.db import digits -",
 		Args:    between(0, 1),
 	}, "csv", "json", "jsonl", "yaml")
@@ -73,6 +77,10 @@ It reads page by page: large studies take no more memory than small ones.`,
 func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Command {
 	var flags filterFlags
 	flags.add(cmd)
+	width := func(io.Writer) int { return 0 }
+	if forms[0] == "table" {
+		width = wideFlag(cmd)
+	}
 	form := formatFlag(cmd, forms...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		filter, err := flags.parse()
@@ -84,7 +92,7 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 			if err != nil {
 				return err
 			}
-			out, err := trialSink(cmd.OutOrStdout(), form.value, view.Spec)
+			out, err := trialSink(cmd.OutOrStdout(), form.value, view.Spec, width(cmd.OutOrStdout()))
 			if err != nil {
 				return err
 			}
@@ -104,8 +112,11 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 			if err := out.end(); err != nil {
 				return err
 			}
+			if t, ok := out.(*trialTable); ok {
+				g.remarkLeft(cmd, t.table)
+			}
 			if broken > 0 && form.value == "table" {
-				g.note(cmd, "%s breaks a constraint (%s): not the best, whatever it measured.", breaksMark, judge.Constraints())
+				g.note(cmd, "%s breaks a constraint (%s) and cannot be the best.", breaksMark, judge.Constraints())
 			}
 			return nil
 		})
@@ -115,22 +126,20 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 
 func newBest(g *globals) *cobra.Command {
 	var form *format
+	var width func(io.Writer) int
 	cmd := &cobra.Command{
 		Use:   "best [STUDY]",
 		Short: "Show the best trial, or the Pareto front",
-		Long: `Best shows the completed trial with the best objective, or with several objectives all
-that no other beats in every one. Trials are compared by what the model of the
-proposer bkb expects of them, which a lucky measurement does not deceive; without a
-model, by the means of their replicates. Where another trial measured better, stderr says
-which. If none completed yet it is exit status 3.
+		Long: `Best shows the completed trial with the best objective value. With several objectives it
+shows the Pareto front.
 
-Where it lies at an end of a parameter's range, stderr says that too, and how to go on
-with a wider one; json, jsonl and yaml have it in edges. That is the first or the last
-value, or within 1 % of the range on its scale. Not meant are ranges of at most four
-values, and ends with nothing beyond: 0, a count of 1, and 1 of a range of shares that
-is not logarithmic.
+The proposer bkb compares trials by the predictions of its model, because a single
+measurement can be lucky. Without a model the mean of the measured values decides. If
+another trial measured better, stderr names it. Best fails if no trial has completed.
 
-The forms args and env write only its configuration, for shells.`,
+If a best value lies at an end of the range of its parameter, the optimum may lie beyond.
+Stderr then says how to continue in a wider range, and json, jsonl and yaml have edges.
+The formats args and env write only the configuration, for shells.`,
 		Example: "  tuner best digits\n  python train.py $(tuner best digits -f args) --epochs 100",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -153,24 +162,27 @@ The forms args and env write only its configuration, for shells.`,
 				if len(best) == 0 {
 					return &statusError{exitNotFound, fmt.Errorf("study %s has no completed trial yet", name)}
 				}
-				if err := printBest(cmd.OutOrStdout(), form.value, view, best); err != nil || form.value != "table" {
+				if err := g.printBest(cmd, form.value, view, best, width(cmd.OutOrStdout())); err != nil || form.value != "table" {
 					return err
 				}
 				return g.remarkBest(ctx, cmd, svc, view, best)
 			})
 		},
 	}
+	width = wideFlag(cmd)
 	form = formatFlag(cmd, "table", "json", "jsonl", "csv", "yaml", "args", "env")
 	return cmd
 }
 
-func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial) error {
+// printBest writes the recommended trials. A width of 0 means no limit.
+func (g *globals) printBest(cmd *cobra.Command, form string, view tuner.Study, best []study.Trial, width int) error {
+	out := cmd.OutOrStdout()
 	one := len(view.Spec.Objectives) == 1
 	switch {
 	case form == "args":
 		return printArgs(out, best)
 	case form == "env" && !one:
-		return usagef("-f env is for one objective: this study has several, and %d best trials", len(best))
+		return usagef("-f env: must be used with one objective, and this study has several with %d best trials; use -f json", len(best))
 	case form == "env":
 		return printConfigEnv(out, view.Spec.Space, best[0].Config)
 	case form == "json" && one:
@@ -178,9 +190,9 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 	case form == "yaml" && one:
 		return writeYAML(out, ofBest(view, best[0]))
 	}
-	s, err := trialSink(out, form, view.Spec)
+	s, err := trialSink(out, form, view.Spec, width)
 	if form == "table" {
-		s = newTrialTable(out, view.Spec, true)
+		s = newTrialTable(out, view.Spec, true, width)
 	}
 	if err != nil {
 		return err
@@ -190,17 +202,23 @@ func printBest(out io.Writer, form string, view tuner.Study, best []study.Trial)
 			return err
 		}
 	}
-	return s.end()
+	if err := s.end(); err != nil {
+		return err
+	}
+	if t, ok := s.(*trialTable); ok {
+		g.remarkLeft(cmd, t.table)
+	}
+	return nil
 }
 
-// ofBest is the written form of a trial that is recommended.
+// ofBest is the record of a recommended trial.
 func ofBest(view tuner.Study, t study.Trial) record.Trial {
 	r := record.NewJudge(view.Spec).OfTrial(t)
 	r.Edges = record.OfEdges(autotune.Edges(view.Spec, t.Config))
 	return r
 }
 
-// configText is a configuration in a few words, for people.
+// configText is a configuration as one line of text.
 func configText(t study.Trial) string {
 	words := make([]string, 0, t.Config.Len())
 	for name, v := range t.Config.All() {

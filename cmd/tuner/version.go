@@ -15,10 +15,10 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Long: `Version prints one line: the version of the module, the commit if the build knows it,
-the version of Go, the system, and the vector instructions in use (avx2 or portable).
-The flag --version prints the same line.`,
-		Example: "  tuner version\n  tuner --version",
+		Long: `Version prints the version of the module, the commit if the build has it, the version of
+Go, the system, and the vector instructions in use (avx2 or portable). The flag --version
+prints the same line.`,
+		Example: "  tuner version",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
@@ -32,7 +32,7 @@ func versionLine() string {
 	return strings.Join([]string{"tuner", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "simd=" + simd.For[float64]().Path}, " ")
 }
 
-// version is the module's, and the commit's where the build knows it.
+// version is the version of the module, with the commit if the build has it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -17,10 +17,12 @@ func newWatch(g *globals) *cobra.Command {
 	var form *format
 	cmd := &cobra.Command{
 		Use:   "watch [STUDY]",
-		Short: "Follow what happens in a study",
-		Long: `Watch writes a line for each thing that happens in a study, from now on, or from a
-position of its log on. It ends with Ctrl-C, or with --until-finished once the study
-has finished and no trial runs.`,
+		Short: "Follow the events of a study",
+		Long: `Watch writes a line for each event of a study, from now on or from a position of its
+log on.
+
+It ends with Ctrl-C. With --until-finished it ends when the study has finished and no
+trial is running.`,
 		Example: "  tuner watch digits\n  tuner watch digits --after 0 -f jsonl --until-finished",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,13 +42,13 @@ has finished and no trial runs.`,
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&after, "after", 0, "begin after this `position` of the log; 0 is its beginning (default: now)")
-	cmd.Flags().BoolVar(&untilFinished, "until-finished", false, "end when the study has finished")
+	cmd.Flags().Uint64Var(&after, "after", 0, "`position` of the log to begin after, 0 for the whole log (default now)")
+	cmd.Flags().BoolVar(&untilFinished, "until-finished", false, "end once the study has finished")
 	form = formatFlag(cmd, "text", "jsonl")
 	return cmd
 }
 
-// quiet tells whether nothing more is to be expected of a study.
+// quiet tells whether no more events of a study are expected.
 func quiet(s tuner.Study) bool {
 	return s.Status == study.StatusFinished && s.Counts[study.Running] == 0
 }
@@ -61,7 +63,7 @@ type watching struct {
 func (w *watching) run(ctx context.Context, svc tuner.Service, name string, after study.Position) error {
 	for h, err := range svc.Watch(ctx, name, after) {
 		if ctx.Err() != nil {
-			return &statusError{exitInterrupted, nil} // the way to end it
+			return &statusError{exitInterrupted, nil} // the usual end
 		}
 		if err != nil {
 			return err
@@ -83,7 +85,7 @@ func (w *watching) run(ctx context.Context, svc tuner.Service, name string, afte
 	return nil
 }
 
-// happening is an event as watch writes it.
+// happening is an event in JSON.
 type happening struct {
 	Position uint64        `json:"position"`
 	Time     time.Time     `json:"time"`
@@ -105,7 +107,7 @@ func (w *watching) print(h tuner.Happening) error {
 	return err
 }
 
-// describe says what happened in a line.
+// describe returns an event as a line of text.
 func describe(h tuner.Happening, judge record.Judge) string {
 	if h.Trial == nil {
 		return h.Kind

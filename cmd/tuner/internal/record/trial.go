@@ -156,6 +156,15 @@ func states() map[string]study.TrialState {
 	return out
 }
 
+// States are the words for states, in the order of a trial's life.
+func States() []string {
+	var out []string
+	for s := study.Queued; s <= study.Pruned; s++ {
+		out = append(out, s.String())
+	}
+	return out
+}
+
 // ParseState reads a state.
 func ParseState(word string) (study.TrialState, error) {
 	if s, ok := states()[word]; ok {
