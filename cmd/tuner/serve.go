@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -121,6 +123,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before the file is created
 		return err
 	}
+	if warning := keyWarning(s.options.CertFile, s.options.KeyFile); warning != "" {
+		logger.Warn(warning, "cert", s.options.CertFile)
+	}
 	g.maxFile = s.maxFile
 	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
 	if err != nil {
@@ -174,6 +179,18 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	g.note(cmd, "Stopped.")
 	return nil
+}
+
+// keyWarning says which clients cannot connect to a server because of its key.
+func keyWarning(certFile, keyFile string) string {
+	if certFile == "" {
+		return ""
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil || pair.Leaf == nil || pair.Leaf.PublicKeyAlgorithm != x509.Ed25519 {
+		return ""
+	}
+	return "the server certificate has an Ed25519 key, so clients with gRPC for Python or C++ cannot connect; use an ECDSA or RSA key"
 }
 
 // storeFailure returns the error of a store that failed, with its exit status.
