@@ -69,7 +69,7 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 		fs.BoolVar(&o.AllowTLS12, "allow-tls12", false, "TLS 1.2 for clients without TLS 1.3")
 		fs.BoolVar(&o.InsecureAllowRemote, "insecure-allow-remote", false, "access from other machines without TLS or tokens")
 	})
-	flagGroup(cmd, group{title: "HTTP, and servers that a program starts"}, s.http.flags)
+	flagGroup(cmd, group{title: "HTTP and embedding"}, s.http.flags)
 	flagGroup(cmd, group{title: "Access"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&s.tokens, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
 		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate that signed the clients'")

@@ -36,9 +36,9 @@ type httpFace struct {
 }
 
 func (h *httpFace) flags(f *pflag.FlagSet) {
-	f.StringVar(&h.address, "http", "", "address for calls in JSON over HTTP, `host:port` or unix:path (default: none)")
-	f.BoolVar(&h.untilEOF, "until-eof", false, "stop when stdin ends, so that the server ends with the program that started it")
-	f.StringVar(&h.ready, "ready-file", "", "`file` for the addresses in JSON, written when the server serves, removed when it stops")
+	f.StringVar(&h.address, "http", "", "`host:port` or unix:path for JSON over HTTP (default none)")
+	f.BoolVar(&h.untilEOF, "until-eof", false, "stop when stdin ends")
+	f.StringVar(&h.ready, "ready-file", "", "JSON `file` of addresses while the server runs")
 }
 
 // check refuses a ready file that cannot be written.
