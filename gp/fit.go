@@ -10,35 +10,36 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// FitOptions are the settings of [Fit]. The zero value is maximum likelihood
-// of the exact process, without priors, from four starts.
+// FitOptions holds the settings of [Fit]. The zero value is maximum likelihood of the
+// exact process, without priors, from four starts.
 type FitOptions struct {
-	// Prior returns the prior of a kernel parameter, nil for none. See
+	// Prior returns the prior of a kernel parameter, or nil for none. See
 	// [DimensionScaled].
 	Prior func(kernel.Parameter) Prior
-	// NoisePrior is that of the noise variance of standardised targets.
+	// NoisePrior is the prior of the noise variance of standardised targets.
 	NoisePrior Prior
-	// Bounds returns the limits of a kernel parameter, 0 < lo ≤ hi. By default
-	// a length scale is within 1e-3 and 1e3 of the spread of the inputs, and
-	// every other parameter within a factor 1e6 of where it is.
+	// Bounds returns the limits of a kernel parameter, 0 < lo ≤ hi. By default a length
+	// scale is within 1e-3 and 1e3 of the spread of the inputs, and every other
+	// parameter within a factor 1e6 of its start.
 	Bounds func(kernel.Parameter) (lo, hi float64)
-	// NoiseVariance is where the noise variance starts, in units of the
-	// variance of the targets. 0 stands for 0.01. With FixedNoise it stays.
+	// NoiseVariance is the start of the noise variance, in units of the variance of the
+	// targets. If 0, it is 0.01. With FixedNoise it does not change.
 	NoiseVariance float64
 	FixedNoise    bool
-	// MinNoise is the least noise variance, in the same units. 0 stands for
-	// 1e-6. Effective dimensions grow without limit as the noise falls.
+	// MinNoise is the least noise variance, in the same units. If 0, it is 1e-6.
+	// Effective dimensions grow without limit as the noise falls.
 	MinNoise float64
-	// Inducing makes it a fit of the sparse posterior on these points, by
-	// Bound ([Titsias] by default).
+	// Inducing makes it a fit of the sparse posterior on these points, by Bound
+	// ([Titsias] by default).
 	Inducing kernel.Rows
 	Bound    Bound
-	// Starts is the number of starting points: the kernel as given, one scaled
-	// to the data, then a fixed sequence around that. 0 stands for 4.
+	// Starts is the number of starting points. The first is the kernel as given, the
+	// second is scaled to the data, and a fixed sequence around that follows. If 0, it
+	// is 4.
 	Starts int
-	// MaxIterations bounds the iterations of each start. 0 stands for 60.
+	// MaxIterations limits the iterations of each start. If 0, it is 60.
 	MaxIterations int
-	// Workers as in [Options].
+	// Workers is as in [Options].
 	Workers int
 }
 
@@ -85,29 +86,29 @@ func (o FitOptions) withDefaults() FitOptions {
 	return o
 }
 
-// FitResult is what [Fit] found. Kernel and NoiseVariance are for standardised targets
-// (y − Shift)/Scale, which Standardise returns. In the units of the targets the kernel
-// is Scale²·Kernel, the noise variance Scale²·NoiseVariance and the mean Shift.
+// FitResult is the result of [Fit]. Kernel and NoiseVariance are for standardised
+// targets (y − Shift)/Scale, which Standardise returns. In the units of the targets the
+// kernel is Scale²·Kernel, the noise variance Scale²·NoiseVariance and the mean Shift.
 type FitResult struct {
 	Kernel        kernel.Kernel
 	NoiseVariance float64
 	Shift, Scale  float64
 
 	LogPosterior float64 // log evidence + log prior densities, standardised
-	LogEvidence  float64 // of the standardised targets; or the bound of it
-	Jitter       Jitter  // what the exact process needed; none for the sparse
+	LogEvidence  float64 // of the standardised targets, or the bound of it
+	Jitter       Jitter  // of the exact process, none for the sparse
 	Best         int     // index of the start that led here
 	Starts       []FitTrace
 }
 
-// FitTrace is the run from one start.
+// FitTrace describes the run from one start.
 type FitTrace struct {
 	Start, End   []float64 // log parameters, then log noise unless it is fixed
-	LogPosterior float64   // at the end; −Inf if it could not be computed at the start
+	LogPosterior float64   // at the end, or −Inf if it could not be computed at the start
 	Values       []float64 // after every iteration
 	Iterations   int
 	Evaluations  int
-	Converged    bool // a maximum up to rounding, not the end of patience
+	Converged    bool // a maximum up to rounding, not the iteration limit
 }
 
 // Standardise returns (y − Shift)/Scale.
@@ -124,14 +125,14 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 //
 //	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
 //
-// of standardised targets, over log θ and log ξ², by projected L-BFGS from
-// several starts. The evidence is that of [Exact.Evidence], or with Inducing
-// that of [Sparse.Evidence]. Kernels without hyper-parameters are allowed.
-// Equal inputs are merged. Nothing random happens.
+// of standardised targets, over log θ and log ξ², by projected L-BFGS from several
+// starts. The evidence is that of [Exact.Evidence], or with Inducing that of
+// [Sparse.Evidence]. Kernels without hyper-parameters are allowed. Equal inputs are
+// merged. No random numbers are used.
 //
-// Cost: every evaluation O(u³ + u²p), or O(um² + ump) with Inducing, for u
-// different inputs. Errors: as [NewExact]; ctx.Err() together with the best
-// result so far, nil if there is none; [ErrFit].
+// Every evaluation costs O(u³ + u²p), or O(um² + ump) with Inducing, for u different
+// inputs. Its errors are those of [NewExact], [ErrFit], and ctx.Err() together with the
+// best result so far, or nil if there is none.
 func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*FitResult, error) {
 	if err := opts.check(k, data); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 	return f.result, ctx.Err()
 }
 
-// ErrFit is wrapped where the evidence could be computed at no start.
+// ErrFit says that the evidence could not be computed at any start.
 var ErrFit = errors.New("gp: no start has a finite posterior density")
 
 // fitting is one call of Fit.
@@ -203,8 +204,8 @@ func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
 	return f, f.bounds()
 }
 
-// standardisation returns mean and standard deviation, 1 where that is no
-// normal number.
+// standardisation returns mean and standard deviation, or 1 where that is not a normal
+// number.
 func standardisation(y []float64) (shift, scale float64) {
 	big := 0.0
 	for _, v := range y {
@@ -224,8 +225,8 @@ func standardisation(y []float64) (shift, scale float64) {
 	return shift, big * math.Sqrt(s)
 }
 
-// spread returns a typical distance: √2 times the root of the summed variances
-// of the coordinates, by their median when they are dense; 0 if unknown.
+// spread returns a typical distance, or 0 if it is unknown. It is √2 times the root of
+// the summed variances of the coordinates, by their median when they are dense.
 func spread(x kernel.Rows) float64 {
 	read, ok := denseRow(x)
 	d, n := x.Dim(), x.Len()
@@ -271,7 +272,7 @@ func (f *fitting) bounds() error {
 	return nil
 }
 
-// starts returns the starting points; nothing to fit is one start.
+// starts returns the starting points. If there is nothing to fit, that is one start.
 func (f *fitting) starts() [][]float64 {
 	p := len(f.lo)
 	given := make([]float64, 0, p)
@@ -306,8 +307,8 @@ func (f *fitting) starts() [][]float64 {
 	return out
 }
 
-// recurrence is point n, coordinate c of Roberts' sequence in p dimensions:
-// the fractional part of n·g^−(c+1), where g^(p+1) = g + 1.
+// recurrence is point n, coordinate c of Roberts' sequence in p dimensions. It is the
+// fractional part of n·g^−(c+1), where g^(p+1) = g + 1.
 func recurrence(n, c, p int) float64 {
 	g := 1.5
 	for range 50 {
@@ -422,7 +423,7 @@ func (f *fitting) sparseModel(k kernel.Kernel, noise float64, gradient bool) (fi
 	return m, nil
 }
 
-// finish fills the result in for the best x.
+// finish fills the result for the best x.
 func (f *fitting) finish(x []float64) error {
 	k, noise, err := f.at(x)
 	if err != nil {
@@ -438,7 +439,7 @@ func (f *fitting) finish(x []float64) error {
 	return nil
 }
 
-// denseRow returns a reader of the rows of dense points: it fills dst.
+// denseRow returns a reader of the rows of dense points, which fills dst.
 func denseRow(x kernel.Rows) (read func(i int, dst []float64), ok bool) {
 	switch p := x.(type) {
 	case interface{ Row(int) []float64 }:

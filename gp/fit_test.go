@@ -28,7 +28,7 @@ func drawn(rng *rand.Rand, k kernel.Kernel, x kernel.Rows, noise float64) []floa
 
 func TestFitFindsWhatWasDrawn(t *testing.T) {
 	racetest.Alone(t)
-	rng := rand.New(rand.NewPCG(7, 7)) // the tolerances are statistical: one draw
+	rng := rand.New(rand.NewPCG(7, 7)) // the tolerances are statistical, for one draw
 	truth := must(kernel.NewScaled(4, must(kernel.NewMatern52(0.2, 1.5))))
 	x := uniform(rng, 200, 2)
 	y := drawn(rng, truth, x, 0.04)
@@ -87,7 +87,8 @@ func TestFitIsAMaximum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The posterior density by other means: priors written out.
+		// This computes the posterior density in another way, with the priors written
+		// out.
 		density := func(v []float64) float64 {
 			k, noise := withParameters(kernels(2)["matern52"], v)
 			d := gp.Data{X: x, Y: r.Standardise(y)}
@@ -186,7 +187,7 @@ func TestFitOfDegenerateData(t *testing.T) {
 	}
 }
 
-// Whoever multiplies targets by a number, or adds one, gets the same fit.
+// Multiplying targets by a number, or adding one, gives the same fit.
 func TestFitIsEquivariant(t *testing.T) {
 	racetest.Alone(t)
 	rng := seeded(t)

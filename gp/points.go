@@ -7,39 +7,39 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// points are the different inputs of a sparse posterior, in the order in which
-// they came, with what was observed at each. Points of a fork go on from those
-// of its origin, which they leave alone.
+// points holds the different inputs of a sparse posterior, in the order of their
+// arrival, with the observations at each. Points of a fork continue those of its
+// origin, which they do not change.
 type points struct {
 	origin  *points
 	before  int         // points of origin
-	x       kernel.Rows // further ones; nil for none
+	x       kernel.Rows // further ones, nil for none
 	data    []float64   // of x, where it is dense and can grow in place
 	stats   []stat
 	changed map[int]*stat    // of origin's points, those that have changed
-	places  map[uint64]int32 // of further ones, by a hash of the row; see place
+	places  map[uint64]int32 // of further ones, by a hash of the row, see place
 	apart   bool             // equal inputs are points of their own
 	total   int              // observations
 }
 
-// stat is what is known of one point.
+// stat holds the observations of one point.
 type stat struct {
 	n             float64 // observations without noise of their own
 	mean, scatter float64 // of their targets, and Σ (y − mean)²
 	own           []ownNoise
 	coarse        bool
-	// weight and resid are W and r̄ as they stand in V and b, where W = 1/(v + res)
-	// or 1/v for the variance v of ȳ given the process.
+	// weight and resid are the current W and r̄ in V and b, where W = 1/(v + res) or
+	// 1/v for the variance v of ȳ given the process.
 	weight, resid float64
 }
 
 // ownNoise is an observation with a noise variance of its own.
 type ownNoise struct{ y, variance float64 }
 
-// observations is their number.
+// observations returns the number of observations.
 func (s *stat) observations() float64 { return s.n + float64(len(s.own)) }
 
-// add takes in a target, by Welford's recursion.
+// add adds a target, by Welford's recursion.
 func (s *stat) add(y, own float64) {
 	if own != 0 {
 		s.own = append(slices.Clip(s.own), ownNoise{y, own})
@@ -51,8 +51,8 @@ func (s *stat) add(y, own float64) {
 	s.scatter += d * (y - s.mean)
 }
 
-// variance is that of ȳ given the process, 1/Σ 1/(ξ² + own), with further pulls
-// counted in; there must be an observation or a pull.
+// variance returns that of ȳ given the process, 1/Σ 1/(ξ² + own), with further pulls
+// counted. There must be an observation or a pull.
 func (s *stat) variance(noise float64, pulls int) float64 {
 	n := s.n + float64(pulls)
 	switch {
@@ -68,7 +68,7 @@ func (s *stat) variance(noise float64, pulls int) float64 {
 	return 1 / sum
 }
 
-// target is ȳ, the mean of all targets weighted by their precisions.
+// target returns ȳ, the mean of all targets weighted by their precisions.
 func (s *stat) target(noise float64) float64 {
 	if len(s.own) == 0 {
 		return s.mean
@@ -84,14 +84,14 @@ func (s *stat) target(noise float64) float64 {
 	return sum / weights
 }
 
-// fork returns points that go on from p, which must not change meanwhile.
+// fork returns points that continue from p, which must not change meanwhile.
 func (p *points) fork() *points {
 	return &points{origin: p, before: p.len(), apart: p.apart, total: p.total}
 }
 
 func (p *points) len() int { return p.before + len(p.stats) }
 
-// coarse tells whether a point is coarse.
+// coarse reports whether a point is coarse.
 func (p *points) coarse() bool {
 	for i := range p.len() {
 		if p.get(i).coarse {
@@ -101,7 +101,7 @@ func (p *points) coarse() bool {
 	return false
 }
 
-// get returns what is known of point i, to be read.
+// get returns the statistics of point i, to read only.
 func (p *points) get(i int) *stat {
 	if i >= p.before {
 		return &p.stats[i-p.before]
@@ -112,7 +112,7 @@ func (p *points) get(i int) *stat {
 	return p.origin.get(i)
 }
 
-// edit returns it to be changed.
+// edit returns the statistics of point i, to change.
 func (p *points) edit(i int) *stat {
 	if i >= p.before {
 		return &p.stats[i-p.before]
@@ -128,8 +128,8 @@ func (p *points) edit(i int) *stat {
 	return &s
 }
 
-// find returns the point of row i of x, and the key by which equal rows are known,
-// empty where nothing is merged.
+// find returns the point of row i of x, and the key by which equal rows are recognised.
+// The key is empty where nothing is merged.
 func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) {
 	if p.apart {
 		return 0, "", false
@@ -145,9 +145,9 @@ func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) 
 // rowSeed is the seed of the hashes of rows. No result depends on it.
 var rowSeed = maphash.MakeSeed()
 
-// place returns the hash under which the point with this key is, or would be: that of
-// the key, or the next one that no other point has. Hashes take a fifth of the memory of
-// keys, and the points are there to compare with.
+// place returns the hash of the point with this key, or the hash that a new point with
+// it would get. It is the hash of the key, or the next one that no other point has.
+// Hashes take a fifth of the memory of keys, and the points are there to compare with.
 func (p *points) place(key string) (hash uint64, point int, found bool) {
 	for hash = maphash.String(rowSeed, key); ; hash++ {
 		point, taken := p.at(hash)
@@ -200,7 +200,7 @@ func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
 	return at, nil
 }
 
-// append adds row i of x. Rows that were handed out stay as they are.
+// append adds row i of x. Rows that were returned before do not change.
 func (p *points) append(x kernel.Rows, i int) error {
 	if v, ok := x.(*kernel.Points[float64]); ok {
 		p.data = append(p.data, v.Row(i)...)
@@ -225,7 +225,7 @@ func (p *points) row(i int) kernel.Rows {
 	return p.x.Slice(i-p.before, i-p.before+1)
 }
 
-// rows returns all inputs, u×d; nil when there are none. Of a fork they are copied.
+// rows returns all inputs, u×d, or nil if there are none. For a fork they are copied.
 func (p *points) rows() kernel.Rows {
 	switch {
 	case p.origin == nil || p.before == 0:
@@ -240,8 +240,8 @@ func (p *points) rows() kernel.Rows {
 	return all
 }
 
-// observed are the points as the evidence takes them: observations with noise of
-// their own are points of their own.
+// observed returns the points for the evidence. Observations with noise of their own
+// are points of their own.
 func (p *points) observed() *observations {
 	o := &observations{total: p.total}
 	var from []int

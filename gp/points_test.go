@@ -7,7 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// TestPointsCollide holds rows with equal hashes apart, in points and in their forks.
+// TestPointsCollide checks that rows with equal hashes stay different points, also in
+// forks.
 func TestPointsCollide(t *testing.T) {
 	x := kernel.NewPoints(4, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8})
 	push := func(p *points, i, want int) {

@@ -8,13 +8,13 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Probe predicts at one input after another, with gradients where they are wanted,
-// as an ascent does. Value costs two triangular solutions and m pairs of the
-// kernel, and Gradient, at the last input, two more solutions. It is good until the
-// posterior changes, and for one goroutine.
+// Probe predicts at one input after another, with gradients if needed, as a gradient
+// ascent does. Value costs two triangular solutions and m pairs of the kernel, and
+// Gradient, at the last input, two more solutions. It is valid until the posterior
+// changes, and for one goroutine.
 type Probe struct {
 	s       *Sparse
-	alpha   []float64 // L_D⁻ᵀw; nil until there is a gradient
+	alpha   []float64 // L_D⁻ᵀw, nil until there is a gradient
 	weights []float64 // of a radial kernel's slopes
 	x       kernel.Rows
 	u       []float64 // the last input, where the kernel is radial
@@ -27,7 +27,7 @@ type Probe struct {
 	dSD     []float64
 }
 
-// Probe returns a probe of the posterior as it stands.
+// Probe returns a probe of the current posterior.
 func (s *Sparse) Probe() *Probe {
 	s.settled()
 	m, d := s.emb.len(), max(s.emb.dim, 0)
@@ -57,7 +57,7 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 	}
 	s.emb.l.forward(t.z)
 	q := floats.Dot(t.z, t.z)
-	if !isFinite(q) { // only then is it worth while to look at every pair
+	if !isFinite(q) { // only then check every pair
 		if err := s.emb.checkRow(x, 0, new(kernel.Scratch)); err != nil {
 			return 0, 0, err
 		}
@@ -73,14 +73,14 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 	return s.opts.Mean + floats.Dot(t.z, s.reg.w), variance, nil
 }
 
-// Gradient returns ∇μ̃ and ∇σ̃ at the last input, which it forgets: another Value
-// comes before another Gradient. The slices are overwritten by the next call. With
+// Gradient returns ∇μ̃ and ∇σ̃ at the last input, which it forgets. So call Value again
+// before another Gradient. The slices are overwritten by the next call. With
 // α = L_D⁻ᵀw, q = L_D⁻ᵀ(z − V⁻¹z) and J = ∂k_D/∂u,
 //
 //	∇μ̃ = Jᵀα,  ∇σ̃ = (½∇k(u, u) − Jᵀq)/σ̃,
 //
 // where the first term of ∇σ̃, and z in q, are missing for SoR. The kernel must be
-// differentiable, as [kernel.AsDifferentiable] tells; else both are 0.
+// differentiable, see [kernel.AsDifferentiable]. Otherwise both are 0.
 func (t *Probe) Gradient() (mean, sd []float64) {
 	s := t.s
 	if t.alpha == nil {
@@ -105,7 +105,7 @@ func (t *Probe) Gradient() (mean, sd []float64) {
 	return t.dMean, t.dSD
 }
 
-// radial adds up the gradients of a radial kernel, of which k(u, u) is constant.
+// radial adds up the gradients of a radial kernel, for which k(u, u) is constant.
 func (t *Probe) radial() {
 	d := len(t.u)
 	for j, q := range t.h {
@@ -126,7 +126,7 @@ func (t *Probe) radial() {
 	}
 }
 
-// general adds up those of any kernel.
+// general adds up the gradients of any kernel.
 func (t *Probe) general(k kernel.Differentiable) {
 	rows := t.s.emb.rows
 	for j, a := range t.alpha {

@@ -13,10 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Predict returns μ̃ and σ̃² at every row of x, without observation noise,
-// pending pulls counted in the variance. Cost O(m² + md) a row. Errors: for x
-// as in [NewExact]; [*NotPSDError] for a residual that is negative beyond
-// rounding.
+// Predict returns μ̃ and σ̃² at every row of x, without observation noise, with pending
+// pulls counted in the variance. It costs O(m² + md) a row. Its errors are those for x
+// in [NewExact], and [*NotPSDError] for a residual that is negative beyond rounding.
 func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := s.checkQuery(x); err != nil {
 		return nil, nil, err
@@ -43,14 +42,14 @@ func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	return mean, variance, nil
 }
 
-// fewRows are predicted one by one, and someRows by blocks of rows; for more it pays
-// to pack the triangles of L_D and L_V.
+// fewRows are predicted one by one, and someRows by blocks of rows. For more rows the
+// triangles of L_D and L_V are packed.
 const (
 	fewRows  = 4
 	someRows = 2048
 )
 
-// rooms is memory for the embeddings of blocks.
+// rooms holds memory for the embeddings of blocks.
 var rooms = sync.Pool{New: func() any { return new([]float64) }}
 
 // predictRows is Predict by blocks of rows.
@@ -86,8 +85,7 @@ func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	return nil
 }
 
-// blockError says which row of x an error is about, of one about a block from row
-// from on.
+// blockError names the row of x for an error about a block that starts at row from.
 func blockError(err error, from int) error {
 	var at int
 	switch e := err.(type) {
@@ -117,8 +115,8 @@ func (s *Sparse) checkQuery(x kernel.Rows) error {
 	return checkRows("x", s.k, x, s.emb.rows)
 }
 
-// Embed returns z(x) for every row, n×m row-major, and the residuals
-// max(k(x, x) − ‖z‖², 0). Cost and errors as [Sparse.Predict].
+// Embed returns z(x) for every row, n×m row-major, and the residuals max(k(x,
+// x) − ‖z‖², 0). It has the cost and errors of [Sparse.Predict].
 func (s *Sparse) Embed(x kernel.Rows) (z, residual []float64, err error) {
 	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
 		return nil, nil, err
@@ -131,8 +129,8 @@ func (s *Sparse) Embed(x kernel.Rows) (z, residual []float64, err error) {
 //
 //	K(x, x) − ZZᵀ + Z V⁻¹Zᵀ
 //
-// (Z V⁻¹Zᵀ alone for SoR), with σ̃² on the diagonal. Cost O(qm² + q²m).
-// Errors: as [Sparse.Predict].
+// (Z V⁻¹Zᵀ alone for SoR), with σ̃² on the diagonal. It costs O(qm² + q²m). Its errors
+// are those of [Sparse.Predict].
 func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 	if err := s.checkQuery(x); err != nil {
 		return nil, nil, err
@@ -169,8 +167,9 @@ func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
 	return mean, cov, nil
 }
 
-// Sample draws count functions at the q rows of x, jointly: count×q,
-// row-major. Jitter and errors: as [Exact.Sample]. Cost O(qm² + q³ + count·q²).
+// Sample draws count functions at the q rows of x, jointly. The result is count×q,
+// row-major. Jitter and errors are as in [Exact.Sample]. It costs
+// O(qm² + q³ + count·q²).
 func (s *Sparse) Sample(x kernel.Rows, count int, rng *rand.Rand) ([]float64, Jitter, error) {
 	mean, cov, err := s.Covariance(x)
 	if err != nil {
@@ -179,9 +178,9 @@ func (s *Sparse) Sample(x kernel.Rows, count int, rng *rand.Rand) ([]float64, Ji
 	return sampleNormal(mean, cov, count, rng)
 }
 
-// PredictSlope returns the prediction at row i of x with its gradient; a [Probe]
-// does so for one input after another. Cost O(m² + md). Errors: as
-// [Sparse.Predict]; [ErrNotDifferentiable].
+// PredictSlope returns the prediction at row i of x with its gradient. A [Probe] does
+// so for one input after another. It costs O(m² + md). Its errors are those of
+// [Sparse.Predict], and [ErrNotDifferentiable].
 func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	_, one, err := slopeQuery(s.checkQuery, s.k, x, i)
 	if err != nil {
@@ -196,7 +195,7 @@ func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	return Slope{Mean: mean, SD: t.sd, MeanGradient: dMean, SDGradient: dSD}, nil
 }
 
-// PointVariances returns σ̃² at every point. Cost O(um²).
+// PointVariances returns σ̃² at every point. It costs O(um²).
 func (s *Sparse) PointVariances() []float64 {
 	v := make([]float64, s.pts.len())
 	if s.whole() {
@@ -212,7 +211,7 @@ func (s *Sparse) PointVariances() []float64 {
 	return v
 }
 
-// whole tells whether all points are in the window.
+// whole reports whether all points are in the window.
 func (s *Sparse) whole() bool { return s.win.first == 0 && s.win.len() == s.pts.len() }
 
 // variances computes σ̃² for embedded rows.
@@ -231,19 +230,18 @@ func (s *Sparse) variances(dst, z, prior, res []float64) {
 	})
 }
 
-// Leverage returns Σ σ̃²(x_s)/λ over the pulls since the inducing points were
-// chosen, each with the variance before the pull, pending pulls included: BKB
-// resparsifies when it exceeds a bound. For the rule of BBKB, which wants the
-// variances at the start of the batch in the sum (Calandriello et al. 2020: no
-// variance then shrinks by more than 1 + the sum), add those up yourself; this
-// sum is smaller, as each variance has seen the pulls before it. A posterior that
-// grows does not count it.
+// Leverage returns Σ σ̃²(x_s)/λ over the pulls since the inducing points were chosen,
+// pending pulls included, each with the variance before the pull. BKB resparsifies when
+// it exceeds a bound. The rule of BBKB needs the variances at the start of the batch in
+// the sum, so that no variance shrinks by more than 1 + the sum (Calandriello et al.
+// 2020). For it, add those up yourself. This sum is smaller, as each variance includes
+// the pulls before it. A posterior that grows does not count it.
 func (s *Sparse) Leverage() float64 { return s.leverage }
 
-// InformationGain returns Σ log(1 + σ̃²_{s−1}(x_s)/λ) over all pulls so far,
-// across changes of inducing points: log det(I + K/λ) if variances were exact
-// ([Exact.LogDet]), the quantity inside β of thesis (7.5). Pending pulls count. Of a
-// posterior that grows it is [Sparse.LogDet].
+// InformationGain returns Σ log(1 + σ̃²_{s−1}(x_s)/λ) over all pulls so far, across
+// changes of inducing points. If variances were exact, it would be log det(I + K/λ)
+// ([Exact.LogDet]), the quantity inside β of (7.5) in Carratino (2020). Pending pulls
+// count. For a posterior that grows it is [Sparse.LogDet].
 func (s *Sparse) InformationGain() float64 {
 	if s.opts.grows() {
 		return s.LogDet()
@@ -251,9 +249,9 @@ func (s *Sparse) InformationGain() float64 {
 	return s.gain
 }
 
-// PendingGain returns the part of InformationGain that is of pending pulls: these
-// have shrunk no variance by more than its exponential, as far as σ̃ is exact.
-// Cost O(u), nothing without any.
+// PendingGain returns the part of InformationGain from pending pulls. These have shrunk
+// no variance by more than its exponential, as far as σ̃ is exact. It costs O(u), or
+// nothing without pending pulls.
 func (s *Sparse) PendingGain() float64 {
 	sum := 0.0
 	for _, p := range slices.Sorted(maps.Keys(s.gains)) {
@@ -264,13 +262,13 @@ func (s *Sparse) PendingGain() float64 {
 	return sum
 }
 
-// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones
-// included (thesis (7.3)); at points with own noise, their share of Σ W σ̃². As
+// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones included
+// ((7.3) of Carratino (2020)). Points with own noise add their share of Σ W σ̃². As
 // V = I + Σ W zzᵀ, it is
 //
 //	Σ_i W_i res_i + m − tr V⁻¹,
 //
-// and tr V⁻¹ is kept up to date. Cost O(u), and O(um²) in a posterior that grows.
+// and tr V⁻¹ is kept up to date. It costs O(u), and O(um²) in a posterior that grows.
 func (s *Sparse) EffectiveDimension() float64 {
 	sum := float64(s.emb.len())
 	if s.traces != nil {
@@ -294,6 +292,6 @@ func (s *Sparse) EffectiveDimension() float64 {
 	return sum
 }
 
-// LogDet returns log det V of the present inducing points, without pending pulls:
-// for DTC log det(I + Q/λ).
+// LogDet returns log det V of the present inducing points, without pending pulls. For
+// DTC it is log det(I + Q/λ).
 func (s *Sparse) LogDet() float64 { return s.reg.l.LogDet() }
