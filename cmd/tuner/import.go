@@ -48,6 +48,9 @@ outcome are left out, unless --enqueue is given.`,
 			if err != nil {
 				return err
 			}
+			if record.IsSQLite(data) {
+				return &statusError{exitInvalid, fmt.Errorf("%s is an SQLite database and cannot be imported; if it is from Optuna, export the study with optuna trials --storage sqlite:///%s --study-name NAME -f json, or with examples/python/optuna_export.py, and import that file", args[1], args[1])}
+			}
 			i.g, i.cmd, i.name, i.data = g, cmd, args[0], data
 			i.file = args[1]
 			if i.form.value == "auto" {
@@ -95,6 +98,7 @@ type importing struct {
 	as              record.Form
 	dryRun, enqueue bool
 	left            int // trials without an outcome
+	unfit           int // failed trials that the space refuses
 	late            int // late results
 	had             int // trials of the study before the import
 	added           int // trials that are new
@@ -112,6 +116,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if i.left > 0 && !i.enqueue {
 		i.g.note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", trialsText(i.left))
 	}
+	if i.unfit > 0 {
+		i.g.note(i.cmd, "Leaving out %s with a configuration that the space refuses.", countText(i.unfit, "failed trial"))
+	}
 	if i.late > 0 {
 		i.g.note(i.cmd, "Leaving out %s, which are not the values of trials.", countText(i.late, "late result"))
 	}
@@ -127,6 +134,11 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 			return err
 		}
 		i.g.note(i.cmd, "Created study %s.", i.name)
+		for _, p := range spec.Space.Parameters() {
+			if len(p.When) > 0 {
+				i.g.note(i.cmd, "Parameter %s is active when %s.", p.Name, whenText(p))
+			}
+		}
 	}
 	if err := i.add(ctx, svc, spec, n); err != nil {
 		return err
@@ -190,6 +202,10 @@ func (i *importing) items(spec study.Spec, f func(where string, late int, c stud
 			e.Config, err = record.Complete(spec.Space, r.Config)
 			c = e
 		}
+		if err != nil && i.as == record.Optuna && r.State == study.Failed.String() {
+			i.unfit++ // Optuna's may have failed before they had all parameters
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.Where, err)
 		}
@@ -212,7 +228,7 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 	if err := s.Apply(events[0]); err != nil {
 		return 0, err
 	}
-	i.left, i.late = 0, 0
+	i.left, i.late, i.unfit = 0, 0, 0
 	err = i.items(spec, func(where string, late int, c study.Command) error {
 		i.late += late
 		if _, waits := c.(study.Enqueue); waits {

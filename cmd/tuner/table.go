@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -272,7 +273,9 @@ func newTrialTable(out io.Writer, spec study.Spec, brief bool, width int) *trial
 	var drop []int
 	cuts := map[int]int{}
 	for _, p := range spec.Space.Parameters() {
-		drop, cuts[len(header)] = append(drop, len(header)), least
+		if drop = append(drop, len(header)); p.Type != space.TypeFloat && p.Type != space.TypeInt { // numbers are whole
+			cuts[len(header)] = least
+		}
 		header = append(header, p.Name)
 	}
 	slices.Reverse(drop)

@@ -13,8 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// optunaFile is a study of Optuna in JSON: the list of its trials, as its
-// command line prints it, or an object that also says what was searched.
+// optunaFile is a study of Optuna in JSON. It is the list of trials that the command
+// line of Optuna prints, or an object that may also have the search space.
 type optunaFile struct {
 	Space       json.RawMessage `json:"space"`
 	Directions  []string        `json:"directions"`
@@ -24,15 +24,62 @@ type optunaFile struct {
 	Trials      []optunaTrial   `json:"trials"`
 }
 
-// optunaTrial is a trial of Optuna; its other fields do not matter here.
+// optunaTrial is a trial of Optuna. Its other fields do not matter here.
 type optunaTrial struct {
-	Number       int                        `json:"number"`
-	State        json.RawMessage            `json:"state"`
-	Params       space.Config               `json:"params"`
-	Value        *Number                    `json:"value"`
-	Values       []Number                   `json:"values"`
-	UserAttrs    map[string]json.RawMessage `json:"user_attrs"`
-	Intermediate map[string]Number          `json:"intermediate_values"`
+	Number        int                        `json:"number"`
+	State         json.RawMessage            `json:"state"`
+	Params        space.Config               `json:"params"`
+	Value         *Number                    `json:"value"`
+	Values        []Number                   `json:"values"`
+	UserAttrs     map[string]json.RawMessage `json:"user_attrs"`
+	Intermediate  map[string]Number          `json:"intermediate_values"`
+	Distributions map[string]json.RawMessage `json:"distributions"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It also reads the flat form of optuna trials
+// --flatten, with fields such as params_lr, user_attrs_note and values_0.
+func (t *optunaTrial) UnmarshalJSON(data []byte) error {
+	type plain optunaTrial // without this method
+	if err := json.Unmarshal(data, (*plain)(t)); err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	params := map[string]json.RawMessage{}
+	for key, raw := range fields {
+		if name, ok := strings.CutPrefix(key, "params_"); ok {
+			params[name] = raw
+		} else if name, ok := strings.CutPrefix(key, "user_attrs_"); ok {
+			if t.UserAttrs == nil {
+				t.UserAttrs = map[string]json.RawMessage{}
+			}
+			t.UserAttrs[name] = raw
+		}
+	}
+	for i := 0; ; i++ {
+		raw, ok := fields["values_"+strconv.Itoa(i)]
+		if !ok {
+			break
+		}
+		var x Number
+		if string(raw) == "null" {
+			break // no values at all
+		}
+		if err := json.Unmarshal(raw, &x); err != nil {
+			return fmt.Errorf("values_%d: %w", i, err)
+		}
+		t.Values = append(t.Values, x)
+	}
+	if len(params) == 0 {
+		return nil
+	}
+	object, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return t.Params.UnmarshalJSON(object)
 }
 
 func parseOptuna(data []byte) (f optunaFile, err error) {
@@ -45,7 +92,7 @@ func parseOptuna(data []byte) (f optunaFile, err error) {
 	return f, err
 }
 
-// objectives are the file's, or one called value to minimize.
+// objectives are those of the file, or else one called value to minimize.
 func (f optunaFile) objectives() ([]study.Objective, error) {
 	directions := f.Directions
 	if len(directions) == 0 {
@@ -77,22 +124,30 @@ func (f optunaFile) metricName(i, n int) string {
 	}
 }
 
-// OptunaStudy returns the space and objectives that a file of Optuna's holds; ok
-// is false if it holds no space.
+// OptunaStudy returns the space and objectives of a file of Optuna. The space is that of
+// the file, or else comes from the distributions of its trials. Without both, ok is false.
 func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok bool, err error) {
 	f, err := parseOptuna(data)
-	if err != nil || len(f.Space) == 0 {
+	if err != nil {
 		return nil, nil, false, err
 	}
-	if sp, _, err = space.ParseOptuna(f.Space); err != nil {
+	switch {
+	case len(f.Space) > 0:
+		sp, _, err = space.ParseOptuna(f.Space)
+	case f.distributed():
+		sp, err = f.inferSpace()
+	default:
+		return nil, nil, false, nil
+	}
+	if err != nil {
 		return nil, nil, false, err
 	}
 	objectives, err = f.objectives()
 	return sp, objectives, err == nil, err
 }
 
-// readOptuna yields trials whose values go by position: the caller's Bind gives
-// them the names of the study's objectives.
+// readOptuna yields trials whose values have positions for names. Bind gives them the
+// names of the study's objectives.
 func readOptuna(data []byte, yield func(int, Trial, error) bool) {
 	f, err := parseOptuna(data)
 	if err != nil {
@@ -136,7 +191,7 @@ func (t optunaTrial) record() (Trial, error) {
 			r.Attributes = make(map[string]string)
 		}
 		text := string(raw)
-		_ = json.Unmarshal(raw, &text) // what is no text stays JSON
+		_ = json.Unmarshal(raw, &text) // other values stay JSON
 		r.Attributes[key] = text
 	}
 	steps := make(map[int64]Number)

@@ -99,9 +99,9 @@ func readJSON(data []byte, yield func(int, Trial, error) bool) {
 	}
 }
 
-// isOptuna tells Optuna's trials from ours: a number and params in place of a
-// trial and config.
+// isOptuna tells whether trials are those of Optuna, which have params, or params_NAME if
+// they are flat, but no config.
 func isOptuna(text []byte) bool {
 	head := string(text[:min(len(text), 64<<10)])
-	return strings.Contains(head, `"params"`) && !strings.Contains(head, `"config"`)
+	return (strings.Contains(head, `"params"`) || strings.Contains(head, `"params_`)) && !strings.Contains(head, `"config"`)
 }
