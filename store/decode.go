@@ -32,6 +32,7 @@ func (dec *payloadDecoder) event(m *recordpb.Event) (study.Event, error) {
 	e := study.Event{
 		Time:    dec.time(m.Time),
 		Request: study.Request{ID: m.RequestId, Fingerprint: m.RequestFingerprint, Answer: dec.int(m.RequestAnswer)},
+		Caller:  dec.names.intern(m.Caller),
 		Body:    dec.body(m),
 	}
 	if dec.err != nil {

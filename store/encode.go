@@ -37,6 +37,7 @@ func encodeEvent(e study.Event) (*recordpb.Event, error) {
 		RequestId:          e.Request.ID,
 		RequestFingerprint: e.Request.Fingerprint,
 		RequestAnswer:      int64(e.Request.Answer),
+		Caller:             e.Caller,
 	}
 	enc.body(m, e.Body)
 	return m, enc.err

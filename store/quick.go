@@ -45,6 +45,8 @@ func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
 			e.Request.Fingerprint = p.fixed()
 		case 18<<3 | wireVarint:
 			e.Request.Answer = p.int()
+		case 19<<3 | wireBytes:
+			e.Caller = q.name(&p, p.filled())
 		case 4<<3 | wireBytes:
 			var s study.Started
 			s, format = q.started(&p)
@@ -62,6 +64,9 @@ func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
 		default:
 			p.refuse()
 		}
+	}
+	if e.Caller != "" {
+		format = 3
 	}
 	return e, format, !p.refused && e.Body != nil
 }

@@ -13,10 +13,13 @@ import (
 
 // Format is the version of the records that this program writes where an earlier
 // one does not do. It reads this one and all earlier ones.
-const Format = 2
+const Format = 3
 
 // formatOf is the least format that has all fields of a message.
 func formatOf(m *recordpb.Event) byte {
+	if m.Caller != "" {
+		return 3
+	}
 	if g := m.GetStarted().GetSuggestion(); len(g.GetBound())+len(g.GetBeta()) > 0 {
 		return 2
 	}

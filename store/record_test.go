@@ -151,12 +151,18 @@ func TestFormatVersions(t *testing.T) {
 	wantCorrupt(t, "format 0", store.Seal(slices.Clip(body), someStudy, somePosition))
 	body[0] = 2
 	wantCorrupt(t, "format 2 without need", store.Seal(slices.Clip(body), someStudy, somePosition))
-	bounded := record(t, storetest.Examples()[len(storetest.Examples())-1])
-	if bounded = bounded[:len(bounded)-4]; bounded[0] != 2 {
-		t.Errorf("a suggestion with bounds is written in format %d", bounded[0])
+	bounded, called := storetest.Examples()[14], storetest.Examples()[15]
+	for format, e := range map[byte]study.Event{2: bounded, 3: called} {
+		b := record(t, e)
+		if b = b[:len(b)-4]; b[0] != format {
+			t.Errorf("an event of format %d is written in format %d", format, b[0])
+		}
+		for other := byte(1); other <= store.Format; other++ {
+			if b[0] = other; other != format {
+				wantCorrupt(t, fmt.Sprintf("format %d with fields of format %d", other, format), store.Seal(slices.Clip(b), someStudy, somePosition))
+			}
+		}
 	}
-	bounded[0] = 1
-	wantCorrupt(t, "format 1 with fields of format 2", store.Seal(slices.Clip(bounded), someStudy, somePosition))
 	for _, format := range []byte{store.Format + 1, 255} {
 		body[0] = format
 		_, err := decode(store.Seal(slices.Clip(body), someStudy, somePosition))
@@ -269,8 +275,9 @@ func TestEnumerationsMatchTheSchema(t *testing.T) {
 // of each: a field added to package study and forgotten here is noticed.
 func TestExamplesAreComplete(t *testing.T) {
 	kinds := make(map[reflect.Type]study.Event) // the last, which has the fields of all formats
+	called := false
 	for _, e := range storetest.Examples() {
-		kinds[reflect.TypeOf(e.Body)] = e
+		called = called || e.Caller != ""
 		got, err := decode(record(t, e))
 		if err != nil {
 			t.Fatal(err)
@@ -278,6 +285,11 @@ func TestExamplesAreComplete(t *testing.T) {
 		if diff := storetest.Diff(e, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
+		e.Caller = "one of them has it"
+		kinds[reflect.TypeOf(e.Body)] = e
+	}
+	if !called {
+		t.Error("no example has a caller")
 	}
 	for kind, e := range kinds {
 		wantNoZeroField(t, kind.Name(), reflect.ValueOf(e))

@@ -84,7 +84,7 @@ func (t *Tuner) change(ctx context.Context, name string, c study.Command) (Study
 	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
 		return d.log.update(ctx, func(l *live) error {
-			_, err := d.log.decide(c)
+			_, err := d.log.decide(ctx, c)
 			if err == nil {
 				v = view(name, d.id, l.study)
 			}
@@ -117,7 +117,7 @@ func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, erro
 	var told Told
 	err := t.with(ctx, name, func(d *desk) error {
 		err := d.log.update(ctx, func(v *live) error {
-			reply, err := d.proposer.decideForWorker(c)
+			reply, err := d.proposer.decideForWorker(ctx, c)
 			if err == nil {
 				told.Late = reply.Late
 				told.Trial, _ = v.study.Trial(c.Trial)
@@ -138,7 +138,7 @@ func (t *Tuner) Report(ctx context.Context, name string, c study.ReportValues) (
 	var verdict Verdict
 	err := t.with(ctx, name, func(d *desk) error {
 		err := d.log.update(ctx, func(v *live) error {
-			_, err := d.proposer.decideForWorker(c)
+			_, err := d.proposer.decideForWorker(ctx, c)
 			if err == nil {
 				verdict = v.verdict(c.Trial)
 			}
@@ -159,7 +159,7 @@ func (t *Tuner) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (
 	var verdict Verdict
 	err := t.with(ctx, name, func(d *desk) error {
 		beat := func(v *live) error {
-			_, err := d.proposer.decideForWorker(c)
+			_, err := d.proposer.decideForWorker(ctx, c)
 			if err == nil {
 				verdict = v.verdict(c.Trial)
 			}

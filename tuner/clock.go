@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ type clock struct {
 // ledger is what the clock needs of the log. The log's lock is held.
 type ledger interface {
 	current() (*live, error)
-	decide(cmd study.Command) (study.Reply, error)
+	decide(ctx context.Context, cmd study.Command) (study.Reply, error)
 }
 
 // maxPause is the longest time between two looks at the clock in a process that runs.
@@ -40,20 +41,21 @@ func newClock(name string, o Options) *clock {
 	return &clock{name: name, longLived: o.LongLived, wall: o.Now, monotonic: time.Now, logger: o.Logger}
 }
 
-// settle ends the leases that are over, and the study if its time is; the log's lock is
-// held.
+// settle ends the leases that are over, and the study if its time is, in nobody's name;
+// the log's lock is held.
 func (c *clock) settle(l ledger) {
+	ctx := context.Background()
 	v, err := l.current()
 	if err != nil {
 		return
 	}
 	for _, e := range c.due(v) {
-		if _, err := l.decide(e); err != nil {
+		if _, err := l.decide(ctx, e); err != nil {
 			c.logger.Error("a lease could not be ended", "study", c.name, "trial", e.Trial, "error", err)
 		}
 	}
 	if status, _ := v.study.Status(); status != study.StatusFinished && v.study.TimeOver(c.wall()) {
-		if _, err := l.decide(study.Finish{Reason: study.FinishedTime}); err != nil {
+		if _, err := l.decide(ctx, study.Finish{Reason: study.FinishedTime}); err != nil {
 			c.logger.Error("the study could not be finished", "study", c.name, "error", err)
 		}
 	}

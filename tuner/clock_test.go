@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -20,7 +21,7 @@ type pretend struct {
 
 func (p *pretend) current() (*live, error) { return p.live, p.broken }
 
-func (p *pretend) decide(cmd study.Command) (study.Reply, error) {
+func (p *pretend) decide(_ context.Context, cmd study.Command) (study.Reply, error) {
 	reply, events, err := p.study.Decide(p.wall, cmd)
 	for _, e := range events {
 		if err := p.apply(e, p.monotonic); err != nil {
@@ -62,7 +63,7 @@ func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend
 		t.Fatal(err)
 	}
 	for _, c := range []study.Command{study.Create{Spec: spec}, study.Enqueue{Config: config}, study.Ask{Count: 1}} {
-		if _, err := p.decide(c); err != nil {
+		if _, err := p.decide(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +77,7 @@ func TestClockEndsLeases(t *testing.T) {
 	for _, longLived := range []bool{false, true} {
 		p := newPretend(t, longLived, nil)
 		p.pass(40 * time.Second)
-		if _, err := p.decide(study.Heartbeat{Trial: 0}); err != nil {
+		if _, err := p.decide(t.Context(), study.Heartbeat{Trial: 0}); err != nil {
 			t.Fatal(err)
 		}
 		p.pass(59 * time.Second)

@@ -70,6 +70,7 @@ func CodeOf(err error) Code {
 		{Exhausted, as[*QuotaError]},
 		{Damaged, is(store.ErrDamaged)},
 		{Denied, is(store.ErrReadOnly)},
+		{Denied, as[*DeniedError]},
 		{Unavailable, is(store.ErrClosed)},
 		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},

@@ -138,14 +138,19 @@ func (l *eventLog) suggester() *suggester {
 	return l.live.suggester
 }
 
-// decide applies a command to the live study; the lock is held. The caller must wait
-// for the barrier.
-func (l *eventLog) decide(cmd study.Command) (study.Reply, error) {
+// decide applies a command of the context's [Caller] to the live study; the lock is
+// held. The caller must wait for the barrier.
+func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, error) {
 	v, err := l.current()
 	if err != nil {
 		return study.Reply{}, err
 	}
+	by := callerOf(ctx)
+	if err := by.permit(v.study, cmd); err != nil {
+		return study.Reply{}, err
+	}
 	reply, events, err := v.study.Decide(l.now(), cmd)
+	by.sign(events)
 	if err == nil {
 		err = l.quota.refuse(v.held, cmd, reply, events)
 	}
@@ -262,7 +267,7 @@ func (l *eventLog) release(ctx context.Context, err error) error {
 // do decides a command and waits until it is stored.
 func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
 	return l.update(ctx, func(*live) error {
-		_, err := l.decide(cmd)
+		_, err := l.decide(ctx, cmd)
 		return err
 	})
 }

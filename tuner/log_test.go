@@ -196,7 +196,7 @@ func TestLogEnds(t *testing.T) {
 func TestLogRetires(t *testing.T) {
 	s := &shelf{}
 	l, end := runLog(t, s)
-	if err := l.updateLater(t.Context(), func(*live) error { _, err := l.decide(mark(0)); return err }); err != nil {
+	if err := l.updateLater(t.Context(), func(*live) error { _, err := l.decide(t.Context(), mark(0)); return err }); err != nil {
 		t.Fatal(err)
 	}
 	_, advanced, err := l.since(t.Context(), 7)

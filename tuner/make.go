@@ -14,7 +14,7 @@ func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, erro
 	var refused error
 	err := p.inTurn(ctx, func() {
 		b, refused = p.log.stage(func(v *live) error {
-			reply, err := p.log.decide(c)
+			reply, err := p.log.decide(ctx, c)
 			if err == nil {
 				trial, _ = v.study.Trial(reply.Trials[0])
 				trial = trial.WithoutReports()
@@ -40,7 +40,7 @@ func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbe
 	var refused error
 	err = p.inTurn(ctx, func() {
 		b, refused = p.log.stage(func(v *live) (err error) {
-			made, first, err = p.decideAll(v, commands)
+			made, first, err = p.decideAll(ctx, v, commands)
 			return err
 		})
 	})
@@ -58,10 +58,10 @@ func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbe
 
 // decideAll decides the commands up to the first that is refused. first has the first
 // event that they made; it is nil if they made none. The log's lock is held.
-func (p *proposer) decideAll(v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
+func (p *proposer) decideAll(ctx context.Context, v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
 	for i, c := range commands {
 		before := v.study.Position()
-		reply, err := p.log.decide(c)
+		reply, err := p.log.decide(ctx, c)
 		if _, broken := p.log.current(); err != nil && broken == nil {
 			err = &CommandError{i, err}
 		}

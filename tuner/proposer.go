@@ -164,7 +164,7 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	p.clock.settle(p.log)
 	s := p.log.live.study
 	before := s.Position()
-	reply, err := p.decideForWorker(c)
+	reply, err := p.decideForWorker(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	}
 	whole := len(a.reply.Trials) + len(made.Suggestions)
 	for _, suggestion := range made.Suggestions {
-		reply, err := p.log.decide(study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
+		reply, err := p.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
 		if err != nil {
 			return err
 		}
@@ -206,8 +206,8 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 // decideForWorker decides a command of a worker, which will ask for more trials: the
 // first one after the study was loaded has the next suggestion prepared. The log's lock
 // is held.
-func (p *proposer) decideForWorker(c study.Command) (study.Reply, error) {
-	reply, err := p.log.decide(c)
+func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.Reply, error) {
+	reply, err := p.log.decide(ctx, c)
 	if err == nil && !p.worked {
 		p.worked = true
 		p.prepare()
@@ -237,7 +237,7 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 	}
 	if modelErr == nil && due {
 		anchor.Effective = s.Position() + 1
-		if _, err := p.log.decide(anchor); err != nil {
+		if _, err := p.log.decide(p.ctx, anchor); err != nil {
 			return made, err
 		}
 		view = s.Snapshot()
@@ -290,7 +290,7 @@ func (p *proposer) exhausted(reply study.Reply) error {
 
 // finish ends the study and returns the error of an ask for it. The log's lock is held.
 func (p *proposer) finish(c study.Finish) error {
-	if _, err := p.log.decide(c); err != nil {
+	if _, err := p.log.decide(p.ctx, c); err != nil {
 		return err
 	}
 	_, how := p.log.live.study.Status()

@@ -156,6 +156,7 @@ type Happening struct {
 	// enqueued, started, extended, reported, expired, told, told-late, added,
 	// attributed, anchored.
 	Kind   string
+	Caller string // that caused the event, empty if it is not known
 	Status study.Status
 	Trial  *study.Trial // nil if the event was about none
 }

@@ -262,6 +262,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	if err != nil {
 		return Created{}, err
 	}
+	callerOf(ctx).sign(events)
 	if err := t.serving(); err != nil {
 		return Created{}, err
 	}

@@ -73,7 +73,7 @@ func added(e study.Event) []study.Report {
 
 // happening describes a stored event.
 func happening(r store.Record, v *study.View) Happening {
-	h := Happening{Position: r.Position, Time: r.Event.Time}
+	h := Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
 	h.Status, _ = v.Status()
 	switch r.Event.Body.(type) {
 	case study.Created:

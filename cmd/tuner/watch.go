@@ -90,20 +90,25 @@ type happening struct {
 	Position uint64        `json:"position"`
 	Time     time.Time     `json:"time"`
 	Kind     string        `json:"kind"`
+	Caller   string        `json:"caller,omitempty"`
 	Status   string        `json:"status"`
 	Trial    *record.Trial `json:"trial,omitempty"`
 }
 
 func (w *watching) print(h tuner.Happening) error {
 	if w.form == "jsonl" {
-		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Status: h.Status.String()}
+		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: h.Status.String()}
 		if h.Trial != nil {
 			r := w.judge.OfTrial(*h.Trial)
 			out.Trial = &r
 		}
 		return writeJSON(w.cmd.OutOrStdout(), out)
 	}
-	_, err := fmt.Fprintf(w.cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, clean(describe(h, w.judge)))
+	text := describe(h, w.judge)
+	if h.Caller != "" {
+		text += "  by " + h.Caller
+	}
+	_, err := fmt.Fprintf(w.cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, clean(text))
 	return err
 }
 

@@ -105,7 +105,16 @@ func wantPrefix(t *testing.T, s *Store, name string, head study.Position) {
 	if info.Head < head || info.Head%3 != 1 {
 		t.Fatalf("study %s ends at %d; acknowledged was %d", name, info.Head, head)
 	}
-	want := append([]study.Event{opened()}, trials(0, int(info.Head-1)/3)...)
+	wantEvents(t, s, name, append([]study.Event{opened()}, trials(0, int(info.Head-1)/3)...))
+}
+
+// wantEvents checks that a study's log holds these events.
+func wantEvents(t *testing.T, s *Store, name string, want []study.Event) {
+	t.Helper()
+	info, err := s.Lookup(t.Context(), name)
+	if err != nil || int(info.Head) != len(want) {
+		t.Fatalf("study %s ends at %d, want %d: %v", name, info.Head, len(want), err)
+	}
 	for r, err := range s.Read(t.Context(), info.ID, 1) {
 		if err != nil {
 			t.Fatalf("study %s: %v", name, err)

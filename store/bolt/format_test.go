@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 var newFormat = flag.Bool("new-format", false, "write the golden file of the current format, if there is none")
@@ -41,11 +42,25 @@ func goldenPath(format int) string {
 	return filepath.Join("testdata", fmt.Sprintf("format%d.db.gz", format))
 }
 
+// calledEvents are the events of the study callers, which golden files have since
+// format 2: each names its caller.
+func calledEvents() []study.Event {
+	events := append([]study.Event{opened()}, trials(0, 2)...)
+	for i := range events {
+		events[i].Caller = fmt.Sprint("token ", i)
+	}
+	return events
+}
+
 func writeGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{Program: fmt.Sprintf("tuner of format %d", Format)})
 	for name, n := range goldenTrials {
 		fill(t, s, name, n)
+	}
+	_, err := s.Create(t.Context(), "callers", calledEvents())
+	if err != nil {
+		t.Fatal(err)
 	}
 	info, err := s.Lookup(t.Context(), "few")
 	if err == nil {
@@ -88,7 +103,12 @@ func TestGoldenFiles(t *testing.T) {
 			for name, n := range goldenTrials {
 				wantPrefix(t, s, name, headOf(n))
 			}
-			if status, err := s.Status(t.Context()); err != nil || status.Format != format || status.Studies != len(goldenTrials) {
+			studies := len(goldenTrials)
+			if format >= 2 {
+				studies++
+				wantEvents(t, s, "callers", calledEvents())
+			}
+			if status, err := s.Status(t.Context()); err != nil || status.Format != format || status.Studies != studies {
 				t.Errorf("format %d: %+v, %v", format, status, err)
 			}
 			report, err := s.Check(t.Context(), nil)

@@ -12,10 +12,10 @@ import (
 // it reads. It grows whenever an older program would refuse or misread what this one
 // writes: with the layout, and with [store.Format], which is that of the records. A
 // file of an earlier format has it from the first write on.
-const Format = 1
+const Format = 2
 
 // recordFormats is the newest format of records that a file of each format can hold.
-var recordFormats = map[int]int{1: 2}
+var recordFormats = map[int]int{1: 2, 2: 3}
 
 // The buckets at the root of the file: docs/store.md draws what is in them.
 var (

@@ -19,6 +19,7 @@ func AnyEvent() *rapid.Generator[study.Event] {
 		return study.Event{
 			Time:    anyTime().Draw(t, "time"),
 			Request: study.Request{ID: anyText().Draw(t, "request"), Fingerprint: rapid.Uint64().Draw(t, "fingerprint"), Answer: rapid.IntRange(0, study.MaxCount).Draw(t, "answer")},
+			Caller:  anyText().Draw(t, "caller"),
 			Body:    anyBody().Draw(t, "body"),
 		}
 	})

@@ -10,8 +10,8 @@ import (
 // instant is when the examples happened.
 var instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 
-// Examples returns one event of each kind, Created first, with every field set
-// to something. They make no sense as the log of one study.
+// Examples returns one event of each kind, Created first, with every field of
+// its body set to something. The last one has a caller, too. They make no sense as the log of one study.
 func Examples() []study.Event {
 	bodies := []study.Body{
 		study.Created{Spec: exampleSpec()},
@@ -29,6 +29,7 @@ func Examples() []study.Event {
 		study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"owner": "räuber", "gone": ""}},
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
 		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
+		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {
@@ -38,6 +39,7 @@ func Examples() []study.Event {
 			Body:    b,
 		}
 	}
+	events[len(events)-1].Caller = "token 3f2a9c01" // needs format 3
 	return events
 }
 

@@ -94,6 +94,24 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 	}
 }
 
+// scopeOf returns the scope of a token or certificate by its name in [identity]. ok is
+// false if it is not in force.
+func (a *authenticator) scopeOf(f tokenFile, name string) (s Scope, ok bool) {
+	if id, isToken := strings.CutPrefix(name, "token "); isToken {
+		for _, t := range f.Tokens {
+			if t.ID == id {
+				return t.Scope, !t.Expired(a.now())
+			}
+		}
+		return Scope{}, false
+	}
+	if certificate, ok := strings.CutPrefix(name, "certificate "); ok {
+		s, ok = a.scopes[certificate]
+		return s, ok
+	}
+	return Scope{}, false
+}
+
 // byCertificate goes by the first alternative name that has a scope. TLS has
 // verified the certificate.
 func (a *authenticator) byCertificate(ctx context.Context) (identity, *refusal) {

@@ -176,6 +176,9 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 		}
 		defer leave()
 	}
+	if s.permissions[info.FullMethod] >= needWork {
+		ctx = s.withCaller(ctx)
+	}
 	return next(ctx, request)
 }
 

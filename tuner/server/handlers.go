@@ -147,11 +147,6 @@ func (h *handlers) SetAttributes(ctx context.Context, m *pb.SetAttributesRequest
 	if err != nil {
 		return nil, err
 	}
-	if c.Trial != study.OfStudy {
-		if err := h.checkHolder(ctx, name, c.Trial, nil); err != nil {
-			return nil, err
-		}
-	}
 	return &pb.SetAttributesResponse{}, h.service.SetAttributes(ctx, name, c)
 }
 
@@ -163,9 +158,7 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 	if planted.Is(planted.TokenStored) {
 		c.Worker = strings.TrimPrefix(strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), ""), "Bearer ")
 	}
-	if err := h.server.checkAsk(ctx, &c); err != nil {
-		return nil, err
-	}
+	asks(ctx, &c)
 	if c.Count > 1 || c.Count == tuner.AutoCount {
 		s, err := h.service.Study(ctx, name)
 		if err == nil {
@@ -194,9 +187,6 @@ func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellRespons
 	if err != nil {
 		return nil, err
 	}
-	if err := h.checkHolder(ctx, name, c.Trial, &c.Epoch); err != nil {
-		return nil, err
-	}
 	told, err := h.service.Tell(ctx, name, c)
 	if err != nil {
 		return nil, err
@@ -210,9 +200,6 @@ func (h *handlers) Report(ctx context.Context, m *pb.ReportRequest) (*pb.ReportR
 	if err != nil {
 		return nil, err
 	}
-	if err := h.checkHolder(ctx, name, c.Trial, &c.Epoch); err != nil {
-		return nil, err
-	}
 	v, err := h.service.Report(ctx, name, c)
 	return wire.EncodeReported(v), err
 }
@@ -220,9 +207,6 @@ func (h *handlers) Report(ctx context.Context, m *pb.ReportRequest) (*pb.ReportR
 func (h *handlers) Heartbeat(ctx context.Context, m *pb.HeartbeatRequest) (*pb.HeartbeatResponse, error) {
 	name, c, err := wire.DecodeHeartbeat(m)
 	if err != nil {
-		return nil, err
-	}
-	if err := h.checkHolder(ctx, name, c.Trial, &c.Epoch); err != nil {
 		return nil, err
 	}
 	v, err := h.service.Heartbeat(ctx, name, c)

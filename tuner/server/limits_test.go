@@ -395,8 +395,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// onDisk is the service over a file, with the studies mine and theirs.
-func onDisk(t testing.TB, path string) *tuner.Tuner {
+// fromDisk is the service over a file.
+func fromDisk(t testing.TB, path string) *tuner.Tuner {
 	t.Helper()
 	st, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
@@ -404,6 +404,13 @@ func onDisk(t testing.TB, path string) *tuner.Tuner {
 	}
 	tn := tuner.Open(backuper{st}, tuner.Options{LongLived: true})
 	t.Cleanup(func() { tn.Close() })
+	return tn
+}
+
+// onDisk is the service over a new file, with the studies mine and theirs.
+func onDisk(t testing.TB, path string) *tuner.Tuner {
+	t.Helper()
+	tn := fromDisk(t, path)
 	for _, name := range []string{"mine", "theirs"} {
 		_, c, _, err := wire.DecodeCreate(createRequest(name))
 		if err != nil {

@@ -6,77 +6,77 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// Worker names are bound to tokens in the token file. A name that is bound belongs to
-// its tokens: no other worker asks under it, nor reports or tells a trial that it
-// runs. A token with names works under these only. Admins may do all of it.
+// A worker name belongs to the tokens that the token file binds it to. Without such a
+// token it belongs, in each study, to the worker token or certificate that started the
+// last trial under it. Only its owner asks under it, and only the caller that was given
+// a trial reports or tells it. An owner that is revoked or expired owns nothing. Admins
+// may act for all workers, and do not come to own a name.
 
-// holds tells whether a caller may act for a worker of this name.
-func (s *Server) holds(id identity, worker string) bool {
+// withCaller returns the context in which the service sees who calls.
+func (s *Server) withCaller(ctx context.Context) context.Context {
+	id, _ := identityOf(ctx)
+	if s.auth.open {
+		return ctx
+	}
+	c := tuner.Caller{Name: id.name}
+	if id.scope.Role != RoleAdmin && !planted.Is(planted.NameUnchecked) {
+		files := tokenFile{}
+		if s.auth.tokens != nil {
+			files = s.auth.tokens.get()
+		}
+		c.Permit = func(a tuner.Act) error { return s.permit(id, files, a) }
+	}
+	return tuner.WithCaller(ctx, c)
+}
+
+// permit refuses to act for a worker of another token or certificate.
+func (s *Server) permit(id identity, f tokenFile, a tuner.Act) error {
+	why := ""
 	switch {
-	case id.scope.Role == RoleAdmin, planted.Is(planted.NameUnchecked):
-		return true
+	case slices.Contains(id.workers, a.Worker):
+		return nil
+	case len(id.workers) > 0 && a.Trial < 0:
+		why = fmt.Sprintf("this token works under the names %q only, not as %q. Ask under one of them", id.workers, a.Worker)
 	case len(id.workers) > 0:
-		return slices.Contains(id.workers, worker)
-	case s.auth.tokens == nil:
-		return true
+		why = fmt.Sprintf("trial %d is held by the worker %q, and this token works under the names %q only", a.Trial, a.Worker, id.workers)
+	case f.bound[a.Worker] && a.Trial < 0:
+		why = fmt.Sprintf("the worker name %q is bound to another token. Ask under another name", a.Worker)
+	case f.bound[a.Worker]:
+		why = fmt.Sprintf("trial %d is held by the worker %q, whose name is bound to another token", a.Trial, a.Worker)
+	case a.Holder == id.name:
+		return nil
 	default:
-		f := s.auth.tokens.get()
-		return !f.bound[worker]
+		owner, inForce := s.auth.scopeOf(f, a.Holder)
+		if !inForce || a.Trial < 0 && owner.Role == RoleAdmin {
+			return nil
+		}
+		why = held(a)
 	}
+	s.metrics.authFailures.WithLabelValues("name").Inc()
+	return &tuner.DeniedError{Reason: why}
 }
 
-// restricted tells whether there is anything that the caller must not do by name.
-func (s *Server) restricted(id identity) bool {
-	if id.scope.Role == RoleAdmin || s.auth.tokens == nil {
-		return false
+// held says what belongs to another caller, and what to do about it.
+func held(a tuner.Act) string {
+	if a.Trial >= 0 {
+		as := ""
+		if a.Worker != "" {
+			as = fmt.Sprintf(" as worker %q", a.Worker)
+		}
+		return fmt.Sprintf("trial %d is held by %s%s. Use that token or certificate, revoke it, or let an admin do it", a.Trial, a.Holder, as)
 	}
-	f := s.auth.tokens.get()
-	return len(id.workers) > 0 || len(f.bound) > 0
+	return fmt.Sprintf("the worker name %q belongs to %s in this study. Ask under another name, or revoke that token or certificate", a.Worker, a.Holder)
 }
 
-// checkAsk refuses an ask under the name of another token. A token with one name
-// asks under it if it gives none; then it gets new trials, as an unnamed worker does.
-func (s *Server) checkAsk(ctx context.Context, c *study.Ask) error {
+// asks completes an ask: a token with one name asks under it if it gives none. Then it
+// gets new trials, as an unnamed worker does.
+func asks(ctx context.Context, c *study.Ask) {
 	id, _ := identityOf(ctx)
 	if c.Worker == "" && len(id.workers) == 1 && id.scope.Role != RoleAdmin {
 		c.Worker, c.New = id.workers[0], true
 	}
-	if s.holds(id, c.Worker) {
-		return nil
-	}
-	s.metrics.authFailures.WithLabelValues("name").Inc()
-	if len(id.workers) > 0 {
-		return wire.Denied(true, fmt.Sprintf("this token works under the names %q only, not as %q", id.workers, c.Worker)).Err()
-	}
-	return wire.Denied(true, fmt.Sprintf("the worker name %q is bound to another token", c.Worker)).Err()
-}
-
-// checkHolder refuses to act on a trial that a worker of another token runs or ran
-// last. It pins epoch 0 to the lease that it looked at. A result under an earlier
-// lease passes: it does not become the trial's.
-func (h *handlers) checkHolder(ctx context.Context, name string, number int, epoch *int) error {
-	s := h.server
-	id, _ := identityOf(ctx)
-	if !s.restricted(id) {
-		return nil
-	}
-	t, err := h.service.Trial(ctx, name, number)
-	if err != nil {
-		return err
-	}
-	if t.Epoch == 0 || epoch != nil && *epoch != 0 && *epoch < t.Epoch {
-		return nil
-	}
-	if !s.holds(id, t.Worker) {
-		s.metrics.authFailures.WithLabelValues("name").Inc()
-		return wire.Denied(true, fmt.Sprintf("trial %d is held by the worker %q, whose name this token may not use", number, t.Worker)).Err()
-	}
-	if epoch != nil && *epoch == 0 {
-		*epoch = t.Epoch
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
 // TestWorkerNames: a name that is bound to a token is that token's. Another one cannot
@@ -62,28 +64,8 @@ func TestWorkerNames(t *testing.T) {
 	if code != codes.OK || unnamed.GetWorker() != "node-a" || again.GetName() == unnamed.GetName() {
 		t.Fatalf("asking without a name: %s, %v, and again %v", code, unnamed, again)
 	}
-	calls := func(trial *pb.Trial) map[string]func(ctx context.Context, epoch int64) error {
-		return map[string]func(ctx context.Context, epoch int64) error{
-			"report": func(ctx context.Context, epoch int64) error {
-				_, err := c.Report(ctx, &pb.ReportRequest{Name: trial.GetName(), Epoch: epoch, Reports: []*pb.IntermediateValues{{Step: 1, Values: map[string]float64{"loss": 1}}}})
-				return err
-			},
-			"heartbeat": func(ctx context.Context, epoch int64) error {
-				_, err := c.Heartbeat(ctx, &pb.HeartbeatRequest{Name: trial.GetName(), Epoch: epoch})
-				return err
-			},
-			"attributes": func(ctx context.Context, _ int64) error {
-				_, err := c.SetAttributes(ctx, &pb.SetAttributesRequest{Name: trial.GetName(), Attributes: map[string]string{"k": "v"}})
-				return err
-			},
-			"tell": func(ctx context.Context, epoch int64) error {
-				_, err := c.Tell(ctx, &pb.TellRequest{Name: trial.GetName(), Epoch: epoch, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_FAILED}})
-				return err
-			},
-		}
-	}
 	for _, other := range []wire.Token{b, free, several} {
-		for what, call := range calls(unnamed) {
+		for what, call := range actions(c, unnamed) {
 			for _, epoch := range []int64{0, 1} {
 				if got := status.Code(call(as(t.Context(), other), epoch)); got != codes.PermissionDenied {
 					t.Errorf("%s of another's trial at epoch %d: %s", what, epoch, got)
@@ -91,17 +73,17 @@ func TestWorkerNames(t *testing.T) {
 			}
 		}
 	}
-	if got := status.Code(calls(unnamed)["tell"](as(t.Context(), a), 0)); got != codes.OK {
+	if got := status.Code(actions(c, unnamed)["tell"](as(t.Context(), a), 0)); got != codes.OK {
 		t.Errorf("its own tell: %s", got)
 	}
-	if got := status.Code(calls(again)["tell"](as(t.Context(), admin), 0)); got != codes.OK {
+	if got := status.Code(actions(c, again)["tell"](as(t.Context(), admin), 0)); got != codes.OK {
 		t.Errorf("an admin's tell: %s", got)
 	}
 	mine, _ := ask(free, "another")
-	if got := status.Code(calls(mine)["tell"](as(t.Context(), a), 0)); got != codes.PermissionDenied {
+	if got := status.Code(actions(c, mine)["tell"](as(t.Context(), a), 0)); got != codes.PermissionDenied {
 		t.Errorf("a bound token's tell of a trial of a name that is not bound: %s", got)
 	}
-	if got := status.Code(calls(mine)["tell"](as(t.Context(), free), 0)); got != codes.OK {
+	if got := status.Code(actions(c, mine)["tell"](as(t.Context(), free), 0)); got != codes.OK {
 		t.Errorf("the tell of a name that is not bound: %s", got)
 	}
 }
@@ -119,5 +101,161 @@ func TestWorkerNamesRefused(t *testing.T) {
 		if _, _, err := server.AddWorkerToken(tokenPath(t), server.Scope{Role: test.role}, test.names, "", time.Time{}); err == nil {
 			t.Errorf("names %s were taken", what)
 		}
+	}
+}
+
+// actions are the calls on a trial that only its holder may make, by their names.
+func actions(c pb.TunerClient, trial *pb.Trial) map[string]func(ctx context.Context, epoch int64) error {
+	return map[string]func(ctx context.Context, epoch int64) error{
+		"report": func(ctx context.Context, epoch int64) error {
+			_, err := c.Report(ctx, &pb.ReportRequest{Name: trial.GetName(), Epoch: epoch, Reports: []*pb.IntermediateValues{{Step: 1, Values: map[string]float64{"loss": 1}}}})
+			return err
+		},
+		"heartbeat": func(ctx context.Context, epoch int64) error {
+			_, err := c.Heartbeat(ctx, &pb.HeartbeatRequest{Name: trial.GetName(), Epoch: epoch})
+			return err
+		},
+		"attributes": func(ctx context.Context, _ int64) error {
+			_, err := c.SetAttributes(ctx, &pb.SetAttributesRequest{Name: trial.GetName(), Attributes: map[string]string{"k": "v"}})
+			return err
+		},
+		"tell": func(ctx context.Context, epoch int64) error {
+			_, err := c.Tell(ctx, &pb.TellRequest{Name: trial.GetName(), Epoch: epoch, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_FAILED}})
+			return err
+		},
+	}
+}
+
+// TestNamesByUse: a trial belongs to the token or certificate that it was given to, and
+// a worker name to the first that uses it in a study, over a restart too. Revoking the
+// owner frees both, and an admin may act on all.
+func TestNamesByUse(t *testing.T) {
+	tokens, db := tokenPath(t), filepath.Join(t.TempDir(), "tuner.db")
+	worker := server.Scope{Role: server.RoleWorker}
+	first, info, err := server.AddToken(tokens, worker, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, admin := addToken(t, tokens, worker), addToken(t, tokens, server.Scope{Role: server.RoleAdmin})
+	authority := wiretest.NewAuthority(t)
+	pair := authority.Issue(t, "server", "127.0.0.1")
+	o := server.Options{
+		TokenFile: tokens, CertFile: pair.CertFile, KeyFile: pair.KeyFile, ClientCAFile: authority.CAFile,
+		ClientScopes: map[string]server.Scope{"node-c": worker},
+	}
+	ask := func(ctx context.Context, c pb.TunerClient, study, name string) (*pb.Trial, error) {
+		answer, err := c.Ask(ctx, &pb.AskRequest{Parent: "studies/" + study, Worker: name})
+		if err != nil {
+			return nil, err
+		}
+		return answer.GetTrials()[0], nil
+	}
+	denied := func(what string, err error, holder string) {
+		t.Helper()
+		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), holder) {
+			t.Errorf("%s: %v, want %q in it", what, err, holder)
+		}
+	}
+	owner := "token " + info.ID
+	var named, unnamed, byCertificate *pb.Trial
+	open := onDisk
+	for round := range 2 { // the second is after a restart
+		service := open(t, db)
+		r := start(t, service, o)
+		c := pb.NewTunerClient(r.connect(t, trusting(t, authority, nil)))
+		node := pb.NewTunerClient(r.connect(t, trusting(t, authority, bearing(t, authority.Issue(t, "node-c", "node-c")))))
+		if round == 0 {
+			if named, err = ask(as(t.Context(), first), c, "mine", "gpu"); err != nil {
+				t.Fatal(err)
+			}
+			if unnamed, err = ask(as(t.Context(), first), c, "mine", ""); err != nil {
+				t.Fatal(err)
+			}
+			if byCertificate, err = ask(t.Context(), node, "mine", "cpu"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for what, test := range map[string]struct {
+			ctx    context.Context
+			client pb.TunerClient
+			trial  *pb.Trial
+			holder string
+		}{
+			"another token, named":         {as(t.Context(), second), c, named, `is held by ` + owner + ` as worker "gpu"`},
+			"another token, unnamed":       {as(t.Context(), second), c, unnamed, `is held by ` + owner + `. Use`},
+			"a certificate":                {t.Context(), node, named, owner},
+			"a token, by a certificate":    {as(t.Context(), second), c, byCertificate, "certificate node-c"},
+			"the owner of another's trial": {as(t.Context(), first), c, byCertificate, "certificate node-c"},
+		} {
+			for action, do := range actions(test.client, test.trial) {
+				for _, epoch := range []int64{0, 1} {
+					denied(what+", "+action, do(test.ctx, epoch), test.holder)
+				}
+			}
+		}
+		for name, err := range map[string]error{"gpu": func() error { _, err := ask(as(t.Context(), second), c, "mine", "gpu"); return err }(), "cpu": func() error { _, err := ask(as(t.Context(), second), c, "mine", "cpu"); return err }()} {
+			denied("asking as "+name, err, `the worker name "`+name+`" belongs to `)
+		}
+		if _, err := ask(as(t.Context(), second), c, "theirs", "gpu"); err != nil {
+			t.Errorf("the name in another study: %v", err)
+		}
+		if again, err := ask(as(t.Context(), first), c, "mine", "gpu"); err != nil || again.GetName() != named.GetName() {
+			t.Errorf("the owner asks again and gets %v, %v", again, err)
+		}
+		if err := actions(c, byCertificate)["heartbeat"](as(t.Context(), admin), 0); err != nil {
+			t.Errorf("an admin: %v", err)
+		}
+		if round == 0 {
+			r.stop()
+			if err := service.Close(); err != nil {
+				t.Fatal(err)
+			}
+			open = fromDisk
+			continue
+		}
+		if _, err := ask(as(t.Context(), admin), c, "mine", "gpu"); err != nil {
+			t.Errorf("an admin asks under the name: %v", err)
+		}
+		if err := server.RevokeToken(tokens, info.ID); err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := ask(as(t.Context(), second), c, "mine", "gpu"); err != nil || taken.GetName() != named.GetName() {
+			t.Errorf("after its owner was revoked the name gives %v, %v", taken, err)
+		}
+		for _, trial := range []*pb.Trial{named, unnamed} {
+			if err := actions(c, trial)["tell"](as(t.Context(), second), 0); err != nil {
+				t.Errorf("after its holder was revoked: %v", err)
+			}
+		}
+	}
+}
+
+// TestNamesRace: of many tokens that ask at once under a new name one gets it.
+func TestNamesRace(t *testing.T) {
+	tokens := tokenPath(t)
+	var workers []wire.Token
+	for range 16 {
+		workers = append(workers, addToken(t, tokens, server.Scope{Role: server.RoleWorker}))
+	}
+	c := pb.NewTunerClient(start(t, onDisk(t, filepath.Join(t.TempDir(), "tuner.db")), server.Options{TokenFile: tokens}).connect(t))
+	answers := make(chan error, len(workers))
+	for _, token := range workers {
+		go func() {
+			_, err := c.Ask(as(t.Context(), token), &pb.AskRequest{Parent: "studies/mine", Worker: "new"})
+			answers <- err
+		}()
+	}
+	got := 0
+	for range cap(answers) {
+		switch err := <-answers; status.Code(err) {
+		case codes.OK:
+			got++
+		case codes.PermissionDenied:
+		default:
+			t.Error(err)
+		}
+	}
+	if got != 1 {
+		t.Errorf("%d tokens work under one name", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -198,10 +199,14 @@ func (o Options) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(o.ClientScopes)) {
 		err := o.ClientScopes[name].Validate()
 		add(err != nil, "scope of client certificate %q: %w", name, err)
+		add(name == "" || len(name) > maxCertificateName || !utf8.ValidString(name), "scope of client certificate %q: its name must be UTF-8 of 1 to %d bytes", name, maxCertificateName)
 	}
 	add(o.StopTimeout < 0 || o.DrainDelay < 0, "times must not be negative")
 	return errors.Join(faults...)
 }
+
+// maxCertificateName is the most bytes of a certificate's name, which events store.
+const maxCertificateName = 256
 
 func (l Limits) faults() (faults []error) {
 	for _, f := range []struct {

@@ -73,6 +73,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 	*s = Study{
 		View:     View{spec: b.Spec, created: e.Time, attributes: b.Spec.Attributes},
 		byWorker: make(map[string][]int),
+		names:    make(map[string]string),
 		running:  make(map[int]struct{}),
 		requests: make(map[requestKey]requestRecord),
 		several:  make(map[requestKey][]handed),
@@ -122,9 +123,11 @@ func (s *Study) applyStarted(e Event, b Started) error {
 	}
 	t.State, t.lastStep = Running, -1
 	t.Epoch, t.Worker, t.Deadline, t.Started = b.Epoch, b.Worker, b.Deadline, e.Time
+	t.Holder = e.Caller
 	s.put(t)
 	s.running[b.Trial] = struct{}{}
 	if b.Worker != "" {
+		s.names[b.Worker] = e.Caller
 		held := s.byWorker[b.Worker]
 		i, _ := slices.BinarySearch(held, b.Trial)
 		s.byWorker[b.Worker] = slices.Insert(held, i, b.Trial)

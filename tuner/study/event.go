@@ -15,7 +15,10 @@ type Position uint64
 type Event struct {
 	Time    time.Time // wall clock of the decision, UTC; order is by position, never by time
 	Request Request   // the request this event answers; zero if it had no id
-	Body    Body
+	// Caller made the call that caused the event, such as "token 3f2a9c01". It is empty
+	// if the caller is not known, and for what the service decides itself.
+	Caller string
+	Body   Body
 }
 
 // Trial returns the number of the trial that the event is about; ok is false if

@@ -16,8 +16,9 @@ import (
 // every value that it returns stays as it was returned.
 type Study struct {
 	View
-	queue    []int            // queued trials, first to be handed out first
-	byWorker map[string][]int // running trials of each named worker, ascending
+	queue    []int             // queued trials, first to be handed out first
+	byWorker map[string][]int  // running trials of each named worker, ascending
+	names    map[string]string // by worker, the caller that started the last trial under its name
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
 	several  map[requestKey][]handed // what requests made, started or concerned after the first
@@ -226,6 +227,10 @@ func (v *View) Late(first int) iter.Seq[Late] {
 		}
 	}
 }
+
+// User returns the caller that started the last trial under a worker's name, empty if
+// it is not known or the name is new.
+func (s *Study) User(worker string) string { return s.names[worker] }
 
 // Lease is a running trial's.
 type Lease struct {

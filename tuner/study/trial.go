@@ -57,6 +57,7 @@ type Trial struct {
 	Epoch    int       // how often it was started; 0 for one still queued or added
 	Expiries int       // how often its lease expired
 	Worker   string    // holder of the last lease, empty for an unnamed one
+	Holder   string    // caller that was given the last lease, empty if it is not known
 	Deadline time.Time // of the last lease
 
 	Reports    []Report // of all epochs, in order of arrival

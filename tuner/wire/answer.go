@@ -50,7 +50,7 @@ func DecodeBeaten(m *pb.HeartbeatResponse) (tuner.Verdict, error) {
 
 // EncodeHappening encodes a happening of the named study.
 func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) {
-	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status)}
+	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status), Caller: h.Caller}
 	if h.Trial == nil {
 		return m, nil
 	}
@@ -64,7 +64,7 @@ func DecodeHappening(m *pb.WatchResponse) (tuner.Happening, error) {
 	var d decoder
 	h := tuner.Happening{
 		Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
-		Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished),
+		Caller: m.GetCaller(), Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished),
 	}
 	if m.GetTrial() != nil {
 		t := d.trial(m.GetTrial())

@@ -337,6 +337,7 @@ func TestRoundTrip(t *testing.T) {
 	checkAnswer(t, "happening", func(t *rapid.T) tuner.Happening {
 		h := tuner.Happening{
 			Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),
+			Caller: texts.Draw(t, "caller"),
 			Status: study.Status(rapid.IntRange(0, 3).Draw(t, "status")),
 		}
 		if rapid.Bool().Draw(t, "of a trial") {

@@ -3884,8 +3884,11 @@ type WatchResponse struct {
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// The states after the event. A trial is present only if the event is about one,
 	// with only the reports that the event added.
-	StudyState    StudyState `protobuf:"varint,4,opt,name=study_state,json=studyState,proto3,enum=tuner.v1.StudyState" json:"study_state,omitempty"`
-	Trial         *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
+	StudyState StudyState `protobuf:"varint,4,opt,name=study_state,json=studyState,proto3,enum=tuner.v1.StudyState" json:"study_state,omitempty"`
+	Trial      *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
+	// The caller that caused the event, such as "token 3f2a9c01" or "certificate
+	// node-7". Empty if it is not known, and for what the server does itself.
+	Caller        string `protobuf:"bytes,6,opt,name=caller,proto3" json:"caller,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3953,6 +3956,13 @@ func (x *WatchResponse) GetTrial() *Trial {
 		return x.Trial
 	}
 	return nil
+}
+
+func (x *WatchResponse) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
 }
 
 type BackupRequest struct {
@@ -4382,14 +4392,15 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x13effective_dimension\x18\x03 \x01(\x01R\x12effectiveDimension\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\x04R\x05after\"\xcf\x01\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\"\xe7\x01\n" +
 	"\rWatchResponse\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05event\x18\x03 \x01(\tR\x05event\x125\n" +
 	"\vstudy_state\x18\x04 \x01(\x0e2\x14.tuner.v1.StudyStateR\n" +
 	"studyState\x12%\n" +
-	"\x05trial\x18\x05 \x01(\v2\x0f.tuner.v1.TrialR\x05trial\"\x0f\n" +
+	"\x05trial\x18\x05 \x01(\v2\x0f.tuner.v1.TrialR\x05trial\x12\x16\n" +
+	"\x06caller\x18\x06 \x01(\tR\x06caller\"\x0f\n" +
 	"\rBackupRequest\"&\n" +
 	"\x0eBackupResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk*V\n" +

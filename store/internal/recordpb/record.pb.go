@@ -1,4 +1,4 @@
-// The payload of a stored record, formats 1 and 2. FORMAT.md in package store tells
+// The payload of a stored record, formats 1 to 3. FORMAT.md in package store tells
 // what surrounds it. This is the store's own schema: the wire contract has
 // another, and neither changes with the other.
 //
@@ -261,6 +261,7 @@ type Event struct {
 	RequestId          string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	RequestFingerprint uint64                 `protobuf:"fixed64,3,opt,name=request_fingerprint,json=requestFingerprint,proto3" json:"request_fingerprint,omitempty"`
 	RequestAnswer      int64                  `protobuf:"zigzag64,18,opt,name=request_answer,json=requestAnswer,proto3" json:"request_answer,omitempty"`
+	Caller             string                 `protobuf:"bytes,19,opt,name=caller,proto3" json:"caller,omitempty"` // of format 3, which a record has if it is there
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Event_Started
@@ -338,6 +339,13 @@ func (x *Event) GetRequestAnswer() int64 {
 		return x.RequestAnswer
 	}
 	return 0
+}
+
+func (x *Event) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
 }
 
 func (x *Event) GetBody() isEvent_Body {
@@ -1978,13 +1986,14 @@ var File_store_internal_recordpb_record_proto protoreflect.FileDescriptor
 
 const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
-	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xa2\a\n" +
+	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xba\a\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x10R\x04time\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12/\n" +
 	"\x13request_fingerprint\x18\x03 \x01(\x06R\x12requestFingerprint\x12%\n" +
-	"\x0erequest_answer\x18\x12 \x01(\x12R\rrequestAnswer\x125\n" +
+	"\x0erequest_answer\x18\x12 \x01(\x12R\rrequestAnswer\x12\x16\n" +
+	"\x06caller\x18\x13 \x01(\tR\x06caller\x125\n" +
 	"\astarted\x18\x04 \x01(\v2\x19.bkb.store.record.StartedH\x00R\astarted\x128\n" +
 	"\bextended\x18\x05 \x01(\v2\x1a.bkb.store.record.ExtendedH\x00R\bextended\x128\n" +
 	"\breported\x18\x06 \x01(\v2\x1a.bkb.store.record.ReportedH\x00R\breported\x125\n" +

@@ -1,0 +1,87 @@
+package tuner
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Caller is who makes a call. The events that the call causes name it, and it holds the
+// trials that it is given.
+type Caller struct {
+	Name string // such as "token 3f2a9c01"
+	// Permit returns the error of an act for a worker, such as a [DeniedError]. It is
+	// called at the moment when the act is decided. A nil Permit permits all.
+	Permit func(Act) error
+}
+
+// Act is what a caller does for a worker: it asks under the worker's name, or it acts on
+// a trial that the worker holds or held last.
+type Act struct {
+	Trial  int    // -1 for an ask
+	Worker string // empty for an unnamed worker
+	// Holder is the caller that was given the trial. For an ask it is the caller that
+	// started the last trial of the study under the worker's name. It is empty if that
+	// is not known.
+	Holder string
+}
+
+// DeniedError refuses what a caller may not do. Its code is [Denied].
+type DeniedError struct{ Reason string }
+
+func (e *DeniedError) Error() string { return e.Reason }
+
+type callerKey struct{}
+
+// WithCaller returns a context for calls of a caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// callerOf returns the caller of a context, the zero Caller if it has none.
+func callerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// permit returns the error of a command that the caller may not give to the study as it
+// stands. A result under an earlier lease of a trial is permitted, because it does not
+// become the trial's.
+func (c Caller) permit(s *study.Study, cmd study.Command) error {
+	if c.Permit == nil {
+		return nil
+	}
+	trial, epoch := 0, 0
+	switch cmd := cmd.(type) {
+	case study.Ask:
+		return c.ask(s, cmd)
+	case study.Start:
+		return c.ask(s, cmd.Ask)
+	case study.Heartbeat:
+		trial, epoch = cmd.Trial, cmd.Epoch
+	case study.ReportValues:
+		trial, epoch = cmd.Trial, cmd.Epoch
+	case study.Tell:
+		trial, epoch = cmd.Trial, cmd.Epoch
+	case study.SetAttributes:
+		trial = cmd.Trial
+	default:
+		return nil
+	}
+	t, ok := s.Trial(trial)
+	if !ok || t.Epoch == 0 || epoch != 0 && epoch < t.Epoch {
+		return nil
+	}
+	return c.Permit(Act{trial, t.Worker, t.Holder})
+}
+
+func (c Caller) ask(s *study.Study, ask study.Ask) error {
+	return c.Permit(Act{-1, ask.Worker, s.User(ask.Worker)})
+}
+
+// sign names the caller in events.
+func (c Caller) sign(events []study.Event) {
+	for i := range events {
+		events[i].Caller = c.Name
+	}
+}

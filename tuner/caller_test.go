@@ -1,0 +1,166 @@
+package tuner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// callers returns the kinds of a study's events and their callers.
+func callers(t *testing.T, tn *Tuner) (all []string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, err := tn.Study(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, err := range tn.Watch(ctx, "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, h.Kind+" "+h.Caller)
+		if h.Position == s.Position {
+			break
+		}
+	}
+	return all
+}
+
+// TestCallersAreStored: each event names the caller that caused it, over a restart too.
+// What the clock and the proposer decide names none, even within a call.
+func TestCallersAreStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newFaulty()
+		tn := Open(st, Options{LongLived: true})
+		by := func(name string) context.Context { return WithCaller(t.Context(), Caller{Name: name}) }
+		spec := testSpec(t, func(s *study.Spec) { s.Lease, s.Proposer = time.Minute, study.Component{Name: propose.BKB} })
+		if _, err := tn.CreateStudy(by("admin"), "s", study.Create{Spec: spec}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := AddAll(by("importer"), tn, "s", manyAdded(t, spec, 12)); err != nil { // so that there is a model
+			t.Fatal(err)
+		}
+		asked, err := tn.Ask(by("worker"), "s", study.Ask{Count: 2, RequestID: "twice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := asked.Trials[0].Number
+		if asked.Trials[0].Holder != "worker" {
+			t.Errorf("the trial is held by %q", asked.Trials[0].Holder)
+		}
+		_, err = tn.Report(by("worker"), "s", study.ReportValues{Trial: n, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "loss", Value: 1}}}}})
+		if err == nil {
+			_, err = tn.Heartbeat(by("other"), "s", study.Heartbeat{Trial: n})
+		}
+		if err == nil {
+			_, err = tn.Tell(by("worker"), "s", study.Tell{Trial: n, Outcome: loss(1)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute) // the other lease ends
+		if _, err := tn.Ask(by("next"), "s", study.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.Finish(t.Context(), "s", study.Finish{}); err != nil {
+			t.Fatal(err)
+		}
+		want := append([]string{"created admin"}, slices.Repeat([]string{"added importer"}, 12)...)
+		want = append(want, "anchored ", "started worker", "started worker", "reported worker", "extended other", "told worker", "expired ", "started next", "finished ")
+		if got := callers(t, tn); !slices.Equal(got, want) {
+			t.Errorf("the log has\n%q, want\n%q", got, want)
+		}
+		if err := tn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tn = Open(st, Options{})
+		defer tn.Close()
+		if got := callers(t, tn); !slices.Equal(got, want) {
+			t.Errorf("after a restart the log has\n%q, want\n%q", got, want)
+		}
+		r, err := tn.Replay(t.Context(), "s", nil)
+		if err != nil || r.Suggestions != 2 || len(r.Differences)+len(r.ModelDifferences) > 0 {
+			t.Errorf("replayed: %+v, %v", r, err)
+		}
+	})
+}
+
+// manyAdded are commands that add n completed trials.
+func manyAdded(t *testing.T, spec study.Spec, n int) (commands []study.Command) {
+	t.Helper()
+	p, err := propose.New(study.Component{Name: propose.Random}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s study.Study
+	_, events, err := s.Decide(time.Now(), study.Create{Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if err := s.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proposal, err := p.Propose(t.Context(), s.Snapshot(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range proposal.Suggestions {
+		commands = append(commands, study.Add{RequestID: fmt.Sprint("add", i), Config: g.Config, Outcome: loss(float64(i))})
+	}
+	return commands
+}
+
+// TestPermitted: what a caller does for a worker is decided with the holder of the trial
+// or the user of the name as they stand. What is denied changes nothing.
+func TestPermitted(t *testing.T) {
+	tn := open(t, newFaulty(), Options{}, nil)
+	var acts []Act
+	denying := func(name string) context.Context {
+		return WithCaller(t.Context(), Caller{Name: name, Permit: func(a Act) error {
+			acts = append(acts, a)
+			return &DeniedError{"not permitted"}
+		}})
+	}
+	if _, err := tn.Ask(denying("b"), "s", study.Ask{Worker: "w"}); CodeOf(err) != Denied {
+		t.Errorf("a denied ask: %v", err)
+	}
+	asked, err := tn.Ask(WithCaller(t.Context(), Caller{Name: "a"}), "s", study.Ask{Worker: "w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, ctx := asked.Trials[0].Number, denying("b")
+	before, err := tn.Study(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, askErr := tn.Ask(ctx, "s", study.Ask{Worker: "w", New: true})
+	_, tellErr := tn.Tell(ctx, "s", study.Tell{Trial: n, Outcome: loss(1)})
+	_, beatErr := tn.Heartbeat(ctx, "s", study.Heartbeat{Trial: n, Epoch: 1})
+	_, reportErr := tn.Report(ctx, "s", study.ReportValues{Trial: n, Reports: []study.Report{{Step: 1, Values: []study.NamedValue{{Name: "loss", Value: 1}}}}})
+	setErr := tn.SetAttributes(ctx, "s", study.SetAttributes{Trial: n, Attributes: study.Attributes{"k": "v"}})
+	for what, err := range map[string]error{"ask": askErr, "tell": tellErr, "heartbeat": beatErr, "report": reportErr, "attributes": setErr} {
+		wantCode(t, err, Denied, "not permitted")
+		if err == nil {
+			t.Errorf("%s was permitted", what)
+		}
+	}
+	want := []Act{{-1, "w", ""}, {-1, "w", "a"}, {n, "w", "a"}, {n, "w", "a"}, {n, "w", "a"}, {n, "w", "a"}}
+	if !slices.Equal(acts, want) {
+		t.Errorf("acts were %v, want %v", acts, want)
+	}
+	if after, err := tn.Study(t.Context(), "s"); err != nil || after.Position != before.Position {
+		t.Errorf("what was denied moved the log from %d to %d, %v", before.Position, after.Position, err)
+	}
+	if err := tn.SetAttributes(ctx, "s", study.SetAttributes{Trial: study.OfStudy, Attributes: study.Attributes{"k": "v"}}); err != nil {
+		t.Errorf("attributes of the study: %v", err)
+	}
+}
