@@ -55,13 +55,17 @@ func part(name string, t study.Trial, room int) (*pb.Trial, error) {
 }
 
 // trim takes what a worker can make large from a trial until it fits into room: first
-// its late results, then its attributes.
+// its late results, then its attributes, then its outcome.
 func trim(m *pb.Trial, room int) {
 	if proto.Size(m) > room && len(m.LateResults) > 0 {
 		m.LateResults, m.Omitted = nil, append(m.Omitted, wire.OmittedLate)
 	}
 	if proto.Size(m) > room && len(m.Attributes) > 0 {
 		m.Attributes, m.Omitted = nil, append(m.Omitted, wire.OmittedAttributes)
+	}
+	if o := m.Outcome; proto.Size(m) > room && o != nil {
+		m.Outcome = &pb.Outcome{State: o.State, Reason: o.Reason, Cost: o.Cost}
+		m.Omitted = append(m.Omitted, wire.OmittedOutcome)
 	}
 }
 
@@ -81,10 +85,6 @@ func parts(name string, trials []study.Trial, room int) ([]*pb.Trial, error) {
 	if size > room {
 		for _, m := range out {
 			trim(m, room/len(out))
-			if o := m.Outcome; proto.Size(m) > room/len(out) && o != nil {
-				m.Outcome = &pb.Outcome{State: o.State, Reason: o.Reason, Cost: o.Cost}
-				m.Omitted = append(m.Omitted, wire.OmittedOutcome)
-			}
 		}
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -160,4 +161,70 @@ func TestHeavyweightTrials(t *testing.T) {
 	if all != 200 || pages < 2 {
 		t.Errorf("%d of the best on %d pages", all, pages)
 	}
+}
+
+// largeOutcome is a service whose trial has an outcome of 5 MB, as a program of before
+// there was a limit could store it.
+type largeOutcome struct{ *wiretest.Service }
+
+func (l largeOutcome) trial() study.Trial {
+	t := study.Trial{State: study.Completed, Outcome: study.Outcome{State: study.Completed, Cost: 2}}
+	for i := range study.MaxMetrics {
+		t.Outcome.Metrics = append(t.Outcome.Metrics, study.Metric{Name: fmt.Sprint("m", i), Values: make([]float64, study.MaxReplicates)})
+	}
+	return t
+}
+
+func (l largeOutcome) Tell(context.Context, string, study.Tell) (tuner.Told, error) {
+	return tuner.Told{Trial: l.trial()}, nil
+}
+
+func (l largeOutcome) Trial(context.Context, string, int) (study.Trial, error) { return l.trial(), nil }
+
+func (l largeOutcome) Trials(context.Context, string, tuner.Filter) ([]study.Trial, bool, error) {
+	return []study.Trial{l.trial()}, false, nil
+}
+
+func (l largeOutcome) Best(context.Context, string) ([]study.Trial, error) {
+	return []study.Trial{l.trial()}, nil
+}
+
+func (l largeOutcome) Watch(context.Context, string, study.Position) iter.Seq2[tuner.Happening, error] {
+	return func(yield func(tuner.Happening, error) bool) {
+		t := l.trial()
+		yield(tuner.Happening{Position: 1, Kind: "told", Trial: &t}, nil)
+	}
+}
+
+// TestLargeOutcome: a trial whose outcome is larger than an answer is answered by every
+// call, without the metrics, and the answer says so.
+func TestLargeOutcome(t *testing.T) {
+	c := pb.NewTunerClient(start(t, largeOutcome{withStudies(t)}, server.Options{}).connect(t))
+	const parent, trial = "studies/mine", "studies/mine/trials/0"
+	check := func(what string, m *pb.Trial, err error) {
+		t.Helper()
+		if o := m.GetOutcome(); err != nil || o.GetState() != pb.TrialState_TRIAL_STATE_COMPLETED || o.GetCost() != 2 || len(o.GetMetrics()) > 0 || !slices.Equal(m.GetOmitted(), []string{wire.OmittedOutcome}) {
+			t.Errorf("%s: %v without %q, %v", what, o, m.GetOmitted(), err)
+		}
+	}
+	one, err := c.GetTrial(t.Context(), &pb.GetTrialRequest{Name: trial})
+	check("the trial", one, err)
+	told, err := c.Tell(t.Context(), &pb.TellRequest{Name: trial, Outcome: &pb.Outcome{State: pb.TrialState_TRIAL_STATE_INFEASIBLE}})
+	check("telling", told.GetTrial(), err)
+	list, err := c.ListTrials(t.Context(), &pb.ListTrialsRequest{Parent: parent})
+	if err != nil || len(list.GetTrials()) != 1 {
+		t.Fatalf("listing: %v", err)
+	}
+	check("listing", list.GetTrials()[0], nil)
+	best, err := c.GetBest(t.Context(), &pb.GetBestRequest{Parent: parent})
+	if err != nil || len(best.GetTrials()) != 1 {
+		t.Fatalf("the best: %v", err)
+	}
+	check("the best", best.GetTrials()[0], nil)
+	stream, err := c.Watch(t.Context(), &pb.WatchRequest{Parent: parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, err := stream.Recv()
+	check("watching", event.GetTrial(), err)
 }

@@ -11,6 +11,7 @@ const (
 	MaxAttributesBytes = 64 << 10   // keys and values of one trial, or of the study
 	MaxMetrics         = 64         // of one outcome or one report
 	MaxReplicates      = 10_000     // values of one metric
+	MaxOutcomeBytes    = 900 << 10  // names and values of one outcome, so that a server takes each
 	MaxReports         = 100_000    // of one trial, all epochs
 	MaxReportBatch     = 1_000      // reports in one command
 	MaxReportBytes     = 4 << 20    // names and values of the reports in one command

@@ -65,3 +65,30 @@ func TestReportBytes(t *testing.T) {
 	}
 	h.refuse(ReportValues{Trial: 0, Reports: batch(MaxReportBytes + 1)}, "4 MiB")
 }
+
+// TestOutcomeBytes tries an outcome as large as it may be.
+func TestOutcomeBytes(t *testing.T) {
+	h := newHarness(t, nil)
+	h.ask(Ask{Count: 1})
+	outcome := func(bytes int) Outcome {
+		o := Outcome{State: Completed, Metrics: []Metric{{Name: "loss", Values: []float64{1}}}}
+		bytes -= len("loss") + 8
+		for i := 0; bytes > 0; i++ {
+			m := Metric{Name: fmt.Sprintf("m%02d", i)}
+			n := min(MaxReplicates, (bytes-len(m.Name))/8)
+			if rest := bytes - len(m.Name) - 8*n; rest < 8 {
+				m.Name += strings.Repeat("x", rest)
+			}
+			m.Values = make([]float64, n)
+			o.Metrics, bytes = append(o.Metrics, m), bytes-len(m.Name)-8*n
+		}
+		return o
+	}
+	for _, c := range []Command{Tell{Trial: 0, Outcome: outcome(MaxOutcomeBytes)}, Add{Config: config(0), Outcome: outcome(MaxOutcomeBytes)}} {
+		if _, _, err := h.s.Decide(h.now, c); err != nil {
+			t.Errorf("%T at the limit: %v", c, err)
+		}
+	}
+	h.refuse(Tell{Trial: 0, Outcome: outcome(MaxOutcomeBytes + 1)}, "900 KiB")
+	h.refuse(Add{Config: config(0), Outcome: outcome(MaxOutcomeBytes + 1)}, "900 KiB")
+}

@@ -150,6 +150,13 @@ func (c Spec) normalizeMetrics(metrics []Metric) (out []Metric, nan bool, err er
 	if len(metrics) > MaxMetrics {
 		return nil, false, invalid("metrics", len(metrics), "at most 64 of them", "")
 	}
+	size := 0
+	for _, m := range metrics {
+		size += len(m.Name) + 8*len(m.Values)
+	}
+	if size > MaxOutcomeBytes {
+		return nil, false, invalid("metrics", fmt.Sprintf("%d bytes", size), "names and values must be at most 900 KiB together, at 8 bytes a value", "tell fewer replicates, or their mean with its standard error")
+	}
 	out = slices.Clone(metrics)
 	slices.SortFunc(out, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range out {
