@@ -3,6 +3,7 @@ package tuner
 import (
 	"context"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -81,6 +82,9 @@ func (c Caller) ask(s *study.Study, ask study.Ask) error {
 
 // sign names the caller in events.
 func (c Caller) sign(events []study.Event) {
+	if planted.Is(planted.CallerForgotten) {
+		return
+	}
 	for i := range events {
 		events[i].Caller = c.Name
 	}

@@ -68,6 +68,7 @@ func CodeOf(err error) Code {
 		{Exhausted, is(store.ErrFull)},
 		{Exhausted, is(errBusy)},
 		{Exhausted, as[*QuotaError]},
+		{Exhausted, as[*MemoryError]},
 		{Damaged, is(store.ErrDamaged)},
 		{Denied, is(store.ErrReadOnly)},
 		{Denied, as[*DeniedError]},

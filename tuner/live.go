@@ -22,9 +22,9 @@ type live struct {
 	suggester *suggester
 }
 
-// fold returns the study that follows from the log in a store. each, if not nil, is
-// called with every event.
-func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study.Event)) (*study.Study, error) {
+// fold returns the study that follows from the log in a store. each is called with every
+// event, and its error ends the reading.
+func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study.Event) error) (*study.Study, error) {
 	s := new(study.Study)
 	for r, err := range st.Read(ctx, id, 0) {
 		if err != nil {
@@ -33,8 +33,8 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 		if err := s.Apply(r.Event); err != nil {
 			return nil, &store.CorruptError{Study: id, Position: r.Position, Reason: err.Error()}
 		}
-		if each != nil {
-			each(r.Event)
+		if err := each(r.Event); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -44,9 +44,11 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	if v.study, err = fold(ctx, st, id, func(e study.Event) {
+	fits := o.Memory.reading()
+	if v.study, err = fold(ctx, st, id, func(e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
+		return fits(e)
 	}); err != nil {
 		return nil, err
 	}

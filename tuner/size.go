@@ -32,6 +32,20 @@ func approximateSize(e study.Event) int {
 	return rest
 }
 
+// approximateSize is about how many bytes the happening takes.
+func (h Happening) approximateSize() int {
+	const rest = 300
+	if h.Trial == nil {
+		return rest
+	}
+	t := h.Trial
+	size := rest + configSize(t.Config) + reportsSize(t.Reports) + outcomeSize(t.Outcome) + attributesSize(t.Attributes)
+	for _, l := range t.Late {
+		size += outcomeSize(l.Outcome)
+	}
+	return size
+}
+
 func configSize(c space.Config) (size int) {
 	for name, v := range c.All() {
 		text, _ := v.AsString()

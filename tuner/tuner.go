@@ -37,6 +37,9 @@ type Options struct {
 	// no new trials, reports and attributes: the error is a [QuotaError]. What runs can
 	// still be told.
 	MaxStudyBytes, MaxStudyReports int64
+	// Memory, if not nil, says whether there is room to read a study into memory. If
+	// there is none, the error is a [MemoryError], and idle studies are dropped soon.
+	Memory *Memory
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 	// Logger receives background errors; nil discards them.
@@ -45,6 +48,9 @@ type Options struct {
 	// the process should end and start again. Every later call fails.
 	OnFatal func(error)
 }
+
+// shortIdle is the IdleTimeout while memory is short.
+const shortIdle = 3 * time.Second
 
 // The defaults of [Options].
 const (
@@ -228,10 +234,14 @@ func (t *Tuner) keepTime() {
 			return
 		case <-tick.C:
 		}
+		idle := t.options.IdleTimeout
+		if t.options.Memory.Short() {
+			idle = min(idle, shortIdle)
+		}
 		t.mu.Lock()
 		live := make([]*desk, 0, len(t.desks))
 		for _, d := range t.desks {
-			if d.users == 0 && time.Since(d.lastUse) > t.options.IdleTimeout && !d.clock.waits.Load() {
+			if d.users == 0 && time.Since(d.lastUse) > idle && !d.clock.waits.Load() {
 				t.drop(d)
 			} else {
 				live = append(live, d)
@@ -390,7 +400,7 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	if busy {
 		return t.Study(ctx, info.Name)
 	}
-	s, err := fold(ctx, t.store, info.ID, nil)
+	s, err := fold(ctx, t.store, info.ID, t.options.Memory.reading())
 	if err != nil {
 		return Study{}, err
 	}

@@ -25,21 +25,73 @@ func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) it
 				yield(Happening{}, err)
 				return
 			}
-			for r, err := range t.store.Read(ctx, n.id, after+1) {
-				if err != nil {
-					yield(Happening{}, err)
+			batch, leave, err := t.batch(ctx, n, after)
+			for _, h := range batch {
+				if !yield(h, nil) {
+					leave()
 					return
 				}
-				if r.Position > n.view.Position() {
-					break // the view is older; next time
-				}
-				if !yield(happening(r, n.view), nil) {
-					return
-				}
-				after = r.Position
+				after = h.Position
+			}
+			leave()
+			if err != nil {
+				yield(Happening{}, err)
+				return
 			}
 		}
 	}
+}
+
+const (
+	// watchBatch is about how many bytes of events a watch reads at once.
+	watchBatch = 64 << 10
+	// watchRoom is the room in memory that it takes to read them.
+	watchRoom = 1 << 20
+	// watchInflation is about how many bytes a byte of an event becomes on its way to a
+	// client.
+	watchInflation = 16
+)
+
+// batch reads the next events for a watch when there is room for them in memory: an event
+// at least, unless there is an error beside those before it. leave frees the room. Many
+// watches wake at once, so each waits until it may read.
+func (t *Tuner) batch(ctx context.Context, n news, after study.Position) (batch []Happening, leave func(), err error) {
+	if leave, err = t.options.Memory.await(ctx, watchRoom); err != nil {
+		return nil, func() {}, err
+	}
+	size := 0
+	for r, err := range t.store.Read(ctx, n.id, after+1) {
+		if err != nil {
+			return batch, leave, err
+		}
+		if r.Position > n.view.Position() {
+			break // the view is older; next time
+		}
+		h := happening(r, n.view)
+		next := h.approximateSize()
+		if size > 0 && size+next > watchBatch {
+			break
+		}
+		batch, size = append(batch, h), size+next
+	}
+	leave()
+	if size <= watchBatch {
+		return batch, func() {}, nil
+	}
+	if leave, ok := t.options.Memory.Enter(int64(size)*watchInflation, ShareWatch); ok {
+		return batch, leave, nil
+	}
+	batch = nil // it is read again when there is room for what it becomes
+	if leave, err = t.options.Memory.await(ctx, int64(size)*watchInflation); err != nil {
+		return nil, func() {}, err
+	}
+	for r, err := range t.store.Read(ctx, n.id, after+1) {
+		if err != nil {
+			return nil, leave, err
+		}
+		return []Happening{happening(r, n.view)}, leave, nil
+	}
+	return nil, leave, nil
 }
 
 // news is what a watcher continues with: a view of the stored study if that is ahead of

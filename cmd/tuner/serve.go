@@ -97,6 +97,7 @@ func (s *serving) addLimits(cmd *cobra.Command) {
 		fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls per second with one token (0 means 200, negative no limit)")
 		limitFlags(fs, &s.options.Limits)
 		quotaFlags(fs, &s.quota, &s.maxFile)
+		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory of the process (0 means three quarters of the machine's or the container's, negative no limit)")
 	})
 }
 
@@ -104,6 +105,7 @@ func (s *serving) addLimits(cmd *cobra.Command) {
 type serving struct {
 	options      server.Options
 	quota        tuner.Options // only its limits
+	maxMemory    int64
 	tokens       string
 	clientScopes []string
 	logFormat    string
@@ -120,6 +122,11 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.parse(g); err != nil {
 		return err
 	}
+	memory, err := limitMemory(s.maxMemory)
+	if err != nil {
+		return err
+	}
+	s.options.Memory = memory
 	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before the file is created
 		return err
 	}
@@ -135,6 +142,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	defer fatal(nil)
 	o := g.service()
 	o.MaxStudyBytes, o.MaxStudyReports = s.quota.MaxStudyBytes, s.quota.MaxStudyReports
+	o.Memory = memory
 	o.LongLived, o.Logger, o.OnFatal = true, logger, func(err error) { fatal(err) }
 	// Most of the memory of a server is trials, which never become garbage. Collecting
 	// only after as much again is allocated would double its size.

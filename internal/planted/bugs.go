@@ -30,6 +30,8 @@ const (
 	ClockBack         Bug = "clock-back"          // a wall clock that goes back makes leases longer
 	StaleDesk         Bug = "stale-desk"          // a deleted study stays in memory
 	EpochOfNext       Bug = "epoch-of-next"       // a repeated ask learns the next holder's epoch
+	CallerForgotten   Bug = "caller-forgotten"    // events do not name their caller
+	MemoryUnchecked   Bug = "memory-unchecked"    // there is always room in memory
 
 	// tuner/study
 	RequestIgnored   Bug = "request-ignored"    // a request sent again has another effect
@@ -42,6 +44,7 @@ const (
 	BudgetTooLarge   Bug = "budget-too-large"   // one trial more than allowed
 	SecondTellEaten  Bug = "second-tell-eaten"  // another outcome is acknowledged, and dropped
 	PauseIgnored     Bug = "pause-ignored"      // a paused study hands out trials
+	ReportsCarried   Bug = "reports-carried"    // answers carry the reports of trials
 
 	// tuner/server
 	PermissionForgotten Bug = "permission-forgotten" // whoever reads may delete
@@ -49,4 +52,7 @@ const (
 	TokenStored         Bug = "token-stored"         // the caller's token is stored as the name of a worker
 	NameUnchecked       Bug = "name-unchecked"       // a worker acts under the name of another
 	AuditForgotten      Bug = "audit-forgotten"      // deletions leave no line
+	HealthCounted       Bug = "health-counted"       // health watches count as calls at once
+	HealthUncapped      Bug = "health-uncapped"      // health watches have no limit for each address
+	StrangersUncapped   Bug = "strangers-uncapped"   // connections without a token have no limits
 )

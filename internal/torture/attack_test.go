@@ -2,8 +2,11 @@ package torture
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -20,6 +25,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
 // attacked is the real program with tokens, where others can reach it by TCP.
@@ -27,10 +33,18 @@ type attacked struct {
 	*serving
 	log           *syncBuffer
 	admin, worker wire.Token
+	authority     *wiretest.Authority // nil without TLS
+}
+
+// overBoth runs an attack on a server without TLS and on one with it.
+func overBoth(t *testing.T, f func(t *testing.T, secure bool)) {
+	heavy(t)
+	t.Run("plain", func(t *testing.T) { f(t, false) })
+	t.Run("TLS", func(t *testing.T) { f(t, true) })
 }
 
 // attack starts a server to attack. It has the study s.
-func attack(t *testing.T, flags ...string) *attacked {
+func attack(t *testing.T, secure bool, flags ...string) *attacked {
 	t.Helper()
 	heavy(t)
 	folder := evidence(t, seed(t))
@@ -50,18 +64,55 @@ func attack(t *testing.T, flags ...string) *attacked {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if secure {
+		a.authority = wiretest.NewAuthority(t)
+		pair := a.authority.Issue(t, "server", "127.0.0.1")
+		flags = append(flags, "--cert", pair.CertFile, "--key", pair.KeyFile)
+	}
 	if a.serving, err = serveAt(t, filepath.Join(folder, "tuner.db"), address, a.log, nil, append(flags, "--tokens", tokens)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.kill)
-	if _, err := pb.NewTunerClient(plain(t, address)).CreateStudy(showing(t.Context(), a.admin), &pb.CreateStudyRequest{StudyId: "s", Spec: &pb.StudySpec{
+	a.create(t, "s")
+	return a
+}
+
+// create makes a study.
+func (a *attacked) create(t *testing.T, name string) {
+	t.Helper()
+	if _, err := a.dial(t).CreateStudy(showing(t.Context(), a.admin), &pb.CreateStudyRequest{StudyId: name, Spec: &pb.StudySpec{
 		Space:      `{"version":1,"parameters":{"x":{"type":"float","low":0.0,"high":1.0}}}`,
 		Objectives: []*pb.Objective{{Name: "loss", Direction: pb.Direction_DIRECTION_MINIMIZE}},
 		Proposer:   &pb.Component{Name: "random"},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	return a
+}
+
+// connect opens a connection of its own, with gRPC's default limits.
+func (a *attacked) connect(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	if a.authority == nil {
+		return plain(t, a.address)
+	}
+	return connect(t, a.address, credentials.NewTLS(a.tls(t)))
+}
+
+func (a *attacked) tls(t *testing.T) *tls.Config {
+	t.Helper()
+	pem, err := os.ReadFile(a.authority.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
+	config.RootCAs.AppendCertsFromPEM(pem)
+	return config
+}
+
+// dial is a client over a connection of its own.
+func (a *attacked) dial(t *testing.T) pb.TunerClient {
+	t.Helper()
+	return pb.NewTunerClient(a.connect(t))
 }
 
 func showing(ctx context.Context, token wire.Token) context.Context {
@@ -72,7 +123,7 @@ func showing(ctx context.Context, token wire.Token) context.Context {
 // new ones, and fails if a call does. It logs the worst wait.
 func (a *attacked) others(t *testing.T, during func()) {
 	t.Helper()
-	old := plain(t, a.address)
+	old := a.dial(t)
 	call := func(conn pb.TunerClient) time.Duration {
 		ctx, cancel := context.WithTimeout(showing(t.Context(), a.admin), 20*time.Second)
 		defer cancel()
@@ -82,12 +133,12 @@ func (a *attacked) others(t *testing.T, during func()) {
 		}
 		return time.Since(begun)
 	}
-	call(pb.NewTunerClient(old))
+	call(old)
 	during()
 	var worst time.Duration
 	n := 0
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && !t.Failed(); n += 2 {
-		worst = max(worst, call(pb.NewTunerClient(old)), call(pb.NewTunerClient(plain(t, a.address))))
+		worst = max(worst, call(old), call(a.dial(t)))
 		time.Sleep(20 * time.Millisecond)
 	}
 	figures(t, "%d calls of an admin during the attack, the worst wait %.0f ms", n, worst.Seconds()*1000)
@@ -104,14 +155,17 @@ func (a *attacked) bitten(t *testing.T, limit string) {
 	t.Errorf("the log does not say that the limit %s was reached:\n%s", limit, a.log.String())
 }
 
-// TestHealthWatchFlood: callers without a token who watch the health of a server on
-// thousands of streams take nobody's place.
-func TestHealthWatchFlood(t *testing.T) {
-	a := attack(t)
+// TestHealthWatchFlood: callers without a token that watch the health of a server on
+// thousands of streams leave others their place, also where the server takes fewer calls
+// at once than there are health watches.
+func TestHealthWatchFlood(t *testing.T) { overBoth(t, healthWatchFlood) }
+
+func healthWatchFlood(t *testing.T, secure bool) {
+	a := attack(t, secure, "--max-calls", "24")
 	a.others(t, func() {
 		var group sync.WaitGroup
 		for range 33 {
-			conn := plain(t, a.address)
+			conn := a.connect(t)
 			for range 128 {
 				group.Go(func() {
 					stream, err := healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{})
@@ -124,15 +178,18 @@ func TestHealthWatchFlood(t *testing.T) {
 		group.Wait()
 	})
 	a.bitten(t, "health-watches-per-address")
-	if answer, err := healthpb.NewHealthClient(plain(t, a.address)).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || answer.Status != healthpb.HealthCheckResponse_SERVING {
+	if answer, err := healthpb.NewHealthClient(a.connect(t)).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || answer.Status != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("a health check: %v, %v", answer, err)
 	}
 }
 
-// TestIdleConnections: callers without a token who open thousands of connections, from
-// several addresses, silent ones and such that begin to speak HTTP/2, take nobody's place.
-func TestIdleConnections(t *testing.T) {
-	a := attack(t)
+// TestIdleConnections: callers without a token that open thousands of connections, from
+// several addresses, leave others their place. A half of the connections is silent, the
+// other half begins with HTTP/2, or is done with the handshake of TLS.
+func TestIdleConnections(t *testing.T) { overBoth(t, idleConnections) }
+
+func idleConnections(t *testing.T, secure bool) {
+	a := attack(t, secure)
 	a.others(t, func() {
 		for i := range 2200 {
 			from := 2
@@ -146,7 +203,7 @@ func TestIdleConnections(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = c.Close() })
 			if i%2 == 0 {
-				_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+				a.begin(t, c)
 			}
 		}
 	})
@@ -154,14 +211,29 @@ func TestIdleConnections(t *testing.T) {
 	a.bitten(t, "strangers")
 }
 
+// begin says the first words on a connection: the beginning of HTTP/2, or the handshake of
+// TLS, which may fail because the server closes the connection.
+func (a *attacked) begin(t *testing.T, c net.Conn) {
+	if a.authority == nil {
+		_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+		return
+	}
+	config := a.tls(t)
+	config.NextProtos = []string{"h2"}
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = tls.Client(c, config).HandshakeContext(t.Context())
+}
+
 // TestWatchesOfOneToken: a worker that opens more watches than the server has for all
 // leaves some to others, and to admins more than to workers.
-func TestWatchesOfOneToken(t *testing.T) {
-	a := attack(t)
+func TestWatchesOfOneToken(t *testing.T) { overBoth(t, watchesOfOneToken) }
+
+func watchesOfOneToken(t *testing.T, secure bool) {
+	a := attack(t, secure)
 	a.others(t, func() {
 		refused := make(chan error, 1200)
 		for i := range 10 {
-			c := pb.NewTunerClient(plain(t, a.address))
+			c := a.dial(t)
 			for range 120 {
 				stream, err := c.Watch(showing(t.Context(), a.worker), &pb.WatchRequest{Parent: "studies/s"})
 				if err == nil {
@@ -177,7 +249,7 @@ func TestWatchesOfOneToken(t *testing.T) {
 		} else if err := <-refused; !strings.Contains(err.Error(), "at most 200 watches at once with one token (tuner serve --max-watches-per-token)") {
 			t.Errorf("a watch was refused with %v", err)
 		}
-		stream, err := pb.NewTunerClient(plain(t, a.address)).Watch(showing(t.Context(), a.admin), &pb.WatchRequest{Parent: "studies/s"})
+		stream, err := a.dial(t).Watch(showing(t.Context(), a.admin), &pb.WatchRequest{Parent: "studies/s"})
 		if err == nil {
 			_, err = stream.Recv()
 		}
@@ -190,21 +262,13 @@ func TestWatchesOfOneToken(t *testing.T) {
 
 // TestReportFlood: a worker that reports without pause fills its study and nothing else;
 // its trials can still be told, and other studies go on.
-func TestReportFlood(t *testing.T) {
-	a := attack(t, "--max-study-bytes", "20000000")
+func TestReportFlood(t *testing.T) { overBoth(t, reportFlood) }
+
+func reportFlood(t *testing.T, secure bool) {
+	a := attack(t, secure, "--max-study-bytes", "20000000")
 	before := memoryMB(t, a.cmd.Process.Pid)
-	c := pb.NewTunerClient(plain(t, a.address))
-	create := func(name string) {
-		t.Helper()
-		if _, err := c.CreateStudy(showing(t.Context(), a.admin), &pb.CreateStudyRequest{StudyId: name, Spec: &pb.StudySpec{
-			Space:      `{"version":1,"parameters":{"x":{"type":"float","low":0.0,"high":1.0}}}`,
-			Objectives: []*pb.Objective{{Name: "loss", Direction: pb.Direction_DIRECTION_MINIMIZE}},
-			Proposer:   &pb.Component{Name: "random"},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create("flooded")
+	c := a.dial(t)
+	a.create(t, "flooded")
 	a.others(t, func() {
 		ctx := showing(t.Context(), a.worker)
 		var err error
@@ -237,13 +301,19 @@ func TestReportFlood(t *testing.T) {
 
 // TestConnectionChurn: callers without a token who open connections without pause, from
 // the address that others have too, do not keep these from calling over new connections.
-func TestConnectionChurn(t *testing.T) {
-	a := attack(t)
+func TestConnectionChurn(t *testing.T) { overBoth(t, connectionChurn) }
+
+func connectionChurn(t *testing.T, secure bool) {
+	a := attack(t, secure)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
 	var opened atomic.Int64
+	hello := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	if secure { // a handshake that has begun, of 512 bytes
+		hello = []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc")
+	}
 	for range 4 {
 		group.Go(func() {
 			var open []net.Conn
@@ -257,7 +327,10 @@ func TestConnectionChurn(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+				if _, err := c.Write(hello); err != nil {
+					_ = c.Close()
+					continue
+				}
 				opened.Add(1)
 				if open = append(open, c); len(open) == 200 {
 					_ = open[0].Close()
@@ -266,10 +339,14 @@ func TestConnectionChurn(t *testing.T) {
 			}
 		})
 	}
+	o := client.Options{Plaintext: !secure, Token: a.admin}
+	if secure {
+		o.CAFile = a.authority.CAFile
+	}
 	var worst time.Duration
 	n := 0
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && !t.Failed(); n++ {
-		c, err := client.Dial(a.address, client.Options{Plaintext: true, Token: a.admin})
+		c, err := client.Dial(a.address, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
@@ -23,7 +24,13 @@ import (
 // limits of gRPC, of which an answer may take 4 MiB.
 func plain(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return connect(t, address, insecure.NewCredentials())
+}
+
+// connect is plain with credentials.
+func connect(t testing.TB, address string, by credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(by))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,12 @@ var hunts = []struct {
 	{planted.TokenStored, "canary", byTest("./tuner/server", "TestCanary")},
 	{planted.NameUnchecked, "worker names", byTest("./tuner/server", "TestWorkerNames$")},
 	{planted.AuditForgotten, "audit lines", byTest("./tuner/server", "TestAudit$")},
+	{planted.CallerForgotten, "callers in the log", byTest("./tuner", "TestCallersAreStored")},
+	{planted.ReportsCarried, "largest trial", byTest("./internal/torture", "TestLargestTrial")},
+	{planted.HealthCounted, "health watches", byTest("./internal/torture", "TestHealthWatchFlood/plain")},
+	{planted.HealthUncapped, "health watches", byTest("./internal/torture", "TestHealthWatchFlood/plain")},
+	{planted.StrangersUncapped, "idle connections", byTest("./internal/torture", "TestIdleConnections/plain")},
+	{planted.MemoryUnchecked, "memory limit", byTest("./internal/torture", "TestMemoryLimit")},
 }
 
 // mostRuns is within how many runs a bug must be found.
@@ -161,8 +167,9 @@ func byTest(pkg, tests string) hunt {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		cmd := exec.CommandContext(context.Background(), build.Args[6], "-test.run", tests, "-test.timeout", "60s")
+		cmd := exec.CommandContext(context.Background(), build.Args[6], "-test.run", tests, "-test.timeout", "5m")
 		cmd.Dir = filepath.Join(root, pkg)
+		cmd.Env = append(os.Environ(), "BKB_TORTURE_EVIDENCE="+t.TempDir(), "BKB_TORTURE_FIGURES=")
 		if err := cmd.Run(); err == nil {
 			return 1, ""
 		}

@@ -49,6 +49,7 @@ type power struct {
 	folder                                   string
 	faults                                   []string
 	cuts, early, operations, unsynced, acked int
+	first                                    int // moments of the beginning of a file's life that were tried
 }
 
 func (p *power) fail(format string, args ...any) {
@@ -64,8 +65,9 @@ func (p *power) run(t *testing.T, n int) {
 	moments := make([]int, n)
 	for i := range moments {
 		moments[i] = 1 + p.random.IntN(len(ops)-1)
-		if i%10 == 0 { // the first moments of a file's life
-			moments[i] = 1 + p.random.IntN(min(len(ops)-1, 14))
+		if i%5 == 0 { // the first moments of a file's life, one after another
+			moments[i] = 1 + p.first%min(len(ops)-1, 14)
+			p.first++
 		}
 	}
 	slices.Sort(moments)
@@ -100,8 +102,14 @@ func record(t testing.TB, folder, db string, crowd *crowd, random *rand.Rand, li
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), life)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	go func() { // a slow machine gets longer
+		defer cancel()
+		for begun := time.Now(); ctx.Err() == nil && (time.Since(begun) < life || crowd.tells.Load() < 20 && time.Since(begun) < time.Minute); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
 	// Cancelled calls would be of unknown outcome all the same: the crowd stops
 	// between calls, and only the power knows no mercy.
 	crowd.run(ctx, random.Uint64(), "p", func() tuner.Service { return patient{s.dial(t)} })

@@ -35,6 +35,7 @@ var bounds = map[string]bound{
 	"watches-per-study":          {"--max-watches-per-study", func(l Limits) any { return l.MaxWatchesPerStudy }, "watches at once of one study", "end other watches of this study first"},
 	"backups":                    {"", func(l Limits) any { return l.MaxBackups }, "backups at once", "try again later"},
 	"bytes":                      {"", func(l Limits) any { return l.MaxInFlightBytes }, "bytes of requests at once", "try again later"},
+	"memory":                     {"--max-memory", func(l Limits) any { return l.maxMemory }, "bytes of memory", "try again later"},
 	"authentication":             {"", func(l Limits) any { return l.AuthFailureRate }, "failed authentications a second from one address", "show a valid token"},
 }
 

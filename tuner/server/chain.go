@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -72,7 +73,7 @@ func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc
 // and makes a status of its error. Calls that need no permission do not count.
 func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
 	end := func() {}
-	if s.permissions[method] != needNothing {
+	if s.permissions[method] != needNothing || planted.Is(planted.HealthCounted) {
 		id, _ := identityOf(ctx)
 		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has seen to the limits
 		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
@@ -143,8 +144,8 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	if !ok { // the gate lets nobody pass without
 		return wire.Denied(false, "show who you are").Err()
 	}
-	if s.bytes.refused(request) {
-		return s.refused("bytes", hostOf(ctx), id.name, retryBusy)
+	if limit := s.bytes.refused(request); limit != "" {
+		return s.refused(limit, hostOf(ctx), id.name, retryBytes(limit))
 	}
 	if err := s.bytes.spoiled(request); err != nil {
 		errorID := newErrorID()
@@ -168,6 +169,11 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	if err := s.admit(ctx, info.FullMethod, request); err != nil {
 		return nil, err
 	}
+	leave, err := s.enterMemory(ctx, s.memoryFor(info.FullMethod, request))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if study, ok := wire.StudyOf(resourceOf(request)); ok {
 		leave, met := s.studies.enter(study, s.options.Limits.MaxInFlightPerStudy, -1)
 		if met != 0 {
@@ -198,6 +204,9 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 // once from one address and in all.
 func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
 	l, host := s.options.Limits, hostOf(stream.ctx)
+	if planted.Is(planted.HealthUncapped) {
+		l.MaxHealthWatchesPerAddress = -1
+	}
 	leave, met := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)
 	switch met {
 	case 1:

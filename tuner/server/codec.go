@@ -6,34 +6,60 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+
+	"github.com/bkbtuner/bkb/tuner"
 )
 
 // bytesInFlight counts the bytes of the requests that are being served, as they
 // came over the wire: what is beyond the limit is not even decoded.
 type bytesInFlight struct {
-	limit int // negative: none
-	gauge func(bytes float64)
+	limit  int // negative: none
+	memory *tuner.Memory
+	gauge  func(bytes float64)
 
 	mu    sync.Mutex
 	total int
-	of    map[any]int // by message; −1 for one that was left undecoded
+	of    map[any]taken // by message
 	bad   map[any]error
 }
 
-func newBytesInFlight(limit int, gauge func(float64)) *bytesInFlight {
-	return &bytesInFlight{limit: limit, gauge: gauge, of: make(map[any]int), bad: make(map[any]error)}
+// taken is what a message takes.
+type taken struct {
+	bytes  int
+	limit  string // the one for which it was left undecoded; empty if it was not
+	forget func() // its room in memory; may be nil
+}
+
+const (
+	// inflation is about how many bytes in memory a byte of a request can become.
+	inflation = 64
+	// smallRequest is the most bytes of a request that is decoded even if memory is short.
+	smallRequest = 4 << 10
+)
+
+func newBytesInFlight(limit int, memory *tuner.Memory, gauge func(float64)) *bytesInFlight {
+	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken), bad: make(map[any]error)}
 }
 
 // take counts a message in, or marks it as refused.
 func (b *bytesInFlight) take(message any, bytes int) bool {
+	forget, room := func() {}, true
+	if bytes > smallRequest {
+		forget, room = b.memory.Enter(inflation*int64(bytes), tuner.ShareAdmin) // may take a while
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !room {
+		b.of[message] = taken{limit: "memory"}
+		return false
+	}
 	if b.limit >= 0 && b.total+bytes > b.limit {
-		b.of[message] = -1
+		forget()
+		b.of[message] = taken{limit: "bytes"}
 		return false
 	}
 	b.total += bytes
-	b.of[message] = bytes
+	b.of[message] = taken{bytes: bytes, forget: forget}
 	b.gauge(float64(b.total))
 	return true
 }
@@ -42,14 +68,14 @@ func (b *bytesInFlight) take(message any, bytes int) bool {
 func (b *bytesInFlight) size(message any) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(b.of[message], 0)
+	return b.of[message].bytes
 }
 
-// refused tells whether a message was left undecoded.
-func (b *bytesInFlight) refused(message any) bool {
+// refused returns the limit for which a message was left undecoded, empty if it was not.
+func (b *bytesInFlight) refused(message any) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.of[message] < 0
+	return b.of[message].limit
 }
 
 // spoil marks a message that could not be decoded.
@@ -70,7 +96,11 @@ func (b *bytesInFlight) spoiled(message any) error {
 func (b *bytesInFlight) release(message any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.total -= max(b.of[message], 0)
+	m := b.of[message]
+	b.total -= m.bytes
+	if m.forget != nil {
+		m.forget()
+	}
 	delete(b.of, message)
 	delete(b.bad, message)
 	b.gauge(float64(b.total))

@@ -376,9 +376,16 @@ func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), er
 		token()
 		return nil, s.refused("watches-per-study", hostOf(ctx), id.name, retryBusy)
 	}
+	room, err := s.enterMemory(ctx, memoryOfWatch)
+	if err != nil {
+		of()
+		token()
+		return nil, err
+	}
 	s.metrics.watches.Inc()
 	return func() {
 		s.metrics.watches.Dec()
+		room()
 		of()
 		token()
 	}, nil
@@ -402,15 +409,21 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		if err != nil {
 			return s.endOfStream(stream.Context(), err)
 		}
-		out, err := happened(name, happening, h.room())
-		if err != nil {
-			return err
-		}
-		if err := stream.Send(out); err != nil {
-			return err
+		if err := h.tell(stream, name, happening); err != nil {
+			return s.endOfStream(stream.Context(), err)
 		}
 	}
 	return s.endOfStream(stream.Context(), nil)
+}
+
+// tell sends an event.
+func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], name string, happening tuner.Happening) error {
+	out, err := happened(name, happening, h.room())
+	if err != nil {
+		return err
+	}
+	defer h.server.unread(stream.Context())()
+	return stream.Send(out)
 }
 
 // endOfStream says of a stream that the server itself ended why: of one that
@@ -434,6 +447,11 @@ func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer
 		return s.refused("backups", hostOf(stream.Context()), id.name, retryBusy)
 	}
 	defer leave()
+	room, err := s.enterMemory(stream.Context(), memoryOfBackup)
+	if err != nil {
+		return err
+	}
+	defer room()
 	out := bufio.NewWriterSize(chunks{stream}, min(chunkBytes, s.options.Limits.MaxSendBytes/2))
 	if err := h.service.Backup(stream.Context(), out); err != nil {
 		return s.endOfStream(stream.Context(), err)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/bkbtuner/bkb/tuner"
 )
 
 // DefaultAddress is where a server listens unless told otherwise.
@@ -51,6 +53,9 @@ type Options struct {
 	AuditFile string
 	// Limits beyond which callers are refused.
 	Limits Limits
+	// Memory refuses large calls while memory is short. A nil Memory refuses none. Share
+	// it with the service.
+	Memory *tuner.Memory
 	// StopTimeout is how long calls under way have to finish when the server
 	// stops. 0: 10 s.
 	StopTimeout time.Duration
@@ -113,6 +118,8 @@ type Limits struct {
 	MaxIdle         time.Duration // a connection without calls is closed: 15 min
 	MaxAge          time.Duration // a connection is asked to make way for a new one: 30 min
 	MaxAgeGrace     time.Duration // and closed so long after: 30 s
+
+	maxMemory int64 // of Options.Memory, for messages
 }
 
 func (o Options) withDefaults() Options {
@@ -120,6 +127,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.StopTimeout, 10*time.Second)
 	fill(&o.DrainDelay, 250*time.Millisecond)
 	o.Limits = o.Limits.withDefaults()
+	o.Limits.maxMemory = o.Memory.Limit()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

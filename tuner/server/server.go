@@ -72,7 +72,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	if s.metrics, err = newMetrics(o.Registry, s.permissions); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, s.metrics.inFlightBytes.Set)
+	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, o.Memory, s.metrics.inFlightBytes.Set)
 	s.rates = newRates(o.Limits.Rate, o.Limits.Burst, 2*MaxTokens)
 	s.writes = newRates(o.Limits.WriteRate, int(16*o.Limits.WriteRate), 2*MaxTokens)
 	s.connections = newConnections(o.Limits, s.metrics.connections, func(limit, peer string) { s.notice(limit, peer, "") })
@@ -210,7 +210,7 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	ended := make(chan error, len(listeners)+2)
 	running := len(listeners)
 	for _, l := range listeners {
-		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed())
+		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Limit())
 		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
 	}
 	go s.connections.reap(s.stopping)

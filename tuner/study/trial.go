@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -78,7 +79,9 @@ func (t *Trial) EndPosition() Position { return t.ended }
 
 // WithoutReports returns the trial without its reports.
 func (t Trial) WithoutReports() Trial {
-	t.Reports = nil
+	if !planted.Is(planted.ReportsCarried) {
+		t.Reports = nil
+	}
 	return t
 }
 

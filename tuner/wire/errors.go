@@ -167,7 +167,7 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 		if errors.Is(err, store.ErrFull) {
 			return "the store is full: its file has reached the limit (tuner serve --max-file), or the disk is full; reading still works; delete studies, free disk space, or raise the limit", true
 		}
-		return publicPart(err, err.Error(), asError[*store.LimitError], asError[*tuner.QuotaError]), false
+		return publicPart(err, err.Error(), asError[*store.LimitError], asError[*tuner.QuotaError], asError[*tuner.MemoryError]), false
 	default:
 		return err.Error(), false
 	}
@@ -194,7 +194,10 @@ func details(code tuner.Code, err error) []proto.Message {
 	var told *study.AlreadyToldError
 	var remote *tuner.RemoteError
 	var none *study.NoneLeftError
+	var memory *tuner.MemoryError
 	switch {
+	case code == tuner.Exhausted && errors.As(err, &memory):
+		return []proto.Message{retryInfo(memory.RetryAfter())}
 	case code == tuner.AlreadyTold && errors.As(err, &told):
 		return outcomeDetail(told.Stored)
 	case code == tuner.AlreadyTold && errors.As(err, &remote) && remote.Stored != nil:

@@ -1,0 +1,198 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// pretendMemory is a Memory of 1,000 bytes whose use and garbage a test sets.
+func pretendMemory(used, garbage *int64, collected *int) *Memory {
+	return &Memory{limit: 1000, used: func() int64 { return *used + *garbage }, collect: func() {
+		*garbage = 0
+		*collected++
+	}}
+}
+
+// TestMemory: work gets room up to its share of the limit. Garbage is collected before
+// work is refused, but not each time.
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		used, garbage, collected := int64(300), int64(0), 0
+		m := pretendMemory(&used, &garbage, &collected)
+		enter := func(bytes int64, share float64, want bool) (leave func()) {
+			t.Helper()
+			leave, ok := m.Enter(bytes, share)
+			if ok != want {
+				t.Errorf("%d bytes beside %d: %t", bytes, used, ok)
+			}
+			return leave
+		}
+		leave := enter(200, 0.5, true)
+		enter(1, 0.5, false)
+		enter(1, 0.6, true)()
+		leave()
+		leave() // once more does no harm
+		enter(200, 0.5, true)()
+		if collected != 1 {
+			t.Errorf("collected %d times", collected)
+		}
+		garbage = 500
+		enter(0, 0.5, false) // it was collected just before
+		time.Sleep(2 * time.Second)
+		enter(0, 0.5, true)()
+		if collected != 2 {
+			t.Errorf("collected %d times", collected)
+		}
+		used = 601
+		if !m.Short() {
+			t.Error("601 of 1,000 bytes are not short")
+		}
+	})
+	var none *Memory
+	if leave, ok := none.Enter(1<<60, 0); !ok || none.Short() {
+		t.Error("no limit refuses")
+	} else {
+		leave()
+	}
+	if NewMemory(0) != nil || NewMemory(-1) != nil {
+		t.Error("no limit is one")
+	}
+	m := NewMemory(1 << 50)
+	if used := m.used(); used < 1<<20 || used > 1<<40 {
+		t.Errorf("the process uses %d bytes", used)
+	}
+}
+
+// TestMemoryOfStudies: when memory is short, a study is not read, not even in part. The
+// studies that are in memory go on, and idle ones are dropped soon.
+func TestMemoryOfStudies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newFaulty()
+		first := open(t, st, Options{}, nil)
+		for range 200 { // a few MB of events
+			trial := ask(t, first, study.Ask{})[0]
+			if _, err := first.Report(t.Context(), "s", study.ReportValues{Trial: trial.Number, Reports: wideReports()}); err != nil {
+				t.Fatal(err)
+			}
+			tell(t, first, trial.Number, loss(1))
+		}
+		if _, err := first.CreateStudy(t.Context(), "other", study.Create{Spec: testSpec(t, nil)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		used, garbage, collected, looks := int64(0), int64(0), 0, 0
+		m := pretendMemory(&used, &garbage, &collected)
+		m.limit = 100 << 20
+		look := m.used
+		m.used = func() int64 { looks++; return look() }
+		tn := Open(st, Options{LongLived: true, Memory: m})
+		defer tn.Close()
+		if _, err := tn.Study(t.Context(), "other"); err != nil {
+			t.Fatal(err)
+		}
+		before := looks
+		if _, err := tn.Study(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		if looks < before+3 {
+			t.Errorf("reading a study looked at the memory %d times", looks-before)
+		}
+		used = 95 << 20
+		time.Sleep(10 * time.Second) // both are idle
+		for _, name := range []string{"s", "other"} {
+			_, err := tn.Study(t.Context(), name)
+			if short := (*MemoryError)(nil); !errors.As(err, &short) || CodeOf(err) != Exhausted {
+				t.Errorf("study %s while memory is short: %v", name, err)
+			}
+		}
+		used = 0
+		for _, name := range []string{"s", "other"} {
+			if _, err := tn.Study(t.Context(), name); err != nil {
+				t.Errorf("study %s when there is room: %v", name, err)
+			}
+		}
+		used = 95 << 20
+		if _, err := tn.Study(t.Context(), "other"); err != nil {
+			t.Errorf("a study in memory: %v", err)
+		}
+	})
+}
+
+// wideReports are a hundred reports of ten metrics.
+func wideReports() (reports []study.Report) {
+	for step := range 100 {
+		r := study.Report{Step: int64(step)}
+		for i := range 10 {
+			r.Values = append(r.Values, study.NamedValue{Name: fmt.Sprint("metric-", i), Value: 1})
+		}
+		reports = append(reports, r)
+	}
+	return reports
+}
+
+// TestMemoryOfWatches: while memory is short a watch reads nothing, and loses nothing.
+func TestMemoryOfWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var used atomic.Int64
+		m := &Memory{limit: 100 << 20, used: used.Load, collect: func() {}}
+		tn := open(t, newFaulty(), Options{LongLived: true, Memory: m}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var reports, small atomic.Int64
+		go func() {
+			for h, err := range tn.Watch(ctx, "s", 0) {
+				switch {
+				case err != nil:
+					return
+				case h.Kind == "reported":
+					reports.Add(int64(len(h.Trial.Reports)))
+				default:
+					small.Add(1)
+				}
+			}
+		}()
+		trial := ask(t, tn, study.Ask{})[0]
+		report := func() {
+			t.Helper()
+			many := study.ReportValues{Trial: trial.Number}
+			for step := range 10 {
+				for _, r := range wideReports() {
+					r.Step += int64(100 * step)
+					many.Reports = append(many.Reports, r)
+				}
+			}
+			for i := range many.Reports {
+				many.Reports[i].Step += reports.Load()
+			}
+			if _, err := tn.Report(t.Context(), "s", many); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report()
+		time.Sleep(time.Second)
+		if reports.Load() != 1000 || small.Load() != 2 {
+			t.Errorf("the watch shows %d reports and %d other events", reports.Load(), small.Load())
+		}
+		used.Store(58 << 20) // room for small events
+		report()
+		tell(t, tn, trial.Number, loss(1))
+		time.Sleep(time.Minute)
+		if reports.Load() != 1000 || small.Load() != 2 {
+			t.Errorf("while memory is short the watch shows %d reports and %d other events", reports.Load(), small.Load())
+		}
+		used.Store(0)
+		time.Sleep(time.Second)
+		if reports.Load() != 2000 || small.Load() != 3 {
+			t.Errorf("afterwards the watch shows %d reports and %d other events", reports.Load(), small.Load())
+		}
+	})
+}

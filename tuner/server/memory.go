@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// retryMemory is when a caller should try again that was refused for want of memory.
+const retryMemory = time.Second
+
+// retryBytes is when a caller should try again whose request was not decoded.
+func retryBytes(limit string) time.Duration {
+	if limit == "memory" {
+		return retryMemory
+	}
+	return retryBusy
+}
+
+// Room that calls ask for in memory while they run, in bytes.
+const (
+	memoryOfChange = 1 << 20            // with what is stored of it
+	memoryOfList   = 3 * maxAnswerBytes // the page, its parts, its bytes
+	memoryOfWatch  = 64 << 10           // of one on which nothing happens
+	memoryOfBackup = 4 << 20
+)
+
+// memoryFor returns the room that a call needs in memory. Calls that need little, that
+// end something or that free memory need none, so that they pass when memory is short.
+func (s *Server) memoryFor(method string, request any) int64 {
+	switch method {
+	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName,
+		pb.Tuner_Report_FullMethodName, pb.Tuner_EnqueueTrial_FullMethodName, pb.Tuner_AddTrial_FullMethodName,
+		pb.Tuner_AddTrials_FullMethodName, pb.Tuner_GetDiagnosis_FullMethodName:
+		return memoryOfChange + 4*int64(s.bytes.size(request))
+	case pb.Tuner_ListStudies_FullMethodName, pb.Tuner_ListTrials_FullMethodName, pb.Tuner_ListReports_FullMethodName,
+		pb.Tuner_GetBest_FullMethodName:
+		return memoryOfList
+	default:
+		return 0
+	}
+}
+
+// enterMemory reserves room in memory for a call, or refuses it.
+func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), err error) {
+	if bytes == 0 {
+		return func() {}, nil
+	}
+	id, _ := identityOf(ctx)
+	share := tuner.ShareWorker
+	if id.scope.Role == RoleAdmin {
+		share = tuner.ShareAdmin
+	}
+	leave, ok := s.options.Memory.Enter(bytes, share)
+	if !ok {
+		return nil, s.refused("memory", hostOf(ctx), id.name, retryMemory)
+	}
+	return leave, nil
+}
+
+// watchPatience is how long a watch can be without being read while memory is short.
+const watchPatience = 10 * time.Second
+
+// unread closes the connection of a watch that is not read while memory is short, until
+// read is called. What waits to be read takes memory.
+func (s *Server) unread(ctx context.Context) (read func()) {
+	if s.options.Memory == nil {
+		return func() {}
+	}
+	var timer *time.Timer
+	var mu sync.Mutex
+	over := false
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
+		if c := connectionOf(ctx); c != nil && s.options.Memory.Short() {
+			id, _ := identityOf(ctx)
+			s.notice("memory", hostOf(ctx), id.name)
+			c.Close()
+			return
+		}
+		timer.Reset(time.Second)
+	}
+	mu.Lock()
+	timer = time.AfterFunc(watchPatience, look)
+	mu.Unlock()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
+	}
+}
