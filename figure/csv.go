@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes the table as CSV with a header. Numbers have all their digits;
-// what there is not, NaN, is an empty cell.
+// WriteCSV writes the table as CSV with a header. Numbers have all their digits. NaN is
+// an empty cell.
 func (t *Table) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	line := make([]string, len(t.Columns))

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// WriteCSVFiles writes every table as folder/name-table.csv, name being that of
-// the experiment; the folder is made. If path ends in .csv it is the file for the
-// only table. It returns the files written.
+// WriteCSVFiles writes every table as folder/name-table.csv, where name is that of the
+// experiment. It creates the folder. If path ends in .csv it is the file for the only
+// table. It returns the files written.
 func (r *Result) WriteCSVFiles(name, path string) ([]string, error) {
 	if strings.HasSuffix(path, ".csv") {
 		if len(r.Tables) != 1 {
@@ -29,8 +29,8 @@ func (r *Result) WriteCSVFiles(name, path string) ([]string, error) {
 	return files, nil
 }
 
-// WritePNGFiles writes every plot that has points as folder/name-plot.png; the
-// folder is made. It returns the files written.
+// WritePNGFiles writes every plot that has points as folder/name-plot.png. It creates the
+// folder. It returns the files written.
 func (r *Result) WritePNGFiles(name, folder string) ([]string, error) {
 	var files []string
 	for _, p := range r.Plots {

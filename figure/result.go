@@ -1,5 +1,5 @@
-// Package figure holds tables and plots of results, and writes them: tables as text,
-// CSV, Markdown and JSON, plots as PNG.
+// Package figure holds tables and plots of results. It writes tables as text, CSV,
+// Markdown and JSON, and plots as PNG.
 //
 //	r := &figure.Result{}
 //	t := r.Table("times", "Time against n", figure.Column{Name: "n"}, figure.Column{Name: "time", Unit: "s"})
@@ -14,11 +14,11 @@ import (
 	"slices"
 )
 
-// Result is what came out.
+// Result is the result of an experiment.
 type Result struct {
 	Tables []*Table `json:"tables"`
 	Plots  []*Plot  `json:"-"`
-	Notes  []string `json:"notes,omitempty"` // what must be known to read it, and verdicts
+	Notes  []string `json:"notes,omitempty"` // remarks for the reader, and verdicts
 }
 
 // Table appends an empty table.
@@ -42,7 +42,7 @@ func (r *Result) Note(format string, args ...any) {
 
 // Table is a table of results.
 type Table struct {
-	Name    string // within the experiment: part of file names
+	Name    string // within the experiment, as part of file names
 	Title   string
 	Columns []Column
 	Rows    [][]any // string, int or float64, NaN where there is nothing to say
@@ -52,7 +52,7 @@ type Table struct {
 type Column struct {
 	Name   string
 	Unit   string // "" for pure numbers and words
-	Format string // of float64 cells in text, as "%.2f"; "": "%.4g"
+	Format string // of float64 cells in text, such as "%.2f" (default "%.4g")
 }
 
 // heading is the name with the unit.
@@ -130,8 +130,8 @@ type Axis struct {
 // Style is how a series is drawn.
 type Style int
 
-// The styles: a line with marks, a line alone, marks alone, and a shaded band from
-// Low to High.
+// The styles are a line with marks, a line alone, marks alone, and a shaded band from Low
+// to High.
 const (
 	LinePoints Style = iota
 	Line
@@ -139,8 +139,8 @@ const (
 	Band
 )
 
-// Series is a series of points of a Plot. What is not finite, or not positive on
-// a logarithmic axis, is left out when it is drawn.
+// Series is a series of points of a Plot. A point that is not finite, or not positive on
+// a logarithmic axis, is not drawn.
 type Series struct {
 	Name string
 	X, Y []float64

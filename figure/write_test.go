@@ -79,7 +79,7 @@ func TestWriters(t *testing.T) {
 	golden(t, "sample.json", append(line, '\n'))
 }
 
-// What is drawn depends on the series, and what cannot be drawn is left out.
+// The drawing depends on the series, and points that cannot be drawn are left out.
 func TestPlots(t *testing.T) {
 	racetest.Alone(t)
 	decode := func(p *Plot) image.Image {
