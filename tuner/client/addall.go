@@ -13,10 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// AddAll implements [tuner.Adder]: with one call where the trials fit into a message,
-// else with several, one after another. Between them the end of ctx interrupts. A
-// server that knows no such call is an error with the code Unsupported, and nothing
-// is stored.
+// AddAll implements [tuner.Adder]. It makes one call if the trials fit into a message,
+// else several, one after another. The end of ctx interrupts between calls. If the server
+// does not have the call, the error has the code Unsupported, and nothing is stored.
 func (c *Client) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	if err := tuner.CheckAddAll(commands); err != nil {
 		return nil, err
@@ -46,8 +45,8 @@ func (c *Client) AddAll(ctx context.Context, name string, commands []study.Comma
 	}
 }
 
-// pack encodes as many of the commands as go well into one message, and no further
-// than to one that cannot be sent, with why.
+// pack encodes as many of the commands as fit well into one message. It stops before a
+// command that cannot be sent and returns the reason.
 func (c *Client) pack(commands []study.Command) (trials []*pb.NewTrial, refused error) {
 	room := c.maxSend / 2 // the server's limit may be lower
 	for _, command := range commands {
@@ -70,10 +69,10 @@ func (c *Client) pack(commands []study.Command) (trials []*pb.NewTrial, refused 
 	return trials, nil
 }
 
-// overhead is what a request has besides its trials at most.
+// overhead is the most bytes of a request besides its trials.
 const overhead = 128
 
-// after is an error of trials before which others are stored already.
+// after is the error of trials that follow others which are stored already.
 func after(done int, err error) error {
 	if at := (*tuner.CommandError)(nil); errors.As(err, &at) {
 		return &tuner.CommandError{Index: done + at.Index, Err: at.Err}

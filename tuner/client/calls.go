@@ -67,7 +67,7 @@ func (c *Client) DeleteStudy(ctx context.Context, name string) error {
 	}
 	_, err = call(ctx, c, writes, c.stub.DeleteStudy, m, nothing[*pb.DeleteStudyResponse])
 	if tuner.CodeOf(err) == tuner.NotFound {
-		return nil // it was there: an earlier try deleted it, or somebody else
+		return nil // an earlier try deleted it, or another client
 	}
 	return err
 }

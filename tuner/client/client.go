@@ -40,8 +40,8 @@ var (
 	_ tuner.Adder   = (*Client)(nil)
 )
 
-// Dial makes a client of the server at host:port or unix:path. It reads files
-// but does not connect: the first call does.
+// Dial makes a client of the server at host:port or unix:path. It reads files but does
+// not connect. The first call does.
 func Dial(address string, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options of the client: %w", err)
@@ -91,10 +91,10 @@ func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {
 	return dial, nil
 }
 
-// errClosed is the error of calls after Close, as a service in the process has it.
+// errClosed is the error of calls after Close. It is that of a service in the process.
 var errClosed = fmt.Errorf("the client is closed: %w", store.ErrClosed)
 
-// Close closes the connection. Calls under way fail; the server goes on.
+// Close closes the connection. Calls in progress fail. The server continues.
 func (c *Client) Close() error {
 	if c.closed.Swap(true) {
 		return nil

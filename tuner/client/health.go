@@ -11,9 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// Healthy asks once whether the server serves. It needs no token. serving is false
-// if the server answers that it does not serve, as one that stops does; an error
-// means that it does not answer.
+// Healthy asks once whether the server serves. It needs no token. serving is false if the
+// server answers that it does not serve, as a stopping server does. An error means that
+// it does not answer.
 func (c *Client) Healthy(ctx context.Context) (serving bool, err error) {
 	if err := c.ready(ctx); err != nil {
 		return false, err

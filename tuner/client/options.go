@@ -11,34 +11,34 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// Options are how a [Client] reaches its server. The zero Options are TLS with
-// the system's roots and no token.
+// Options configure the connection of a [Client]. The zero Options are TLS with the
+// system's roots and no token.
 type Options struct {
-	// CAFile holds, PEM, who signs the server's certificate. Empty: the
-	// system's roots.
+	// CAFile is a PEM file with the CA certificate that signed the server's. Empty means
+	// the system's roots.
 	CAFile string
-	// ServerName is the name that the certificate must bear. Empty: the host of
-	// the address.
+	// ServerName is the name that the certificate must have. Empty means the host of the
+	// address.
 	ServerName string
-	// CertFile and KeyFile, PEM, are the client's own certificate and its key.
+	// CertFile and KeyFile are PEM files with the client certificate and its key.
 	CertFile, KeyFile string
 	// Plaintext turns TLS off. Tokens are then sent only to this machine.
 	Plaintext bool
-	// Token says who calls; the zero Token is none. See [wire.ReadToken].
+	// Token identifies the caller. The zero Token is none. See [wire.ReadToken].
 	Token wire.Token
-	// RetryFor is how long a call is sent again while its outcome is unknown or
-	// the server is not there. 0: one minute. Negative: calls are sent once.
-	// The context of a call can end it before.
-	// What waiting does not change, such as a certificate, is not tried again.
+	// RetryFor is the longest time for which a call is sent again while its outcome is
+	// unknown or the server is unreachable. 0 means one minute, and calls are sent once if
+	// it is negative. The context of a call can end it earlier. Errors that waiting does
+	// not change, such as those of certificates, end a call at once.
 	RetryFor time.Duration
-	// OnTrouble, if not nil, is called when a call could not reach the server for
-	// two seconds and will be tried further: once, until a call succeeds.
+	// OnTrouble, if not nil, is called when a call could not reach the server for two
+	// seconds and will be tried again. It is called once until a call succeeds.
 	OnTrouble func(Trouble)
-	// MaxRecvBytes and MaxSendBytes of one message; 0: 16 MiB and 1 MiB, as the
-	// server's defaults.
+	// MaxRecvBytes and MaxSendBytes are the most bytes of a message. 0 means 16 MiB and
+	// 1 MiB, as the defaults of the server.
 	MaxRecvBytes, MaxSendBytes int
-	// PingInterval is how often a connection with calls under way is tried when
-	// nothing comes; 0: 30 s. A server does not take less than 20 s by default.
+	// PingInterval is the time between pings on a silent connection with calls in
+	// progress. 0 means 30 s. By default a server does not accept less than 20 s.
 	PingInterval time.Duration
 }
 
@@ -83,7 +83,7 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM", o.CAFile)
+			return nil, fmt.Errorf("%s has no PEM certificate; name a file with one", o.CAFile)
 		}
 	}
 	if o.CertFile != "" {

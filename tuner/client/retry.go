@@ -16,8 +16,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// firstBackoff is the longest first pause; each further one can be twice as
-// long, up to maxBackoff.
+// firstBackoff is the longest first pause. Each further pause can be twice as long, up to
+// maxBackoff.
 const firstBackoff = 50 * time.Millisecond
 
 // newRequestID is 128 random bits.
@@ -64,7 +64,7 @@ type kind uint8
 
 const (
 	reads  kind = iota // changes nothing
-	writes             // has one effect however often it is sent
+	writes             // has one effect, even if it is sent several times
 )
 
 // call sends a request until it is answered, and decodes the answer.
@@ -109,7 +109,7 @@ func newPatience(c *Client) *patience {
 	return &patience{client: c, until: time.Now().Add(c.retryFor), longest: firstBackoff}
 }
 
-// wait returns nil when it is time to try again, and err if it is no use.
+// wait returns nil when it is time to try again, and err if another try cannot help.
 func (p *patience) wait(ctx context.Context, err error) error {
 	a, ok := wire.ReadError(err)
 	if !ok || ctx.Err() != nil || !p.client.retryable(ctx, a) || time.Now().After(p.until) {
@@ -134,7 +134,7 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	}
 }
 
-// retryable tells whether the same request, sent again, may fare better.
+// retryable tells whether the same request may succeed if it is sent again.
 func (c *Client) retryable(ctx context.Context, a wire.Answer) bool {
 	switch a.Err.Code {
 	case tuner.Unavailable:
@@ -148,8 +148,7 @@ func (c *Client) retryable(ctx context.Context, a wire.Answer) bool {
 	}
 }
 
-// mayHaveHappened tells whether a try that ended with an error, of a request
-// that was sent or not, may have had its effect.
+// mayHaveHappened tells whether a try that ended with an error may have had its effect.
 func mayHaveHappened(err error, sent bool) bool {
 	a, ok := wire.ReadError(err)
 	if !ok {
@@ -158,9 +157,9 @@ func mayHaveHappened(err error, sent bool) bool {
 	return a.Err.Code == tuner.Unknown && (a.ByService || sent) || !a.ByService && sent && !settles(a)
 }
 
-// settles tells whether an answer says of earlier tries of the same request too
-// that they had no effect: it is about the request's content, which the service
-// would not have judged again.
+// settles tells whether an answer also means that earlier tries of the same request had
+// no effect. This holds for errors about the content of the request, which the service
+// would not have checked again.
 func settles(a wire.Answer) bool {
 	switch a.Err.Code {
 	case tuner.Unknown, tuner.Unavailable, tuner.Cancelled, tuner.Deadline, tuner.Exhausted, tuner.Denied, tuner.Internal, tuner.Damaged:
@@ -170,8 +169,8 @@ func settles(a wire.Answer) bool {
 	}
 }
 
-// conclude makes the error of a call that has failed for good. uncertain says
-// that one of its tries may have had its effect.
+// conclude makes the error of a call that has finally failed. uncertain says that one of
+// its tries may have had its effect.
 func (c *Client) conclude(ctx context.Context, err error, uncertain bool) error {
 	a, ok := wire.ReadError(err)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// Watch implements [tuner.Service]. It goes on where it was when the connection
-// breaks; Options.RetryFor bounds how long nothing can be reached.
+// Watch implements [tuner.Service]. It continues after the connection broke, unless the
+// server is unreachable for longer than Options.RetryFor.
 func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
 	return func(yield func(tuner.Happening, error) bool) {
 		parent, err := wire.StudyName(name)
@@ -53,16 +53,16 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 	}
 }
 
-// watch is one loop over what happens, of as many streams as it takes.
+// watch is one loop over events. It uses as many streams as it needs.
 type watch struct {
 	client  *Client
-	request *pb.WatchRequest // goes on after what was yielded
+	request *pb.WatchRequest // continues after the last yielded event
 	yield   func(tuner.Happening, error) bool
-	over    bool // the loop's body wants no more, or has its error
+	over    bool // the body of the loop wants no more, or has its error
 }
 
-// follow yields from one stream until it ends. reached says that there was a
-// server; the error is the stream's, nil at its regular end.
+// follow yields from one stream until it ends. reached says that there was a server. The
+// error is that of the stream, or nil at its regular end.
 func (w *watch) follow(ctx context.Context) (reached bool, err error) {
 	stream, err := w.client.stub.Watch(ctx, w.request)
 	if err != nil {
@@ -94,8 +94,8 @@ func (w *watch) follow(ctx context.Context) (reached bool, err error) {
 	}
 }
 
-// Backup implements [tuner.Service]. If it fails, what was written is not a
-// backup, and it is not tried again.
+// Backup implements [tuner.Service]. A failed backup is not tried again, and the written
+// bytes are not a backup.
 func (c *Client) Backup(ctx context.Context, out io.Writer) error {
 	if err := c.ready(ctx); err != nil {
 		return err

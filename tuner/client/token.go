@@ -23,7 +23,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
-// checkClear refuses to send a token where others could read it.
+// checkClear refuses to send a token over a network without TLS.
 func checkClear(address string) error {
 	if strings.HasPrefix(address, "unix:") {
 		return nil
@@ -35,5 +35,5 @@ func checkClear(address string) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("refusing to send a token to %s without TLS, where others could read it", address)
+	return fmt.Errorf("refusing to send a token to %s without TLS, because others could read it; leave --insecure out", address)
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// Trouble is that a server cannot be reached.
+// Trouble describes a server that cannot be reached.
 type Trouble struct {
 	Address string
-	Why     string    // what the last try met
+	Why     string    // the error of the last try
 	Until   time.Time // when the call will give up
 }
 
-// troubleAfter is how long a call may take to reach its server before
-// [Options.OnTrouble] hears of it.
+// troubleAfter is the time after which [Options.OnTrouble] is called for a call that
+// cannot reach its server.
 const troubleAfter = 2 * time.Second
 
 // lookout reports a call that cannot reach its server.
@@ -35,7 +35,7 @@ type lookout struct {
 	why string
 }
 
-// lookOut begins to watch a call; [lookout.end] ends it.
+// lookOut begins to watch a call, and [lookout.end] ends it.
 func (c *Client) lookOut(until time.Time) *lookout {
 	l := &lookout{client: c, until: until, why: "no answer yet"}
 	if c.onTrouble != nil && c.retryFor > troubleAfter {
@@ -54,7 +54,7 @@ func (l *lookout) report() {
 	l.client.onTrouble(Trouble{l.client.address, why, l.until})
 }
 
-// failed notes what a try met.
+// failed notes the error of a try.
 func (l *lookout) failed(err error) {
 	if a, ok := wire.ReadError(err); ok && unreachable(a) {
 		l.mu.Lock()
@@ -69,11 +69,11 @@ func (l *lookout) end() {
 	}
 }
 
-// unreachable tells whether an answer is no server's.
+// unreachable tells whether an answer does not come from a server.
 func unreachable(a wire.Answer) bool { return !a.ByService && a.Err.Code == tuner.Unavailable }
 
-// hopeless tells whether a connection failed for certificates or because one side
-// speaks TLS and the other does not. Waiting does not change either.
+// hopeless tells whether a connection failed because of certificates, or because only one
+// side speaks TLS. Waiting helps with neither.
 func (c *Client) hopeless(ctx context.Context, a wire.Answer) bool {
 	if !unreachable(a) {
 		return false
@@ -108,7 +108,7 @@ func (c *Client) speaksTLS(ctx context.Context) bool {
 	return strings.Contains(err.Error(), "remote error: tls: ")
 }
 
-// reason is the part of gRPC's message that says something.
+// reason is the part of gRPC's message that has the reason.
 func reason(message string) string {
 	if _, quoted, ok := strings.Cut(message, "desc = "); ok {
 		if prefix, err := strconv.QuotedPrefix(quoted); err == nil {
@@ -121,23 +121,23 @@ func reason(message string) string {
 	return message
 }
 
-// remedies say what to do, by what a message has in it; the first that fits.
+// remedies are the remedies for messages with a sign. The first match counts.
 var remedies = []struct{ sign, remedy string }{
-	{"x509: certificate signed by unknown authority", "name the file with who signs the server's certificate (--ca)"},
+	{"x509: certificate signed by unknown authority", "name the CA certificate that signed the server's (--ca)"},
 	{"x509: certificate has expired", "the server needs a new certificate, or a clock is wrong"},
 	{"x509: ", "the server's certificate must be valid for the name by which it is reached"},
-	{"certificate required", "the server wants a certificate of ours (--cert, --key)"},
-	{"remote error: tls: ", "the server does not take our certificate (--cert, --key)"},
-	{"server preface", "it may speak TLS: name the file with who signs its certificate (--ca), and leave --insecure out"},
-	{"does not look like a TLS handshake", "it does not speak TLS: leave --ca and --cert out, or say --insecure if others may listen"},
+	{"certificate required", "the server needs a client certificate (--cert, --key)"},
+	{"remote error: tls: ", "the server refuses the client certificate (--cert, --key)"},
+	{"server preface", "it may speak TLS, so name the CA certificate that signed its certificate (--ca), and leave --insecure out"},
+	{"does not look like a TLS handshake", "it does not speak TLS, so leave --ca and --cert out, or add --insecure if others may listen"},
 	{"connection refused", "does a server run there? (tuner serve)"},
 	{"no such file", "does a server run there? (tuner serve)"},
 	{"no such host", "check the name"},
 	{"produced zero addresses", "check the name"},
 }
 
-// explain says of an answer that is no server's which one did not answer, why,
-// and what to do.
+// explain adds the address, the reason and a remedy to an answer that does not come from
+// a server.
 func (c *Client) explain(a wire.Answer) string {
 	if a.ByService && a.Err.Code == tuner.Denied && c.anonymous {
 		return a.Err.Message + "; name the file with the token (--token-file), or put the token into TUNER_TOKEN"

@@ -9,11 +9,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// maxBeat is how often a sign of life is sent at least: its answer may be to stop.
+// maxBeat is the longest time between heartbeats, because their answers may be to stop.
 const maxBeat = time.Minute
 
-// attend keeps a trial's lease alive and passes on what its command reports,
-// until the command is over and all of it was sent, or there is a verdict.
+// attend renews the lease of a trial and sends the reports of its command, until the
+// command has ended and all reports were sent, or there is a verdict.
 func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over <-chan struct{}, verdicts chan<- verdict) {
 	beat := time.NewTicker(min(max(r.options.Lease/3, time.Second/3), maxBeat))
 	defer beat.Stop()
@@ -51,9 +51,9 @@ func (r *run) heartbeat(ctx context.Context, t study.Trial) (v tuner.Verdict, er
 	return v, err
 }
 
-// report sends what there is to report. Values that the study refuses are
-// dropped with a remark: so a command that runs again after an interruption may
-// report other values for steps that it has reported before.
+// report sends the new reports. Values that the study refuses are dropped with a remark,
+// so that a command that runs again after an interruption may report other values for the
+// same steps.
 func (r *run) report(ctx context.Context, t study.Trial, reading *reading) (v tuner.Verdict, err error) {
 	for {
 		reports := reading.take(study.MaxReportBatch)
@@ -75,8 +75,8 @@ func (r *run) report(ctx context.Context, t study.Trial, reading *reading) (v tu
 	}
 }
 
-// judge says whether the trial must end: because the service says so, or because
-// it is not ours any more. Any other error is remarked on: the command goes on.
+// judge says whether the trial must end, because the service says so or because another
+// worker has it. Any other error makes a remark, and the command continues.
 func (r *run) judge(ctx context.Context, t study.Trial, v tuner.Verdict, err error) (verdict, bool) {
 	switch tuner.CodeOf(err) {
 	case tuner.OK:
@@ -84,7 +84,7 @@ func (r *run) judge(ctx context.Context, t study.Trial, v tuner.Verdict, err err
 		return verdict{lost: true, reason: err.Error()}, true
 	default:
 		if ctx.Err() == nil {
-			r.event(Event{Kind: Remark, Trial: t, Err: errors.Join(errors.New("a sign of life did not get through"), err)})
+			r.event(Event{Kind: Remark, Trial: t, Err: errors.Join(errors.New("a heartbeat failed"), err)})
 		}
 		return verdict{}, false
 	}

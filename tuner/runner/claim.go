@@ -13,17 +13,17 @@ import (
 // ErrClaimed is wrapped by the refusal of a directory that another run uses.
 var ErrClaimed = errors.New("another run uses this directory")
 
-// Claim is a directory of logs, used by one run at a time. It remembers the name
-// of the run's workers, so that the next run in the same directory goes on with
-// the trials that this one left.
+// Claim is a directory of logs, used by one run at a time. It keeps the name of the run's
+// workers, so that the next run in the same directory continues with the trials that this
+// one left.
 type Claim struct {
 	Dir    string
 	Worker string
 	file   *os.File
 }
 
-// ClaimDir claims a directory, making it if need be. An empty worker means the
-// name that the directory remembers, or a new one.
+// ClaimDir claims a directory and creates it if it is missing. An empty worker means the
+// name that the directory keeps, or a new one.
 func ClaimDir(dir, worker string) (*Claim, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 	if ok, err := lockFile(file); !ok || err != nil {
 		file.Close()
 		if err == nil {
-			err = fmt.Errorf("%s: %w; wait for it, or give this one a directory of its own", dir, ErrClaimed)
+			err = fmt.Errorf("%s: %w; wait for its end, or name another directory", dir, ErrClaimed)
 		}
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 	return c, nil
 }
 
-// name settles the name of the workers.
+// name determines the name of the workers.
 func (c *Claim) name() error {
 	if c.Worker != "" {
 		return nil
@@ -68,5 +68,5 @@ func (c *Claim) name() error {
 	return err
 }
 
-// Release lets another run have the directory.
+// Release lets another run use the directory.
 func (c *Claim) Release() error { return c.file.Close() }

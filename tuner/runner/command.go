@@ -17,7 +17,7 @@ type Command struct {
 	env   map[string]string // parameter → name of its variable
 }
 
-// template is one argument: literal text and placeholders in turn.
+// template is one argument, which has literal text and placeholders in turn.
 type template []piece
 
 type piece struct {
@@ -93,7 +93,7 @@ func checkPlaceholder(sp *space.Space, p piece, alone bool) error {
 		if alone {
 			return nil
 		}
-		return fmt.Errorf("{%s} stands for several arguments and must be one by itself", placeArgs)
+		return fmt.Errorf("{%s} stands for several arguments, so it must be an argument of its own", placeArgs)
 	}
 	var names []string
 	for _, q := range sp.Parameters() {
@@ -154,7 +154,7 @@ func (c *Command) Arguments(t study.Trial) []string {
 	return out
 }
 
-// alone returns the placeholder that is all there is, or nothing.
+// alone returns the placeholder of an argument that has nothing else, or "".
 func (t template) alone() string {
 	if len(t) == 3 && t[0].text == "" && t[2].text == "" {
 		return t[1].text
@@ -162,7 +162,7 @@ func (t template) alone() string {
 	return ""
 }
 
-// fill substitutes; ok is false if a parameter is inactive.
+// fill replaces the placeholders. ok is false if a parameter is inactive.
 func (c *Command) fill(tmpl template, t study.Trial) (text string, ok bool) {
 	for _, p := range tmpl {
 		if !p.placeholder {

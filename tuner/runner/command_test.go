@@ -76,7 +76,7 @@ func TestCommandsThatAreRefused(t *testing.T) {
 		"train {rate}":      `there is no parameter "rate"; there are lr, optimizer, momentum, and trial, epoch, study, args`,
 		"train {lr":         "{ without a }",
 		"train lr}":         "} without a {",
-		"train --x={args}":  "must be one by itself",
+		"train --x={args}":  "must be an argument of its own",
 		"awk {print}":       "Write {{ and }} for braces",
 		"train {} {lr}":     `no parameter ""`,
 		"train {lr}{{{args": "{ without a }",

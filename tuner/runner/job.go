@@ -21,7 +21,7 @@ type job struct {
 	process *os.Process        // nil for a function
 	cancel  context.CancelFunc // of a function
 	done    chan struct{}      // closed when it has ended
-	err     error              // how; set before done is closed
+	err     error              // the result of its end, set before done is closed
 	last    lastLine           // of stderr
 }
 
@@ -46,7 +46,7 @@ func (r *run) start(t study.Trial, reading *reading) (*job, error) {
 		return nil, err
 	}
 	if r.options.Result != "" {
-		// A file from before this trial's start says nothing of it.
+		// A file from before the start of this trial is not its result.
 		if err := os.Remove(r.resultFile(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			log.Close()
 			return nil, err
@@ -54,7 +54,7 @@ func (r *run) start(t study.Trial, reading *reading) (*job, error) {
 	}
 	read := reading.line
 	if r.options.Result != "" {
-		read = func(text string) { // intermediate values come from stdout all the same
+		read = func(text string) { // intermediate values still come from stdout
 			if s := parseLine(text); s.hasStep || s.infeasible != nil {
 				reading.line(text)
 			}
@@ -88,12 +88,12 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 	fmt.Fprintf(log, "# trial %d, epoch %d, %s: %q\n", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
 	stderr := &lines{f: j.last.line}
 	cmd := exec.Command(args[0], args[1:]...)
-	// What a command that gives signs of life by itself must not make longer.
+	// A command that sends heartbeats must not make the lease longer.
 	lease := "TUNER_LEASE=" + r.options.Lease.String()
 	cmd.Env = slices.Concat(os.Environ(), r.options.Env, r.command.Environment(t), []string{lease})
 	cmd.Stdout = io.MultiWriter(stdout, log)
 	cmd.Stderr = io.MultiWriter(stderr, log)
-	cmd.WaitDelay = r.options.Grace // for what its children may still write
+	cmd.WaitDelay = r.options.Grace // for the output of its children
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		log.Close()
@@ -105,7 +105,7 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 		defer log.Close()
 		j.err = cmd.Wait()
 		if errors.Is(j.err, exec.ErrWaitDelay) {
-			j.err = nil // it exited with 0; a child of its kept the pipe open
+			j.err = nil // it exited with 0, and a child of it kept the pipe open
 		}
 		stdout.flush()
 		stderr.flush()
@@ -116,7 +116,7 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 	return nil
 }
 
-// openLog opens the trial's log, to which a trial that starts again adds.
+// openLog opens the log of a trial. A trial that starts again appends to it.
 func (r *run) openLog(t study.Trial) (io.WriteCloser, error) {
 	if r.options.LogDir == "" {
 		return nopCloser{io.Discard}, nil
@@ -127,7 +127,7 @@ func (r *run) openLog(t study.Trial) (io.WriteCloser, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	// A link could lead to a file that the command's author must not write to.
+	// A link could lead to a file that the author of the command must not write to.
 	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is a link or no file (%s); remove it, or choose another directory for logs", filepath.Join(r.options.LogDir, name), info.Mode().Type())
 	}
@@ -138,8 +138,8 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// stop ends a job and waits until it has: a word first, the knife after the time
-// of grace.
+// stop ends a job and waits for its end. It sends SIGTERM, and SIGKILL after the time of
+// grace.
 func (r *run) stop(j *job) {
 	if j.process == nil {
 		j.cancel()
@@ -154,7 +154,7 @@ func (r *run) stop(j *job) {
 	case <-timer.C:
 	case <-r.options.KillNow:
 	}
-	kill(j.process) // also what the command left behind
+	kill(j.process) // including the children of the command
 	<-j.done
 }
 
@@ -181,7 +181,7 @@ func (j *job) lastWords() string {
 	return j.last.text
 }
 
-// complaint says how a command failed.
+// complaint describes the failure of a command.
 func (j *job) complaint() string {
 	words := j.lastWords()
 	if j.process == nil || words == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// asleep is a machine that is suspended, from some time until another: what it calls
-// comes through when it wakes up.
+// asleep is a machine that is suspended for some time. Its calls go through when it wakes
+// up.
 type asleep struct {
 	tuner.Service
 	from, until time.Time
@@ -168,7 +168,7 @@ func TestTrialOfADeadMachine(t *testing.T) {
 	}
 }
 
-// A trial much longer than the lease keeps it by signs of life.
+// A trial much longer than the lease keeps it by heartbeats.
 func TestLongTrialKeepsItsLease(t *testing.T) {
 	for i, lease := range []time.Duration{0, 0, time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -187,10 +187,10 @@ func TestLongTrialKeepsItsLease(t *testing.T) {
 	}
 }
 
-// A machine that sleeps from minute 1 to 20, longer than its lease, gives its trial up
-// if another has it then, and what it measured meanwhile is kept beside the other's.
-// Where nobody wanted the trial, what it measured counts; and on a file, where nobody
-// looked, it goes on as if it had been awake.
+// A machine that sleeps from minute 1 to 20, longer than its lease, gives its trial up if
+// another has it then, and what it measured meanwhile is kept beside the other's. If no
+// other worker wanted the trial, its result counts. On a file that no other process
+// opened, it continues as if the machine had been awake.
 func TestSuspendedMachine(t *testing.T) {
 	again := []string{"started", "lost", "started", "ended"}
 	for _, c := range []struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// patiently calls f until it succeeds, fails for good, or patience ends. What
-// cannot be reached, or may have happened, is tried again: f must send the same
-// request each time.
+// patiently calls f until it succeeds, finally fails, or the patience ends. It tries
+// again if the service cannot be reached or the outcome is unknown, so f must send the
+// same request each time.
 func (r *run) patiently(ctx context.Context, f func() error) error {
 	pause := 100 * time.Millisecond
 	end := time.Now().Add(r.options.Patience)
@@ -33,7 +33,7 @@ func (r *run) patiently(ctx context.Context, f func() error) error {
 	}
 }
 
-// sleep waits; it returns early if wake is closed, and false if ctx ended.
+// sleep waits. It returns early if wake is closed, and false if ctx ended.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

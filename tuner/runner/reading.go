@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// reading collects what a command's output says. It is safe for concurrent use.
+// reading collects the values in the output of a command. It is safe for concurrent use.
 type reading struct {
 	objectives []study.Objective
 
@@ -30,7 +30,7 @@ func newReading(objectives []study.Objective) *reading {
 	return &reading{objectives: objectives, fresh: make(chan struct{}, 1)}
 }
 
-// said is what one line of output says.
+// said is the content of one line of output.
 type said struct {
 	step       int64
 	hasStep    bool
@@ -38,7 +38,7 @@ type said struct {
 	infeasible *string
 }
 
-// line takes in one line of output.
+// line reads one line of output.
 func (r *reading) line(text string) {
 	s := parseLine(text)
 	if s.infeasible != nil {
@@ -77,7 +77,7 @@ func (r *reading) objective(name string) int {
 	return slices.IndexFunc(r.objectives, func(o study.Objective) bool { return o.Name == name })
 }
 
-// tellable leaves out what a study refuses of a metric that it does not know.
+// tellable tells whether a study accepts a metric.
 func (r *reading) tellable(m study.Metric) bool {
 	if len(m.Name) > study.MaxNameBytes || len(m.Values) > study.MaxReplicates {
 		return false
@@ -85,7 +85,7 @@ func (r *reading) tellable(m study.Metric) bool {
 	return r.objective(m.Name) >= 0 || !slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// update lays metrics over those there are.
+// update replaces metrics by those of the same name.
 func update(have, set []study.Metric) []study.Metric {
 	for _, m := range set {
 		if i := slices.IndexFunc(have, func(h study.Metric) bool { return h.Name == m.Name }); i >= 0 {
@@ -115,8 +115,8 @@ func (r *reading) take(n int) []study.Report {
 	return out
 }
 
-// outcome returns the metrics that count: those of lines without a step over
-// those of the last one with. missing names an objective that is not there.
+// outcome returns the metrics that count. Those of lines without a step replace those of
+// the last line with one. missing names an objective without a value.
 func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,8 +175,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// parseObject reads a JSON object of numbers and lists of numbers; whatever else
-// is in it is left out.
+// parseObject reads a JSON object of numbers and lists of numbers. Other fields are left
+// out.
 func parseObject(text []byte) said {
 	var s said
 	var fields map[string]json.RawMessage
@@ -220,7 +220,7 @@ func numbers(raw json.RawMessage) ([]float64, bool) {
 	return out, len(out) > 0
 }
 
-// maxLine bounds what is kept of a line of output; the rest is only logged.
+// maxLine is the most bytes that are read of a line of output. The rest is only logged.
 const maxLine = 64 << 10
 
 // lines is a writer that calls f with each line, cut to maxLine bytes.

@@ -24,41 +24,41 @@ const ExitStop = 14
 // Options configure a run.
 type Options struct {
 	Study string
-	// Command is run for each trial; see [ParseCommand].
+	// Command is run for each trial (see [ParseCommand]).
 	Command []string
 	// Env is added to the command's environment.
 	Env []string
 	// Func, if not nil, is called in place of the command. What it writes is
 	// read as the command's stdout is. An error is a failure, except ErrPruned.
 	Func func(ctx context.Context, t study.Trial, stdout io.Writer) error
-	// Parallel is how many trials run at a time; 0 means 1.
+	// Parallel is the number of trials at a time. 0 means 1.
 	Parallel int
-	// Limit ends the run after so many trials; 0 means no limit.
+	// Limit is the number of trials of the run. 0 means no limit.
 	Limit int
-	// Worker names the run: workers are Worker/0, Worker/1, … At any time only
-	// one run may use a name; see [Claim].
+	// Worker names the run. Its workers are Worker/0, Worker/1, and so on. Only one run
+	// at a time may use a name (see [Claim]).
 	Worker string
-	// LogDir is where each trial's output goes, trial-N.log; empty means nowhere.
+	// LogDir is the directory for the output of each trial, trial-N.log. Empty means no
+	// logs.
 	LogDir string
-	// Result, if not empty, names the file that the command writes its result
-	// to, with placeholders as in the command; it is read in place of stdout.
+	// Result, if not empty, names the file with the result of the command, which is read
+	// in place of stdout. It may have placeholders, as the command.
 	Result string
-	// Lease is how long a trial is held without a heartbeat; 0 means the study's
-	// lease, or [DefaultLease] if the study has [study.DefaultLease], which is also
-	// the lease of a study created without one.
+	// Lease is the longest time of a trial without a heartbeat. 0 means the study's
+	// lease, or [DefaultLease] if the study has [study.DefaultLease], which is also the
+	// lease of a study created without one.
 	Lease time.Duration
-	// Timeout ends a trial that runs longer, as a failure; 0 means never.
+	// Timeout is the longest time of a trial, which then fails. 0 means no limit.
 	Timeout time.Duration
-	// Grace is the time between SIGTERM and SIGKILL; 0 means [DefaultGrace].
+	// Grace is the time between SIGTERM and SIGKILL. 0 means [DefaultGrace].
 	Grace time.Duration
-	// Patience is how long a call is tried again if the service cannot be
-	// reached; 0 means [DefaultPatience].
+	// Patience is the longest time of retries if the service cannot be reached. 0 means
+	// [DefaultPatience].
 	Patience time.Duration
-	// MaxFailures ends the run when so many trials in a row crashed; 0 means
-	// never.
+	// MaxFailures is the number of crashes in a row that end the run. 0 means no limit.
 	MaxFailures int
-	// CostMetric names the metric that is a trial's cost; CostSeconds means the
-	// seconds it ran; empty means none.
+	// CostMetric names the metric with the cost of a trial. CostSeconds means the seconds
+	// that it ran. Empty means no cost.
 	CostMetric string
 	// KillNow, when closed, cuts short the grace of commands being ended.
 	KillNow <-chan struct{}
@@ -67,7 +67,7 @@ type Options struct {
 }
 
 // The defaults of [Options]. The lease is shorter than that of a study, because a run
-// sends heartbeats: other workers wait this long for a machine that died.
+// sends heartbeats. Other workers wait this long for the trials of a dead machine.
 const (
 	DefaultGrace    = 10 * time.Second
 	DefaultPatience = 5 * time.Minute
@@ -77,7 +77,7 @@ const (
 // CostSeconds, as a CostMetric, is the time that a trial ran.
 const CostSeconds = "seconds"
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind int
 
 // The kinds of events.
@@ -85,14 +85,14 @@ const (
 	Started  EventKind = iota // a trial's command
 	Resumed                   // a trial that an earlier run left
 	Ended                     // the outcome of a trial was told
-	Lost                      // another worker has the trial, or it is over; its command was ended
-	Waiting                   // nothing to hand out now; Err says why
-	Retrying                  // a call will be sent again; Err says why
-	Remark                    // Err says what was odd
-	Warning                   // Err says which settings of the study have no effect or limit the model; each once
+	Lost                      // another worker has the trial, or it has ended, so its command was ended
+	Waiting                   // no trial can be handed out now, with the reason in Err
+	Retrying                  // a call will be sent again, with the reason in Err
+	Remark                    // Err is an oddity
+	Warning                   // Err names settings of the study that have no effect or limit the model, each once
 )
 
-// Event is something that happened in a run.
+// Event is an event of a run.
 type Event struct {
 	Kind  EventKind
 	Trial study.Trial
@@ -100,13 +100,13 @@ type Event struct {
 	// Noise is that of [tuner.Asked] in Started and Ended, if this run got the trial as a
 	// new suggestion of a model.
 	Noise []float64
-	// Study as it stands, after Ended; zero otherwise.
+	// Study is the study after Ended, and zero for other events.
 	Study tuner.Study
 	// Running is how many trials of this run run now.
 	Running int
 }
 
-// Summary is how a run ended.
+// Summary is the result of a run.
 type Summary struct {
 	Study tuner.Study
 	Best  []study.Trial
@@ -144,7 +144,7 @@ type run struct {
 	started  int
 	failures int           // in a row
 	wake     chan struct{} // closed when a trial ends
-	stopped  error         // why the run asks for no more trials; nil while it asks
+	stopped  error         // why the run asks for no more trials, or nil while it asks
 }
 
 // Run runs trials until the study has no more, the limit is reached, or ctx
@@ -176,7 +176,7 @@ func Run(ctx context.Context, svc Service, o Options) (Summary, error) {
 	return summary, errors.Join(err, sumErr)
 }
 
-// prepare checks everything that can be checked before anything starts.
+// prepare checks everything that can be checked before the start.
 func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 	o.Parallel = max(o.Parallel, 1)
 	if o.Grace == 0 {
@@ -209,7 +209,7 @@ func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 	return r, r.findNames(ctx)
 }
 
-// leaseOf returns how long trials of a study are held if the options do not say.
+// leaseOf returns the lease of a study's trials if the options have none.
 func leaseOf(s study.Spec) time.Duration {
 	if s.Lease == study.DefaultLease {
 		return DefaultLease
@@ -289,7 +289,7 @@ func (r *run) eachRunning(ctx context.Context, f func(study.Trial)) error {
 	}
 }
 
-// summary returns how the run ended.
+// summary returns the summary of the run.
 func (r *run) summary(ctx context.Context) (Summary, error) {
 	s := Summary{Counts: r.counts}
 	var err error

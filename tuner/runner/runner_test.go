@@ -112,7 +112,7 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 }
 
-// A log is not written through a link, nor into what is no file.
+// A log is not written through a link, nor into a directory or device.
 func TestLogIsNoLink(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
@@ -200,7 +200,7 @@ func TestResultFile(t *testing.T) {
 	}
 }
 
-// An interrupted run leaves its trials to the next, whatever their number.
+// An interrupted run leaves its trials to the next one, for any number of trials.
 func TestInterruptAndResume(t *testing.T) {
 	svc := newStudy(t, nil)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -357,7 +357,8 @@ func TestCommandStopsItself(t *testing.T) {
 	}
 	expect(t, svc, map[string]int{"pruned": 2, "completed": 1})
 
-	// Without a verdict of the service, the status alone is enough; silence is not.
+	// Without a verdict of the service, the exit code alone is enough. A missing result
+	// is not.
 	f.stopBeat = 0
 	_, err = runner.Run(t.Context(), f, runner.Options{Study: "s", Worker: "w", Command: shell("exit 14")})
 	if err != nil {

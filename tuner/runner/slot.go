@@ -16,7 +16,7 @@ import (
 // poll is how long a slot waits at most before it asks again.
 const poll = 2 * time.Second
 
-// errStop ends a slot: there is nothing more to ask for.
+// errStop ends a slot because there is nothing more to ask for.
 var errStop = errors.New("no more")
 
 // slot asks and runs trials, one at a time, until there are no more. Its error
@@ -72,12 +72,12 @@ func (r *run) begin() (name string, wake <-chan struct{}, err error) {
 		return "", nil, errStop
 	}
 	r.started++
-	name = r.names[0] // there are as many names as slots at least
+	name = r.names[0] // there are at least as many names as slots
 	r.names = r.names[1:]
 	return name, r.wake, nil
 }
 
-// giveUp returns the name of an ask that came to nothing.
+// giveUp returns the name of an ask without a trial.
 func (r *run) giveUp(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *run) ask(ctx context.Context, name string) (study.Trial, []float64, err
 	return asked.Trials[0], asked.Noise, nil
 }
 
-// warn passes on what it has not passed on with other numbers.
+// warn passes on warnings, each once. Warnings that differ in numbers only are the same.
 func (r *run) warn(warnings []string) {
 	for _, text := range warnings {
 		kind := strings.Map(func(c rune) rune {
@@ -152,7 +152,7 @@ func (r *run) warn(warnings []string) {
 	}
 }
 
-// refused decides what an ask that gave no trial means.
+// refused decides what follows from an ask without a trial.
 func (r *run) refused(ctx context.Context, err error, wake <-chan struct{}) error {
 	switch tuner.CodeOf(err) {
 	case tuner.Finished:

@@ -16,7 +16,7 @@ import (
 
 // verdict is why a running command is ended.
 type verdict struct {
-	lost   bool   // the trial is another's or over: tell nothing
+	lost   bool   // another worker has the trial or it has ended, so its result is not told
 	pruned bool   // else it is cancelled
 	reason string // for people
 }
@@ -29,8 +29,8 @@ func (v verdict) outcome() study.Outcome {
 	return study.Outcome{State: study.Failed, Reason: study.FailedCancelled, Message: message(v.reason)}
 }
 
-// trial runs one trial and returns it as told; with a zero State if it was not
-// told. An error ends the whole run.
+// trial runs one trial and returns it as told, or with a zero State if it was not told.
+// An error ends the whole run.
 func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	began := time.Now()
 	reading := newReading(r.spec.Objectives)
@@ -58,7 +58,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	select {
 	case <-job.done:
 	case v = <-verdicts:
-		if v.lost && r.endsBy(ctx, job, settling) { // its result is one all the same
+		if v.lost && r.endsBy(ctx, job, settling) { // its result counts
 			v = verdict{}
 			break
 		}
@@ -72,7 +72,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 			leave()
 			r.stop(job)
 			<-attended
-			return study.Trial{}, nil // stays with this run's worker
+			return study.Trial{}, nil // the trial stays with the worker of this run
 		}
 	}
 	close(over)
@@ -105,8 +105,8 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	return r.tell(ctx, t, o)
 }
 
-// settling is how long a command whose trial is another's may go on: after a machine
-// slept, what ended meanwhile is known as ended only some moments later.
+// settling is how long a command may continue after another worker got its trial. When a
+// machine wakes up, the end of a command is known only some moments later.
 const settling = time.Second
 
 // endsBy waits for a job to end by itself, and tells whether it did.
@@ -135,9 +135,9 @@ func (r *run) await(ctx context.Context, attended <-chan struct{}, leave func())
 	<-attended
 }
 
-// outcome reads what came of a command that ended by itself. It is unclear if
-// the command may have ended because the service told it so itself: it says so
-// with its status, or succeeded without a result.
+// outcome reads what came of a command that ended by itself. It is unclear if the command
+// may have ended because the service told it to stop. Then it says so with its exit code,
+// or it succeeded without a result.
 func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcome, unclear bool) {
 	crash := func(text string) study.Outcome {
 		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(text)}
@@ -186,8 +186,8 @@ func namesText(metrics []study.Metric) string {
 	return strings.Join(names, ", ")
 }
 
-// verdict asks the service whether a trial whose command has ended should have
-// stopped; also after ctx ended, but then not for long.
+// verdict asks the service whether a trial whose command has ended should have stopped.
+// It also does so for a short time after ctx ended.
 func (r *run) verdict(ctx context.Context, t study.Trial) (v verdict, ok bool) {
 	asking, cancel := r.lingering(ctx)
 	defer cancel()
@@ -202,7 +202,7 @@ func (r *run) lingering(ctx context.Context) (context.Context, context.CancelFun
 	return longer, func() { stop(); cancel() }
 }
 
-// readResult reads the file of results: one JSON object, or lines.
+// readResult reads the file of results, which has one JSON object or lines.
 func (r *run) readResult(t study.Trial, reading *reading) error {
 	path := r.resultFile(t)
 	text, err := os.ReadFile(path)
@@ -252,7 +252,7 @@ func (r *run) tell(ctx context.Context, t study.Trial, o study.Outcome) (study.T
 	case err != nil:
 		return study.Trial{}, fmt.Errorf("trial %d ended as %s, which could not be told: %w", t.Number, o, err)
 	case told.Late:
-		r.event(Event{Kind: Lost, Trial: t, Err: errors.New("somebody else has the trial; the outcome is kept beside it")})
+		r.event(Event{Kind: Lost, Trial: t, Err: errors.New("another worker has the trial, so the outcome is kept beside it as a late result")})
 		return study.Trial{}, nil
 	}
 	return told.Trial, nil

@@ -8,9 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Parse reads assignments, in order of first mention. A name mentioned again
-// adds replicates. A word without "=", or with nothing before it, is the value
-// of the metric called bare; an empty bare refuses such words.
+// Parse reads assignments, in order of first mention. A name mentioned again adds
+// replicates. A word without "=", or with nothing before it, is the value of the metric
+// called bare. If bare is empty, such words are refused.
 func Parse(words []string, bare string) ([]study.Metric, error) {
 	var metrics []study.Metric
 	for _, word := range words {
@@ -41,7 +41,7 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 	return metrics, nil
 }
 
-// parse reads what stands after the = sign.
+// parse reads the text after the = sign.
 func parse(name, text string) (study.Metric, error) {
 	m := study.Metric{Name: name}
 	text = strings.Replace(text, "+-", "±", 1)
@@ -65,7 +65,7 @@ func parse(name, text string) (study.Metric, error) {
 	return m, nil
 }
 
-// Format writes what stands after the = sign.
+// Format writes the text after the = sign.
 func Format(m study.Metric) string {
 	words := make([]string, len(m.Values))
 	for i, x := range m.Values {

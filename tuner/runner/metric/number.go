@@ -1,9 +1,9 @@
-// Package metric reads and writes measured numbers as people and programs type
-// them: on command lines, in CSV cells, and among what a training script prints.
+// Package metric reads and writes measured numbers on command lines, in CSV cells, and in
+// the output of training scripts.
 //
-// A number is plain decimal, or one of the words nan, inf, +inf, -inf (in any
-// case, also infinity). Hexadecimal, underscores and numbers beyond float64 are
-// refused: they are slips more often than not.
+// A number is plain decimal, or one of the words nan, inf, +inf, -inf (in any case, also
+// infinity). Hexadecimal, underscores and numbers beyond float64 are refused, because
+// they are mostly mistakes.
 //
 //	NAME=V          one value
 //	NAME=V,V,…      replicates

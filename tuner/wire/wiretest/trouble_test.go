@@ -61,7 +61,7 @@ func TestTrouble(t *testing.T) {
 		"other authority":    {secure, client.Options{CAFile: others.CAFile, RetryFor: time.Hour}, "(--ca)"},
 		"other name":         {misnamed, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "must be valid for the name"},
 		"no certificate":     {mutual, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "(--cert, --key)"},
-		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: time.Hour}, "speak TLS: name the file with who signs its certificate (--ca)"},
+		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: time.Hour}, "speak TLS, so name the CA certificate that signed its certificate (--ca)"},
 		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "does not speak TLS"},
 		"nobody listens":     {nobody, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
 		"a name of no place": {"no-such-host.invalid:1", client.Options{Plaintext: true, RetryFor: -1}, "cannot reach no-such-host.invalid:1: "},
