@@ -36,8 +36,8 @@ func TestSuccessor(t *testing.T) {
 	}
 }
 
-// The command that goes on in a wider range is the one that was given, but for what was
-// of the first study alone.
+// The command that continues in a wider range is the one that was given, except the flags
+// of the first study.
 func TestCommandForAWiderRange(t *testing.T) {
 	edge := space.Edge{Parameter: "lambda", Low: space.Float(1e-4), High: space.Float(1e-2), Upper: true}
 	for line, want := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An interrupted experiment prints and writes what is done, and exits as
+// An interrupted experiment prints and writes its completed part, and exits as
 // interrupted.
 func TestBenchKeepsWhatIsDone(t *testing.T) {
 	e := bench.Experiment{Name: "half", Title: "Half", Source: "ours", Measure: func(ctx context.Context, _ *bench.Env) (*figure.Result, error) {

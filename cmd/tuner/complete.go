@@ -27,7 +27,7 @@ const maxCompletions = 50
 // completion lists the words that may follow args.
 type completion func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
-// complete gives the commands below root their completion: studies, trials, metrics,
+// complete gives the commands below root their completion of studies, trials, metrics,
 // parameters and the values of flags.
 func (g *globals) complete(root *cobra.Command) {
 	positions := map[string]completion{}
@@ -222,7 +222,7 @@ func (g *globals) objectivesOf(cmd *cobra.Command, name string) ([]string, cobra
 	})
 }
 
-// costs completes the metric of a cost: seconds, or an objective of the study.
+// costs completes the metric of a cost, which is seconds or an objective of the study.
 func (g *globals) costs(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	list := []string{runner.CostSeconds}
 	if len(args) > 0 {

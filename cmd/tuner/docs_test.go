@@ -20,7 +20,7 @@ const (
 	docsMarker = "<!-- generated from here on -->\n"
 )
 
-// TestDocs holds docs/cli.md against the commands; UPDATE_DOCS=1 writes it anew.
+// TestDocs compares docs/cli.md with the commands. UPDATE_DOCS=1 writes it anew.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile(docsFile)
 	if err != nil {
@@ -43,8 +43,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestOptionsDescribed: every option that a proposer or a pruner knows is in
-// docs/cli.md. They name them all where there is one that they do not know.
+// Every option of a proposer or a pruner is in docs/cli.md. The error of an unknown
+// option names them all.
 func TestOptionsDescribed(t *testing.T) {
 	page, err := os.ReadFile(docsFile)
 	if err != nil {
@@ -109,8 +109,8 @@ const (
 	maxAlgorithmLines = 70
 )
 
-// TestHelpPages: every command has a short line, a page of at most a screen and a half,
-// and an example that names it.
+// Every command has a short line, a page of at most a screen and a half, and an example
+// that names it.
 func TestHelpPages(t *testing.T) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

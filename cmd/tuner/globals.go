@@ -39,7 +39,7 @@ type globals struct {
 	verbose     int
 	color       string
 	propose     time.Duration // of commands with the flag of proposeFlag
-	maxFile     int64         // bytes; 0 is the store's default
+	maxFile     int64         // bytes, with 0 for the store's default
 }
 
 const (

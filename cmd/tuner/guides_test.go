@@ -137,7 +137,7 @@ func runBlock(t *testing.T, dir, port string, block []string) []string {
 
 var numeral = regexp.MustCompile(`[-+]?\d+(\.\d+)?([eE][-+]?\d+)?`)
 
-// alike compares lines but for their numbers and spaces.
+// alike compares lines except their numbers and spaces.
 func alike(got, want []string) bool {
 	plain := func(line string) string {
 		return strings.Join(strings.Fields(numeral.ReplaceAllString(line, "0")), " ")

@@ -17,7 +17,7 @@ const helpWidth = 80
 // group is a group of flags on a help page.
 type group struct {
 	title string
-	see   string // the command whose page lists the flags instead; "" for this page
+	see   string // the command whose page lists the flags instead, or "" for this page
 }
 
 // The groups that several commands share.

@@ -11,8 +11,8 @@ import (
 
 var negative = regexp.MustCompile(`^-(\.?[0-9]|(?i:inf(inity)?$))`)
 
-// guardNegatives lets a negative number stand as an argument of tell: it becomes
-// =-0.5, the value of the only objective, which no flag parser takes for flags.
+// guardNegatives lets a negative number be an argument of tell. It becomes =-0.5, which
+// is the value of the only objective, and which no flag parser takes for a flag.
 func guardNegatives(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd.Name() != "tell" {

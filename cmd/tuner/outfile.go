@@ -12,9 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// checkModelOut refuses a file for a model that cannot be written, or that would
-// cost the user something else: an input, a device, a file that is no model. It
-// comes before any work.
+// checkModelOut refuses a file for a model that cannot be written, or that would replace
+// an input, a device, or a file that is no model. It runs before any work.
 func checkModelOut(path string, inputs ...string) error {
 	folder := filepath.Dir(path)
 	if !isDir(folder) {

@@ -82,7 +82,7 @@ type predictions struct {
 	e      *data.Encoding
 	c      int
 	out    []float64 // n×c
-	values []float64 // n×columns: targets, probabilities or scores
+	values []float64 // n×columns of targets, probabilities or scores
 }
 
 func newPredictions(f *learners.File, out []float64) *predictions {

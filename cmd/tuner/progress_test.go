@@ -63,7 +63,8 @@ func TestProgressKnowsOthers(t *testing.T) {
 	}
 }
 
-// A run says that it waits only if it does: what is left may be its own.
+// A run says that it waits only if it does, because the trials that are left may be its
+// own.
 func TestProgressWaits(t *testing.T) {
 	p, out, _ := newProgressTest(t, 0)
 	none := runner.Event{Kind: runner.Waiting, Err: &study.NoneLeftError{Trials: 3, Running: 1}}

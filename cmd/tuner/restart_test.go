@@ -20,9 +20,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// BenchmarkRestart kills a server with a long study in the middle of its work
-// and starts it again: how long until it is ready, until the first ask is
-// answered, how fast asks are then, and how much memory it holds.
+// BenchmarkRestart kills a server with a long study in the middle of its work and starts
+// it again. It measures the time until the server is ready and until the first ask is
+// answered, the speed of asks then, and the memory.
 func BenchmarkRestart(b *testing.B) {
 	for _, k := range []struct {
 		proposer string
@@ -138,9 +138,9 @@ func anonymousMB(b *testing.B, pid int) float64 {
 	return 0
 }
 
-// BenchmarkLocalAsk asks a study of BKB with no server: a process starts, reads
-// the study, suggests and ends. The first makes a model, the others find it. CPU
-// time is that of the process.
+// BenchmarkLocalAsk asks a study of BKB without a server. A process starts, reads the
+// study, suggests and ends. The first makes a model, the others find it. CPU time is that
+// of the process.
 func BenchmarkLocalAsk(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the transcripts in testdata/script; UPDATE_SCRIPTS=1 rewrites what
-// they expect.
+// TestScripts runs the transcripts in testdata/script. UPDATE_SCRIPTS=1 rewrites the
+// expected output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
@@ -31,9 +31,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition tells whether there are real data, [!data] skip, whether there is a
-// Python that can talk to a server, [!python] skip, and whether what takes longer is
-// wanted, [!shows] skip.
+// condition evaluates the conditions of scripts. The data are there if [data], a Python
+// with gRPC is if [python], and long scripts are wanted if [shows].
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":

@@ -21,7 +21,7 @@ const tableRows = 1000
 // cells, and then leaves out other columns.
 type table struct {
 	out    io.Writer
-	width  int // columns of the output; 0 means no limit
+	width  int // columns of the output, with 0 for no limit
 	header []string
 	rows   [][]string
 	least  map[int]int                   // columns whose cells may be cut, to this width
@@ -145,7 +145,7 @@ func (t *table) fit() []int {
 	for _, i := range t.drop {
 		leave(i)
 	}
-	if over := t.over(widths); over < 0 && t.width > 0 { // what was cut may have room now
+	if over := t.over(widths); over < 0 && t.width > 0 { // cut cells may have room now
 		natural := t.widths()
 		for i := range widths {
 			if widths[i] >= 0 {

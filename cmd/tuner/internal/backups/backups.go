@@ -1,9 +1,9 @@
-// Package backups keeps copies of a study store in a directory: it writes a copy
-// from time to time, checks it, and removes the oldest.
+// Package backups keeps copies of a study store in a directory. It writes a copy from
+// time to time, checks it, and removes the oldest.
 //
-// A copy is written under a hidden name, synced, checked, and renamed. So whatever
-// has the name of a backup is whole, whenever the process or the machine stops. What
-// a process left behind that was killed is removed by the next backup.
+// A copy is written under a hidden name, synced, checked, and renamed. So every file with
+// the name of a backup is complete, even if the process or the machine stops at any time.
+// The next backup removes the leftovers of a killed process.
 //
 // Names are tuner-STORE-TIME.db with the first digits of the store's identity and
 // the time in UTC. They sort by age. Backups of other stores in the same directory
@@ -43,12 +43,12 @@ var (
 // Keeper keeps the backups of one store.
 type Keeper struct {
 	Dir   string        // made if it is missing, for its owner alone
-	Keep  int           // backups to keep; 0 for all
+	Keep  int           // backups to keep, with 0 for all
 	Every time.Duration // between two backups of Run
 	// Write writes a consistent copy of the store.
 	Write func(ctx context.Context, w io.Writer) error
-	// Size is about how large a copy is, for a look at the free space first; nil if
-	// that is not known.
+	// Size is the approximate size of a copy, to check the free space first. It is nil if
+	// the size is not known.
 	Size   func() int64
 	Logger *slog.Logger
 	// Done is called after each try. It may be nil.
@@ -64,9 +64,9 @@ type Backup struct {
 	Report *bolt.Report // of the check
 }
 
-// Run makes backups until ctx ends: the first when the newest in the directory is
-// older than Every, so that a server that restarts often does not make one each
-// time. One that fails is logged, and tried again after a minute at most.
+// Run makes backups until ctx ends. The first comes when the newest in the directory is
+// older than Every, so that a server that restarts often does not make one each time. A
+// failure is logged, and the backup is tried again after at most a minute.
 func (k *Keeper) Run(ctx context.Context) error {
 	next := k.now()
 	if newest, ok := k.newest(); ok && newest.Add(k.Every).After(next) && !newest.After(next) {
@@ -102,7 +102,7 @@ func (k *Keeper) now() time.Time {
 	return time.Now()
 }
 
-// newest is the time of the newest backup in the directory, of whatever store.
+// newest is the time of the newest backup in the directory, of any store.
 func (k *Keeper) newest() (newest time.Time, ok bool) {
 	entries, _ := os.ReadDir(k.Dir)
 	for _, e := range entries {
@@ -213,8 +213,8 @@ func (k *Keeper) rotate(prefix string) error {
 	return nil
 }
 
-// sweep removes what was left by processes that were killed. What another process
-// is writing is locked.
+// sweep removes the leftovers of killed processes. A file that another process writes is
+// locked.
 func (k *Keeper) sweep() {
 	entries, err := os.ReadDir(k.Dir)
 	if err != nil {
@@ -227,7 +227,7 @@ func (k *Keeper) sweep() {
 	}
 }
 
-// room refuses to begin a copy that would fill the disk, which the store may share.
+// room refuses a copy that would fill the disk, because the store may be on it.
 func (k *Keeper) room() error {
 	if k.Size == nil {
 		return nil

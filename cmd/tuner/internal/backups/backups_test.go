@@ -120,7 +120,7 @@ func (h *half) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What a killed process left is removed; what another one is writing is not.
+// The leftovers of a killed process are removed. A file that another one writes is not.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	left, written := filepath.Join(dir, ".tuner-0123456789ab.partial"), filepath.Join(dir, ".tuner-ba9876543210.partial")

@@ -12,7 +12,7 @@ import (
 // copy takes the same lock.
 func hold(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) }
 
-// abandoned tells whether nobody writes a file any more.
+// abandoned tells whether no process writes a file any more.
 func abandoned(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The columns of a CSV file. Parameters, objectives and standard errors of
-// objectives have columns of their own, named with these prefixes; metrics that
-// are no objectives, attributes and reports are JSON in a cell.
+// The columns of a CSV file. Parameters, objectives and standard errors of objectives
+// have columns of their own, whose names have these prefixes. Other metrics, attributes
+// and reports are JSON in a cell.
 const (
 	prefixConfig = "config."
 	prefixValue  = "value."

@@ -18,12 +18,11 @@ func NewJudge(spec study.Spec) Judge {
 	return Judge{propose.Constrained(spec.Proposer), propose.Keeps(spec.Proposer)}
 }
 
-// Constraints says what they are: "size at least 0.6, weight at most 1"; empty if there
-// are none.
+// Constraints are the constraints as text, such as "size at least 0.6, weight at most 1".
 func (j Judge) Constraints() string { return strings.Join(j.constraints, ", ") }
 
-// Breaks tells whether a trial has completed and breaks a constraint: it is not the best,
-// whatever it measured.
+// Breaks tells whether a trial has completed and breaks a constraint, so that it cannot
+// be the best.
 func (j Judge) Breaks(t study.Trial) bool { return t.State == study.Completed && !j.keeps(t.Outcome) }
 
 // OfTrial is the function OfTrial, and says of a trial that completed or was infeasible,

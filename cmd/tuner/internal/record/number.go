@@ -9,8 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
 
-// Number is a float64 that JSON can hold: NaN and the infinities are the strings
-// "nan", "inf" and "-inf".
+// Number is a float64 for JSON, where NaN and the infinities are the strings "nan", "inf"
+// and "-inf".
 type Number float64
 
 // MarshalJSON implements json.Marshaler.

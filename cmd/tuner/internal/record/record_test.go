@@ -79,7 +79,7 @@ func take(t *rapid.T, s *study.Study, c study.Add) study.Trial {
 	return trial
 }
 
-// What is written in any form and read again is the same trial.
+// A trial that is written in any format and read again is the same.
 func TestTrialsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := testSpec(t)

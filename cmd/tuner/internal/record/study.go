@@ -17,7 +17,7 @@ type Study struct {
 	Detail     string            `json:"detail,omitempty"`
 	Objectives []Objective       `json:"objectives"`
 	Trials     int               `json:"trials"`
-	Added      int               `json:"added,omitempty"` // of the trials; they do not count towards max_trials
+	Added      int               `json:"added,omitempty"` // trials that do not count towards max_trials
 	Counts     map[string]int    `json:"counts,omitempty"`
 	Cost       Number            `json:"cost,omitempty"`
 	MaxTrials  int               `json:"max_trials,omitempty"`

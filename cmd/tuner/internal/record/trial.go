@@ -1,5 +1,5 @@
-// Package record is the form in which trials and studies leave the program and
-// come back: JSON, YAML, CSV, and Optuna's JSON on the way in.
+// Package record writes trials and studies as JSON, YAML and CSV. It reads them again,
+// and Optuna's JSON too.
 package record
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Trial is a trial as it is written. What does not apply is left out.
+// Trial is a trial as it is written. Fields that do not apply are left out.
 type Trial struct {
 	Trial      int                `json:"trial"`
 	State      string             `json:"state"`
@@ -46,7 +46,7 @@ type Trial struct {
 	Edges      []Edge             `json:"edges,omitempty"`
 }
 
-// Edge is an end of a parameter's range at which what is recommended lies.
+// Edge is an end of a parameter's range at which a recommended trial lies.
 type Edge struct {
 	Parameter string `json:"parameter"`
 	End       string `json:"end"` // low or high
@@ -176,12 +176,12 @@ func ParseState(word string) (study.TrialState, error) {
 	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, strings.Join(slices.Sorted(maps.Keys(states())), ", "))
 }
 
-// ParseReason reads why a trial failed; the empty word means a crash.
+// ParseReason reads why a trial failed. The empty word means a crash.
 func ParseReason(word string) (study.FailReason, error) {
 	switch word {
 	case "", "crash":
 		return study.FailedCrash, nil
-	case "cancelled", "expired": // nobody told an expired one: here somebody does
+	case "cancelled", "expired": // the lease of an expired trial ended without an outcome
 		return study.FailedCancelled, nil
 	case "nan":
 		return study.FailedNaN, nil
@@ -189,7 +189,7 @@ func ParseReason(word string) (study.FailReason, error) {
 	return 0, fmt.Errorf("there is no reason %.40q; there are crash, cancelled, nan", word)
 }
 
-// imply sets what goes without saying: who has values has completed.
+// imply sets the state completed for a trial that has values and no state.
 func (r *Trial) imply() {
 	if r.State == "" && len(r.Values) > 0 {
 		r.State = study.Completed.String()
@@ -222,8 +222,8 @@ func (r Trial) Add(sp *space.Space) (study.Add, error) {
 	return c, nil
 }
 
-// Complete is sp.Complete for a configuration that came as text: numbers for
-// numeric parameters are read first, so that errors speak of numbers.
+// Complete is sp.Complete for a configuration of texts. It reads the numbers of numeric
+// parameters first, so that errors name numbers.
 func Complete(sp *space.Space, c space.Config) (space.Config, error) {
 	var entries []space.Assignment
 	for name, v := range c.All() {
@@ -247,7 +247,7 @@ func number(text string) space.Value {
 	return space.String(text)
 }
 
-// lastReports are those of the last epoch: earlier ones may contradict them.
+// lastReports are those of the last epoch. Earlier ones may contradict them.
 func (r Trial) lastReports() []Report {
 	last := 0
 	for _, report := range r.Reports {

@@ -1,9 +1,9 @@
 // Package shared is a [tuner.Service] on a file that other processes use too.
 //
-// A file can be open in one process at a time. A Service opens it when a call
-// needs it, closes it when for a moment none does, and now and then makes a
-// pause while calls go on and on, so that everybody gets a turn: somebody can
-// look at a study while it runs, and many loops can share one file.
+// A file can be open in one process at a time. A Service opens it when a call needs it,
+// and closes it soon after the last call. While calls continue it pauses now and then, so
+// that other processes get a turn. So you can look at a study while it runs, and many
+// loops can share one file.
 package shared
 
 import (
@@ -22,10 +22,10 @@ import (
 const (
 	// idle is how long the file stays open without a call.
 	idle = 20 * time.Millisecond
-	// hold is how long it stays open at most while calls go on, if opening took
-	// no time; else twenty times what it took.
+	// hold is the longest time that it stays open while calls continue. It is longer, 20
+	// times the time of opening, if opening is slow.
 	hold = 500 * time.Millisecond
-	// pause is how long it stays closed then: others look every 50 ms.
+	// pause is how long it stays closed then. Other processes try every 50 ms.
 	pause = 120 * time.Millisecond
 	// poll is how often a watcher looks.
 	poll = 500 * time.Millisecond
@@ -130,12 +130,12 @@ func (s *Service) release() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.uses == uses && s.svc != nil {
-			_ = s.shut() // what was acknowledged is on disk
+			_ = s.shut() // acknowledged changes are on disk
 		}
 	})
 }
 
-// shut closes the file; s.mu is held.
+// shut closes the file. s.mu is held.
 func (s *Service) shut() error {
 	svc := s.svc
 	s.svc = nil
@@ -236,8 +236,8 @@ func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Tria
 	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Add(ctx, name, c) })
 }
 
-// AddAll implements [tuner.Adder]: at once if the open service can, else one after
-// another.
+// AddAll implements [tuner.Adder]. It adds the trials at once if the open service can,
+// else one after another.
 func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	return call(ctx, s, func(svc tuner.Service) ([]int, error) { return tuner.AddAll(ctx, svc, name, commands) })
 }

@@ -190,7 +190,7 @@ func TestAddAllOneByOne(t *testing.T) {
 		c := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(float64(i) / 4)})
 		commands = append(commands, study.Enqueue{RequestID: fmt.Sprint(i), Config: c})
 	}
-	for _, svc := range []*shared.Service{single, whole} { // the second is answered with what is there
+	for _, svc := range []*shared.Service{single, whole} { // the second gets the existing one
 		numbers, err := svc.AddAll(t.Context(), "s", commands[:5])
 		if err != nil || len(numbers) != 5 || numbers[4] != 4 {
 			t.Errorf("numbers %v, error %v", numbers, err)
