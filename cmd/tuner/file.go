@@ -159,7 +159,7 @@ func backup(ctx context.Context, svc tuner.Service, path string) (err error) {
 		return err
 	}
 	if err := check(ctx, io.Discard, temp.Name()); err != nil {
-		return fmt.Errorf("the copy is not sound: %w", err)
+		return fmt.Errorf("the copy is damaged: %w", err)
 	}
 	return os.Link(temp.Name(), path)
 }

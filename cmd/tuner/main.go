@@ -127,11 +127,11 @@ func between(low, high int) cobra.PositionalArgs {
 		case n >= low && (n <= high || high < 0):
 			return nil
 		case low == high:
-			return usagef("%d arguments given, %d wanted: %s", n, low, cmd.UseLine())
+			return usagef("%d arguments given, %d needed: %s", n, low, cmd.UseLine())
 		case high < 0:
-			return usagef("%d arguments given, %d or more wanted: %s", n, low, cmd.UseLine())
+			return usagef("%d arguments given, %d or more needed: %s", n, low, cmd.UseLine())
 		default:
-			return usagef("%d arguments given, %d to %d wanted: %s", n, low, high, cmd.UseLine())
+			return usagef("%d arguments given, %d to %d needed: %s", n, low, high, cmd.UseLine())
 		}
 	}
 }

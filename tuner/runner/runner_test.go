@@ -167,7 +167,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		"failed(crash): boom: no such file (exit status 3)",
 		"infeasible",
 		"infeasible: too large",
-		"failed(crash): the command said nothing of loss: stdout needs a line loss=NUMBER, or JSON; what it said is of lost, time",
+		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time",
 		"failed(nan) loss=NaN",
 		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
 		"failed(crash): ended because it ran longer than 3s",

@@ -164,9 +164,9 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		if r.options.Result != "" {
 			where = "the file of results"
 		}
-		text := fmt.Sprintf("the command said nothing of %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)
+		text := fmt.Sprintf("the command did not report %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)
 		if said := append(metrics, reading.other()...); len(said) > 0 {
-			text += "; what it said is of " + namesText(said)
+			text += "; it reported " + namesText(said)
 		}
 		return crash(text), true
 	}

@@ -184,7 +184,7 @@ func (k *Keeper) fill(ctx context.Context, f *os.File, path string) (*bolt.Repor
 		return nil, fmt.Errorf("checking the copy: %w", err)
 	}
 	if !report.OK() {
-		return nil, fmt.Errorf("the copy is not sound (%d problems, the first: %s); run tuner check on the store itself", len(report.Problems)+report.More, report.Problems[0])
+		return nil, fmt.Errorf("the copy is damaged (%d problems, the first: %s); run tuner check on the store itself", len(report.Problems)+report.More, report.Problems[0])
 	}
 	return report, nil
 }
