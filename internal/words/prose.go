@@ -69,6 +69,7 @@ var (
 	codeSpan = regexp.MustCompile("`[^`]*`")
 	link     = regexp.MustCompile(`\]\([^)]*\)`)
 	address  = regexp.MustCompile(`\w+://\S*[^\s.,;:)]`)
+	target   = regexp.MustCompile(`^\[[^\]]*\]:`) // of a link, in a line of its own
 	item     = regexp.MustCompile(`^ {0,3}([-*]|\d+\.) `)
 	// The dots in "pkg.Name" and "1.5" end no sentence, as no space follows.
 	sentence = regexp.MustCompile(`[.!?]["')\]*_]*\s+`)
@@ -89,7 +90,7 @@ func markdownProse(text string) string {
 			blank = true
 			out = append(out, "")
 			continue
-		case strings.HasPrefix(line, "|"), strings.HasPrefix(line, "#"), strings.HasPrefix(line, "["), strings.HasPrefix(line, "---"):
+		case strings.HasPrefix(line, "|"), strings.HasPrefix(line, "#"), target.MatchString(line), strings.HasPrefix(line, "---"):
 			out = append(out, "")
 		case item.MatchString(line):
 			list = true
