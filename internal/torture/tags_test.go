@@ -1,4 +1,4 @@
-//go:build !planted
+//go:build !planted || !linux
 
 package torture
 

@@ -8,11 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -192,15 +190,4 @@ func readAcks(r io.Reader) acked {
 			a.unknown++
 		}
 	}
-}
-
-// limitFiles makes writes beyond a size fail as on a full disk.
-func limitFiles(size uint64) error {
-	signal.Ignore(syscall.SIGXFSZ)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return err
-	}
-	limit.Cur = min(size, limit.Max)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
@@ -113,7 +112,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}, ErrNotFile, []string{"directory"}},
 		{"pipe", func(t *testing.T, path string) {
-			if err := syscall.Mkfifo(path, 0o600); err != nil {
+			if err := makePipe(path); err != nil {
 				t.Skip(err)
 			}
 		}, ErrNotFile, []string{"pipe"}},
