@@ -1,0 +1,21 @@
+"""``python -m bkb`` runs the program ``tuner`` with the same arguments."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from ._binary import find_binary
+
+
+def main() -> int:
+    """Run the program and return its exit status."""
+    command = [find_binary(), *sys.argv[1:]]
+    if os.name == "nt":
+        return subprocess.call(command)
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Clients of a server, embedded or not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _errors
+from ._codec import (
+    JSON,
+    encode_attributes,
+    encode_duration,
+    encode_float,
+    encode_int,
+    number,
+)
+from ._errors import InvalidRequest
+from ._server import EmbeddedServer, embedded
+from ._space import Space, SpaceLike, space_text
+from ._study import Study
+from ._transport import Endpoint, FixedDialer, Transport
+from ._views import StudyStatus
+
+Names = str | Sequence[str]
+Component = str | tuple[str, Mapping[str, Any]]
+
+
+def _encode_component(component: Component, what: str) -> JSON:
+    if isinstance(component, str):
+        return {"name": component}
+    try:
+        name, options = component
+        return {"name": str(name), "options": json.dumps(dict(options), allow_nan=False)}
+    except (TypeError, ValueError) as e:
+        raise InvalidRequest(
+            f"{what} is {component!r}, give a name, or a tuple of a name and a dict of options"
+        ) from e
+
+
+def _encode_objectives(minimize: Names | None, maximize: Names | None) -> list[JSON]:
+    objectives = []
+    for names, direction in ((minimize, "MINIMIZE"), (maximize, "MAXIMIZE")):
+        for name in [names] if isinstance(names, str) else names or []:
+            objectives.append({"name": name, "direction": "DIRECTION_" + direction})
+    if not objectives:
+        raise InvalidRequest(
+            "the study has no objective, give minimize= or maximize= the name of one"
+        )
+    return objectives
+
+
+def _count(value: Any, what: str) -> int:
+    n = number(value, what)
+    if n < 0 or not n.is_integer():
+        raise InvalidRequest(f"{what} is {value!r}, give an integer of 0 or more")
+    return int(n)
+
+
+class Client:
+    """Handle on the studies of one server or file.
+
+    Make one with `connect` or `open_file`. It can be used by many threads, survives a
+    fork, and can be pickled. The pickle holds no token, and the receiver reads it from
+    the environment variable ``TUNER_TOKEN``.
+    """
+
+    def __init__(self, transport: Transport, recipe: dict[str, Any]) -> None:
+        self.transport = transport
+        self._recipe = recipe
+
+    def __repr__(self) -> str:
+        return f"<bkb.Client of {self.transport.dialer.describe()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._recipe,)
+
+    @property
+    def server(self) -> EmbeddedServer | None:
+        """The embedded server, or None if another one runs the studies."""
+        dialer = self.transport.dialer
+        return dialer if isinstance(dialer, EmbeddedServer) else None
+
+    def create_study(
+        self,
+        name: str,
+        space: SpaceLike,
+        *,
+        minimize: Names | None = None,
+        maximize: Names | None = None,
+        max_trials: int = 0,
+        timeout: float | None = None,
+        max_cost: float = 0.0,
+        lease: float | None = None,
+        max_retries: int = 0,
+        seed: int = 0,
+        proposer: Component | None = None,
+        pruner: Component | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        exist_ok: bool = False,
+    ) -> Study:
+        """Make a study.
+
+        Parameters
+        ----------
+        name : str
+            Name of the study.
+        space : dict, str or path
+            Parameters by name, a text in YAML or JSON, or a file of one.
+        minimize, maximize : str or list of str
+            Names of the objectives.
+        max_trials : int
+            Trials after which the study finishes, 0 for no limit.
+        timeout : float, optional
+            Seconds after which it finishes.
+        max_cost : float
+            Sum of the told costs at which it finishes, 0 for no limit.
+        lease : float, optional
+            Seconds that a trial without heartbeats is kept, an hour if left out.
+        max_retries : int
+            How often a trial whose lease expired is handed out again.
+        seed : int
+            Seed of the proposer.
+        proposer, pruner : str or (str, dict), optional
+            Name, or name and options, of what proposes trials and of what stops them early.
+        attributes : dict, optional
+            Notes.
+        exist_ok : bool
+            Whether to continue a study of this name with the same space and objectives.
+
+        """
+        spec: JSON = {
+            "space": space_text(space),
+            "objectives": _encode_objectives(minimize, maximize),
+            "maxTrials": encode_int(_count(max_trials, "max_trials")),
+            "maxCost": encode_float(number(max_cost, "max_cost")),
+            "maxRetries": _count(max_retries, "max_retries"),
+            "seed": encode_int(_count(seed, "seed")),
+            "attributes": encode_attributes(attributes),
+        }
+        if timeout is not None:
+            spec["timeout"] = encode_duration(timeout, "timeout")
+        if lease is not None:
+            spec["lease"] = encode_duration(lease, "lease")
+        if proposer is not None:
+            spec["proposer"] = _encode_component(proposer, "proposer")
+        if pruner is not None:
+            spec["pruner"] = _encode_component(pruner, "pruner")
+        request = {"studyId": name, "spec": spec}
+        try:
+            message = self.transport.call("CreateStudy", request, writes=True)
+        except _errors.StudyExists:
+            if not exist_ok:
+                raise
+            study = self.load_study(name)
+            study.check_same(spec["objectives"], space if isinstance(space, Mapping) else None)
+            return study
+        return Study(self, message)
+
+    def load_study(self, name: str) -> Study:
+        """Return the study of this name."""
+        return Study(self, self.transport.call("GetStudy", {"name": f"studies/{name}"}))
+
+    def delete_study(self, name: str) -> None:
+        """Delete a study with all its trials, for good."""
+        uid = self.transport.call("GetStudy", {"name": f"studies/{name}"})["uid"]
+        request = {"name": f"studies/{name}", "uid": uid}
+        self.transport.call("DeleteStudy", request, writes=True)
+
+    def studies(self) -> Iterator[StudyStatus]:
+        """Yield all studies in order of name."""
+        for page in self.pages("ListStudies", {}):
+            for m in page.get("studies", []):
+                yield StudyStatus.decode(m)
+
+    def pages(self, method: str, request: JSON) -> Iterator[JSON]:
+        """Yield the pages of a list."""
+        request = dict(request)
+        while True:
+            page = self.transport.call(method, request)
+            yield page
+            if not page.get("nextPageToken"):
+                return
+            request["pageToken"] = page["nextPageToken"]
+
+    def set_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Set attributes of a study or trial by its name of the wire."""
+        request = {"name": name, "attributes": encode_attributes(attributes)}
+        self.transport.call("SetAttributes", request, writes=True)
+
+
+def _rebuild(recipe: dict[str, Any]) -> Client:
+    if "db" in recipe:
+        return open_file(recipe["db"], retry_for=recipe["retry_for"])
+    return connect(**recipe)
+
+
+def connect(
+    server: str | None = None,
+    *,
+    token: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    cert: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    retry_for: float = 60.0,
+) -> Client:
+    """Connect to the address of ``tuner serve --http``.
+
+    Parameters
+    ----------
+    server : str, optional
+        host:port, https://host:port, http://host:port or unix:path. TLS is used for
+        host:port on other machines. The default is the variable ``TUNER_SERVER``.
+    token : str, optional
+        Token of the server. The default is the variable ``TUNER_TOKEN``.
+    ca : path, optional
+        CA certificate that signed the server's certificate, in PEM. The default are
+        those of the system.
+    cert, key : path, optional
+        Certificate of this client and its key, in PEM.
+    retry_for : float
+        Seconds during which a call is repeated while the server cannot be reached.
+
+    """
+    address = server or os.environ.get("TUNER_SERVER")
+    if not address:
+        raise InvalidRequest("server is missing, give an address or set TUNER_SERVER")
+    files = {"ca": ca, "cert": cert, "key": key}
+    texts = {k: None if v is None else os.path.abspath(v) for k, v in files.items()}
+    secret = token or os.environ.get("TUNER_TOKEN") or None
+    endpoint = Endpoint(address, token=secret, **texts)
+    recipe = {"server": address, "retry_for": retry_for, **texts}
+    return Client(Transport(FixedDialer(endpoint), retry_for=retry_for), recipe)
+
+
+def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60.0) -> Client:
+    """Open a file of studies, with a server that starts at the first call.
+
+    Parameters
+    ----------
+    db : path, optional
+        The file, which is made if it is missing. The default is the variable
+        ``TUNER_DB``, else ``tuner.db``.
+    retry_for : float
+        Seconds during which a call is repeated.
+
+    """
+    server = embedded(db)
+    return Client(Transport(server, retry_for=retry_for), {"db": server.db, "retry_for": retry_for})
+
+
+__all__ = ["Client", "Space", "connect", "open_file"]

@@ -1,0 +1,207 @@
+"""The loop of `Study.optimize`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+from . import _errors
+from ._codec import JSON
+from ._errors import InvalidRequest, TrialPruned
+from ._lease import heartbeats
+from ._trial import Trial, encode_outcome
+from ._views import TrialView
+
+if TYPE_CHECKING:
+    from ._study import Callback, Study
+
+log = logging.getLogger("bkb")
+
+
+class Run:
+    """One call of optimize."""
+
+    def __init__(
+        self,
+        study: Study,
+        objective: Callable[[Trial], Any],
+        *,
+        n_trials: int | None,
+        timeout: float | None,
+        catch: type[Exception] | tuple[type[Exception], ...],
+        callbacks: Sequence[Callback],
+        lease: float,
+        executor: Executor | None,
+        show_progress_bar: bool,
+    ) -> None:
+        if n_trials is not None and n_trials < 0:
+            raise InvalidRequest(f"n_trials is {n_trials}, give an integer of 0 or more, or None")
+        self.study, self.objective = study, objective
+        self.stop = threading.Event()
+        self._left = n_trials
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._catch, self._callbacks, self._lease = catch, callbacks, lease
+        self._executor = executor
+        self._lock = threading.Lock()
+        self._open: set[Trial] = set()
+        self._cancelled: set[Trial] = set()
+        self._error: BaseException | None = None
+        self._bar = _bar(n_trials) if show_progress_bar else None
+
+    def run(self, n_jobs: int) -> None:
+        """Run trials, n_jobs at once."""
+        if n_jobs == -1:
+            n_jobs = os.cpu_count() or 1
+        if n_jobs < 1:
+            raise InvalidRequest(f"n_jobs is {n_jobs}, give an integer of 1 or more, or -1")
+        try:
+            if n_jobs == 1 and self._executor is None:
+                self._work()
+            else:
+                self._threads(n_jobs)
+        finally:
+            if self._bar is not None:
+                self._bar.close()
+        if self._error is not None:
+            raise self._error
+
+    def _threads(self, n_jobs: int) -> None:
+        # Daemons, so that a second Ctrl-C ends the program at once.
+        threads = [
+            threading.Thread(target=self._work, name=f"bkb-{i}", daemon=True) for i in range(n_jobs)
+        ]
+        for t in threads:
+            t.start()
+        try:
+            self._join(threads)
+        except KeyboardInterrupt as e:
+            self._fail(e)
+            self._join(threads)
+
+    @staticmethod
+    def _join(threads: list[threading.Thread]) -> None:
+        for t in threads:
+            while t.is_alive():
+                t.join(0.5)  # Windows delivers Ctrl-C only between waits
+
+    def _fail(self, e: BaseException) -> None:
+        """Begin no more trials, and tell those that run as cancelled."""
+        with self._lock:
+            self._error = self._error or e
+            victims = self._open - self._cancelled
+            self._cancelled |= victims
+        self.stop.set()
+        for trial in victims:
+            trial.lost("the run was cancelled")
+            try:
+                trial.tell_outcome(_cancelled(self.study, e))
+            except _errors.Error as failure:
+                log.warning("trial %d could not be told, %s", trial.number, failure)
+
+    def _work(self) -> None:
+        try:
+            while (trial := self._next()) is not None:
+                self._trial(trial)
+        except BaseException as e:
+            self._fail(e)
+
+    def _over(self) -> bool:
+        late = self._deadline is not None and time.monotonic() >= self._deadline
+        return self.stop.is_set() or late
+
+    def _next(self) -> Trial | None:
+        """Ask for a trial, and wait while the study has none."""
+        with self._lock:
+            if self._over() or self._left == 0:
+                return None
+            if self._left is not None:
+                self._left -= 1
+        pause = 0.05
+        while not self._over():
+            try:
+                return self.study.ask(lease=self._lease)
+            except _errors.StudyFinished:
+                return None
+            except (_errors.NoTrialNow, _errors.StudyPaused) as e:
+                log.debug("study %s, %s", self.study.name, e)
+            left = pause if self._deadline is None else self._deadline - time.monotonic()
+            self.stop.wait(max(0.0, min(pause, left)))
+            pause = min(2 * pause, 1.0)
+        return None
+
+    def _trial(self, trial: Trial) -> None:
+        with self._lock:
+            self._open.add(trial)
+        heartbeats.add(trial, self._lease)
+        failure: BaseException | None = None
+        try:
+            outcome = encode_outcome(self.study.objective_names, self._value(trial))
+        except BaseException as e:
+            outcome = trial.outcome_of(e)
+            pruned = isinstance(e, TrialPruned)
+            failure = None if pruned or isinstance(e, self._catch) else e
+            if not pruned and failure is None:
+                log.warning("trial %d failed, %s: %s", trial.number, type(e).__name__, e)
+        finally:
+            heartbeats.remove(trial)
+            with self._lock:
+                self._open.discard(trial)
+                cancelled = trial in self._cancelled
+                self._cancelled.discard(trial)
+        if not cancelled:
+            self._tell(trial, outcome)
+        if failure is not None and not cancelled:
+            raise failure
+
+    def _value(self, trial: Trial) -> Any:
+        if self._executor is None:
+            value = self.objective(trial)
+        else:
+            value = self._executor.submit(self.objective, trial).result()
+        if value is None:
+            raise InvalidRequest("value is None, return a number from the objective")
+        return value
+
+    def _tell(self, trial: Trial, outcome: JSON) -> None:
+        try:
+            view = trial.tell_outcome(outcome)
+        except (_errors.AlreadyTold, _errors.LeaseLost) as e:
+            log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
+            return
+        line = f"trial {view.number} {_summary(view)}"
+        log.info("%s", line)
+        with self._lock:
+            if self._bar is not None:
+                self._bar.set_postfix_str(line, refresh=False)
+                self._bar.update()
+        for callback in self._callbacks:
+            callback(self.study, view)
+
+
+def _cancelled(study: Study, e: BaseException) -> JSON:
+    return encode_outcome(
+        study.objective_names,
+        state="failed",
+        reason="cancelled",
+        message=f"the run ended with {type(e).__name__}",
+    )
+
+
+def _summary(view: TrialView) -> str:
+    """Return the state and values of a trial in one line."""
+    values = " ".join(f"{name}={v[0]:.6g}" for name, v in view.metrics.items())
+    return " ".join(x for x in (view.state, view.reason, values, view.message) if x)
+
+
+def _bar(total: int | None) -> Any:
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        log.info("there is no progress bar because tqdm is not installed")
+        return None
+    return tqdm(total=total, unit="trial")

@@ -1,0 +1,565 @@
+"""Studies."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _errors
+from ._codec import JSON, dumps, encode_attributes, encode_duration, encode_int, encode_value
+from ._errors import InvalidRequest
+from ._space import Space
+from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
+from ._trial import LEASE, Trial, encode_metrics, encode_outcome
+from ._views import Diagnosis, Event, Report, StudyStatus, TrialView
+
+if TYPE_CHECKING:
+    from ._client import Client
+    from ._optimize import Run
+
+log = logging.getLogger("bkb")
+
+TRIALS_PER_MESSAGE = 500
+BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
+
+Callback = Callable[["Study", TrialView], None]
+NewTrial = Mapping[str, Any] | TrialView
+
+
+class Study:
+    """A study on a server or in a file. It can be used by many threads and pickled.
+
+    Attributes
+    ----------
+    name : str
+        Name of the study.
+    space : Space
+        Search space.
+    objective_names : tuple of str
+        Names of the objectives, in order.
+    directions : tuple of str
+        ``"minimize"`` or ``"maximize"`` for each objective.
+
+    """
+
+    def __init__(self, client: Client, message: JSON) -> None:
+        spec = message["spec"]
+        self.client = client
+        self.name: str = message["name"].removeprefix("studies/")
+        self.space = Space.from_json(spec["space"])
+        self.objective_names = tuple(o["name"] for o in spec["objectives"])
+        self.directions: tuple[str, ...] = tuple(
+            o["direction"].removeprefix("DIRECTION_").lower() for o in spec["objectives"]
+        )
+        self._runs: list[Run] = []
+        for w in message.get("warnings", []):
+            log.warning("search space of %s, %s, %s", self.name, w["message"], w.get("remedy", ""))
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        from ._html import study_html
+
+        return study_html(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_runs": []}
+
+    @property
+    def _parent(self) -> str:
+        return f"studies/{self.name}"
+
+    def check_same(self, objectives: list[JSON], space: Mapping[str, Any] | None) -> None:
+        """Refuse to continue this study with other objectives or another space."""
+        mine = list(zip(self.objective_names, self.directions, strict=True))
+        theirs = [
+            (o["name"], o["direction"].removeprefix("DIRECTION_").lower()) for o in objectives
+        ]
+        if mine != theirs:
+            raise _errors.StudyExists(
+                f"study {self.name!r} exists with the objectives {mine}, not {theirs}, "
+                "take another name"
+            )
+        typed = space is not None and all(hasattr(p, "to_json") for p in space.values())
+        if space is None or not typed:
+            return
+        given, stored = Space(space), self.space
+        differ = [n for n in given if n not in stored or not _same(given[n], stored[n])]
+        differ += [n for n in stored if n not in given]
+        if differ:
+            raise _errors.StudyExists(
+                f"study {self.name!r} exists with another search space, "
+                f"{', '.join(map(repr, differ))} differ, take another name"
+            )
+
+    # What a study is now.
+
+    def _get(self) -> JSON:
+        return self.client.transport.call("GetStudy", {"name": self._parent})
+
+    @property
+    def status(self) -> StudyStatus:
+        """The state of the study and the number of its trials."""
+        return StudyStatus.decode(self._get())
+
+    def pause(self) -> None:
+        """Hand out no trials for now."""
+        self.client.transport.call("PauseStudy", {"name": self._parent}, writes=True)
+
+    def resume(self) -> None:
+        """Hand out trials again."""
+        self.client.transport.call("ResumeStudy", {"name": self._parent}, writes=True)
+
+    def finish(self, detail: str = "") -> None:
+        """End the study for good. Running trials may still be told."""
+        request = {"name": self._parent, "detail": detail}
+        self.client.transport.call("FinishStudy", request, writes=True)
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes of the study. An empty text removes one."""
+        self.client.set_attributes(self._parent, attributes)
+
+    def diagnosis(self) -> Diagnosis:
+        """Return the state of the proposer's model."""
+        answer = self.client.transport.call("GetDiagnosis", {"parent": self._parent})
+        return Diagnosis.decode(answer)
+
+    # Trials to run.
+
+    @overload
+    def ask(self, count: None = None, *, worker: str = "", lease: float | None = None) -> Trial: ...
+    @overload
+    def ask(
+        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
+    ) -> list[Trial]: ...
+    def ask(
+        self,
+        count: int | Literal["auto"] | None = None,
+        *,
+        worker: str = "",
+        lease: float | None = None,
+    ) -> Trial | list[Trial]:
+        """Get a trial to run, or a list of some.
+
+        Parameters
+        ----------
+        count : int or "auto", optional
+            How many trials. ``"auto"`` are as many as are useful in parallel now.
+        worker : str
+            Name of a worker. It gets back the trials that it runs already.
+        lease : float, optional
+            Seconds until another worker may get the trial, unless a heartbeat comes. Left
+            out, it is the study's.
+
+        Raises
+        ------
+        StudyFinished
+            The study hands out no more trials.
+        NoTrialNow
+            All trials are handed out and some still run.
+        StudyPaused
+            The study is paused.
+
+        """
+        request: JSON = {"parent": self._parent}
+        if count == "auto":
+            request["autoCount"] = True
+        elif count is not None:
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise InvalidRequest(f"count is {count!r}, give an integer of 1 or more or 'auto'")
+            request["count"] = count
+        if worker:
+            request["worker"] = worker
+        if lease is not None:
+            request["lease"] = encode_duration(lease, "lease")
+        answer = self.client.transport.call("Ask", request, writes=True)
+        for text in answer.get("warnings", []):
+            log.warning("study %s, %s", self.name, text)
+        trials = [Trial(self, m, lease) for m in answer["trials"]]
+        return trials[0] if count is None else trials
+
+    def tell(
+        self,
+        trial: Trial | int,
+        value: Any = None,
+        *,
+        state: str | None = None,
+        reason: str | None = None,
+        message: str = "",
+        std_err: Any = None,
+        cost: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> TrialView:
+        """Tell the outcome of a trial.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        value : float, list or dict
+            The objective value, one for each objective, or metrics by name. A list in a
+            dict holds replicates. NaN makes the trial failed.
+        state : str, optional
+            completed, failed, infeasible or pruned. With a value it is completed.
+        reason : str, optional
+            Why a trial failed, as crash, cancelled or nan.
+        message : str
+            Text for people.
+        std_err : float or dict, optional
+            Standard error of the value.
+        cost : float, optional
+            What the trial cost.
+        attributes : dict, optional
+            Notes.
+
+        """
+        outcome = encode_outcome(
+            self.objective_names,
+            value,
+            state=state,
+            reason=reason,
+            message=message,
+            std_err=std_err,
+            cost=cost,
+            attributes=attributes,
+        )
+        if isinstance(trial, Trial):
+            return trial.tell_outcome(outcome)
+        return self.tell_outcome(trial, 0, outcome)
+
+    def tell_outcome(self, trial: int, epoch: int, outcome: JSON) -> TrialView:
+        """Tell an outcome in the form of the wire."""
+        request = {
+            "name": f"{self._parent}/trials/{trial}",
+            "epoch": encode_int(epoch),
+            "outcome": outcome,
+        }
+        answer = self.client.transport.call("Tell", request, writes=True)
+        if answer.get("late"):
+            log.warning(
+                "trial %d of %s was handed to another worker, the outcome is a late result",
+                trial,
+                self.name,
+            )
+        return TrialView.decode(answer["trial"], self.objective_names)
+
+    def _encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
+        config = {}
+        for name, value in params.items():
+            if name not in self.space:
+                raise InvalidRequest(
+                    f"parameter {name!r} is not in the space, which has {', '.join(self.space)}"
+                )
+            config[name] = encode_value(self.space[name].coerce(value), name)
+        return config
+
+    def enqueue(
+        self, params: Mapping[str, Any], *, attributes: Mapping[str, Any] | None = None
+    ) -> TrialView:
+        """Put a configuration in the queue, which is handed out before others."""
+        request = {
+            "parent": self._parent,
+            "config": self._encode_config(params),
+            "attributes": encode_attributes(attributes),
+        }
+        answer = self.client.transport.call("EnqueueTrial", request, writes=True)
+        return TrialView.decode(answer, self.objective_names)
+
+    def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
+        """Add finished trials that ran elsewhere, and return their numbers.
+
+        Parameters
+        ----------
+        trials : iterable of dict or TrialView
+            Each dict has ``params``, and further the arguments of `tell`, which are
+            ``value``, ``state``, ``reason``, ``message``, ``std_err``, ``cost`` and
+            ``attributes``, and ``reports``, a dict from steps to values.
+
+        """
+        numbers: list[int] = []
+        batch: list[JSON] = []
+        size = 0
+        for trial in trials:
+            m = self._encode_new(trial)
+            bytes_ = len(dumps(m)) + 1
+            if batch and (len(batch) == TRIALS_PER_MESSAGE or size + bytes_ > BYTES_PER_MESSAGE):
+                numbers += self._add(batch, len(numbers))
+                batch, size = [], 0
+            batch.append(m)
+            size += bytes_
+        if batch:
+            numbers += self._add(batch, len(numbers))
+        return numbers
+
+    def _add(self, batch: list[JSON], before: int) -> list[int]:
+        request = {"parent": self._parent, "trials": batch}
+        try:
+            answer = self.client.transport.call_identified("AddTrials", request)
+        except _errors.Error as e:
+            for d in e.details:
+                if "index" in d.get("metadata", {}):
+                    d["metadata"]["index"] = str(int(d["metadata"]["index"]) + before)
+            raise
+        return [int(n) for n in answer["numbers"]]
+
+    def _encode_new(self, trial: NewTrial) -> JSON:
+        if isinstance(trial, TrialView):
+            trial = _as_dict(trial)
+        known = {"params", "value", "state", "reason", "message", "std_err", "cost"}
+        unknown = set(trial) - known - {"attributes", "reports"}
+        if unknown or "params" not in trial:
+            raise InvalidRequest(
+                f"a trial to add has the keys {', '.join(trial)}, give params and some of "
+                f"{', '.join(sorted(known - {'params'}))}, attributes, reports"
+            )
+        told = {k: trial[k] for k in known - {"params"} if k in trial}
+        m: JSON = {
+            "requestId": new_request_id(),
+            "config": self._encode_config(trial["params"]),
+            "outcome": encode_outcome(self.objective_names, **told),
+            "attributes": encode_attributes(trial.get("attributes")),
+        }
+        reports = []
+        for step, value in trial.get("reports", {}).items():
+            metrics = encode_metrics(value, self.objective_names)
+            values = {n: x["values"][0] for n, x in metrics.items()}
+            reports.append({"step": encode_int(int(step)), "values": values})
+        if reports:
+            m["reports"] = reports
+        return m
+
+    # Trials that are there.
+
+    def trial(self, number: int, *, reports: bool = True) -> TrialView:
+        """Return a trial by its number."""
+        view = "TRIAL_VIEW_FULL" if reports else "TRIAL_VIEW_BASIC"
+        name = f"{self._parent}/trials/{number}"
+        m = self.client.transport.call("GetTrial", {"name": name, "view": view})
+        if "reports" in m.get("omitted", []) and reports:
+            m["reports"] = [
+                r
+                for page in self.client.pages("ListReports", {"parent": name})
+                for r in page.get("reports", [])
+            ]
+            m["omitted"].remove("reports")
+        return TrialView.decode(m, self.objective_names)
+
+    def iter_trials(
+        self, *, states: Sequence[str] = (), worker: str = "", reports: bool = False
+    ) -> Iterator[TrialView]:
+        """Yield trials in order of number.
+
+        Parameters
+        ----------
+        states : list of str
+            Only trials in one of these states.
+        worker : str
+            Only trials of this worker.
+        reports : bool
+            Whether the trials carry their reports.
+
+        """
+        request: JSON = {
+            "parent": self._parent,
+            "states": ["TRIAL_STATE_" + s.upper() for s in states],
+            "worker": worker,
+        }
+        if reports:
+            request["view"] = "TRIAL_VIEW_FULL"
+        for page in self.client.pages("ListTrials", request):
+            for m in page.get("trials", []):
+                if reports and "reports" in m.get("omitted", []):
+                    yield self.trial(int(m.get("number", 0)))
+                else:
+                    yield TrialView.decode(m, self.objective_names)
+
+    @property
+    def trials(self) -> list[TrialView]:
+        """All trials in order of number."""
+        return list(self.iter_trials())
+
+    def _best(self) -> list[TrialView]:
+        return [
+            TrialView.decode(m, self.objective_names)
+            for page in self.client.pages("GetBest", {"parent": self._parent})
+            for m in page.get("trials", [])
+        ]
+
+    @property
+    def best_trial(self) -> TrialView:
+        """The trial that the study recommends."""
+        if len(self.objective_names) > 1:
+            raise InvalidRequest(
+                f"study {self.name!r} has {len(self.objective_names)} objectives, use pareto_front"
+            )
+        best = self._best()
+        if not best:
+            raise _errors.NotFound(f"study {self.name!r} has no completed trial yet")
+        return best[0]
+
+    @property
+    def best_params(self) -> Mapping[str, Any]:
+        """Parameters of the best trial."""
+        return self.best_trial.params
+
+    @property
+    def best_value(self) -> float:
+        """Objective value of the best trial."""
+        value = self.best_trial.value
+        assert value is not None  # a completed trial has one
+        return value
+
+    @property
+    def pareto_front(self) -> list[TrialView]:
+        """The trials of the Pareto front, in order of number."""
+        return self._best()
+
+    def to_dataframe(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+        """Return a data frame with a row for each trial.
+
+        Parameters
+        ----------
+        backend : str
+            ``"pandas"`` or ``"polars"``, which must be installed.
+
+        """
+        from ._frame import to_dataframe
+
+        return to_dataframe(self, backend)
+
+    def watch(self, after: int = 0) -> Iterator[Event]:
+        """Yield what happens in the study, and wait for more.
+
+        Parameters
+        ----------
+        after : int
+            Position of the last event that you know, 0 for all events.
+
+        """
+        transport = self.client.transport
+        position, pause = after, FIRST_PAUSE
+        until = time.monotonic() + transport.retry_for
+        while True:
+            request = {"parent": self._parent, "after": encode_int(position)}
+            try:
+                for m in transport.stream("Watch", request):
+                    event = Event.decode(m, self.objective_names)
+                    position, pause = event.position, FIRST_PAUSE
+                    yield event
+                    until = time.monotonic() + transport.retry_for
+                return
+            except Failure as f:
+                if not f.retryable() or time.monotonic() > until:
+                    raise f.error() from f.__cause__
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    # Loops.
+
+    def optimize(
+        self,
+        objective: Callable[[Trial], Any],
+        n_trials: int | None = None,
+        *,
+        timeout: float | None = None,
+        n_jobs: int = 1,
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        callbacks: Sequence[Callback] = (),
+        lease: float = LEASE,
+        executor: Executor | None = None,
+        show_progress_bar: bool = False,
+    ) -> None:
+        """Run trials until the study finishes.
+
+        Parameters
+        ----------
+        objective : callable
+            Function of a `Trial` that returns what `tell` takes as a value. It raises
+            `TrialPruned` to end a trial early.
+        n_trials : int, optional
+            Trials that this call runs at most.
+        timeout : float, optional
+            Seconds after which it begins no more trials.
+        n_jobs : int
+            Trials at once, each in a thread. -1 is the number of processors.
+        catch : exception class or tuple of them
+            Exceptions of the objective that end the trial as failed and not the run.
+        callbacks : list of callable
+            Functions of the study and the `TrialView` of each trial that ended.
+        lease : float
+            Seconds until another worker gets a trial if this process dies. Heartbeats
+            renew it while the trial runs.
+        executor : concurrent.futures.Executor, optional
+            Where the objective runs, such as a ``ProcessPoolExecutor``.
+        show_progress_bar : bool
+            Whether to show a bar, which needs tqdm.
+
+        """
+        from ._optimize import Run
+
+        run = Run(
+            self,
+            objective,
+            n_trials=n_trials,
+            timeout=timeout,
+            catch=catch,
+            callbacks=callbacks,
+            lease=lease,
+            executor=executor,
+            show_progress_bar=show_progress_bar,
+        )
+        self._runs.append(run)
+        try:
+            run.run(n_jobs)
+        finally:
+            self._runs.remove(run)
+
+    def stop(self) -> None:
+        """Let `optimize` of this object begin no more trials, as from a callback."""
+        for run in list(self._runs):
+            run.stop.set()
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Compare two parameters as a server reads them."""
+
+    def form(p: Any) -> Any:
+        fields = json.loads(json.dumps(p.to_json()))
+        if fields.get("scale") == "linear":
+            del fields["scale"]
+        fields["when"] = {
+            k: v if isinstance(v, list) else [v] for k, v in fields.get("when", {}).items()
+        }
+        return fields
+
+    return bool(form(a) == form(b))
+
+
+def _as_dict(view: TrialView) -> dict[str, Any]:
+    if view.state in ("queued", "running"):
+        raise InvalidRequest(f"trial {view.number} is {view.state}, add trials that are over")
+    trial: dict[str, Any] = {
+        "params": view.params,
+        "state": view.state,
+        "message": view.message,
+        "std_err": dict(view.std_errs),
+        "attributes": view.attributes,
+        "reports": {r.step: r.values for r in _last_epoch(view.reports)},
+    }
+    if view.metrics:
+        trial["value"] = view.metrics
+    if view.cost:
+        trial["cost"] = view.cost
+    if view.reason:
+        trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
+    return trial
+
+
+def _last_epoch(reports: Sequence[Report]) -> list[Report]:
+    last = max((r.epoch for r in reports), default=0)
+    return [r for r in reports if r.epoch == last]

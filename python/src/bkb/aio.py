@@ -1,0 +1,282 @@
+"""The same for asyncio. Each call runs in a thread of the loop's executor.
+
+async def main():
+    study = await bkb.aio.create_study("digits", space, minimize="loss", max_trials=50)
+    await study.optimize_async(objective, n_parallel=4)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, overload
+
+from . import _client, _errors, _study, _trial
+from ._codec import ParamValue
+from ._lease import heartbeats
+from ._space import SpaceLike
+from ._views import Diagnosis, Event, StudyStatus, TrialView
+
+T = TypeVar("T")
+
+
+async def _steps(items: Iterator[T]) -> AsyncIterator[T]:
+    end = object()
+    while True:
+        item = await asyncio.to_thread(next, items, end)
+        if item is end:
+            return
+        yield item  # type: ignore[misc]
+
+
+class Trial:
+    """A running trial. See `bkb.Trial`."""
+
+    def __init__(self, trial: _trial.Trial) -> None:
+        self.sync = trial
+        self.number = trial.number
+        self.params: dict[str, ParamValue] = trial.params
+        self.suggestion = trial.suggestion
+
+    def __getitem__(self, name: str) -> Any:
+        return self.params[name]
+
+    async def report(self, value: Any, step: int) -> None:
+        """Report an intermediate value at a step."""
+        await asyncio.to_thread(self.sync.report, value, step)
+
+    def should_prune(self) -> bool:
+        """Return whether the trial should stop."""
+        return self.sync.should_prune()
+
+    async def tell(self, value: Any = None, **options: Any) -> TrialView:
+        """Tell the outcome. The options are those of `bkb.Trial.tell`."""
+        return await asyncio.to_thread(lambda: self.sync.tell(value, **options))
+
+    async def __aenter__(self) -> Trial:
+        self.sync.__enter__()
+        return self
+
+    async def __aexit__(self, kind: Any, e: BaseException | None, trace: Any) -> bool:
+        return await asyncio.shield(asyncio.to_thread(self.sync.__exit__, kind, e, trace))
+
+
+class Study:
+    """A study. See `bkb.Study`, which is the attribute ``sync``."""
+
+    def __init__(self, study: _study.Study) -> None:
+        self.sync = study
+        self.name = study.name
+        self.space = study.space
+
+    @overload
+    async def ask(
+        self, count: None = None, *, worker: str = "", lease: float | None = None
+    ) -> Trial: ...
+    @overload
+    async def ask(
+        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
+    ) -> list[Trial]: ...
+    async def ask(
+        self,
+        count: int | Literal["auto"] | None = None,
+        *,
+        worker: str = "",
+        lease: float | None = None,
+    ) -> Trial | list[Trial]:
+        """Get a trial to run, or a list of some."""
+        if count is None:
+            return Trial(await asyncio.to_thread(self.sync.ask, worker=worker, lease=lease))
+        asked = await asyncio.to_thread(self.sync.ask, count, worker=worker, lease=lease)
+        return [Trial(t) for t in asked]
+
+    async def tell(self, trial: Trial | int, value: Any = None, **options: Any) -> TrialView:
+        """Tell the outcome of a trial. The options are those of `bkb.Study.tell`."""
+        which = trial.sync if isinstance(trial, Trial) else trial
+        return await asyncio.to_thread(lambda: self.sync.tell(which, value, **options))
+
+    async def enqueue(self, params: Mapping[str, Any], **options: Any) -> TrialView:
+        """Put a configuration in the queue."""
+        return await asyncio.to_thread(lambda: self.sync.enqueue(params, **options))
+
+    async def add_trials(self, trials: Iterable[_study.NewTrial]) -> list[int]:
+        """Add finished trials that ran elsewhere."""
+        return await asyncio.to_thread(self.sync.add_trials, trials)
+
+    async def trial(self, number: int) -> TrialView:
+        """Return a trial by its number."""
+        return await asyncio.to_thread(self.sync.trial, number)
+
+    async def status(self) -> StudyStatus:
+        """Return the state of the study."""
+        return await asyncio.to_thread(lambda: self.sync.status)
+
+    async def trials(self) -> list[TrialView]:
+        """Return all trials."""
+        return await asyncio.to_thread(lambda: self.sync.trials)
+
+    async def best_trial(self) -> TrialView:
+        """Return the trial that the study recommends."""
+        return await asyncio.to_thread(lambda: self.sync.best_trial)
+
+    async def pareto_front(self) -> list[TrialView]:
+        """Return the trials of the Pareto front."""
+        return await asyncio.to_thread(lambda: self.sync.pareto_front)
+
+    async def diagnosis(self) -> Diagnosis:
+        """Return the state of the proposer's model."""
+        return await asyncio.to_thread(self.sync.diagnosis)
+
+    async def pause(self) -> None:
+        """Hand out no trials for now."""
+        await asyncio.to_thread(self.sync.pause)
+
+    async def resume(self) -> None:
+        """Hand out trials again."""
+        await asyncio.to_thread(self.sync.resume)
+
+    async def finish(self, detail: str = "") -> None:
+        """End the study for good."""
+        await asyncio.to_thread(self.sync.finish, detail)
+
+    def watch(self, after: int = 0) -> AsyncIterator[Event]:
+        """Yield what happens in the study, and wait for more."""
+        return _steps(self.sync.watch(after))
+
+    async def optimize_async(
+        self,
+        objective: Callable[[Trial], Awaitable[Any]],
+        n_trials: int | None = None,
+        *,
+        n_parallel: int = 1,
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        lease: float = _trial.LEASE,
+    ) -> None:
+        """Run a coroutine function as trials until the study finishes.
+
+        Parameters
+        ----------
+        objective : coroutine function
+            Function of a `Trial` that returns what ``tell`` takes as a value.
+        n_trials : int, optional
+            Trials that this call runs at most.
+        n_parallel : int
+            Trials at once.
+        catch : exception class or tuple of them
+            Exceptions that end the trial as failed and not the run. Any other cancels
+            the trials that run.
+        lease : float
+            Seconds until another worker gets a trial if this process dies.
+
+        """
+        if n_parallel < 1:
+            raise _errors.InvalidRequest(f"n_parallel is {n_parallel}, give an integer above 0")
+        left = n_trials
+
+        async def work() -> None:
+            nonlocal left
+            while left is None or left > 0:
+                if left is not None:
+                    left -= 1
+                trial = await self._next(lease)
+                if trial is None:
+                    return
+                await self._run(trial, objective, catch, lease)
+
+        tasks = [asyncio.ensure_future(work()) for _ in range(n_parallel)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _next(self, lease: float) -> Trial | None:
+        pause = 0.05
+        while True:
+            try:
+                return await self.ask(lease=lease)
+            except _errors.StudyFinished:
+                return None
+            except (_errors.NoTrialNow, _errors.StudyPaused):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 1.0)
+
+    async def _run(
+        self,
+        trial: Trial,
+        objective: Callable[[Trial], Awaitable[Any]],
+        catch: type[Exception] | tuple[type[Exception], ...],
+        lease: float,
+    ) -> None:
+        failure: BaseException | None = None
+        heartbeats.add(trial.sync, lease)
+        try:
+            value = await objective(trial)
+            outcome = _trial.encode_outcome(self.sync.objective_names, value)
+        except BaseException as e:
+            outcome = trial.sync.outcome_of(e)
+            if not isinstance(e, (_errors.TrialPruned, catch)):
+                failure = e
+        finally:
+            heartbeats.remove(trial.sync)
+        await asyncio.shield(asyncio.to_thread(trial.sync.tell_outcome, outcome))
+        if failure is not None:
+            raise failure
+
+
+class Client:
+    """Handle on the studies of one server or file. See `bkb.Client`."""
+
+    def __init__(self, client: _client.Client) -> None:
+        self.sync = client
+
+    async def create_study(self, name: str, space: SpaceLike, **options: Any) -> Study:
+        """Make a study. The options are those of `bkb.Client.create_study`."""
+        make = self.sync.create_study
+        return Study(await asyncio.to_thread(lambda: make(name, space, **options)))
+
+    async def load_study(self, name: str) -> Study:
+        """Return the study of this name."""
+        return Study(await asyncio.to_thread(self.sync.load_study, name))
+
+    async def delete_study(self, name: str) -> None:
+        """Delete a study with all its trials, for good."""
+        await asyncio.to_thread(self.sync.delete_study, name)
+
+    def studies(self) -> AsyncIterator[StudyStatus]:
+        """Yield all studies in order of name."""
+        return _steps(self.sync.studies())
+
+
+def connect(server: str | None = None, **options: Any) -> Client:
+    """Connect to a server. The options are those of `bkb.connect`."""
+    return Client(_client.connect(server, **options))
+
+
+def open_file(db: str | os.PathLike[str] | None = None) -> Client:
+    """Open a file of studies."""
+    return Client(_client.open_file(db))
+
+
+async def create_study(
+    name: str, space: SpaceLike, *, db: str | os.PathLike[str] | None = None, **options: Any
+) -> Study:
+    """Make a study in a file."""
+    return await open_file(db).create_study(name, space, **options)
+
+
+async def load_study(name: str, *, db: str | os.PathLike[str] | None = None) -> Study:
+    """Return the study of this name in a file."""
+    return await open_file(db).load_study(name)
+
+
+async def delete_study(name: str, *, db: str | os.PathLike[str] | None = None) -> None:
+    """Delete a study with all its trials from a file, for good."""
+    await open_file(db).delete_study(name)
+
+
+def studies(*, db: str | os.PathLike[str] | None = None) -> AsyncIterator[StudyStatus]:
+    """Yield all studies of a file in order of name."""
+    return open_file(db).studies()

@@ -1,0 +1,242 @@
+"""The rules of repetition, against a server that answers what a test wants."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bkb
+from bkb import _transport
+
+Answer = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
+
+
+def status(
+    code: int,
+    reason: str | None = None,
+    http: int = 503,
+    retry: str = "",
+) -> Answer:
+    details: list[dict[str, Any]] = []
+    if reason:
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        details.append({"@type": kind, "reason": reason, "domain": "bkbtuner"})
+    if retry:
+        details.append({"@type": "x/google.rpc.RetryInfo", "retryDelay": retry})
+    body = {"code": code, "message": "as scripted", "details": details}
+    return lambda h, _: reply(h, http, body)
+
+
+def reply(h: BaseHTTPRequestHandler, code: int, body: Any, **headers: str) -> None:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    h.send_response(code)
+    for k, v in headers.items():
+        h.send_header(k.replace("_", "-"), v)
+    h.send_header("Content-Length", str(len(data)))
+    h.end_headers()
+    h.wfile.write(data)
+
+
+def ok(h: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+    reply(h, 200, {})
+
+
+def cut(h: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+    h.close_connection = True
+    h.connection.shutdown(socket.SHUT_RDWR)
+
+
+class Scripted:
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.seen: list[dict[str, Any]] = []
+        self.headers: list[Any] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.seen.append(body)
+                outer.headers.append(self.headers)
+                (outer.answers.pop(0) if outer.answers else ok)(self, body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.address = f"127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    s = Scripted()
+    yield s
+    s.http.shutdown()
+    s.http.server_close()
+
+
+def transport(s: Scripted, retry_for: float = 5.0) -> _transport.Transport:
+    return bkb.connect(s.address, retry_for=retry_for).transport
+
+
+@pytest.mark.parametrize(
+    "first",
+    [cut, status(14), status(14, "UNAVAILABLE"), status(2, "UNKNOWN", 500), status(2, http=500)],
+)
+def test_repeated_with_the_same_request_id(scripted: Scripted, first: Answer) -> None:
+    scripted.answers = [first, first]
+    assert transport(scripted).call("Tell", {"name": "n"}, writes=True) == {}
+    assert len(scripted.seen) == 3
+    assert len({m["requestId"] for m in scripted.seen}) == 1
+
+
+@pytest.mark.parametrize("code, reason", [(3, "INVALID"), (5, "NOT_FOUND"), (9, "LEASE_LOST")])
+def test_not_repeated(scripted: Scripted, code: int, reason: str) -> None:
+    scripted.answers = [status(code, reason, 400)]
+    with pytest.raises(bkb.Error) as e:
+        transport(scripted).call("Tell", {}, writes=True)
+    assert (e.value.reason, len(scripted.seen)) == (reason, 1)
+
+
+def test_limits_are_waited_for_as_long_as_they_say(scripted: Scripted) -> None:
+    scripted.answers = [status(8, "EXHAUSTED", 429, "0.01s")]
+    assert transport(scripted).call("Ask", {}, writes=True) == {}
+    scripted.answers = [status(8, "EXHAUSTED", 429)]
+    with pytest.raises(bkb.LimitReached):
+        transport(scripted).call("Ask", {}, writes=True)
+    scripted.answers = [status(8, "EXHAUSTED", 429, "3600s")]
+    with pytest.raises(bkb.LimitReached) as e:
+        transport(scripted).call("Ask", {}, writes=True)
+    assert e.value.retry_after == 3600
+
+
+def test_what_the_exception_says_of_a_change(scripted: Scripted) -> None:
+    t = transport(scripted, 0.05)
+    cases: list[tuple[list[Answer], type[bkb.Error]]] = [
+        ([status(14, "UNAVAILABLE")] * 50, bkb.Unavailable),  # nothing happened
+        ([status(14)] * 50, bkb.MayHaveHappened),
+        ([cut] + [status(14, "UNAVAILABLE")] * 50, bkb.MayHaveHappened),
+        ([cut, status(5, "NOT_FOUND", 404)], bkb.NotFound),  # settles the first try too
+    ]
+    for answers, kind in cases:
+        scripted.answers = list(answers)
+        with pytest.raises(bkb.Error) as e:
+            t.call("Tell", {}, writes=True)
+        assert type(e.value) is kind, e.value
+    scripted.answers = [cut] * 50
+    with pytest.raises(bkb.Unavailable):
+        t.call("GetStudy", {})  # reading changes nothing
+
+
+def test_no_server() -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        client = bkb.connect(f"127.0.0.1:{s.getsockname()[1]}", retry_for=0.1)
+        with pytest.raises(bkb.Unavailable, match="cannot reach 127.0.0.1"):
+            client.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss")
+
+
+def test_idle_connection_that_the_server_closed(scripted: Scripted) -> None:
+    def last(h: BaseHTTPRequestHandler, m: dict[str, Any]) -> None:
+        ok(h, m)
+        h.close_connection = True  # without a header that says so
+
+    scripted.answers = [last]
+    t = transport(scripted, 0.0)
+    t.call("GetStudy", {})
+    t.call("GetStudy", {})
+    assert len(scripted.seen) == 2
+
+
+def test_gzip_and_token(scripted: Scripted) -> None:
+    big = gzip.compress(json.dumps({"a": "x" * 10000}).encode())
+    scripted.answers = [lambda h, _: reply(h, 200, big, Content_Encoding="gzip")]
+    client = bkb.connect(scripted.address, token="secret")
+    assert client.transport.call("GetStudy", {}) == {"a": "x" * 10000}
+    assert scripted.headers[0]["Authorization"] == "Bearer secret"
+    assert scripted.headers[0]["Content-Type"] == "application/json"
+
+
+def test_another_major_version_is_refused(scripted: Scripted) -> None:
+    scripted.answers = [lambda h, _: reply(h, 200, {}, Tuner_Version="v7.1.0")]
+    with pytest.raises(bkb.Unsupported, match="upgrade the package"):
+        transport(scripted).call("GetStudy", {})
+    scripted.answers = [lambda h, _: reply(h, 200, {}, Tuner_Version="(devel)")]
+    transport(scripted).call("GetStudy", {})
+
+
+@pytest.mark.parametrize(
+    "address, options, said",
+    [
+        ("nowhere", {}, "host:port"),
+        ("ftp://h:1", {}, "host:port"),
+        ("http://example.org:80", {"token": "t"}, "TLS"),
+        ("http://127.0.0.1:80", {"ca": "ca.pem"}, "no TLS"),
+        ("https://h:1", {"cert": "c.pem"}, "belong together"),
+    ],
+)
+def test_addresses_that_are_refused(address: str, options: dict[str, str], said: str) -> None:
+    with pytest.raises(bkb.InvalidRequest, match=said):
+        bkb.connect(address, **options)  # type: ignore[arg-type]
+
+
+def test_tls_is_the_default_elsewhere() -> None:
+    assert _transport.Endpoint("example.org:443").tls
+    assert not _transport.Endpoint("127.0.0.1:7070").tls
+    assert _transport.Endpoint("127.0.0.1:7070", ca="ca.pem").tls
+    assert _transport.Endpoint("http://[::1]:80").host == "::1"
+
+
+def test_each_thread_has_its_own_connection(scripted: Scripted) -> None:
+    t = transport(scripted)
+    used: set[int] = set()
+
+    def work() -> None:
+        t.call("GetStudy", {})
+        used.add(id(t._local.connection))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for th in threads:
+        th.start()
+    for th in threads:
+        th.join()
+    t.call("GetStudy", {})
+    assert len(scripted.seen) == 4 and id(t._local.connection) not in used
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_makes_its_own_connection(own: bkb.Client, name: str) -> None:
+    study = own.create_study(name, {"x": bkb.Float(0, 1)}, minimize="loss", max_trials=12)
+    children = []
+    for _ in range(3):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                study.optimize(lambda trial: trial["x"], n_trials=3)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(pid)
+    study.optimize(lambda trial: trial["x"], n_trials=3)
+    assert [os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) for c in children] == [0, 0, 0]
+    assert study.status.completed == 12
+
+
+def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "t.db").write_bytes(b"not a store" * 1000)
+    with pytest.raises(bkb.Unavailable, match="its log"):
+        bkb.open_file(tmp_path / "t.db").load_study("s")
