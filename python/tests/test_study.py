@@ -1,0 +1,563 @@
+from __future__ import annotations
+
+import logging
+import math
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bkb
+from bkb import _lease, _study
+
+SPACE = {
+    "lr": bkb.Float(1e-5, 0.1, log=True),
+    "width": bkb.Int(32, 256, step=32),
+    "opt": bkb.Categorical(["adam", "sgd"]),
+    "momentum": bkb.Float(0, 0.99, when={"opt": "sgd"}),
+    "size": bkb.Ordinal([1, 2, 4]),
+    "classes": bkb.Constant(10),
+}
+X = {"x": bkb.Float(0, 1)}
+
+
+def make(client: bkb.Client, name: str, **options: Any) -> bkb.Study:
+    options.setdefault("minimize", "loss")
+    return client.create_study(name, options.pop("space", X), **options)
+
+
+# Studies.
+
+
+def test_space_comes_back(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, space=SPACE)
+    assert study.space == bkb.Space(SPACE)
+    assert shared.load_study(name).space == study.space
+    trial = study.ask()
+    assert trial["classes"] == 10 and trial["size"] in (1, 2, 4)
+    assert isinstance(trial["width"], int) and trial["width"] % 32 == 0
+    assert ("momentum" in trial) == (trial["opt"] == "sgd")
+
+
+@pytest.mark.parametrize("form", ["dict", "json", "yaml", "file"])
+def test_other_forms_of_a_space(shared: bkb.Client, name: str, form: str, tmp_path: Path) -> None:
+    yaml = "parameters:\n  x: {type: float, low: 0, high: 1}\n"
+    (tmp_path / "space.yaml").write_text(yaml)
+    space: Any = {
+        "dict": {"parameters": {"x": {"type": "float", "low": 0, "high": 1}}},
+        "json": '{"parameters": {"x": {"type": "float", "low": 0, "high": 1}}}',
+        "yaml": yaml,
+        "file": tmp_path / "space.yaml",
+    }[form]
+    assert make(shared, name, space=space).space == bkb.Space({"x": bkb.Float(0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"minimize": None}, "no objective"),
+        ({"max_trials": -1}, "max_trials is -1"),
+        ({"max_trials": 1.5}, "max_trials is 1.5"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"space": {"x": 3, "y": bkb.Float(0, 1)}}, "parameter 'x' is 3"),
+        ({"space": {"x": bkb.Float(1, 0)}}, "x"),
+        ({"space": {"x": bkb.Float(0, math.inf)}}, "space cannot be written"),
+        ({"space": {"x": bkb.Float(0, 1, log=True, scale="linear")}}, "disagree"),
+        ({"space": {"x": bkb.Categorical("abc")}}, "give a list"),
+        ({"space": 3}, "space is of type int"),
+        ({"pruner": ("median",)}, "pruner is"),
+        ({"pruner": "nonsense"}, "nonsense"),
+    ],
+)
+def test_mistakes_are_named(
+    shared: bkb.Client, name: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(bkb.InvalidRequest, match=said):
+        make(shared, name, **options)
+
+
+def test_exist_ok(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, space=SPACE)
+    study.ask().tell(1.0)
+    with pytest.raises(bkb.StudyExists):
+        make(shared, name, space=SPACE)
+    assert make(shared, name, space=SPACE, exist_ok=True).status.completed == 1
+    with pytest.raises(bkb.StudyExists, match="'lr', 'width'"):
+        make(shared, name, space={"x": bkb.Float(0, 1)}, exist_ok=True)
+    with pytest.raises(bkb.StudyExists, match="objectives"):
+        make(shared, name, space=SPACE, maximize="loss", minimize=None, exist_ok=True)
+
+
+def test_list_and_delete(own: bkb.Client) -> None:
+    for n in ("b", "a"):
+        make(own, n, attributes={"note": n, "n": 1})
+    assert [s.name for s in own.studies()] == ["a", "b"]
+    assert own.load_study("a").status.attributes == {"note": "a", "n": "1"}
+    own.delete_study("a")
+    assert [s.name for s in own.studies()] == ["b"]
+    with pytest.raises(bkb.NotFound):
+        own.load_study("a")
+
+
+def test_module_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "env.db"))
+    bkb.create_study("s", X, minimize="loss")
+    assert (tmp_path / "env.db").exists()
+    assert bkb.load_study("s").name == "s"
+    assert [s.name for s in bkb.studies()] == ["s"]
+    bkb.delete_study("s")
+    with pytest.raises(bkb.NotFound):
+        bkb.load_study("s")
+    server = bkb.open_file().server
+    assert server is not None
+    server.stop()
+
+
+def test_pause_resume_finish(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    study.pause()
+    with pytest.raises(bkb.StudyPaused):
+        study.ask()
+    study.resume()
+    study.ask().tell(1)
+    study.set_attributes({"a": "b"})
+    study.finish("enough")
+    with pytest.raises(bkb.StudyFinished):
+        study.ask()
+    s = study.status
+    assert (s.state, s.finish_reason, s.finish_detail) == ("finished", "user", "enough")
+    assert s.attributes == {"a": "b"}
+
+
+# Ask and tell.
+
+
+def test_ask_many(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    assert [t.number for t in study.ask(3)] == [0, 1, 2]
+    assert len(study.ask("auto")) >= 1
+    assert study.ask(worker="w").number == study.ask(worker="w").number
+    for wrong in (0, True, 1.5):
+        with pytest.raises(bkb.InvalidRequest, match="count"):
+            study.ask(wrong)  # type: ignore[call-overload]
+
+
+def test_tell(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    a = study.ask().tell({"loss": [1.0, 2.0], "acc": 0.5}, cost=3, attributes={"k": "v"})
+    assert (a.value, a.metrics, a.cost) == (1.5, {"loss": [1.0, 2.0], "acc": [0.5]}, 3.0)
+    assert a.attributes == {"k": "v"} and a.duration is not None
+    b = study.ask().tell(2, std_err=0.1)
+    assert b.std_errs == {"loss": 0.1}
+    t = study.ask()
+    assert study.tell(t.number, state="infeasible", message="m").message == "m"
+    with pytest.raises(bkb.AlreadyTold):
+        t.tell(1.0)
+    c = study.ask().tell(math.nan)
+    assert (c.state, c.reason, c.value) == ("failed", "nan", None)
+    assert study.ask().tell(state="failed", reason="cancelled").reason == "cancelled"
+    assert study.best_trial.number == a.number or study.best_trial.number == b.number
+    assert [x.state for x in study.iter_trials(states=["failed"])] == ["failed"] * 2
+    assert study.status.cost == 3.0
+
+
+@pytest.mark.parametrize(
+    "value, options, said",
+    [
+        (None, {}, "value is None"),
+        (True, {}, "value of loss is True"),
+        ("1", {}, "value of loss is '1'"),
+        ([1, 2], {}, "2 numbers"),
+        (1, {"state": "done"}, "state is 'done'"),
+        (1, {"reason": "crash"}, "only a failed trial"),
+        (1, {"cost": "much"}, "cost"),
+        ({"acc": 1}, {}, "loss"),
+    ],
+)
+def test_mistakes_in_outcomes(
+    shared: bkb.Client, name: str, value: Any, options: dict[str, Any], said: str
+) -> None:
+    trial = make(shared, name).ask()
+    with pytest.raises(bkb.InvalidRequest, match=said):
+        trial.tell(value, **options)
+
+
+def test_two_objectives(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, minimize=["loss", "time"], maximize="acc")
+    assert study.directions == ("minimize", "minimize", "maximize")
+    study.ask().tell([1, 2, 3])
+    study.ask().tell({"loss": 2, "time": 1, "acc": 3})
+    study.ask().tell((3, 3, 1))
+    assert [t.values for t in study.pareto_front] == [(1, 2, 3), (2, 1, 3)]
+    with pytest.raises(bkb.InvalidRequest, match="pareto_front"):
+        _ = study.best_trial
+    with pytest.raises(bkb.InvalidRequest, match="sequence or a dict"):
+        study.ask().tell(1)
+    frame = study.to_dataframe()
+    assert list(frame["values_acc"][:3]) == [3, 3, 1]
+
+
+def test_no_best_trial_yet(shared: bkb.Client, name: str) -> None:
+    with pytest.raises(bkb.NotFound, match="no completed trial"):
+        _ = make(shared, name).best_trial
+
+
+def test_enqueue(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, space=SPACE)
+    params = {"lr": 0.01, "width": 64.0, "opt": "adam", "size": 2, "classes": 10}
+    assert study.enqueue(params, attributes={"by": "me"}).state == "queued"
+    trial = study.ask()
+    assert trial.params == params and trial.view.origin == "enqueued"
+    assert trial.view.attributes == {"by": "me"}
+    with pytest.raises(bkb.InvalidRequest, match="'lrr' is not in the space"):
+        study.enqueue({"lrr": 1})
+    with pytest.raises(bkb.InvalidRequest, match="outside"):
+        study.enqueue({**params, "lr": 7})
+
+
+def test_add_trials(shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_study, "TRIALS_PER_MESSAGE", 7)
+    study = make(shared, name)
+    new: list[_study.NewTrial] = [
+        {"params": {"x": i / 20}, "value": float(i), "reports": {0: 5.0, 1: i}} for i in range(20)
+    ]
+    new.append({"params": {"x": 1}, "state": "failed", "message": "m", "attributes": {"a": 1}})
+    assert study.add_trials(new) == list(range(21))
+    full = study.trial(3)
+    assert (full.value, full.origin) == (3.0, "added")
+    assert [(r.step, r.values) for r in full.reports] == [(0, {"loss": 5.0}), (1, {"loss": 3.0})]
+    copy = make(shared, name + "c")
+    assert copy.add_trials(study.iter_trials(reports=True)) == list(range(21))
+    assert [t.metrics for t in copy.trials] == [t.metrics for t in study.trials]
+    assert copy.trial(20).attributes == {"a": "1"} and copy.trial(3).reports == full.reports
+    bad = [*new[:10], {"params": {"x": 5}, "value": 1}]
+    with pytest.raises(bkb.InvalidRequest) as e:
+        make(shared, name + "d").add_trials(bad)
+    assert e.value.index == 10
+    with pytest.raises(bkb.InvalidRequest, match="give params"):
+        study.add_trials([{"x": 1}])
+
+
+def test_reports_and_pruning(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, pruner=("median", {"min_trials": 2, "warmup_steps": 1}))
+    for _ in range(3):
+        t = study.ask()
+        for step in range(3):
+            t.report(0.1, step)
+        assert not t.should_prune()
+        t.tell(0.1)
+    t = study.ask()
+    t.report(9.0, 0)
+    assert not t.should_prune()
+    t.report({"loss": 9.0, "acc": 0.1}, 1)
+    assert t.should_prune() and t.stop_reason
+    assert t.tell(state="pruned").state == "pruned"
+    assert [r.step for r in study.trial(t.number).reports] == [0, 1]
+    with pytest.raises(bkb.InvalidRequest, match="replicates"):
+        study.ask().report({"loss": [1, 2]}, 0)
+
+
+# The with block and leases.
+
+
+def test_with(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    with study.ask() as trial:
+        trial.tell(1.0)
+    with study.ask() as trial:
+        raise bkb.TrialPruned("poor")
+    with pytest.raises(ZeroDivisionError), study.ask():
+        _ = 1 / 0
+    with pytest.raises(KeyboardInterrupt), study.ask():
+        raise KeyboardInterrupt
+    with study.ask():
+        pass
+    with study.ask() as trial:
+        study.tell(trial.number, 2.0)
+    seen = [(t.state, t.reason, t.message) for t in study.trials]
+    assert seen == [
+        ("completed", "", ""),
+        ("pruned", "", "poor"),
+        ("failed", "crash", "ZeroDivisionError: division by zero"),
+        ("failed", "cancelled", "KeyboardInterrupt"),
+        ("failed", "crash", "the with block ended and told no outcome"),
+        ("completed", "", ""),
+    ]
+
+
+def test_heartbeats_keep_trials(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, max_retries=5)
+    with study.ask(lease=1) as kept, study.ask(lease=1) as other:
+        time.sleep(2.5)
+        assert not kept.should_prune()
+        other.tell(2.0)
+        kept.tell(1.0)
+    lost = study.ask(lease=1)
+    time.sleep(1.3)
+    again = study.ask()
+    assert (again.number, again.epoch) == (lost.number, lost.epoch + 1)
+    assert study.trial(kept.number).epoch == 1
+    with pytest.raises(bkb.LeaseLost):
+        lost.renew()
+
+
+def test_lost_lease_stops_the_trial(
+    shared: bkb.Client, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = make(shared, name, max_retries=5)
+    lost = study.ask(lease=1)
+    time.sleep(1.3)
+    again = study.ask()
+    assert again.number == lost.number
+    with lost:  # its heartbeat comes too late
+        deadline = time.monotonic() + 10
+        while not lost.should_prune():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with caplog.at_level(logging.WARNING, "bkb"):
+            lost.tell(5.0)
+    assert "late result" in caplog.text
+    assert again.tell(1.0).value == 1.0
+
+
+def test_heartbeat_thread_ends(shared: bkb.Client, name: str) -> None:
+    beats = _lease.Heartbeats()
+    study = make(shared, name)
+    trial = study.ask()
+    beats.add(trial, 60)
+    thread = beats._thread
+    assert thread is not None and thread.daemon
+    beats.remove(trial)
+    assert beats._open == {}
+
+
+# Loops.
+
+
+def test_optimize(shared: bkb.Client, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    study = make(shared, name, max_trials=15)
+    seen: list[int] = []
+    with caplog.at_level(logging.INFO, "bkb"):
+        study.optimize(
+            lambda t: (t["x"] - 0.3) ** 2, callbacks=[lambda _, view: seen.append(view.number)]
+        )
+    assert seen == list(range(15)) and caplog.text.count("completed loss=") == 15
+    assert study.status.state == "finished" and study.best_value < 0.1
+    study.optimize(lambda t: 0.0)  # has nothing to do
+    assert study.best_params == study.best_trial.params
+
+
+def test_optimize_limits(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    study.optimize(lambda t: 1.0, n_trials=3)
+    study.optimize(lambda t: 1.0, n_trials=0)
+    assert study.status.completed == 3
+    start = time.monotonic()
+    study.optimize(lambda t: time.sleep(0.05) or 1.0, timeout=0.3)
+    assert 0.2 < time.monotonic() - start < 10 and study.status.completed > 3
+
+    def stop(s: bkb.Study, view: bkb.TrialView) -> None:
+        s.stop()
+
+    before = study.status.completed
+    study.optimize(lambda t: 1.0, callbacks=[stop])
+    assert study.status.completed == before + 1
+    for options in ({"n_trials": -1}, {"n_jobs": 0}):
+        with pytest.raises(bkb.InvalidRequest):
+            study.optimize(lambda t: 1.0, **options)  # type: ignore[arg-type]
+
+
+def test_optimize_in_threads(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    together = threading.Barrier(3, timeout=30)
+
+    def objective(trial: bkb.Trial) -> float:
+        together.wait()  # fails unless three run at once
+        return float(trial["x"])
+
+    study.optimize(objective, n_trials=6, n_jobs=3)
+    assert study.status.completed == 6
+
+
+def square(trial: bkb.Trial) -> float:
+    trial.report(1.0, 0)
+    if trial.number == 1:
+        raise bkb.TrialPruned
+    return float(trial["x"] ** 2)
+
+
+def test_optimize_in_processes(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    with ProcessPoolExecutor(2) as pool:
+        study.optimize(square, n_trials=4, n_jobs=2, executor=pool)
+    assert [t.state for t in study.trials].count("completed") == 3
+    assert study.trial(1).state == "pruned" and len(study.trial(0).reports) == 1
+
+
+def test_exceptions_of_objectives(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+
+    def objective(trial: bkb.Trial) -> float:
+        if trial.number == 1:
+            raise KeyError("lost")
+        return 1.0
+
+    study.optimize(objective, n_trials=3, catch=KeyError)
+    assert [t.state for t in study.trials] == ["completed", "failed", "completed"]
+    assert study.trial(1).message == "KeyError: 'lost'"
+    with pytest.raises(ZeroDivisionError) as e:
+        study.optimize(lambda t: 1 / 0, n_trials=3)
+    assert e.traceback[-1].name == "<lambda>" and study.status.failed == 2
+    with pytest.raises(bkb.InvalidRequest, match="value is None"):
+        study.optimize(lambda t: None, n_trials=1)
+
+
+def test_an_exception_cancels_the_other_threads(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    both = threading.Barrier(2, timeout=30)
+
+    def objective(trial: bkb.Trial) -> float:
+        both.wait()
+        if trial.number == 0:
+            raise ValueError("broken")
+        while not trial.should_prune():
+            time.sleep(0.01)
+        return 1.0
+
+    with pytest.raises(ValueError, match="broken"):
+        study.optimize(objective, n_trials=10, n_jobs=2)
+    assert [(t.state, t.reason) for t in study.trials] == [
+        ("failed", "crash"),
+        ("failed", "cancelled"),
+    ]
+
+
+def test_waits_for_trials_of_others(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, max_trials=3)
+    other = study.ask()
+    timer = threading.Timer(0.3, other.tell, [1.0])
+    timer.start()
+    study.optimize(lambda t: 1.0)
+    assert study.status.state == "finished" and study.status.completed == 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_ctrl_c(tmp_path: Path, name: str, n_jobs: int) -> None:
+    script = """
+        import sys, time, bkb
+        study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="l", db=sys.argv[1])
+        def objective(trial):
+            print(trial.number, flush=True)
+            while not trial.should_prune():
+                time.sleep(0.01)
+            return 1.0
+        try:
+            study.optimize(objective, n_jobs=int(sys.argv[2]))
+        except KeyboardInterrupt:
+            print([(t.state, t.reason) for t in study.trials])
+    """
+    p = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "t.db"), str(n_jobs)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert p.stdout is not None
+    for _ in range(n_jobs):
+        p.stdout.readline()
+    p.send_signal(signal.SIGINT)
+    out, _ = p.communicate(timeout=60)
+    assert out.strip() == str([("failed", "cancelled")] * n_jobs)
+
+
+def test_progress_bar(shared: bkb.Client, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    make(shared, name).optimize(lambda t: 1.0, n_trials=3, show_progress_bar=True)
+    assert "3/3" in capfd.readouterr().err
+
+
+# Views.
+
+
+def test_dataframe(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, space=SPACE, max_trials=12)
+    study.optimize(lambda t: t["lr"])
+    study.set_attributes({})
+    frame = study.to_dataframe()
+    assert list(frame.columns[:3]) == ["number", "state", "value"]
+    assert list(frame.columns[-4:]) == ["duration", "mean", "std_dev", "phase"]
+    assert list(frame["params_lr"]) == [t.params["lr"] for t in study.trials]
+    assert frame["std_dev"].notna().any() and (frame["params_opt"] == "sgd").any()
+    with pytest.raises(bkb.InvalidRequest, match="backend"):
+        study.to_dataframe("excel")  # type: ignore[arg-type]
+
+
+def test_watch(own: bkb.Client, name: str) -> None:
+    study = make(own, name, max_trials=3)
+    events: list[bkb.Event] = []
+
+    def follow() -> None:
+        for e in study.watch():
+            events.append(e)
+            if e.study_state == "finished":
+                return
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    study.ask().tell(1.0)
+    server = own.server
+    assert server is not None
+    server.stop()  # the stream continues on a server started anew
+    study.optimize(lambda t: 1.0)
+    follower.join(30)
+    assert not follower.is_alive()
+    assert [e.position for e in events] == list(range(1, len(events) + 1))
+    told = [e.trial.number for e in events if e.event == "told" and e.trial]
+    assert told == [0, 1, 2]
+    assert [e.position for e in zip_first(study.watch(after=2))] == [3]
+    with pytest.raises(bkb.NotFound):
+        own.delete_study(name)
+        next(study.watch())
+
+
+def zip_first(events: Any) -> list[bkb.Event]:
+    return [next(events)]
+
+
+def test_diagnosis_and_suggestions(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    assert study.diagnosis().results == 0
+    study.optimize(lambda t: t["x"], n_trials=10)
+    d = study.diagnosis()
+    assert d.results == 10 and d.inducing_points > 0
+    s = study.ask().suggestion
+    assert s is not None and len(s.mean) == len(s.std_dev) == 1 and s.phase
+
+
+def test_notebook(shared: bkb.Client, name: str) -> None:
+    space = {"a<b": bkb.Float(0, 1)}
+    study = make(shared, name, space=space)
+    assert "<svg" not in study._repr_html_()
+    study.optimize(lambda t: t["a<b"], n_trials=5)
+    html = study._repr_html_()
+    assert "<svg" in html and "a&lt;b" in html and "a<b" not in html
+    assert html.count("<circle") == 5 and "http" not in html
+    assert "a&lt;b" in study.ask()._repr_html_()
+
+
+def test_verbosity() -> None:
+    log = logging.getLogger("bkb")
+    before = list(log.handlers)
+    try:
+        bkb.set_verbosity("INFO")
+        bkb.set_verbosity("DEBUG")
+        assert len(log.handlers) == len(before) + 1 and log.level == logging.DEBUG
+    finally:
+        log.handlers = before
+        log.setLevel(logging.NOTSET)
