@@ -17,6 +17,7 @@ from conftest import server_of
 
 import bkb
 from bkb import _server
+from bkb._binary import find_binary
 
 SPACE = {"x": bkb.Float(0, 1), "y": bkb.Float(0, 1)}
 
@@ -56,13 +57,13 @@ def test_server_killed_twice(own: bkb.Client, name: str) -> None:
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
-        return trial["x"] ** 2
+        return float(trial["x"] ** 2)
 
     study.optimize(objective)
     assert len(set(killed)) == 2
     trials = study.trials
     assert [t.number for t in trials] == list(range(20))
-    assert all(t.state == "completed" and t.value == t.params["x"] ** 2 for t in trials)
+    assert all(t.state == "completed" and t.value == float(t.params["x"]) ** 2 for t in trials)
     assert len({(t.params["x"], t.params["y"]) for t in trials}) == 20
 
 
@@ -212,6 +213,7 @@ def test_loopback_with_token(tmp_path: Path, name: str, monkeypatch: pytest.Monk
     script = """
         import sys, bkb
         from bkb import _server
+from bkb._binary import find_binary
         _server._has_unix_sockets = lambda: False
         print(bkb.load_study(sys.argv[2], db=sys.argv[1]).status.completed)
     """
@@ -244,7 +246,7 @@ def test_file_that_a_program_without_http_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_server, "START_TIMEOUT", 0.5)
-    command = [_server.find_binary(), "--db", str(tmp_path / "t.db"), "serve"]
+    command = [find_binary(), "--db", str(tmp_path / "t.db"), "serve"]
     command += ["--listen", f"unix:{tmp_path}/g", "--until-eof"]
     command += ["--ready-file", str(tmp_path / "ready")]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)

@@ -42,7 +42,7 @@ from ._errors import (
     Unavailable,
     Unsupported,
 )
-from ._space import Categorical, Constant, Float, Int, Ordinal, Space, SpaceLike
+from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, SpaceLike
 from ._study import Study
 from ._trial import Trial
 from ._views import Diagnosis, Event, Report, StudyStatus, Suggestion, TrialView
@@ -68,6 +68,7 @@ __all__ = [
     "NoTrialNow",
     "NotFound",
     "Ordinal",
+    "Parameter",
     "Report",
     "ServerFault",
     "Space",
