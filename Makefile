@@ -1,4 +1,4 @@
-.PHONY: help test race paths shows lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns
+.PHONY: help test race paths shows lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python wheels
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,31 @@ shows: ## what takes longer than everyday tests: tune on real files, one killed 
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
+
+# The Python package, with its tools in a folder outside of the project. The tests run
+# against the installed wheel.
+PYENV ?= $(HOME)/.cache/bkb-python/venv
+PYBUILD = $(PYENV)/bin/python -m build --no-isolation
+$(PYENV)/ready: python/pyproject.toml
+	python3 -m venv $(PYENV)
+	$(PYENV)/bin/pip install -q build hatchling mypy pandas pytest ruff tqdm
+	touch $@
+
+python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)
+	rm -rf python/dist/host
+	$(PYBUILD) --wheel --outdir python/dist/host python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }
+	$(PYENV)/bin/pip install -q --force-reinstall --no-deps python/dist/host/*.whl
+	cd python && $(PYENV)/bin/ruff check -q . && $(PYENV)/bin/ruff format -q --check . && $(PYENV)/bin/mypy && \
+	BKB_DIST=dist/host $(PYENV)/bin/pytest
+
+# The version in the names is that of the newest heading of the changelog, or the tag.
+SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+wheels: $(PYENV)/ready ## build the wheels of 6 systems and the sdist in python/dist (15 minutes from nothing)
+	rm -f python/dist/*.whl python/dist/*.tar.gz
+	for system in $(SYSTEMS); do BKB_TARGET=$$system $(PYBUILD) --wheel --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }; done
+	$(PYBUILD) --sdist --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }
+	cd python && BKB_DIST=dist $(PYENV)/bin/pytest tests/test_package.py
+	ls -l python/dist
 
 # Python's side goes into a folder of its own, outside the project. The CPU build of
 # PyTorch is tried first, as PyPI's brings the CUDA libraries along.
