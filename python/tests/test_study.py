@@ -294,8 +294,8 @@ def test_with(shared: bkb.Client, name: str) -> None:
 
 def test_heartbeats_keep_trials(shared: bkb.Client, name: str) -> None:
     study = make(shared, name, max_retries=5)
-    with study.ask(lease=1) as kept, study.ask(lease=1) as other:
-        time.sleep(2.5)
+    with study.ask(lease=3) as kept, study.ask(lease=3) as other:
+        time.sleep(4.5)
         assert not kept.should_prune()
         other.tell(2.0)
         kept.tell(1.0)
