@@ -142,6 +142,7 @@ type askedTrial struct {
 	StdDev   []float64    `json:"stddev,omitempty"` // of the mean
 	Bound    []float64    `json:"bound,omitempty"`  // the optimistic confidence bound
 	Beta     []float64    `json:"beta,omitempty"`   // its width in standard deviations
+	Noise    []float64    `json:"noise,omitempty"`  // standard deviation of an outcome's noise
 	// The rest of the answer is the same in each trial.
 	UsefulWorkers int      `json:"useful_workers,omitempty"`
 	Warnings      []string `json:"warnings,omitempty"`
@@ -154,7 +155,7 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 		trials = append(trials, askedTrial{
 			Trial: t.Number, Epoch: t.Epoch, Config: t.Config, Worker: t.Worker, Deadline: t.Deadline,
 			Phase: s.Phase, Mean: s.Mean, StdDev: s.StdDev, Bound: s.Bound, Beta: s.Beta,
-			UsefulWorkers: asked.UsefulWorkers, Warnings: asked.Warnings,
+			Noise: asked.Noise, UsefulWorkers: asked.UsefulWorkers, Warnings: asked.Warnings,
 		})
 	}
 	var v any = trials

@@ -17,6 +17,7 @@ func newDiagnose(g *globals) *cobra.Command {
 		Short: "Show the state of a study's model",
 		Long: `Diagnose shows the state of the model of the proposer bkb, with units.
 
+Quantities:
   results              finished trials that the model has, with late results
   inducing points      points that the model rests on, and how they were drawn
   effective dimension  number of points that the results need

@@ -35,7 +35,7 @@ Formats:
   optuna  the output of optuna trials -f json, also with --flatten, or an object
           with trials and perhaps space, directions and metric_names
 
-A file with a space creates the study if it is missing. See docs/migrate.md for the export
+A file with a space or with distributions creates the study if it is missing. See docs/migrate.md for the export
 from Optuna and others. An SQLite file is refused.
 
 The whole file is checked before anything is added. After an interruption, import the same
