@@ -105,7 +105,7 @@ func pageName(cmd *cobra.Command) string {
 
 // The most lines of a help page, and of those of algorithms with many hyper-parameters.
 const (
-	maxHelpLines      = 63
+	maxHelpLines      = 65
 	maxAlgorithmLines = 70
 )
 
