@@ -213,7 +213,6 @@ def test_loopback_with_token(tmp_path: Path, name: str, monkeypatch: pytest.Monk
     script = """
         import sys, bkb
         from bkb import _server
-from bkb._binary import find_binary
         _server._has_unix_sockets = lambda: False
         print(bkb.load_study(sys.argv[2], db=sys.argv[1]).status.completed)
     """
@@ -245,7 +244,7 @@ def test_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
 def test_file_that_a_program_without_http_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_server, "START_TIMEOUT", 0.5)
+    monkeypatch.setattr(_server, "START_TIMEOUT", 3.0)
     command = [find_binary(), "--db", str(tmp_path / "t.db"), "serve"]
     command += ["--listen", f"unix:{tmp_path}/g", "--until-eof"]
     command += ["--ready-file", str(tmp_path / "ready")]

@@ -559,10 +559,11 @@ def test_notebook(shared: bkb.Client, name: str) -> None:
 def test_verbosity() -> None:
     log = logging.getLogger("bkb")
     before = list(log.handlers)
+    log.handlers = [logging.NullHandler()]
     try:
         bkb.set_verbosity("INFO")
         bkb.set_verbosity("DEBUG")
-        assert len(log.handlers) == len(before) + 1 and log.level == logging.DEBUG
+        assert len(log.handlers) == 2 and log.level == logging.DEBUG
     finally:
         log.handlers = before
         log.setLevel(logging.NOTSET)

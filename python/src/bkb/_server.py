@@ -158,6 +158,12 @@ class EmbeddedServer:
 
     def _start(self) -> Endpoint:
         deadline = time.monotonic() + START_TIMEOUT
+        locked = Unavailable(
+            f"another process has the file {self.db}, stop it, or connect to its server with "
+            "bkb.connect. On a network file system start `tuner serve` on one machine and "
+            "connect to it"
+        )
+        seen = False
         while True:
             process, offset = self._launch()
             while process.poll() is None:
@@ -168,6 +174,8 @@ class EmbeddedServer:
                 if time.monotonic() > deadline:
                     process.kill()
                     process.wait()
+                    if seen:
+                        raise locked
                     raise Unavailable(self._trouble("did not start in time", offset))
                 time.sleep(0.002)
             if process.stdin is not None:
@@ -177,6 +185,7 @@ class EmbeddedServer:
                 what = f"ended with exit status {process.returncode}"
                 raise Unavailable(self._trouble(what, offset))
             # Another process has the file. It is a server that starts, or one that stops.
+            seen = True
             pause = time.monotonic() + 0.2
             while time.monotonic() < pause:
                 endpoint = self._running()
@@ -184,11 +193,7 @@ class EmbeddedServer:
                     return endpoint
                 time.sleep(0.01)
             if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"another process has the file {self.db}, stop it, or connect to its "
-                    "server with bkb.connect. On a network file system start `tuner serve` "
-                    "on one machine and connect to it"
-                )
+                raise locked
 
     def _running_as(self, pid: int) -> Endpoint | None:
         try:
@@ -243,9 +248,11 @@ class EmbeddedServer:
                 )
         if token:
             path = self._token_file(process.pid)
-            opener = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            new = path.with_suffix(".new")
+            opener = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(opener, "w") as f:
                 f.write(token)
+            new.replace(path)  # whole, for other processes
             self._files.append(path)
         return process, offset
 
