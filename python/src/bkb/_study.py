@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors
@@ -18,6 +17,8 @@ from ._trial import LEASE, Trial, encode_metrics, encode_outcome
 from ._views import Diagnosis, Event, Report, StudyStatus, TrialView
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from ._client import Client
     from ._optimize import Run
 

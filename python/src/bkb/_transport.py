@@ -6,7 +6,6 @@ Each thread has one connection. A child process after a fork makes its own.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import http.client
 import ipaddress
 import json
@@ -15,7 +14,6 @@ import random
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -33,7 +31,7 @@ VERSION = 0  # major version of the servers that this package works with
 
 def new_request_id() -> str:
     """Return 128 random bits."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 class Endpoint:
@@ -387,6 +385,8 @@ class Transport:
 
     def _read(self, response: http.client.HTTPResponse, data: bytes) -> bytes:
         if response.headers.get("Content-Encoding") == "gzip":
+            import gzip
+
             data = gzip.decompress(data)
         if not self._checked:
             self._check_version(response.headers.get("Tuner-Version"))
