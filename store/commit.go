@@ -6,12 +6,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeCommit encodes events for the positions after expected and checks what
-// every store has to check of a commit: that there are events, that
-// [study.Created] is the first of its log and only there, and the limits. It
-// is for those who write stores.
+// EncodeCommit encodes events for the positions after expected. It makes the checks
+// that every store needs. There must be events, [study.Created] must be the first event
+// of its log and only there, and the limits hold. It is for implementations of [Store].
 //
-// Errors: [LimitError], [ErrInvalid].
+// It returns a [LimitError] or [ErrInvalid].
 func EncodeCommit(id StudyID, expected study.Position, events []study.Event) ([][]byte, error) {
 	if len(events) == 0 {
 		return nil, fmt.Errorf("%w: a commit has at least one event", ErrInvalid)

@@ -13,13 +13,12 @@ import (
 )
 
 var (
-	errUnknown   = errors.New("a field that the format does not have")
-	errRedundant = errors.New("fields that are repeated or not in their shortest form")
-	errSparse    = errors.New("too many empty parts")
+	errUnknown   = errors.New("a field is not in the schema")
+	errRedundant = errors.New("fields are repeated or not in their shortest form")
+	errSparse    = errors.New("it has too many empty parts")
 )
 
-// payloadDecoder turns a message into its event. The first thing that is wrong
-// stays in err.
+// payloadDecoder turns a message into its event. It keeps the first error in err.
 type payloadDecoder struct {
 	names   interner
 	entries []space.Assignment // reused
@@ -47,7 +46,7 @@ func (dec *payloadDecoder) fail(err error) {
 	}
 }
 
-// known refuses a message with fields beyond the schema.
+// known refuses a message with unknown fields.
 func (dec *payloadDecoder) known(m proto.Message) {
 	if len(m.ProtoReflect().GetUnknown()) != 0 {
 		dec.fail(errUnknown)
@@ -97,7 +96,7 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 		dec.known(b.Anchored)
 		return study.Anchored{Seen: study.Position(b.Anchored.Seen), Effective: study.Position(b.Anchored.Effective), Model: some(b.Anchored.Model)}
 	default:
-		dec.fail(errors.New("an event without a body"))
+		dec.fail(errors.New("the event has no body"))
 		return nil
 	}
 }
@@ -120,7 +119,7 @@ func (dec *payloadDecoder) added(m *recordpb.Added) study.Added {
 
 func (dec *payloadDecoder) spec(m *recordpb.Spec) study.Spec {
 	if m == nil {
-		dec.fail(errors.New("a study without a specification"))
+		dec.fail(errors.New("the study has no specification"))
 		return study.Spec{}
 	}
 	dec.known(m)
@@ -177,14 +176,14 @@ func (dec *payloadDecoder) suggestion(m *recordpb.Suggestion) *study.Suggestion 
 	}
 }
 
-// config reads the columns of a configuration, each to its end.
+// config reads a configuration, which must use up its columns.
 func (dec *payloadDecoder) config(m *recordpb.Config) space.Config {
 	if m == nil {
 		return space.Config{}
 	}
 	dec.known(m)
 	if len(m.Kinds) != len(m.Names) || !ascending(m.Names) {
-		dec.fail(errors.New("a configuration whose columns do not fit together"))
+		dec.fail(errors.New("the columns of a configuration do not match"))
 		return space.Config{}
 	}
 	columns := configColumns{floats: m.Floats, ints: m.Ints, strings: m.Strings}
@@ -192,19 +191,19 @@ func (dec *payloadDecoder) config(m *recordpb.Config) space.Config {
 	for i, name := range m.Names {
 		v, ok := columns.next(m.Kinds[i], dec.names)
 		if !ok {
-			dec.fail(fmt.Errorf("a configuration without a value for %q", name))
+			dec.fail(fmt.Errorf("a configuration has no value for %q", name))
 			return space.Config{}
 		}
 		entries = append(entries, space.Assignment{Name: dec.names.intern(name), Value: v})
 	}
 	if !columns.empty() {
-		dec.fail(errors.New("a configuration with values to spare"))
+		dec.fail(errors.New("a configuration has more values than names"))
 	}
 	dec.entries = entries
 	return space.NewConfig(entries...)
 }
 
-// configColumns are the values of a configuration that were not yet taken.
+// configColumns are the unread values of a configuration.
 type configColumns struct {
 	floats  []float64
 	ints    []int64
@@ -243,7 +242,7 @@ func (dec *payloadDecoder) reports(ms []*recordpb.Report) []study.Report {
 
 func (dec *payloadDecoder) values(names []string, values []float64) []study.NamedValue {
 	if len(names) != len(values) {
-		dec.fail(errors.New("a report whose columns do not fit together"))
+		dec.fail(errors.New("the columns of a report do not match"))
 		return nil
 	}
 	if len(names) == 0 {
@@ -258,7 +257,7 @@ func (dec *payloadDecoder) values(names []string, values []float64) []study.Name
 
 func (dec *payloadDecoder) outcome(m *recordpb.Outcome) study.Outcome {
 	if m == nil {
-		dec.fail(errors.New("a trial told without an outcome"))
+		dec.fail(errors.New("an outcome is missing"))
 		return study.Outcome{}
 	}
 	dec.known(m)
@@ -293,7 +292,7 @@ func (dec *payloadDecoder) attributes(m *recordpb.Attributes) study.Attributes {
 	}
 	dec.known(m)
 	if len(m.Keys) == 0 || len(m.Keys) != len(m.Values) || !ascending(m.Keys) {
-		dec.fail(errors.New("attributes whose columns do not fit together"))
+		dec.fail(errors.New("the columns of attributes do not match"))
 		return nil
 	}
 	out := make(study.Attributes, len(m.Keys))
@@ -303,10 +302,10 @@ func (dec *payloadDecoder) attributes(m *recordpb.Attributes) study.Attributes {
 	return out
 }
 
-// int refuses numbers beyond the range of int, which has 32 bits here and there.
+// int refuses numbers beyond the range of int, which has 32 bits on some machines.
 func (dec *payloadDecoder) int(n int64) int {
 	if int64(int(n)) != n {
-		dec.fail(fmt.Errorf("a number too large for this machine: %d", n))
+		dec.fail(fmt.Errorf("the number %d is too large for this machine", n))
 	}
 	return int(n)
 }
@@ -339,7 +338,7 @@ func ascending(names []string) bool {
 	return true
 }
 
-// some makes the empty slice nil, and clips.
+// some returns nil for an empty slice, and otherwise removes spare capacity.
 func some[T any](xs []T) []T {
 	if len(xs) == 0 {
 		return nil

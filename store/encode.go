@@ -23,11 +23,10 @@ const (
 	kindTrue   = 5
 )
 
-// noTime stands for the zero time.
+// noTime represents the zero time.
 const noTime = math.MinInt64
 
-// payloadEncoder turns an event into its message. The first thing that cannot
-// be encoded stays in err.
+// payloadEncoder turns an event into its message. It keeps the first error in err.
 type payloadEncoder struct{ err error }
 
 func encodeEvent(e study.Event) (*recordpb.Event, error) {
@@ -100,7 +99,7 @@ func (enc *payloadEncoder) body(m *recordpb.Event, body study.Body) {
 			Seen: uint64(b.Seen), Effective: uint64(b.Effective), Model: b.Model,
 		}}
 	default:
-		enc.fail("no record for an event with body %T", body)
+		enc.fail("an event with body %T has no stored form", body)
 	}
 }
 
@@ -130,11 +129,11 @@ func (enc *payloadEncoder) space(s *space.Space) string {
 		enc.fail("the study's space: %w", err)
 		return ""
 	}
-	// What cannot be read again must not be written.
+	// A space that cannot be read again must not be written.
 	if again, _, err := space.Parse(text); err != nil {
 		enc.fail("the study's space: %w", err)
 	} else if !again.Equal(s) {
-		enc.fail("the study's space is another when it is read again")
+		enc.fail("the study's space changes when it is written and read again")
 	}
 	return string(text)
 }
@@ -177,7 +176,7 @@ func (enc *payloadEncoder) config(c space.Config) *recordpb.Config {
 	return m
 }
 
-// value puts v into the column of its kind, which it returns.
+// value appends v to the column of its kind and returns the kind.
 func (enc *payloadEncoder) value(m *recordpb.Config, name string, v space.Value) byte {
 	if x, ok := v.AsFloat(); ok {
 		m.Floats = append(m.Floats, canonical(x))
@@ -249,8 +248,8 @@ func attributesPB(a study.Attributes) *recordpb.Attributes {
 	return m
 }
 
-// enumOf gives an enumeration value of package study, whose numbers are those
-// of the schema, its stored form. needed says that the zero value is invalid.
+// enumOf converts an enumeration value of package study, which has the numbers of the
+// schema. needed says that the zero value is invalid.
 func enumOf[To enum, From ~uint8](enc *payloadEncoder, v From, needed bool) To {
 	if to := To(v); defined(to) && (v != 0 || !needed) {
 		return to
@@ -268,7 +267,7 @@ func defined(e protoreflect.Enum) bool {
 	return e.Descriptor().Values().ByNumber(e.Number()) != nil
 }
 
-var errTime = errors.New("a time before 1678 or after 2262")
+var errTime = errors.New("a time is before 1678 or after 2262")
 
 func (enc *payloadEncoder) time(t time.Time) int64 {
 	if t.IsZero() {
@@ -281,7 +280,7 @@ func (enc *payloadEncoder) time(t time.Time) int64 {
 	return n
 }
 
-// canonical makes all NaN one.
+// canonical replaces any NaN by the canonical one.
 func canonical(x float64) float64 {
 	if math.IsNaN(x) {
 		return math.NaN()
@@ -289,7 +288,7 @@ func canonical(x float64) float64 {
 	return x
 }
 
-// canonicals is a canonical copy of xs, or xs itself if it is canonical.
+// canonicals returns a canonical copy of xs, or xs itself if it is canonical.
 func canonicals(xs []float64) []float64 {
 	for i, x := range xs {
 		if math.IsNaN(x) {

@@ -2,13 +2,14 @@ package store
 
 import "github.com/bkbtuner/bkb/tuner/study"
 
-// DecodePayload decodes what lies beneath version and checksum.
+// DecodePayload decodes a record without its version and checksum.
 func (d *Decoder) DecodePayload(b []byte) (study.Event, error) {
 	e, _, err := d.decodePayload(b)
 	return e, err
 }
 
-// DecodeQuickly decodes a payload without a message, and DecodeMessage with one.
+// DecodeQuickly decodes a payload without a protobuf message, and DecodeMessage with
+// one.
 func (d *Decoder) DecodeQuickly(b []byte) (e study.Event, least byte, ok bool) {
 	return d.quick.event(b)
 }
@@ -17,5 +18,5 @@ func (d *Decoder) DecodeMessage(b []byte) (e study.Event, least byte, err error)
 	return d.decodeMessage(b)
 }
 
-// Seal ends a forged record or snapshot with its checksum.
+// Seal appends the checksum to a forged record or snapshot.
 func Seal(b []byte, id StudyID, pos study.Position) []byte { return seal(b, 0, id, pos) }

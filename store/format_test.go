@@ -14,9 +14,9 @@ import (
 
 var newFormat = flag.Bool("new-format", false, "write golden records of the current format, if it has none")
 
-// TestGoldenRecords reads the records that were written when their format was
-// current, example by example: testdata/format<version>/<position>.record holds
-// Examples()[position−1] of study 7. They are never written again.
+// TestGoldenRecords reads the records that were written when their format was current,
+// example by example. File testdata/format<version>/<position>.record holds
+// Examples()[position−1] of study 7. The files are never written again.
 func TestGoldenRecords(t *testing.T) {
 	for i, want := range storetest.Examples() {
 		pos := study.Position(i + 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// FuzzDecodeRecord feeds whole records. Whatever is not a sound record gets
-// one of the two typed errors.
+// FuzzDecodeRecord feeds whole records. An unsound record must give one of the two
+// typed errors.
 func FuzzDecodeRecord(f *testing.F) {
 	for _, e := range storetest.Examples() {
 		f.Add(record(f, e))
@@ -35,8 +35,8 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// FuzzDecodePayload feeds what lies beneath the checksum, which stops nearly
-// everything that FuzzDecodeRecord tries.
+// FuzzDecodePayload feeds payloads without checksum, because the checksum stops nearly
+// all inputs of FuzzDecodeRecord.
 func FuzzDecodePayload(f *testing.F) {
 	for _, e := range storetest.Examples() {
 		b := record(f, e)
@@ -56,7 +56,7 @@ func FuzzDecodePayload(f *testing.F) {
 	})
 }
 
-// wantStable checks that an event that was decoded survives another round.
+// wantStable checks that a decoded event survives another round.
 func wantStable(t *testing.T, e study.Event) {
 	first := record(t, e)
 	again, err := decode(first)
@@ -71,7 +71,8 @@ func wantStable(t *testing.T, e study.Event) {
 	}
 }
 
-// isCreated: a space may come back longer than somebody wrote it.
+// isCreated tells whether the event holds a space, which may be encoded longer than it
+// was written.
 func isCreated(e study.Event) bool {
 	_, ok := e.Body.(study.Created)
 	return ok

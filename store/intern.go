@@ -1,12 +1,12 @@
 package store
 
-// What an interner keeps: at most this many strings, none longer than this.
+// An interner keeps at most this many strings, none longer than this.
 const (
 	maxInterned      = 1 << 14
 	maxInternedBytes = 128
 )
 
-// interner gives equal strings one memory.
+// interner lets equal strings share memory.
 type interner map[string]string
 
 func (n interner) intern(s string) string {

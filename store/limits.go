@@ -1,8 +1,8 @@
 package store
 
-// The limits of what a store takes in; all are inclusive. Beyond them a call
-// is refused with a [LimitError]. What one event may hold is the business of
-// package study; MaxRecordBytes has room for the largest, a model event.
+// The limits of a store, all inclusive. A call beyond them returns a [LimitError]. The
+// limits of single events are in package study. MaxRecordBytes has room for the largest
+// event, a model event.
 const (
 	MaxNameBytes     = 128       // a study's name
 	MaxStudies       = 100_000   // alive at once in one store

@@ -2,14 +2,13 @@ package store
 
 import "fmt"
 
-// CheckName tells whether name can name a study: 1 to [MaxNameBytes] bytes out
-// of a–z, 0–9, '-', '_' and '.', the first and the last of them a letter or
-// digit. The error wraps [ErrInvalid] and says what is wrong.
+// CheckName returns an error that wraps [ErrInvalid] if name is not valid for a study.
+// A valid name has 1 to [MaxNameBytes] bytes out of a–z, 0–9, '-', '_' and '.', and
+// begins and ends with a letter or digit.
 //
-// Names appear in resource names (studies/{study}/trials/7), addresses, file
-// names and shells, and are compared by people: so there is one case only,
-// nothing that needs quoting, and nothing that looks like an option, a hidden
-// file or a path.
+// Names appear in resource names (studies/{study}/trials/7), addresses, file names and
+// shells, and people compare them. That is why there is only one case, nothing needs
+// quoting, and nothing looks like an option, a hidden file or a path.
 func CheckName(name string) error {
 	switch {
 	case name == "":

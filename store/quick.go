@@ -9,16 +9,17 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// quick decodes what logs mostly consist of without a message in between. It
-// understands less than the decoder of messages, and what it does not is for that
-// one to judge; what it accepts, that one decodes to the same event.
+// quick decodes the common kinds of events without a protobuf message. It accepts fewer
+// payloads than the decoder of messages, which gets those that quick refuses. Where
+// quick accepts a payload, both return the same event.
 //
-// As there, a payload has to be in its shortest form: nothing twice, no zero that
-// could be left out, no varint longer than it must be. The order of fields is free.
+// In both decoders a payload must be in its shortest form. No field is repeated, no
+// field that could be left out is zero, and no varint is longer than necessary. Fields
+// may come in any order.
 type quick struct {
 	names   interner
 	entries []space.Assignment // reused
-	texts   []string           // reused, as are
+	texts   []string           // reused, as are the fields below
 	values  []string
 	reports []study.Report
 	metrics []study.Metric
@@ -31,7 +32,7 @@ const (
 	wireBytes   = 2
 )
 
-// event decodes a payload and says which format it needs.
+// event decodes a payload and returns the format that it needs.
 func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
 	p := parts{rest: payload}
 	e.Time, format = timeOf(0), 1
@@ -264,7 +265,7 @@ func (q *quick) added(p *parts) (a study.Added) {
 			q.reports = append(q.reports, q.report(&m))
 		case 4<<3 | wireBytes:
 			a.Outcome, known = q.outcome(&m), true
-		default: // attributes, too
+		default: // also attributes
 			m.refuse()
 		}
 	}
@@ -292,7 +293,7 @@ func (q *quick) outcome(p *parts) (o study.Outcome) {
 			q.metrics = append(q.metrics, q.metric(&m))
 		case 5<<3 | wireFixed64:
 			o.Cost = canonical(math.Float64frombits(m.fixed()))
-		default: // attributes, too
+		default: // also attributes
 			m.refuse()
 		}
 	}
@@ -325,7 +326,7 @@ func (q *quick) metric(p *parts) (o study.Metric) {
 	return o
 }
 
-// config reads a configuration, whose columns may come in any order.
+// config reads a configuration. Its columns may come in any order.
 func (q *quick) config(p *parts) space.Config {
 	m := p.message()
 	var kinds, floats, ints []byte
@@ -379,7 +380,7 @@ func (q *quick) config(p *parts) space.Config {
 	return space.NewConfig(q.entries...)
 }
 
-// name returns text that comes again and again.
+// name returns a text that is likely to occur again, and interns it.
 func (q *quick) name(p *parts, b []byte) string {
 	if s, ok := q.names[string(b)]; ok {
 		return s
@@ -391,19 +392,18 @@ func (q *quick) name(p *parts, b []byte) string {
 	return q.names.intern(string(b))
 }
 
-// parts are the fields of a message that were not yet read. Once something was
-// refused, there are none.
+// parts are the unread fields of a message. After a refusal there are none.
 type parts struct {
 	rest    []byte
-	field   uint64 // tag of the one that is being read
+	field   uint64 // tag of the field being read
 	seen    uint64 // bit n for field n
-	twice   bool   // the field was there before, and nobody said that it may be
+	twice   bool   // the field occurred before, and again was not called
 	refused bool
 }
 
 func (p *parts) refuse() { p.refused, p.rest = true, nil }
 
-// next goes to the next field; what it holds must be read before the one after.
+// next moves to the next field. The caller must read its value before the next call.
 func (p *parts) next() bool {
 	if p.twice {
 		p.refuse()
@@ -421,10 +421,10 @@ func (p *parts) next() bool {
 	return !p.refused
 }
 
-// tag is the number of the field and its type.
+// tag returns the number of the field and its type.
 func (p *parts) tag() uint64 { return p.field }
 
-// again allows a field that was there before.
+// again allows a field that occurred before.
 func (p *parts) again() { p.twice = false }
 
 // uvarint reads a number in its shortest form.
@@ -438,7 +438,7 @@ func (p *parts) uvarint() uint64 {
 	return v
 }
 
-// varint is a number that is not 0.
+// varint reads a number that is not 0.
 func (p *parts) varint() uint64 {
 	v := p.uvarint()
 	if v == 0 {
@@ -459,7 +459,7 @@ func (p *parts) int() int {
 	return int(n)
 }
 
-// upTo is a number from 1 to most.
+// upTo reads a number from 1 to most.
 func (p *parts) upTo(most uint64) uint64 {
 	v := p.varint()
 	if v > most {
@@ -470,7 +470,7 @@ func (p *parts) upTo(most uint64) uint64 {
 
 func (p *parts) true() bool { return p.upTo(1) == 1 }
 
-// fixed is eight bytes that are not all 0.
+// fixed reads eight bytes that are not all 0.
 func (p *parts) fixed() uint64 {
 	if len(p.rest) < 8 {
 		p.refuse()
@@ -484,7 +484,7 @@ func (p *parts) fixed() uint64 {
 	return v
 }
 
-// bytes is a part of the payload.
+// bytes reads a part of the payload.
 func (p *parts) bytes() []byte {
 	n := p.uvarint()
 	if n > uint64(len(p.rest)) {
@@ -496,7 +496,7 @@ func (p *parts) bytes() []byte {
 	return b
 }
 
-// filled is a part that is not empty.
+// filled reads a part that is not empty.
 func (p *parts) filled() []byte {
 	b := p.bytes()
 	if len(b) == 0 {
@@ -505,7 +505,7 @@ func (p *parts) filled() []byte {
 	return b
 }
 
-// column is a part of whole floats.
+// column reads a part that consists of whole floats.
 func (p *parts) column() []byte {
 	b := p.filled()
 	if len(b)%8 != 0 {
@@ -515,7 +515,7 @@ func (p *parts) column() []byte {
 	return b
 }
 
-// text is not empty.
+// text reads a text that is not empty.
 func (p *parts) text() string {
 	b := p.filled()
 	if !utf8.Valid(b) {
@@ -524,7 +524,7 @@ func (p *parts) text() string {
 	return string(b)
 }
 
-// message begins to read a part that is a message; take ends it.
+// message begins to read a part that is a message, and take ends it.
 func (p *parts) message() parts { return parts{rest: p.bytes(), refused: p.refused} }
 
 func (p *parts) take(m *parts) {
@@ -544,7 +544,7 @@ func appendFloats(dst []float64, column []byte) []float64 {
 	return dst
 }
 
-// copied is a copy of exactly that length, nil for none.
+// copied returns a copy without spare capacity, nil if xs is empty.
 func copied[T any](xs []T) []T {
 	if len(xs) == 0 {
 		return nil

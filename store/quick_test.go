@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sameBothWays decodes a payload with and without a message. What the quick way
-// accepts the other does, as the same event; it tells whether it did.
+// sameBothWays decodes a payload with and without a message and tells whether quick
+// accepted it. In that case the decoder of messages must return the same event.
 func sameBothWays(t rapid.TB, d *store.Decoder, payload []byte) bool {
 	before := bytes.Clone(payload)
 	got, least, ok := d.DecodeQuickly(payload)
@@ -40,7 +40,7 @@ func payloadOf(t testing.TB, e study.Event) []byte {
 	return b[1 : len(b)-4]
 }
 
-// isQuick tells whether an event is of those that logs mostly consist of.
+// isQuick tells whether an event is of the common kinds that quick decodes.
 func isQuick(e study.Event) bool {
 	switch b := e.Body.(type) {
 	case study.Started, study.Extended, study.Reported, study.Expired:
@@ -85,7 +85,7 @@ func TestQuickIsTheSame(t *testing.T) {
 		}
 		check(rt, e)
 	})
-	for seed := 0; len(kinds) < 6 && seed < 2000; seed++ { // those that were not drawn
+	for seed := 0; len(kinds) < 6 && seed < 2000; seed++ { // kinds that were not drawn
 		check(t, withoutAttributes(storetest.AnyEvent().Example(seed)))
 	}
 	if len(kinds) != 6 {
@@ -93,9 +93,8 @@ func TestQuickIsTheSame(t *testing.T) {
 	}
 }
 
-// Payloads with something wrong, or only odd, in them are accepted in the quick way
-// only if they are in the other: bytes that changed, came or went, fields that are
-// twice there or in another order.
+// TestQuickAcceptsNothingElse changes, inserts, removes, repeats and reorders parts of
+// payloads. Whenever quick accepts the result, the decoder of messages must too.
 func TestQuickAcceptsNothingElse(t *testing.T) {
 	const seed = 3
 	d, rng := store.NewDecoder(someStudy), rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +142,7 @@ func damage(rng *rand.Rand, b []byte) []byte {
 		b = append(b, b[i:j]...)
 	case 5:
 		b[i] = 0
-	default: // two halves, the other way round
+	default: // swap two halves
 		b = append(bytes.Clone(b[i:]), b[:i]...)
 	}
 	return b

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Format is the version of the records that this program writes where an earlier
-// one does not do. It reads this one and all earlier ones.
+// Format is the newest version of records that this program reads and writes. It writes
+// each record in the oldest version that can hold it, and reads all versions.
 const Format = 3
 
-// formatOf is the least format that has all fields of a message.
+// formatOf returns the oldest format that has all fields of a message.
 func formatOf(m *recordpb.Event) byte {
 	if m.Caller != "" {
 		return 3
@@ -26,7 +26,7 @@ func formatOf(m *recordpb.Event) byte {
 	return 1
 }
 
-// The parts of a record beside its payload.
+// The parts of a record besides its payload.
 const (
 	versionBytes  = 1
 	checksumBytes = 4
@@ -35,7 +35,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is the CRC32C of where a record belongs, followed by its bytes.
+// checksum returns the CRC32C of a record's place followed by its bytes.
 func checksum(id StudyID, pos study.Position, bytes []byte) uint32 {
 	var place [16]byte
 	binary.LittleEndian.PutUint64(place[:8], uint64(id))
@@ -43,12 +43,12 @@ func checksum(id StudyID, pos study.Position, bytes []byte) uint32 {
 	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, bytes)
 }
 
-// seal ends the record or snapshot that begins at from with its checksum.
+// seal appends the checksum to the record or snapshot that begins at from.
 func seal(dst []byte, from int, id StudyID, pos study.Position) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(id, pos, dst[from:]))
 }
 
-// unseal returns b without its checksum; ok is false if the checksum is wrong.
+// unseal returns b without its checksum. ok is false if the checksum is wrong.
 func unseal(b []byte, id StudyID, pos study.Position) (body []byte, ok bool) {
 	if len(b) < checksumBytes {
 		return nil, false
@@ -60,13 +60,12 @@ func unseal(b []byte, id StudyID, pos study.Position) (body []byte, ok bool) {
 	return body, binary.LittleEndian.Uint32(sum) == checksum(id, pos, body)
 }
 
-// AppendRecord appends the record of one event in its place to dst. Equal
-// events have equal records.
+// AppendRecord appends the record of one event to dst. Equal events have equal records.
 //
-// Errors: [LimitError], and [ErrInvalid] for what a record cannot carry: text
-// that is not UTF-8, times before 1678 or after 2262, enumeration values that
-// package study does not define, a zero [space.Value], an event without a
-// body, a study without a space.
+// It returns a [LimitError], or [ErrInvalid] for an event that a record cannot hold.
+// That is text that is not UTF-8, a time before 1678 or after 2262, an enumeration
+// value that package study does not define, a zero [space.Value], an event without a
+// body, or a study without a space.
 func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]byte, error) {
 	m, err := encodeEvent(e)
 	if err != nil {
@@ -91,9 +90,9 @@ func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]
 	return seal(dst, from, id, pos), nil
 }
 
-// Decoder decodes the records of one study. It keeps the short strings that it
-// meets, so that names that come again and again are in memory once: use one
-// Decoder for one pass over a log. It is not safe for concurrent use.
+// Decoder decodes the records of one study. It interns short strings, so that repeated
+// names are in memory once. Use one Decoder for one pass over a log. It is not safe for
+// concurrent use.
 type Decoder struct {
 	id      StudyID
 	message recordpb.Event // reused
@@ -107,10 +106,8 @@ func NewDecoder(id StudyID) *Decoder {
 	return &Decoder{id: id, payload: payloadDecoder{names: names}, quick: quick{names: names}}
 }
 
-// Decode returns the event in the record at the given position. The event
-// shares no memory with the record.
-//
-// Errors: [CorruptError], [NewerFormatError].
+// Decode returns the event in the record at the given position. The event shares no
+// memory with the record. The error is a [CorruptError] or a [NewerFormatError].
 func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error) {
 	if len(record) > MaxRecordBytes {
 		return study.Event{}, d.corrupt(pos, "the record is too long")
@@ -133,15 +130,15 @@ func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error)
 		return study.Event{}, d.corrupt(pos, err.Error())
 	}
 	if least != body[0] {
-		return study.Event{}, d.corrupt(pos, fmt.Sprintf("what belongs into format %d", least))
+		return study.Event{}, d.corrupt(pos, fmt.Sprintf("its fields need format %d, not the one it names", least))
 	}
 	return e, nil
 }
 
-// decodePayload decodes what lies beneath version and checksum, and says which
-// format it needs.
+// decodePayload decodes a record without its version and checksum, and returns the
+// format that it needs.
 func (d *Decoder) decodePayload(b []byte) (e study.Event, least byte, err error) {
-	if len(b) <= freePayloadBytes { // so it is not sparse
+	if len(b) <= freePayloadBytes { // too small to be sparse
 		if e, least, ok := d.quick.event(b); ok {
 			return e, least, nil
 		}
@@ -149,7 +146,7 @@ func (d *Decoder) decodePayload(b []byte) (e study.Event, least byte, err error)
 	return d.decodeMessage(b)
 }
 
-// decodeMessage does so by way of a message.
+// decodeMessage decodes a payload by way of a protobuf message.
 func (d *Decoder) decodeMessage(b []byte) (e study.Event, least byte, err error) {
 	if sparse(b) {
 		return study.Event{}, 0, errSparse

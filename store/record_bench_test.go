@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// typicalTrial is what most of a log consists of: a suggestion of ten
-// parameters, a report, an outcome with three metrics.
+// typicalTrial returns the events of which logs mostly consist, a suggestion of ten
+// parameters, a report and an outcome with three metrics.
 func typicalTrial(number int) [3]study.Event {
 	var entries []space.Assignment
 	for i := range 7 {
@@ -102,7 +102,7 @@ func reportRatio(b *testing.B, f func()) {
 	b.ReportMetric(float64(time.Since(start))/rounds/own, "json/own")
 }
 
-// jsonRecord is what a plain program would hand to encoding/json.
+// jsonRecord is the simple alternative for encoding/json.
 type jsonRecord struct {
 	Time    time.Time
 	Request study.Request

@@ -51,7 +51,7 @@ func wantCorrupt(t testing.TB, what string, b []byte) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	decoder := store.NewDecoder(someStudy) // one for all: nothing of an event may stay in it
+	decoder := store.NewDecoder(someStudy) // one for all, to show that it keeps nothing of an event
 	rapid.Check(t, func(t *rapid.T) {
 		want := storetest.AnyEvent().Draw(t, "event")
 		b, err := store.AppendRecord([]byte("before"), someStudy, somePosition, want)
@@ -94,7 +94,7 @@ func TestNormalisation(t *testing.T) {
 	}
 }
 
-// Every flip of one bit in a record is refused, whatever the record.
+// A record with any one bit flipped is refused.
 func TestEverySingleBitFlipIsRefused(t *testing.T) {
 	flipAll := func(t testing.TB, b []byte) {
 		for bit := range 8 * len(b) {
@@ -199,8 +199,8 @@ func TestUnencodableEventsAreRefused(t *testing.T) {
 	}
 }
 
-// Payloads that only a faulty program could write are refused although their
-// checksum is right.
+// Payloads that only a faulty program could write are refused even with a correct
+// checksum.
 func TestImpossiblePayloadsAreRefused(t *testing.T) {
 	marshal := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)
@@ -250,7 +250,7 @@ func TestImpossiblePayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// The numbers of the enumerations are stored: they must not move.
+// The numbers of the enumerations are stored and must not change.
 func TestEnumerationsMatchTheSchema(t *testing.T) {
 	match := func(to protoreflect.Enum, prefix string, name func(uint8) string) {
 		values := to.Descriptor().Values()
@@ -271,10 +271,10 @@ func TestEnumerationsMatchTheSchema(t *testing.T) {
 	match(recordpb.Direction(0), "DIRECTION_", func(n uint8) string { return study.Direction(n).String() })
 }
 
-// The examples cover every kind of event and, with the round trip, every field
-// of each: a field added to package study and forgotten here is noticed.
+// The examples cover every kind of event and, with the round trip, every field of each.
+// The test notices a field that is added to package study and forgotten here.
 func TestExamplesAreComplete(t *testing.T) {
-	kinds := make(map[reflect.Type]study.Event) // the last, which has the fields of all formats
+	kinds := make(map[reflect.Type]study.Event) // the last event of each kind, which has the fields of all formats
 	called := false
 	for _, e := range storetest.Examples() {
 		called = called || e.Caller != ""
@@ -328,8 +328,7 @@ func wantNoZeroField(t *testing.T, path string, v reflect.Value) {
 	}
 }
 
-// TestLargestEventsFit encodes events that are as large as package study lets
-// them be.
+// TestLargestEventsFit encodes events of the largest size that package study allows.
 func TestLargestEventsFit(t *testing.T) {
 	racetest.Alone(t)
 	text := func(n int) string { return strings.Repeat("x", n) }

@@ -7,16 +7,16 @@ import (
 )
 
 // A message in memory takes up to 112 bytes even if it took two in the payload.
-// Payloads up to freePayloadBytes may consist of nothing else; larger ones have
-// at least bytesPerMessage bytes for each, which a report or metric with one
-// value always has.
+// Payloads of up to freePayloadBytes may consist of small messages alone. Larger ones
+// must have at least bytesPerMessage bytes for each message. A report or metric with
+// one value always has that many.
 const (
 	freePayloadBytes = 64 << 10
 	bytesPerMessage  = 12
 )
 
-// sparse tells whether decoding the payload would take memory out of proportion
-// to its length. A payload that is not even well-formed is not sparse.
+// sparse tells whether decoding the payload would take too much memory for its length.
+// A malformed payload is not sparse.
 func sparse(payload []byte) bool {
 	if len(payload) <= freePayloadBytes {
 		return false

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Decoding allocates in proportion to the payload, also where it consists of
-// whatever takes the least bytes for the most memory.
+// Decoding allocates in proportion to the payload, also for payloads made of the parts
+// that take the most memory for their bytes.
 func TestAllocationIsBounded(t *testing.T) {
 	racetest.Alone(t)
 	const (
 		large     = 4 << 20
-		perByte   = 48       // of all allocations, garbage included; the peak is lower
-		constants = 16 << 20 // what a small payload may take, and the runtime's own
+		perByte   = 48       // of all allocations, garbage included, so the peak is lower
+		constants = 16 << 20 // memory that a small payload may take, and the runtime's own
 	)
 	message := func(num protowire.Number, body []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), body)

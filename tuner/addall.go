@@ -11,22 +11,22 @@ import (
 
 // Adder is a [Service] that adds many trials at once.
 type Adder interface {
-	// AddAll adds and enqueues trials, in order, with few commits: each command is a
-	// study.Add or study.Enqueue with a request id of its own, and there are at most
-	// [MaxPage]. It returns the numbers of the trials, one for each command. Once
-	// begun it is not interrupted.
+	// AddAll adds and enqueues trials in order, with few commits. Each command is a
+	// study.Add or study.Enqueue with its own request id, and there are at most
+	// [MaxPage]. AddAll returns the trial number for each command. Once it has begun,
+	// it does not stop when ctx ends.
 	//
-	// If one of the commands is refused, the error is a [CommandError]. After another
-	// error with the code [Unknown] any number of the trials may have been added, after
-	// all others none. The same commands again return the trials that are there and add
-	// the rest.
+	// If a command is refused, the error is a [CommandError]. Any other error means
+	// that no trial was added, unless its code is [Unknown]. Then some may have been
+	// added, and sending the same commands again returns them and adds the rest.
 	AddAll(ctx context.Context, name string, commands []study.Command) (numbers []int, err error)
 }
 
 var _ Adder = (*Tuner)(nil)
 
-// CommandError says at which of many commands a call ended. The commands before it are
-// done. It and those after it are not, unless the code is [Unknown]: then they may be.
+// CommandError says which of many commands failed. The commands before it took effect.
+// The failed command and those after it did not, unless the code is [Unknown], in which
+// case they may have.
 type CommandError struct {
 	Index int // from 0
 	Err   error
@@ -39,14 +39,14 @@ func (e *CommandError) Where() string { return fmt.Sprintf("trials[%d]", e.Index
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Refused reports whether the error is the command's, not the store's or the network's.
+// Refused reports whether the command itself was at fault, not the store or network.
 func (e *CommandError) Refused() bool {
 	code := CodeOf(e.Err)
 	return code == Invalid || code == Finished || code == NoneLeft
 }
 
-// AddAll calls the service's AddAll if it is an [Adder] and its server, if it has one,
-// supports it. Otherwise it adds one trial after another until ctx ends.
+// AddAll calls the service's AddAll if the service is an [Adder] and its server
+// supports the call. Otherwise it adds one trial after another until ctx ends.
 func AddAll(ctx context.Context, s Service, name string, commands []study.Command) (numbers []int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -82,31 +82,31 @@ func (t *Tuner) AddAll(ctx context.Context, name string, commands []study.Comman
 		return nil, err
 	}
 	var made []int
-	part := false // is stored of what the store then refused
+	part := false // whether some trials were stored before the store refused the rest
 	err := t.with(ctx, name, func(d *desk) error {
 		numbers, some, err := d.proposer.makeAll(context.WithoutCancel(ctx), commands)
 		made, part = numbers, part || some
 		return err
 	})
-	if err != nil && part && !as[*CommandError](err) { // even if the call was tried again since
+	if err != nil && part && !as[*CommandError](err) { // also if the call was retried since
 		return nil, fmt.Errorf("%w: %w: %w", store.ErrUnknownOutcome, errPartAdded, err)
 	}
 	return made, err
 }
 
-// errPartAdded says why some of many trials may be there although the store refused
-// others: what is too much for one commit takes several.
+// errPartAdded explains why some trials may exist although the store refused others. A
+// request too large for one commit takes several.
 var errPartAdded = errors.New("a part of the trials has been added")
 
 // CheckMany refuses to add more than [MaxPage] trials at once.
 func CheckMany(n int) error {
 	if n > MaxPage {
-		return &study.InvalidError{Field: "trials", Value: fmt.Sprint(n), Rule: fmt.Sprintf("must be at most %d at once", MaxPage), Remedy: "add them in parts"}
+		return &study.InvalidError{Field: "trials", Value: fmt.Sprint(n), Rule: fmt.Sprintf("must be at most %d at once", MaxPage), Remedy: "send fewer per call"}
 	}
 	return nil
 }
 
-// CheckAddAll checks the commands for an [Adder], as far as the study does not matter.
+// CheckAddAll checks the commands of an [Adder] without looking at the study.
 func CheckAddAll(commands []study.Command) error {
 	if err := CheckMany(len(commands)); err != nil {
 		return err
@@ -119,10 +119,10 @@ func CheckAddAll(commands []study.Command) error {
 		case study.Enqueue:
 			id = c.RequestID
 		default:
-			return &study.InvalidError{Field: field, Value: fmt.Sprintf("%T", c), Rule: "does not make a trial at once", Remedy: "add or enqueue"}
+			return &study.InvalidError{Field: field, Value: fmt.Sprintf("%T", c), Rule: "must be an add or an enqueue", Remedy: "use study.Add or study.Enqueue"}
 		}
 		if id == "" {
-			return &study.InvalidError{Field: field + ".request_id", Value: `""`, Rule: "must be there: a part may be stored and the rest not", Remedy: "give each command an id of its own"}
+			return &study.InvalidError{Field: field + ".request_id", Value: `""`, Rule: "must not be empty, or a retry could add a trial twice", Remedy: "give each command its own id"}
 		}
 	}
 	return nil

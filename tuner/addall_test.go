@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// manyCommands are n adds, every tenth an enqueue.
+// manyCommands returns n commands. Every tenth is an enqueue, and the others are adds.
 func manyCommands(t *testing.T, spec study.Spec, n int) []study.Command {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -48,8 +48,8 @@ func listed(t *testing.T, s Service) (out []string) {
 	return out
 }
 
-// Many at once make the trials that one after another make, whole again after a
-// restart, with few commits; and what follows is the same search.
+// AddAll makes the trials that single calls make, with few commits. They are whole
+// after a restart, and the search continues in the same way.
 func TestAddAll(t *testing.T) {
 	bkb := func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} }
 	commands := manyCommands(t, testSpec(t, nil), 120)
@@ -85,20 +85,20 @@ func TestAddAll(t *testing.T) {
 	if got, want := fmt.Sprint(listed(t, again)), fmt.Sprint(listed(t, single)); got != want {
 		t.Errorf("at once:\n%s\none after another:\n%s", got, want)
 	}
-	for range 20 { // the queue, then suggestions
+	for range 20 { // the queue first, then suggestions
 		a, b := ask(t, single, study.Ask{})[0], ask(t, again, study.Ask{})[0]
 		if a.Number != b.Number || !a.Config.Equal(b.Config) {
 			t.Fatalf("asked: %v and %v", a, b)
 		}
 	}
-	// Once more they are what is there.
+	// A retry returns the trials that exist.
 	numbers, err := again.AddAll(t.Context(), "s", commands[30:40])
 	if err != nil || numbers[0] != 30 || numbers[9] != 39 {
 		t.Errorf("once more: %v, %v", numbers, err)
 	}
 }
 
-// Up to the first that is refused, trials are there.
+// The trials before the first refused command exist.
 func TestAddAllRefused(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	commands := manyCommands(t, testSpec(t, nil), 9)
@@ -127,7 +127,7 @@ func TestAddAllRefused(t *testing.T) {
 	}
 }
 
-// A commit that the store refuses has added nothing.
+// A commit that the store refuses adds no trial.
 func TestAddAllOnAFullStore(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
@@ -148,9 +148,9 @@ func TestAddAllOnAFullStore(t *testing.T) {
 	}
 }
 
-// What is too much for one commit takes two. If the second is refused, the caller
-// learns that some may be there; the same again goes on with the rest. Another
-// writer between the two changes nothing, unless the caller has given up by then.
+// A request too large for one commit takes two. If the second is refused, the caller
+// learns that some trials may exist, and a retry adds the rest. Another writer between
+// the two changes nothing, unless the caller has given up by then.
 func TestAddAllInTwoCommits(t *testing.T) {
 	racetest.Alone(t)
 	full, conflict := fmt.Errorf("commit: %w", store.ErrFull), &store.ConflictError{Study: 1, Expected: 1, Actual: 2}
@@ -198,7 +198,7 @@ func TestAddAllInTwoCommits(t *testing.T) {
 	}
 }
 
-// largeCommands are adds that one commit does not hold, though two do.
+// largeCommands returns adds that fit into two commits but not into one.
 func largeCommands(t *testing.T) []study.Command {
 	t.Helper()
 	commands := manyCommands(t, testSpec(t, nil), 320)
@@ -211,14 +211,14 @@ func largeCommands(t *testing.T) []study.Command {
 	return commands
 }
 
-// Beside asks and tells each of many stays whole: their trials are there once, with
-// consecutive numbers, and nobody's number is another's.
+// Each call stays whole beside asks and tells. Its trials exist once and have
+// consecutive numbers, and no other trial has one of these numbers.
 func TestAddAllBesideAsks(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
 	var adds []study.Command
 	for _, c := range manyCommands(t, testSpec(t, nil), 80) {
-		if _, ok := c.(study.Add); ok { // what is enqueued would be asked for
+		if _, ok := c.(study.Add); ok { // an ask would get enqueued trials
 			adds = append(adds, c)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// BenchmarkLoad reads a study from its log: the first call after a restart.
+// BenchmarkLoad reads a study from its log, as the first call after a restart does.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -32,9 +32,9 @@ func (t *Tuner) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return trials, nil
 }
 
-// best returns the completed trials that no other one dominates: with one
-// objective the first of those with the best mean. If some keep to the constraints on
-// outcomes, only those count.
+// best returns the Pareto front of the completed trials. With one objective, it is the
+// first trial with the best mean. Trials that violate the constraints count only if no
+// trial keeps them.
 func best(v *study.View) []study.Trial {
 	if front := bestOf(v, propose.Keeps(v.Spec().Proposer)); len(front) > 0 {
 		return front
@@ -60,9 +60,9 @@ func bestOf(v *study.View, counts func(study.Outcome) bool) []study.Trial {
 	return front
 }
 
-// insert adds a trial to the Pareto front unless the front dominates it, and
-// drops what it dominates. Of trials with equal means the first stays alone if
-// there is one objective; with several they are all on the front.
+// insert adds a trial to the Pareto front unless the front dominates it, and removes
+// the trials that it dominates. Of trials with equal means, one objective keeps only
+// the first, and several objectives keep all.
 func insert(objectives []study.Objective, front []study.Trial, means [][]float64, t study.Trial, mean []float64) ([]study.Trial, [][]float64) {
 	for _, m := range means {
 		if dominates(objectives, m, mean) || len(objectives) == 1 && !dominates(objectives, mean, m) {
@@ -79,8 +79,8 @@ func insert(objectives []study.Objective, front []study.Trial, means [][]float64
 	return append(front[:keep], t), append(means[:keep], mean)
 }
 
-// dominates tells whether a is at least as good as b everywhere and better
-// somewhere.
+// dominates reports whether a is at least as good as b in every objective and better in
+// at least one.
 func dominates(objectives []study.Objective, a, b []float64) bool {
 	better := false
 	for i, o := range objectives {

@@ -7,27 +7,27 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Caller is who makes a call. The events that the call causes name it, and it holds the
-// trials that it is given.
+// Caller identifies the caller of a call. Its events name it, and it holds the trials
+// that it is given.
 type Caller struct {
 	Name string // such as "token 3f2a9c01"
-	// Permit returns the error of an act for a worker, such as a [DeniedError]. It is
-	// called at the moment when the act is decided. A nil Permit permits all.
+	// Permit returns an error, such as a [DeniedError], if the caller may not act for a
+	// worker. It is called when the act is decided. A nil Permit permits all.
 	Permit func(Act) error
 }
 
-// Act is what a caller does for a worker: it asks under the worker's name, or it acts on
-// a trial that the worker holds or held last.
+// Act is an act for a worker. Either the caller asks under the worker's name, or it
+// acts on a trial that the worker holds or held last.
 type Act struct {
 	Trial  int    // -1 for an ask
 	Worker string // empty for an unnamed worker
 	// Holder is the caller that was given the trial. For an ask it is the caller that
-	// started the last trial of the study under the worker's name. It is empty if that
-	// is not known.
+	// started the last trial of the study under the worker's name. It is empty if
+	// unknown.
 	Holder string
 }
 
-// DeniedError refuses what a caller may not do. Its code is [Denied].
+// DeniedError refuses an act that the caller may not do. Its code is [Denied].
 type DeniedError struct{ Reason string }
 
 func (e *DeniedError) Error() string { return e.Reason }
@@ -39,15 +39,15 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// callerOf returns the caller of a context, the zero Caller if it has none.
+// callerOf returns the caller of a context, or the zero Caller.
 func callerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// permit returns the error of a command that the caller may not give to the study as it
-// stands. A result under an earlier lease of a trial is permitted, because it does not
-// become the trial's.
+// permit returns an error if the caller may not give a command to the study as it
+// stands. A result under an earlier lease is permitted, because the trial does not take
+// it.
 func (c Caller) permit(s *study.Study, cmd study.Command) error {
 	if c.Permit == nil {
 		return nil

@@ -33,8 +33,9 @@ func callers(t *testing.T, tn *Tuner) (all []string) {
 	return all
 }
 
-// TestCallersAreStored: each event names the caller that caused it, over a restart too.
-// What the clock and the proposer decide names none, even within a call.
+// TestCallersAreStored checks that each event names the caller that caused it, also
+// after a restart. Decisions of the clock and the proposer name no caller, even within
+// a call.
 func TestCallersAreStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFaulty()
@@ -92,7 +93,7 @@ func TestCallersAreStored(t *testing.T) {
 	})
 }
 
-// manyAdded are commands that add n completed trials.
+// manyAdded returns commands that add n completed trials.
 func manyAdded(t *testing.T, spec study.Spec, n int) (commands []study.Command) {
 	t.Helper()
 	p, err := propose.New(study.Component{Name: propose.Random}, spec)
@@ -119,8 +120,8 @@ func manyAdded(t *testing.T, spec study.Spec, n int) (commands []study.Command) 
 	return commands
 }
 
-// TestPermitted: what a caller does for a worker is decided with the holder of the trial
-// or the user of the name as they stand. What is denied changes nothing.
+// TestPermitted checks that permission is decided by the current holder of the trial,
+// or the current user of the worker name. A denied call changes nothing.
 func TestPermitted(t *testing.T) {
 	tn := open(t, newFaulty(), Options{}, nil)
 	var acts []Act

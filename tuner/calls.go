@@ -11,9 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// with calls f with the named study's desk. It calls f again with a new desk if the
-// study was dropped from memory before f could do anything, and again with a fresh state
-// if another writer of the store was faster.
+// with calls f with the desk of a study. It calls f again if the study was dropped from
+// memory before f had an effect, or if another writer of the store committed first.
 func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
@@ -37,7 +36,7 @@ func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) er
 	}
 }
 
-// maxConflicts is how often in a row a call may lose to another writer of the store.
+// maxConflicts is the number of times in a row that a call may lose to another writer.
 const maxConflicts = 20
 
 // Study implements [Service].
@@ -152,9 +151,9 @@ func (t *Tuner) Report(ctx context.Context, name string, c study.ReportValues) (
 	return verdict, err
 }
 
-// Heartbeat implements [Service]. On a long-lived service the lease is renewed
-// in memory at once and in the store with the next commit, since after a restart
-// leases begin anew anyway.
+// Heartbeat implements [Service]. A long-lived service renews the lease in memory at
+// once and in the store with the next commit, because leases begin anew after a
+// restart.
 func (t *Tuner) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (Verdict, error) {
 	var verdict Verdict
 	err := t.with(ctx, name, func(d *desk) error {
@@ -197,7 +196,7 @@ func (t *Tuner) make(ctx context.Context, name string, c study.Command) (study.T
 	return made, err
 }
 
-// trial returns a trial with its reports.
+// trial returns a trial including its reports.
 func (t *Tuner) trial(ctx context.Context, name string, number int) (study.Trial, error) {
 	var trial study.Trial
 	err := t.with(ctx, name, func(d *desk) error {
@@ -234,7 +233,7 @@ func (t *Tuner) Reports(ctx context.Context, name string, number, first, limit i
 	return trial.Reports[first:end:end], end < n, nil
 }
 
-// snapshot returns the study as it is stored.
+// snapshot returns the stored study.
 func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) {
 	var view *study.View
 	err := t.with(ctx, name, func(d *desk) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// pretend is a ledger without a store, at a time that the test sets, with its clock.
+// pretend is a ledger without a store, whose times the test sets, with its clock.
 type pretend struct {
 	*live
 	t               *testing.T
@@ -31,7 +31,7 @@ func (p *pretend) decide(_ context.Context, cmd study.Command) (study.Reply, err
 	return reply, err
 }
 
-// pass lets time pass on both clocks, second by second, and settles after each.
+// pass advances both clocks second by second, and settles after each.
 func (p *pretend) pass(d time.Duration) {
 	for range d / time.Second {
 		p.wall, p.monotonic = p.wall.Add(time.Second), p.monotonic.Add(time.Second)
@@ -46,8 +46,8 @@ func (p *pretend) want(when string, state study.TrialState) {
 	}
 }
 
-// newPretend returns a ledger with a study of one running trial, under a lease of a
-// minute, which one retry is left for.
+// newPretend returns a ledger with a study of one running trial. The trial has a lease
+// of a minute and one retry left.
 func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend {
 	t.Helper()
 	p := &pretend{live: &live{study: new(study.Study), leases: make(leases)}, t: t, wall: time.Unix(1e9, 0).UTC(), monotonic: time.Unix(5e8, 0)}
@@ -72,7 +72,7 @@ func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend
 	return p
 }
 
-// TestClockEndsLeases: at the minute, and not while heartbeats come.
+// TestClockEndsLeases checks that a lease ends after a minute, unless heartbeats come.
 func TestClockEndsLeases(t *testing.T) {
 	for _, longLived := range []bool{false, true} {
 		p := newPretend(t, longLived, nil)
@@ -93,8 +93,8 @@ func TestClockEndsLeases(t *testing.T) {
 	}
 }
 
-// TestClockOfALongLivedService: steps of the wall clock end no lease, and a process that
-// was stopped adds its pause to all of them.
+// TestClockOfALongLivedService checks that steps of the wall clock end no lease, and
+// that a stopped process extends all leases by its pause.
 func TestClockOfALongLivedService(t *testing.T) {
 	p := newPretend(t, true, nil)
 	p.wall = p.wall.Add(24 * time.Hour)
@@ -103,13 +103,13 @@ func TestClockOfALongLivedService(t *testing.T) {
 	p.pass(20 * time.Second)
 	p.want("the wall clock was set", study.Running)
 	p.monotonic = p.monotonic.Add(time.Hour)
-	p.pass(20 * time.Second) // the first of which counts as pause too
+	p.pass(20 * time.Second) // the first second counts as pause too
 	p.want("the process was stopped", study.Running)
 	p.pass(time.Second)
 	p.want("a minute without the pause", study.Queued)
 }
 
-// TestClockAfterLoading: leases of a study that was just read begin anew.
+// TestClockAfterLoading checks that the leases of a study just read begin anew.
 func TestClockAfterLoading(t *testing.T) {
 	p := newPretend(t, true, nil)
 	p.pass(50 * time.Second)
@@ -120,7 +120,7 @@ func TestClockAfterLoading(t *testing.T) {
 	p.want("after it", study.Queued)
 }
 
-// TestClockEndsTheStudy: once its timeout has passed, by the wall clock.
+// TestClockEndsTheStudy checks that a study ends at its timeout, by the wall clock.
 func TestClockEndsTheStudy(t *testing.T) {
 	for _, longLived := range []bool{false, true} {
 		p := newPretend(t, longLived, func(s *study.Spec) { s.Lease, s.Timeout = time.Hour, time.Minute })
@@ -135,7 +135,8 @@ func TestClockEndsTheStudy(t *testing.T) {
 	}
 }
 
-// TestClockOfABrokenLog: while nothing is decided the clock stands still.
+// TestClockOfABrokenLog checks that the clock stands still while the log decides
+// nothing.
 func TestClockOfABrokenLog(t *testing.T) {
 	p := newPretend(t, true, nil)
 	p.broken = errors.New("not now")

@@ -9,7 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// consult calls f with the study's proposer and the stored study, in turn with
+// consult calls f with the study's proposer and the stored study. It takes turns with
 // suggestions, so that the proposer sees one history.
 func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *study.View) error) (err error) {
 	g := p.log.suggester()
@@ -34,8 +34,8 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 	return f(g.proposer, v)
 }
 
-// recommend returns the stored study and the trials that its proposer recommends: none
-// if it cannot tell.
+// recommend returns the stored study and the trials that its proposer recommends. There
+// are none if the proposer cannot recommend any.
 func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
 	var refused error
 	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
@@ -55,8 +55,8 @@ func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []in
 	return view, trials, err
 }
 
-// foretell completes a verdict for which the pruner needs the proposer's model of the
-// stored study. If the model has no answer, or not in time, the trial continues.
+// foretell completes a verdict that needs the forecast of the proposer's model. If
+// there is no forecast in time, the trial continues.
 func (p *proposer) foretell(ctx context.Context, n int, v *Verdict) {
 	p.log.mu.Lock()
 	guide, guided := p.log.live.pruner.(prune.Guided)
@@ -83,6 +83,6 @@ func (p *proposer) foretell(ctx context.Context, n int, v *Verdict) {
 		return err
 	})
 	if err != nil && p.ctx.Err() == nil {
-		p.options.Logger.Warn("the model gave no forecast; the trial continues", "study", p.name, "trial", n, "error", err)
+		p.options.Logger.Warn("no forecast from the model, so the trial continues", "study", p.name, "trial", n, "error", err)
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// desk is a study in use: its log, and the proposer and the clock, which decide on it.
-// A desk loads its study once and retires when the study is dropped from memory; the
-// next call makes a new desk.
+// desk is a study in use. Its log, proposer and clock decide the calls, and the desk
+// opens and ends the three.
 //
 //	call ──► proposer ──► clock ──► log ──► backing (the desk, over the store)
 //
-// A call goes down this line, or enters it further down, and returns. The desk itself
-// only opens and ends the three.
+// A call enters this line at one of the three and passes through the rest of it. A desk
+// loads its study once. It retires when the study is dropped from memory, and the next
+// call makes a new desk.
 type desk struct {
 	t       *Tuner
 	name    string
-	users   int       // calls that hold the desk; guarded by t.mu
+	users   int       // calls that hold the desk, guarded by t.mu
 	lastUse time.Time // guarded by t.mu
 
 	predecessor *desk
-	loaded      chan struct{}   // closed when loading is over
+	loaded      chan struct{}   // closed when loading has ended
 	loadErr     error           // set before loaded is closed
 	gone        chan struct{}   // closed when the log has ended
 	id          store.StudyID   // set before loaded is closed
@@ -36,8 +36,8 @@ type desk struct {
 	proposer *proposer
 }
 
-// newDesk returns a desk that loads its study once its predecessor, if any, has
-// stored everything.
+// newDesk returns a desk. It loads its study once its predecessor, if any, has stored
+// all of its events.
 func newDesk(t *Tuner, name string, predecessor *desk) *desk {
 	d := &desk{
 		t: t, name: name, lastUse: time.Now(), predecessor: predecessor,
@@ -75,8 +75,7 @@ func (d *desk) load() error {
 	return d.log.load()
 }
 
-// commit implements [backing]. Its context is the Tuner's without its end: a commit
-// is not interrupted.
+// commit implements [backing]. A commit is not interrupted when the Tuner ends.
 func (d *desk) commit(expected study.Position, events []study.Event) error {
 	return d.t.store.Commit(context.WithoutCancel(d.t.ctx), d.id, expected, events)
 }
@@ -84,8 +83,8 @@ func (d *desk) commit(expected study.Position, events []study.Event) error {
 // read implements [backing].
 func (d *desk) read() (*live, error) { return readLive(d.t.ctx, d.t.store, d.id, d.name, d.t.options) }
 
-// lost implements [backing]. If the store does not know what it holds the Tuner ends,
-// else the desk retires.
+// lost implements [backing]. The Tuner ends if the store does not know what it holds.
+// Otherwise the desk retires.
 func (d *desk) lost(err error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		d.t.fail(err)
@@ -94,8 +93,7 @@ func (d *desk) lost(err error) {
 	}
 }
 
-// tick has the clock of a loaded study look at the time. A long-lived Tuner calls it
-// every second.
+// tick ticks the clock of a loaded study. A long-lived Tuner calls it every second.
 func (d *desk) tick() {
 	select {
 	case <-d.loaded:

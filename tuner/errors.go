@@ -9,47 +9,47 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Code says what kind of error one is, the same in the process and over the
-// wire. Exit statuses and canonical gRPC codes follow from it.
+// Code is the kind of an error, within the process and over the network. Exit codes and
+// gRPC codes follow from it.
 type Code string
 
-// The codes. Whatever is none of them is [Internal].
+// The codes. Any other error is [Internal].
 const (
 	OK            Code = ""
 	Invalid       Code = "INVALID"        // the request breaks a rule
 	NotFound      Code = "NOT_FOUND"      // no such study or trial
 	AlreadyExists Code = "ALREADY_EXISTS" // a study of this name exists
-	Finished      Code = "FINISHED"       // the study hands out and takes in no more trials
-	Paused        Code = "PAUSED"         // the study hands out no trials for now
-	NoneLeft      Code = "NONE_LEFT"      // all trials are handed out, some still run
+	Finished      Code = "FINISHED"       // the study hands out and accepts no more trials
+	Paused        Code = "PAUSED"         // the study is paused and hands out no trials
+	NoneLeft      Code = "NONE_LEFT"      // all trials are handed out, and some still run
 	TrialState    Code = "TRIAL_STATE"    // the trial's state does not allow it
 	LeaseLost     Code = "LEASE_LOST"     // another worker has the trial
-	AlreadyTold   Code = "ALREADY_TOLD"   // the trial is over with another outcome
-	Denied        Code = "DENIED"         // no or not enough permission
-	Exhausted     Code = "EXHAUSTED"      // a limit of the server or its disk; later may do
-	Unavailable   Code = "UNAVAILABLE"    // the service is closed or cannot be reached; nothing happened
-	Unknown       Code = "UNKNOWN"        // it may have happened or not; send it again
-	Cancelled     Code = "CANCELLED"      // the caller gave up
-	Deadline      Code = "DEADLINE"       // the caller's time was up
-	Damaged       Code = "DAMAGED"        // stored data are not what was written
+	AlreadyTold   Code = "ALREADY_TOLD"   // the trial has ended with another outcome
+	Denied        Code = "DENIED"         // the caller lacks permission
+	Exhausted     Code = "EXHAUSTED"      // a limit was reached or the disk is full, and a retry may succeed later
+	Unavailable   Code = "UNAVAILABLE"    // the service is closed or unreachable, and the call had no effect
+	Unknown       Code = "UNKNOWN"        // the call may have had an effect, so send it again
+	Cancelled     Code = "CANCELLED"      // the caller cancelled the call
+	Deadline      Code = "DEADLINE"       // the caller's deadline passed
+	Damaged       Code = "DAMAGED"        // stored data differ from those written
 	Unsupported   Code = "UNSUPPORTED"    // this service or store cannot do it
-	Internal      Code = "INTERNAL"       // our mistake
+	Internal      Code = "INTERNAL"       // a defect of this program
 )
 
-// RemoteError is an error that a service answered over the wire.
+// RemoteError is an error from a service over the network.
 type RemoteError struct {
 	Code    Code
 	Message string
-	// Stored is the stored outcome that an AlreadyTold carries, nil otherwise.
+	// Stored is the stored outcome that comes with AlreadyTold, or nil.
 	Stored *study.Outcome
-	// Final says that the same call fails again however long the caller waits, such as
-	// for a certificate that is not valid.
+	// Final reports that a retry cannot succeed, for example because a certificate is
+	// not valid.
 	Final bool
 }
 
 func (e *RemoteError) Error() string { return e.Message }
 
-// ErrUnsupported is wrapped by the refusal of what a store cannot do.
+// ErrUnsupported is wrapped by errors of operations that a store does not support.
 var ErrUnsupported = errors.New("not supported by this store")
 
 // CodeOf classifies an error of a [Service].

@@ -17,14 +17,14 @@ import (
 )
 
 // goldenPath is the numeric path on which the golden logs were made. Other instructions
-// may round differently, and then another suggestion may be the best.
+// may round differently, so that another suggestion may be the best.
 const goldenPath = "avx2"
 
-// TestGoldenLogs replays logs of studies made by earlier programs, and by this one when
-// its model events got their version: every suggestion and every model event must come
-// out as it was. testdata/version<model version>/<study>.log.gz holds the records of one
-// study, each with its length before it. The studies are small: continuous, mixed and
-// conditional spaces, reports and pruning, several objectives, constraints, failures and
+// TestGoldenLogs replays logs made by earlier programs, and by this one when its model
+// events got their version. Every suggestion and every model event must be as stored.
+// testdata/version<model version>/<study>.log.gz holds the records of one study, each
+// preceded by its length. The studies are small. They cover continuous, mixed and
+// conditional spaces, reports and pruning, several objectives, constraints, failures,
 // costs, replicates at a binding cap, late results, and spaces that run out.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; path != goldenPath {

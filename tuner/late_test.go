@@ -10,9 +10,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestLateResultsTeach: of a study whose workers come back after their leases were
-// taken over, the model knows what they measured; suggestions are the same straight
-// through, with restarts, and prepared in the background; and the log explains them all.
+// TestLateResultsTeach checks that a model learns from workers that tell their results
+// after their leases were taken over. Suggestions are the same in one run, with
+// restarts, and when prepared in the background. The log explains all of them.
 func TestLateResultsTeach(t *testing.T) {
 	const trials, lease = 24, time.Minute
 	search := func(t *testing.T, o Options, restart, comeBack bool) (configs []string, results int) {
@@ -37,7 +37,7 @@ func TestLateResultsTeach(t *testing.T) {
 		for i := range trials {
 			trial := ask(t, tn, study.Ask{})[0]
 			configs = append(configs, fmt.Sprint(trial.Number, trial.Config, trial.Suggestion.Mean))
-			if i%4 == 1 { // the worker sleeps, another takes over
+			if i%4 == 1 { // the worker sleeps, and another takes over
 				time.Sleep(lease + 2*time.Second)
 				if trial = ask(t, tn, study.Ask{})[0]; trial.Number != i || trial.Epoch != 2 {
 					t.Fatalf("trial %d: %+v", i, trial)
@@ -50,7 +50,7 @@ func TestLateResultsTeach(t *testing.T) {
 			if i%8 == 5 {
 				late(trial, 1)
 			}
-			synctest.Wait() // what is prepared is prepared
+			synctest.Wait() // until preparation has finished
 			if restart {
 				tn.Close()
 				tn = Open(st, o)

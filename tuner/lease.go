@@ -8,7 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// leases are the running trials of a study, by this process's monotonic clock.
+// leases holds the leases of a study's running trials, by this process's monotonic
+// clock.
 type leases map[int]*lease
 
 type lease struct {
@@ -29,8 +30,9 @@ func (l leases) observe(e study.Event, now time.Time) {
 		}
 		length := b.Deadline.Sub(e.Time)
 		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) && !planted.Is(planted.ClockBack) {
-			// The stored deadline was the later one. Its distance is no lease's length:
-			// the wall clock may have gone back.
+			// The stored deadline was later, so this heartbeat did not move it. The
+			// time left is not the lease's length, because the wall clock may have gone
+			// back.
 			length = held.length
 		}
 		l.hold(b.Trial, b.Epoch, b.Deadline, length, now)
@@ -46,8 +48,8 @@ func (l leases) hold(trial, epoch int, stored time.Time, length time.Duration, n
 	l[trial] = &lease{epoch, length, now.Add(length), stored}
 }
 
-// grace gives every lease its whole length from now on and up to a tenth more, which
-// differs by trial so that they do not all expire at once.
+// grace restarts every lease at its full length plus up to a tenth. The extra time
+// differs by trial, so that they do not all expire at once.
 func (l leases) grace(now time.Time) {
 	for trial, held := range l {
 		spread := held.length / 10 * time.Duration(trial%16) / 16
@@ -55,14 +57,14 @@ func (l leases) grace(now time.Time) {
 	}
 }
 
-// shift moves all deadlines by the time that the process was stopped.
+// shift extends all leases by the time for which the process was stopped.
 func (l leases) shift(d time.Duration) {
 	for _, held := range l {
 		held.deadline = held.deadline.Add(d)
 	}
 }
 
-// due returns the commands that end the leases which are over, by trial.
+// due returns the commands that end overdue leases, ordered by trial.
 func (l leases) due(now time.Time) []study.Expire {
 	var due []study.Expire
 	for trial, held := range l {

@@ -11,19 +11,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// live is a study in memory with the state that follows from its events. When the log
-// is read again after a refused commit, a new live replaces the old one as a whole:
-// two different pointers mean that decisions between them were not stored.
+// live is a study in memory with the state that follows from its events. A refused
+// commit makes the log read the study again, into a new live that replaces the old one.
+// If the pointer has changed, decisions made in between were not stored.
 type live struct {
 	study     *study.Study
-	held      amount       // by the study
+	held      amount       // size of the study
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
 }
 
-// fold returns the study that follows from the log in a store. each is called with every
-// event, and its error ends the reading.
+// fold returns the study of a log in a store. It calls each with every event and stops
+// at its first error.
 func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study.Event) error) (*study.Study, error) {
 	s := new(study.Study)
 	for r, err := range st.Read(ctx, id, 0) {
@@ -40,7 +40,7 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 	return s, nil
 }
 
-// readLive reads the named study from a store. Its leases begin when all is read.
+// readLive reads a study from a store. The leases begin when all events are read.
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
@@ -82,13 +82,13 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	return nil
 }
 
-// waits reports whether the clock has something to end later: a lease, or the study.
+// waits reports whether the clock has a lease or a timeout to end later.
 func (v *live) waits() bool {
 	status, _ := v.study.Status()
 	return len(v.leases) > 0 || status != study.StatusFinished && v.study.Spec().Timeout > 0
 }
 
-// verdict says whether a trial should stop.
+// verdict returns whether a trial should stop.
 func (v *live) verdict(n int) Verdict {
 	t, _ := v.study.Trial(n)
 	out := Verdict{Deadline: t.Deadline}
@@ -102,8 +102,8 @@ func (v *live) verdict(n int) Verdict {
 	return out
 }
 
-// handedOut returns the trials of an answer as they stand, but under the epochs of the
-// answer: a worker that repeats an ask late must not act as the next holder.
+// handedOut returns the trials of an answer as they stand, but under the answer's
+// epochs. A worker that repeats an ask late must not act as the next holder.
 func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
 	var trials []study.Trial
 	for i, n := range r.Trials {
@@ -119,8 +119,8 @@ func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
 	return trials
 }
 
-// exhausted returns the error of an ask for which there is no trial, while others may
-// still be handed out again; nil if none may.
+// exhausted returns the error of an ask when no trial is left but some may be handed
+// out again. It returns nil if none may.
 func (v *live) exhausted() error {
 	running, queued := v.study.Count(study.Running), v.study.Count(study.Queued)
 	if running+queued == 0 {

@@ -13,8 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The limits of a batch; past them the next one is begun. The events of one command
-// are never split: those of the largest are far below the limits of a store.
+// The limits of a batch. An event past them begins the next batch. The events of one
+// command stay together, as even the largest command is far below the limits of a
+// store.
 const (
 	maxBatch      = 4096     // events
 	maxBatchBytes = 16 << 20 // by approximateSize
@@ -25,10 +26,10 @@ const (
 var errRetired = errors.New("the study was dropped from memory")
 
 // errDiscarded is the error of an ask whose study was read again while the proposer was
-// at work: the suggestion rests on events that were not stored.
+// working. Its suggestion rests on events that were not stored.
 var errDiscarded = errors.New("the study was read again")
 
-// backing is where a log keeps its events.
+// backing stores the events of a log.
 type backing interface {
 	// commit stores events after those at positions up to expected.
 	commit(expected study.Position, events []study.Event) error
@@ -39,13 +40,12 @@ type backing interface {
 }
 
 // eventLog is the log of one study. It decides commands on the live study, which is
-// ahead of the store. One goroutine, run, commits their events in order and in batches
-// and publishes that they are stored. A call waits until everything it decided or saw
-// is stored.
+// ahead of the store. One goroutine, run, commits the events in order and in batches
+// and announces each commit. A call waits until everything it decided or saw is stored.
 //
 // The lock mu guards the fields below it and everything in the live study. It is held
-// while a decision is made, never while the store or a proposer is at work. Only run's
-// goroutine replaces live, committed and advanced.
+// during decisions, but not while the store or a proposer works. Only run's goroutine
+// replaces live, committed and advanced.
 type eventLog struct {
 	ctx     context.Context // ends when the study is dropped from memory
 	name    string
@@ -53,21 +53,21 @@ type eventLog struct {
 	now     func() time.Time // the wall clock
 	logger  *slog.Logger
 	quota   quota
-	wake    chan struct{} // has a token if there may be something to commit
+	wake    chan struct{} // holds a token if there may be something to commit
 
 	mu        sync.Mutex
 	live      *live
 	committed study.Position
-	queue     []*batch      // not stored yet; the first may be on its way to the store
-	broken    error         // why nothing more is decided; nil while it is
+	queue     []*batch      // not stored yet, though the first may be on its way to the store
+	broken    error         // why the log decides nothing more, or nil
 	advanced  chan struct{} // closed when committed grows or the log ends
 }
 
-// batch is a run of events that are stored together.
+// batch holds events that are stored together.
 type batch struct {
-	events []study.Event // fixed once taken
-	bytes  int           // about
-	taken  bool          // by commit; guarded by the log's mu
+	events []study.Event // fixed once taken is set
+	bytes  int           // approximate
+	taken  bool          // whether commit has it, guarded by the log's mu
 	done   chan struct{}
 	err    error // set before done is closed
 }
@@ -85,7 +85,7 @@ func (b *batch) stored() bool {
 	}
 }
 
-// newLog returns a log that is not read yet.
+// newLog returns a log that has not been loaded.
 func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
 	return &eventLog{
 		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports},
@@ -93,7 +93,7 @@ func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
 	}
 }
 
-// load reads the study. It is called before run, and then by run's goroutine only.
+// load reads the study. After run has started, only its goroutine calls load.
 func (l *eventLog) load() error {
 	if planted.Is(planted.StaleAfterRefusal) && l.live != nil {
 		return nil
@@ -108,7 +108,7 @@ func (l *eventLog) load() error {
 	return nil
 }
 
-// run commits until the study is dropped from memory, and then the rest.
+// run commits until the study is dropped from memory, and then commits the rest.
 func (l *eventLog) run() {
 	for {
 		select {
@@ -127,18 +127,18 @@ func (l *eventLog) run() {
 	}
 }
 
-// current returns the live study, or the error why nothing more is decided; the lock
-// is held.
+// current returns the live study, or the error why nothing more is decided. The lock is
+// held.
 func (l *eventLog) current() (*live, error) { return l.live, l.broken }
 
-// suggester returns the live study's.
+// suggester returns the suggester of the live study.
 func (l *eventLog) suggester() *suggester {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live.suggester
 }
 
-// decide applies a command of the context's [Caller] to the live study; the lock is
+// decide applies a command of the context's [Caller] to the live study. The lock is
 // held. The caller must wait for the barrier.
 func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, error) {
 	v, err := l.current()
@@ -159,7 +159,7 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 	}
 	for _, e := range events {
 		if err := v.apply(e, time.Now()); err != nil {
-			l.broken = fmt.Errorf("study %s: a decided event cannot be applied: %w", l.name, err)
+			l.broken = fmt.Errorf("study %s: applying a decided event: %w", l.name, err)
 			return study.Reply{}, l.broken
 		}
 	}
@@ -167,7 +167,7 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 	return reply, nil
 }
 
-// enqueue puts the events of one command into a batch; the lock is held.
+// enqueue puts the events of one command into a batch. The lock is held.
 func (l *eventLog) enqueue(events []study.Event) {
 	if len(events) == 0 {
 		return
@@ -188,8 +188,7 @@ func (l *eventLog) enqueue(events []study.Event) {
 	last.events, last.bytes = append(last.events, events...), last.bytes+size
 }
 
-// last returns the last batch that is not stored yet, nil if all is stored; the lock is
-// held.
+// last returns the last batch that is not stored yet, or nil. The lock is held.
 func (l *eventLog) last() *batch {
 	if len(l.queue) == 0 {
 		return nil
@@ -197,18 +196,17 @@ func (l *eventLog) last() *batch {
 	return l.queue[len(l.queue)-1]
 }
 
-// barrier returns the last batch that is not stored yet, nil if all is stored, and has
-// it committed; the lock is held.
+// barrier returns the last batch that is not stored yet, or nil, and wakes run to
+// commit it. The lock is held.
 func (l *eventLog) barrier() *batch {
 	select {
 	case l.wake <- struct{}{}:
-	default: // run has been told
+	default: // run will wake anyway
 	}
 	return l.last()
 }
 
-// wait waits until a batch is stored. If ctx ends first, the caller does not know the
-// outcome.
+// wait waits until a batch is stored. If ctx ends first, the outcome is unknown.
 func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	if b == nil || planted.Is(planted.AckBeforeCommit) {
 		return nil
@@ -226,8 +224,8 @@ func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	}
 }
 
-// stage calls f with the live study, under the lock. It returns f's error and the batch
-// to wait for, also beside an error: what f saw may not be stored yet.
+// stage calls f with the live study under the lock. It returns f's error and the batch
+// to wait for. Wait even after an error, because what f saw may not be stored yet.
 func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,15 +233,15 @@ func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
 	return l.barrier(), err
 }
 
-// update calls f with the live study, under the lock, and waits until everything that
-// f decided or saw is stored. It returns the error of storing it, else f's.
+// update calls f with the live study under the lock, and waits until everything that f
+// decided or saw is stored. A storage error takes precedence over f's error.
 func (l *eventLog) update(ctx context.Context, f func(v *live) error) error {
 	l.mu.Lock()
 	return l.release(ctx, f(l.live))
 }
 
-// updateLater is update for what need not be stored at once: it waits only if f returns
-// an error, since what f saw may not be stored yet.
+// updateLater is update for changes that need not be stored at once. It waits only if f
+// returns an error, because what f saw may not be stored yet.
 func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error {
 	l.mu.Lock()
 	if err := f(l.live); err != nil {
@@ -253,8 +251,8 @@ func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error
 	return nil
 }
 
-// release unlocks, and waits until everything that was decided or seen is stored. It
-// returns the error of storing it, else err.
+// release unlocks and waits until everything that was decided or seen is stored. A
+// storage error takes precedence over err.
 func (l *eventLog) release(ctx context.Context, err error) error {
 	b := l.barrier()
 	l.mu.Unlock()
@@ -272,8 +270,8 @@ func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
 	})
 }
 
-// read calls f with the live study, under the lock, and waits until everything that f
-// saw is stored. f is not called if nothing more is decided.
+// read calls f with the live study under the lock, and waits until everything that f
+// saw is stored. It does not call f after the log has ended.
 func (l *eventLog) read(ctx context.Context, f func(s *study.Study)) error {
 	l.mu.Lock()
 	v, err := l.current()
@@ -290,8 +288,8 @@ func (l *eventLog) read(ctx context.Context, f func(s *study.Study)) error {
 	return l.wait(ctx, b)
 }
 
-// since returns the stored study if it is ahead of a position, else nil and what is
-// closed when it may be.
+// since returns the stored study if it is ahead of a position. Otherwise it returns nil
+// and a channel that is closed when that may have changed.
 func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, err error) {
 	l.mu.Lock()
 	advanced = l.advanced
@@ -303,8 +301,8 @@ func (l *eventLog) since(ctx context.Context, after study.Position) (view *study
 	return v.study.Snapshot(), advanced, l.release(ctx, nil)
 }
 
-// unlocked calls f without the lock, which is held before and after. It returns
-// errDiscarded if the live study is another one after that.
+// unlocked releases the lock while it calls f. It returns errDiscarded if the live
+// study was replaced meanwhile.
 func (l *eventLog) unlocked(f func()) error {
 	before := l.live
 	l.mu.Unlock()
@@ -333,8 +331,8 @@ func (l *eventLog) commit() {
 		l.mu.Lock()
 		done := l.queue[:1]
 		if err != nil {
-			done = l.queue // later decisions rest on what was not stored
-			l.broken = err // until recover
+			done = l.queue // later decisions rest on events that were not stored
+			l.broken = err // recover clears it
 		} else {
 			l.committed += study.Position(len(b.events))
 			l.publish()
@@ -351,26 +349,26 @@ func (l *eventLog) commit() {
 	}
 }
 
-// publish wakes those that wait for an advance; the lock is held.
+// publish wakes calls that wait for a commit. The lock is held.
 func (l *eventLog) publish() {
 	close(l.advanced)
 	l.advanced = make(chan struct{})
 }
 
-// recover continues after a failed commit with what the store holds. The log ends if
-// the store does not know whether it wrote, or if the study cannot be read.
+// recover continues after a failed commit with the stored study. The log ends if the
+// store does not know whether it wrote, or if the study cannot be read.
 func (l *eventLog) recover(err error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		l.backing.lost(err)
 		return
 	}
-	l.logger.Warn("a commit was refused", "study", l.name, "error", err)
+	l.logger.Warn("commit refused", "study", l.name, "error", err)
 	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
 		l.backing.lost(err) // the study was deleted
 		return
 	}
 	if readErr := l.load(); readErr != nil {
-		l.logger.Error("the study cannot be read again", "study", l.name, "error", readErr)
+		l.logger.Error("reading the study again failed", "study", l.name, "error", readErr)
 		l.backing.lost(readErr)
 		return
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// shelf is a backing that keeps events in memory and fails when told to.
+// shelf is a backing that keeps events in memory and fails on request.
 type shelf struct {
 	mu      sync.Mutex
 	events  []study.Event
 	sizes   []int         // of the commits
-	hold    chan struct{} // if not nil, a commit waits until it is closed
-	refuse  error         // what the next commit fails with
-	unread  error         // what reading fails with
-	endings []error       // with which the log was lost
+	hold    chan struct{} // if not nil, commits wait until it is closed
+	refuse  error         // the error of the next commit
+	unread  error         // the error of reading
+	endings []error       // the errors with which the log was lost
 }
 
 func (s *shelf) commit(expected study.Position, events []study.Event) error {
@@ -60,8 +60,7 @@ func (s *shelf) read() (*live, error) {
 
 func (s *shelf) lost(err error) { s.endings = append(s.endings, err) }
 
-// runLog returns a log at work, of a study that was just created, and its end, which
-// waits until everything is stored.
+// runLog returns a running log of a new study. end waits until everything is stored.
 func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
 	t.Helper()
 	_, events, err := new(study.Study).Decide(time.Now(), study.Create{Spec: testSpec(t, nil)})
@@ -92,7 +91,7 @@ func marks(t *testing.T, l *eventLog) (n int) {
 	return n
 }
 
-// TestLogCommitsInBatches: what is decided during a commit is the next one.
+// TestLogCommitsInBatches checks that decisions during a commit form the next one.
 func TestLogCommitsInBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{hold: make(chan struct{})}
@@ -124,8 +123,9 @@ func TestLogCommitsInBatches(t *testing.T) {
 	})
 }
 
-// TestLogAfterARefusedCommit: the calls whose events were in it or after it fail, the
-// study is as stored, a suggestion made meanwhile is discarded, and the log goes on.
+// TestLogAfterARefusedCommit checks that calls with events in or after a refused commit
+// fail. The study is then as stored, a suggestion made meanwhile is discarded, and the
+// log continues.
 func TestLogAfterARefusedCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{hold: make(chan struct{}), refuse: store.ErrFull}
@@ -160,8 +160,9 @@ func TestLogAfterARefusedCommit(t *testing.T) {
 	})
 }
 
-// TestLogEnds: when the store does not know what it holds, when the study was deleted,
-// and when it cannot be read again, the backing hears of it before the call returns.
+// TestLogEnds checks that the backing learns of the end before the call returns. A log
+// ends when the store does not know whether it wrote, when the study was deleted, or
+// when it cannot be read again.
 func TestLogEnds(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	for name, c := range map[string]struct{ refuse, unread, want error }{
@@ -192,7 +193,8 @@ func TestLogEnds(t *testing.T) {
 	}
 }
 
-// TestLogRetires: what was decided is stored first, and those who watch are woken.
+// TestLogRetires checks that all decisions are stored before the end, and watchers
+// woken.
 func TestLogRetires(t *testing.T) {
 	s := &shelf{}
 	l, end := runLog(t, s)
@@ -216,7 +218,7 @@ func TestLogRetires(t *testing.T) {
 	}
 }
 
-// TestLogPublishes: a watcher waits until there is more, and sees what is stored.
+// TestLogPublishes checks that a watcher waits for news and sees stored events.
 func TestLogPublishes(t *testing.T) {
 	s := &shelf{}
 	l, end := runLog(t, s)
@@ -234,7 +236,8 @@ func TestLogPublishes(t *testing.T) {
 	}
 }
 
-// TestLogGivenUp: a caller that leaves does not know the outcome, and the event is stored.
+// TestLogGivenUp checks that a caller that gives up does not know the outcome. The
+// event is stored.
 func TestLogGivenUp(t *testing.T) {
 	s := &shelf{hold: make(chan struct{})}
 	l, end := runLog(t, s)

@@ -6,10 +6,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// make decides a command that makes a trial, in turn with the asks, and waits until it
-// is stored.
+// make decides a command that makes a trial and waits until it is stored. It takes
+// turns with asks.
 func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, error) {
-	var trial study.Trial // the caller's once inTurn returned nil
+	var trial study.Trial // the caller's after inTurn returned nil
 	var b *batch
 	var refused error
 	err := p.inTurn(ctx, func() {
@@ -31,8 +31,8 @@ func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, erro
 	return trial, refused
 }
 
-// makeAll decides commands that make trials up to the first that is refused, in turn
-// with the asks, and waits until they are stored. part says that some are stored though
+// makeAll decides commands that make trials, up to the first refusal, and waits until
+// they are stored. It takes turns with asks. part reports that some were stored before
 // the store refused the rest.
 func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbers []int, part bool, err error) {
 	var made []int
@@ -56,8 +56,8 @@ func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbe
 	return made, false, nil
 }
 
-// decideAll decides the commands up to the first that is refused. first has the first
-// event that they made; it is nil if they made none. The log's lock is held.
+// decideAll decides the commands up to the first refusal. first is the batch of the
+// first event that they made, or nil if they made none. The log's lock is held.
 func (p *proposer) decideAll(ctx context.Context, v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
 	for i, c := range commands {
 		before := v.study.Position()

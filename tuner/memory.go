@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Memory holds a process to a limit. Work that needs much memory asks for room before it
-// begins, and is refused if there is none. A nil Memory has room for all.
+// Memory limits the memory of a process. Work that needs much memory asks for room
+// before it begins, and is refused if there is none. A nil Memory has no limit.
 type Memory struct {
 	limit   int64
 	used    func() int64
@@ -26,8 +26,9 @@ type Memory struct {
 	next     time.Time // when garbage may be collected again
 }
 
-// The shares of the limit up to which there is room. Watches can wait, and admins act
-// when workers cannot. A study that is read and does not fit is given up.
+// The shares of the limit that each kind of work may fill. Watches get the least,
+// because they can wait. Admins can act when workers cannot. Reading a study stops when
+// it does not fit.
 const (
 	ShareWatch  = 0.6
 	ShareWorker = 0.75
@@ -35,8 +36,8 @@ const (
 	shareLoad   = 0.9
 )
 
-// NewMemory returns the memory of the process, of which at most limit bytes are to be
-// used. It returns nil, for no limit, unless limit is positive.
+// NewMemory returns the memory of the process with a limit in bytes. It returns nil,
+// which means no limit, unless the limit is positive.
 func NewMemory(limit int64) *Memory {
 	if limit <= 0 {
 		return nil
@@ -53,8 +54,8 @@ func (m *Memory) Limit() int64 {
 }
 
 // Enter reserves bytes for work that is about to begin, until leave is called. ok is
-// false if more than a share of the limit would be in use. Garbage counts as used, so
-// Enter collects it first, at most for a tenth of the time.
+// false if more than a share of the limit would be in use. Garbage counts as used.
+// Enter therefore collects garbage before it refuses, for at most a tenth of the time.
 func (m *Memory) Enter(bytes int64, share float64) (leave func(), ok bool) {
 	if m == nil || planted.Is(planted.MemoryUnchecked) {
 		return func() {}, true
@@ -80,8 +81,8 @@ func (m *Memory) Enter(bytes int64, share float64) (leave func(), ok bool) {
 	}), true
 }
 
-// await is Enter for a watch, which waits until there is room. It reserves an eighth of
-// the limit at most.
+// await is Enter for a watch, and waits until there is room. It reserves at most an
+// eighth of the limit.
 func (m *Memory) await(ctx context.Context, bytes int64) (leave func(), err error) {
 	if m != nil {
 		bytes = min(bytes, m.limit/8)
@@ -103,10 +104,10 @@ func (m *Memory) fits(bytes int64, share float64) bool {
 	return float64(m.used()+m.reserved+bytes) <= share*float64(m.limit)
 }
 
-// reading returns a function to call with every event of a study that is read. Its error
-// is a [MemoryError] if there is no room for more.
+// reading returns a function to call with every event of a study being read. It returns
+// a [MemoryError] if there is no room for more.
 func (m *Memory) reading() func(study.Event) error {
-	const step = 1 << 20 // bytes between two looks
+	const step = 1 << 20 // bytes between two checks
 	unseen := step
 	return func(e study.Event) error {
 		if unseen += approximateSize(e); m == nil || unseen < step {
@@ -132,8 +133,8 @@ func (m *Memory) Short() bool {
 	return !m.fits(watchRoom, ShareWatch)
 }
 
-// usedMemory returns the bytes that the process has of the system and that hold
-// something, garbage included. Mapped files do not count.
+// usedMemory returns the bytes that the process has from the system and uses, including
+// garbage. Mapped files do not count.
 func usedMemory() int64 {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
@@ -144,13 +145,13 @@ func usedMemory() int64 {
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64() - samples[2].Value.Uint64())
 }
 
-// MemoryError refuses what there is no room for in memory. Nothing happened. Its code is
-// [Exhausted].
+// MemoryError refuses work for which there is no room in memory. The call had no
+// effect. Its code is [Exhausted].
 type MemoryError struct{ Limit int64 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("the server's memory is short, of which it may use %d bytes (tuner serve --max-memory). Try again later", e.Limit)
+	return fmt.Sprintf("memory is short, and the server may use %d bytes (tuner serve --max-memory). Retry later", e.Limit)
 }
 
-// RetryAfter is when to try again.
+// RetryAfter returns how long to wait before a retry.
 func (e *MemoryError) RetryAfter() time.Duration { return time.Second }

@@ -20,8 +20,8 @@ func pretendMemory(used, garbage *int64, collected *int) *Memory {
 	}}
 }
 
-// TestMemory: work gets room up to its share of the limit. Garbage is collected before
-// work is refused, but not each time.
+// TestMemory checks that work gets room up to its share of the limit. Garbage is
+// collected before work is refused, but not every time.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		used, garbage, collected := int64(300), int64(0), 0
@@ -38,13 +38,13 @@ func TestMemory(t *testing.T) {
 		enter(1, 0.5, false)
 		enter(1, 0.6, true)()
 		leave()
-		leave() // once more does no harm
+		leave() // a second call has no effect
 		enter(200, 0.5, true)()
 		if collected != 1 {
 			t.Errorf("collected %d times", collected)
 		}
 		garbage = 500
-		enter(0, 0.5, false) // it was collected just before
+		enter(0, 0.5, false) // garbage was collected just before
 		time.Sleep(2 * time.Second)
 		enter(0, 0.5, true)()
 		if collected != 2 {
@@ -70,8 +70,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfStudies: when memory is short, a study is not read, not even in part. The
-// studies that are in memory go on, and idle ones are dropped soon.
+// TestMemoryOfStudies checks that no part of a study is read when memory is short.
+// Studies in memory continue, and idle ones are dropped soon.
 func TestMemoryOfStudies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFaulty()
@@ -127,7 +127,7 @@ func TestMemoryOfStudies(t *testing.T) {
 	})
 }
 
-// wideReports are a hundred reports of ten metrics.
+// wideReports returns a hundred reports of ten metrics.
 func wideReports() (reports []study.Report) {
 	for step := range 100 {
 		r := study.Report{Step: int64(step)}
@@ -139,7 +139,8 @@ func wideReports() (reports []study.Report) {
 	return reports
 }
 
-// TestMemoryOfWatches: while memory is short a watch reads nothing, and loses nothing.
+// TestMemoryOfWatches checks that a watch waits while memory is short and loses
+// nothing.
 func TestMemoryOfWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var used atomic.Int64

@@ -16,10 +16,9 @@ type prepared struct {
 }
 
 // prepare makes the next suggestion in the background, with the model that is due
-// before it, when it is the study's turn: after a tell, and when the first worker calls
-// after the study was loaded. Calls that only read prepare nothing. Preparing decides
-// nothing: the suggestion is served if an ask sees the very same study, and else
-// dropped.
+// before it. It is called after each tell, and when a worker first calls after the
+// study was loaded. Reads prepare nothing. An ask that sees exactly the same study gets
+// the suggestion. Otherwise the suggestion is dropped, so preparation decides nothing.
 func (p *proposer) prepare() {
 	if !p.options.LongLived || !p.preparing.CompareAndSwap(false, true) {
 		return
@@ -41,7 +40,7 @@ func (p *proposer) prepare() {
 	})
 }
 
-// toPrepare returns the study to prepare a suggestion for; the view is nil if there is
+// toPrepare returns the study to prepare a suggestion for. The view is nil if there is
 // nothing to prepare.
 func (p *proposer) toPrepare() (*suggester, *study.View) {
 	p.log.mu.Lock()
@@ -54,15 +53,15 @@ func (p *proposer) toPrepare() (*suggester, *study.View) {
 	return v.suggester, v.study.Snapshot()
 }
 
-// wanted reports whether preparing should make way: for an ask of any study, or for a
-// call that waits to consult this one's proposer.
+// wanted reports whether preparation should stop early. It should if any study has an
+// ask, or if a call waits to consult this study's proposer.
 func (p *proposer) wanted() bool {
 	return p.consulting.Load() > 0 || p.turns.disturbed() != nil
 }
 
-// maxRest is how long the turn waits for a proposer that is still at work past its
-// deadline. Then it is stuck: other studies take their turns, and nothing more is
-// prepared with it until it is done.
+// maxRest is how long the turn waits for a proposer that works past its deadline. After
+// that the proposer is stuck. Other studies take their turns, and nothing is prepared
+// with the stuck proposer until it has finished.
 const maxRest = time.Minute
 
 // rest waits until the proposer is idle or stuck.
@@ -78,15 +77,15 @@ func (g *suggester) rest(ctx context.Context) {
 	case <-timer.C:
 	}
 	g.stuck.Store(true)
-	select { // it may have become idle at this very moment
+	select { // it may have just become idle
 	case g.busy <- struct{}{}:
 		g.free()
 	default:
 	}
 }
 
-// prepare makes the suggestion for the next ask of the study as it is in v. After the
-// model it makes way for calls that wait, which find the model made.
+// prepare makes the suggestion for the next ask of the study in v. It stops after the
+// model if a call waits, and that call then finds the model made.
 func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bool) error {
 	a, due, err := g.anchor(ctx, v)
 	if err != nil || wanted() {
@@ -106,7 +105,7 @@ func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bo
 	return err
 }
 
-// takePrepared returns the suggestion that was prepared for v, if there is one.
+// takePrepared returns the suggestion prepared for v, if there is one.
 func (g *suggester) takePrepared(v *study.View, n int) (propose.Proposal, bool) {
 	made := g.ready.Load()
 	if n != 1 || made == nil || made.position != v.Position() || made.trial != v.Trials() {

@@ -13,36 +13,35 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// proposer makes the trials of one study. One goroutine, run, makes them, one ask after
-// another, so that a suggestion is made for the number that it gets. A long-lived Tuner
-// prepares the next suggestion ahead, in the background.
+// proposer makes the trials of one study. One goroutine, run, serves one ask after
+// another, so that the number of a suggestion's trial is known in advance. A long-lived
+// Tuner also prepares the next suggestion in the background.
 //
-// It decides on the log and has the clock settle it; neither calls back. The log's lock
-// guards worked. While the study's [suggester] is at work, the lock is not held.
+// The proposer decides on the log and lets the clock settle it, and neither calls back.
+// The log's lock guards worked. It is not held while the study's [suggester] works.
 type proposer struct {
 	ctx     context.Context // ends when the study is dropped from memory
 	name    string
 	log     *eventLog
 	clock   *clock
-	turns   *turns  // of all studies, to prepare
+	turns   *turns  // of all studies, for preparation
 	shares  *shares // of all studies, for asks
 	share   share
-	work    *sync.WaitGroup // the Tuner's, for what runs in the background
+	work    *sync.WaitGroup // the Tuner's, for background work
 	options Options
 
-	asks       chan func() // for run
+	asks       chan func() // queue of run
 	worked     bool        // a worker has called
-	preparing  atomic.Bool // a suggestion, in the background, or waiting for the turn
+	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
 	consulting atomic.Int32
 }
 
 // errBusy refuses an ask because too many wait already.
-var errBusy = errors.New("too many asks are waiting for this study; try again later")
+var errBusy = errors.New("too many asks wait for this study; retry later")
 
-// errPart says why an ask that was refused may have had an effect: the lock is not held
-// while the proposer is at work, and the trials that were handed out before may be
-// stored by then.
-var errPart = errors.New("a part of what was asked for has been handed out")
+// errPart explains why a refused ask may have had an effect. The lock is not held while
+// the proposer works, so the trials handed out before may have been stored.
+var errPart = errors.New("a part of the trials has been handed out")
 
 // MaxAuto is the most trials that an ask with [AutoCount] gets.
 const MaxAuto = 64
@@ -54,7 +53,7 @@ func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Tun
 	}
 }
 
-// run works through the asks, one at a time, until the study is dropped from memory.
+// run serves the asks, one at a time, until the study is dropped from memory.
 func (p *proposer) run() {
 	for {
 		select {
@@ -66,13 +65,13 @@ func (p *proposer) run() {
 	}
 }
 
-// inTurn runs f on run's goroutine, where every command runs that makes a trial: the
-// number that a suggestion was made for is still the next one when it is done. An error
-// means that f has not run and will not, or, if it is an unknown outcome, that f is at
-// work and must not share memory with the caller.
+// inTurn runs f on run's goroutine, which runs every command that makes a trial. The
+// number that a suggestion was made for thus stays the next one. An error means that f
+// has not run and will not. Only after an error with an unknown outcome may f be
+// running, and then it must not share memory with the caller.
 func (p *proposer) inTurn(ctx context.Context, f func()) error {
 	defer p.turns.asking(p.log.suggester().stuck.Load())()
-	var taken atomic.Bool // by run, or by the caller that gives up
+	var taken atomic.Bool // by run, or by a caller that gives up
 	done := make(chan struct{})
 	job := func() {
 		if taken.CompareAndSwap(false, true) {
@@ -102,17 +101,17 @@ func (p *proposer) inTurn(ctx context.Context, f func()) error {
 	}
 }
 
-// answer is what an ask is given.
+// answer is the answer to an ask.
 type answer struct {
 	reply         study.Reply
 	trials        []study.Trial
 	usefulWorkers int
 	warnings      []string
 	noise         []float64
-	first         *batch // has the first event that the ask made, nil if it made none
+	first         *batch // with the first event that the ask made, or nil
 }
 
-// ask hands out trials, in turn, and waits until they are stored.
+// ask hands out trials in turn and waits until they are stored.
 func (p *proposer) ask(ctx context.Context, c study.Ask) (Asked, error) {
 	var a answer
 	var b *batch
@@ -134,7 +133,7 @@ func (p *proposer) ask(ctx context.Context, c study.Ask) (Asked, error) {
 	} else if err != nil {
 		return Asked{}, err
 	}
-	if refused != nil && len(a.reply.Trials) > 0 { // some were handed out: the caller may ask for them again
+	if refused != nil && len(a.reply.Trials) > 0 { // some were handed out, and a retry returns them
 		return Asked{}, fmt.Errorf("%w: %w", store.ErrUnknownOutcome, refused)
 	} else if refused != nil {
 		return Asked{}, refused
@@ -142,14 +141,14 @@ func (p *proposer) ask(ctx context.Context, c study.Ask) (Asked, error) {
 	return Asked{a.trials, a.usefulWorkers, a.warnings, a.noise}, nil
 }
 
-// answer decides an ask, on run's goroutine. The caller must wait for the batch, also
-// beside an error.
+// answer decides an ask on run's goroutine. The caller must wait for the batch even
+// after an error.
 func (p *proposer) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
 	err = p.handOut(ctx, c, &a)
 	if errors.Is(err, errDiscarded) {
-		if c.RequestID == "" && a.first.stored() { // the same ask again would hand out other trials
+		if c.RequestID == "" && a.first.stored() { // a retry would hand out other trials
 			err = fmt.Errorf("%w: %w", store.ErrUnknownOutcome, errPart)
 		}
 		return answer{}, nil, err
@@ -158,8 +157,8 @@ func (p *proposer) answer(ctx context.Context, c study.Ask) (a answer, b *batch,
 	return a, p.log.barrier(), err
 }
 
-// handOut fills in an answer: with queued trials first, then with new suggestions. The
-// log's lock is held, except while the proposer is at work.
+// handOut fills an answer with queued trials and then with new suggestions. The log's
+// lock is held, except while the proposer works.
 func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	p.clock.settle(p.log)
 	s := p.log.live.study
@@ -203,9 +202,9 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	return nil
 }
 
-// decideForWorker decides a command of a worker, which will ask for more trials: the
-// first one after the study was loaded has the next suggestion prepared. The log's lock
-// is held.
+// decideForWorker decides a command of a worker, which is likely to ask for more
+// trials. The first such command after the study was loaded starts a preparation. The
+// log's lock is held.
 func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.Reply, error) {
 	reply, err := p.log.decide(ctx, c)
 	if err == nil && !p.worked {
@@ -215,9 +214,9 @@ func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.
 	return reply, err
 }
 
-// propose has n suggestions made, after the model event that is due, if one is. The
-// log's lock is held, but not while the proposer is at work; errDiscarded says that the
-// live study is another one since.
+// propose makes n suggestions, and before them the model event if one is due. The log's
+// lock is held, except while the proposer works. The error is errDiscarded if the live
+// study was replaced meanwhile.
 func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
 	s, g := p.log.live.study, p.log.live.suggester
 	defer p.turns.asking(g.stuck.Load())() // the ask's own count may have ended with its context
@@ -246,7 +245,7 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 	if discarded != nil {
 		return made, discarded
 	}
-	if due { // not at every ask
+	if due { // rather than at every ask
 		for _, text := range made.Warnings {
 			p.options.Logger.Warn(text, "study", p.name)
 		}
@@ -254,8 +253,8 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 	return made, err
 }
 
-// takeShare waits for the study's turn to make suggestions with a model; without one
-// there is nothing to wait for.
+// takeShare waits for the study's share of processor time. A proposer without a model
+// does not wait.
 func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
 	if _, models := g.proposer.(propose.Anchorer); !models {
 		return func() {}, nil
@@ -267,8 +266,8 @@ func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), er
 	return done, err
 }
 
-// converged ends the study: no configuration is expected to improve on the best by more
-// than the gap at which the study is to stop. The log's lock is held.
+// converged finishes the study, because no configuration is expected to improve on the
+// best by more than the option stop_gap. The log's lock is held.
 func (p *proposer) converged(gap float64) error {
 	return p.finish(study.Finish{
 		Reason: study.FinishedGap,
@@ -276,8 +275,8 @@ func (p *proposer) converged(gap float64) error {
 	})
 }
 
-// exhausted ends an ask for which there is nothing more to suggest, and the study too if
-// no trial is left that could be handed out again. The log's lock is held.
+// exhausted answers an ask when the proposer has nothing more to suggest. It finishes
+// the study if no trial could be handed out again. The log's lock is held.
 func (p *proposer) exhausted(reply study.Reply) error {
 	if len(reply.Trials) > 0 {
 		return nil
@@ -288,7 +287,7 @@ func (p *proposer) exhausted(reply study.Reply) error {
 	return p.finish(study.Finish{Reason: study.FinishedExhausted})
 }
 
-// finish ends the study and returns the error of an ask for it. The log's lock is held.
+// finish finishes the study and returns the error for the ask. The log's lock is held.
 func (p *proposer) finish(c study.Finish) error {
 	if _, err := p.log.decide(p.ctx, c); err != nil {
 		return err
@@ -297,8 +296,8 @@ func (p *proposer) finish(c study.Finish) error {
 	return &study.FinishedError{Reason: how.Reason, Detail: how.Detail}
 }
 
-// autoCount returns how many more trials are useful now, at least one. For a request
-// that was answered before it returns the number of that answer.
+// autoCount returns how many more trials are useful now, at least one. A repeated
+// request gets the number of its first answer.
 func (p *proposer) autoCount(ctx context.Context, c study.Ask) (int, error) {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
@@ -310,20 +309,20 @@ func (p *proposer) autoCount(ctx context.Context, c study.Ask) (int, error) {
 		return 0, err
 	}
 	if status, _ := v.study.Status(); status != study.StatusActive {
-		return 1, nil // the ask will say why not
+		return 1, nil // the ask returns the error
 	}
 	n, err := p.useful(ctx, 1)
 	if err != nil || n == 1 {
 		return n, err
 	}
-	// One suggestion tells how many of its like are useful. Those that the ask will get
-	// may be of another.
+	// One suggestion shows how many like it are useful. The suggestions for the ask may
+	// differ from it.
 	m, err := p.useful(ctx, n)
 	return min(n, m), err
 }
 
-// useful returns how many more trials are useful now by what n suggestions tell, at
-// least one. The log's lock is held, but not while the proposer is at work.
+// useful returns how many more trials are useful now according to n suggestions, at
+// least one. The log's lock is held, except while the proposer works.
 func (p *proposer) useful(ctx context.Context, n int) (int, error) {
 	made, err := p.propose(ctx, n)
 	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {

@@ -6,24 +6,25 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// QuotaError refuses what would make a study larger than it may be. Nothing happened.
-// Its code is [Exhausted].
+// QuotaError refuses a command that would make a study exceed its quota. The command
+// had no effect. Its code is [Exhausted].
 type QuotaError struct {
 	What   string // bytes or reports
-	Value  int64  // what there would be
+	Value  int64  // with the command
 	Most   int64
-	Option string // of tuner serve
+	Option string // the flag of tuner serve
 }
 
 func (e *QuotaError) Error() string {
-	return fmt.Sprintf("the study would have %d %s: at most %d in one study (tuner serve %s); running trials can still be told; continue in a new study, or raise the limit",
+	return fmt.Sprintf("the study would hold %d %s, and one study may hold %d (tuner serve %s); tell running trials as before; start a new study or raise the limit",
 		e.Value, e.What, e.Most, e.Option)
 }
 
-// amount is how much a study holds: about the bytes of its events, and its reports.
+// amount is the size of a study, as the approximate bytes of its events and its
+// reports.
 type amount struct{ bytes, reports int64 }
 
-// add counts an event.
+// add adds the size of an event.
 func (a *amount) add(e study.Event) {
 	a.bytes += int64(approximateSize(e))
 	switch b := e.Body.(type) {
@@ -34,13 +35,13 @@ func (a *amount) add(e study.Event) {
 	}
 }
 
-// quota is how much a study may hold; 0 is no limit.
+// quota is the most that a study may hold. A field of 0 means no limit.
 type quota amount
 
-// refuse returns the error of a decided command that would make a study larger than it
-// may be, before its events are applied. It refuses new trials and what workers and
-// users add to them. Outcomes, leases, the rest of an ask that has begun and what an
-// admin does always pass, so that a full study can be ended without a loss.
+// refuse returns the error of a decided command that would make a study exceed its
+// quota. It runs before the events are applied. It refuses new trials, reports and
+// attributes. Outcomes, leases, admin commands and the rest of an ask in progress
+// always pass, so that a full study can be ended without losing results.
 func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events []study.Event) error {
 	switch cmd.(type) {
 	case study.Ask:
@@ -48,7 +49,7 @@ func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events 
 			return nil
 		}
 		if reply.Missing > 0 {
-			held.bytes++ // of a suggestion that is not made yet
+			held.bytes++ // for a suggestion that is not made yet
 		}
 	case study.ReportValues, study.Enqueue, study.Add, study.SetAttributes:
 	default:

@@ -8,8 +8,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestStudyQuota: a study that is full takes in no new trials and reports; what runs can
-// be told, and repeated requests get their answers.
+// TestStudyQuota checks that a full study accepts no new trials or reports. Running
+// trials can be told, and repeated requests get their answers.
 func TestStudyQuota(t *testing.T) {
 	for name, o := range map[string]Options{
 		"bytes":   {MaxStudyBytes: 5_000},
@@ -60,7 +60,7 @@ func TestStudyQuota(t *testing.T) {
 				}
 			}
 			tn.Close()
-			tn = Open(st, o) // what is stored counts
+			tn = Open(st, o) // stored events count
 			if err := report(steps); CodeOf(err) != TrialState {
 				t.Errorf("a report of a trial that is over: %v", err)
 			}

@@ -13,25 +13,25 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ReplayReport says what came of recomputing a study from its log.
+// ReplayReport is the result of recomputing a study from its log.
 type ReplayReport struct {
 	Events      int
 	Suggestions int // recomputed
-	Fallbacks   int // not recomputed: the proposer had been too late
+	Fallbacks   int // not recomputed, because the proposer had failed or was late
 	Models      int // model events, recomputed
 	Differences []Difference
-	// ModelDifferences are the positions of model events that came out otherwise.
+	// ModelDifferences are the positions of model events that came out differently.
 	ModelDifferences []study.Position
 }
 
-// Difference is a suggestion that came out otherwise.
+// Difference is a suggestion that came out differently.
 type Difference struct {
 	Trial              int
 	Stored, Recomputed space.Config
 }
 
-// Replay folds the named study's log anew and has its proposer make every
-// suggestion and every model once more, from what it had seen then. Without differences the log
+// Replay folds the log of a study anew. Its proposer makes every suggestion and every
+// model again, from the events that it had seen. If there are no differences, the log
 // explains the whole search. progress, if not nil, is called after every event.
 func (t *Tuner) Replay(ctx context.Context, name string, progress func(study.Position)) (ReplayReport, error) {
 	info, err := t.store.Lookup(ctx, name)
@@ -69,11 +69,11 @@ func (t *Tuner) Replay(ctx context.Context, name string, progress func(study.Pos
 	return r.report, s.Check()
 }
 
-// replayer makes suggestions once more, on a study that lags behind the log.
+// replayer makes suggestions again, on a study that lags behind the log.
 type replayer struct {
 	id       store.StudyID
 	next     func() (store.Record, error, bool)
-	lag      *study.Study // as far as the proposer had seen
+	lag      *study.Study // up to the last event that the proposer had seen
 	proposer propose.Proposer
 	report   ReplayReport
 }
@@ -87,9 +87,9 @@ func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started)
 		return err
 	}
 	view := r.lag.Snapshot()
-	place := b.Trial - view.Trials() // within the suggestions made together
+	place := b.Trial - view.Trials() // among the suggestions made together
 	if place < 0 {
-		return &store.CorruptError{Study: r.id, Reason: fmt.Sprintf("trial %d was suggested after it had been seen", b.Trial)}
+		return &store.CorruptError{Study: r.id, Reason: fmt.Sprintf("the suggestion for trial %d claims to have seen that trial", b.Trial)}
 	}
 	r.report.Suggestions++
 	p, err := r.proposer.Propose(ctx, view, place+1)
@@ -105,8 +105,8 @@ func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started)
 	return nil
 }
 
-// advance sees to it that there is a proposer, and that the lagging study is at
-// position p, if it is not further.
+// advance makes a proposer if there is none, and moves the lagging study forward to
+// position p.
 func (r *replayer) advance(spec study.Spec, p study.Position) error {
 	if r.proposer == nil {
 		var err error
@@ -117,7 +117,7 @@ func (r *replayer) advance(spec study.Spec, p study.Position) error {
 	for r.lag.Position() < p {
 		record, err, ok := r.next()
 		if !ok {
-			return &store.CorruptError{Study: r.id, Position: r.lag.Position(), Reason: "a suggestion was made from events beyond the log"}
+			return &store.CorruptError{Study: r.id, Position: r.lag.Position(), Reason: "a suggestion claims to have seen events beyond the end of the log"}
 		} else if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (r *replayer) advance(spec study.Spec, p study.Position) error {
 	return nil
 }
 
-// remake makes the model of an event once more.
+// remake makes the model of an event again.
 func (r *replayer) remake(ctx context.Context, spec study.Spec, p study.Position, b study.Anchored) error {
 	if err := r.advance(spec, p-1); err != nil {
 		return err

@@ -13,37 +13,39 @@ import (
 )
 
 // Service is the interface of the service. [Tuner] implements it in the process, over a
-// store, and tuner/client over the wire.
+// store, and tuner/client implements it over the network.
 //
-// Studies go by name, trials by number. All methods may be called concurrently.
-// Trials in answers carry no reports, which can be many: Reports returns those of one
-// trial page by page, and Trials those of each trial if the filter asks for them.
-// A call returns only what is on disk. A call that ends with an error changed nothing,
-// unless the error's code is [Unknown]: then the caller sends the same request, with the
-// same id, again.
+// A name identifies a study, and a number identifies a trial within it. All methods are
+// safe for concurrent use. Trials in answers have no reports, because there can be
+// many. Reports returns the reports of one trial page by page. Trials includes them if
+// the filter asks for them.
+//
+// A call returns only stored data. A call that ends with an error changed nothing,
+// unless the error's code is [Unknown]. In that case, send the same request with the
+// same request id again.
 type Service interface {
-	// CreateStudy makes a study. Codes: AlreadyExists, Invalid. The same
-	// request id with the same content returns the study made before.
+	// CreateStudy makes a study. A retry with the same request id and the same content
+	// returns the study made before. Its codes include AlreadyExists and Invalid.
 	CreateStudy(ctx context.Context, name string, c study.Create) (Created, error)
-	// Study returns a study as it stands.
+	// Study returns the current state of a study.
 	Study(ctx context.Context, name string) (Study, error)
-	// Studies returns up to limit studies (0: a default) whose names sort after
-	// the given one, in order; fewer than there are if more is true.
+	// Studies returns up to limit studies whose names sort after the given one, in
+	// order. A limit of 0 means [MaxPage]. more reports that there are others.
 	Studies(ctx context.Context, after string, limit int) (studies []Study, more bool, err error)
-	// DeleteStudy deletes a study with its trials, for good.
+	// DeleteStudy deletes a study with its trials. It cannot be undone.
 	DeleteStudy(ctx context.Context, name string) error
 
 	Pause(ctx context.Context, name string, c study.Pause) (Study, error)
 	Resume(ctx context.Context, name string, c study.Resume) (Study, error)
-	// Finish ends a study for the reason study.FinishedUser; c.Reason has no effect.
+	// Finish ends a study for the reason study.FinishedUser, so c.Reason has no effect.
 	Finish(ctx context.Context, name string, c study.Finish) (Study, error)
 	SetAttributes(ctx context.Context, name string, c study.SetAttributes) error
 
-	// Ask hands out trials. A Count of 0 means 1; [AutoCount] means as many as
-	// the proposer thinks useful in parallel now, one if it cannot say. Codes:
-	// Finished, Paused, NoneLeft besides the usual.
+	// Ask hands out trials. A Count of 0 means 1. With [AutoCount] it hands out as many
+	// as are useful in parallel now, or one if the proposer cannot tell. Its codes
+	// include Finished, Paused and NoneLeft.
 	Ask(ctx context.Context, name string, c study.Ask) (Asked, error)
-	// Tell gives a trial its outcome. Codes: AlreadyTold, TrialState.
+	// Tell gives a trial its outcome. Its codes include AlreadyTold and TrialState.
 	Tell(ctx context.Context, name string, c study.Tell) (Told, error)
 	// Report adds intermediate values and says whether to stop the trial.
 	Report(ctx context.Context, name string, c study.ReportValues) (Verdict, error)
@@ -53,21 +55,23 @@ type Service interface {
 	Add(ctx context.Context, name string, c study.Add) (study.Trial, error)
 
 	Trial(ctx context.Context, name string, number int) (study.Trial, error)
-	// Reports returns up to limit reports of a trial (0: a default) in order of
-	// arrival, from the one with index first on; fewer than there are if more is true.
+	// Reports returns up to limit reports of a trial in order of arrival, starting at
+	// index first. A limit of 0 means [MaxReportPage]. more reports that there are
+	// others.
 	Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error)
-	// Trials returns the trials that match the filter, in order of number.
+	// Trials returns the trials that match the filter, ordered by number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
-	// Best recommends: of one objective the completed trial that the proposer's
-	// model takes for the best (see propose.Recommender), or without a model the one
-	// with the best mean of its replicates (of equal ones the first); of several the
-	// Pareto front of the means, in order of number. Empty if no trial completed.
+	// Best recommends trials, and none if no trial has completed. For one objective it
+	// returns the best completed trial by the proposer's model (see
+	// propose.Recommender). Without a model it returns the first with the best mean
+	// over its replicates. For several objectives it returns the Pareto front of the
+	// means, ordered by number.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
-	// Diagnose says how the model of a study's proposer stands; without one all is
-	// 0. The error wraps ErrUnsupported for proposers that never have one.
+	// Diagnose describes the model of a study's proposer. All fields are 0 while there
+	// is no model. The error wraps ErrUnsupported if the proposer never has one.
 	Diagnose(ctx context.Context, name string) (propose.Diagnosis, error)
-	// Watch yields what happens in a study after a position of its log, without
-	// end while ctx lives and the study exists. An error is yielded last.
+	// Watch yields the events of a study after a position of its log. It ends when ctx
+	// ends or the study is deleted, and yields the error last.
 	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error]
 
 	// Backup writes a consistent copy of the whole store.
@@ -76,16 +80,16 @@ type Service interface {
 	Close() error
 }
 
-// AutoCount, as the Count of an ask, leaves the choice to the proposer.
+// AutoCount, as the Count of an ask, lets the proposer choose.
 const AutoCount = -1
 
-// MaxPage is the most studies or trials that one call returns; also the default.
+// MaxPage is the most studies or trials that one call returns, and the default.
 const MaxPage = 1000
 
-// MaxReportPage is the most reports that one call returns; also the default.
+// MaxReportPage is the most reports that one call returns, and the default.
 const MaxReportPage = 10_000
 
-// Study is a study as it stands.
+// Study is the current state of a study.
 type Study struct {
 	Name       string
 	ID         store.StudyID
@@ -96,36 +100,36 @@ type Study struct {
 	Position   study.Position
 	Counts     map[study.TrialState]int // only states that have trials
 	Trials     int
-	Added      int // of the Trials; they do not count towards MaxTrials
+	Added      int // of Trials, and not counted towards MaxTrials
 	Cost       float64
 	Attributes study.Attributes
 }
 
-// Created is a study that was just made, with remarks on its space.
+// Created is a new study with warnings about its space.
 type Created struct {
 	Study
 	Warnings []space.Warning
 }
 
-// Asked answers an ask.
+// Asked is the answer to an ask.
 type Asked struct {
 	Trials []study.Trial
-	// UsefulWorkers is how many parallel workers the proposer has use for now;
-	// 0 if it cannot say.
+	// UsefulWorkers is the number of parallel workers that are useful now, or 0 if the
+	// proposer cannot tell.
 	UsefulWorkers int
-	// Warnings say which settings of the study have no effect and why, and whether
-	// the cap limits the model; only with new suggestions.
+	// Warnings say which settings of the study have no effect and why, and whether the
+	// cap limits the model. They come only with new suggestions.
 	Warnings []string
 	// Noise is the standard deviation of the noise of an outcome of the first new
 	// suggestion, for each objective and in its unit. It is empty without a model.
 	Noise []float64
 }
 
-// Told answers a tell.
+// Told is the answer to a tell.
 type Told struct {
 	Trial study.Trial
-	// Late says that the outcome was kept as a late result: another worker has
-	// the trial. A proposer with a model learns from it all the same.
+	// Late reports that the outcome was kept as a late result, because another worker
+	// has the trial. A proposer with a model still learns from it.
 	Late bool
 }
 
@@ -136,27 +140,28 @@ type Verdict struct {
 	Deadline time.Time // of the trial's lease
 }
 
-// Filter chooses trials.
+// Filter selects trials.
 type Filter struct {
 	First  int                // the lowest number
-	Limit  int                // at most so many; 0 means [MaxPage]
-	States []study.TrialState // in one of these; empty for all
-	Worker string             // last held by this worker; empty for all
-	// Reports has the trials carry their reports.
+	Limit  int                // 0 means [MaxPage]
+	States []study.TrialState // empty for all
+	Worker string             // that held the trial last, empty for all
+	// Reports includes the reports of each trial.
 	Reports bool
 }
 
-// Happening is one event of a study. Status and Trial are as they stand when it
-// is delivered, which may be later than the event. The trial's Reports are those that
-// the event added; over the wire the last of them if they are too many for a message.
+// Happening is one event of a study. Status and Trial are current when it is delivered,
+// which may be later than the event. The trial's Reports are those that the event
+// added. If they do not fit into one message of the network, only the last of them are
+// included.
 type Happening struct {
 	Position study.Position
 	Time     time.Time
-	// Kind names the event in a word: created, paused, resumed, finished,
-	// enqueued, started, extended, reported, expired, told, told-late, added,
-	// attributed, anchored.
+	// Kind names the event. It is created, paused, resumed, finished, enqueued,
+	// started, extended, reported, expired, told, told-late, added, attributed or
+	// anchored.
 	Kind   string
-	Caller string // that caused the event, empty if it is not known
+	Caller string // that caused the event, empty if unknown
 	Status study.Status
-	Trial  *study.Trial // nil if the event was about none
+	Trial  *study.Trial // nil if the event concerns no trial
 }

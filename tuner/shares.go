@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// shares divides the time of the processors between the models of the studies. Only so
-// many models are at work for asks at once. Of the asks that wait, the one goes first
-// whose study has had the least time: start-time fair queueing (Goyal, Vin and Cheng
-// 1996, "Start-time fair queueing"). So a study that is asked without pause, or for many
-// trials at once, delays another by the asks that are at work and not by those that
-// wait. The time to wait does not count towards [Options.ProposeTimeout]: without shares
-// every model would be late when many studies are asked, and all would get fallbacks.
+// shares divides processor time between the models of the studies. It limits how many
+// models work for asks at once. Among the waiting asks, the study with the least time
+// so far goes first, by start-time fair queueing (Goyal, Vin and Cheng 1996,
+// "Start-time fair queueing"). A study that is asked without pause, or for many trials
+// at once, thus delays others only by its running asks and not by its waiting ones.
+// Waiting does not count towards [Options.ProposeTimeout]. Without shares, every model
+// would be late when many studies are asked, and all asks would get fallbacks.
 type shares struct {
 	mu      sync.Mutex
 	free    int
-	virtual time.Duration // the start of the ask that went last
+	virtual time.Duration // start of the last ask to go
 	waiting []*turn       // in order of arrival
 }
 
-// share is the time that one study has had; the lock of [shares] guards it.
+// share is the time that one study has had. The lock of [shares] guards it.
 type share struct {
 	end  time.Duration
-	last time.Time // when an ask of it went last
+	last time.Time // when its last ask went
 }
 
 // turn is an ask that waits for its share.
 type turn struct {
 	of      *share
 	start   time.Duration
-	granted chan struct{} // closed when it goes
+	granted chan struct{} // closed when the ask may go
 }
 
-// newShares allows four models at work for each processor: fewer would let a slow ask
-// delay the others by all the time that it takes.
+// newShares allows four working models per processor. With fewer, one slow ask would
+// delay the others by all of its time.
 func newShares() *shares { return &shares{free: 4 * runtime.GOMAXPROCS(0)} }
 
-// take waits for a study's turn, but no longer than the limit. The caller calls done when
-// its model has been at work.
+// take waits for a study's turn, up to the limit. The caller calls done when its model
+// has finished.
 func (s *shares) take(ctx context.Context, of *share, limit time.Duration) (done func(), err error) {
 	s.mu.Lock()
 	t := &turn{of: of, start: max(s.virtual, of.end), granted: make(chan struct{})}
@@ -62,7 +62,7 @@ func (s *shares) take(ctx context.Context, of *share, limit time.Duration) (done
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		err = fmt.Errorf("asks of other studies were at work for %s", limit)
+		err = fmt.Errorf("asks of other studies kept the processors busy for %s", limit)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *shares) take(ctx context.Context, of *share, limit time.Duration) (done
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		return nil, err
 	}
-	s.next() // it was granted at this very moment
+	s.next() // it was granted at the last moment
 	return nil, err
 }
 
@@ -81,7 +81,7 @@ func (s *shares) grant(t *turn) {
 	close(t.granted)
 }
 
-// done returns what ends an ask's turn.
+// done returns a function that ends an ask's turn.
 func (s *shares) done(t *turn) func() {
 	begun := time.Now()
 	return func() {
@@ -92,7 +92,7 @@ func (s *shares) done(t *turn) func() {
 	}
 }
 
-// next lets the ask go that is due, if one waits. The lock is held.
+// next lets the next waiting ask go, if there is one. The lock is held.
 func (s *shares) next() {
 	if len(s.waiting) == 0 {
 		s.free++

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestShares: a study that is asked now and then does not wait for all asks of studies
-// that are asked without pause.
+// TestShares checks that a study that is asked rarely does not wait for all asks of
+// studies that are asked without pause.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shares{free: 2}
@@ -47,7 +47,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestSharesGivenUp: an ask that gives up leaves its place to the next.
+// TestSharesGivenUp checks that an ask that gives up leaves its place to the next.
 func TestSharesGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shares{free: 1}

@@ -5,8 +5,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// approximateSize is about how many bytes an event takes in a store, exact enough
-// to keep commits well below what a store takes.
+// approximateSize returns about how many bytes an event takes in a store. It is exact
+// enough to keep commits well below the store's limits.
 func approximateSize(e study.Event) int {
 	const rest = 200
 	switch b := e.Body.(type) {
@@ -32,7 +32,7 @@ func approximateSize(e study.Event) int {
 	return rest
 }
 
-// approximateSize is about how many bytes the happening takes.
+// approximateSize returns about how many bytes the happening takes.
 func (h Happening) approximateSize() int {
 	const rest = 300
 	if h.Trial == nil {

@@ -11,22 +11,22 @@ import (
 )
 
 // suggester makes suggestions for one study and always has an answer. If the study's
-// proposer is late, fails, panics or makes an invalid suggestion, it falls back to a
-// random configuration, marked as such.
+// proposer is late, fails, panics or makes an invalid suggestion, the suggester falls
+// back to a random configuration, marked as a fallback.
 //
-// The token of busy guards the proposer, which sees one history at a time. It belongs
-// to one [live] study and is dropped with it, so that nothing which the proposer
-// learned from discarded events remains.
+// The token of busy guards the proposer, which sees one history at a time. A suggester
+// belongs to one [live] study and is dropped with it, so that the proposer keeps
+// nothing it learned from discarded events.
 type suggester struct {
 	proposer propose.Proposer
 	fallback propose.Proposer
 	options  Options
-	busy     chan struct{} // holds a token while the proposer is at work
-	stuck    atomic.Bool   // for so long that nothing more is prepared with it
+	busy     chan struct{} // holds a token while the proposer works
+	stuck    atomic.Bool   // the proposer works for too long, and nothing is prepared with it
 	ready    atomic.Pointer[prepared]
 }
 
-// free takes the token back after work.
+// free takes the token back.
 func (g *suggester) free() {
 	<-g.busy
 	g.stuck.Store(false)
@@ -64,9 +64,9 @@ func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, 
 	return e.a, e.due, err
 }
 
-// suggest proposes 1 to n configurations for the trials from v.Trials() on. The
-// only errors are propose.ErrExhausted and that of ctx. If the model could not be made
-// (modelErr), it falls back at once.
+// suggest proposes 1 to n configurations for the trials from v.Trials() on. It returns
+// no error except propose.ErrExhausted and that of ctx. If modelErr says that the model
+// could not be made, it falls back at once.
 func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr error) (propose.Proposal, error) {
 	var p propose.Proposal
 	err := modelErr
@@ -87,7 +87,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	if ctx.Err() != nil {
 		return p, ctx.Err()
 	}
-	g.options.Logger.Warn("the proposer gave no suggestion; falling back to a random one", "trial", v.Trials(), "error", err)
+	g.options.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration", "trial", v.Trials(), "error", err)
 	p, err = g.fallback.Propose(ctx, v, n)
 	if err != nil {
 		return p, err
@@ -98,8 +98,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	return p, check(p, v, n)
 }
 
-// work calls f, which uses the proposer, and returns at the deadline even if f does
-// not.
+// work calls f, which uses the proposer. It returns at the deadline even if f does not.
 func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, error)) (result T, err error) {
 	type answer struct {
 		result T
@@ -110,16 +109,16 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done():
-		return result, fmt.Errorf("it was still at work on something earlier after %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("the proposer was still busy with earlier work after %s", g.options.ProposeTimeout)
 	}
 	answers := make(chan answer, 1)
 	go func() {
 		var a answer
 		defer func() {
 			if r := recover(); r != nil {
-				a.err = fmt.Errorf("it panicked: %v", r)
+				a.err = fmt.Errorf("the proposer panicked: %v", r)
 			}
-			g.free() // before the answer, so that the next one finds it free
+			g.free() // before the answer, so that the next caller finds it free
 			answers <- a
 		}()
 		a.result, a.err = f(ctx)
@@ -128,14 +127,14 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 	case a := <-answers:
 		return a.result, a.err
 	case <-ctx.Done():
-		return result, fmt.Errorf("it took longer than %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("the proposer took longer than %s", g.options.ProposeTimeout)
 	}
 }
 
-// check reports what the study would refuse of a proposal.
+// check returns an error if the study would refuse a proposal.
 func check(p propose.Proposal, v *study.View, n int) error {
 	if len(p.Suggestions) < 1 || len(p.Suggestions) > n {
-		return fmt.Errorf("it made %d suggestions, 1 to %d were wanted", len(p.Suggestions), n)
+		return fmt.Errorf("the proposer made %d suggestions and must make 1 to %d", len(p.Suggestions), n)
 	}
 	for _, s := range p.Suggestions {
 		if err := v.Spec().Space.Validate(s.Config); err != nil {

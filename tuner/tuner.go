@@ -17,35 +17,35 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Options configure a [Tuner]. The zero Options are those of a short-lived
-// command on a local file.
+// Options are the settings of a [Tuner]. The zero Options suit a short-lived command on
+// a local file.
 type Options struct {
-	// LongLived makes leases go by this process's monotonic clock: those found
-	// running get a whole interval of grace from the moment their study is
-	// loaded, and expire in the background. Otherwise leases go by the stored
-	// deadlines and the wall clock, and expire at the next ask.
+	// LongLived measures leases by this process's monotonic clock. When a study is
+	// loaded, the leases of running trials begin anew. Leases end in the background.
+	// Otherwise leases use the stored deadlines and the wall clock, and end at the next
+	// ask.
 	LongLived bool
 	// ProposeTimeout is how long an ask waits for the proposer before it returns a
-	// fallback; 0 means [DefaultProposeTimeout].
+	// fallback. 0 means [DefaultProposeTimeout].
 	ProposeTimeout time.Duration
-	// IdleTimeout is after how long without a call a study is dropped from
-	// memory, to be read again when needed; 0 means [DefaultIdleTimeout].
-	// It applies if LongLived.
+	// IdleTimeout is the time without calls after which a study is dropped from memory.
+	// The next call reads it again. 0 means [DefaultIdleTimeout]. It applies if
+	// LongLived.
 	IdleTimeout time.Duration
-	// MaxStudyBytes is how many bytes of events a study may hold, counted about, and
-	// MaxStudyReports how many reports; 0 means no limit. A study that is full takes in
-	// no new trials, reports and attributes: the error is a [QuotaError]. What runs can
-	// still be told.
+	// MaxStudyBytes is the most bytes of events in one study, approximately, and
+	// MaxStudyReports is the most reports. 0 means no limit. A full study accepts no
+	// new trials, reports or attributes, and the error is a [QuotaError]. You can still
+	// tell its running trials.
 	MaxStudyBytes, MaxStudyReports int64
-	// Memory, if not nil, says whether there is room to read a study into memory. If
-	// there is none, the error is a [MemoryError], and idle studies are dropped soon.
+	// Memory, if not nil, limits the memory for studies. If there is no room to read a
+	// study, the error is a [MemoryError]. Idle studies are then dropped soon.
 	Memory *Memory
-	// Now is the wall clock; nil means time.Now.
+	// Now is the wall clock. If nil, it is time.Now.
 	Now func() time.Time
-	// Logger receives background errors; nil discards them.
+	// Logger receives background errors. Nil discards them.
 	Logger *slog.Logger
-	// OnFatal is called, once, when the store does not know the outcome of a write:
-	// the process should end and start again. Every later call fails.
+	// OnFatal is called once when the store does not know whether it wrote. End the
+	// process and start it again, because every later call fails.
 	OnFatal func(error)
 }
 
@@ -65,7 +65,7 @@ const DefaultProposer = propose.BKB
 type Tuner struct {
 	store   store.Store
 	options Options
-	ctx     context.Context // of everything in the background
+	ctx     context.Context // for all background work
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 	turns   *turns
@@ -73,7 +73,7 @@ type Tuner struct {
 
 	mu      sync.Mutex
 	desks   map[string]*desk
-	leaving map[string]*desk // dropped, perhaps with events still to store
+	leaving map[string]*desk // dropped, possibly with events still to store
 	closed  bool
 	fatal   error
 }
@@ -104,7 +104,7 @@ func Open(s store.Store, o Options) *Tuner {
 	return t
 }
 
-// Close waits for calls and commits under way and closes the store.
+// Close waits for running calls and commits and closes the store.
 func (t *Tuner) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -114,12 +114,12 @@ func (t *Tuner) Close() error {
 	t.closed = true
 	t.desks = nil
 	t.mu.Unlock()
-	t.stop() // and with it all desks
+	t.stop() // ends all desks too
 	t.work.Wait()
 	return t.store.Close()
 }
 
-// fail ends the Tuner: what the store holds is no longer known.
+// fail ends the Tuner because the contents of the store are unknown.
 func (t *Tuner) fail(err error) {
 	t.mu.Lock()
 	first := t.fatal == nil
@@ -136,8 +136,8 @@ func (t *Tuner) fail(err error) {
 	}
 }
 
-// desk returns the named study's desk, loading the study if need be. The caller
-// must call release when done.
+// desk returns a study's desk and loads the study if needed. The caller must call
+// release afterwards.
 func (t *Tuner) desk(ctx context.Context, name string) (d *desk, release func(), err error) {
 	for {
 		t.mu.Lock()
@@ -176,17 +176,17 @@ func (t *Tuner) desk(ctx context.Context, name string) (d *desk, release func(),
 	}
 }
 
-// serving returns nil, or the error why no call is served.
+// serving returns an error if the Tuner serves no more calls.
 func (t *Tuner) serving() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refusal()
 }
 
-// refusal returns nil, or the error why no call is served; t.mu is held.
+// refusal returns an error if the Tuner serves no more calls. t.mu is held.
 func (t *Tuner) refusal() error {
 	if t.fatal != nil {
-		return fmt.Errorf("an earlier write has an unknown outcome, restart to continue: %w", t.fatal)
+		return fmt.Errorf("the outcome of an earlier write is unknown; restart to continue: %w", t.fatal)
 	}
 	if t.closed {
 		return store.ErrClosed
@@ -201,7 +201,7 @@ func (t *Tuner) forget(d *desk) {
 	t.mu.Unlock()
 }
 
-// drop retires a desk; t.mu is held.
+// drop retires a desk. t.mu is held.
 func (t *Tuner) drop(d *desk) {
 	if t.desks[d.name] == d {
 		delete(t.desks, d.name)
@@ -224,7 +224,8 @@ func (t *Tuner) gone(d *desk) {
 	t.mu.Unlock()
 }
 
-// keepTime expires leases, ends studies whose time is over, and drops idle ones.
+// keepTime ends overdue leases, finishes studies at their timeout, and drops idle
+// studies.
 func (t *Tuner) keepTime() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -260,7 +261,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		return Created{}, err
 	}
 	if c.Spec.Proposer.Name == "" {
-		c.Spec.Proposer.Name = DefaultProposer // "" in a log is from before there was a model
+		c.Spec.Proposer.Name = DefaultProposer // in a log, "" means a study from before there was a model
 	}
 	if c.Spec.Space != nil {
 		if err := checkComponents(c.Spec); err != nil {
@@ -278,7 +279,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	}
 	_, err = t.store.Create(ctx, name, events)
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
-		// An earlier try of the same request, perhaps.
+		// This may be a retry of the same request.
 		if replayErr := t.repeated(ctx, name, c); replayErr != nil {
 			return Created{}, err
 		}
@@ -286,9 +287,9 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		t.checkFatal(err)
 		return Created{}, err
 	} else {
-		t.forgetName(name) // a call may have looked for it before it was there
+		t.forgetName(name) // a call may have looked for the name earlier
 	}
-	// From here on the study is there, even if this call fails.
+	// From here on the study exists, even if this call fails.
 	view, err := t.Study(context.WithoutCancel(ctx), name)
 	if err != nil {
 		return Created{}, fmt.Errorf("%w: the study was created, but: %w", store.ErrUnknownOutcome, err)
@@ -296,7 +297,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	return Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
 }
 
-// checkComponents checks a spec's proposer and pruner, alone and together.
+// checkComponents checks the proposer and pruner of a spec, alone and together.
 func checkComponents(spec study.Spec) error {
 	proposer, err := propose.New(spec.Proposer, spec)
 	if err != nil {
@@ -325,7 +326,7 @@ func checkComponents(spec study.Spec) error {
 	return nil
 }
 
-// repeated returns nil if the study was created by this very request.
+// repeated returns nil if this request created the study.
 func (t *Tuner) repeated(ctx context.Context, name string, c study.Create) error {
 	d, release, err := t.desk(ctx, name)
 	if err != nil {
@@ -359,7 +360,7 @@ func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 	return nil
 }
 
-// forgetName drops the desk of a name that means another study now, or none. The desk
+// forgetName drops the desk of a name that now means another study or none. The desk
 // may still be loading.
 func (t *Tuner) forgetName(name string) {
 	t.mu.Lock()
@@ -383,7 +384,7 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 		}
 		s, err := t.glance(ctx, info)
 		if CodeOf(err) == NotFound {
-			continue // deleted meanwhile
+			continue // deleted in the meantime
 		} else if err != nil {
 			return nil, false, err
 		}
@@ -392,7 +393,7 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 	return studies, false, nil
 }
 
-// glance returns a study as it stands without keeping it in memory afterwards.
+// glance returns the current state of a study and does not keep it in memory.
 func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	t.mu.Lock()
 	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
@@ -405,12 +406,12 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 		return Study{}, err
 	}
 	if s.Position() == 0 {
-		return Study{}, &store.NotFoundError{Study: info.ID} // deleted meanwhile
+		return Study{}, &store.NotFoundError{Study: info.ID} // deleted in the meantime
 	}
 	return view(info.Name, info.ID, s), nil
 }
 
-// Backuper is a store that can copy itself while it is used.
+// Backuper is a store that can copy itself while in use.
 type Backuper interface {
 	// Backup writes a consistent copy that can be opened as a store.
 	Backup(ctx context.Context, w io.Writer) error

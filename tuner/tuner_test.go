@@ -23,11 +23,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// faulty is a store that survives its Tuner and fails when told to.
+// faulty is a store that survives its Tuner and fails on request.
 type faulty struct {
 	store.Store
 	mu     sync.Mutex
-	commit func(n int) error // called before commit n; an error is returned instead
+	commit func(n int) error // called before commit n, which fails with its error
 	n      int
 }
 
@@ -68,7 +68,7 @@ func testSpec(t testing.TB, change func(*study.Spec)) study.Spec {
 	return spec
 }
 
-// open returns a Tuner with a study named "s", closed at the end of the test.
+// open returns a Tuner with a study named "s". The end of the test closes it.
 func open(t testing.TB, st store.Store, o Options, change func(*study.Spec)) *Tuner {
 	t.Helper()
 	tn := Open(st, o)
@@ -111,8 +111,8 @@ func wantCode(t testing.TB, err error, want Code, words ...string) {
 	}
 }
 
-// TestWarnings: what of a study's settings comes to nothing is logged with a model
-// event, not with every ask.
+// TestWarnings checks that settings without effect are logged with a model event, and
+// not with every ask.
 func TestWarnings(t *testing.T) {
 	var log bytes.Buffer
 	tn := open(t, memory.New(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(s *study.Spec) {
@@ -192,8 +192,8 @@ func TestBestByMeanAndParetoFront(t *testing.T) {
 	}
 }
 
-// What breaks a constraint is the best only where nothing keeps to it, also where the
-// proposer gives no recommendation.
+// A trial that violates a constraint is the best only if no trial keeps it, also where
+// the proposer gives no recommendation.
 func TestBestKeepsToConstraints(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
 		c.Proposer = study.Component{Name: propose.BKB, Options: `{"constraints": {"size": {"max": 1}}}`}
@@ -201,7 +201,7 @@ func TestBestKeepsToConstraints(t *testing.T) {
 	ask(t, tn, study.Ask{Count: 3})
 	for i, c := range []struct {
 		loss, size float64
-		best       int // measured, so far
+		best       int // the best measured so far
 	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
 		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
 		err := tn.with(t.Context(), "s", func(d *desk) error {
@@ -260,8 +260,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// TestRestartsDoNotChangeTheSearch runs each proposer twice over the same
-// results: straight through, and with a restart after every tell.
+// TestRestartsDoNotChangeTheSearch runs each proposer twice over the same results. One
+// run has no restart, and the other restarts after every tell.
 func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -276,14 +276,14 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 		t.Run(proposer.Name, func(t *testing.T) {
 			trials := trials
 			if proposer.Name == propose.BKB {
-				trials = min(trials/4, 45) // of one to three; beyond 32 inducing points are drawn
+				trials = min(trials/4, 45) // asks of one to three trials; beyond 32 inducing points are drawn
 			}
 			search := func(restart bool) []string {
 				st := newFaulty()
 				tn := open(t, st, Options{}, func(c *study.Spec) { c.Proposer = proposer })
 				var configs []string
 				for i := range trials {
-					count := 1 + i%3 // batches too
+					count := 1 + i%3 // also batches
 					for _, trial := range ask(t, tn, study.Ask{Count: count}) {
 						configs = append(configs, fmt.Sprint(trial.Number, trial.Config, trial.Suggestion.Seed))
 						tell(t, tn, trial.Number, loss(float64(i%17)))
@@ -317,8 +317,8 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 	}
 }
 
-// TestPreparedSuggestions: what was prepared in the background after a tell is
-// what would have been suggested, and what a short-lived service suggests.
+// TestPreparedSuggestions checks that preparation in the background does not change the
+// suggestions. A short-lived service suggests the same.
 func TestPreparedSuggestions(t *testing.T) {
 	search := func(longLived bool) (configs []string, served int) {
 		tn := open(t, memory.New(), Options{LongLived: longLived}, func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} })
@@ -358,9 +358,9 @@ func TestPreparedSuggestions(t *testing.T) {
 	}
 }
 
-// TestPreparedAtTheOpening: once a worker reports to a long-lived service that has just
-// loaded the study, the model and the first suggestion are made before anybody asks,
-// and are those that an ask would have made.
+// TestPreparedAtTheOpening checks the preparation after a long-lived service has loaded
+// a study. When a worker reports, the model and the first suggestion are made before
+// the first ask, and they are those that an ask would have made.
 func TestPreparedAtTheOpening(t *testing.T) {
 	for _, results := range []int{3, 40} { // before there is a model, and when one is due
 		st := newFaulty()
@@ -368,7 +368,7 @@ func TestPreparedAtTheOpening(t *testing.T) {
 		if _, err := tn.AddAll(t.Context(), "s", manyCommands(t, testSpec(t, nil), results)); err != nil {
 			t.Fatal(err)
 		}
-		for range results/10 + 1 { // what is queued, and one more
+		for range results/10 + 1 { // the queued ones and one more
 			ask(t, tn, study.Ask{})
 		}
 		tn.Close()
@@ -419,8 +419,8 @@ func logOf(t *testing.T, st store.Store) (log []study.Position) {
 	return log
 }
 
-// TestAutoCount: an ask that leaves the number to the proposer gets what is
-// useful now, and the same again when it is repeated.
+// TestAutoCount checks that an ask with AutoCount gets the trials useful now, and the
+// same when repeated.
 func TestAutoCount(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
 		c.Proposer = study.Component{Name: propose.BKB, Options: `{"start": 5}`}
@@ -439,9 +439,9 @@ func TestAutoCount(t *testing.T) {
 	}
 }
 
-// TestAutoCountKeepsTheRule: of what such an ask gets under a model, all but the last
-// sum up to no more than BBKB's rule allows, 1 + Σσ²/ξ² ≤ 2, with the predictions that
-// there were before it.
+// TestAutoCountKeepsTheRule checks the trials of such an ask under a model. Except for
+// the last, they sum up to no more than the rule of BBKB allows, 1 + Σσ²/ξ² ≤ 2, with
+// the predictions before the ask.
 func TestAutoCountKeepsTheRule(t *testing.T) {
 	const seed = 3
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -493,7 +493,7 @@ func TestAutoCountKeepsTheRule(t *testing.T) {
 	}
 }
 
-// TestGapEndsTheStudy: the option stop_gap.
+// TestGapEndsTheStudy tests the option stop_gap.
 func TestGapEndsTheStudy(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
 		c.Proposer = study.Component{Name: propose.BKB, Options: `{"stop_gap": 0.2}`}
@@ -515,7 +515,7 @@ func TestGapEndsTheStudy(t *testing.T) {
 	t.Error("the study went on for 80 trials")
 }
 
-// count counts the trials of an origin that were started.
+// count counts the started trials of an origin.
 func count(t *testing.T, tn *Tuner, o study.Origin) int {
 	t.Helper()
 	view, err := tn.snapshot(t.Context(), "s")
@@ -531,7 +531,7 @@ func count(t *testing.T, tn *Tuner, o study.Origin) int {
 	return n
 }
 
-// TestReplayFindsTampering lets a log be that no proposer wrote.
+// TestReplayFindsTampering replays a log that no proposer wrote.
 func TestReplayFindsTampering(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
@@ -606,9 +606,8 @@ func TestRequestIDsInFlight(t *testing.T) {
 	wantCode(t, err, Invalid, "oracle")
 }
 
-// TestRefusedCommits fails the n-th commit, n = 0, 1, …, of a small session in a
-// way that wrote nothing: the caller hears of it, and study and store agree
-// afterwards.
+// TestRefusedCommits fails the n-th commit, n = 0, 1, …, of a small session without
+// writing anything. The caller gets the error, and study and store agree afterwards.
 func TestRefusedCommits(t *testing.T) {
 	for name, refusal := range map[string]error{"full": fmt.Errorf("commit: %w", store.ErrFull), "limit": &store.LimitError{What: "commit", Size: 2, Limit: 1}} {
 		for n := range 6 {
@@ -662,8 +661,8 @@ func TestRefusedCommits(t *testing.T) {
 	}
 }
 
-// TestAskStoredInPart: of an ask for two trials the first, from the queue, is
-// stored while the second is proposed, and that is then refused.
+// TestAskStoredInPart asks for two trials. The first, from the queue, is stored while
+// the second is proposed, and the second is then refused.
 func TestAskStoredInPart(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
@@ -701,14 +700,14 @@ func TestAskStoredInPart(t *testing.T) {
 	}
 }
 
-// TestLargeReportsHurtNobody has many large reports and small calls commit
-// together: what one caller sends does not make another's commit too large.
+// TestLargeReportsHurtNobody commits many large reports and small calls together. One
+// caller's data do not make another's commit too large.
 func TestLargeReportsHurtNobody(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
 	large := 20
 	if testing.Short() {
-		large = 6 // which fit one commit; the race detector takes long over the bytes
+		large = 6 // they fit one commit, and the race detector is slow with these bytes
 	}
 	ask(t, tn, study.Ask{Count: large})
 	values := make([]study.NamedValue, study.MaxMetrics)
@@ -719,7 +718,7 @@ func TestLargeReportsHurtNobody(t *testing.T) {
 	for i := range reports {
 		reports[i] = study.Report{Step: int64(i), Values: values}
 	}
-	st.on(func(int) error { time.Sleep(20 * time.Millisecond); return nil }) // let them gather
+	st.on(func(int) error { time.Sleep(20 * time.Millisecond); return nil }) // so that calls gather
 	var work sync.WaitGroup
 	for n := range large {
 		work.Go(func() {
@@ -757,8 +756,8 @@ func TestUnknownOutcomeEndsTheTuner(t *testing.T) {
 	}
 }
 
-// TestAnotherWriter has two Tuners on one store, neither of which knows what the
-// other does until it loses a race to it: together they work as one.
+// TestAnotherWriter has two Tuners on one store. Neither knows the other's commits
+// until it loses a race, and together they work as one.
 func TestAnotherWriter(t *testing.T) {
 	st := newFaulty()
 	a, b := open(t, st, Options{}, nil), Open(st, Options{})
@@ -786,8 +785,8 @@ func TestAnotherWriter(t *testing.T) {
 	}
 }
 
-// TestReadsSeeOnlyWhatIsStored holds a commit back: nobody can read what it would
-// store until it is.
+// TestReadsSeeOnlyWhatIsStored holds a commit back. No call can read its events until
+// it is stored.
 func TestReadsSeeOnlyWhatIsStored(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
@@ -828,7 +827,7 @@ func TestLeasesOfALongLivedService(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Trial 1 was silent and is handed out again; trial 0 was not.
+		// Trial 1 had no heartbeat and is handed out again, unlike trial 0.
 		if got := ask(t, tn, study.Ask{Worker: "v"}); got[0].Number != 1 || got[0].Epoch != 2 {
 			t.Errorf("asked after an expiry: %+v", got)
 		}
@@ -854,7 +853,7 @@ func TestLeasesOfALongLivedService(t *testing.T) {
 	})
 }
 
-// TestLeasesOfACommand goes by the stored deadlines and the wall clock.
+// TestLeasesOfACommand uses the stored deadlines and the wall clock.
 func TestLeasesOfACommand(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tn := open(t, memory.New(), Options{Now: func() time.Time { return now }}, func(c *study.Spec) { c.Lease, c.Timeout = time.Minute, time.Hour })
@@ -959,7 +958,7 @@ func TestWatch(t *testing.T) {
 		}
 		break
 	}
-	// The other one must have seen all before the study goes.
+	// The other watcher must have seen all events before the study is deleted.
 	select {
 	case <-sawAll:
 	case <-ended:
@@ -993,8 +992,8 @@ func TestIdleStudiesLeaveMemory(t *testing.T) {
 	})
 }
 
-// TestLeasesOutliveIdleness has a worker die under a lease longer than the time
-// after which idle studies leave memory.
+// TestLeasesOutliveIdleness has a worker fail under a lease that is longer than the
+// time after which idle studies leave memory.
 func TestLeasesOutliveIdleness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn := open(t, memory.New(), Options{LongLived: true}, func(c *study.Spec) { c.Lease, c.MaxTrials = time.Hour, 1 })
@@ -1022,7 +1021,7 @@ func TestMissingStudiesLeaveNothing(t *testing.T) {
 	}
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
-	for _, d := range tn.leaving { // those that still have a few instructions to go
+	for _, d := range tn.leaving { // some still have a few instructions to run
 		tn.mu.Unlock()
 		<-d.gone
 		tn.mu.Lock()
@@ -1032,8 +1031,8 @@ func TestMissingStudiesLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestCloseTellsTheTruth closes the Tuner under asks: none is answered with a
-// code that says nothing happened though it was stored.
+// TestCloseTellsTheTruth closes the Tuner during asks. No ask gets a code that means no
+// effect although its trials were stored.
 func TestCloseTellsTheTruth(t *testing.T) {
 	for range 30 {
 		st := newFaulty()
@@ -1069,7 +1068,7 @@ func TestCloseTellsTheTruth(t *testing.T) {
 	}
 }
 
-// TestCreateAmongLookers creates studies while others keep looking for them.
+// TestCreateAmongLookers creates studies while others look them up.
 func TestCreateAmongLookers(t *testing.T) {
 	tn := Open(memory.New(), Options{LongLived: true})
 	defer tn.Close()
@@ -1101,7 +1100,7 @@ func TestCreateAmongLookers(t *testing.T) {
 	}
 }
 
-// deleting is a store in which somebody looks at a study while it is deleted.
+// deleting is a store in which another caller reads a study while it is deleted.
 type deleting struct {
 	*faulty
 	look func()
@@ -1134,9 +1133,8 @@ func TestDeletedStudiesStayDead(t *testing.T) {
 	ask(t, tn, study.Ask{})
 }
 
-// TestGivenUpAsks has callers give up while the proposer is at work: the next
-// one waits for it rather than make do with a fallback, and nothing is shared
-// with those who left.
+// TestGivenUpAsks has callers give up while the proposer works. The next caller waits
+// for it instead of taking a fallback, and shares no memory with those that left.
 func TestGivenUpAsks(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	d, release, err := tn.desk(t.Context(), "s")
@@ -1151,7 +1149,7 @@ func TestGivenUpAsks(t *testing.T) {
 		giveUp()
 		select {
 		case <-left:
-		case <-time.After(time.Second): // should nobody leave before the answer
+		case <-time.After(time.Second): // in case no caller leaves before the answer
 		}
 		return quick.Propose(context.WithoutCancel(ctx), v, n)
 	})
@@ -1165,7 +1163,7 @@ func TestGivenUpAsks(t *testing.T) {
 	for i := range 200 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%40)*time.Microsecond)
 		trial, _ := tn.Enqueue(ctx, "s", study.Enqueue{Config: config})
-		_ = trial.Number // a race if somebody still writes to it
+		_ = trial.Number // a race if another goroutine still writes to it
 		cancel()
 	}
 }
@@ -1225,7 +1223,7 @@ func report(t testing.TB, s Service, trial int, step int64, v float64) Verdict {
 }
 
 // TestPruning has a median pruner stop a trial that is worse than the others, also
-// after a restart, and nobody else.
+// after a restart. It stops no other trial.
 func TestPruning(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, func(c *study.Spec) {
@@ -1259,9 +1257,9 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// TestModelPruning: the pruner that asks the model stops bad trials, saying why,
-// and lets those end that become the best; restarts after every call change no verdict, nor a
-// suggestion.
+// TestModelPruning checks that the pruner with a model stops bad trials and gives the
+// reason. Trials that become the best continue to their end. Restarts after every call
+// change no verdict and no suggestion.
 func TestModelPruning(t *testing.T) {
 	racetest.Alone(t)
 	change := func(c *study.Spec) {

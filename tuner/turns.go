@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// turns lets one study of a Tuner at a time prepare suggestions, begun while no ask of
-// any study is at work or waits. Otherwise studies that are not asked for now would slow
-// an ask down until it gets a fallback. A proposer that does not return has the turn for
-// at most maxRest longer than an ask would wait for it.
+// turns lets one study of a Tuner at a time prepare suggestions. A preparation begins
+// only while no ask of any study runs or waits. Otherwise studies that need no trial
+// now would slow an ask down until it gets a fallback. A proposer that does not return
+// keeps the turn at most maxRest longer than an ask would wait for it.
 type turns struct {
-	ctx  context.Context // of the Tuner
+	ctx  context.Context // the Tuner's
 	slot chan struct{}   // holds a token while a study is prepared
 
 	mu   sync.Mutex
@@ -41,8 +41,8 @@ func (t *turns) asking(stuck bool) (done func()) {
 	}
 }
 
-// disturbed returns nil if no ask is at work or waits, else a channel that is closed once
-// none does.
+// disturbed returns nil if no ask runs or waits. Otherwise it returns a channel that is
+// closed when there are no more.
 func (t *turns) disturbed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,8 @@ func (t *turns) disturbed() <-chan struct{} {
 	return t.calm
 }
 
-// take waits for the turn to prepare. It returns false if ctx, a desk's, ends first.
+// take waits for the turn to prepare. It returns false if ctx, a desk's context, ends
+// first.
 func (t *turns) take(ctx context.Context) bool {
 	select {
 	case t.slot <- struct{}{}:
@@ -67,12 +68,12 @@ func (t *turns) take(ctx context.Context) bool {
 			return false
 		}
 	}
-	if ctx.Err() != nil || t.ctx.Err() != nil { // the Tuner's ends before those of its desks
+	if ctx.Err() != nil || t.ctx.Err() != nil { // the Tuner's context ends before those of its desks
 		t.pass()
 		return false
 	}
 	return true
 }
 
-// pass gives the turn to the next.
+// pass gives the turn to the next study.
 func (t *turns) pass() { <-t.slot }

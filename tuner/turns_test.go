@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// gated is a proposer that does each step only when it is let through, and counts.
+// gated is a proposer that waits to be let through before each step, and counts them.
 type gated struct {
 	propose.Proposer
 	through chan struct{}
@@ -56,8 +56,8 @@ func (g *gated) Recommend(context.Context, propose.View) ([]int, error) {
 	return nil, nil
 }
 
-// counts are the anchors, proposals and recommendations so far, and how many of the
-// first two have been made at once.
+// counts returns the numbers of anchors, proposals and recommendations so far, and the
+// most of the first two at once.
 func (g *gated) counts() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,8 +72,8 @@ func wantCounts(t *testing.T, when string, g *gated, want string) {
 	}
 }
 
-// gatedStudies returns a long-lived service with studies of the given names, each
-// with a running trial, just opened, and one proposer at work for all.
+// gatedStudies returns a long-lived service, just opened. It has studies of the given
+// names, each with a running trial, and one proposer for all.
 func gatedStudies(t *testing.T, names ...string) (*Tuner, *gated) {
 	t.Helper()
 	st := newFaulty()
@@ -101,7 +101,7 @@ func gatedStudies(t *testing.T, names ...string) (*Tuner, *gated) {
 	return tn, g
 }
 
-// TestReadersHaveNothingPrepared: whoever looks at a study makes no model.
+// TestReadersHaveNothingPrepared checks that reading a study makes no model.
 func TestReadersHaveNothingPrepared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn, g := gatedStudies(t, "s")
@@ -123,14 +123,14 @@ func TestReadersHaveNothingPrepared(t *testing.T) {
 		}
 		wantCounts(t, "asked for the best", g, "0 0 1 0")
 		report(t, tn, 0, 1, 0.5)
-		wantCounts(t, "reported", g, "1 0 1 1") // a worker's call has
+		wantCounts(t, "reported", g, "1 0 1 1") // a worker's call starts a preparation
 		close(g.through)
 		wantCounts(t, "let through", g, "1 1 1 1")
 	})
 }
 
-// TestOnePreparationAtOnce: of many studies whose workers come back, one after
-// another is prepared, and those that are closed wait for no turn.
+// TestOnePreparationAtOnce checks that studies whose workers come back are prepared one
+// after another. Closed studies wait for no turn.
 func TestOnePreparationAtOnce(t *testing.T) {
 	names := strings.Split("abcdefgh", "")
 	for _, closed := range []bool{false, true} {
@@ -143,7 +143,7 @@ func TestOnePreparationAtOnce(t *testing.T) {
 			}
 			wantCounts(t, "all are due", g, "1 0 0 1")
 			if closed {
-				tn.Close() // would never end
+				tn.Close() // would hang if a closed study waited
 				close(g.through)
 				wantCounts(t, "closed", g, "1 0 0 1")
 				return
@@ -159,8 +159,9 @@ func TestOnePreparationAtOnce(t *testing.T) {
 	}
 }
 
-// TestPreparationsMakeWay: none begins while an ask of any study is at work, and one
-// that has begun ends after its model when an ask comes, or who consults the proposer.
+// TestPreparationsMakeWay checks that no preparation begins while an ask of any study
+// is running. A running preparation ends after its model when an ask comes, or when a
+// call consults the proposer.
 func TestPreparationsMakeWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tn, g := gatedStudies(t, "s", "other")
@@ -178,8 +179,8 @@ func TestPreparationsMakeWay(t *testing.T) {
 		work.Wait()
 		wantCounts(t, "one of the two is prepared", g, "2 1 0 1")
 
-		// An ask comes: the preparation ends with its model, and only when the ask is
-		// answered is the other study prepared.
+		// When an ask comes, the preparation ends with its model. The other study is
+		// prepared only after the ask is answered.
 		work.Go(func() { ask(t, tn, study.Ask{}) })
 		wantCounts(t, "asked again", g, "2 1 0 1")
 		g.through <- struct{}{}
@@ -201,15 +202,15 @@ func TestPreparationsMakeWay(t *testing.T) {
 		})
 		wantCounts(t, "the best waits", g, "1 0 0 1")
 		g.through <- struct{}{}
-		work.Wait() // would never end behind a suggestion, which is still shut
+		work.Wait() // would hang behind a suggestion, which is still shut
 		close(g.through)
 	})
 }
 
-// TestStuckProposer: a proposer that does not come back keeps the studies of others from
-// being prepared for a minute after its time is over, and never again: neither by what is
-// told of its study nor by those that ask for its trials, who get a fallback. Once it is
-// back its study is prepared again.
+// TestStuckProposer checks a proposer that does not return. It delays the preparation
+// of other studies once, for a minute after its time is over. Tells to its study and
+// asks for its trials, which get a fallback, delay them no further. Once the proposer
+// has returned, its study is prepared again.
 func TestStuckProposer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = 10 * time.Second
@@ -254,7 +255,7 @@ func TestStuckProposer(t *testing.T) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			if g.anchors != anchors {
-				t.Fatalf("%s: %d models were looked for, want %d", when, g.anchors, anchors)
+				t.Fatalf("%s: %d models were due, want %d", when, g.anchors, anchors)
 			}
 		}
 		trial := asked("stuck", phaseFallback)
@@ -267,7 +268,7 @@ func TestStuckProposer(t *testing.T) {
 		time.Sleep(patience + time.Minute + time.Second)
 		prepared("a minute is over", other, 2)
 
-		for range 4 { // workers of the other one come and go while some wait for the stuck one
+		for range 4 { // workers of the other study come and go while some wait for the stuck one
 			for range 2 {
 				waiting.Go(func() { told("stuck", asked("stuck", phaseFallback)) })
 			}

@@ -43,18 +43,18 @@ func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) it
 }
 
 const (
-	// watchBatch is about how many bytes of events a watch reads at once.
+	// watchBatch is about the most bytes of events that a watch reads at once.
 	watchBatch = 64 << 10
-	// watchRoom is the room in memory that it takes to read them.
+	// watchRoom is the room in memory for reading them.
 	watchRoom = 1 << 20
-	// watchInflation is about how many bytes a byte of an event becomes on its way to a
-	// client.
+	// watchInflation is about how many bytes of memory a byte of an event takes on its
+	// way to a client.
 	watchInflation = 16
 )
 
-// batch reads the next events for a watch when there is room for them in memory: an event
-// at least, unless there is an error beside those before it. leave frees the room. Many
-// watches wake at once, so each waits until it may read.
+// batch reads the next events for a watch once there is room for them in memory. Unless
+// an error follows, it returns at least one event. leave frees the room. Many watches
+// wake at once, so each waits for its turn to read.
 func (t *Tuner) batch(ctx context.Context, n news, after study.Position) (batch []Happening, leave func(), err error) {
 	if leave, err = t.options.Memory.await(ctx, watchRoom); err != nil {
 		return nil, func() {}, err
@@ -65,7 +65,7 @@ func (t *Tuner) batch(ctx context.Context, n news, after study.Position) (batch 
 			return batch, leave, err
 		}
 		if r.Position > n.view.Position() {
-			break // the view is older; next time
+			break // the view is older than this event
 		}
 		h := happening(r, n.view)
 		next := h.approximateSize()
@@ -81,7 +81,7 @@ func (t *Tuner) batch(ctx context.Context, n news, after study.Position) (batch 
 	if leave, ok := t.options.Memory.Enter(int64(size)*watchInflation, ShareWatch); ok {
 		return batch, leave, nil
 	}
-	batch = nil // it is read again when there is room for what it becomes
+	batch = nil // read again when there is room to send it
 	if leave, err = t.options.Memory.await(ctx, int64(size)*watchInflation); err != nil {
 		return nil, func() {}, err
 	}
@@ -94,8 +94,8 @@ func (t *Tuner) batch(ctx context.Context, n news, after study.Position) (batch 
 	return nil, leave, nil
 }
 
-// news is what a watcher continues with: a view of the stored study if that is ahead of
-// the watcher, else what to wait for.
+// news is the next step of a watcher. It is a view of the stored study if that is ahead
+// of the watcher, or otherwise a channel to wait for.
 type news struct {
 	id       store.StudyID
 	view     *study.View

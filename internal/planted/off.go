@@ -2,5 +2,5 @@
 
 package planted
 
-// Is tells whether a bug is planted: never.
+// Is tells whether a bug is switched on. It is always false.
 func Is(Bug) bool { return false }

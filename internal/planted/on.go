@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// now is the bug that is planted; before the first look nobody has set it.
+// now is the bug that is switched on. It is nil before the first call of Is.
 var now atomic.Pointer[Bug]
 
-// Is tells whether a bug is planted: by [Set], or else by BKB_PLANTED.
+// Is tells whether a bug is switched on, by [Set] or else by BKB_PLANTED.
 func Is(b Bug) bool {
 	set := now.Load()
 	if set == nil {
@@ -21,5 +21,5 @@ func Is(b Bug) bool {
 	return *set == b
 }
 
-// Set plants a bug; the empty one is none.
+// Set switches on a bug. The empty bug switches off the current one.
 func Set(b Bug) { now.Store(&b) }

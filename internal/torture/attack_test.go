@@ -30,7 +30,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// attacked is the real program with tokens, where others can reach it by TCP.
+// attacked is the real program with tokens, listening on TCP.
 type attacked struct {
 	*serving
 	log           *syncBuffer
@@ -91,7 +91,7 @@ func (a *attacked) create(t *testing.T, name string) {
 	}
 }
 
-// connect opens a connection of its own, with gRPC's default limits.
+// connect opens a connection with gRPC's default limits.
 func (a *attacked) connect(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	if a.authority == nil {
@@ -111,7 +111,7 @@ func (a *attacked) tls(t *testing.T) *tls.Config {
 	return config
 }
 
-// dial is a client over a connection of its own.
+// dial returns a client over its own connection.
 func (a *attacked) dial(t *testing.T) pb.TunerClient {
 	t.Helper()
 	return pb.NewTunerClient(a.connect(t))
@@ -121,8 +121,8 @@ func showing(ctx context.Context, token wire.Token) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token.Reveal())
 }
 
-// others has an admin call during an attack, over a connection from before it and over
-// new ones, and fails if a call does. It logs the worst wait.
+// others calls as an admin during an attack, over an old connection and over new ones,
+// and fails if a call does. It logs the longest wait.
 func (a *attacked) others(t *testing.T, during func()) {
 	t.Helper()
 	old := a.dial(t)
@@ -157,9 +157,9 @@ func (a *attacked) bitten(t *testing.T, limit string) {
 	t.Errorf("the log does not say that the limit %s was reached:\n%s", limit, a.log.String())
 }
 
-// TestHealthWatchFlood: callers without a token that watch the health of a server on
-// thousands of streams leave others their place, also where the server takes fewer calls
-// at once than there are health watches.
+// TestHealthWatchFlood has callers without a token watch the health of a server on
+// thousands of streams. They leave others their place, even if the server allows fewer
+// calls at once than health watches.
 func TestHealthWatchFlood(t *testing.T) { overBoth(t, healthWatchFlood) }
 
 func healthWatchFlood(t *testing.T, secure bool) {
@@ -185,9 +185,9 @@ func healthWatchFlood(t *testing.T, secure bool) {
 	}
 }
 
-// TestIdleConnections: callers without a token that open thousands of connections, from
-// several addresses, leave others their place. A half of the connections is silent, the
-// other half begins with HTTP/2, or is done with the handshake of TLS.
+// TestIdleConnections has callers without a token open thousands of connections, from
+// several addresses. They leave others their place. Half of the connections are silent,
+// and the other half begins HTTP/2 or has finished the TLS handshake.
 func TestIdleConnections(t *testing.T) { overBoth(t, idleConnections) }
 
 func idleConnections(t *testing.T, secure bool) {
@@ -213,8 +213,8 @@ func idleConnections(t *testing.T, secure bool) {
 	a.bitten(t, "strangers")
 }
 
-// begin says the first words on a connection: the beginning of HTTP/2, or the handshake of
-// TLS, which may fail because the server closes the connection.
+// begin begins HTTP/2 on a connection, or does the TLS handshake. The handshake may
+// fail because the server closes the connection.
 func (a *attacked) begin(t *testing.T, c net.Conn) {
 	if a.authority == nil {
 		_, _ = c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
@@ -226,8 +226,8 @@ func (a *attacked) begin(t *testing.T, c net.Conn) {
 	_ = tls.Client(c, config).HandshakeContext(t.Context())
 }
 
-// TestWatchesOfOneToken: a worker that opens more watches than the server has for all
-// leaves some to others, and to admins more than to workers.
+// TestWatchesOfOneToken has a worker open more watches than the server allows in total.
+// It leaves some to other workers, and more to admins.
 func TestWatchesOfOneToken(t *testing.T) { overBoth(t, watchesOfOneToken) }
 
 func watchesOfOneToken(t *testing.T, secure bool) {
@@ -262,8 +262,8 @@ func watchesOfOneToken(t *testing.T, secure bool) {
 	a.bitten(t, "watches-per-token")
 }
 
-// TestReportFlood: a worker that reports without pause fills its study and nothing else;
-// its trials can still be told, and other studies go on.
+// TestReportFlood has a worker report without pause. It fills only its own study. Its
+// trials can still be told, and other studies continue.
 func TestReportFlood(t *testing.T) { overBoth(t, reportFlood) }
 
 func reportFlood(t *testing.T, secure bool) {
@@ -290,7 +290,7 @@ func reportFlood(t *testing.T, secure bool) {
 			}
 			told++
 		}
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "at most 20000000 in one study (tuner serve --max-study-bytes)") {
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "one study may hold 20000000 (tuner serve --max-study-bytes)") {
 			t.Errorf("after %d trials: %v", told, err)
 		}
 		figures(t, "the study was full after %d trials, memory went from %.0f to %.0f MB", told, before, memoryMB(t, a.cmd.Process.Pid))
@@ -301,8 +301,8 @@ func reportFlood(t *testing.T, secure bool) {
 	}
 }
 
-// TestConnectionChurn: callers without a token who open connections without pause, from
-// the address that others have too, do not keep these from calling over new connections.
+// TestConnectionChurn has callers without a token open connections without pause. Other
+// callers from the same address can still call over new connections.
 func TestConnectionChurn(t *testing.T) { overBoth(t, connectionChurn) }
 
 func connectionChurn(t *testing.T, secure bool) {
@@ -313,7 +313,7 @@ func connectionChurn(t *testing.T, secure bool) {
 	defer cancel()
 	var opened atomic.Int64
 	hello := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
-	if secure { // a handshake that has begun, of 512 bytes
+	if secure { // the beginning of a handshake of 512 bytes
 		hello = []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc")
 	}
 	for range 4 {

@@ -17,8 +17,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// killedAfter runs the program and kills it at some moment; ended tells whether it
-// was faster.
+// killedAfter runs the program and kills it after a time. ended reports whether the
+// program finished before that.
 func killedAfter(t *testing.T, life time.Duration, args ...string) (ended bool) {
 	t.Helper()
 	cmd := exec.Command(tunerBinary(t), args...)
@@ -40,9 +40,9 @@ func sound(t *testing.T, path string) {
 	}
 }
 
-// TestKillBackups kills backups of a served file and restores at random moments:
-// what has the name of a backup is whole, and the file that is restored to is what
-// it was or the backup.
+// TestKillBackups kills backups of a served file and restores at random moments. Every
+// file with the name of a backup is whole. The target of a restore is as before or is
+// the backup.
 func TestKillBackups(t *testing.T) {
 	heavy(t)
 	n := often(t, "BACKUPS", 12)

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// often returns how often to do something: what the environment says, or n.
+// often returns how often to repeat a test. The environment can override n.
 func often(t testing.TB, what string, n int) int {
 	t.Helper()
 	s := os.Getenv("BKB_TORTURE_" + what)
@@ -50,17 +50,16 @@ func often(t testing.TB, what string, n int) int {
 	return n
 }
 
-// heavy skips what starts processes where tests should be short.
+// heavy skips tests that start processes when -short is set.
 func heavy(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts processes, which -short leaves out; go test ./internal/torture runs it, make torture-ci and make torture more often")
+		t.Skip("starts processes, which -short leaves out; go test ./internal/torture runs it, and make torture-ci and make torture repeat it")
 	}
 }
 
-// seed is what a run's randomness begins with: the environment's, "new" for one
-// that nobody tried, or a fixed one, so that the everyday tests and CI say the same
-// each time.
+// seed returns the seed of a run. It is fixed, so that the everyday tests and CI repeat
+// their verdicts. The environment can set it, and "new" draws a new one.
 func seed(t testing.TB) uint64 {
 	t.Helper()
 	var s uint64 = 1
@@ -78,7 +77,7 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// lacking skips for want of a facility, which a release run may not.
+// lacking skips a test that this machine cannot run. A release run fails instead.
 func lacking(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("BKB_TORTURE_MUST") != "" {
@@ -87,7 +86,8 @@ func lacking(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// figures prints what a run counted, where `make torture` shows it.
+// figures logs the figures of a run, and writes them to the file that `make torture`
+// shows.
 func figures(t testing.TB, format string, args ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, args...)
@@ -115,7 +115,7 @@ var program struct {
 	err    error
 }
 
-// tuner returns the path of the real binary, built with the tags of this test.
+// tunerBinary returns the path of the real binary, built with the tags of this test.
 func tunerBinary(t testing.TB) string {
 	t.Helper()
 	program.once.Do(func() {
@@ -135,7 +135,7 @@ func tunerBinary(t testing.TB) string {
 	return program.path
 }
 
-// evidence is a folder that stays if the test fails.
+// evidence returns a folder that is kept if the test fails.
 func evidence(t testing.TB, seed uint64) string {
 	t.Helper()
 	root := os.Getenv("BKB_TORTURE_EVIDENCE")
@@ -177,7 +177,7 @@ func readJSON(path string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// syncBuffer collects a log written by several.
+// syncBuffer collects a log from several goroutines.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -197,7 +197,7 @@ func (b *syncBuffer) String() string {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// copyFile copies a file as it is.
+// copyFile copies a file.
 func copyFile(from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
@@ -215,7 +215,7 @@ func copyFile(from, to string) error {
 	return dst.Close()
 }
 
-// quantile of values in ascending order.
+// quantile returns a quantile of values in ascending order.
 func quantile[T any](sorted []T, q float64) T {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// disk is what a machine would find after a loss of power: what was synced, and
-// of the rest what it pleases.
+// disk is the disk that a machine could find after a loss of power. It has the synced
+// data and any part of the rest.
 type disk struct {
 	names   map[string]*inode // as the running system sees them
-	synced  map[string]*inode // as they are surely found
+	synced  map[string]*inode // as they are certainly found
 	renamed []naming          // changes of names since their directory was synced
 }
 
@@ -21,7 +21,7 @@ type inode struct {
 	pending []*operation // writes and truncations since the last sync
 }
 
-// naming is a change of a name.
+// naming is a change of a file's name.
 type naming struct {
 	path string
 	node *inode // nil for a removal
@@ -31,7 +31,7 @@ func newDisk() *disk {
 	return &disk{names: make(map[string]*inode), synced: make(map[string]*inode)}
 }
 
-// do takes in the next operation.
+// do applies the next operation.
 func (d *disk) do(op *operation) {
 	switch op.kind {
 	case "create":
@@ -87,11 +87,11 @@ func (n *inode) sync() {
 	n.pending = nil
 }
 
-// sectors are the sizes of what a disk writes whole.
+// sectors are the sizes that a disk writes as a whole.
 var sectors = []int{512, 4096, 1 << 30}
 
-// after returns the file at path as it might be found after a cut now; false if
-// there is none.
+// after returns the file at path as it could be after a power cut now, and whether it
+// exists.
 func (d *disk) after(path string, random *rand.Rand) (content []byte, there bool) {
 	node := d.synced[path]
 	for _, n := range d.renamed {
@@ -103,7 +103,7 @@ func (d *disk) after(path string, random *rand.Rand) (content []byte, there bool
 		return nil, false
 	}
 	sector := sectors[random.IntN(len(sectors))]
-	chance := random.IntN(5) // of 4: none, some, half, most, all
+	chance := random.IntN(5) // out of 4, for none, some, half, most or all
 	keep := func() bool { return random.IntN(4) < chance }
 	return apply(append([]byte(nil), node.stable...), node.pending, func(op *operation) *operation {
 		switch {
@@ -117,7 +117,7 @@ func (d *disk) after(path string, random *rand.Rand) (content []byte, there bool
 	}), true
 }
 
-// tear returns what of a write reaches the disk: whole sectors, each or not.
+// tear returns the sectors of a write that reach the disk. Each one may or may not.
 func tear(op *operation, sector int, keep func() bool) *operation {
 	var parts []*operation
 	for begin := 0; begin < len(op.data); {
@@ -133,7 +133,8 @@ func tear(op *operation, sector int, keep func() bool) *operation {
 	return &operation{kind: op.kind, offset: op.offset, parts: parts}
 }
 
-// apply does writes and truncations to a file, each as choose leaves it.
+// apply applies writes and truncations to a file, after choose has reduced each of
+// them.
 func apply(content []byte, ops []*operation, choose func(*operation) *operation) []byte {
 	for _, op := range ops {
 		if choose != nil {

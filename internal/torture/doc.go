@@ -1,7 +1,7 @@
-// Package torture proves what docs/promises.md promises. It holds tests only:
-// they kill the real program under load, cut its power, fail its disk, simulate
-// the service under a clock of their own, check recorded histories for
-// linearizability, and plant bugs to see whether all that would notice.
+// Package torture tests the promises of docs/promises.md. It holds only tests. They
+// kill the real program under load, cut its power, fail its disk, and simulate the
+// service with a clock of their own. They check recorded histories for linearizability,
+// and plant bugs to show that the tests notice them.
 //
 // # Harnesses
 //
@@ -18,15 +18,15 @@
 //	          testing/synctest, so that a seed repeats a run
 //	Linear    histories of many clients against one-at-a-time models (porcupine)
 //
-// Whatever fails leaves a folder with the seed, the journal of all calls, the
-// file and the server's log; TestAgain checks such a folder again.
+// A failed test leaves a folder with the seed, the journal of all calls, the file and
+// the server's log. TestAgain checks such a folder again.
 //
 // # How much
 //
-// The everyday tests do a little of everything in some twenty seconds. The
-// environment sets more, see the Makefile: BKB_TORTURE_KILLS, _CUTS, _SEEDS,
-// _OPS, _FAULTS, _SOAK. Seeds are the same each time, so that what CI says of a
-// commit stays so; make torture takes new ones (BKB_TORTURE_SEED=new), and the
-// number that a failure prints repeats it. With BKB_TORTURE_MUST=1 a facility that
-// this machine lacks is a failure.
+// The everyday tests run a little of each harness, in about twenty seconds. The
+// variables BKB_TORTURE_KILLS, _CUTS, _SEEDS, _OPS, _FAULTS and _SOAK of the
+// environment set more (see the Makefile). The everyday tests use fixed seeds, so CI
+// repeats its verdict on a commit. make torture draws new ones (BKB_TORTURE_SEED=new),
+// and the seed that a failure prints repeats it. With BKB_TORTURE_MUST=1, a facility
+// that this machine lacks is a failure.
 package torture

@@ -23,7 +23,7 @@ import (
 // fault is an error or a delay of a system call.
 type fault struct {
 	call, what string
-	fatal      bool // the server cannot know what is on the disk, and must end
+	fatal      bool // the server cannot know the state of the disk, and must end
 }
 
 var faults = []fault{
@@ -38,9 +38,9 @@ var faults = []fault{
 	{"pwrite64", "delay_enter=20000", false},
 }
 
-// TestFaults fails or delays the N-th write, sync or truncation of a server
-// under load. Whatever it answered is true afterwards; after an error that
-// leaves it in doubt it ends, with a failure.
+// TestFaults fails or delays the N-th write, sync or truncation of a server under load.
+// Its answers are true afterwards. After an error that leaves it in doubt, it ends with
+// a failure.
 func TestFaults(t *testing.T) {
 	heavy(t)
 	n := often(t, "FAULTS", 5)
@@ -76,7 +76,7 @@ func (f *faulting) fail(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// run gives a server one fault, at the k-th call of one of its threads.
+// run injects one fault at the k-th call of one of a server's threads.
 func (f *faulting) run(t *testing.T, kind fault, k int) {
 	f.runs++
 	db := filepath.Join(f.folder, fmt.Sprintf("tuner-%d.db", f.runs))
@@ -132,8 +132,8 @@ func (f *faulting) judge(db string, crowd *crowd, name string) {
 	}
 }
 
-// TestFullDisk fills the disk of a server: it refuses to write, reads on, and
-// heals without a restart; nothing acknowledged is lost.
+// TestFullDisk fills the disk of a server. The server refuses writes, continues to
+// read, and recovers without a restart. No acknowledged data are lost.
 func TestFullDisk(t *testing.T) {
 	heavy(t)
 	seed := seed(t)
@@ -195,7 +195,7 @@ func TestFullDisk(t *testing.T) {
 	figures(t, "%d tells before, %d calls refused while the disk was full, %d tells after, without a restart; %d acknowledged calls, 0 lost", before, full, after, verdict.acked)
 }
 
-// fillDisk writes until there is no room.
+// fillDisk writes until the disk is full.
 func fillDisk(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -212,7 +212,8 @@ func fillDisk(path string) error {
 	return nil
 }
 
-// TestTwoServers: a file has one owner; the second one is told who.
+// TestTwoServers checks that a file has one owner, which the error of a second server
+// names.
 func TestTwoServers(t *testing.T) {
 	heavy(t)
 	seed := seed(t)
@@ -256,9 +257,9 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
-// TestFrozenWorker: a worker that is stopped for longer than its lease comes
-// back to a trial that somebody else has: its outcome is kept as a late result,
-// and the other's counts. A frozen server ends nobody's lease.
+// TestFrozenWorker stops a worker for longer than its lease, and another worker gets
+// the trial. The outcome of the first is kept as a late result, and that of the other
+// counts. No lease ends because the server was stopped.
 func TestFrozenWorker(t *testing.T) {
 	heavy(t)
 	seed := seed(t)
@@ -300,13 +301,14 @@ func TestFrozenWorker(t *testing.T) {
 		return study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{v}}}}
 	}
 	if _, err := c.Heartbeat(ctx, "s", study.Heartbeat{Trial: first.Number, Epoch: first.Epoch}); tuner.CodeOf(err) != tuner.LeaseLost {
-		t.Errorf("a sign of life under a lost lease: %v", err)
+		t.Errorf("a heartbeat under a lost lease: %v", err)
 	}
 	late, err := c.Tell(ctx, "s", study.Tell{Trial: first.Number, Epoch: first.Epoch, Outcome: outcome(1)})
 	if err != nil || !late.Late {
 		t.Errorf("the frozen worker's tell: %+v, %v", late, err)
 	}
-	// The server stops for longer than the other's lease: he keeps his trial.
+	// The server stops for longer than the second worker's lease, which keeps the
+	// trial.
 	if _, err := c.Heartbeat(ctx, "s", study.Heartbeat{Trial: second.Number, Epoch: second.Epoch, Lease: 4 * time.Second}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// plain connects to a server as a program in another language does: with the default
-// limits of gRPC, of which an answer may take 4 MiB.
+// plain connects to a server with the default limits of gRPC, as programs in other
+// languages do. An answer may then take 4 MiB.
 func plain(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
 	return connect(t, address, insecure.NewCredentials())
@@ -47,9 +47,8 @@ func connect(t testing.TB, address string, by credentials.TransportCredentials) 
 // largeMetric names the metrics of the largest trial.
 func largeMetric(i int) string { return fmt.Sprintf("metric-%02d", i) }
 
-// TestLargestTrial: a trial with as many reports as a trial may have can be told,
-// listed, watched and exported, and its study asked, by a client with the default limits
-// of gRPC.
+// TestLargestTrial checks a trial with the most reports. A client with the default
+// limits of gRPC can tell, list, watch and export it, and ask its study.
 func TestLargestTrial(t *testing.T) {
 	heavy(t)
 	metrics := often(t, "METRICS", 8)
@@ -80,7 +79,7 @@ func TestLargestTrial(t *testing.T) {
 	}
 	epoch := ask().Trials[0].Epoch
 	batch := study.MaxReportBatch
-	for batch*metrics*22 > 1<<20 { // what the server takes as one message
+	for batch*metrics*22 > 1<<20 { // the largest message that the server accepts
 		batch /= 2
 	}
 	begun := time.Now()
@@ -114,7 +113,7 @@ func TestLargestTrial(t *testing.T) {
 		study.MaxReports, metrics, reported.Seconds(), listed.Seconds(), watched.Seconds(), time.Since(begun).Seconds())
 }
 
-// largeReports are n reports from a step on.
+// largeReports returns n reports from a step on.
 func largeReports(step, n, metrics int) []*pb.IntermediateValues {
 	reports := make([]*pb.IntermediateValues, n)
 	for i := range reports {
@@ -127,7 +126,7 @@ func largeReports(step, n, metrics int) []*pb.IntermediateValues {
 	return reports
 }
 
-// readLargest reads the trial by all calls that return it, and its reports.
+// readLargest reads the trial by all calls that return it, and reads its reports.
 func readLargest(ctx context.Context, t *testing.T, c pb.TunerClient, metrics int) {
 	t.Helper()
 	const parent, trial = "studies/large", "studies/large/trials/0"
@@ -174,7 +173,7 @@ func readLargest(ctx context.Context, t *testing.T, c pb.TunerClient, metrics in
 	}
 }
 
-// watchLargest watches the study from its beginning: every report arrives once.
+// watchLargest watches the study from its beginning. Every report arrives once.
 func watchLargest(ctx context.Context, t *testing.T, c pb.TunerClient) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)

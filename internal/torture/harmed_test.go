@@ -23,22 +23,22 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// harm is what is done to the file of a server.
+// harm is a kind of damage to the file of a server.
 type harm struct {
 	name   string
 	do     func(db string) error
-	status int    // of the process that ends
-	says   string // in its log
-	loss   bool   // calls are answered DATA_LOSS
+	status int    // exit code of the process
+	says   string // part of its log
+	loss   bool   // whether calls are answered DATA_LOSS
 }
 
 func cutTo(size int64) func(string) error {
 	return func(db string) error { return os.Truncate(db, size) }
 }
 
-// TestFileHarmed harms the file of a server under load. Calls end at once, health
-// says NOT_SERVING, and the process ends by itself with a failure; a SIGTERM
-// meanwhile changes nothing.
+// TestFileHarmed damages the file of a server under load. Calls end at once, health
+// checks answer NOT_SERVING, and the process ends with a failure. A SIGTERM meanwhile
+// has no effect on this.
 func TestFileHarmed(t *testing.T) {
 	heavy(t)
 	folder := evidence(t, seed(t))
@@ -156,7 +156,7 @@ func (h harm) run(t *testing.T, db string, signalled bool) {
 	}
 }
 
-// listening is the address that a server's log says it listens on.
+// listening returns the address at which a server listens, from its log.
 func listening(t *testing.T, log string) string {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -168,8 +168,7 @@ func listening(t *testing.T, log string) string {
 	return ""
 }
 
-// seesNotServing watches the health of a server until it says NOT_SERVING, or
-// ends.
+// seesNotServing watches the health of a server until it answers NOT_SERVING or ends.
 func seesNotServing(address string) bool {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

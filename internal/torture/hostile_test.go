@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// hostileValues are histories that have broken optimisers elsewhere.
+// hostileValues are histories that have broken other optimisers.
 var hostileValues = map[string]func(i int) float64{
 	"all equal":          func(int) float64 { return 1 },
 	"far apart":          func(i int) float64 { return []float64{1e-300, 1e300}[i%2] },
@@ -37,7 +37,7 @@ var hostilePruners = []study.Component{
 	{Name: prune.None},
 }
 
-// hostileSpaces are spaces at the edge of what there can be.
+// hostileSpaces returns spaces with extreme parameters.
 func hostileSpaces(t *testing.T) map[string]*space.Space {
 	t.Helper()
 	choices := make([]space.Value, 1000)
@@ -61,9 +61,9 @@ func hostileSpaces(t *testing.T) map[string]*space.Space {
 	return spaces
 }
 
-// TestHostileNumbers runs each proposer and pruner over histories and spaces
-// that have broken optimisers: whatever is suggested is in the space, and no
-// call fails for a reason of ours.
+// TestHostileNumbers runs each proposer and pruner on histories and spaces that have
+// broken other optimisers. Every suggestion is in the space, and no call fails with an
+// internal error.
 func TestHostileNumbers(t *testing.T) {
 	racetest.Alone(t)
 	asks, fallbacks := 0, 0
@@ -86,7 +86,7 @@ func TestHostileNumbers(t *testing.T) {
 	figures(t, "%d suggestions over %d hostile histories in %d spaces, all valid; %d were fallbacks", asks, len(hostileValues), len(hostileSpaces(t)), fallbacks)
 }
 
-// survive runs a study of hostile results.
+// survive runs a study with hostile results.
 func survive(spec study.Spec, value func(int) float64, trials int) (asks, fallbacks int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -97,7 +97,7 @@ func survive(spec study.Spec, value func(int) float64, trials int) (asks, fallba
 	}
 	for i := range trials {
 		asked, err := tn.Ask(ctx, "s", study.Ask{})
-		if code := tuner.CodeOf(err); code == tuner.Finished { // there is no more
+		if code := tuner.CodeOf(err); code == tuner.Finished { // the space is used up
 			return asks, fallbacks, nil
 		} else if err != nil {
 			return asks, fallbacks, err

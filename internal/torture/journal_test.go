@@ -11,38 +11,38 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// call is one call of a client with how it ended.
+// call is a call of a client and its end.
 type call struct {
 	Client  int
-	Kind    string // ask, tell, report, enqueue, many
+	Kind    string // ask, tell, report, enqueue or many
 	Study   string
 	Request string
 	Worker  string `json:",omitempty"`
-	Count   int    `json:",omitempty"` // of an ask, or of many to add
-	Trial   int    // of a tell, report; what an enqueue made
+	Count   int    `json:",omitempty"` // of an ask or of many
+	Trial   int    // of a tell or report, or made by an enqueue
 	Epoch   int
-	Bits    uint64 // of the value told, reported or enqueued
-	// Start and End are nanoseconds of the wall clock, for the order of things.
+	Bits    uint64 // of the value in a tell, report or enqueue
+	// Start and End are nanoseconds of the wall clock, to order the calls.
 	Start, End int64
 	Ending     ending
 	Code       tuner.Code `json:",omitempty"` // of the error, if any
-	Doubt      bool       `json:",omitempty"` // an earlier send of it has an unknown outcome
-	Given      []given    `json:",omitempty"` // by an ask; what many made
+	Doubt      bool       `json:",omitempty"` // an earlier attempt has an unknown outcome
+	Given      []given    `json:",omitempty"` // by an ask, or made by many
 	Late       bool       `json:",omitempty"`
 }
 
-// given is a trial as an ask handed it out.
+// given is a trial that an ask handed out.
 type given struct {
 	Trial, Epoch int
 	Config       string
 }
 
-// ending is what a client knows of the effect of its call.
+// ending is what a client knows about the effect of its call.
 type ending string
 
 const (
 	acked   ending = "acked"
-	refused ending = "refused" // surely without effect, as far as this send goes
+	refused ending = "refused" // this attempt certainly had no effect
 	unknown ending = "unknown"
 )
 
@@ -60,7 +60,7 @@ func (j *journal) add(c *call) {
 	j.mu.Unlock()
 }
 
-// count returns how many calls of a kind ended so, after a moment.
+// count returns the number of calls of a kind that ended in one way since a moment.
 func (j *journal) count(kind string, how ending, since int64) (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,7 +72,7 @@ func (j *journal) count(kind string, how ending, since int64) (n int) {
 	return n
 }
 
-// end notes how a call ended.
+// end records how a call ended.
 func (c *call) end(err error) {
 	c.End = time.Now().UnixNano()
 	c.Code = tuner.CodeOf(err)
@@ -86,7 +86,7 @@ func (c *call) end(err error) {
 	}
 }
 
-// outcome is what a tell says; the value makes it unique.
+// outcome returns the outcome of a tell. Its value is unique.
 func (c *call) outcome() study.Outcome {
 	return study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.value()}}}}
 }
@@ -95,7 +95,7 @@ func (c *call) reports() []study.Report {
 	return []study.Report{{Step: int64(c.Bits & 0xfffff), Values: []study.NamedValue{{Name: "loss", Value: c.value()}}}}
 }
 
-// requests are the ids with which a call is in the log.
+// requests returns the request ids of a call in the log.
 func (c *call) requests() []string {
 	if c.Kind != "many" {
 		return []string{c.Request}
@@ -107,7 +107,7 @@ func (c *call) requests() []string {
 	return ids
 }
 
-// commands are those of many: adds and enqueues in turn.
+// commands returns the commands of many, adds and enqueues in turn.
 func (c *call) commands() (commands []study.Command) {
 	for i, id := range c.requests() {
 		if queued(i) {
@@ -119,10 +119,10 @@ func (c *call) commands() (commands []study.Command) {
 	return commands
 }
 
-// queued tells whether the i-th of many goes into the queue.
+// queued reports whether the i-th command of many is an enqueue.
 func queued(i int) bool { return i%2 == 1 }
 
-// addAll sends many to a service.
+// addAll sends the commands of many to a service.
 func (c *call) addAll(ctx context.Context, s tuner.Service) error {
 	numbers, err := tuner.AddAll(ctx, s, c.Study, c.commands())
 	for _, n := range numbers {

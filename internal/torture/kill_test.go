@@ -18,19 +18,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// Limits of what counts as load: so many tells a second from ready to the kill,
-// over runs that lived so long.
+// Limits of a sufficient load. They are tells per second from readiness to the kill,
+// over runs that lasted long enough.
 const (
 	minimumTells = 200
 	minimumLife  = 200 * time.Millisecond
 )
 
-// cyclesPerFile is how many kills a file lives through.
+// cyclesPerFile is the number of kills that a file goes through.
 const cyclesPerFile = 10
 
-// TestKill kills the server under load again and again. After each kill the
-// file is sound and holds what was acknowledged, once; the clients then send
-// again what they had no answer to.
+// TestKill kills the server under load again and again. After each kill the file is
+// valid and holds all acknowledged data once. The clients then repeat the calls that
+// got no answer.
 func TestKill(t *testing.T) {
 	heavy(t)
 	n := often(t, "KILLS", 8)
@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 	folder := evidence(t, seed)
 	k := &killing{folder: folder, random: rand.New(rand.NewPCG(seed, 1))}
 	begun := time.Now()
-	// A run with too little load proves little, and does not count.
+	// A run with too little load proves little and does not count.
 	cycle := 0
 	for ; cycle < n+k.idle && k.idle <= 10+n; cycle++ {
 		if k.last = n + k.idle - 1; cycle%cyclesPerFile == 0 {
@@ -69,12 +69,12 @@ type killing struct {
 	db      string
 	crowd   *crowd
 	log     *syncBuffer
-	rates   []float64 // tells a second
+	rates   []float64 // tells per second
 	readies []time.Duration
 
 	faults                   []string
 	acked, doubtful, retried int
-	ordered                  int // operations in histories that were found linearizable
+	ordered                  int // operations in histories found to be linearizable
 	idle                     int // runs with too little load to count
 }
 
@@ -90,8 +90,8 @@ func (k *killing) fresh(t *testing.T, cycle int) {
 	k.crowd, k.log = newCrowd(t), new(syncBuffer)
 }
 
-// life is how long the server of a cycle lives: mostly long enough for its load
-// to be measured, now and then only a moment.
+// life returns how long the server of a cycle runs. It is usually long enough to
+// measure the load, and sometimes only a moment.
 func (k *killing) life() time.Duration {
 	if k.random.IntN(3) == 0 {
 		return time.Duration(k.random.Int64N(int64(minimumLife)))
@@ -133,7 +133,7 @@ func (k *killing) cycle(t *testing.T, cycle int) {
 	k.validate(t, cycle)
 }
 
-// validate holds the file against what the clients were told.
+// validate checks the file against the answers that clients got.
 func (k *killing) validate(t *testing.T, cycle int) {
 	if err := checkFile(t, k.db); err != nil {
 		k.fail("cycle %d: %v", cycle, err)
@@ -158,7 +158,7 @@ func (k *killing) validate(t *testing.T, cycle int) {
 	}
 }
 
-// keep leaves what is needed to look at the failure, and to judge it again.
+// keep saves the data for examining the failure and checking it again.
 func (k *killing) keep(t *testing.T) {
 	if err := writeJSON(filepath.Join(k.folder, "journal.json"), k.crowd.journal); err != nil {
 		t.Error(err)
@@ -171,7 +171,7 @@ func (k *killing) keep(t *testing.T) {
 	}
 }
 
-// readFile reads a file that nobody has open.
+// readFile reads a file that no process has open.
 func readFile(path string) (holding, error) {
 	s, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true})
 	if err != nil {
@@ -188,11 +188,11 @@ func minimum(values []float64) float64 {
 	return slices.Min(values)
 }
 
-// TestAgain judges again what a failed run left behind.
+// TestAgain checks the folder of a failed run again.
 func TestAgain(t *testing.T) {
 	folder := os.Getenv("BKB_TORTURE_AGAIN")
 	if folder == "" {
-		t.Skip("judges again what a failed run left: for when there is one (BKB_TORTURE_AGAIN names its folder)")
+		t.Skip("checks the folder of a failed run, which BKB_TORTURE_AGAIN names")
 	}
 	var j journal
 	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {
@@ -209,8 +209,8 @@ func TestAgain(t *testing.T) {
 	t.Logf("%d calls, %d acknowledged, %d studies", len(j.Calls), verdict.acked, len(h))
 }
 
-// TestKillCreation kills servers while they create their file: whatever is left,
-// the next one begins.
+// TestKillCreation kills servers while they create their file. The next server starts
+// from the remains.
 func TestKillCreation(t *testing.T) {
 	heavy(t)
 	n := often(t, "CREATIONS", 15)

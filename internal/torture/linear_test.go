@@ -19,18 +19,17 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// checkLimit is how long the search for an order may take.
+// checkLimit is the time limit of the search for an order.
 const checkLimit = 2 * time.Minute
 
-// made is the state of what makes trials: numbers are given in order, and what
-// was enqueued is handed out before anything new.
+// made is the state of commands that make trials. Numbers are given in order, and
+// queued trials are handed out before new ones.
 type made struct {
 	next  int
 	queue []int
 }
 
-// makes is what an ask, an enqueue or many to add were answered with; the input is
-// the call.
+// makes models asks, enqueues and many. The input is the call with its answer.
 var makes = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		return split(history, func(c *call) string { return c.Study })
@@ -70,14 +69,14 @@ var makes = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return describe(input.(*call)) },
 }
 
-// owned is the state of one trial: in whose hands, and whether it is over.
+// owned is the state of one trial, which is its current epoch and its outcome.
 type owned struct {
 	epoch int
 	told  bool
 	bits  uint64
 }
 
-// owns is what asks, tells and reads say of single trials.
+// owns models asks, tells and reads of single trials.
 var owns = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		return split(history, func(c *call) string { return fmt.Sprint(c.Study, " ", c.Trial) })
@@ -95,7 +94,7 @@ var owns = porcupine.Model{
 			return o.told && o.bits != c.Bits, o
 		case c.Kind == "tell" && c.Ending == acked:
 			return o.epoch == c.Epoch && (!o.told || o.bits == c.Bits), owned{o.epoch, true, c.Bits}
-		case c.Kind == "tell": // it may have happened, if it could
+		case c.Kind == "tell": // it may have had an effect
 			if o.told || o.epoch != c.Epoch {
 				return true, o
 			}
@@ -111,7 +110,7 @@ func describe(c *call) string {
 	return fmt.Sprintf("%s %s trial %d epoch %d %g → %s %v", c.Kind, c.Request, c.Trial, c.Epoch, c.value(), c.Ending, c.Given)
 }
 
-// split groups a history.
+// split groups a history by key.
 func split(history []porcupine.Operation, key func(*call) string) [][]porcupine.Operation {
 	groups := make(map[string][]porcupine.Operation)
 	for _, op := range history {
@@ -125,13 +124,13 @@ func split(history []porcupine.Operation, key func(*call) string) [][]porcupine.
 	return out
 }
 
-// operations turns calls into a history: one whose outcome is unknown may take
-// effect at any later time.
+// operations turns calls into a history. A call with an unknown outcome may take effect
+// at any later time.
 func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
 	var history []porcupine.Operation
 	for _, c := range calls {
 		undone := c.Ending == refused && c.Code != tuner.AlreadyTold
-		if undone && !(c.Doubt && c.Count > 1) { // a part of these may have been stored at an earlier send
+		if undone && !(c.Doubt && c.Count > 1) { // an earlier attempt may have stored a part of these
 			continue
 		}
 		for _, part := range pick(c) {
@@ -145,9 +144,9 @@ func operations(calls []*call, pick func(*call) []*call) []porcupine.Operation {
 	return history
 }
 
-// making cuts an ask for several trials, or many to add, into its steps if it was
-// sent again: what a kill left of its first send is a prefix, and others may come
-// before the rest is made.
+// making splits a repeated ask for several trials, or a repeated many, into its steps.
+// A kill can leave a prefix of the first attempt. Other calls may come before the rest
+// is made.
 func making(c *call) []*call {
 	switch {
 	case c.Kind != "ask" && c.Kind != "enqueue" && c.Kind != "many":
@@ -170,7 +169,7 @@ func making(c *call) []*call {
 	return steps
 }
 
-// owning cuts an ask into the trials that it gave.
+// owning splits an ask into its trials.
 func owning(c *call) []*call {
 	switch c.Kind {
 	case "tell", "read":
@@ -188,8 +187,8 @@ func owning(c *call) []*call {
 	}
 }
 
-// linearizable holds a history against both models. It returns how many
-// operations it looked at and what is wrong, with a drawing in the folder.
+// linearizable checks a history against both models. It returns the number of
+// operations checked and the faults, and draws faulty histories in the folder.
 func linearizable(folder string, calls []*call) (n int, faults []string) {
 	for name, m := range map[string]struct {
 		model porcupine.Model
@@ -208,8 +207,8 @@ func linearizable(folder string, calls []*call) (n int, faults []string) {
 	return n, faults
 }
 
-// TestLinearizable has many clients work on a service that loses answers, and
-// finds an order in which all of it could have happened one at a time.
+// TestLinearizable has many clients use a service that loses answers. It then finds an
+// order in which all calls could have happened one at a time.
 func TestLinearizable(t *testing.T) {
 	n := often(t, "OPS", 4000)
 	seed := seed(t)
@@ -254,7 +253,7 @@ func TestLinearizable(t *testing.T) {
 	notLinearizable(t, h.journal.Calls)
 }
 
-// notLinearizable: with two numbers exchanged the history is not one.
+// notLinearizable checks that a history with two exchanged numbers is refused.
 func notLinearizable(t *testing.T, calls []*call) {
 	t.Helper()
 	var asks []int
@@ -273,7 +272,7 @@ func notLinearizable(t *testing.T, calls []*call) {
 	}
 }
 
-// historian has clients of a service whose answers are lost now and then.
+// historian runs the clients of a service and loses some of their answers.
 type historian struct {
 	service tuner.Service
 	journal *journal
@@ -284,7 +283,7 @@ type historian struct {
 	lost int
 }
 
-// more tells whether another call is to be made.
+// more reports whether to make another call.
 func (h *historian) more() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -313,7 +312,7 @@ func (h *historian) work(i int, random *rand.Rand) {
 			c.Kind, c.Trial = "read", held[0].Trial
 			trial, err := h.service.Trial(ctx, name, c.Trial)
 			c.end(err)
-			if c.Late = trial.State.Terminal(); c.Late { // stands for: it is over
+			if c.Late = trial.State.Terminal(); c.Late { // stands for a trial that has ended
 				c.Bits = math.Float64bits(trial.Outcome.Metrics[0].Values[0])
 			}
 		default:
@@ -321,7 +320,7 @@ func (h *historian) work(i int, random *rand.Rand) {
 			_, err := h.service.Tell(ctx, name, study.Tell{RequestID: c.Request, Trial: c.Trial, Epoch: c.Epoch, Outcome: c.outcome()})
 			c.end(err)
 			if random.IntN(20) == 0 {
-				c.Ending, c.Code = unknown, tuner.Unknown // the answer is lost, and nobody asks again
+				c.Ending, c.Code = unknown, tuner.Unknown // the answer is lost, and the client does not repeat the call
 			}
 			if random.IntN(4) > 0 {
 				held = held[1:]
@@ -331,7 +330,7 @@ func (h *historian) work(i int, random *rand.Rand) {
 	}
 }
 
-// lose tells whether an answer is lost.
+// lose reports whether to lose an answer.
 func (h *historian) lose(random *rand.Rand) bool {
 	if random.IntN(20) > 0 {
 		return false
@@ -380,7 +379,7 @@ func (h *historian) many(ctx context.Context, c *call, random *rand.Rand) {
 	}
 }
 
-// TestHistoryOfParts: only what was sent again may have been done in parts.
+// TestHistoryOfParts checks that only repeated calls may take effect in parts.
 func TestHistoryOfParts(t *testing.T) {
 	at := int64(0)
 	made := func(client int, kind string, count int, doubt bool, trials ...int) *call {
@@ -398,10 +397,10 @@ func TestHistoryOfParts(t *testing.T) {
 		name  string
 		calls func(doubt bool) []*call
 	}{
-		{"ask", func(doubt bool) []*call { // the queued trial was handed out before the kill, the other one after
+		{"ask", func(doubt bool) []*call { // the queued trial was handed out before the kill, the other one after it
 			return []*call{made(0, "enqueue", 0, false, 0), made(1, "ask", 2, doubt, 0, 2), made(2, "ask", 1, false, 1)}
 		}},
-		{"many", func(doubt bool) []*call { // one is added before the kill, two after
+		{"many", func(doubt bool) []*call { // one is added before the kill, two after it
 			return []*call{made(0, "many", 3, doubt, 0, 2, 3), made(1, "enqueue", 0, false, 1), made(2, "ask", 2, false, 1, 2)}
 		}},
 	} {
@@ -416,7 +415,7 @@ func TestHistoryOfParts(t *testing.T) {
 		}
 		lost := c.calls(true)
 		for _, c := range lost {
-			if c.Doubt { // a number is made that nobody was given
+			if c.Doubt { // no client was given one of the numbers
 				c.Given[len(c.Given)-1].Trial += 7
 			}
 		}
@@ -425,7 +424,7 @@ func TestHistoryOfParts(t *testing.T) {
 		}
 		ended := c.calls(true)
 		for _, c := range ended {
-			if c.Doubt { // the first send left a part, the second was refused
+			if c.Doubt { // the first attempt left a part, and the second was refused
 				c.Ending, c.Code, c.Given = refused, tuner.Exhausted, nil
 			}
 		}
@@ -435,11 +434,11 @@ func TestHistoryOfParts(t *testing.T) {
 	}
 }
 
-// TestHistoryAgain checks the history that a failed run left.
+// TestHistoryAgain checks the history of a failed run.
 func TestHistoryAgain(t *testing.T) {
 	folder := os.Getenv("BKB_TORTURE_HISTORY")
 	if folder == "" {
-		t.Skip("checks again the history that a failed run left: for when there is one (BKB_TORTURE_HISTORY names its folder)")
+		t.Skip("checks the history of a failed run, in the folder that BKB_TORTURE_HISTORY names")
 	}
 	var j journal
 	if err := readJSON(filepath.Join(folder, "journal.json"), &j); err != nil {

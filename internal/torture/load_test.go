@@ -18,8 +18,8 @@ import (
 
 const clients = 16
 
-// spec is what the studies under load are: simple to propose for, so that the
-// load is on what keeps them.
+// spec returns the settings of studies under load. Their proposer is simple, so that
+// the load is on the log and the store.
 func spec(t testing.TB) study.Spec {
 	t.Helper()
 	sp, err := space.New(space.NewFloat("x", 0, 1), space.NewInt("n", 1, 1000), space.NewCategorical("kind", space.String("a"), space.String("b")))
@@ -38,24 +38,24 @@ func config(x float64, n int64) space.Config {
 		space.Assignment{Name: "kind", Value: space.String("a")})
 }
 
-// crowd is clients that work until they are stopped, and what they were told.
+// crowd is a group of clients that work until they are stopped, and their journal.
 type crowd struct {
 	journal *journal
 	spec    study.Spec
 	tag     string
 	studies []string
 	mu      sync.Mutex
-	pending map[int]*call // by client: what it will send again
+	pending map[int]*call // calls to repeat, by client
 	serial  int
-	tells   atomic.Int64 // that were acknowledged
+	tells   atomic.Int64 // acknowledged
 }
 
 func newCrowd(t testing.TB) *crowd {
 	return &crowd{journal: new(journal), spec: spec(t), pending: make(map[int]*call)}
 }
 
-// run has the clients work, each over a connection of its own, until stop is
-// closed or the service fails them.
+// run runs the clients until ctx ends or the service fails them. Each has its own
+// connection.
 func (w *crowd) run(ctx context.Context, seed uint64, tag string, dial func() tuner.Service) {
 	w.tag = tag
 	w.studies = nil
@@ -73,7 +73,7 @@ func (w *crowd) run(ctx context.Context, seed uint64, tag string, dial func() tu
 	work.Wait()
 }
 
-// work is one client's.
+// work runs one client.
 func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.Rand) {
 	w.mu.Lock()
 	again := w.pending[i]
@@ -97,7 +97,7 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 			return
 		}
 		switch {
-		case c.Code == tuner.NotFound: // the study is still to be made
+		case c.Code == tuner.NotFound: // the study is not created yet
 			time.Sleep(time.Millisecond)
 		case c.Ending != acked:
 		case c.Kind == "ask":
@@ -109,7 +109,7 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 	}
 }
 
-// choose decides what a client does next.
+// choose chooses a client's next call.
 func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *call {
 	kind := "tell"
 	switch n := random.IntN(20); {
@@ -150,15 +150,15 @@ func (w *crowd) newCall(i int, kind, name string) *call {
 	return c
 }
 
-// do makes a call. It returns false if the client should stop: what it does not
-// know the outcome of it will send again.
+// do makes a call. It returns false if the client should stop. The client repeats a
+// call with an unknown outcome later.
 func (w *crowd) do(ctx context.Context, s tuner.Service, c *call) bool {
 	if c.Start == 0 {
 		c.Start = time.Now().UnixNano()
 	}
 	c.end(w.send(ctx, s, c))
 	switch {
-	case c.Code == tuner.Exhausted: // there may be room later
+	case c.Code == tuner.Exhausted: // there may be space later
 		time.Sleep(5 * time.Millisecond)
 		return true
 	case c.Ending == unknown, c.Code == tuner.Unavailable, c.Code == tuner.Internal:

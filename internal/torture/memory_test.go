@@ -19,9 +19,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// TestMemoryLimit: workers that report without pause to a study of 1,000 watches, of which
-// a half does not read, do not make the server take more memory than it may. It refuses
-// what needs memory, takes in outcomes, serves admins, and goes on when there is room.
+// TestMemoryLimit has workers report without pause to a study with 1,000 watches, half
+// of which are not read. The server stays within its memory limit. It refuses calls
+// that need memory, accepts outcomes, serves admins, and continues when there is room
+// again.
 func TestMemoryLimit(t *testing.T) {
 	const limit = 256 << 20
 	a := attack(t, false, "--max-memory", fmt.Sprint(limit), "--max-study-bytes", "0", "--max-study-reports", "0", "--write-rate", "-1",
@@ -51,7 +52,7 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	})
 	a.bitten(t, "memory")
-	time.Sleep(2 * time.Second) // of trying on
+	time.Sleep(2 * time.Second) // the workers keep trying
 	f.end(t)
 	figures(t, "4 workers reported %.0f MB to 1,000 watches before memory was short and %d times were refused for it: memory went from %.0f to at most %.0f MB of %d",
 		float64(f.bytes.Load())/(1<<20), f.refusals.Load(), before, peak(), limit>>20)
@@ -76,7 +77,7 @@ func TestMemoryLimit(t *testing.T) {
 	figures(t, "a worker could ask again %.1f s after the study was deleted", time.Since(begun).Seconds())
 }
 
-// watchAll opens n watches, of which every second one is read.
+// watchAll opens n watches and reads every second one.
 func (a *attacked) watchAll(ctx context.Context, t *testing.T, group *sync.WaitGroup, study string, n int) {
 	t.Helper()
 	var c pb.TunerClient
@@ -101,8 +102,7 @@ func (a *attacked) watchAll(ctx context.Context, t *testing.T, group *sync.WaitG
 	}
 }
 
-// peakMemory returns a function that says how much memory the server has had at most,
-// in MB.
+// peakMemory returns a function that returns the most memory the server has had, in MB.
 func (a *attacked) peakMemory(ctx context.Context, t *testing.T, group *sync.WaitGroup) func() float64 {
 	var mu sync.Mutex
 	most := 0.0
@@ -125,17 +125,17 @@ func (a *attacked) peakMemory(ctx context.Context, t *testing.T, group *sync.Wai
 	}
 }
 
-// flood is workers that report without pause.
+// flood is a group of workers that report without pause.
 type flood struct {
 	*attacked
 	bytes, refusals atomic.Int64
-	refused         chan error // gets the first refusal for want of memory
+	refused         chan error // gets the first refusal for lack of memory
 
 	mu     sync.Mutex
 	trials []*pb.Trial // that run
 }
 
-// report is one worker's life.
+// report runs one worker.
 func (f *flood) report(ctx context.Context, t *testing.T, c pb.TunerClient, worker int) {
 	ctx = showing(ctx, f.worker)
 	const batch, metrics = 500, 16
@@ -151,7 +151,7 @@ func (f *flood) report(ctx context.Context, t *testing.T, c pb.TunerClient, work
 		f.mu.Unlock()
 		for step := 0; step < 100_000 && ctx.Err() == nil; {
 			_, err := c.Report(ctx, &pb.ReportRequest{Name: trial.Name, Epoch: trial.Epoch, Reports: largeReports(step, batch, metrics)})
-			if status.Code(err) == codes.FailedPrecondition { // told meanwhile
+			if status.Code(err) == codes.FailedPrecondition { // told in the meantime
 				break
 			}
 			if err != nil {
@@ -164,7 +164,7 @@ func (f *flood) report(ctx context.Context, t *testing.T, c pb.TunerClient, work
 	}
 }
 
-// note takes in an error of a worker.
+// note records an error of a worker.
 func (f *flood) note(ctx context.Context, t *testing.T, err error) {
 	switch {
 	case ctx.Err() != nil || err == io.EOF:

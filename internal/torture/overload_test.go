@@ -20,14 +20,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// TestOverload has four times as many clients as the server can serve at once:
-// it does at least 80 % of what it does at its best, in bounded memory. Where
-// others use the machine too, what a second brings says more of them than of the
-// server: there tells are counted by the time of processors that they cost.
+// TestOverload has four times as many clients as the server can serve at once. The
+// server does at least 80 % of its best work, in bounded memory. If other processes use
+// the machine too, the test counts tells per second of processor time, because tells
+// per second of wall time then depend on those processes.
 func TestOverload(t *testing.T) {
 	rounds := often(t, "OVERLOAD", 0)
 	if rounds == 0 {
-		t.Skip("takes 8 s a round: make torture runs three of them (BKB_TORTURE_OVERLOAD)")
+		t.Skip("takes 8 s a round; make torture runs three rounds (BKB_TORTURE_OVERLOAD)")
 	}
 	seed := seed(t)
 	s, err := serve(t, filepath.Join(evidence(t, seed), "tuner.db"), io.Discard, nil)
@@ -38,7 +38,7 @@ func TestOverload(t *testing.T) {
 	var peaks, bySecond, byProcessor, others []float64
 	anonymous := 0.0
 	for round := range rounds {
-		peak := load(t, s, 4, fmt.Sprint("peak", round), seed) // 64 clients are what it is built for
+		peak := load(t, s, 4, fmt.Sprint("peak", round), seed) // the server is built for 64 clients
 		over := load(t, s, 16, fmt.Sprint("over", round), seed)
 		anonymous = max(anonymous, memoryMB(t, s.cmd.Process.Pid))
 		peaks = append(peaks, peak.tells/peak.seconds)
@@ -61,15 +61,15 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// burst is what came of some seconds of load.
+// burst is the result of some seconds of load.
 type burst struct {
 	tells, seconds float64
-	ours           float64 // seconds of processors, of the server and of its clients
-	busy, all      float64 // seconds of processors, of everybody, and that there were
+	ours           float64 // processor seconds of the server and its clients
+	busy, all      float64 // processor seconds of all processes, and in total
 }
 
-// load has crowds work on a server, and measures them for some seconds from when
-// each of them has told something: to connect is no work.
+// load runs crowds on a server. It measures them for some seconds once each has told a
+// result, so that connecting does not count.
 func load(t *testing.T, s *serving, crowds int, tag string, seed uint64) burst {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,17 +105,17 @@ func load(t *testing.T, s *serving, crowds int, tag string, seed uint64) burst {
 	}
 }
 
-// processors reads how much time of processors the server and this process have
-// had, everybody has had, and there was.
+// processors reads the processor time of the server and this process, of all processes,
+// and in total.
 func processors(t testing.TB, pid int) (b burst) {
 	t.Helper()
-	const tick = 100 // a second, in /proc on Linux
+	const tick = 100 // per second, in /proc on Linux
 	sum := func(path string, pick func(fields []float64) float64) float64 {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			lacking(t, "no figures of processes on this system: %v", err)
 		}
-		line, _, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), "\n") // what is before may have spaces
+		line, _, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), "\n") // the part before may contain spaces
 		var fields []float64
 		for _, f := range strings.Fields(line)[1:] {
 			v, err := strconv.ParseFloat(f, 64)
@@ -138,7 +138,7 @@ func processors(t testing.TB, pid int) (b burst) {
 	return b
 }
 
-// memoryMB is the memory of a process without mapped files.
+// memoryMB returns the memory of a process without mapped files.
 func memoryMB(t testing.TB, pid int) float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -158,7 +158,7 @@ func memoryMB(t testing.TB, pid int) float64 {
 	return 0
 }
 
-// descriptors is how many files a process has open.
+// descriptors returns the number of files that a process has open.
 func descriptors(t testing.TB, pid int) int {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -168,20 +168,20 @@ func descriptors(t testing.TB, pid int) int {
 	return len(entries)
 }
 
-// sample is what a soaking server needs at a moment.
+// sample is the resource use of a server at one moment.
 type sample struct {
 	at                time.Duration
-	heap              float64 // bytes in use after a collection, about
+	heap              float64 // bytes in use after a collection, approximately
 	goroutines, files float64
 	fileMB, trials    float64
 }
 
-// TestSoak runs a server under load for BKB_TORTURE_SOAK, a duration: what it
-// needs grows with its data and with nothing else.
+// TestSoak runs a server under load for the duration BKB_TORTURE_SOAK. Its resource use
+// grows with its data only.
 func TestSoak(t *testing.T) {
 	text := os.Getenv("BKB_TORTURE_SOAK")
 	if text == "" {
-		t.Skip("takes half an hour: make soak runs it (BKB_TORTURE_SOAK)")
+		t.Skip("takes half an hour; make soak runs it (BKB_TORTURE_SOAK)")
 	}
 	life, err := time.ParseDuration(text)
 	if err != nil {
@@ -205,7 +205,7 @@ func TestSoak(t *testing.T) {
 	if len(samples) < 6 {
 		t.Fatalf("only %d samples in %s", len(samples), life)
 	}
-	samples = samples[len(samples)/4:] // when it is warm
+	samples = samples[len(samples)/4:] // once it has warmed up
 	first, last := samples[0], samples[len(samples)-1]
 	hours := (last.at - first.at).Hours()
 	heap := slope(samples, func(s sample) float64 { return s.heap / (1 << 20) })
@@ -219,8 +219,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soak has crowds come and go, each with studies of its own that it deletes in
-// the end, so that what stays is little.
+// soak has crowds come and go. Each crowd deletes its studies at the end, so that
+// little data remains.
 func soak(t *testing.T, s *serving, db, metrics string, seed uint64, life time.Duration) (samples []sample) {
 	begun := time.Now()
 	trials := 0.0
@@ -241,7 +241,7 @@ func soak(t *testing.T, s *serving, db, metrics string, seed uint64, life time.D
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(200 * time.Millisecond) // connections close
+		time.Sleep(200 * time.Millisecond) // until connections have closed
 		samples = append(samples, measure(t, s, db, metrics, time.Since(begun), trials))
 	}
 	return samples
@@ -269,7 +269,7 @@ func measure(t *testing.T, s *serving, db, metrics string, at time.Duration, tri
 	}
 }
 
-// metric reads a number of Prometheus' text.
+// metric reads a number in the text format of Prometheus.
 func metric(t testing.TB, text []byte, name string) float64 {
 	t.Helper()
 	for line := range bytes.Lines(text) {
@@ -285,7 +285,7 @@ func metric(t testing.TB, text []byte, name string) float64 {
 	return 0
 }
 
-// slope is by how much a figure grows in an hour: least squares.
+// slope returns the growth of a figure per hour, by least squares.
 func slope(samples []sample, of func(sample) float64) float64 {
 	var n, sx, sy, sxx, sxy float64
 	for _, s := range samples {

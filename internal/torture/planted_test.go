@@ -14,14 +14,14 @@ import (
 	"github.com/bkbtuner/bkb/internal/planted"
 )
 
-// buildTags are those that the real binary is built with.
+// buildTags are the tags of the real binary.
 var buildTags = []string{"-tags", "planted"}
 
-// A hunt looks for a planted bug: it returns after how many runs a promise was
-// broken, and which.
+// A hunt looks for a planted bug. It returns the number of runs until a promise was
+// broken, and the promise.
 type hunt func(t *testing.T, most int) (runs int, found string)
 
-// hunts are the planted bugs, each with the harness that must find it.
+// hunts are the planted bugs and the harnesses that must find them.
 var hunts = []struct {
 	bug  planted.Bug
 	with string
@@ -67,7 +67,7 @@ var hunts = []struct {
 	{planted.MemoryUnchecked, "memory limit", byTest("./internal/torture", "TestMemoryLimit")},
 }
 
-// mostRuns is within how many runs a bug must be found.
+// mostRuns is the number of runs within which a bug must be found.
 const mostRuns = 200
 
 // TestPlanted plants each bug and expects the harness to notice.
@@ -79,7 +79,7 @@ func TestPlanted(t *testing.T) {
 		}
 		t.Run(string(h.bug), func(t *testing.T) {
 			planted.Set(h.bug)
-			t.Setenv("BKB_PLANTED", string(h.bug)) // for the processes that are started
+			t.Setenv("BKB_PLANTED", string(h.bug)) // for the processes to start
 			defer planted.Set("")
 			runs, found := h.hunt(t, mostRuns)
 			if found == "" {
@@ -93,7 +93,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestNothingPlanted: where there is no bug, no harness finds one.
+// TestNothingPlanted checks that no harness finds a bug where there is none.
 func TestNothingPlanted(t *testing.T) {
 	planted.Set("")
 	t.Setenv("BKB_PLANTED", "")
@@ -154,8 +154,7 @@ func byFaults(t *testing.T, most int) (int, string) {
 	return most, ""
 }
 
-// byTest runs tests of another package, which must fail, and not by a fault of
-// the build.
+// byTest runs tests of another package. They must fail, and not because the build does.
 func byTest(pkg, tests string) hunt {
 	return func(t *testing.T, _ int) (int, string) {
 		root, err := filepath.Abs("../..")

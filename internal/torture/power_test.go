@@ -18,11 +18,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// cutsPerRun is how many moments of one recorded run the power fails at.
+// cutsPerRun is the number of power cuts in one recorded run.
 const cutsPerRun = 50
 
-// TestPower records what the server under load writes, and cuts the power at
-// random moments: what was synced is on the disk, and a random part of the rest.
+// TestPower records the writes of a server under load and cuts the power at random
+// moments. The disk then has the synced data and a random part of the rest.
 func TestPower(t *testing.T) {
 	heavy(t)
 	n := often(t, "CUTS", 12)
@@ -51,14 +51,14 @@ type power struct {
 	folder                                   string
 	faults                                   []string
 	cuts, early, operations, unsynced, acked int
-	first                                    int // moments of the beginning of a file's life that were tried
+	first                                    int // early moments of a file's life that were tried
 }
 
 func (p *power) fail(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-// run records one server's life and cuts its power n times.
+// run records one run of a server and cuts its power n times.
 func (p *power) run(t *testing.T, n int) {
 	db := filepath.Join(p.folder, fmt.Sprintf("tuner-%d.db", p.cuts))
 	crowd := newCrowd(t)
@@ -85,8 +85,8 @@ func (p *power) run(t *testing.T, n int) {
 	}
 }
 
-// completed is an operation as it stands when another begins: a sync whose end
-// was not yet seen has done nothing that counts.
+// completed returns an operation as it stands when another begins. A sync whose end has
+// not been recorded counts as not done.
 func completed(op, now *operation) *operation {
 	if op.done == 0 || now.line <= op.done {
 		unfinished := *op
@@ -96,7 +96,7 @@ func completed(op, now *operation) *operation {
 	return op
 }
 
-// record lets a crowd work on a server whose writes are recorded, for a while.
+// record lets a crowd work for a while on a server whose writes are recorded.
 func record(t testing.TB, folder, db string, crowd *crowd, random *rand.Rand, life time.Duration) []*operation {
 	t.Helper()
 	trace := db + ".trace"
@@ -106,14 +106,14 @@ func record(t testing.TB, folder, db string, crowd *crowd, random *rand.Rand, li
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // a slow machine gets longer
+	go func() { // a slow machine gets more time
 		defer cancel()
 		for begun := time.Now(); ctx.Err() == nil && (time.Since(begun) < life || crowd.tells.Load() < 20 && time.Since(begun) < time.Minute); {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	// Cancelled calls would be of unknown outcome all the same: the crowd stops
-	// between calls, and only the power knows no mercy.
+	// Cancelled calls would have unknown outcomes. The crowd therefore stops between
+	// calls, so that only the power cut interrupts any.
 	crowd.run(ctx, random.Uint64(), "p", func() tuner.Service { return patient{s.dial(t)} })
 	s.kill()
 	ops, err := readTrace(trace)
@@ -127,7 +127,7 @@ func record(t testing.TB, folder, db string, crowd *crowd, random *rand.Rand, li
 	return ops
 }
 
-// cut judges what is found after a loss of power at a moment.
+// cut checks the disk after a loss of power at a moment.
 func (p *power) cut(t *testing.T, d *disk, db string, crowd *crowd, at int64) {
 	p.cuts++
 	node := d.names[db]
@@ -160,7 +160,7 @@ func (p *power) cut(t *testing.T, d *disk, db string, crowd *crowd, at int64) {
 	}
 }
 
-// judge opens what was found, checks it, judges it, and writes to it.
+// judge opens the file, checks it, judges it, and writes to it.
 func (p *power) judge(image string, there bool, known []*call) (*judgement, error) {
 	if !there {
 		return judge(nil, known), nil
@@ -182,7 +182,7 @@ func (p *power) judge(image string, there bool, known []*call) (*judgement, erro
 		return nil, err
 	}
 	v := judge(h, known)
-	for name, log := range h { // it goes on
+	for name, log := range h { // writing continues
 		info, err := s.Lookup(context.Background(), name)
 		if err == nil {
 			err = s.Commit(context.Background(), info.ID, info.Head, []study.Event{{Time: log[0].Time, Body: study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"power": "back"}}}})
@@ -195,7 +195,7 @@ func (p *power) judge(image string, there bool, known []*call) (*judgement, erro
 	return v, nil
 }
 
-// asOf returns the calls as their clients knew them at a moment.
+// asOf returns the calls as the clients knew them at a moment.
 func asOf(calls []*call, at int64) []*call {
 	var known []*call
 	for _, c := range calls {
@@ -211,7 +211,7 @@ func asOf(calls []*call, at int64) []*call {
 	return known
 }
 
-// patient is a service whose calls go on when their caller wants to stop.
+// patient is a service whose calls continue when the caller's context ends.
 type patient struct{ tuner.Service }
 
 func (p patient) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {

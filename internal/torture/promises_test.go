@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPromisesPage: the tests that docs/promises.md names are there, and it has a
-// row for each bug that can be planted.
+// TestPromisesPage checks that the tests named in docs/promises.md exist, and that the
+// page has a row for each planted bug.
 func TestPromisesPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/promises.md")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestReadOnlyDisk: commands that read work on a file on a disk that cannot be
-// written to; commands that write are refused.
+// TestReadOnlyDisk checks commands on a read-only disk. Those that read work, and those
+// that write are refused.
 func TestReadOnlyDisk(t *testing.T) {
 	heavy(t)
 	folder := filepath.Join(evidence(t, seed(t)), "disk")

@@ -19,7 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/client"
 )
 
-// serving is the real program at work.
+// serving is the real program while it serves.
 type serving struct {
 	cmd     *exec.Cmd
 	address string
@@ -28,14 +28,14 @@ type serving struct {
 	drained chan struct{} // closed when its log has ended
 }
 
-// serve starts `tuner serve` on a file, perhaps beneath another program, and
-// waits until it listens.
+// serve runs `tuner serve` on a file, possibly under another program, and waits until
+// it listens.
 func serve(t testing.TB, db string, log io.Writer, under []string) (*serving, error) {
 	t.Helper()
 	return serveAt(t, db, "unix:"+filepath.Join(filepath.Dir(db), "s"), log, under)
 }
 
-// serveAt is serve at an address of one's own.
+// serveAt is serve at a given address.
 func serveAt(t testing.TB, db, address string, log io.Writer, under []string, flags ...string) (*serving, error) {
 	t.Helper()
 	s := &serving{address: address, drained: make(chan struct{})}
@@ -76,14 +76,14 @@ func serveAt(t testing.TB, db, address string, log io.Writer, under []string, fl
 	return s, nil
 }
 
-// kill ends the server, and what it runs beneath, without warning.
+// kill ends the server, and the program above it, without warning.
 func (s *serving) kill() {
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 	<-s.drained
 	_ = s.cmd.Wait()
 }
 
-// wait waits for the end of the server, and kills it if that takes longer.
+// wait waits for the end of the server, and kills it after a time limit.
 func (s *serving) wait(limit time.Duration) (ended bool, err error) {
 	timer := time.AfterFunc(limit, func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
 	<-s.drained
@@ -91,7 +91,7 @@ func (s *serving) wait(limit time.Duration) (ended bool, err error) {
 	return timer.Stop(), err
 }
 
-// dial makes a client that sends each call once.
+// dial returns a client that makes each call once.
 func (s *serving) dial(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.Dial(s.address, client.Options{Plaintext: true, RetryFor: -1})

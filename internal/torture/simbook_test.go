@@ -12,30 +12,30 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// book is what a simulation knows to be true, from what is on the disk and what
-// clients were told, and from nothing that the service keeps.
+// book is the expected state in a simulation. It is derived from the disk and the
+// answers to clients, and not from the state of the service.
 type book struct {
 	s          *simulation
 	quietSince time.Time
 
 	mu      sync.Mutex
 	studies map[string]*simStudy
-	effects map[asked][]effect // ever
-	refused map[string]bool    // requests that surely have none
+	effects map[asked][]effect // all so far
+	refused map[string]bool    // requests that certainly have no effect
 }
 
-// simStudy is a study on the disk.
+// simStudy is a study on the simulated disk.
 type simStudy struct {
 	id      store.StudyID
-	twin    study.Study // folded from what is on the disk
+	twin    study.Study // folded from the disk
 	holders map[simLease]string
-	safe    map[simLease]time.Time // until when its holder may count on it
-	trials  []study.Trial          // as they stood at the last check
+	safe    map[simLease]time.Time // until when the holder has the lease
+	trials  []study.Trial          // at the last check
 }
 
 type simLease struct{ trial, epoch int }
 
-// asked is a request to a study; ids mean nothing across studies.
+// asked is a request to a study. Ids are unique only within a study.
 type asked struct {
 	study store.StudyID
 	id    string
@@ -63,8 +63,8 @@ func (b *book) position(name string) (store.StudyID, study.Position) {
 	return 0, 0
 }
 
-// idle tells whether no call is under way, idleOn whether none on a study is,
-// nor will one be sent again.
+// idle reports whether no call is running. idleOn reports it for one study, and whether
+// no call to it will be repeated.
 func (b *book) idle() bool {
 	return !slices.ContainsFunc(b.s.workers, func(w *simWorker) bool { return w.call != nil })
 }
@@ -76,7 +76,7 @@ func (b *book) idleOn(name string) bool {
 	})
 }
 
-// created, deleted and committed hear of what is on the disk from now on.
+// created, deleted and committed record changes of the disk.
 func (b *book) created(id store.StudyID, name string, events []study.Event) {
 	b.mu.Lock()
 	b.studies[name] = &simStudy{id: id, holders: make(map[simLease]string), safe: make(map[simLease]time.Time)}
@@ -104,7 +104,7 @@ func (b *book) committed(name string, events []study.Event) {
 	b.whole(st)
 }
 
-// event takes in one event, and holds it against the promises.
+// event records one event and checks it against the promises.
 func (b *book) event(st *simStudy, e study.Event) {
 	b.s.say("on disk: study %d: %T %q", st.id, e.Body, e.Request.ID)
 	status, _ := st.twin.Status()
@@ -146,7 +146,7 @@ func (b *book) event(st *simStudy, e study.Event) {
 	}
 }
 
-// onlyOnce: one request has one effect, however often it is sent.
+// onlyOnce checks that a request has one effect, however often it is sent.
 func (b *book) onlyOnce(key asked) {
 	seen := make(map[int]int)
 	kinds := 0
@@ -165,7 +165,7 @@ func (b *book) onlyOnce(key asked) {
 	}
 }
 
-// whole: what belongs together is on the disk together.
+// whole checks that events that belong together are on the disk together.
 func (b *book) whole(st *simStudy) {
 	v := &st.twin
 	spec := v.Spec()
@@ -184,7 +184,7 @@ func (b *book) whole(st *simStudy) {
 	}
 }
 
-// check holds the state on the disk against the promises.
+// check checks the state on the disk against the promises.
 func (b *book) check() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -205,7 +205,8 @@ func (b *book) check() {
 	}
 }
 
-// change: terminal is final, but for failures that nobody told.
+// change checks that a terminal state is final, except for failures that no worker
+// told.
 func (b *book) change(was, is study.Trial) {
 	final := was.State.Terminal() && (was.State != study.Failed || was.Outcome.Reason != study.FailedExpired)
 	if final && (is.State != was.State || !is.Outcome.Equal(was.Outcome) || is.Epoch != was.Epoch) {
@@ -216,7 +217,7 @@ func (b *book) change(was, is study.Trial) {
 	}
 }
 
-// refuse notes that a call surely had no effect.
+// refuse records that a call certainly had no effect.
 func (b *book) refuse(c *simCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,10 +237,10 @@ func (b *book) refuse(c *simCall) {
 	}
 }
 
-// before: those before the one of many that was refused are on the disk.
+// before checks that the commands of many before the refused one are on the disk.
 func (b *book) before(c *simCall, ids []string) {
 	if st := b.studies[c.study]; st == nil || st.id != c.incarnation {
-		return // deleted meanwhile
+		return // deleted in the meantime
 	}
 	for _, id := range ids {
 		if len(b.effects[asked{c.incarnation, id}]) != 1 {
@@ -248,7 +249,7 @@ func (b *book) before(c *simCall, ids []string) {
 	}
 }
 
-// added: what many made is on the disk, each once and under its number.
+// added checks that the trials of many are on the disk, each once and with its number.
 func (b *book) added(st *simStudy, c *simCall) {
 	ids := c.ids()
 	if len(c.answer.made) != len(ids) || c.acked && !slices.Equal(c.accepted.made, c.answer.made) {
@@ -271,7 +272,7 @@ func (b *book) added(st *simStudy, c *simCall) {
 	}
 }
 
-// acknowledge holds an answer against what is on the disk.
+// acknowledge checks an answer against the disk.
 func (b *book) acknowledge(c *simCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -286,7 +287,7 @@ func (b *book) acknowledge(c *simCall) {
 	case st == nil && c.incarnation == 0:
 		b.s.broken("%s %s on study %s, which is not there, was acknowledged", c.kind, c.id, c.study)
 		return
-	case c.incarnation != 0 && (st == nil || st.id != c.incarnation): // deleted meanwhile
+	case c.incarnation != 0 && (st == nil || st.id != c.incarnation): // deleted in the meantime
 		return
 	}
 	c.incarnation = st.id
@@ -331,7 +332,7 @@ func (b *book) acknowledge(c *simCall) {
 	c.accepted = c.answer
 }
 
-// read: a reader sees what was acknowledged before, and nothing that could
+// read checks that a reader sees all earlier acknowledged data, and no data that could
 // still be lost.
 func (b *book) read(st *simStudy, c *simCall, position study.Position) {
 	if st.id != c.answer.study.ID {
@@ -369,7 +370,7 @@ func (b *book) answered(st *simStudy, c *simCall) {
 	}
 }
 
-// handed: a lease has one holder, who may ask for it again by name.
+// handed checks that a lease has one holder, which may ask for it again by name.
 func (b *book) handed(st *simStudy, c *simCall, ask study.Ask, l simLease) {
 	holder := c.id
 	if ask.Worker != "" {
@@ -391,7 +392,7 @@ func (b *book) handed(st *simStudy, c *simCall, ask study.Ask, l simLease) {
 	}) {
 		b.s.broken("ask %s was given trial %d, epoch %d, and nothing of it is on the disk", c.id, l.trial, l.epoch)
 	}
-	if !c.acked && !c.doubt { // else the lease began with an earlier send
+	if !c.acked && !c.doubt { // otherwise the lease began with an earlier attempt
 		st.extend(l, c.sent.Add(b.s.lease))
 	}
 }
@@ -426,8 +427,8 @@ func (b *book) told(st *simStudy, c *simCall) {
 	}
 }
 
-// atRest: when nobody has renewed a lease for long, none is left, and the
-// service answers.
+// atRest checks that no lease remains after a long time without heartbeats, and that
+// the service answers.
 func (b *book) atRest() {
 	if !b.idle() {
 		b.s.broken("a call was never answered: %+v", b.s.workers)

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// act has an idle worker send something.
+// act has an idle worker make a call.
 func (s *simulation) act(w *simWorker) {
 	if w.call != nil {
 		return
@@ -30,7 +30,7 @@ func (s *simulation) act(w *simWorker) {
 	}
 }
 
-// invent makes a new call.
+// invent returns a new call.
 func (s *simulation) invent(w *simWorker) *simCall {
 	s.serial++
 	c := &simCall{worker: w, id: fmt.Sprint("r", s.serial), study: "a"}
@@ -51,7 +51,7 @@ func (s *simulation) invent(w *simWorker) *simCall {
 	}
 	if len(w.held) > 0 {
 		g := w.held[s.random.IntN(len(w.held))]
-		c.study, c.trial, c.epoch = g.Config, g.Trial, g.Epoch // a held trial's study stands in place of its configuration
+		c.study, c.trial, c.epoch = g.Config, g.Trial, g.Epoch // Config stands for the study of a held trial
 		if s.random.IntN(6) == 0 {
 			c.epoch = 0
 		}
@@ -90,7 +90,7 @@ func (s *simulation) invent(w *simWorker) *simCall {
 	return c
 }
 
-// many are commands to add, with ids of their own; now and then one is refused.
+// many returns commands to add, each with its own id. Sometimes one of them is refused.
 func (s *simulation) many(c *simCall) (commands []study.Command) {
 	for i := range 2 + s.random.IntN(3) {
 		id := fmt.Sprint(c.id, "/", i)
@@ -107,7 +107,7 @@ func (s *simulation) many(c *simCall) (commands []study.Command) {
 	return commands
 }
 
-// ids are the ids that a call's effects have.
+// ids returns the ids of a call's effects.
 func (c *simCall) ids() (ids []string) {
 	for _, m := range c.many {
 		switch m := m.(type) {
@@ -123,7 +123,7 @@ func (c *simCall) ids() (ids []string) {
 	return ids
 }
 
-// outcome is one like no other, now and then not a number.
+// outcome returns a unique outcome, and sometimes NaN.
 func (s *simulation) outcome() study.Outcome {
 	v := s.random.Float64()
 	switch s.random.IntN(12) {
@@ -135,14 +135,14 @@ func (s *simulation) outcome() study.Outcome {
 	return study.Outcome{State: study.Completed, Cost: 1 + s.random.Float64(), Metrics: []study.Metric{{Name: "loss", Values: []float64{v}}}}
 }
 
-// send begins a call; its answer is collected later.
+// send begins a call. Its answer is collected later.
 func (s *simulation) send(w *simWorker, c *simCall) {
 	s.counts.calls++
 	ctx, cancel := context.WithCancel(context.Background())
 	c.life, c.cancel, c.sent, c.answer = s.life, cancel, time.Now(), simAnswer{}
 	before := c.incarnation
 	if c.incarnation, c.durable = s.book.position(c.study); before != 0 && before != c.incarnation {
-		c.doubt, c.acked = false, false // to a study made anew it is a new request
+		c.doubt, c.acked = false, false // for a study created anew it is a new request
 	}
 	w.call = c
 	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
@@ -208,7 +208,7 @@ func invoke(ctx context.Context, t *tuner.Tuner, c *simCall) (a simAnswer) {
 	return a
 }
 
-// collect takes in the answers that came, in an order of its own.
+// collect takes the answers that have arrived, in a fixed order.
 func (s *simulation) collect() {
 	s.mu.Lock()
 	finished := s.finished
@@ -220,7 +220,7 @@ func (s *simulation) collect() {
 	}
 }
 
-// receive is what a worker does with an answer, if it gets one.
+// receive handles an answer as a worker does, or its loss.
 func (s *simulation) receive(c *simCall) {
 	w := c.worker
 	w.call = nil
@@ -232,7 +232,7 @@ func (s *simulation) receive(c *simCall) {
 	}
 	switch {
 	case lost, code == tuner.Unknown, code == tuner.Cancelled, code == tuner.Deadline:
-		if code != tuner.Cancelled && code != tuner.Deadline || lost { // those say that nothing happened
+		if code != tuner.Cancelled && code != tuner.Deadline || lost { // these mean that the call had no effect
 			c.doubt = true
 		}
 		if c.kind != "delete" {
@@ -254,7 +254,7 @@ func (s *simulation) receive(c *simCall) {
 	}
 }
 
-// take keeps what an ask gave and lets go of what was told.
+// take keeps the trials of an ask and drops told ones.
 func (w *simWorker) take(c *simCall) {
 	switch c.kind {
 	case "ask":

@@ -14,15 +14,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// What becomes of a write that goes wrong.
+// The errors of a write that fails.
 var (
 	errFull    = fmt.Errorf("%w: says the simulation", store.ErrFull)
 	errUnknown = fmt.Errorf("%w: says the simulation", store.ErrUnknownOutcome)
 	errDead    = errors.New("the process is dead")
 )
 
-// simDisk is what outlives the service. A write waits until the simulation
-// decides what becomes of it.
+// simDisk is the disk, which outlives the service. A write waits until the simulation
+// decides its fate.
 type simDisk struct {
 	s    *simulation
 	disk store.Store
@@ -32,7 +32,7 @@ type simDisk struct {
 	serial int
 }
 
-// simWrite is a write on its way.
+// simWrite is a waiting write.
 type simWrite struct {
 	disk     *simDisk
 	number   int
@@ -41,7 +41,7 @@ type simWrite struct {
 	decision chan decision
 }
 
-// decision is what becomes of a write: whether it is done, and what is said.
+// decision says whether a write is done, and its error.
 type decision struct {
 	write bool
 	err   error
@@ -54,7 +54,7 @@ func (d *simDisk) waiting() []*simWrite {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.SortedFunc(slices.Values(d.writes), func(a, b *simWrite) int {
-		if a.name != b.name { // numbers of writes to different studies may race
+		if a.name != b.name { // the order of writes to different studies may vary
 			if a.name < b.name {
 				return -1
 			}
@@ -71,7 +71,7 @@ func (w *simWrite) release(d decision) {
 	w.decision <- d
 }
 
-// wait is called by who writes.
+// wait makes a write wait for its decision.
 func (d *simDisk) wait(what, name string) decision {
 	d.mu.Lock()
 	d.serial++
@@ -81,7 +81,7 @@ func (d *simDisk) wait(what, name string) decision {
 	return <-w.decision
 }
 
-// end lets everybody go.
+// end releases all waiting writes.
 func (d *simDisk) end(l *simLife) {
 	l.dead.Store(true)
 	for _, w := range d.waiting() {
@@ -89,7 +89,7 @@ func (d *simDisk) end(l *simLife) {
 	}
 }
 
-// simLife is the disk as one life of the service has it.
+// simLife is the disk during one life of the service.
 type simLife struct {
 	disk  *simDisk
 	dead  atomic.Bool
@@ -101,7 +101,7 @@ var _ store.Store = (*simLife)(nil)
 // Create implements store.Store.
 func (l *simLife) Create(ctx context.Context, name string, events []study.Event) (info store.Info, err error) {
 	if _, err := l.disk.disk.Lookup(ctx, name); err == nil {
-		return l.disk.disk.Create(ctx, name, events) // refused
+		return l.disk.disk.Create(ctx, name, events) // refuses the name
 	}
 	err = l.write("create", name, func() error {
 		info, err = l.disk.disk.Create(context.WithoutCancel(ctx), name, events)
@@ -166,7 +166,7 @@ func (l *simLife) Stat(ctx context.Context, id store.StudyID) (store.Info, error
 	return l.disk.disk.Stat(ctx, id)
 }
 
-// Close implements store.Store; the disk stays.
+// Close implements store.Store. The disk remains.
 func (l *simLife) Close() error { return nil }
 
 // List implements store.Store.

@@ -22,8 +22,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// TestSimulate runs the service of package tuner against clients, a disk and
-// clocks that misbehave, from many seeds.
+// TestSimulate runs the service of package tuner from many seeds, with clients, a disk
+// and clocks that misbehave.
 func TestSimulate(t *testing.T) {
 	n := often(t, "SEEDS", 200)
 	first := seed(t)
@@ -44,9 +44,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSeedsRepeat: what makes a seed worth printing. Commits of two studies at one
-// instant can change places, so that now and then a seed runs in two ways; with
-// one processor that is rare.
+// TestSeedsRepeat checks that a seed repeats a run. Commits of two studies at the same
+// instant can change places, so a seed sometimes runs in two ways. With one processor
+// that is rare.
 func TestSeedsRepeat(t *testing.T) {
 	racetest.Alone(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -84,7 +84,7 @@ func keepTrace(t *testing.T, s *simulation) {
 	_ = os.WriteFile(filepath.Join(folder, "trace"), []byte(strings.Join(s.trace, "\n")), 0o644)
 }
 
-// counts is what happened.
+// counts counts events of a simulation.
 type counts struct{ steps, calls, acked, again, crashes, faults, expired, jumps, explained, models int }
 
 func (c *counts) add(d counts) {
@@ -100,9 +100,9 @@ type simulation struct {
 	lease   time.Duration
 	spec    study.Spec
 	disk    *simDisk
-	life    *simLife // of the service that runs now
+	life    *simLife // of the current service
 	service *tuner.Tuner
-	wall    atomic.Int64 // nanoseconds that the wall clock is off
+	wall    atomic.Int64 // offset of the wall clock in nanoseconds
 	workers []*simWorker
 	serial  int
 	counts  counts
@@ -110,14 +110,14 @@ type simulation struct {
 	begun   time.Time
 
 	mu       sync.Mutex
-	finished []*simCall // since they were last looked at
+	finished []*simCall // since the last collection
 	fault    string     // the first broken promise
 	book     *book
 }
 
 const simSteps = 150
 
-// modelled is how many seeds there are for one in which the proposer has a model, which
+// modelled is the number of seeds for each one whose proposer has a model. Such a seed
 // takes ten times as long.
 const modelled = 64
 
@@ -160,7 +160,7 @@ func (s *simulation) run(t *testing.T) {
 	synctest.Wait()
 }
 
-// boot begins a new life of the service on the disk.
+// boot starts a new life of the service on the disk.
 func (s *simulation) boot() {
 	s.life = &simLife{disk: s.disk}
 	s.service = tuner.Open(s.life, tuner.Options{
@@ -171,8 +171,8 @@ func (s *simulation) boot() {
 	s.say("boot")
 }
 
-// crash ends the service as kill -9 does: of what was on its way to the disk
-// some is there, and nobody hears of it.
+// crash ends the service as kill -9 does. A part of the waiting writes reaches the
+// disk, and no client gets an answer.
 func (s *simulation) crash() {
 	s.counts.crashes++
 	old := s.service
@@ -188,7 +188,7 @@ func (s *simulation) crash() {
 	s.boot()
 }
 
-// step does one thing and waits until nothing moves any more.
+// step takes one step and waits until all goroutines are blocked.
 func (s *simulation) step() {
 	waiting := s.disk.waiting()
 	switch n := s.random.IntN(100); {
@@ -214,7 +214,7 @@ func (s *simulation) step() {
 	s.book.check()
 }
 
-// release decides what becomes of a commit.
+// release decides the fate of a commit.
 func (s *simulation) release(w *simWrite) {
 	d := decision{write: true}
 	switch s.random.IntN(40) {
@@ -235,15 +235,15 @@ func (s *simulation) release(w *simWrite) {
 func (s *simulation) sleep() {
 	d := []time.Duration{10 * time.Millisecond, time.Second, s.lease / 2, s.lease * 6 / 5, 3 * s.lease, 40 * time.Second}[s.random.IntN(6)]
 	s.say("%s pass", d)
-	// In pieces: nobody stops the process for longer, and what was decided
-	// meanwhile is written.
+	// Sleep in pieces, so that the process is not stopped for longer and pending events
+	// are written meanwhile.
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(min(time.Until(end), 500*time.Millisecond))
 		synctest.Wait()
 	}
 }
 
-// jump sets the wall clock, by less than requests are remembered for.
+// jump sets the wall clock, by less than the time for which requests are remembered.
 func (s *simulation) jump() {
 	s.counts.jumps++
 	off := []time.Duration{-3 * time.Hour, -time.Hour, 0, time.Hour, 3 * time.Hour}[s.random.IntN(5)]
@@ -251,7 +251,7 @@ func (s *simulation) jump() {
 	s.say("the wall clock is %s off", off)
 }
 
-// giveUp has a client give up on a call.
+// giveUp has a client give up a call.
 func (s *simulation) giveUp() {
 	for _, w := range s.workers {
 		if w.call != nil && s.random.IntN(2) == 0 {
@@ -262,15 +262,15 @@ func (s *simulation) giveUp() {
 	}
 }
 
-// settle lets everything come to rest: every call is answered, every lease that
-// nobody renews expires, and the service is as good as new.
+// settle lets the simulation come to rest. Every call is answered, every lease without
+// heartbeats expires, and the service is healthy again.
 func (s *simulation) settle() {
 	s.book.quietSince = time.Now()
 	touched := new(simLife)
 	lookers := []*simWorker{{index: 8}, {index: 9}}
 	s.workers = append(s.workers, lookers...)
 	for range 800 {
-		if touched != s.life { // whose leases somebody must look at
+		if touched != s.life { // a call must load the studies, so that their leases expire
 			touched = s.life
 			for i, name := range []string{"a", "b"} {
 				if w := lookers[i]; w.call == nil && s.book.exists(name) {
@@ -301,7 +301,7 @@ func (s *simulation) settle() {
 	s.book.atRest()
 }
 
-// explain: the log of each study explains every suggestion and every model.
+// explain checks that the log of each study explains its suggestions and models.
 func (s *simulation) explain(ctx context.Context) {
 	for _, name := range []string{"a", "b"} {
 		if !s.book.exists(name) {
@@ -319,20 +319,20 @@ func (s *simulation) say(format string, args ...any) {
 	s.trace = append(s.trace, fmt.Sprintf("%4d %8s ", s.counts.steps, time.Since(s.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))
 }
 
-// broken notes a broken promise.
+// broken records a broken promise.
 func (s *simulation) broken(format string, args ...any) {
 	if s.fault == "" {
 		s.fault = fmt.Sprintf(format, args...)
 	}
 }
 
-// simWorker is a client: one call at a time.
+// simWorker is a client with one call at a time.
 type simWorker struct {
 	index int
 	named bool
 	call  *simCall   // under way
-	again []*simCall // to be sent again: their outcome is unknown
-	past  []*simCall // acknowledged, which a doubtful network may deliver again
+	again []*simCall // to repeat, because the outcome is unknown
+	past  []*simCall // acknowledged, but the network may deliver them again
 	held  []given
 }
 
@@ -343,14 +343,14 @@ func (w *simWorker) name() string {
 	return fmt.Sprint("w", w.index)
 }
 
-// simCall is a call with all its sends.
+// simCall is a call with all its attempts.
 type simCall struct {
 	worker  *simWorker
 	id      string
 	kind    string
 	study   string
 	command study.Command
-	many    []study.Command // of adding many: command is the first
+	many    []study.Command // of many, and command is the first of them
 	trial   int
 	epoch   int
 
@@ -358,20 +358,21 @@ type simCall struct {
 	cancel  context.CancelFunc
 	sent    time.Time
 	durable study.Position // of the study when it was sent
-	// incarnation is the study when it was sent; 0 if there was none.
+	// incarnation is the id of the study when the call was sent, or 0 if there was
+	// none.
 	incarnation store.StudyID
-	doubt       bool // an earlier send may have had its effect
+	doubt       bool // an earlier attempt may have had an effect
 	acked       bool
-	answer      simAnswer // of the send under way
-	accepted    simAnswer // that the client took
+	answer      simAnswer // of the running attempt
+	accepted    simAnswer // the answer that the client took
 }
 
-// simAnswer is what came back.
+// simAnswer is an answer to a call.
 type simAnswer struct {
 	err   error
 	given []given
 	late  bool
 	study *tuner.Study
 	trial *study.Trial
-	made  []int // by adding many
+	made  []int // by many
 }

@@ -2,5 +2,5 @@
 
 package torture
 
-// buildTags are those that the real binary is built with.
+// buildTags are the tags of the real binary.
 var buildTags []string

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// tracing is how the system calls that change files are recorded, in the order
-// in which the kernel did them, with all that was written.
+// tracing returns the command that records the system calls that change files. They are
+// in the order of the kernel, with all written data.
 func tracing(t testing.TB, out string) []string {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -30,21 +30,21 @@ func tracing(t testing.TB, out string) []string {
 	}
 }
 
-// operation is one system call that changed a file or made a change durable.
+// operation is a system call that changed a file or made a change durable.
 type operation struct {
-	at     int64 // when it began, nanoseconds of the wall clock, rounded down to microseconds
+	at     int64 // begin in nanoseconds of the wall clock, rounded down to microseconds
 	kind   string
-	path   string // what the descriptor stood for when the call began
-	to     string // of a renaming
-	offset int64  // of a write; the size of a truncation
+	path   string // path of the descriptor when the call began
+	to     string // of a rename
+	offset int64  // of a write, or the size of a truncation
 	data   []byte
-	parts  []*operation // what was left of a write, in place of data
-	line   int          // of the record
-	done   int          // the line at which it was seen to end; 0: never
+	parts  []*operation // remaining parts of a torn write, instead of data
+	line   int          // of the trace
+	done   int          // line of the trace with its end, or 0
 }
 
-// readTrace reads what strace recorded. Calls that failed, or whose end is not
-// there, have no line in done.
+// readTrace reads the output of strace. Calls that failed or have no recorded end have
+// 0 in done.
 func readTrace(path string) ([]*operation, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func readTrace(path string) ([]*operation, error) {
 	for n := 1; ; n++ {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			return ops, nil // the last line may have been cut
+			return ops, nil // the last line may be cut off
 		}
 		thread, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimLeft(rest, " ")
@@ -94,7 +94,7 @@ func readTrace(path string) ([]*operation, error) {
 
 func failed(text string) bool { return strings.Contains(text[max(0, len(text)-80):], " = -1 ") }
 
-// parseCall reads one call; nil for one that changes nothing.
+// parseCall parses one call. It returns nil for a call that changes nothing.
 func parseCall(stamp, text string) (*operation, error) {
 	seconds, micros, _ := strings.Cut(stamp, ".")
 	s, err1 := strconv.ParseInt(seconds, 10, 64)
@@ -165,11 +165,11 @@ func parseCall(stamp, text string) (*operation, error) {
 	return nil, nil
 }
 
-// descriptor is the path in `5</path>, …`.
+// descriptor returns the path in `5</path>, …`.
 func descriptor(args string) string {
 	_, rest, _ := strings.Cut(args, "<")
 	path, _, _ := strings.Cut(rest, ">")
-	if text, ok := unhex(path); ok { // strace writes it like other strings
+	if text, ok := unhex(path); ok { // strace escapes it like other strings
 		return string(text)
 	}
 	return path
@@ -186,7 +186,7 @@ func quoted(args string) (paths []string) {
 	return paths
 }
 
-// number reads the digits at the beginning.
+// number parses the digits at the beginning.
 func number(text string) (int64, error) {
 	end := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefx", r) })
 	if end >= 0 {
@@ -195,7 +195,7 @@ func number(text string) (int64, error) {
 	return strconv.ParseInt(text, 0, 64)
 }
 
-// unhex reads \x00\xff….
+// unhex decodes \x00\xff….
 func unhex(text string) ([]byte, bool) {
 	if len(text)%4 != 0 || !strings.HasPrefix(text, `\x`) {
 		return nil, false

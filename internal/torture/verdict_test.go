@@ -10,7 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// holding is what a store holds: the logs of its studies by name.
+// holding is the contents of a store, as the logs of its studies by name.
 type holding map[string][]study.Event
 
 // readAll reads a store.
@@ -31,7 +31,7 @@ func readAll(s store.Store) (holding, error) {
 	return h, nil
 }
 
-// judgement says what a store broke of what clients were told.
+// judgement is the comparison of a store with the answers to clients.
 type judgement struct {
 	holding  holding
 	faults   []string
@@ -53,10 +53,10 @@ func (j *judgement) fault(format string, args ...any) {
 	}
 }
 
-// judge holds a store against the calls of its clients: whatever was
-// acknowledged is there, once and as it was told; whatever was refused is not;
-// the rest is there whole, once, or not at all; nobody but these clients wrote;
-// and the log has the calls in an order that their times allow.
+// judge compares a store with the calls of its clients. Acknowledged calls are in it
+// once and as told. Refused calls are not in it. Every other call is in it once as a
+// whole, or not at all. The store has no events of other clients, and the order of the
+// log agrees with the times of the calls.
 func judge(h holding, calls []*call) *judgement {
 	j := &judgement{holding: h, events: make(map[string]map[string][]placed), configs: make(map[string][]string)}
 	known := make(map[string]map[string]*call)
@@ -83,8 +83,8 @@ func judge(h holding, calls []*call) *judgement {
 	return j
 }
 
-// study checks one log by the rules of package study and that all of it was
-// asked for.
+// study checks one log by the rules of package study, and that each event was
+// requested.
 func (j *judgement) study(name string, log []study.Event, known map[string]*call) {
 	s, err := study.Replay(slices.Values(log))
 	if err == nil {
@@ -146,8 +146,8 @@ func (j *judgement) call(c *call) {
 	}
 }
 
-// many: of those that were acknowledged all are there, once, in order and under
-// their numbers; of others the first so and so many.
+// many checks a call of many. If it was acknowledged, all its trials are stored once,
+// in order and with their numbers. Otherwise a prefix of them is stored.
 func (j *judgement) many(c *call, events []placed) {
 	if c.Ending == acked && len(events) != c.Count || len(events) > c.Count {
 		j.fault("many %s has %d effects of %d (%s)", c.Request, len(events), c.Count, c.Ending)
@@ -171,7 +171,7 @@ func (j *judgement) many(c *call, events []placed) {
 	}
 }
 
-// ask: the answer is in the log, and nothing else is.
+// ask checks that exactly the answer is in the log.
 func (j *judgement) ask(c *call, events []placed) {
 	var started []study.Started
 	for _, e := range events {
@@ -197,7 +197,7 @@ func (j *judgement) ask(c *call, events []placed) {
 	}
 }
 
-// config is the stored configuration of a trial.
+// config returns the stored configuration of a trial.
 func (j *judgement) config(name string, trial int) string {
 	if configs := j.configs[name]; trial < len(configs) {
 		return configs[trial]
@@ -223,7 +223,7 @@ func (j *judgement) tell(c *call, events []placed) {
 	}
 }
 
-// once: the call has one effect.
+// once checks that a call has one effect.
 func (j *judgement) once(c *call, events []placed) bool {
 	effects := 0
 	for _, e := range events {
@@ -248,14 +248,14 @@ func (j *judgement) once(c *call, events []placed) bool {
 	return true
 }
 
-// order: a call that was acknowledged before another began is before it in the
-// log.
+// order checks the order of the log. A call acknowledged before another began comes
+// before it.
 func (j *judgement) order(calls []*call) {
 	type moment struct {
 		at    int64
 		end   bool
 		c     *call
-		first int // position of its first, at an end its last event
+		first int // position of its first event at its start, and of its last at its end
 	}
 	var moments []moment
 	for _, c := range calls {
@@ -265,7 +265,7 @@ func (j *judgement) order(calls []*call) {
 		}
 		first, last := events[0].position, events[len(events)-1].position
 		moments = append(moments, moment{c.Start, false, c, first})
-		if c.Ending == acked && !c.Doubt { // a call sent again may have happened at its first send
+		if c.Ending == acked && !c.Doubt { // a repeated call may have taken effect at its first attempt
 			moments = append(moments, moment{c.End, true, c, last})
 		}
 	}
@@ -281,7 +281,7 @@ func (j *judgement) order(calls []*call) {
 	}
 }
 
-// handouts: no lease was given to two.
+// handouts checks that no lease was given to two clients.
 func (j *judgement) handouts(calls []*call) {
 	type lease struct {
 		study        string

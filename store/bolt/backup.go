@@ -11,17 +11,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes a copy of the store as it is at one moment to w and returns its
-// size. The copy is a store: give it a name and open it. Others read and write
-// meanwhile; what they free is not used again until the copy is done, so that
-// the file grows if w is slow.
+// Backup writes a copy of the store at one moment to w and returns its size in bytes.
+// You can open the copy as a store. Reading and writing continue meanwhile, but the
+// space that they free is not reused until the copy is done. The file therefore grows
+// if w is slow.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		n, err = tx.WriteTo(contextWriter{ctx, w})
 		return err
 	})
 	if errors.Is(err, io.EOF) {
-		err = damaged(s.path, "it was cut short while it is in use")
+		err = damaged(s.path, "it was truncated while in use")
 	}
 	if err != nil {
 		return n, fmt.Errorf("copying the study store %s: %w", s.path, err)
@@ -29,8 +29,9 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// BackupFile makes a copy at path, at which there must be nothing yet. It is
-// there whole, synced and named, or not at all.
+// BackupFile makes a copy at path, at which there must be no file yet. If it fails, or
+// the machine stops at any time, the copy is either whole, synced and named, or
+// missing.
 func (s *Store) BackupFile(ctx context.Context, path string) error {
 	return replaceFile(path, "backup", s.options.FileMode, false, func(f *os.File) error {
 		_, err := s.Backup(ctx, f)
@@ -38,8 +39,8 @@ func (s *Store) BackupFile(ctx context.Context, path string) error {
 	})
 }
 
-// replaceFile writes a file under a temporary name, syncs it and renames it,
-// over the one that is there if replace says so.
+// replaceFile writes a file under a temporary name, syncs it and renames it. It
+// replaces an existing file only if replace is set.
 func replaceFile(path, what string, mode os.FileMode, replace bool, write func(*os.File) error) error {
 	temp := temporary(path, what)
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -66,12 +67,12 @@ func rename(from, to string, replace bool) error {
 	}
 	err := renameNew(from, to)
 	if errors.Is(err, fs.ErrExist) {
-		return &FileError{Path: to, Reason: ErrAlreadyExists, Remedy: "choose another name, or move that file away"}
+		return &FileError{Path: to, Reason: ErrAlreadyExists, Remedy: "choose another path or move that file away"}
 	}
 	return err
 }
 
-// remove removes a file that may not be there.
+// remove removes a file. It is no error if the file does not exist.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -79,7 +80,7 @@ func remove(path string) error {
 	return nil
 }
 
-// contextWriter stops when its context ends.
+// contextWriter refuses to write after its context ended.
 type contextWriter struct {
 	ctx context.Context
 	w   io.Writer

@@ -17,7 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// fataler is what tests and benchmarks have in common.
+// fataler is the common part of tests and benchmarks.
 type fataler interface {
 	Helper()
 	Context() context.Context
@@ -26,8 +26,8 @@ type fataler interface {
 
 const clients = 64
 
-// benchTrials lists how many trials are stored already. More with
-// BKB_BENCH_TRIALS=1000000.
+// benchTrials lists the numbers of trials to store beforehand. BKB_BENCH_TRIALS=1000000
+// adds more.
 func benchTrials(b *testing.B) []int {
 	list := []int{0, 100_000}
 	if s := os.Getenv("BKB_BENCH_TRIALS"); s != "" {
@@ -40,8 +40,8 @@ func benchTrials(b *testing.B) []int {
 	return list
 }
 
-// BenchmarkTell is one tell in its own commit, by 64 clients in 64 studies at
-// once: through the committer, and with one transaction for each.
+// BenchmarkTell commits one tell at a time, by 64 clients in 64 studies at once,
+// through the committer and with one transaction for each.
 func BenchmarkTell(b *testing.B) {
 	for _, stored := range benchTrials(b) {
 		b.Run(fmt.Sprintf("stored=%d", stored), func(b *testing.B) {
@@ -75,7 +75,8 @@ func preload(b *testing.B, path string, stored int) {
 	}
 }
 
-// tellAll has every client tell so many times and returns how long it took.
+// tellAll lets every client tell the given number of outcomes and returns the time it
+// took.
 func tellAll(b *testing.B, path string, batch, tells int) time.Duration {
 	s, err := Open(path, Options{tuning: tuning{batch: batch}})
 	if err != nil {

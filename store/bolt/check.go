@@ -12,30 +12,30 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Report is what a check found.
+// Report is the result of a check.
 type Report struct {
 	Identity  Identity
 	FileBytes int64
-	Pages     int // in use and read
+	Pages     int // read, of those in use
 	Studies   int
 	Events    uint64
 	Trials    int
-	Snapshots int       // sound ones
+	Snapshots int       // without the damaged ones
 	Problems  []Problem // at most [MaxProblems]
-	More      int       // problems beyond those
+	More      int       // number of problems beyond MaxProblems
 }
 
 // MaxProblems is how many problems a [Report] lists.
 const MaxProblems = 100
 
-// OK tells whether nothing was found wrong.
+// OK tells whether the check found no problem.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
-// Problem is one thing that is wrong.
+// Problem is one defect of a file.
 type Problem struct {
-	Study    store.StudyID  // 0 if it is not in one study
+	Study    store.StudyID  // 0 if the problem is not in one study
 	Name     string         // of the study, if known
-	Position study.Position // in its log; 0 if it is not in one record
+	Position study.Position // in the study's log, 0 if the problem is not in one record
 	Err      error
 }
 
@@ -60,8 +60,8 @@ func (r *Report) add(p Problem) {
 	r.More++
 }
 
-// Progress hears how far a check or compaction has come: studies done, of how
-// many, and the name of the next. It may be nil.
+// Progress receives the progress of a check or compaction, which is the number of
+// studies done, the number of all studies and the name of the next one. It may be nil.
 type Progress func(done, of int, next string)
 
 func (p Progress) tell(done, of int, next string) {
@@ -70,13 +70,14 @@ func (p Progress) tell(done, of int, next string) {
 	}
 }
 
-// Check reads everything in the file at path and compares it with everything
-// else: the structure of the pages, the checksum and place of every record,
-// names with studies, and each log with the rules of package study. No file can
-// bring it down. Damage is in the report; an error means that the file is
-// refused ([FileError]) for another reason, or that ctx ended.
+// Check reads the whole file at path. It checks the structure of the pages, the
+// checksum and place of every record, and that names match studies. It also checks each
+// log against the rules of package study. No file can make it crash. Damage is in the
+// report. An error means that the file is refused ([FileError]) for another reason, or
+// that ctx ended.
 //
-// It waits for nobody: while a server has the file, use [Store.Check].
+// It does not wait for other processes. While a server has the file open, use
+// [Store.Check].
 func Check(ctx context.Context, path string, progress Progress) (*Report, error) {
 	s, err := Open(path, Options{ReadOnly: true, MustExist: true})
 	if errors.Is(err, ErrDamaged) {
@@ -121,7 +122,7 @@ func (r *Report) flawed(f flaw) bool {
 	return true
 }
 
-// Check is the check of an open store. Others read and write meanwhile.
+// Check checks an open store. Reading and writing continue meanwhile.
 func (s *Store) Check(ctx context.Context, progress Progress) (*Report, error) {
 	report := &Report{Identity: *s.identity.Load()}
 	if err := s.checkPages(ctx, report); err != nil || !report.OK() {
@@ -155,7 +156,7 @@ func (s *Store) checkPages(ctx context.Context, report *Report) error {
 	})
 }
 
-// checkNames compares the buckets and lists the studies, damaged ones too.
+// checkNames compares the buckets and lists all studies, also damaged ones.
 func (s *Store) checkNames(ctx context.Context, report *Report) (studies []store.Info, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		if _, err := loadIndex(tx); err != nil {
@@ -181,7 +182,7 @@ func (s *Store) checkStudy(ctx context.Context, report *Report, info store.Info)
 	replayed, err := study.Replay(s.events(ctx, info.ID, &position, &readErr))
 	report.Events += uint64(position)
 	switch gone := (*store.NotFoundError)(nil); {
-	case errors.As(readErr, &gone): // deleted since it was listed
+	case errors.As(readErr, &gone): // deleted after it was listed
 		return nil
 	case readErr != nil:
 		if err := fatal(ctx, readErr); err != nil {
@@ -189,7 +190,7 @@ func (s *Store) checkStudy(ctx context.Context, report *Report, info store.Info)
 		}
 		problem(corruptAt(readErr, position), readErr)
 	case err != nil:
-		problem(position, fmt.Errorf("it does not follow from those before it: %w", err))
+		problem(position, fmt.Errorf("it cannot follow the events before it: %w", err))
 	default:
 		report.Trials += replayed.Trials()
 		if err := replayed.Check(); err != nil {
@@ -200,8 +201,8 @@ func (s *Store) checkStudy(ctx context.Context, report *Report, info store.Info)
 	return s.checkSnapshot(ctx, report, info)
 }
 
-// checkSnapshot counts snapshots. A damaged one is one that is not there, but
-// somebody who checks wants to know.
+// checkSnapshot counts the sound snapshots. A damaged one is not a problem, because it
+// counts as missing.
 func (s *Store) checkSnapshot(ctx context.Context, report *Report, info store.Info) error {
 	_, ok, err := s.LoadSnapshot(ctx, info.ID)
 	if err != nil {
@@ -213,7 +214,8 @@ func (s *Store) checkSnapshot(ctx context.Context, report *Report, info store.In
 	return nil
 }
 
-// events yields a log and keeps how far it came and why it ended.
+// events yields the events of a log. It sets last to the last position, and err to the
+// error that ended reading.
 func (s *Store) events(ctx context.Context, id store.StudyID, last *study.Position, err *error) iter.Seq[study.Event] {
 	return func(yield func(study.Event) bool) {
 		for r, readErr := range s.Read(ctx, id, 1) {
@@ -229,7 +231,7 @@ func (s *Store) events(ctx context.Context, id store.StudyID, last *study.Positi
 	}
 }
 
-// corruptAt is the position that an error names, or the one after the last.
+// corruptAt returns the position in err, or the one after last.
 func corruptAt(err error, last study.Position) study.Position {
 	if e, ok := errors.AsType[*store.CorruptError](err); ok {
 		return e.Position
@@ -237,7 +239,7 @@ func corruptAt(err error, last study.Position) study.Position {
 	return last + 1
 }
 
-// fatal returns errors that end a check: those that are not about the data.
+// fatal returns errors that end a check because they are not about the data.
 func fatal(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnknownOutcome) {
 		return err

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary run again with a role does that and nothing else.
+// The test binary runs itself with one of these roles, and then does only that.
 const (
 	roleVariable = "BKB_BOLT_TEST_ROLE"
 	pathVariable = "BKB_BOLT_TEST_PATH"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child prepares the test binary to run in a role, perhaps beneath another
+// child prepares the test binary to run in a role, optionally as the child of another
 // program.
 func child(t *testing.T, role, path, tag string, under ...string) *exec.Cmd {
 	t.Helper()
@@ -54,8 +54,8 @@ func child(t *testing.T, role, path, tag string, under ...string) *exec.Cmd {
 
 const childWriters = 8
 
-// writeForEver writes trials to studies of its own and to one that is shared,
-// and creates and deletes others. It prints what was acknowledged.
+// writeForEver writes trials to its own studies and to a shared one, and creates and
+// deletes others. It prints the acknowledged writes.
 func writeForEver(path, tag string) error {
 	s, err := Open(path, Options{LockTimeout: 10 * time.Second, tuning: tuning{atOnce: 30, slice: 20}})
 	if err != nil {
@@ -71,7 +71,7 @@ func writeForEver(path, tag string) error {
 	return <-failed
 }
 
-// writeTrials writes one trial a commit.
+// writeTrials commits one trial at a time.
 func writeTrials(s *Store, name string, acks *acks) error {
 	ctx := context.Background()
 	info, err := s.Create(ctx, name, []study.Event{opened()})
@@ -88,8 +88,8 @@ func writeTrials(s *Store, name string, acks *acks) error {
 	}
 }
 
-// churn creates and deletes studies of 20 trials, which is more than goes at
-// once.
+// churn creates and deletes studies of 20 trials, which are too large to delete in one
+// transaction.
 func churn(s *Store, name string, acks *acks) error {
 	ctx := context.Background()
 	for i := 0; ; i++ {
@@ -107,7 +107,7 @@ func churn(s *Store, name string, acks *acks) error {
 	}
 }
 
-// writeFew writes a few commits and says how each ended.
+// writeFew makes a few commits and prints the result of each.
 func writeFew(path, tag string) error {
 	n, err := strconv.Atoi(tag)
 	if err != nil {
@@ -138,7 +138,7 @@ func writeFew(path, tag string) error {
 	return s.Close()
 }
 
-// hold opens the store and lets go when its input ends.
+// hold opens the store and closes it when its input ends.
 func hold(path, _ string) error {
 	s, err := Open(path, Options{})
 	if err != nil {
@@ -149,7 +149,7 @@ func hold(path, _ string) error {
 	return s.Close()
 }
 
-// acks prints lines whole, or not at all.
+// acks prints whole lines or nothing.
 type acks struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -163,14 +163,14 @@ func (a *acks) print(what, name string, n uint64) {
 	_, _ = fmt.Fprintf(a.w, "%s %s %d\n", what, name, n)
 }
 
-// acked is what a child said was done.
+// acked is the set of writes that a child reported as acknowledged.
 type acked struct {
 	heads   map[string]study.Position
 	gone    []store.StudyID
 	unknown int
 }
 
-// readAcks reads to the end; a line that the end of the process cut is dropped.
+// readAcks reads to the end and drops a line that was cut by the end of the process.
 func readAcks(r io.Reader) acked {
 	a := acked{heads: make(map[string]study.Position)}
 	lines := bufio.NewReader(r)

@@ -17,43 +17,43 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// What one transaction takes in. A request larger than maxBatchBytes is alone
-// in its transaction.
+// The most that one transaction takes. A request larger than maxBatchBytes is alone in
+// its transaction.
 const (
 	maxBatch      = 1024
 	maxBatchBytes = 8 << 20
 )
 
-// write is one request to write.
+// write is a request to write.
 type write struct {
 	ctx   context.Context
 	bytes int
-	// apply does what is asked within the transaction, or refuses it before it
-	// has changed anything. What it then finds to go wrong it panics with.
+	// apply makes the change within the transaction, or refuses it before it changes
+	// anything. It panics on a later error.
 	apply func(tx *transaction) error
-	err   error         // the answer
-	done  chan struct{} // closed when the answer is there
+	err   error         // valid after done is closed
+	done  chan struct{} // closed when err is set
 }
 
-// transaction is what the requests of a batch share.
+// transaction is the state that the requests of a batch share.
 type transaction struct {
 	*bbolt.Tx
-	studies int // alive, with what the batch has done so far
+	studies int // number of studies, with the changes of the batch so far
 }
 
-// committer writes: it takes one request, then whatever else is waiting, puts
-// all of it into one transaction, commits, and answers everybody.
+// committer writes in batches. It takes one request and all that wait, puts them into
+// one transaction, commits it and answers all of them.
 type committer struct {
 	store   *Store
 	queue   chan *write
 	done    chan struct{}
-	studies atomic.Int64 // alive
-	last    int          // requests in the previous batch
+	studies atomic.Int64 // number of studies
+	last    int          // number of requests in the previous batch
 	stats   commitStats
 }
 
-// submit hands a request to the committer and waits for the answer. A request
-// whose context ends before it is taken has no effect.
+// submit hands a request to the committer and waits for the result. A request whose
+// context ends before the committer takes it has no effect.
 func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transaction) error) error {
 	w := &write{ctx: ctx, bytes: bytes, apply: apply, done: make(chan struct{})}
 	select {
@@ -69,12 +69,12 @@ func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transa
 	select {
 	case <-w.done:
 		return w.err
-	case <-time.After(patience): // it waits for a lock of the engine
+	case <-time.After(patience): // the committer waits for a lock of the engine
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
 	}
 }
 
-// patience is how long a request waits for its answer after a fault.
+// patience is how long a request waits for its result after a fault.
 const patience = time.Second
 
 func (c *committer) run() {
@@ -96,9 +96,9 @@ func (c *committer) run() {
 	}
 }
 
-// collect drains the queue. Those who were answered together are likely to be
-// back together: it gives them a few turns of the scheduler, which is nothing
-// beside a commit.
+// collect drains the queue. Clients that were answered together are likely to send
+// their next requests together. So collect yields to the scheduler a few times, which
+// takes no time beside a commit.
 func (c *committer) collect(first *write) []*write {
 	batch, size := []*write{first}, first.bytes
 	limit := c.store.options.tuning.batch
@@ -121,11 +121,11 @@ func (c *committer) collect(first *write) []*write {
 	return batch
 }
 
-// yields is how often the committer waits for those who are on their way.
+// yields is how often the committer yields to clients before it commits.
 const yields = 8
 
-// settle gives every request its answer. When there is no room for all, it
-// tries without those to blame.
+// settle gives every request its result. If the disk is full, it tries again without
+// the requests that blame picks.
 func (c *committer) settle(batch []*write) {
 	for len(batch) > 0 {
 		applied, err := c.attempt(batch)
@@ -133,7 +133,7 @@ func (c *committer) settle(batch []*write) {
 			return
 		}
 		if !errors.Is(err, store.ErrFull) {
-			for _, w := range batch { // refusals too: they may rest on what was not written
+			for _, w := range batch { // also for refusals, which may rest on data that were not written
 				w.err = err
 			}
 			return
@@ -142,8 +142,7 @@ func (c *committer) settle(batch []*write) {
 	}
 }
 
-// attempt runs one transaction and sets the answers that hold if it returns
-// nil.
+// attempt runs one transaction. It sets results that are valid if it returns nil.
 func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	s := c.store
 	if err := s.Failure(); err != nil {
@@ -187,8 +186,8 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	return applied, nil
 }
 
-// apply applies the requests and returns those that were not refused. The error
-// is of a request that could neither be applied nor refused.
+// apply applies the requests and returns those that were not refused. The error is of a
+// request that panicked.
 func apply(tx *transaction, batch []*write) (applied []*write, err error) {
 	for _, w := range batch {
 		if w.err = w.ctx.Err(); w.err != nil {
@@ -208,8 +207,8 @@ func apply(tx *transaction, batch []*write) (applied []*write, err error) {
 	return applied, nil
 }
 
-// commit makes the transaction durable. Its error wraps [store.ErrFull] if
-// surely nothing was written, and otherwise [store.ErrUnknownOutcome].
+// commit makes the transaction durable. Its error wraps [store.ErrFull] if it is
+// certain that nothing was written, and [store.ErrUnknownOutcome] otherwise.
 func (c *committer) commit(tx *bbolt.Tx) error {
 	s, before, start := c.store, tx.ID()-1, time.Now()
 	if err := s.checkSize(); err != nil {
@@ -232,11 +231,11 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	return s.unknown(fmt.Errorf("committing: %w", err))
 }
 
-// noRoom tells whether the engine gave up for want of room, and before it had
-// asked the disk to make anything durable: at its quota, when growing the file,
-// or when writing a page. An error of syncing is never one of these, whatever
-// it says. If it was the last write, of the meta page, the outcome shows in
-// which transaction is visible.
+// noRoom tells whether a commit failed for lack of space before the engine asked the
+// disk to make anything durable. That is at its quota, when the file grows, or when a
+// page is written. An error of syncing is never one of these, also if it says that the
+// disk is full. If the failed write was the last one, of the meta page, the visible
+// transaction shows the outcome.
 func noRoom(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return true
@@ -244,7 +243,7 @@ func noRoom(err error) bool {
 	if write, ok := errors.AsType[*fs.PathError](err); ok {
 		return write.Op == "write" && (errors.Is(write, syscall.ENOSPC) || errors.Is(write, syscall.EDQUOT) || errors.Is(write, syscall.EFBIG))
 	}
-	// The engine has flattened this one to text.
+	// The engine returns this error as text.
 	text, growing := strings.CutPrefix(err.Error(), "file resize error: ")
 	if !growing {
 		return false
@@ -266,9 +265,9 @@ func (s *Store) visible() int {
 	return txid
 }
 
-// blame answers requests for which there was no room, and returns the others:
-// all but the largest if it outweighs them, otherwise only those that had been
-// refused.
+// blame sets the error of requests for which there was no space, and returns those to
+// try again. If the largest request is larger than all others together, only that one
+// is blamed. Otherwise all that were applied are blamed.
 func blame(batch, applied []*write, full error) (rest []*write) {
 	var total, largest int
 	for i, w := range applied {

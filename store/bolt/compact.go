@@ -11,22 +11,22 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// CompactOptions say how to compact.
+// CompactOptions holds the settings of [Compact].
 type CompactOptions struct {
-	// Keep is where to keep the original, in the same file system; there must be
-	// nothing yet. Empty means not to.
+	// Keep is a path for the original in the same file system, at which there must be
+	// no file yet. If empty, the original is removed.
 	Keep     string
 	Progress Progress // of the check at the end
-	Open     Options  // LockTimeout and Logger
+	Open     Options  // uses LockTimeout and Logger
 }
 
-// compactBytes is how much one transaction of a compaction writes.
+// compactBytes is how many bytes one transaction of a compaction writes.
 const compactBytes = 4 << 20
 
-// Compact rewrites the file at path without the room that deleted and replaced
-// data left, and returns its sizes in bytes. Nobody may have the file open. The
-// copy is checked and compared before it takes the original's place, in one
-// step: whenever the machine stops, path is the one or the other.
+// Compact rewrites the file at path without the free space that deleted and replaced
+// data left, and returns its sizes in bytes. No process may have the file open. Compact
+// checks the copy, compares it with the original and then replaces the original in one
+// step. If the machine stops at any time, path is one or the other.
 func Compact(ctx context.Context, path string, options CompactOptions) (before, after int64, err error) {
 	o := options.Open
 	o.MustExist, o.ReadOnly, o.tuning.noReaping = true, false, true
@@ -45,7 +45,7 @@ func Compact(ctx context.Context, path string, options CompactOptions) (before, 
 		return 0, 0, err
 	}
 	if err := original.compare(ctx, temp, options.Progress); err != nil {
-		return 0, 0, fmt.Errorf("compacting %s: the original is untouched: %w", path, err)
+		return 0, 0, fmt.Errorf("compacting %s (the original is unchanged): %w", path, err)
 	}
 	compacted, err := os.Stat(temp)
 	if err != nil {
@@ -54,12 +54,12 @@ func Compact(ctx context.Context, path string, options CompactOptions) (before, 
 	return info.Size(), compacted.Size(), exchange(temp, path, options.Keep)
 }
 
-// exchange puts the copy in the place of the original.
+// exchange replaces the original by the copy.
 func exchange(temp, path, keep string) error {
 	if keep != "" {
 		err := os.Link(path, keep)
 		if errors.Is(err, fs.ErrExist) {
-			err = &FileError{Path: keep, Reason: ErrAlreadyExists, Remedy: "choose another name, or move that file away"}
+			err = &FileError{Path: keep, Reason: ErrAlreadyExists, Remedy: "choose another path or move that file away"}
 		}
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func exchange(temp, path, keep string) error {
 	return syncDir(path)
 }
 
-// rewrite copies what is alive into a new file.
+// rewrite copies all data that are not deleted into a new file.
 func (s *Store) rewrite(ctx context.Context, path string, like fs.FileInfo) error {
 	db, err := openNew(path, like.Mode().Perm())
 	if err != nil {
@@ -171,8 +171,7 @@ func (c *copier) end(commit bool) error {
 	return tx.Rollback()
 }
 
-// compare checks the copy and sees whether it says what the original says,
-// record for record.
+// compare checks the copy and compares it with the original record by record.
 func (s *Store) compare(ctx context.Context, path string, progress Progress) error {
 	other, err := Open(path, Options{ReadOnly: true, MustExist: true})
 	if err != nil {
@@ -191,7 +190,7 @@ func (s *Store) compare(ctx context.Context, path string, progress Progress) err
 	})
 }
 
-// sameContents compares all that is alive.
+// sameContents compares all data that are not deleted.
 func sameContents(ctx context.Context, a, b *bbolt.Tx) error {
 	graves := a.Bucket(bucketGraves)
 	for _, name := range buckets {

@@ -17,8 +17,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// often returns how often to do something: what the environment says, or n, of
-// which -short does the fifth part.
+// often returns how often to repeat a test, which is the environment variable or n, and
+// a fifth of that with -short.
 func often(t *testing.T, variable string, n int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -34,7 +34,8 @@ func often(t *testing.T, variable string, n int) int {
 	return n
 }
 
-// seeded returns randomness that a failure can be repeated with.
+// seeded returns a random generator and logs its seed, with which a failure can be
+// repeated.
 func seeded(t *testing.T) *rand.Rand {
 	seed := rand.Uint64()
 	if s := os.Getenv("BKB_BOLT_SEED"); s != "" {
@@ -44,7 +45,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// What was acknowledged before kill -9 is there afterwards, whole.
+// Acknowledged commits are there, whole, after kill -9.
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	random := seeded(t)
@@ -71,7 +72,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d acknowledged events", total)
 }
 
-// killed runs a writing child and kills it some time after its first words.
+// killed runs a writing child and kills it some time after its first line.
 func killed(t *testing.T, path, tag string, after time.Duration) acked {
 	t.Helper()
 	c := child(t, "write", path, tag)
@@ -94,8 +95,8 @@ func killed(t *testing.T, path, tag string, after time.Duration) acked {
 	return acked
 }
 
-// wantPrefix checks that a log holds what was written, at least to head, and
-// ends with a whole commit.
+// wantPrefix checks that a log holds the expected events, at least up to head, and ends
+// with a whole commit.
 func wantPrefix(t *testing.T, s *Store, name string, head study.Position) {
 	t.Helper()
 	info, err := s.Lookup(t.Context(), name)
@@ -131,7 +132,7 @@ func sameEvent(a, b study.Event) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// wantSound checks everything in the file, with the engine's check too.
+// wantSound checks the whole file, also with the engine's own check.
 func wantSound(t *testing.T, s *Store) {
 	t.Helper()
 	report, err := s.Check(t.Context(), nil)
@@ -141,7 +142,7 @@ func wantSound(t *testing.T, s *Store) {
 	for _, p := range report.Problems {
 		t.Errorf("check: %v", p)
 	}
-	tx, err := s.db.Begin(true) // so that nobody writes meanwhile
+	tx, err := s.db.Begin(true) // no other transaction writes meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func wantSound(t *testing.T, s *Store) {
 	}
 }
 
-// sweep deletes all studies, so that the next round begins with little.
+// sweep deletes all studies, so that the next round begins with a small store.
 func sweep(t *testing.T, s *Store) {
 	t.Helper()
 	for info, err := range s.List(t.Context(), "") {

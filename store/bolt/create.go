@@ -12,13 +12,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// create makes an empty store that is at path whole or not at all, whenever
-// the machine stops: built under another name, synced, renamed, and its
-// directory synced. It never replaces a file and reports one that is there as
+// create makes an empty store. If the machine stops at any time, the store is at path
+// either whole or not at all. It is built under another name, synced and renamed, and
+// its directory is synced. create never replaces a file. If one exists, it returns
 // [fs.ErrExist].
 func create(path string, o Options) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return &FileError{Path: path, Reason: ErrMissing, Detail: "nor is there a directory " + filepath.Dir(path), Remedy: "make the directory first"}
+		return &FileError{Path: path, Reason: ErrMissing, Detail: "there is no directory " + filepath.Dir(path), Remedy: "create the directory first"}
 	}
 	temp := temporary(path, "new")
 	err := build(temp, o)
@@ -52,7 +52,7 @@ func build(path string, o Options) error {
 	return syncFile(path)
 }
 
-// openNew opens a file of the engine that must not exist yet.
+// openNew lets the engine open a file that must not exist yet.
 func openNew(path string, mode os.FileMode) (*bbolt.DB, error) {
 	return bbolt.Open(path, mode, &bbolt.Options{
 		NoFreelistSync: true,
@@ -64,7 +64,7 @@ func openNew(path string, mode os.FileMode) (*bbolt.DB, error) {
 	})
 }
 
-// initialize makes the buckets and the rows that every store has.
+// initialize creates the buckets and rows of an empty store.
 func initialize(tx *bbolt.Tx, identity Identity) error {
 	for _, name := range buckets {
 		if _, err := tx.CreateBucket(name); err != nil {

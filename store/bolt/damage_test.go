@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// holding is what a store holds.
+// holding is the expected contents of a store.
 type holding struct {
 	infos     []store.Info
 	events    map[store.StudyID][]study.Event
@@ -21,7 +21,7 @@ type holding struct {
 	gone      store.StudyID
 }
 
-// collection writes a store with a bit of everything and returns its bytes.
+// collection writes a store with data of all kinds and returns its bytes.
 func collection(t *testing.T) ([]byte, holding) {
 	t.Helper()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{tuning: tuning{atOnce: 10, noReaping: true}})
@@ -58,8 +58,8 @@ func slicesSort(infos []store.Info) {
 	}
 }
 
-// compareAll reads everything. Whatever comes without an error must be right.
-// It tells whether there was an error.
+// compareAll reads everything and tells whether there was no error. Data returned
+// without an error must be right.
 func (h holding) compareAll(t *testing.T, s *Store) (clean bool) {
 	t.Helper()
 	clean = true
@@ -113,7 +113,7 @@ func (h holding) compare(t *testing.T, s *Store, want store.Info) (clean bool) {
 	return clean && ok == (h.snapshots[want.ID] != nil)
 }
 
-// allowed checks that an error is one about damage. It returns false.
+// allowed checks that an error is about damage. It returns false.
 func allowed(t *testing.T, err error) bool {
 	t.Helper()
 	corrupt, isCorrupt := errors.AsType[*store.CorruptError](err)
@@ -124,8 +124,8 @@ func allowed(t *testing.T, err error) bool {
 	return false
 }
 
-// Wherever a bit flips: the right answer or an error, and never a crash. A
-// check finds whatever makes a difference.
+// A flip of any bit gives the right result or an error, and never a crash. Check finds
+// every flip that changes a result.
 func TestBitFlips(t *testing.T) {
 	whole, held := collection(t)
 	random := seeded(t)
@@ -150,7 +150,7 @@ func TestBitFlips(t *testing.T) {
 	t.Logf("of all flips %d were refused at the start, %d where they mattered, %d made no difference", refused, erred, unnoticed)
 }
 
-// flipped looks at a file with a flipped bit, reading and writing.
+// flipped reads and writes a file with a flipped bit.
 func flipped(t *testing.T, path string, held holding) (clean, opened bool) {
 	t.Helper()
 	report, err := Check(t.Context(), path, nil)
@@ -180,7 +180,7 @@ func flipped(t *testing.T, path string, held holding) (clean, opened bool) {
 	return clean, true
 }
 
-// A file cut anywhere is refused.
+// A file truncated at any place is refused.
 func TestTruncation(t *testing.T) {
 	whole, held := collection(t)
 	random := seeded(t)
@@ -211,7 +211,7 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// A file that is cut while it is open gives errors, not a crash.
+// A file that is truncated while it is open gives errors and no crash.
 func TestTruncatedWhileOpen(t *testing.T) {
 	whole, held := collection(t)
 	path := filepath.Join(t.TempDir(), "studies.db")
@@ -221,11 +221,11 @@ func TestTruncatedWhileOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held.compareAll(t, s) {
-		t.Error("nobody noticed")
+		t.Error("the store did not notice")
 	}
 }
 
-// Damage in a record names the study and the event, and spares all others.
+// Check names the study and event of a damaged record and reports no other.
 func TestCheckNamesTheRecord(t *testing.T) {
 	whole, held := collection(t)
 	path := filepath.Join(t.TempDir(), "studies.db")
@@ -249,7 +249,8 @@ func TestCheckNamesTheRecord(t *testing.T) {
 	}
 }
 
-// A log that breaks the rules of package study is found, whole as it is.
+// Check reports a log that breaks the rules of package study, even if all its records
+// are sound.
 func TestCheckReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{})
@@ -263,7 +264,7 @@ func TestCheckReplays(t *testing.T) {
 	}
 }
 
-// When one meta page is damaged, the other one is used, and the owner is told.
+// If one meta page is damaged, the store uses the other one and logs a warning.
 func TestMetaPages(t *testing.T) {
 	whole, held := collection(t)
 	meta := readMeta(bytes.NewReader(whole))
@@ -277,7 +278,7 @@ func TestMetaPages(t *testing.T) {
 		writeFile(t, path, b)
 		var log bytes.Buffer
 		s := mustOpen(t, path, Options{Logger: textLogger(&log)})
-		if !held.compareAll(t, s) { // a copy has the same state in both
+		if !held.compareAll(t, s) { // in a copy both pages have the same state
 			t.Error("the other page was not used")
 		}
 		status, err := s.Status(t.Context())
@@ -298,8 +299,8 @@ func TestMetaPages(t *testing.T) {
 	}
 }
 
-// A record that is missing is reported where it is missing. A log without its
-// end is not begun: what is acknowledged would seem never to have been.
+// A missing record is reported at its position. A log without its end is not read at
+// all, because acknowledged events would seem never to have existed.
 func TestMissingRecord(t *testing.T) {
 	for gone, want := range map[study.Position]study.Position{1: 1, 77: 77, 301: 1} {
 		path := filepath.Join(t.TempDir(), "studies.db")
@@ -326,8 +327,8 @@ func TestMissingRecord(t *testing.T) {
 	}
 }
 
-// Structural damage in one study's log names the study when the file is opened,
-// and in the check.
+// The error about structural damage in a study's log names the study, at Open and in
+// Check.
 func TestStructuralDamageNamesTheStudy(t *testing.T) {
 	whole, held := collection(t)
 	path := filepath.Join(t.TempDir(), "studies.db")
@@ -342,7 +343,7 @@ func TestStructuralDamageNamesTheStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b[root*readMeta(bytes.NewReader(b)).pageSize+pageHeadBytes+3] ^= 0x40 // where an element's key is
+	b[root*readMeta(bytes.NewReader(b)).pageSize+pageHeadBytes+3] ^= 0x40 // place of an element's key
 	writeFile(t, path, b)
 	_, err = Open(path, Options{})
 	if corrupt, ok := errors.AsType[*store.CorruptError](err); !ok || corrupt.Study != hit.ID || !errors.Is(err, ErrDamaged) {

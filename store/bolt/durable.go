@@ -10,17 +10,17 @@ import (
 	"runtime"
 )
 
-// Files under construction have the name of what they will be, hidden, with a
-// suffix that tells what they are. One that a crash left behind is of no use
-// to anybody and can be deleted.
+// temporary names a file under construction. The name is hidden, contains the final
+// name, and has a suffix that says what the file is. Files that a crash left behind are
+// useless and can be deleted.
 func temporary(path, what string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+what+"-"+hex.EncodeToString(b[:]))
 }
 
-// linkNew renames a file unless there is one at the new path already. A crash
-// in the middle leaves both names on one file.
+// linkNew renames a file unless the new path exists. A crash in between leaves both
+// names on one file.
 func linkNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
@@ -28,7 +28,7 @@ func linkNew(from, to string) error {
 	return os.Remove(from)
 }
 
-// syncFile makes a file's contents survive the loss of power.
+// syncFile makes the contents of a file survive a loss of power.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -37,9 +37,9 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// syncDir makes the names in the directory of path survive the loss of power.
+// syncDir makes the names in the directory of path survive a loss of power.
 func syncDir(path string) error {
-	if runtime.GOOS == "windows" { // which cannot, and need not
+	if runtime.GOOS == "windows" { // which has no such call and does not need it
 		return nil
 	}
 	dir, err := os.Open(filepath.Dir(path))

@@ -22,15 +22,15 @@ func pathError(op string, errno syscall.Errno) error {
 	return &fs.PathError{Op: op, Path: "studies.db", Err: errno}
 }
 
-// What an error of a commit means depends on what it is and on whether the
-// transaction can be seen.
+// The meaning of a commit's error depends on the error and on whether the transaction
+// is visible.
 func TestCommitErrors(t *testing.T) {
 	growing := errors.New("file resize error: truncate studies.db: no space left on device")
 	for _, test := range []struct {
 		name    string
 		err     error
-		written bool // the transaction is visible nevertheless
-		full    bool // the error means that nothing happened
+		written bool // the transaction is visible although the commit failed
+		full    bool // the error means that nothing was written
 	}{
 		{"quota", berrors.ErrMaxSizeReached, false, true},
 		{"no space for a page", pathError("write", syscall.ENOSPC), false, true},
@@ -75,8 +75,8 @@ func TestCommitErrors(t *testing.T) {
 	}
 }
 
-// wantFailed checks that a store refuses everything, and that the next one
-// knows.
+// wantFailed checks that a store refuses every call and that the next store has a
+// correct state.
 func wantFailed(t *testing.T, s *Store, info store.Info) {
 	t.Helper()
 	select {
@@ -102,7 +102,7 @@ func wantFailed(t *testing.T, s *Store, info store.Info) {
 	wantSound(t, again)
 }
 
-// A large request for which there is no room does not take small ones with it.
+// A large request for which there is no space does not affect small ones in its batch.
 func TestFullBlamesTheLargest(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{MaxSize: 2 << 20, tuning: tuning{noReaping: true}})
 	info := fill(t, s, "mnist", 5)
@@ -122,8 +122,8 @@ func TestFullBlamesTheLargest(t *testing.T) {
 	}
 }
 
-// A store at its quota refuses to write, reads on, and goes on when there is
-// room again.
+// A store at its quota refuses to write and still reads. It writes again when there is
+// space.
 func TestQuota(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{MaxSize: 2 << 20})
@@ -154,8 +154,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// A full disk, played by a limit on the size of files: in a child, because the
-// limit is the process's.
+// A limit on the size of files simulates a full disk. The test runs in a child because
+// the limit applies to the whole process.
 func TestFullDisk(t *testing.T) {
 	for _, when := range []string{"growing", "writing"} {
 		t.Run(when, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestFullDisk(t *testing.T) {
 func fillUp(path, when string) error {
 	const limit = 1 << 20
 	ctx := context.Background()
-	if when == "growing" { // before the first commit has grown the file
+	if when == "growing" { // before the first commit grows the file
 		s, err := Open(path, Options{})
 		if err != nil {
 			return err
@@ -233,8 +233,8 @@ func fillUp(path, when string) error {
 	return errors.Join(commit(), s.Close())
 }
 
-// A disk that fails to sync: whatever is answered is true after the next start,
-// and after the failure nothing but "unknown" is answered.
+// A disk fails to sync. Every result is still true after the next start, and after the
+// failure every call returns an unknown outcome.
 func TestSyncFails(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -270,7 +270,7 @@ func TestSyncFails(t *testing.T) {
 		if acked.unknown+commits != 3 {
 			t.Errorf("fault %d: head %d, %d unknown", k, acked.heads["few"], acked.unknown)
 		}
-		if acked.unknown > 0 { // calls are counted by thread, so that a late fault may not come
+		if acked.unknown > 0 { // calls are counted by thread, so a late fault may not occur
 			faults++
 		}
 		s = mustOpen(t, path, Options{})

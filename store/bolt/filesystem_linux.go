@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkFileSystem names the network file system that a file is on; empty if
-// it is on none that is known to lose locks, mappings or syncs.
+// networkFileSystem returns the name of the network file system that a file is on. It
+// is empty for any file system not known to lose locks, mappings or syncs.
 func networkFileSystem(f *os.File) string {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
@@ -28,8 +28,7 @@ func networkFileSystemName(kind int64) string {
 	}
 }
 
-// renameNew renames a file unless there is one at the new path already, which
-// it reports as [fs.ErrExist].
+// renameNew renames a file. If the new path exists, it returns [fs.ErrExist].
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {

@@ -4,9 +4,8 @@ package bolt
 
 import "os"
 
-// networkFileSystem cannot tell here.
+// networkFileSystem always returns "", because it cannot tell on this system.
 func networkFileSystem(*os.File) string { return "" }
 
-// renameNew renames a file unless there is one at the new path already, which
-// it reports as [fs.ErrExist].
+// renameNew renames a file. If the new path exists, it returns [fs.ErrExist].
 func renameNew(from, to string) error { return linkNew(from, to) }

@@ -17,7 +17,7 @@ import (
 
 var newFormat = flag.Bool("new-format", false, "write the golden file of the current format, if there is none")
 
-// goldenTrials are how many trials each study in a golden file has.
+// goldenTrials is the number of trials of each study in a golden file.
 var goldenTrials = map[string]int{"empty": 0, "few": 3, "many": 200}
 
 // golden returns a file that was written when its format was current.
@@ -42,8 +42,8 @@ func goldenPath(format int) string {
 	return filepath.Join("testdata", fmt.Sprintf("format%d.db.gz", format))
 }
 
-// calledEvents are the events of the study callers, which golden files have since
-// format 2: each names its caller.
+// calledEvents returns the events of the study callers, in golden files since format 2.
+// Each event names its caller.
 func calledEvents() []study.Event {
 	events := append([]study.Event{opened()}, trials(0, 2)...)
 	for i := range events {
@@ -86,8 +86,8 @@ func writeGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenFiles reads a file of each format that there ever was, writes to it, and
-// reads it again. They are never written again.
+// TestGoldenFiles reads a file of each format ever released, writes to it and reads it
+// again. The golden files are never written again.
 func TestGoldenFiles(t *testing.T) {
 	if _, err := os.Stat(goldenPath(Format)); errors.Is(err, os.ErrNotExist) && *newFormat {
 		writeGolden(t)
@@ -134,8 +134,8 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-// A file keeps its format until the first write of a program with a newer one. From
-// then on older programs refuse it, and name both.
+// A file keeps its format until the first write of a program with a newer format. From
+// then on older programs refuse it and name both formats.
 func TestNewerFormatFromTheFirstWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	writeFile(t, path, golden(t, Format))
@@ -165,13 +165,13 @@ func TestNewerFormatFromTheFirstWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(path, Options{MustExist: true})
-	if want := fmt.Sprintf("tuner v9.1 wrote format %d, this program (%s) reads up to format %d", Format+1, programVersion(), Format); !errors.Is(err, ErrNewerFormat) || !bytes.Contains([]byte(err.Error()), []byte(want)) {
+	if want := fmt.Sprintf("tuner v9.1 wrote format %d, but this program (%s) reads up to format %d", Format+1, programVersion(), Format); !errors.Is(err, ErrNewerFormat) || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 		t.Errorf("an older program says %v, want %q", err, want)
 	}
 }
 
-// Records of a new format need a new format of the file: older programs would call
-// them damaged one by one.
+// A new format of records needs a new format of the file. Otherwise older programs
+// would report each new record as damaged.
 func TestFileFormatGoesWithRecords(t *testing.T) {
 	if recordFormats[Format] != store.Format {
 		t.Errorf("files of format %d hold records up to format %d, but format %d is written: raise Format, and add it to recordFormats and docs/store.md",

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holder returns the process that holds the lock on a file, and its name, as
-// the kernel tells: 0 if it does not, for instance across containers.
+// holder returns the process that holds the lock on a file, and its name. It is 0 if
+// the kernel does not say, for instance across containers.
 func holder(info fs.FileInfo) (pid int, name string) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -27,7 +27,8 @@ func holder(info fs.FileInfo) (pid int, name string) {
 	dev := uint64(stat.Dev)
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), stat.Ino)
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		// 1: FLOCK  ADVISORY  WRITE 1234 fd:00:5678 0 EOF; waiters have "->" in second place
+		// A line reads `1: FLOCK ADVISORY WRITE 1234 fd:00:5678 0 EOF`. Waiting
+		// processes have "->" in second place.
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
 			continue

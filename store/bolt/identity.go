@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// magic begins the identity of every store of this program, in every format.
+// magic begins the identity of every store of this program in every format.
 const magic = "BKBstore"
 
-// Identity says whose file it is. Its row will have this beginning, and its
-// checksum at the end, in all later formats too.
+// Identity says which program and store a file belongs to. Its row has this beginning,
+// and its checksum at the end, in all later formats too.
 type Identity struct {
-	Format  int       // of the layout
-	Store   string    // 32 hexadecimal digits, drawn when the store was created; backups share it
+	Format  int       // version of the layout
+	Store   string    // 32 random hexadecimal digits, which backups share
 	Created time.Time // by the wall clock
 	Writer  string    // the program that created or last converted the file
 }
@@ -43,8 +43,8 @@ func (id Identity) row() []byte {
 	return seal(bucketMeta, keyIdentity, b)
 }
 
-// parseIdentity reads the row. ours tells whether it looks like one of this
-// program at all, sound whether it is what was written.
+// parseIdentity reads the row. ours tells whether it looks like one of this program,
+// and sound whether its checksum is right.
 func parseIdentity(row []byte) (id Identity, ours, sound bool) {
 	body, sound := unseal(bucketMeta, keyIdentity, row)
 	if !sound {

@@ -13,31 +13,31 @@ import (
 	"github.com/bkbtuner/bkb/store"
 )
 
-// inspection is what a file told before the engine saw it.
+// inspection holds the properties of a file before the engine opens it.
 type inspection struct {
 	meta     metaState
 	identity Identity
 }
 
-// inspect looks at a file with the engine's eyes closed: whether it is whole,
-// ours and of a format that this program reads. It does not read the tree.
+// inspect checks without the engine that a file is whole, belongs to this program and
+// has a format that this program reads. It does not read the tree.
 func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	if size == 0 {
 		return inspection{}, &FileError{
-			Path: path, Reason: ErrEmpty, Detail: "a store never is, so its contents were lost",
+			Path: path, Reason: ErrEmpty, Detail: "a store is never empty, so its contents were lost",
 			Remedy: "restore a backup, or delete the file to begin with an empty store",
 		}
 	}
 	meta := readMeta(f)
 	switch {
 	case !meta.sound && !meta.engine:
-		return inspection{}, foreign(path, "it does not begin like one")
+		return inspection{}, foreign(path, "it does not begin like a store")
 	case !meta.sound && size < 2*minPageSize:
 		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes", size))
 	case !meta.sound:
-		return inspection{}, damaged(path, "both pages that say where the data begins are destroyed")
+		return inspection{}, damaged(path, "both meta pages are damaged")
 	case size < meta.bytes():
-		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes of at least %d", size, meta.bytes()))
+		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes, must have at least %d", size, meta.bytes()))
 	}
 	reader := pageReader{r: f, metaPage: meta.metaPage}
 	row, found, err := reader.findIdentity()
@@ -52,15 +52,15 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	case !ours && sound:
 		return inspection{}, foreign(path, "it is a bbolt database of another program")
 	case !sound:
-		return inspection{}, damaged(path, "the record that says whose file it is does not match its checksum")
+		return inspection{}, damaged(path, "the identity record does not match its checksum")
 	case identity.Format > Format:
 		return inspection{}, &FileError{
 			Path: path, Reason: ErrNewerFormat,
-			Detail: fmt.Sprintf("%s wrote format %d, this program (%s) reads up to format %d", identity.Writer, identity.Format, programVersion(), Format),
-			Remedy: "use that program or a newer one, or restore a backup from before",
+			Detail: fmt.Sprintf("%s wrote format %d, but this program (%s) reads up to format %d", identity.Writer, identity.Format, programVersion(), Format),
+			Remedy: "use that program or a newer one, or restore a backup from before the upgrade",
 		}
 	case identity.Format < 1:
-		return inspection{}, damaged(path, "there is no format %d", identity.Format)
+		return inspection{}, damaged(path, "it has format %d, which does not exist", identity.Format)
 	}
 	return inspection{meta: meta, identity: identity}, nil
 }
@@ -77,8 +77,8 @@ func inspectTree(ctx context.Context, path string, r pageReader) error {
 	return err
 }
 
-// damagedBy is the error about a flaw. One inside a study names it in a way
-// that [errors.AsType] finds too.
+// damagedBy returns the error about a flaw. If the flaw is inside a study,
+// [errors.AsType] finds a [store.CorruptError] in it.
 func damagedBy(path string, f flaw) error {
 	e := damaged(path, "%v", f)
 	if f.study != 0 {
@@ -89,14 +89,14 @@ func damagedBy(path string, f flaw) error {
 }
 
 func foreign(path, detail string) error {
-	return &FileError{Path: path, Reason: ErrForeign, Detail: detail, Remedy: "give the path of a study store, or one at which there is nothing yet"}
+	return &FileError{Path: path, Reason: ErrForeign, Detail: detail, Remedy: "give the path of a study store, or a path without a file"}
 }
 
 func truncated(path, detail string) error {
-	return &FileError{Path: path, Reason: ErrTruncated, Detail: detail, Remedy: "restore the latest backup, or the whole file if this is a copy of it"}
+	return &FileError{Path: path, Reason: ErrTruncated, Detail: detail, Remedy: "restore the latest backup, or copy the whole file again if this is a copy"}
 }
 
-// statFile refuses what is not a regular file.
+// statFile refuses a path that is not a regular file.
 func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -107,12 +107,12 @@ func statFile(path string) (fs.FileInfo, error) {
 		if info.IsDir() {
 			kind = "it is a directory"
 		}
-		return nil, &FileError{Path: path, Reason: ErrNotFile, Detail: kind, Remedy: "give the path of the file itself"}
+		return nil, &FileError{Path: path, Reason: ErrNotFile, Detail: kind, Remedy: "give the path of a file"}
 	}
 	return info, nil
 }
 
-// explainOpen turns errors of the operating system into [FileError].
+// explainOpen turns errors of the operating system into a [FileError].
 func explainOpen(path string, err error) error {
 	switch {
 	case os.IsNotExist(err):
@@ -125,7 +125,7 @@ func explainOpen(path string, err error) error {
 	case errors.Is(err, syscall.ENOMEM):
 		return &FileError{
 			Path: path, Reason: ErrNoMemory, Detail: err.Error(),
-			Remedy: "the whole file is mapped: raise the limit on address space (ulimit -v), or delete studies and compact the file where there is more",
+			Remedy: "raise the limit on address space (ulimit -v), because the whole file is mapped, or delete studies and compact the file on a machine with more memory",
 			cause:  err,
 		}
 	default:

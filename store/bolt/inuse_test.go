@@ -16,9 +16,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// A file that is cut while many use it: every call gets an answer, which says that
-// the store is damaged, and the store closes. The engine holds its locks for ever
-// where the fault strikes it while it begins a transaction.
+// If a file is truncated while many clients use it, every call returns an error that
+// says that the store is damaged, and the store closes. If the fault occurs while the
+// engine begins a transaction, the engine holds its locks forever.
 func TestCutInUse(t *testing.T) {
 	for _, size := range []int64{0, 4096, 8192, 12288, 20480} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -68,8 +68,8 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// A file that is not at its path any more stops the store, and so does one that was
-// cut, even if nobody calls.
+// A file that is no longer at its path stops the store, and so does a truncated one,
+// even without a call.
 func TestGoneInUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		do     func(path string) error
@@ -81,7 +81,7 @@ func TestGoneInUse(t *testing.T) {
 		"replaced": {func(path string) error {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
 		}, ErrMoved, "another file"},
-		"cut": {func(path string) error { return os.Truncate(path, 4096) }, ErrDamaged, "cut"},
+		"cut": {func(path string) error { return os.Truncate(path, 4096) }, ErrDamaged, "truncated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "studies.db")
@@ -97,7 +97,7 @@ func TestGoneInUse(t *testing.T) {
 			select {
 			case <-s.Failed():
 			case <-time.After(5 * time.Second):
-				t.Fatal("nobody noticed")
+				t.Fatal("the store did not notice")
 			}
 			_, err := s.Stat(t.Context(), info.ID)
 			if !errors.Is(err, test.reason) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path) {
@@ -129,7 +129,8 @@ func TestLinkInUse(t *testing.T) {
 	}
 }
 
-// Where the address space for the file to grow cannot be had, it is opened without.
+// If there is not enough address space for the file to grow, it is opened without a
+// reserve.
 func TestLittleAddressSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{})
@@ -147,7 +148,7 @@ func TestLittleAddressSpace(t *testing.T) {
 	wantSound(t, mustOpen(t, path, Options{}))
 }
 
-// Where there is no memory at all, the refusal says what can be done.
+// If there is no memory at all, the error says how to fix it.
 func TestNoMemoryIsExplained(t *testing.T) {
 	err := explainOpen("studies.db", fmt.Errorf("mmap allocate error: %w", syscall.ENOMEM))
 	if !errors.Is(err, ErrNoMemory) || !errors.Is(err, syscall.ENOMEM) || !strings.Contains(err.Error(), "ulimit -v") {

@@ -8,16 +8,16 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Format is the version of the file that this program writes, and the newest that
-// it reads. It grows whenever an older program would refuse or misread what this one
-// writes: with the layout, and with [store.Format], which is that of the records. A
-// file of an earlier format has it from the first write on.
+// Format is the version of the file that this program writes, and the newest that it
+// reads. It grows with the layout and with [store.Format], the format of the records,
+// so that an older program refuses a file that it would misread. A file of an earlier
+// format gets this one at the first write.
 const Format = 2
 
 // recordFormats is the newest format of records that a file of each format can hold.
 var recordFormats = map[int]int{1: 2, 2: 3}
 
-// The buckets at the root of the file: docs/store.md draws what is in them.
+// The buckets at the root of the file, see docs/store.md.
 var (
 	bucketMeta      = []byte("meta")
 	bucketNames     = []byte("names")
@@ -43,7 +43,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Keys are big endian, so that the order of their bytes is the order of numbers.
+// Keys are big endian, so that their bytes have the order of the numbers.
 func idKey(id store.StudyID) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(id)) }
 func posKey(pos study.Position) []byte { return binary.BigEndian.AppendUint64(nil, uint64(pos)) }
 func chunkKey(i int) []byte            { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
@@ -52,14 +52,14 @@ func isPos(key []byte, p study.Position) bool {
 	return len(key) == 8 && binary.BigEndian.Uint64(key) == uint64(p)
 }
 
-// seal ends a row with the checksum of where it belongs and what it says.
+// seal appends to a row the checksum of its place and contents.
 func seal(bucket, key, body []byte) []byte {
 	row := make([]byte, 0, len(body)+checksumBytes)
 	row = append(row, body...)
 	return binary.LittleEndian.AppendUint32(row, rowChecksum(bucket, key, body))
 }
 
-// unseal returns what a row says; ok is false if it is not what was written there.
+// unseal returns the contents of a row. ok is false if the checksum is wrong.
 func unseal(bucket, key, row []byte) (body []byte, ok bool) {
 	if len(row) < checksumBytes {
 		return nil, false
@@ -76,7 +76,7 @@ func rowChecksum(bucket, key, body []byte) uint32 {
 	return crc32.Update(crc32.Checksum(place, castagnoli), castagnoli, body)
 }
 
-// sealID and unsealID are rows that hold one study id.
+// sealID and unsealID are for rows that hold one study id.
 func sealID(bucket, key []byte, id store.StudyID) []byte {
 	return seal(bucket, key, idKey(id))
 }

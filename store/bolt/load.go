@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// load reads what the store keeps in memory and compares the buckets: a key
-// that changed its bits would otherwise pass for a study that is not there.
+// load reads the state that the store keeps in memory and compares the buckets. Without
+// the comparison a study whose key has a flipped bit would seem not to exist.
 func (s *Store) load() error {
 	var index index
 	err := s.look(func(tx *bbolt.Tx) (err error) {
@@ -30,7 +30,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-// index is what loadIndex counted.
+// index holds the counts of loadIndex.
 type index struct {
 	last            store.StudyID
 	studies, graves int
@@ -41,7 +41,7 @@ func loadIndex(tx *bbolt.Tx) (index, error) {
 	x := index{}
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {
-			return x, flaw{err: fmt.Errorf("there is no bucket %s", name)}
+			return x, flaw{err: fmt.Errorf("bucket %s is missing", name)}
 		}
 	}
 	last, ok := unsealID(bucketMeta, keyLastID, tx.Bucket(bucketMeta).Get(keyLastID))
@@ -57,7 +57,7 @@ func loadIndex(tx *bbolt.Tx) (index, error) {
 			return flaw{bucket: string(bucketNames), err: fmt.Errorf("the entry of %q does not match its checksum", name)}
 		}
 		if other, err := nameOf(tx, id); err != nil || !bytes.Equal(other, name) {
-			return flaw{bucket: string(bucketNames), study: id, err: fmt.Errorf("%q is the name of a study that is not of that name", name)}
+			return flaw{bucket: string(bucketNames), study: id, err: fmt.Errorf("the name %q refers to a study with another name", name)}
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func loadIndex(tx *bbolt.Tx) (index, error) {
 		return x, err
 	}
 	if named != x.studies {
-		return x, flaw{bucket: string(bucketNames), err: fmt.Errorf("%d names of %d studies", named, x.studies)}
+		return x, flaw{bucket: string(bucketNames), err: fmt.Errorf("there are %d names of %d studies", named, x.studies)}
 	}
 	return x, checkLogs(tx, x)
 }
@@ -84,15 +84,15 @@ func checkRows(tx *bbolt.Tx, bucket []byte, last store.StudyID) (n int, err erro
 			return flaw{bucket: string(bucket), err: fmt.Errorf("the entry of study %x does not match its checksum", key)}
 		}
 		if id := keyID(key); id > last || id == 0 {
-			return flaw{bucket: string(bucket), study: id, err: fmt.Errorf("the id is beyond the last one given out, %d", last)}
+			return flaw{bucket: string(bucket), study: id, err: fmt.Errorf("the id is larger than the newest id, %d", last)}
 		}
 		return nil
 	})
 	return n, err
 }
 
-// checkLogs sees to it that each study and each grave has a log, and no other
-// does.
+// checkLogs checks that each study and each grave has a log and that there are no other
+// logs.
 func checkLogs(tx *bbolt.Tx, x index) error {
 	var logs int
 	studies, graves := tx.Bucket(bucketStudies), tx.Bucket(bucketGraves)
@@ -109,14 +109,13 @@ func checkLogs(tx *bbolt.Tx, x index) error {
 		return err
 	}
 	if logs != x.studies+x.graves {
-		return flaw{bucket: string(bucketLogs), err: fmt.Errorf("%d logs of %d studies", logs, x.studies+x.graves)}
+		return flaw{bucket: string(bucketLogs), err: fmt.Errorf("there are %d logs of %d studies", logs, x.studies+x.graves)}
 	}
 	return tx.Bucket(bucketSnapshots).ForEachBucket(owned(bucketSnapshots))
 }
 
-// nameOf returns the name of a study. It is valid within the transaction.
-//
-// Errors: [store.NotFoundError], [store.CorruptError].
+// nameOf returns the name of a study. The name is valid only within the transaction.
+// The error is a [store.NotFoundError] or a [store.CorruptError].
 func nameOf(tx *bbolt.Tx, id store.StudyID) ([]byte, error) {
 	key := idKey(id)
 	row := tx.Bucket(bucketStudies).Get(key)

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// lock leaves locking to the engine, which does it right after.
+// lock does nothing, because the engine locks the file right after.
 func lock(*os.File, bool, time.Duration) error { return nil }

@@ -13,9 +13,8 @@ import (
 
 const lockRetry = 20 * time.Millisecond
 
-// lock takes the lock that the engine will take again, on the same open file,
-// so that nothing changes between inspection and use. It returns errLocked if
-// it did not get it in time.
+// lock takes the lock that the engine will take again on the same open file, so that
+// nothing changes between inspection and use. It returns errLocked after the timeout.
 func lock(f *os.File, exclusive bool, timeout time.Duration) error {
 	how := unix.LOCK_SH
 	if exclusive {

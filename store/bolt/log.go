@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What Read takes out of one transaction. A record larger than that is alone.
+// The most that Read takes from one transaction. A larger record is read alone.
 const (
 	readRecords = 512
 	readBytes   = 256 << 10
@@ -25,7 +25,7 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 		_, err := logAt(tx, id, expected)
 		return err
 	}
-	if err := s.look(at); err != nil { // spares the encoding
+	if err := s.look(at); err != nil { // before the events are encoded
 		return err
 	}
 	records, err := store.EncodeCommit(id, expected, events)
@@ -42,9 +42,8 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	})
 }
 
-// logOf returns a study's log and its head, which is kept twice: as the key of
-// the last record and as the bucket's sequence. Where they differ, records are
-// missing.
+// logOf returns a study's log and its head. The head is kept twice, as the key of the
+// last record and as the bucket's sequence. If they differ, records are missing.
 func logOf(tx *bbolt.Tx, id store.StudyID) (*bbolt.Bucket, study.Position, error) {
 	log := tx.Bucket(bucketLogs).Bucket(idKey(id))
 	if log == nil {
@@ -53,12 +52,12 @@ func logOf(tx *bbolt.Tx, id store.StudyID) (*bbolt.Bucket, study.Position, error
 	head := study.Position(log.Sequence())
 	last, _ := log.Cursor().Last()
 	if head == 0 || !isPos(last, head) {
-		return nil, 0, corrupt(id, head, "this is where the log should end, but it does not")
+		return nil, 0, corrupt(id, head, "the log should end here but does not")
 	}
 	return log, head, nil
 }
 
-// logAt returns the log of a living study whose head is the expected one.
+// logAt returns the log of a study that exists and has the expected head.
 func logAt(tx *bbolt.Tx, id store.StudyID, expected study.Position) (*bbolt.Bucket, error) {
 	if tx.Bucket(bucketStudies).Get(idKey(id)) == nil {
 		return nil, &store.NotFoundError{Study: id}
@@ -73,8 +72,8 @@ func logAt(tx *bbolt.Tx, id store.StudyID, expected study.Position) (*bbolt.Buck
 	return log, nil
 }
 
-// appendRecords writes records after the head. Pages are filled to the brim, as
-// nothing will ever be put between them.
+// appendRecords writes records after the head. It fills pages completely, because no
+// record will be inserted between them.
 func appendRecords(log *bbolt.Bucket, head study.Position, records [][]byte) {
 	log.FillPercent = 1
 	for _, record := range records {
@@ -84,8 +83,8 @@ func appendRecords(log *bbolt.Bucket, head study.Position, records [][]byte) {
 	must(log.SetSequence(uint64(head)))
 }
 
-// Read implements [store.Store]. It sees the log up to the head at which it
-// found it.
+// Read implements [store.Store]. It reads up to the head that the log has at the first
+// page.
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
 	from = max(from, 1)
 	return func(yield func(store.Record, error) bool) {
@@ -117,7 +116,7 @@ type reader struct {
 	id      store.StudyID
 	decoder *store.Decoder
 	next    study.Position
-	head    study.Position // where to end; 0 before the first page
+	head    study.Position // last position to read, 0 before the first page
 	page    [][]byte       // parts of buf
 	buf     []byte
 	err     error
@@ -155,7 +154,7 @@ func (r *reader) read(tx *bbolt.Tx) error {
 			if len(ends) == 0 {
 				return corrupt(r.id, pos, "the record is missing")
 			}
-			break // those before it are sound: the next page begins with it
+			break // the records before it are sound, and the next page begins with it
 		}
 		if len(ends) > 0 && len(r.buf)+len(record) > readBytes {
 			break
@@ -168,7 +167,7 @@ func (r *reader) read(tx *bbolt.Tx) error {
 	return nil
 }
 
-// cut makes the page from where each record ends.
+// cut divides buf into records at the given ends.
 func (r *reader) cut(ends []int) {
 	from := 0
 	for _, end := range ends {

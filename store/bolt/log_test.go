@@ -24,14 +24,14 @@ func tenParameters() *space.Space {
 	return s
 }
 
-// opened is how a log begins.
+// opened returns the first event of a log.
 func opened() study.Event {
 	return study.Event{Time: instant, Body: study.Created{Spec: study.Spec{
 		Space: tenParameters(), Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 7,
 	}}}
 }
 
-// asked, reported and told are the life of a trial of ten parameters.
+// asked, reported and told return the events of a trial of ten parameters.
 func asked(trial int) study.Event {
 	entries := make([]space.Assignment, 10)
 	for i := range entries {
@@ -69,7 +69,7 @@ func request(kind string, trial int) study.Request {
 	return study.Request{ID: fmt.Sprintf("%s-7f3a-4c1e-9b52-%012d", kind, trial), Fingerprint: uint64(trial) * 0x9e3779b97f4a7c15}
 }
 
-// trials are the events of trials first, first+1, … .
+// trials returns the events of trials first, first+1, … .
 func trials(first, n int) []study.Event {
 	events := make([]study.Event, 0, 3*n)
 	for i := range n {
@@ -78,7 +78,7 @@ func trials(first, n int) []study.Event {
 	return events
 }
 
-// logs are the events of a study of n trials, in commits of reasonable size.
+// commits returns the events of a study of n trials, in commits of a reasonable size.
 func commits(n int) [][]study.Event {
 	all := [][]study.Event{{opened()}}
 	const atOnce = 500
@@ -88,7 +88,7 @@ func commits(n int) [][]study.Event {
 	return all
 }
 
-// head is where a log of that many trials ends.
+// headOf returns the head of a log of that many trials.
 func headOf(trials int) study.Position { return study.Position(3*trials + 1) }
 
 // fill makes a study of n trials.

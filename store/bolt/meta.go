@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// What the engine writes at the head of its two meta pages, in the byte order
-// of the machine.
+// The values that the engine writes at the head of its two meta pages, in the byte
+// order of the machine.
 const (
 	engineMagic    = 0xED0CDAED
 	engineVersion  = 2
@@ -22,23 +22,23 @@ const (
 // metaPage is one of the two pages that say where the current state begins.
 type metaPage struct {
 	pageSize int
-	root     uint64 // page of the root bucket
-	freelist uint64 // page of the free list, or noFreelist
-	pages    uint64 // pages in use or free; all others do not exist yet
+	root     uint64 // number of the page of the root bucket
+	freelist uint64 // number of the first page of the free list, or noFreelist
+	pages    uint64 // number of pages, in use or free
 	txid     uint64
 }
 
-// metaState is what a look at both meta pages gave.
+// metaState is the result of reading both meta pages.
 type metaState struct {
 	metaPage
 	engine  bool   // the file was made by the engine, sound or not
-	sound   bool   // at least one page is sound: metaPage is the newer such
+	sound   bool   // at least one page is sound, and metaPage is the newest sound one
 	lost    bool   // the other page is damaged
-	lostTx  uint64 // what the damaged page says of itself, which may be nonsense
-	freshTx uint64 // what a successful successor would have been
+	lostTx  uint64 // transaction that the damaged page names, which may be nonsense
+	freshTx uint64 // transaction that would follow the one of the sound page
 }
 
-// readMeta looks at both meta pages.
+// readMeta reads both meta pages.
 func readMeta(r io.ReaderAt) metaState {
 	var s metaState
 	first, firstState := readMetaPage(r, 0)
@@ -60,8 +60,8 @@ func readMeta(r io.ReaderAt) metaState {
 	return s
 }
 
-// readSecondMeta finds the second page, whose place is known only from the
-// first one: without it, all page sizes are tried.
+// readSecondMeta finds the second page. Its place follows from the page size in the
+// first one. Without the first one, all page sizes are tried.
 func readSecondMeta(r io.ReaderAt, first metaPage, state metaPageState) (metaPage, metaPageState) {
 	if state == metaSound {
 		return readMetaPage(r, int64(first.pageSize))
@@ -82,7 +82,7 @@ func readSecondMeta(r io.ReaderAt, first metaPage, state metaPageState) (metaPag
 type metaPageState int
 
 const (
-	metaForeign metaPageState = iota // nothing of the engine's
+	metaForeign metaPageState = iota // not of the engine
 	metaBroken
 	metaSound
 )
@@ -114,7 +114,8 @@ func readMetaPage(r io.ReaderAt, offset int64) (metaPage, metaPageState) {
 	}
 }
 
-// check refuses what the engine never writes, so that nothing below overflows.
+// check refuses values that the engine never writes, so that later computations do not
+// overflow.
 func (m metaPage) check() error {
 	switch {
 	case m.pageSize < minPageSize || m.pageSize > 1<<maxPageSizeLog || m.pageSize&(m.pageSize-1) != 0:

@@ -17,13 +17,12 @@ import (
 
 var errLocked = errors.New("locked")
 
-// Open opens the store at path, which it creates if there is nothing (unless
-// the options say otherwise). Before the engine touches the file, it is locked,
-// recognised, and every page in use is checked, which costs about 40 ms per 100
-// MB in the page cache; then names, studies and logs are compared with each
-// other.
+// Open opens the store at path. If there is no file, it creates one unless the options
+// forbid it. Before the engine opens the file, Open locks and identifies it and checks
+// every page in use, which takes about 40 ms per 100 MB in the page cache. Then it
+// compares names, studies and logs with each other.
 //
-// Errors: [FileError], which says what is wrong and what to do.
+// The error is a [FileError], which names the problem and the remedy.
 func Open(path string, options Options) (*Store, error) {
 	o := options.withDefaults()
 	for range creationTries {
@@ -36,12 +35,12 @@ func Open(path string, options Options) (*Store, error) {
 		}
 	}
 	return nil, &FileError{
-		Path: path, Reason: ErrMissing, Detail: "it vanishes as soon as it is created, or is a dangling link",
-		Remedy: "see what else is at work in that directory",
+		Path: path, Reason: ErrMissing, Detail: "it disappears after its creation, or is a dangling link",
+		Remedy: "look for another program that deletes files in that directory",
 	}
 }
 
-// creationTries bounds the race with others who create and delete the file.
+// creationTries bounds the race with processes that create and delete the file.
 const creationTries = 3
 
 func openExisting(path string, o Options) (*Store, error) {
@@ -51,8 +50,8 @@ func openExisting(path string, o Options) (*Store, error) {
 	p := &opening{path: path, options: o}
 	db, err := p.open()
 	if errors.Is(err, syscall.ENOMEM) && o.MapSize > 0 {
-		o.Logger.Warn("address space for the file to grow cannot be had, for instance because of ulimit -v; "+
-			"writes that outgrow the file wait for reads and backups under way", slog.String("path", path), slog.Int64("bytes", o.MapSize))
+		o.Logger.Warn("not enough address space for the file to grow, for example because of ulimit -v; "+
+			"writes that grow the file wait for reads and backups in progress", slog.String("path", path), slog.Int64("bytes", o.MapSize))
 		o.MapSize = 0
 		p = &opening{path: path, options: o}
 		db, err = p.open()
@@ -70,16 +69,16 @@ func openExisting(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// opening is one try to open a file.
+// opening is one attempt to open a file.
 type opening struct {
 	path       string
 	options    Options
-	file       *os.File // while it is ours to close
+	file       *os.File // to close if the engine does not open it
 	inspection inspection
 }
 
-// open has the engine open the file, which it takes, locked and inspected, from
-// openFile.
+// open lets the engine open the file. The engine calls openFile, which locks and
+// inspects it.
 func (p *opening) open() (*bbolt.DB, error) {
 	engine := p.options.forBbolt()
 	engine.OpenFile = p.openFile
@@ -92,7 +91,7 @@ func (p *opening) open() (*bbolt.DB, error) {
 		return db, nil
 	}
 	if p.file != nil {
-		_ = p.file.Close() // the engine has done so, unless it fell over
+		_ = p.file.Close() // already closed by the engine, unless it panicked
 	}
 	if refusal, ok := errors.AsType[*FileError](err); ok {
 		return nil, refusal
@@ -126,13 +125,13 @@ func (p *opening) openFile(path string, flag int, _ os.FileMode) (*os.File, erro
 	}
 }
 
-// admit locks and inspects the file. same is false if another file has been
-// put in its place before it was locked.
+// admit locks and inspects the file. same is false if another file replaced it before
+// it was locked.
 func (p *opening) admit(f *os.File) (same bool, err error) {
 	if name := networkFileSystem(f); name != "" {
 		return false, &FileError{
-			Path: p.path, Reason: ErrNetworkDrive, Detail: name + " does not keep the promises that durability rests on",
-			Remedy: "put the file on a local disk of the machine that serves it",
+			Path: p.path, Reason: ErrNetworkDrive, Detail: name + " cannot guarantee that acknowledged data are on disk",
+			Remedy: "move the file to a local disk of the machine that serves it",
 		}
 	}
 	err = lock(f, !p.options.ReadOnly, p.options.LockTimeout)
@@ -156,9 +155,9 @@ func (p *opening) admit(f *os.File) (same bool, err error) {
 	return true, inspectTree(context.Background(), p.path, reader)
 }
 
-// inUse names the process that has the file, if the system tells.
+// inUse names the process that has the file open, if the system says.
 func (p *opening) inUse(f *os.File) error {
-	e := &FileError{Path: p.path, Reason: ErrInUse, Remedy: "stop that process, or reach the store through the server that has it open"}
+	e := &FileError{Path: p.path, Reason: ErrInUse, Remedy: "stop that process, or use the server that has the store open"}
 	if p.options.LockTimeout > 0 {
 		e.Detail = fmt.Sprintf("waited %v", p.options.LockTimeout.Round(time.Millisecond))
 	}
@@ -168,20 +167,20 @@ func (p *opening) inUse(f *os.File) error {
 	}
 	if pid, name := holder(info); pid != 0 {
 		e.PID = pid
-		e.Detail = strings.TrimSuffix(fmt.Sprintf("process %d (%s) has it; %s", pid, name, e.Detail), "; ")
+		e.Detail = strings.TrimSuffix(fmt.Sprintf("process %d (%s) has it open; %s", pid, name, e.Detail), "; ")
 	}
 	return e
 }
 
-// report tells the owner what was odd.
+// report logs warnings about the file.
 func (p *opening) report() {
 	log := p.options.Logger
 	if m := p.inspection.meta; m.lost {
-		log.Warn("one of the two pages that say where the data begins was damaged; the other one is used. If the damaged one was the newer, "+
-			"which is what a loss of power during a commit leaves, the commit after the one used is lost",
-			slog.String("path", p.path), slog.Uint64("transaction", m.txid), slog.Uint64("damaged page claims transaction", m.lostTx))
+		log.Warn("one of the two meta pages was damaged, and the other one is used. If the damaged page was the newer one, "+
+			"as after a loss of power during a commit, the last commit is lost",
+			slog.String("path", p.path), slog.Uint64("transaction", m.txid), slog.Uint64("transaction of the damaged page", m.lostTx))
 	}
 	if p.options.UnsafeNoSync {
-		log.Warn("the store acknowledges writes that are not on disk: the loss of power may lose all of it", slog.String("path", p.path))
+		log.Warn("the store acknowledges writes that are not on disk, and a loss of power may lose all data", slog.String("path", p.path))
 	}
 }

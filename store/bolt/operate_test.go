@@ -22,8 +22,8 @@ import (
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// A large study is gone at once and removed in slices, by the next process if
-// need be.
+// A large study disappears at once. Its log is removed in slices, by the next process
+// if necessary.
 func TestReaping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	slow := tuning{atOnce: 10, noReaping: true}
@@ -36,7 +36,7 @@ func TestReaping(t *testing.T) {
 	if got := recordsOf(t, s, large.ID); got != int(large.Head) {
 		t.Fatalf("%d records are left already", got)
 	}
-	for range 7 { // some slices, and then a crash
+	for range 7 { // some slices before a crash
 		err := s.committer.submit(t.Context(), 0, func(tx *transaction) error { tx.reap(100); return nil })
 		if err != nil {
 			t.Fatal(err)
@@ -96,8 +96,8 @@ func waitReaped(t *testing.T, s *Store) {
 	}
 }
 
-// A copy made while others write is a sound store that holds what was
-// acknowledged before it began.
+// A copy made during writes is a sound store. It holds everything that was acknowledged
+// before the copy began.
 func TestBackupUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, filepath.Join(dir, "studies.db"), Options{})
@@ -130,7 +130,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err := s.BackupFile(t.Context(), path); !errors.Is(err, ErrAlreadyExists) {
 			t.Errorf("over an existing file: %v", err)
 		}
-		report, err := s.Check(t.Context(), nil) // of the live store, meanwhile
+		report, err := s.Check(t.Context(), nil) // checks the live store during the writes
 		if err != nil || !report.OK() || report.Studies != 9 {
 			t.Fatalf("check: %+v, %v", report, err)
 		}
@@ -212,7 +212,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// Compaction refuses to make a sound file of a damaged one.
+// Compact refuses a damaged file and does not make a sound file of it.
 func TestCompactDamaged(t *testing.T) {
 	whole, held := collection(t)
 	path := filepath.Join(t.TempDir(), "studies.db")
@@ -224,7 +224,7 @@ func TestCompactDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Compact(t.Context(), path, CompactOptions{}); err == nil || !strings.Contains(err.Error(), "untouched") {
+	if _, _, err := Compact(t.Context(), path, CompactOptions{}); err == nil || !strings.Contains(err.Error(), "unchanged") {
 		t.Errorf("compacting: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
@@ -232,7 +232,7 @@ func TestCompactDamaged(t *testing.T) {
 	}
 }
 
-// Two processes never write to one store; the second learns who the first is.
+// Two processes never write to one store. The error of the second names the first.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	mustOpen(t, path, Options{}).Close() //nolint:errcheck // tested elsewhere
@@ -272,8 +272,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// Whoever waits for the lock of a file that is replaced meanwhile gets the new
-// one.
+// If the file is replaced while a process waits for its lock, the process gets the new
+// file.
 func TestLockFollowsTheName(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "studies.db"), filepath.Join(dir, "other.db")
@@ -293,13 +293,13 @@ func TestLockFollowsTheName(t *testing.T) {
 		}
 		found <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // most likely it waits by now; right is right in any case
+	time.Sleep(20 * time.Millisecond) // most likely it waits by now, and the test is valid in any case
 	if err := errors.Join(os.Rename(other, path), s.Close(), <-found); err != nil {
 		t.Error(err)
 	}
 }
 
-// 64 clients of one study, each retrying until it has won, and of a study each.
+// 64 clients commit to one study, each retrying until it wins, and to a study each.
 func TestManyClients(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})
 	shared := fill(t, s, "shared", 0)
@@ -335,7 +335,7 @@ func TestManyClients(t *testing.T) {
 	wantSound(t, s)
 }
 
-// winPosition commits the next trial of a log that others write to.
+// winPosition commits the next trial of a log to which others write.
 func winPosition(t *testing.T, s *Store, id store.StudyID) {
 	info, err := s.Stat(t.Context(), id)
 	head := info.Head
@@ -354,8 +354,8 @@ func winPosition(t *testing.T, s *Store, id store.StudyID) {
 	}
 }
 
-// A request whose context ended before it was taken has no effect, and spoils
-// nothing for those beside it.
+// A request whose context ended before the committer took it has no effect and does not
+// affect others in its batch.
 func TestRefusedBesideOthers(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})
 	info := fill(t, s, "mnist", 1)
@@ -385,8 +385,7 @@ func TestRefusedBesideOthers(t *testing.T) {
 	wantPrefix(t, s, "mnist", headOf(3))
 }
 
-// What a transaction cannot do at all ends the store's service: what was there
-// stays.
+// A request that a transaction cannot execute stops the store, and earlier data remain.
 func TestImpossibleRequest(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})
 	info := fill(t, s, "mnist", 2)

@@ -19,63 +19,64 @@ const (
 	DefaultFileMode    os.FileMode = 0o600
 )
 
-// Options say how to open a store. The zero Options open or create one with
+// Options holds the settings of [Open]. The zero Options open or create a store with
 // the defaults named here.
 type Options struct {
-	// MustExist refuses a path at which there is nothing ([ErrMissing]).
-	// Otherwise a store is created there; its directory must exist.
+	// MustExist refuses a path without a file ([ErrMissing]). Otherwise Open creates
+	// the store, in a directory that must exist.
 	MustExist bool
 
-	// ReadOnly opens an existing store that nothing will be written to. Several
-	// processes may hold it so at once, but none while another one writes.
+	// ReadOnly opens an existing store for reading only. Several processes may have it
+	// open in this way at once, but none while another process writes.
 	ReadOnly bool
 
-	// LockTimeout is how long to wait for another process to let go of the
-	// file; 0 means [DefaultLockTimeout], less than 0 not at all.
+	// LockTimeout is how long to wait until another process releases the file. 0 means
+	// [DefaultLockTimeout], and a negative value means not to wait.
 	LockTimeout time.Duration
 
-	// MaxSize is the quota in bytes: beyond it writes are refused with
-	// [store.ErrFull], up to 16 MiB early. 0 means [DefaultMaxSize], less than 0
-	// no quota. A file that is larger already can be opened and read.
+	// MaxSize is the quota in bytes. Writes beyond it return [store.ErrFull], up to 16
+	// MiB early. 0 means [DefaultMaxSize], and a negative value means no quota. A file
+	// that is already larger can be opened and read.
 	MaxSize int64
 
-	// MapSize is how much address space to reserve for the file. A write that
-	// outgrows it waits for the reads and backups under way. 0 means MaxSize (1
-	// GiB without quota), so that this never happens; on 32-bit machines and on
-	// Windows, which would allocate it on disk, it means the size of the file.
+	// MapSize is the address space to reserve for the file in bytes. A write that
+	// outgrows it waits for reads and backups in progress. 0 means MaxSize, or 1 GiB
+	// without a quota, so that this never happens. On 32-bit machines, and on Windows,
+	// which would allocate it on disk, 0 means the size of the file.
 	MapSize int64
 
-	// FileMode is the mode of a file that is created; 0 means [DefaultFileMode].
+	// FileMode is the mode of a new file. 0 means [DefaultFileMode].
 	FileMode os.FileMode
 
-	// Program names the program and version that writes, for the message of an
-	// older program that finds the file; empty means the build's module version.
+	// Program names the program and version that writes, for the error message of an
+	// older program that opens the file. If empty, it is the module version of the
+	// build.
 	Program string
 
-	// UnsafeNoSync acknowledges writes that are not on disk. A crash of the
-	// process still loses nothing, a crash of the machine may lose everything,
-	// including the ability to open the file. It is for throw-away data only,
-	// is logged at each start, and shows in [Status].
+	// UnsafeNoSync acknowledges writes that are not on disk. A crash of the process
+	// still loses nothing, but a crash of the machine may lose all data and the ability
+	// to open the file. It is for temporary data only. It is logged at each start and
+	// shown in [Status].
 	UnsafeNoSync bool
 
-	// Logger hears of what the owner of the data should know; nil means nobody.
+	// Logger receives warnings and errors for the owner of the data. nil discards them.
 	Logger *slog.Logger
 
 	tuning tuning
 }
 
-// tuning is what tests turn.
+// tuning holds settings for tests.
 type tuning struct {
-	batch     int                      // requests in one transaction
-	atOnce    uint64                   // records that a deletion removes in its own transaction
-	slice     int                      // records that a slice of reaping removes
-	noReaping bool                     // leave graves alone
-	commit    func(tx *bbolt.Tx) error // in place of Tx.Commit
-	watch     time.Duration            // between two looks at the file
-	format    int                      // of what is written, in place of Format
+	batch     int                      // most requests in one transaction
+	atOnce    uint64                   // most records that a deletion removes in its own transaction
+	slice     int                      // records that the reaper removes at a time
+	noReaping bool                     // keep the logs of deleted studies
+	commit    func(tx *bbolt.Tx) error // replaces Tx.Commit
+	watch     time.Duration            // time between two checks of the file
+	format    int                      // format to write, replaces Format
 }
 
-// withDefaults fills in what was left at zero.
+// withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
 	if o.LockTimeout == 0 {
 		o.LockTimeout = DefaultLockTimeout
@@ -131,9 +132,8 @@ func mapSize(o Options) int64 {
 	}
 }
 
-// forBbolt are the engine's options. The free list is rebuilt when the file is
-// opened and never written, which is what keeps commits fast after a large
-// deletion.
+// forBbolt returns the options of the engine. The free list is rebuilt when the file is
+// opened and never written, which keeps commits fast after a large deletion.
 func (o Options) forBbolt() *bbolt.Options {
 	return &bbolt.Options{
 		Timeout:         max(o.LockTimeout, time.Millisecond),

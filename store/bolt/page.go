@@ -6,10 +6,9 @@ import (
 	"io"
 )
 
-// pageReader reads pages of the engine by itself. The engine maps the file,
-// trusts what it finds and takes the process down where it finds nonsense (in
-// goroutines of its own, where nobody can catch it); this reader checks every
-// number before it is used.
+// pageReader reads pages of the engine without the engine. The engine maps the file and
+// trusts it. If it finds nonsense, it ends the process, partly in goroutines of its own
+// where the panic cannot be caught. This reader checks every number before it uses it.
 type pageReader struct {
 	r io.ReaderAt
 	metaPage
@@ -19,30 +18,30 @@ const (
 	flagBranch     = 0x01
 	flagLeaf       = 0x02
 	flagFreelist   = 0x10
-	flagBucket     = 0x01 // of an element
+	flagBucket     = 0x01 // flag of an element
 	elementBytes   = 16
 	bucketHead     = 16
-	firstRead      = 64 << 10 // of a large page; the rest only where a key lies there
-	maxBucketBytes = 64 << 10 // of an inline bucket, which the engine keeps below a quarter page
+	firstRead      = 64 << 10 // bytes to read of a large page at first, the rest only if a key lies there
+	maxBucketBytes = 64 << 10 // limit of an inline bucket, which the engine keeps below a quarter page
 )
 
-// page is one page with its overflow, or an inline bucket.
+// page is a page with its overflow, or an inline bucket.
 type page struct {
 	id     uint64 // 0 for an inline bucket
 	leaf   bool
 	count  int
-	extent uint64 // how many pages it covers
+	extent uint64 // number of pages that it covers
 	size   int64
-	head   []byte                           // its beginning, at least all elements
-	rest   func(b []byte, from int64) error // reads beyond the head
+	head   []byte                           // beginning of the page, with at least all elements
+	rest   func(b []byte, from int64) error // reads a part that is not in head
 }
 
-// element is one entry of a page. Value has no bytes in a branch.
+// element is an entry of a page. In a branch, value is empty.
 type element struct {
 	key    []byte
 	bucket bool
-	child  uint64 // of a branch
-	value  span   // of a leaf
+	child  uint64 // in a branch
+	value  span   // in a leaf
 }
 
 // span is a range of bytes in a page.
@@ -60,10 +59,10 @@ func (r *pageReader) read(id uint64, buf *[]byte) (page, error) {
 	}
 	extent := uint64(binary.NativeEndian.Uint32(b[12:])) + 1
 	if got := binary.NativeEndian.Uint64(b); got != id {
-		return page{}, fmt.Errorf("page %d calls itself page %d", id, got)
+		return page{}, fmt.Errorf("page %d has the number %d", id, got)
 	}
 	if id+extent > r.pages {
-		return page{}, fmt.Errorf("page %d reaches beyond the last one", id)
+		return page{}, fmt.Errorf("page %d extends beyond the last page", id)
 	}
 	p := page{id: id, extent: extent, size: int64(extent) * int64(r.pageSize), head: b}
 	p.rest = func(b []byte, from int64) error {
@@ -78,29 +77,29 @@ func inline(value []byte) (page, error) {
 	p := page{extent: 0, size: int64(len(value) - bucketHead), head: value[bucketHead:]}
 	p.rest = func([]byte, int64) error { return io.ErrUnexpectedEOF }
 	if p.size < pageHeadBytes {
-		return p, fmt.Errorf("an inline bucket of %d bytes", len(value))
+		return p, fmt.Errorf("an inline bucket has %d bytes", len(value))
 	}
 	if err := p.parse(nil); err != nil {
 		return p, err
 	}
 	if !p.leaf {
-		return p, fmt.Errorf("an inline bucket with branches")
+		return p, fmt.Errorf("an inline bucket has branches")
 	}
 	return p, nil
 }
 
-// parse reads kind and count, and sees to it that the head holds all elements.
+// parse reads kind and count, and makes head large enough for all elements.
 func (p *page) parse(buf *[]byte) error {
 	switch flags := binary.NativeEndian.Uint16(p.head[8:]); flags {
 	case flagBranch, flagLeaf:
 		p.leaf = flags == flagLeaf
 	default:
-		return fmt.Errorf("page %d is of no known kind (%#x)", p.id, flags)
+		return fmt.Errorf("page %d has an unknown kind (%#x)", p.id, flags)
 	}
 	p.count = int(binary.NativeEndian.Uint16(p.head[10:]))
 	table := int64(pageHeadBytes + p.count*elementBytes)
 	if table > p.size {
-		return fmt.Errorf("page %d has no room for its %d elements", p.id, p.count)
+		return fmt.Errorf("page %d is too small for its %d elements", p.id, p.count)
 	}
 	want := max(table, min(p.size, firstRead))
 	if have := int64(len(p.head)); want > have {
@@ -123,7 +122,7 @@ func (p *page) element(i int) (element, error) {
 	if p.leaf {
 		flags := order.Uint32(b)
 		if flags&^flagBucket != 0 {
-			return e, fmt.Errorf("page %d: element %d is of no known kind (%#x)", p.id, i, flags)
+			return e, fmt.Errorf("page %d: element %d has an unknown kind (%#x)", p.id, i, flags)
 		}
 		e.bucket = flags == flagBucket
 		pos, keySize, valueSize = int64(order.Uint32(b[4:])), int64(order.Uint32(b[8:])), int64(order.Uint32(b[12:]))
@@ -133,7 +132,7 @@ func (p *page) element(i int) (element, error) {
 	}
 	from, table := at+pos, int64(pageHeadBytes+p.count*elementBytes)
 	if from < table || from+keySize+valueSize > p.size || keySize == 0 || keySize > maxKeyBytes {
-		return e, fmt.Errorf("page %d: element %d lies outside of its page", p.id, i)
+		return e, fmt.Errorf("page %d: element %d lies outside the page", p.id, i)
 	}
 	e.value = span{from + keySize, valueSize}
 	var err error
@@ -141,10 +140,10 @@ func (p *page) element(i int) (element, error) {
 	return e, err
 }
 
-// maxKeyBytes is more than any key that this package writes.
+// maxKeyBytes is larger than any key that this package writes.
 const maxKeyBytes = 1 << 10
 
-// bytes returns a range of the page: part of the head where it lies there.
+// bytes returns a range of the page, as part of head if possible.
 func (p *page) bytes(s span) ([]byte, error) {
 	if end := s.from + s.size; end <= int64(len(p.head)) {
 		return p.head[s.from:end:end], nil
@@ -156,7 +155,7 @@ func (p *page) bytes(s span) ([]byte, error) {
 	return b, nil
 }
 
-// grow returns *buf with n bytes, keeping what is in it.
+// grow returns *buf with length n and the same contents.
 func grow(buf *[]byte, n int) []byte {
 	if cap(*buf) < n {
 		b := make([]byte, n)
@@ -167,11 +166,11 @@ func grow(buf *[]byte, n int) []byte {
 	return *buf
 }
 
-// openBucket returns the first page of a bucket from its value, and its number
-// or 0 if it is inline.
+// openBucket returns the value of a bucket and the number of its first page, which is 0
+// if it is inline.
 func (r *pageReader) openBucket(p *page, e element) (value []byte, root uint64, err error) {
 	if e.value.size < bucketHead || e.value.size > maxBucketBytes {
-		return nil, 0, fmt.Errorf("page %d: a bucket of %d bytes", p.id, e.value.size)
+		return nil, 0, fmt.Errorf("page %d: a bucket has %d bytes", p.id, e.value.size)
 	}
 	if value, err = p.bytes(e.value); err != nil {
 		return nil, 0, err

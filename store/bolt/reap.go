@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	reapSlice = 4096             // records removed in one transaction: a few milliseconds
-	reapRetry = 30 * time.Second // after a slice for which there was no room
+	reapSlice = 4096             // records removed in one transaction, which takes a few milliseconds
+	reapRetry = 30 * time.Second // wait after a slice that failed because the disk was full
 )
 
-// reaper removes the logs of deleted studies, a slice at a time, resting as
-// long as each slice took. What it leaves when the process ends, the next one
-// goes on with.
+// reaper removes the logs of deleted studies in slices. It pauses after each slice for
+// as long as the slice took. The next process continues with those left when this one
+// ends.
 type reaper struct {
 	store  *Store
 	ctx    context.Context
@@ -54,7 +54,7 @@ func (r *reaper) run() {
 	}
 }
 
-// reap works until no grave is left.
+// reap removes slices until no grave is left.
 func (r *reaper) reap() {
 	for more := true; more && r.ctx.Err() == nil; {
 		start := time.Now()
@@ -67,18 +67,17 @@ func (r *reaper) reap() {
 		case errors.Is(err, store.ErrFull):
 			pause, more = reapRetry, true
 		case err != nil:
-			return // closing, or failed
+			return // the store is closing or has failed
 		}
 		select {
 		case <-r.ctx.Done():
 		case <-time.After(pause):
 		}
 	}
-	r.store.options.Logger.Debug("removed what deleted studies left", slog.String("path", r.store.path))
+	r.store.options.Logger.Debug("removed the logs of deleted studies", slog.String("path", r.store.path))
 }
 
-// reap removes a slice of the first grave. more tells whether anything is left
-// to do.
+// reap removes a slice of the first grave. more is false if there was none.
 func (tx *transaction) reap(slice int) (more bool) {
 	graves, logs := tx.Bucket(bucketGraves), tx.Bucket(bucketLogs)
 	first, _ := graves.Cursor().First()

@@ -35,7 +35,7 @@ func writeFile(t *testing.T, path string, b []byte) {
 	}
 }
 
-// update changes a file behind the store's back.
+// update changes a file without the store.
 func update(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true})
@@ -67,9 +67,9 @@ func TestRefusals(t *testing.T) {
 		{"a few bytes", func(t *testing.T, path string) { writeFile(t, path, whole[:60]) }, ErrForeign, []string{"not a store"}},
 		{"text", func(t *testing.T, path string) { writeFile(t, path, []byte(strings.Repeat("hello\n", 4000))) }, ErrForeign, []string{"not a store", "path"}},
 		{"zeros", func(t *testing.T, path string) { writeFile(t, path, make([]byte, 1<<16)) }, ErrForeign, []string{"not a store"}},
-		{"one page", func(t *testing.T, path string) { writeFile(t, path, whole[:page]) }, ErrTruncated, []string{"cut short", "restore"}},
-		{"cut in the middle", func(t *testing.T, path string) { writeFile(t, path, whole[:len(whole)/2]) }, ErrTruncated, []string{"cut short", "bytes"}},
-		{"cut by a byte", func(t *testing.T, path string) { writeFile(t, path, whole[:len(whole)-1]) }, ErrTruncated, []string{"cut short"}},
+		{"one page", func(t *testing.T, path string) { writeFile(t, path, whole[:page]) }, ErrTruncated, []string{"truncated", "restore"}},
+		{"cut in the middle", func(t *testing.T, path string) { writeFile(t, path, whole[:len(whole)/2]) }, ErrTruncated, []string{"truncated", "bytes"}},
+		{"cut by a byte", func(t *testing.T, path string) { writeFile(t, path, whole[:len(whole)-1]) }, ErrTruncated, []string{"truncated"}},
 		{"no meta page", func(t *testing.T, path string) {
 			b := append([]byte(nil), whole...)
 			b[pageHeadBytes+20] ^= 1

@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// RestoreOptions say how to restore a backup.
+// RestoreOptions holds the settings of [Restore].
 type RestoreOptions struct {
-	// Force replaces a file that is there. It stays beside the new one, under the
-	// name that [Restored] tells.
+	// Force replaces an existing file. The old file is kept beside the new one, see
+	// Kept in [Restored].
 	Force bool
 	// DryRun checks everything and changes nothing.
 	DryRun      bool
 	LockTimeout time.Duration
 }
 
-// Restored says what was restored, or would be.
+// Restored describes the result of [Restore], or of its dry run.
 type Restored struct {
-	Backup *Report // of its check
-	// Replaces tells whether there is a file already.
+	Backup *Report // from the check of the backup
+	// Replaces tells whether a file exists at the path.
 	Replaces bool
-	// Kept is where the file that was replaced is now.
+	// Kept is the path at which the replaced file is kept.
 	Kept string
 }
 
-// Restore puts a copy of the backup in the file from at path. The copy is checked
-// before it takes its place, in one step: whenever the machine stops, path is what
-// it was or the backup.
+// Restore puts a copy of the backup in the file from at path. It checks the copy, and
+// then replaces path in one step. If the machine stops at any time, path is either the
+// old file or the backup.
 //
-// Errors: [FileError]. Its reason is [ErrDamaged] for a backup that is not sound,
-// [ErrAlreadyExists] for a file at path without Force, and [ErrInUse] for one that a
-// process has open.
+// It returns a [FileError]. Its reason is [ErrDamaged] if the backup is not sound,
+// [ErrAlreadyExists] if path exists and Force is not set, and [ErrInUse] if a process
+// has path open.
 func Restore(ctx context.Context, from, path string, o RestoreOptions) (Restored, error) {
 	report, err := Check(ctx, from, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (Restored
 	}
 	copied, err := Check(ctx, temp, nil)
 	if err == nil && (!copied.OK() || copied.Events != report.Events || copied.Studies != report.Studies) {
-		err = &FileError{Path: from, Reason: ErrDamaged, Detail: "the copy is not what the backup is", Remedy: "check the disk, and try again"}
+		err = &FileError{Path: from, Reason: ErrDamaged, Detail: "the copy differs from the backup", Remedy: "check the disk and try again"}
 	}
 	if err != nil {
 		return restored, errors.Join(err, remove(temp))
@@ -100,7 +100,7 @@ func claim(from, path string, o RestoreOptions, restored *Restored) (unlock func
 		return unlock, err
 	}
 	if os.SameFile(source, info) {
-		return unlock, &FileError{Path: path, Reason: ErrAlreadyExists, Detail: "it is the backup itself", Remedy: "name another file to restore to"}
+		return unlock, &FileError{Path: path, Reason: ErrAlreadyExists, Detail: "it is the backup itself", Remedy: "choose another path to restore to"}
 	}
 	restored.Replaces = true
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -117,7 +117,7 @@ func claim(from, path string, o RestoreOptions, restored *Restored) (unlock func
 	}
 	if !o.Force && !o.DryRun {
 		unlock()
-		return func() {}, &FileError{Path: path, Reason: ErrAlreadyExists, Remedy: "--force replaces it, and keeps it under another name"}
+		return func() {}, &FileError{Path: path, Reason: ErrAlreadyExists, Remedy: "--force replaces it and keeps it under another name"}
 	}
 	return unlock, nil
 }

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// SaveSnapshot implements [store.Store]. It is as durable as any other write.
+// SaveSnapshot implements [store.Store]. The snapshot is as durable as any other write.
 func (s *Store) SaveSnapshot(ctx context.Context, id store.StudyID, snapshot store.Snapshot) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (s *Store) SaveSnapshot(ctx context.Context, id store.StudyID, snapshot sto
 	return s.committer.submit(ctx, len(encoded), func(tx *transaction) error { return tx.save(id, encoded) })
 }
 
-// save replaces the snapshot of a study. It is cut into chunks, because the
-// engine needs the pages of one value next to each other.
+// save replaces the snapshot of a study. The snapshot is cut into chunks, because the
+// engine needs contiguous pages for one value.
 func (tx *transaction) save(id store.StudyID, encoded []byte) error {
 	if _, err := nameOf(tx.Tx, id); err != nil {
 		return err

@@ -8,30 +8,30 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Status is what a store can say of itself at no cost.
+// Status is the state of a store that is known without reading its data.
 type Status struct {
 	Identity
 	Path         string
-	FileBytes    int64 // size of the file; the end of it may take no room on disk yet
-	UsedBytes    int64 // of it, data
-	FreeBytes    int64 // of it, room that deleted and replaced data left; compaction gives it back
+	FileBytes    int64 // size of the file, whose end may not be allocated on disk yet
+	UsedBytes    int64 // part of FileBytes that holds data
+	FreeBytes    int64 // part of FileBytes that deleted and replaced data left, see Compact
 	Transaction  int   // the last one committed
-	Studies      int   // alive
-	MaxSize      int64 // the quota; negative for none
+	Studies      int   // without deleted ones
+	MaxSize      int64 // quota, negative for none
 	MetaDamaged  bool  // one of the two meta pages was damaged when the file was opened
-	UnsafeNoSync bool  // acknowledged is not durable
+	UnsafeNoSync bool  // acknowledged writes may not be on disk
 	Commits      Commits
 }
 
-// Commits counts what was committed since the store was opened.
+// Commits counts the commits since the store was opened.
 type Commits struct {
 	Transactions uint64
-	Requests     uint64        // that shared them
-	Time         time.Duration // spent in them
+	Requests     uint64        // number of requests that the transactions held
+	Time         time.Duration // spent in commits
 	Longest      time.Duration
 }
 
-// Status tells how the store is.
+// Status returns the state of the store.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	status := Status{
 		Identity: *s.identity.Load(), Path: s.path, MaxSize: s.options.MaxSize,
@@ -61,7 +61,7 @@ type commitStats struct {
 	time, longest          atomic.Int64
 }
 
-// add is called by the committer only.
+// add must be called only by the committer.
 func (c *commitStats) add(requests int, took time.Duration) {
 	c.transactions.Add(1)
 	c.requests.Add(uint64(requests))

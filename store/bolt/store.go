@@ -22,26 +22,26 @@ type Store struct {
 	path     string
 	options  Options
 	db       *bbolt.DB
-	file     *os.File                 // the same that the engine has, which closes it
-	identity atomic.Pointer[Identity] // replaced by the committer only
+	file     *os.File                 // shared with the engine, which closes it
+	identity atomic.Pointer[Identity] // replaced only by the committer
 	metaLost bool
 
-	lastID    atomic.Uint64 // the id given out last, stored or not
+	lastID    atomic.Uint64 // the newest id, stored or not
 	committer committer
 	reaper    reaper
 
-	largest atomic.Int64 // size that the file has had
-	engine  sync.Mutex   // held while a transaction is begun, and while one that reads is ended
+	largest atomic.Int64 // largest size that the file has had
+	engine  sync.Mutex   // held while a transaction begins, and while a read transaction ends
 
 	mu      sync.Mutex
 	closed  bool
-	failure error          // why every call is refused
-	calls   sync.WaitGroup // added to under mu, while not closed
+	failure error          // returned by every call, nil before a failure
+	calls   sync.WaitGroup // added to under mu while not closed
 	failed  chan struct{}
-	faulted chan struct{} // closed after a fault within the engine, which may hold its locks for ever
+	faulted chan struct{} // closed after a fault within the engine, which may hold its locks forever
 	leaving chan struct{} // closed when Close begins
-	watched chan struct{} // closed when the file is not watched any more
-	close   func() error  // once
+	watched chan struct{} // closed when watch has returned
+	close   func() error  // runs shut once
 }
 
 func newStore(p *opening, db *bbolt.DB) *Store {
@@ -56,7 +56,7 @@ func newStore(p *opening, db *bbolt.DB) *Store {
 	return s
 }
 
-// start begins what runs beside the calls.
+// start starts the goroutines of the store.
 func (s *Store) start() {
 	if s.options.ReadOnly {
 		close(s.committer.done)
@@ -69,7 +69,7 @@ func (s *Store) start() {
 	go s.watch()
 }
 
-// Close implements [store.Store]. It waits for backups and checks too, unless the
+// Close implements [store.Store]. It also waits for backups and checks, unless the
 // engine met a fault.
 func (s *Store) Close() error { return s.close() }
 
@@ -90,13 +90,13 @@ func (s *Store) shut() error {
 	}()
 	select {
 	case <-idle:
-	case <-s.faulted: // what waits for a lock of the engine may wait for ever
+	case <-s.faulted: // calls may wait for a lock of the engine forever
 	}
 	return s.release()
 }
 
-// release closes the engine, or the file alone if the engine met a fault: its
-// Close would wait for the locks.
+// release closes the engine. After a fault it closes only the file, because closing the
+// engine would wait for its locks.
 func (s *Store) release() error {
 	select {
 	case <-s.faulted:
@@ -106,16 +106,16 @@ func (s *Store) release() error {
 	}
 }
 
-// Failed returns a channel that is closed when the store has stopped. All calls
-// return [Store.Failure] from then on. The process should end, with a failure.
+// Failed returns a channel that is closed when the store has stopped. All calls return
+// [Store.Failure] from then on. The process should exit with a failure.
 //
-// It stops when it cannot know any more what is on disk, because a commit failed
-// there: the next one to open the file finds out. It also stops when a page
-// cannot be read, and when the file is no longer at its path.
+// The store stops if a commit failed in a way that leaves the contents of the disk unknown.
+// Opening the file again resolves that. It also stops if a page cannot be read or the
+// file is no longer at its path.
 func (s *Store) Failed() <-chan struct{} { return s.failed }
 
-// Failure returns why the store has stopped, nil if it has not. The error wraps
-// [store.ErrUnknownOutcome], [store.ErrDamaged], or [store.ErrClosed] and
+// Failure returns the error that stopped the store, or nil. The error wraps
+// [store.ErrUnknownOutcome], [store.ErrDamaged], or both [store.ErrClosed] and
 // [ErrMoved].
 func (s *Store) Failure() error {
 	s.mu.Lock()
@@ -123,9 +123,9 @@ func (s *Store) Failure() error {
 	return s.failure
 }
 
-// unknown stops the store after a commit of which it does not know the outcome.
+// unknown stops the store after a commit with an unknown outcome.
 func (s *Store) unknown(cause error) error {
-	return s.fail(fmt.Errorf("%w: %s has to be opened again: %w", store.ErrUnknownOutcome, s.path, cause))
+	return s.fail(fmt.Errorf("%w: open %s again: %w", store.ErrUnknownOutcome, s.path, cause))
 }
 
 // broken stops the store after a fault within the engine.
@@ -141,26 +141,26 @@ func (s *Store) broken(cause error) error {
 	return err
 }
 
-const remedyInUse = "the service of this file has ended; run tuner check on it, and restore the latest backup if it is damaged"
+const remedyInUse = "the store has stopped; run tuner check on the file, and restore the latest backup if it is damaged"
 
-// fail ends the store's service. Only the first failure counts.
+// fail stops the store. Only the first failure counts.
 func (s *Store) fail(failure error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failLocked(failure)
 }
 
-// failLocked is fail; mu is held.
+// failLocked is fail for callers that hold mu.
 func (s *Store) failLocked(failure error) error {
 	if s.failure == nil {
 		s.failure = failure
 		close(s.failed)
-		s.options.Logger.Error("the store failed and refuses everything from now on", slog.String("path", s.path), slog.Any("cause", failure))
+		s.options.Logger.Error("the store failed and refuses all further calls", slog.String("path", s.path), slog.Any("cause", failure))
 	}
 	return s.failure
 }
 
-// enter begins a call, unless the store is closed or failed.
+// enter begins a call. It returns an error if the store is closed or has failed.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil && !s.isClosed() {
 		return err
@@ -185,7 +185,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// view runs f in a read transaction. What f takes out of it must be copied.
+// view runs f in a read transaction. f must copy the data that it keeps.
 func (s *Store) view(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -194,8 +194,8 @@ func (s *Store) view(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	return s.look(f)
 }
 
-// look is view within a call. After a panic or a fault, in f or in the engine, the
-// engine is not entered again: the store stops.
+// look is view within a call. After a panic or a fault, in f or in the engine, it stops
+// the store, and the engine is not entered again.
 func (s *Store) look(f func(tx *bbolt.Tx) error) error {
 	tx, err := s.begin(false)
 	if err != nil {
@@ -211,8 +211,9 @@ func (s *Store) look(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-// begin begins a transaction. The engine holds locks meanwhile that it keeps if it
-// meets a fault. Therefore one call at a time is there, and none after a fault.
+// begin begins a transaction. The engine holds locks meanwhile and keeps them if it
+// meets a fault. Therefore only one call at a time begins a transaction, and none after
+// a fault.
 func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
 	s.engine.Lock()
 	defer s.engine.Unlock()
@@ -229,17 +230,17 @@ func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
 	return tx, err
 }
 
-// end ends a transaction that reads.
+// end ends a read transaction.
 func (s *Store) end(tx *bbolt.Tx) error {
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	if err := s.stopped(); err != nil {
-		return nil // what was read is sound; the transaction ends with the process
+		return nil // the data read are sound, and the transaction ends with the process
 	}
 	return guarded(tx.Rollback)
 }
 
-// stopped returns why the engine must not be entered, nil if it may be.
+// stopped returns an error if the engine must not be entered.
 func (s *Store) stopped() error {
 	if planted.Is(planted.EngineReentered) {
 		return nil
@@ -252,15 +253,15 @@ func (s *Store) stopped() error {
 	}
 }
 
-// faultError is a panic beneath the engine, about a page that is not what it was
-// when the file was opened, or a fault: a page that cannot be read.
+// faultError is a panic of the engine about a page that changed after the file was
+// opened, or a fault on a page that cannot be read.
 type faultError struct{ cause any }
 
 func (e faultError) Error() string {
 	if _, fault := e.cause.(interface{ Addr() uintptr }); fault {
-		return "a page cannot be read while it is in use: the file was cut short, or the disk failed"
+		return "a page in use cannot be read because the file was truncated or the disk failed"
 	}
-	return fmt.Sprintf("a page changed while it is in use: %v", e.cause)
+	return fmt.Sprintf("a page changed while in use: %v", e.cause)
 }
 
 func (faultError) Unwrap() error { return ErrDamaged }
@@ -268,7 +269,8 @@ func (faultError) Unwrap() error { return ErrDamaged }
 // misuseError is the panic of [must].
 type misuseError struct{ error }
 
-// guarded runs f and turns a panic into a [faultError], that of must into its error.
+// guarded runs f and turns a panic into a [faultError], or a panic of must into its
+// error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

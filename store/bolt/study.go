@@ -18,7 +18,7 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 		return store.Info{}, err
 	}
 	defer s.leave()
-	if err := s.look(func(tx *bbolt.Tx) error { return vacant(tx, name) }); err != nil { // spares the rest
+	if err := s.look(func(tx *bbolt.Tx) error { return vacant(tx, name) }); err != nil { // before the events are encoded
 		return store.Info{}, err
 	}
 	id := store.StudyID(s.lastID.Add(1))
@@ -88,8 +88,7 @@ func (tx *transaction) create(id store.StudyID, name string, records [][]byte) e
 	return nil
 }
 
-// must panics with an error that the engine can only return if this package
-// uses it wrongly.
+// must panics with an error that the engine returns only if this package misuses it.
 func must(err error) {
 	if err != nil {
 		panic(misuseError{err})
@@ -183,8 +182,8 @@ func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info,
 	return infos, err
 }
 
-// Delete implements [store.Store]. A large log is removed later, in slices
-// between other writes; the study is gone at once.
+// Delete implements [store.Store]. The study disappears at once, and a large log is
+// removed later, in slices between other writes.
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err
@@ -201,7 +200,7 @@ func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	return err
 }
 
-// delete removes a study. grave tells whether its log is left to the reaper.
+// delete removes a study. grave tells whether the reaper must remove its log.
 func (tx *transaction) delete(id store.StudyID, atOnce uint64) (grave bool, err error) {
 	name, err := nameOf(tx.Tx, id)
 	if err != nil {

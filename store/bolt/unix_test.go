@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// limitFiles makes writes beyond a size fail as on a full disk.
+// limitFiles makes writes beyond a file size fail as on a full disk.
 func limitFiles(size uint64) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	maxDepth  = 64   // of pages below one another, all buckets together
-	walkCheck = 1024 // pages between two looks at the context
+	maxDepth  = 64   // of nested pages, in all buckets together
+	walkCheck = 1024 // pages between two checks of the context
 )
 
-// flaw is something wrong with the structure of the file.
+// flaw is a defect in the structure of the file.
 type flaw struct {
-	bucket string        // the top-level bucket in which it is; empty at the root
-	study  store.StudyID // whose data it hits; 0 if that is not one study's
+	bucket string        // top-level bucket, empty at the root
+	study  store.StudyID // study whose data it affects, 0 if it is not one study
 	err    error
 }
 
@@ -32,33 +32,33 @@ func (f flaw) Error() string {
 	}
 }
 
-// walker visits every page that can be reached from the root and checks all
-// that the engine relies on: pages are where they say, of a known kind, reached
-// once, and their elements lie within them, in ascending order, between the
-// keys of their parents. It is what the engine's own check does, but cannot be
-// brought down by what it finds.
+// walker visits every page that can be reached from the root and checks the properties
+// that the engine relies on. Each page says its own number, is of a known kind and is
+// reached once. Its elements lie within it, in ascending order, between the keys of its
+// parents. This is the check of the engine itself, except that no file can make it
+// crash.
 type walker struct {
 	pageReader
 	ctx   context.Context
-	found func(flaw) bool // false ends the walk
+	found func(flaw) bool // returns false to end the walk
 	seen  []uint64        // one bit for each page
 	bufs  [maxDepth + 1][]byte
-	where flaw // without err
+	where flaw // err is not set
 	pages int
 	stop  error
 }
 
-// place is what a tree may hold.
+// place is the kind of entries of a tree.
 type place int
 
 const (
 	atRoot  place = iota // buckets only
 	rows                 // values only
-	byStudy              // buckets whose keys are study ids, holding rows
+	byStudy              // buckets of rows whose keys are study ids
 )
 
-// walk checks the structure. It returns the first flaw for which found is
-// false, or the error of the context.
+// walk checks the structure. It returns the first flaw for which found returns false,
+// or the error of the context.
 func walk(ctx context.Context, r pageReader, found func(flaw) bool) (pages int, err error) {
 	w := &walker{pageReader: r, ctx: ctx, found: found, seen: make([]uint64, r.pages/64+1)}
 	w.tree(atRoot, r.root, nil, nil, 0)
@@ -77,8 +77,8 @@ func (w *walker) fault(err error) {
 	}
 }
 
-// tree checks the page and all below it. Keys must be at least low and, unless
-// high is nil, below high.
+// tree checks a page and all below it. Keys must be at least low and, unless high is
+// nil, below high.
 func (w *walker) tree(in place, id uint64, low, high []byte, depth int) {
 	if w.stop != nil || !w.visit(id, depth) {
 		return
@@ -98,7 +98,7 @@ func (w *walker) tree(in place, id uint64, low, high []byte, depth int) {
 	w.page(in, &p, low, high, depth)
 }
 
-// visit counts a page, and refuses depths no sound file has.
+// visit counts a page and refuses a depth that no sound file has.
 func (w *walker) visit(id uint64, depth int) bool {
 	if w.pages++; w.pages%walkCheck == 0 && w.ctx.Err() != nil {
 		w.stop = w.ctx.Err()
@@ -111,7 +111,7 @@ func (w *walker) visit(id uint64, depth int) bool {
 	return true
 }
 
-// claim marks pages as reached.
+// claim marks pages as visited.
 func (w *walker) claim(id, extent uint64) bool {
 	for ; extent > 0; id, extent = id+1, extent-1 {
 		if w.seen[id/64]&(1<<(id%64)) != 0 {
@@ -158,11 +158,11 @@ func (w *walker) ordered(p *page, i int, previous, key, low, high []byte) error 
 	return nil
 }
 
-// leaf checks that the entry is of the kind that belongs here, and what is in
-// it if it is a bucket.
+// leaf checks that an entry is of the kind that belongs here, and checks the contents
+// of a bucket.
 func (w *walker) leaf(in place, p *page, e element, depth int) {
 	if e.bucket != (in != rows) {
-		w.fault(fmt.Errorf("page %d: a bucket where a value belongs, or the reverse", p.id))
+		w.fault(fmt.Errorf("page %d: a bucket is in the place of a value, or the reverse", p.id))
 		return
 	}
 	if !e.bucket {
@@ -173,7 +173,7 @@ func (w *walker) leaf(in place, p *page, e element, depth int) {
 	inner := rows
 	switch {
 	case in == byStudy && len(e.key) != idBytes:
-		w.fault(fmt.Errorf("page %d: a key of %d bytes is not a study's", p.id, len(e.key)))
+		w.fault(fmt.Errorf("page %d: a key of %d bytes is not a study id", p.id, len(e.key)))
 		return
 	case in == byStudy:
 		w.where.study = keyID(e.key)
@@ -202,14 +202,14 @@ func (w *walker) bucket(in place, p *page, e element, depth int) {
 		return
 	}
 	if in == byStudy && inner.count > 0 {
-		w.fault(fmt.Errorf("page %d: buckets inside an inline bucket", p.id))
+		w.fault(fmt.Errorf("page %d: an inline bucket contains buckets", p.id))
 		return
 	}
 	w.page(in, &inner, nil, nil, depth+1)
 }
 
-// checkFreelist checks the list of free pages in a file that has one: this
-// package writes none, the engine's own tools do.
+// checkFreelist checks the list of free pages in a file that has one. This package
+// writes none, but the engine's own tools do.
 func (w *walker) checkFreelist() {
 	if w.freelist < 2 || w.freelist >= w.pageReader.pages {
 		w.fault(fmt.Errorf("the free list is at page %d, which does not exist", w.freelist))
@@ -231,7 +231,7 @@ func (w *walker) checkFreelist() {
 	case order.Uint64(head[:]) != w.freelist || order.Uint16(head[8:]) != flagFreelist:
 		w.fault(fmt.Errorf("page %d is not the free list", w.freelist))
 	case w.freelist+extent > w.pageReader.pages || count > (extent*uint64(w.pageSize)-uint64(at))/8:
-		w.fault(fmt.Errorf("the free list does not fit into its pages"))
+		w.fault(fmt.Errorf("the free list is larger than its pages"))
 	case w.claim(w.freelist, extent):
 		w.checkFree(start+at, count)
 	}
@@ -247,7 +247,7 @@ func (w *walker) checkFree(from int64, count uint64) {
 	for ; len(b) > 0; b = b[8:] {
 		id := binary.NativeEndian.Uint64(b)
 		if id < 2 || id >= w.pageReader.pages {
-			w.fault(fmt.Errorf("the free page %d does not exist", id))
+			w.fault(fmt.Errorf("the free list names page %d, which does not exist", id))
 			return
 		}
 		if !w.claim(id, 1) {

@@ -12,12 +12,12 @@ import (
 	"github.com/bkbtuner/bkb/store"
 )
 
-// watchInterval is how often the file is compared with what is at its path. Two
-// looks in a row must fail.
+// watchInterval is how often the file is compared with the one at its path. The store
+// stops after two failed comparisons in a row.
 const watchInterval = time.Second
 
-// watch stops the store when its file is no longer at its path, where the next
-// program would miss what is written from then on, and when the file was cut.
+// watch stops the store when its file was truncated or is no longer at its path. The
+// next program would miss writes after a move.
 func (s *Store) watch() {
 	defer close(s.watched)
 	path, err := filepath.Abs(s.path)
@@ -44,17 +44,17 @@ func (s *Store) watch() {
 		if there, detail := at(path, info); there {
 			missed = 0
 		} else if missed++; missed > 1 {
-			moved := &FileError{Path: path, Reason: ErrMoved, Detail: detail, Remedy: "the service of this file has ended; put the file back, or restore a backup, and start again"}
+			moved := &FileError{Path: path, Reason: ErrMoved, Detail: detail, Remedy: "the store has stopped; put the file back or restore a backup, and start again"}
 			_ = s.fail(fmt.Errorf("%w: %w", store.ErrClosed, moved))
 			return
 		}
 	}
 }
 
-// checkSize stops the store if its file became shorter, which it never does by
-// itself. It is called before each commit too: where a commit gives up, the engine
-// reads all pages in a goroutine of its own, and a fault there ends the process
-// with a trace. Only a file that is cut in the middle of a commit still does that.
+// checkSize stops the store if its file became shorter, which the store itself never
+// causes. It is also called before each commit. When a commit fails, the engine reads
+// all pages in a goroutine of its own, and a fault there ends the process with a stack
+// trace. Only a file that is truncated in the middle of a commit can still cause that.
 func (s *Store) checkSize() error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) checkSize() error {
 	for {
 		largest := s.largest.Load()
 		if info.Size() < largest {
-			return s.broken(fmt.Errorf("it was cut from %d to %d bytes while it is in use", largest, info.Size()))
+			return s.broken(fmt.Errorf("it was truncated from %d to %d bytes while in use", largest, info.Size()))
 		}
 		if s.largest.CompareAndSwap(largest, info.Size()) {
 			return nil
@@ -71,15 +71,15 @@ func (s *Store) checkSize() error {
 	}
 }
 
-// at tells whether a file is the one at path. It is taken to be if the system does
-// not tell.
+// at tells whether a file is the one at path. If the system does not say, it is assumed
+// to be.
 func at(path string, file fs.FileInfo) (there bool, detail string) {
 	current, err := os.Stat(path)
 	switch {
 	case planted.Is(planted.MoveUnnoticed):
 		return true, ""
 	case errors.Is(err, fs.ErrNotExist):
-		return false, "there is nothing at this path any more"
+		return false, "there is nothing at this path now"
 	case err != nil:
 		return true, ""
 	case !os.SameFile(file, current):

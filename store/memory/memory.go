@@ -1,14 +1,14 @@
-// Package memory is the store that forgets: a [store.Store] in memory, whole
-// and honest, whose studies live until it is closed.
+// Package memory is a [store.Store] in memory. It keeps all promises of a store, but
+// its studies are gone when it is closed.
 //
-// It keeps encoded records, as every store does, so that nothing in it shares
-// memory with its callers, that each event passes through the codec, and that
-// a search costs the memory it would cost on disk. Acknowledged means visible
-// to everybody; there is nothing that could be lost later but the process.
+// It keeps encoded records like every store. So nothing in it shares memory with its
+// callers, each event passes through the codec, and a search takes as much memory as it
+// would take on disk. An acknowledged commit is visible to all callers and is lost only
+// with the process.
 //
-// Writers of all studies exclude each other for the time it takes to append to
-// a slice; encoding and decoding happen outside. Read sees the log as it was
-// when the loop began.
+// Writers exclude each other, also those of different studies, for the time it takes to
+// append to a slice. Encoding and decoding happen outside the lock. Read returns the
+// log as it was when the loop began.
 package memory
 
 import (
@@ -29,7 +29,7 @@ type Store struct {
 
 	mu      sync.RWMutex
 	closed  bool
-	last    store.StudyID // the id given out last
+	last    store.StudyID // the newest id
 	studies map[store.StudyID]*log
 	names   []string // ascending
 	byName  map[string]store.StudyID
@@ -39,7 +39,7 @@ type Store struct {
 type log struct {
 	name     string
 	records  [][]byte
-	snapshot []byte // encoded; nil for none
+	snapshot []byte // encoded, nil if there is none
 }
 
 // New returns an empty store.
@@ -66,7 +66,7 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.creatable(ctx, name); err != nil { // once more: encoding took a while
+	if err := s.creatable(ctx, name); err != nil { // again, because encoding took time
 		return store.Info{}, err
 	}
 	l := &log{name: name, records: records}
@@ -76,7 +76,7 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	return l.info(id), nil
 }
 
-// reserve takes an id for a study that could be created now.
+// reserve takes an id for a study if it could be created now.
 func (s *Store) reserve(ctx context.Context, name string) (store.StudyID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, err := s.at(ctx, id, expected) // once more: encoding took a while
+	l, err := s.at(ctx, id, expected) // again, because encoding took time
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	return nil
 }
 
-// appendable spares the encoding of a commit that cannot succeed.
+// appendable checks whether a commit can succeed before its events are encoded.
 func (s *Store) appendable(ctx context.Context, id store.StudyID, expected study.Position) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -238,8 +238,8 @@ func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position)
 	}
 }
 
-// tail returns a study's records from a position on. They stay as they are
-// whatever happens to the study.
+// tail returns a study's records from a position on. Later changes and a deletion do
+// not affect them.
 func (s *Store) tail(ctx context.Context, id store.StudyID, from study.Position) ([][]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -293,7 +293,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// usable tells why nothing can be done now, if so.
+// usable returns the error of a closed store or an ended context, or nil.
 func (s *Store) usable(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed

@@ -37,7 +37,7 @@ func TestStudiesLimit(t *testing.T) {
 	}
 }
 
-// A record that changes behind the store's back is refused where it stands.
+// A record that is damaged in memory is refused when it is read.
 func TestDamage(t *testing.T) {
 	s := New()
 	info, err := s.Create(t.Context(), "a", storetest.Examples())

@@ -114,7 +114,7 @@ func testLarge(t *testing.T, f *fixture) {
 }
 
 func testReadFrom(t *testing.T, f *fixture) {
-	const last = 700 // more than any store reads at once
+	const last = 700 // more than any store reads in one page
 	info := f.create(t, "mnist", 99)
 	for head := study.Position(100); head < last; head += 4 {
 		f.commit(t, info.ID, head, marked("%d", head+1), marked("%d", head+2), marked("%d", head+3), marked("%d", head+4))
@@ -146,7 +146,7 @@ func testReadFrom(t *testing.T, f *fixture) {
 	}
 }
 
-// testReadReentrant would hang in a store that locks while it yields.
+// testReadReentrant would hang in a store that holds a lock while it yields.
 func testReadReentrant(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 4)
 	head := info.Head
@@ -191,7 +191,7 @@ func testUnshared(t *testing.T, f *fixture) {
 	}
 	scribble(model, values, attributes, data)
 	events[0] = marked("changed")
-	for range 2 { // first what was put in, then what was got out
+	for range 2 { // change the arguments first, then the results
 		got := f.read(t, info.ID, 2)
 		snapshot, ok, err := f.LoadSnapshot(t.Context(), info.ID)
 		anchored, told := got[0].Body.(study.Anchored), got[1].Body.(study.Told).Outcome
@@ -233,8 +233,8 @@ func testCancelled(t *testing.T, f *fixture) {
 	}
 }
 
-// testCancelledMidway cancels while a commit is under way: what the call says
-// and what it did must agree.
+// testCancelledMidway cancels during a commit. The call's result and its effect must
+// agree.
 func testCancelledMidway(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	head := info.Head
@@ -278,7 +278,7 @@ func testSnapshots(t *testing.T, f *fixture) {
 	for _, want := range []store.Snapshot{
 		{Position: 4, Data: []byte("four")},
 		{Position: 10, Data: bytes.Repeat([]byte("long"), 1<<18)},
-		{Position: 2, Data: []byte{0}}, // going back is allowed
+		{Position: 2, Data: []byte{0}}, // an earlier position is allowed
 		{Position: 2, Data: nil},
 	} {
 		if err := f.SaveSnapshot(t.Context(), info.ID, want); err != nil {

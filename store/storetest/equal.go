@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Diff shows how two events differ and is empty if they say the same: floats
-// bit for bit except that every NaN is one, times as instants, empty as nil.
+// Diff shows how two events differ. It is empty if they are equal. Floats are compared
+// bit by bit except that every NaN is equal, times are compared as instants, and empty
+// equals nil.
 func Diff(want, got study.Event) string {
 	return cmp.Diff(want, got,
 		cmpopts.EquateEmpty(),

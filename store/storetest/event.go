@@ -10,10 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// AnyEvent generates events of every kind with every value that a record can
-// carry, which is more than a study would ever say: NaN, infinities and −0,
-// the largest numbers, no text and long text, no time and odd times, nil and
-// empty lists.
+// AnyEvent generates events of every kind with every value that a record can hold, also
+// those that a study would refuse. They include NaN, infinities, −0, the largest
+// numbers, empty and long texts, missing and extreme times, and nil and empty lists.
 func AnyEvent() *rapid.Generator[study.Event] {
 	return rapid.Custom(func(t *rapid.T) study.Event {
 		return study.Event{

@@ -7,11 +7,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// instant is when the examples happened.
+// instant is the time of the examples.
 var instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 
-// Examples returns one event of each kind, Created first, with every field of
-// its body set to something. The last one has a caller, too. They make no sense as the log of one study.
+// Examples returns one event of each kind, Created first, with a value in every field
+// of its body. The last one has a caller, too. Together they are not a valid log of one
+// study.
 func Examples() []study.Event {
 	bodies := []study.Body{
 		study.Created{Spec: exampleSpec()},
@@ -105,7 +106,7 @@ func exampleOutcome() study.Outcome {
 	}
 }
 
-// spaces are sound spaces of several shapes.
+// spaces returns valid spaces of several shapes.
 func spaces() []*space.Space {
 	rate := space.NewFloat("learning_rate", 1e-6, 1)
 	rate.Scale = space.Log

@@ -10,8 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// fixture is a store with the words that the tests use of it. What cannot fail
-// in a right store fails the test.
+// fixture is a store with helpers for the tests. A call that cannot fail in a correct
+// store fails the test.
 type fixture struct {
 	store.Store
 	reopen func(t *testing.T) store.Store
@@ -27,18 +27,18 @@ func newFixture(t *testing.T, h Harness) *fixture {
 	return f
 }
 
-// created is the first event of a study, and marked ones follow it.
+// created is the first event of a study. Marked events follow it.
 func created() study.Event { return Examples()[0] }
 
-// marked is a small event that can be told from others.
+// marked returns a small event with a text that distinguishes it from others.
 func marked(format string, args ...any) study.Event {
 	return study.Event{Time: instant, Request: study.Request{ID: fmt.Sprintf(format, args...)}, Body: study.Paused{}}
 }
 
-// mark is what marked was told.
+// mark returns the text given to marked.
 func mark(e study.Event) string { return e.Request.ID }
 
-// create makes a study of 1+n events: Created, then marked 2, 3, ….
+// create makes a study of 1+n events, which are Created, then marked 2, 3, ….
 func (f *fixture) create(t *testing.T, name string, n int) store.Info {
 	t.Helper()
 	events := []study.Event{created()}
@@ -106,7 +106,7 @@ func (f *fixture) list(t *testing.T, after string) []store.Info {
 	return infos
 }
 
-// wantError checks that err is, or wraps, an E and returns it.
+// wantError checks that err is or wraps an E, and returns it.
 func wantError[E error](t *testing.T, call string, err error) E {
 	t.Helper()
 	e, ok := errors.AsType[E](err)

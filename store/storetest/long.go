@@ -12,9 +12,9 @@ import (
 )
 
 // LongStudy fills a store with a study of n told trials of d parameters, for
-// benchmarks: two events a trial, each with a worker and a request id. All its
-// configurations, which are random, are said to be of the start design of the
-// proposer; the objective is a bowl.
+// benchmarks. Each trial has two events with a request id and a worker. The
+// configurations are random and have the phase of the start design. The objective is a
+// quadratic bowl.
 func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 	b.Helper()
 	var parameters []space.Parameter

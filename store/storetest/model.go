@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what a store should be: a map of slices.
+// model is the specification of a store, a map of slices.
 type model struct {
 	studies map[store.StudyID]*modelStudy
-	last    store.StudyID // the greatest id seen
-	serial  int           // makes events distinct
+	last    store.StudyID // the largest id seen
+	serial  int           // makes events different from each other
 }
 
 type modelStudy struct {
@@ -35,7 +35,7 @@ func (m *model) named(name string) (id store.StudyID, ok bool) {
 	return 0, false
 }
 
-// machine runs random commands against store and model.
+// machine runs random commands against a store and the model.
 type machine struct {
 	*fixture
 	t     *testing.T
@@ -58,7 +58,8 @@ func testModel(t *testing.T, open func(t *testing.T) Harness) {
 	})
 }
 
-// pick chooses a study by id: mostly one that exists; nil if it does not.
+// pick chooses the id of a study, mostly of one that exists. The study is nil if it
+// does not exist.
 func (m *machine) pick(t *rapid.T) (store.StudyID, *modelStudy) {
 	ids := append(slices.Sorted(maps.Keys(m.model.studies)), m.model.last+1)
 	id := rapid.SampledFrom(ids).Draw(t, "id")
@@ -152,7 +153,7 @@ func (m *machine) read(t *rapid.T) {
 	}
 }
 
-// sameEvent is [Diff] for the impatient: equal events have equal records.
+// sameEvent is a fast [Diff]. Equal events have equal records.
 func sameEvent(a, b study.Event) bool {
 	x, errX := store.AppendRecord(nil, 1, 1, a)
 	y, errY := store.AppendRecord(nil, 1, 1, b)
@@ -206,7 +207,7 @@ func (m *machine) load(t *rapid.T) {
 	}
 }
 
-// check compares what the store says of each study after every command.
+// check compares the store's state of each study with the model after every command.
 func (m *machine) check(t *rapid.T) {
 	for id, s := range m.model.studies {
 		want := store.Info{ID: id, Name: s.name, Head: study.Position(len(s.events))}

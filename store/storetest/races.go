@@ -13,8 +13,8 @@ import (
 
 const writers = 6
 
-// commitsPerWriter is how often each writer wins; less often with -short, as every
-// commit is a race of all.
+// commitsPerWriter is how often each writer wins. It is less with -short, because all
+// writers race for every commit.
 func commitsPerWriter() int {
 	if testing.Short() {
 		return 8
@@ -22,8 +22,8 @@ func commitsPerWriter() int {
 	return 25
 }
 
-// testWinners lets writers compete for every position and compares the log
-// with what the winners remember.
+// testWinners lets writers compete for every position and compares the log with the
+// commits that the winners remember.
 func testWinners(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	var mu sync.Mutex
@@ -56,8 +56,8 @@ func testWinners(t *testing.T, f *fixture) {
 	}
 }
 
-// compete commits groups of one to three events, marked writer/commit/rest,
-// where rest is how many of the group follow.
+// compete commits groups of one to three events. Each is marked writer/commit/rest,
+// where rest is the number of events that follow in the group.
 func compete(ctx context.Context, s store.Store, id store.StudyID, writer int, win func(study.Position, string)) error {
 	head := study.Position(1)
 	for c := 0; c < commitsPerWriter(); {
@@ -85,8 +85,8 @@ func compete(ctx context.Context, s store.Store, id store.StudyID, writer int, w
 	return nil
 }
 
-// testReaders reads while writers write: always a prefix of the final log that
-// ends with a whole commit and never shrinks.
+// testReaders reads while writers write. A reader always gets a prefix of the final log
+// that ends with a whole commit and never gets shorter.
 func testReaders(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	done := make(chan struct{})
@@ -132,8 +132,8 @@ func testReaders(t *testing.T, f *fixture) {
 	}
 }
 
-// readWhole reads a log's marks. It fails if the last commit is torn, or if the
-// log is shorter than Stat said before.
+// readWhole reads the marks of a log. It fails if the last commit is incomplete or if
+// the log is shorter than Stat said before.
 func readWhole(ctx context.Context, s store.Store, id store.StudyID) ([]string, error) {
 	info, err := s.Stat(ctx, id)
 	if err != nil {

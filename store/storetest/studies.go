@@ -76,7 +76,7 @@ func testCreateInvalid(t *testing.T, f *fixture) {
 func testCreateRace(t *testing.T, f *fixture) {
 	const rounds, tries = 10, 8
 	events := []study.Event{created()}
-	for i := range 1000 { // so that making the study takes a moment
+	for i := range 1000 { // makes the creation take a while
 		events = append(events, marked("%d", i+2))
 	}
 	for round := range rounds {
@@ -125,7 +125,7 @@ func testDelete(t *testing.T, f *fixture) {
 	}
 }
 
-// wantGone checks that every call refuses the study, by name too if it has one.
+// wantGone checks that every call refuses the study, by id and, if it has one, by name.
 func wantGone(t *testing.T, f *fixture, info store.Info) {
 	t.Helper()
 	ctx := t.Context()
@@ -187,7 +187,7 @@ func testList(t *testing.T, f *fixture) {
 	if got := f.list(t, "b/"); !slices.Equal(want[6:], got) { // a name that no study has
 		t.Errorf("List after %q = %+v, want %+v", "b/", got, want[6:])
 	}
-	for info, err := range f.List(t.Context(), "") { // changes during the loop are fine
+	for info, err := range f.List(t.Context(), "") { // the loop may change the store
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func testSurvives(t *testing.T, f *fixture) {
 	wantEvents(t, Examples(), f.read(t, a.ID, 1))
 	wantGone(t, f, gone)
 	if got, ok, err := f.LoadSnapshot(t.Context(), b.ID); err != nil || ok && (got.Position != saved.Position || string(got.Data) != string(saved.Data)) {
-		t.Errorf("LoadSnapshot = %+v, %v, %v; want what was saved, or nothing", got, ok, err)
+		t.Errorf("LoadSnapshot = %+v, %v, %v; want the saved snapshot or none", got, ok, err)
 	}
 	f.commit(t, b.ID, b.Head, marked("7"))
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/bkbtuner/bkb/store"
 )
 
-// Harness is one empty store under test.
+// Harness holds one empty store under test.
 type Harness struct {
 	Store store.Store
-	// Reopen closes the store and opens the same data again. It is nil for a
-	// store that forgets what it held when it is closed.
+	// Reopen closes the store and opens the same data again. It is nil for a store that
+	// does not keep its data when it is closed.
 	Reopen func(t *testing.T) store.Store
 }
 
-// Run runs the whole suite. Each test gets its own store from open, and closes
-// it; open registers with t whatever else is to be cleaned up.
+// Run runs the whole suite. Each test gets its own store from open and closes it. If
+// there is more to clean up, open registers it with t.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	for _, test := range []struct {
 		name string

@@ -12,8 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The suite's tests of reopening, on a store that cannot fail them: handles to
-// one store in memory that outlives them.
+// TestRunReopens runs the tests of reopening on a store that must pass them. It reopens
+// handles to a store in memory that outlives them.
 func TestRunReopens(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		current := &handle{Store: memory.New()}
@@ -30,7 +30,7 @@ func TestRunReopens(t *testing.T) {
 	})
 }
 
-// handle is a store that can be closed without forgetting.
+// handle is a store whose data outlive Close.
 type handle struct {
 	store.Store
 	closed atomic.Bool

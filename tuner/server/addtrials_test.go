@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// newTrials are n trials of the study mine that can be added.
+// newTrials returns n trials that can be added to the study mine.
 func newTrials(n int) (out []*pb.NewTrial) {
 	for i := range n {
 		out = append(out, &pb.NewTrial{
@@ -27,8 +27,8 @@ func newTrials(n int) (out []*pb.NewTrial) {
 	return out
 }
 
-// TestAddTrials: many are taken up to a limit, and what is refused is named, with what
-// is stored.
+// TestAddTrials checks that many trials are added up to a limit. The error names the
+// refused trial and says whether trials are stored.
 func TestAddTrials(t *testing.T) {
 	service := tuner.Open(memory.New(), tuner.Options{})
 	t.Cleanup(func() { service.Close() })
@@ -58,11 +58,11 @@ func TestAddTrials(t *testing.T) {
 		what    string
 		trials  []*pb.NewTrial
 		message string
-		index   int // of the one refused; −1 if nothing is stored
-		there   int // afterwards
+		index   int // of the refused one, or −1 if nothing is stored
+		there   int // trials afterwards
 	}{
-		{"too many", newTrials(most + 1), "trials = 1001: must be at most 1000 at once; add them in parts", -1, 0},
-		{"no id", change(9, 4, func(n *pb.NewTrial) { n.RequestId = "" }), "trials[4].request_id = \"\": must be there", -1, 0},
+		{"too many", newTrials(most + 1), "trials = 1001: must be at most 1000 at once; send fewer per call", -1, 0},
+		{"no id", change(9, 4, func(n *pb.NewTrial) { n.RequestId = "" }), "trials[4].request_id = \"\": must not be empty", -1, 0},
 		{"unknown state", change(9, 4, func(n *pb.NewTrial) { n.Outcome.State = 77 }), "trials[4].outcome.state = ", -1, 0},
 		{"both", change(9, 4, func(n *pb.NewTrial) { n.Enqueue = true }), "trials[4].enqueue = true: ", -1, 0},
 		{"out of range", change(9, 0, func(n *pb.NewTrial) { n.Config["x"].Kind = &pb.Value_FloatValue{FloatValue: 7} }), "trials[0]: ", 0, 0},
@@ -78,7 +78,7 @@ func TestAddTrials(t *testing.T) {
 			t.Errorf("%s: %d trials are there, want %d", c.what, n, c.there)
 		}
 	}
-	// As many as may be, of which seven are there; the queue takes its own.
+	// The most allowed, of which seven exist. The queue takes its own.
 	trials := newTrials(most)
 	trials[8].Enqueue, trials[8].Outcome = true, nil
 	for range 2 {
@@ -87,7 +87,7 @@ func TestAddTrials(t *testing.T) {
 			t.Errorf("%d numbers, %d trials, %v", len(answer.GetNumbers()), there(), err)
 		}
 	}
-	// One of them alone is the same.
+	// AddTrial of one of them has the same answer.
 	one, err := stub.AddTrial(t.Context(), &pb.AddTrialRequest{RequestId: "r9", Parent: "studies/mine", Config: trials[9].Config, Outcome: trials[9].Outcome})
 	if err != nil || one.Number != 9 || there() != most {
 		t.Errorf("trial %v, %v", one, err)
@@ -96,7 +96,7 @@ func TestAddTrials(t *testing.T) {
 	if err != nil || s.Counts[study.Queued] != 1 || s.Counts[study.Completed] != most-1 {
 		t.Errorf("the study has %v, %v", s.Counts, err)
 	}
-	// And more than a message may have.
+	// More than one message may hold.
 	trials = change(2, 1, func(n *pb.NewTrial) { n.Attributes = map[string]string{"log": strings.Repeat("x", 1<<20)} })
 	_, err = stub.AddTrials(t.Context(), &pb.AddTrialsRequest{Parent: "studies/mine", Trials: trials})
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1048576") {
@@ -104,7 +104,8 @@ func TestAddTrials(t *testing.T) {
 	}
 }
 
-// TestAddTrialsRate: they are one call, whatever their number.
+// TestAddTrialsRate checks that a request counts as one call, however many trials it
+// has.
 func TestAddTrialsRate(t *testing.T) {
 	path := tokenPath(t)
 	token := addToken(t, path, server.Scope{Role: server.RoleWorker, Studies: []string{"mine"}})

@@ -16,9 +16,9 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 )
 
-// audited are the methods that leave a line: those that change something, and the
-// backup, which reads everything. Heartbeats are not among them: they come every few
-// seconds and change nothing but when a lease ends.
+// audited reports whether a method is audited. These are the methods that change state,
+// and Backup, which reads everything. Heartbeats are left out, because they come every
+// few seconds and change only when a lease ends.
 func audited(method string) bool {
 	switch method {
 	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_DeleteStudy_FullMethodName,
@@ -32,7 +32,7 @@ func audited(method string) bool {
 	}
 }
 
-// mayHaveChanged tells whether a call with this answer changed something, or may have.
+// mayHaveChanged reports whether a call with this code changed state, or may have.
 func mayHaveChanged(code codes.Code) bool {
 	switch code {
 	case codes.OK, codes.Unknown, codes.Internal, codes.DataLoss, codes.DeadlineExceeded, codes.Canceled:
@@ -42,7 +42,7 @@ func mayHaveChanged(code codes.Code) bool {
 	}
 }
 
-// audit leaves the line of a call: in the log at level INFO, and in the audit file.
+// audit writes a call to the log at level INFO, and to the audit file.
 func (s *Server) audit(ctx context.Context, method string, request, answer any, err error) {
 	code := status.Code(err)
 	if !audited(method) || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
@@ -68,12 +68,12 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 	line.AddAttrs(attrs...)
 	if err := s.auditFile.Handle(ctx, line); err != nil {
 		s.metrics.auditFailures.Inc()
-		s.log.Error("a line of the audit file could not be written; it is in the log", "file", s.options.AuditFile, "error", err)
+		s.log.Error("audit file not written, and the line is in the log only", "file", s.options.AuditFile, "error", err)
 	}
 }
 
-// subjects names what a call was about: the study, the trial, or the trials that the
-// answer gave it.
+// subjects names the study or trials of a call, including trials that the answer handed
+// out.
 func subjects(request, answer any) string {
 	const most = 20
 	var names []string
@@ -104,7 +104,7 @@ func subjects(request, answer any) string {
 	return strings.Join(names, " ")
 }
 
-// openAudit opens the audit file for appending, whole lines at a time.
+// openAudit opens the audit file for appending whole lines.
 func openAudit(path string) (slog.Handler, io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
-// TestAudit: each change leaves one line, in the log at the default level and in the
-// file: who, what, on what, from where, and the request id. What changes nothing, and
-// what is refused, leaves none.
+// TestAudit checks that each change writes one line to the log at the default level and
+// to the file. The line has the caller, the method, the study or trial, the address and
+// the request id. Reads and refused calls write none.
 func TestAudit(t *testing.T) {
 	var log syncBuffer
 	tokens, file := tokenPath(t), filepath.Join(t.TempDir(), "audit.jsonl")
@@ -88,7 +88,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditFileRefused: a server that cannot keep its audit file does not serve.
+// TestAuditFileRefused checks that a server without a writable audit file does not
+// serve.
 func TestAuditFileRefused(t *testing.T) {
 	s, err := server.New(withStudies(t), server.Options{Address: "127.0.0.1:0", AuditFile: filepath.Join(t.TempDir(), "nothing", "audit")})
 	if err != nil {

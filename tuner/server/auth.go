@@ -14,16 +14,16 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// identity is a caller who is known.
+// identity is a known caller.
 type identity struct {
 	name  string // "token 3f2a9c01", "certificate worker-7", or "anybody"
 	scope Scope
-	rate  string // whose rate it counts towards; empty for none
+	rate  string // key of the rate limit, empty for none
 
-	workers []string // names that it works under; none for all that are not bound
+	workers []string // names bound to it; if none, every name that is not bound
 }
 
-// nobody is a caller of what needs no permission.
+// nobody is the caller of methods that need no permission.
 var nobody = identity{name: "nobody"}
 
 type identityKey struct{}
@@ -33,11 +33,11 @@ func identityOf(ctx context.Context) (identity, bool) {
 	return id, ok
 }
 
-// authenticator tells who calls.
+// authenticator identifies callers.
 type authenticator struct {
 	tokens *watched[tokenFile] // nil without tokens
 	scopes map[string]Scope    // of certificates
-	open   bool                // everybody is an admin
+	open   bool                // every caller is an admin
 	now    func() time.Time
 }
 
@@ -51,18 +51,18 @@ func newAuthenticator(o Options, failed func(error)) (*authenticator, error) {
 	return a, err
 }
 
-// refusal says why a caller is not known; its text is for him, its kind for
-// metrics.
+// refusal says why a caller is not known. The caller gets the text, and metrics get the
+// kind.
 type refusal struct{ kind, text string }
 
-// identify returns who calls, by his token or else by his certificate.
+// identify returns the caller by its token, or else by its certificate.
 func (a *authenticator) identify(ctx context.Context) (identity, *refusal) {
 	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
 	switch {
 	case a.open:
 		return identity{name: "anybody", scope: Scope{Role: RoleAdmin}}, nil
 	case len(headers) > 1:
-		return identity{}, &refusal{"malformed", "show one token, not several"}
+		return identity{}, &refusal{"malformed", "the call has several tokens; send one"}
 	case len(headers) == 1:
 		return a.byToken(headers[0])
 	case len(a.scopes) > 0:
@@ -78,7 +78,7 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 		return identity{}, &refusal{"malformed", `the authorization must be "Bearer <token>"`}
 	}
 	if a.tokens == nil {
-		return identity{}, &refusal{"unknown", "this server takes no tokens; show a client certificate"}
+		return identity{}, &refusal{"unknown", "this server accepts no tokens; use a client certificate"}
 	}
 	f := a.tokens.get()
 	t, ok := f.find(text)
@@ -86,7 +86,7 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 	case !ok && planted.Is(planted.TokenLogged):
 		return identity{}, &refusal{"unknown " + text, "the token is not valid"}
 	case !ok:
-		return identity{}, &refusal{"unknown", "the token is not valid: it was never made, or was revoked"}
+		return identity{}, &refusal{"unknown", "the token is unknown or revoked"}
 	case t.Expired(a.now()):
 		return identity{}, &refusal{"expired", "the token expired at " + t.Expires.Format(time.RFC3339)}
 	default:
@@ -112,23 +112,23 @@ func (a *authenticator) scopeOf(f tokenFile, name string) (s Scope, ok bool) {
 	return Scope{}, false
 }
 
-// byCertificate goes by the first alternative name that has a scope. TLS has
-// verified the certificate.
+// byCertificate uses the first alternative name that has a scope. TLS has verified the
+// certificate.
 func (a *authenticator) byCertificate(ctx context.Context) (identity, *refusal) {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
-		return identity{}, &refusal{"none", "show a token or a client certificate"}
+		return identity{}, &refusal{"none", "the call has no token or client certificate; send one"}
 	}
 	info, ok := p.AuthInfo.(credentials.TLSInfo)
 	if !ok || len(info.State.VerifiedChains) == 0 {
-		return identity{}, &refusal{"none", "show a token or a client certificate"}
+		return identity{}, &refusal{"none", "the call has no token or client certificate; send one"}
 	}
 	for _, name := range alternativeNames(info.State.VerifiedChains[0][0]) {
 		if scope, ok := a.scopes[name]; ok {
 			return identity{name: "certificate " + name, scope: scope, rate: "certificate " + name}, nil
 		}
 	}
-	return identity{}, &refusal{"unknown", "no name in the client certificate has a scope"}
+	return identity{}, &refusal{"unknown", "no name in the client certificate has a scope on this server"}
 }
 
 func alternativeNames(c *x509.Certificate) []string {
@@ -139,7 +139,7 @@ func alternativeNames(c *x509.Certificate) []string {
 	return names
 }
 
-// hostOf is the caller's address without its port; "local" if it has none.
+// hostOf returns the caller's address without its port, or "local" if there is none.
 func hostOf(ctx context.Context) string {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Addr == nil {
@@ -151,7 +151,7 @@ func hostOf(ctx context.Context) string {
 	return "local"
 }
 
-// identify is the gate's question who calls.
+// identify returns the caller of a call at the gate.
 func (s *Server) identify(ctx context.Context) (identity, error) {
 	id, why := s.auth.identify(ctx)
 	if why == nil {
@@ -159,11 +159,11 @@ func (s *Server) identify(ctx context.Context) (identity, error) {
 	}
 	host := hostOf(ctx)
 	s.metrics.authFailures.WithLabelValues(why.kind).Inc()
-	// A caller who knows a token is never refused for what others at his
-	// address do; of the others' failures only so many are answered and logged.
+	// A caller with a valid token is never refused because of failures at its address.
+	// Failures are answered and logged only up to a rate.
 	if wait := s.failures.take(host); wait > 0 {
 		return identity{}, s.refused("authentication", host, "", wait)
 	}
-	s.log.Warn("refused a caller who is not known", "peer", host, "reason", why.kind)
+	s.log.Warn("unknown caller refused", "peer", host, "reason", why.kind)
 	return identity{}, wire.Denied(false, why.text).Err()
 }

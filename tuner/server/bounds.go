@@ -9,15 +9,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// bound is a limit that refuses callers, as logs, errors and metrics name it.
+// bound describes a limit that refuses callers, for logs, errors and metrics.
 type bound struct {
-	flag   string // of tuner serve; empty for none
+	flag   string // of tuner serve, empty for none
 	most   func(Limits) any
-	rule   string // what is limited
+	rule   string // what the limit counts
 	remedy string // for the caller
 }
 
-// bounds are the limits by their names in the metric tuner_limited_total.
+// bounds holds the limits by their names in the metric tuner_limited_total.
 var bounds = map[string]bound{
 	"connections":                {"--max-connections", func(l Limits) any { return l.MaxConnections }, "open connections", ""},
 	"connections-per-address":    {"--max-connections-per-address", func(l Limits) any { return l.MaxConnectionsPerAddress }, "open connections from one address", ""},
@@ -39,7 +39,7 @@ var bounds = map[string]bound{
 	"authentication":             {"", func(l Limits) any { return l.AuthFailureRate }, "failed authentications a second from one address", "show a valid token"},
 }
 
-// refused counts a refusal by a limit, logs it, and returns the error for the caller.
+// refused counts and logs a refusal by a limit, and returns the error for the caller.
 func (s *Server) refused(limit, peer, caller string, after time.Duration) error {
 	s.notice(limit, peer, caller)
 	b := bounds[limit]
@@ -53,10 +53,10 @@ func (s *Server) refused(limit, peer, caller string, after time.Duration) error 
 	return wire.Exhausted(text, after).Err()
 }
 
-// noticeInterval is how often the log has a line about one limit at most.
+// noticeInterval is the shortest time between two log lines about one limit.
 const noticeInterval = 10 * time.Second
 
-// notices are when a limit was logged last, and how often it has bitten since.
+// notices holds when each limit was last logged, and the number of refusals since.
 type notices struct {
 	mu sync.Mutex
 	of map[string]*notice
@@ -67,7 +67,8 @@ type notice struct {
 	since  int
 }
 
-// due counts a refusal. It returns whether to log it, and how many were not logged.
+// due counts a refusal. It returns whether to log it, and how many have not been
+// logged.
 func (n *notices) due(limit string, now time.Time) (missed int, due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +88,7 @@ func (n *notices) due(limit string, now time.Time) (missed int, due bool) {
 	return missed, true
 }
 
-// notice counts a refusal by a limit, and logs it unless it was logged just before.
+// notice counts a refusal by a limit, and logs it unless it was logged recently.
 func (s *Server) notice(limit, peer, caller string) {
 	s.metrics.limited.WithLabelValues(limit).Inc()
 	missed, due := s.notices.due(limit, time.Now())
@@ -104,27 +105,28 @@ func (s *Server) notice(limit, peer, caller string) {
 	if missed > 0 {
 		attrs = append(attrs, "not_logged", missed)
 	}
-	s.log.Warn("limit reached: refused a caller", attrs...)
+	s.log.Warn("limit reached, caller refused", attrs...)
 }
 
-// full counts and logs, as notice does, that a study is full.
+// full counts and logs a full study, as notice does.
 func (s *Server) full(q *tuner.QuotaError) {
 	limit := "study-" + q.What
 	s.metrics.limited.WithLabelValues(limit).Inc()
 	if missed, due := s.notices.due(limit, time.Now()); due {
-		s.log.Warn("limit reached: a study is full", "limit", limit, "most", q.Most, "flag", q.Option, "not_logged", missed)
+		s.log.Warn("limit reached, study full", "limit", limit, "most", q.Most, "flag", q.Option, "not_logged", missed)
 	}
 }
 
-// tally counts what is under way, in all and for each of some.
+// tally counts running work, in total and by key.
 type tally struct {
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// enter counts one in, unless there are as many as most of all or each of its own;
-// negative is no limit. met says which limit was met: 1 that of each, 2 that of all.
+// enter counts one more, unless that exceeds most in total or each for its key. A
+// negative limit means none. met is 1 if the limit for the key was reached, and 2 for
+// the total.
 func (t *tally) enter(who string, each, most int) (leave func(), met int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,15 +151,15 @@ func (t *tally) enter(who string, each, most int) (leave func(), met int) {
 	}), 0
 }
 
-// count is how many of somebody's are under way.
+// count returns the number for a key.
 func (t *tally) count(who string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of[who]
 }
 
-// share is how much of a limit callers with a scope may use: admins all of it, others
-// nine tenths, so that an admin can always act.
+// share returns how much of a limit callers with a scope may use. Admins may use all of
+// it and others nine tenths, so that an admin can always act.
 func (s Scope) share(most int) int {
 	if most < 0 || s.Role == RoleAdmin || most < 10 {
 		return most

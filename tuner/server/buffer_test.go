@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// syncBuffer collects what goroutines write.
+// syncBuffer collects the output of several goroutines.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -20,7 +20,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// retryBusy is when a caller should try again whom a busy server refused.
+// retryBusy is how long a caller should wait that a busy server refused.
 const retryBusy = 100 * time.Millisecond
 
 var errPanic = errors.New("panic")
@@ -31,9 +31,9 @@ func newErrorID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// chain is the interceptors in their order. Recovery comes twice: outermost for
-// our own faults, and again inside of what logs and counts, so that panics of
-// the service are logged and counted.
+// chain returns the interceptors in order. Recovery comes twice. The outer one catches
+// panics of the interceptors. The inner one catches panics of the service, so that they
+// are logged and counted.
 func (s *Server) chain() []grpc.ServerOption {
 	handler := recovery.WithRecoveryHandlerContext(s.panicked)
 	return []grpc.ServerOption{
@@ -69,13 +69,13 @@ func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc
 	return err
 }
 
-// begin counts a call in; the function that it returns counts it out, logs it,
-// and makes a status of its error. Calls that need no permission do not count.
+// begin counts a running call. The function that it returns ends the count, logs the
+// call and turns its error into a status. Calls that need no permission do not count.
 func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
 	end := func() {}
 	if s.permissions[method] != needNothing || planted.Is(planted.HealthCounted) {
 		id, _ := identityOf(ctx)
-		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has seen to the limits
+		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has checked the limits
 		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
 		end = func() {
 			leave()
@@ -94,13 +94,13 @@ func (s *Server) begin(ctx context.Context, method string) func(ctx context.Cont
 	}
 }
 
-// show makes a status of an error, and logs what it does not show.
+// show turns an error into a status, and logs what the status hides.
 func (s *Server) show(method string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, ok := status.FromError(err); ok && tuner.CodeOf(err) == tuner.Internal {
-		return err // it is one already
+		return err // already a status
 	}
 	if quota := (*tuner.QuotaError)(nil); errors.As(err, &quota) {
 		s.full(quota)
@@ -108,7 +108,7 @@ func (s *Server) show(method string, err error) error {
 	id := newErrorID()
 	st, hidden := wire.Status(err, id)
 	if hidden {
-		s.log.Error("a call failed", "error_id", id, "method", method, "error", err)
+		s.log.Error("call failed", "error_id", id, "method", method, "error", err)
 	}
 	return st.Err()
 }
@@ -138,19 +138,19 @@ func (s *Server) logCall(ctx context.Context, method string, request any, spent 
 	s.log.LogAttrs(ctx, level, "call", attrs...)
 }
 
-// admit refuses a request whose caller may not make it, or that is too much now.
+// admit refuses a request that its caller may not make, or that exceeds a limit.
 func (s *Server) admit(ctx context.Context, method string, request any) error {
 	id, ok := identityOf(ctx)
-	if !ok { // the gate lets nobody pass without
-		return wire.Denied(false, "show who you are").Err()
+	if !ok { // the gate identifies every caller
+		return wire.Denied(false, "the caller is unknown; send a token or a client certificate").Err()
 	}
 	if limit := s.bytes.refused(request); limit != "" {
 		return s.refused(limit, hostOf(ctx), id.name, retryBytes(limit))
 	}
 	if err := s.bytes.spoiled(request); err != nil {
 		errorID := newErrorID()
-		s.log.Warn("a request cannot be read", "error_id", errorID, "method", method, "caller", id.name, "peer", hostOf(ctx), "error", err)
-		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the request is not a message of the method's type: use the client of this version, "+
+		s.log.Warn("unreadable request", "error_id", errorID, "method", method, "caller", id.name, "peer", hostOf(ctx), "error", err)
+		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the request is not a message of the method's type; use a client of this version, "+
 			"and UTF-8 for text (error id "+errorID+")").Err()
 	}
 	if !id.scope.permits(s.permissions[method], request) {
@@ -200,8 +200,8 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 	return next(service, a)
 }
 
-// watchHealth serves a stream that needs no permission, of which there are so many at
-// once from one address and in all.
+// watchHealth serves a health stream. These streams need no permission, and their
+// number is limited by address and in total.
 func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
 	l, host := s.options.Limits, hostOf(stream.ctx)
 	if planted.Is(planted.HealthUncapped) {
@@ -223,12 +223,11 @@ func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.Stre
 	return next(service, stream)
 }
 
-// recheckInterval is how often a stream on which nothing happens is held against
-// the tokens again.
+// recheckInterval is how often an idle stream is checked against the tokens again.
 const recheckInterval = 5 * time.Second
 
-// admittedStream admits each message of a stream, and ends when the server stops
-// or the caller may not have it any more.
+// admittedStream admits each message of a stream. It ends when the server stops or the
+// caller loses its permission.
 type admittedStream struct {
 	grpc.ServerStream
 	ctx    context.Context
@@ -241,8 +240,8 @@ type admittedStream struct {
 
 func (a *admittedStream) Context() context.Context { return a.ctx }
 
-// RecvMsg implements [grpc.ServerStream]. A message counts as in flight until
-// it is decoded: those of streams are small.
+// RecvMsg implements [grpc.ServerStream]. A message counts as in flight only until it
+// is decoded, because messages on streams are small.
 func (a *admittedStream) RecvMsg(message any) error {
 	defer a.server.bytes.release(message)
 	if err := a.ServerStream.RecvMsg(message); err != nil {
@@ -265,7 +264,7 @@ func (a *admittedStream) SendMsg(message any) error {
 	return a.ServerStream.SendMsg(message)
 }
 
-// guard ends the stream when its caller may not have it any more.
+// guard ends the stream when its caller loses its permission.
 func (a *admittedStream) guard(end context.CancelCauseFunc) {
 	tick := time.NewTicker(a.server.recheck)
 	defer tick.Stop()
@@ -282,8 +281,8 @@ func (a *admittedStream) guard(end context.CancelCauseFunc) {
 	}
 }
 
-// recheck tells whether the caller is still known and may still have what he
-// asked for: since then his token may have been revoked, or expired.
+// recheck returns an error if the caller has lost its permission. The token may have
+// been revoked or expired since.
 func (a *admittedStream) recheck() error {
 	need := a.server.permissions[a.method]
 	if need == needNothing {
@@ -301,7 +300,7 @@ func (a *admittedStream) recheck() error {
 	return nil
 }
 
-// deadlineUnary bounds the time of a call whose caller did not.
+// deadlineUnary sets a deadline for calls without one.
 func (s *Server) deadlineUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if _, ok := ctx.Deadline(); ok {
 		return next(ctx, request)

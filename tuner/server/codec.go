@@ -10,10 +10,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// bytesInFlight counts the bytes of the requests that are being served, as they
-// came over the wire: what is beyond the limit is not even decoded.
+// bytesInFlight counts the bytes of running requests as received. A request over the
+// limit is not decoded.
 type bytesInFlight struct {
-	limit  int // negative: none
+	limit  int // negative for none
 	memory *tuner.Memory
 	gauge  func(bytes float64)
 
@@ -23,17 +23,18 @@ type bytesInFlight struct {
 	bad   map[any]error
 }
 
-// taken is what a message takes.
+// taken is the room of one message.
 type taken struct {
 	bytes  int
-	limit  string // the one for which it was left undecoded; empty if it was not
-	forget func() // its room in memory; may be nil
+	limit  string // why it was not decoded, or empty
+	forget func() // frees its room in memory, or nil
 }
 
 const (
-	// inflation is about how many bytes in memory a byte of a request can become.
+	// inflation is about how many bytes in memory a byte of a request can take.
 	inflation = 64
-	// smallRequest is the most bytes of a request that is decoded even if memory is short.
+	// smallRequest is the largest request in bytes that is decoded even if memory is
+	// short.
 	smallRequest = 4 << 10
 )
 
@@ -41,7 +42,7 @@ func newBytesInFlight(limit int, memory *tuner.Memory, gauge func(float64)) *byt
 	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken), bad: make(map[any]error)}
 }
 
-// take counts a message in, or marks it as refused.
+// take counts a message, or marks it as refused.
 func (b *bytesInFlight) take(message any, bytes int) bool {
 	forget, room := func() {}, true
 	if bytes > smallRequest {
@@ -64,14 +65,14 @@ func (b *bytesInFlight) take(message any, bytes int) bool {
 	return true
 }
 
-// size is how many bytes a message took; 0 for one that is not counted.
+// size returns the bytes of a message, or 0 if it is not counted.
 func (b *bytesInFlight) size(message any) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.of[message].bytes
 }
 
-// refused returns the limit for which a message was left undecoded, empty if it was not.
+// refused returns the limit for which a message was not decoded, or "".
 func (b *bytesInFlight) refused(message any) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,14 +86,14 @@ func (b *bytesInFlight) spoil(message any, err error) {
 	b.bad[message] = err
 }
 
-// spoiled returns why a message could not be decoded, nil if it was.
+// spoiled returns why decoding a message failed, or nil.
 func (b *bytesInFlight) spoiled(message any) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bad[message]
 }
 
-// release counts a message out. Once more does no harm.
+// release removes a message from the count. Calling it again has no effect.
 func (b *bytesInFlight) release(message any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +107,7 @@ func (b *bytesInFlight) release(message any) {
 	b.gauge(float64(b.total))
 }
 
-// codec is that of protobuf, counting what it decodes.
+// codec is the protobuf codec, and counts the bytes that it decodes.
 type codec struct {
 	encoding.CodecV2
 	bytes *bytesInFlight
@@ -116,8 +117,8 @@ func newCodec(bytes *bytesInFlight) codec {
 	return codec{encoding.GetCodecV2(proto.Name), bytes}
 }
 
-// Unmarshal leaves a message that the chain then refuses: gRPC would call one that
-// cannot be decoded INTERNAL.
+// Unmarshal returns nil even if it does not decode a message, and the chain refuses the
+// message. For an error here, gRPC would answer INTERNAL.
 func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 	if !c.bytes.take(message, data.Len()) {
 		return nil

@@ -16,12 +16,12 @@ import (
 	"github.com/bkbtuner/bkb/internal/planted"
 )
 
-// connections holds the connections of a server to its limits. A connection is a
-// stranger until a call on it shows who makes it. So many connections can be strangers
-// at once, of one address and of all, before one of them is closed to make room for a
-// new one. So a caller without a token displaces strangers only. Which one is closed is
-// drawn by chance: a flood that closed the oldest would close all that need longer for
-// their handshake than it needs to fill the limit.
+// connections enforces the limits on connections. A connection is a stranger until a
+// call on it identifies its caller. The number of strangers is limited by address and
+// in total. Past a limit, one stranger is closed to make room, so a caller without a
+// token displaces only strangers. It is chosen at random. If the oldest were closed, a
+// flood could close every connection whose handshake takes longer than the flood takes
+// to fill the limit.
 type connections struct {
 	limits Limits
 	refuse func(limit, peer string)
@@ -57,23 +57,23 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// connection is one that the limits count.
+// connection is a connection that the limits count.
 type connection struct {
 	net.Conn
 	of   *connections
-	host string // empty without an address, as on a unix socket
-	// used is when the connection was accepted or last had a call that needs no
-	// permission, in nanoseconds; streams counts the streams of those under way.
+	host string // empty for a unix socket
+	// used is when the connection was accepted or last had a call without permission,
+	// in nanoseconds. streams counts its running streams without permission.
 	used    atomic.Int64
 	streams atomic.Int32
 	known   atomic.Bool
 
 	// Guarded by of.mu.
-	stranger *list.Element // nil once it is known or gone
+	stranger *list.Element // nil once it is known or closed
 	gone     bool
 }
 
-// connectionAddr leads from a call to its connection.
+// connectionAddr links a call to its connection.
 type connectionAddr struct {
 	net.Addr
 	connection *connection
@@ -90,7 +90,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// admit counts a connection in; nil means that it is refused.
+// admit counts a connection. It returns nil if the connection is refused.
 func (s *connections) admit(raw net.Conn) *connection {
 	c := &connection{Conn: raw, of: s, host: addressOf(raw.RemoteAddr())}
 	c.used.Store(time.Now().UnixNano())
@@ -119,11 +119,11 @@ func (s *connections) admit(raw net.Conn) *connection {
 	return c
 }
 
-// over reports whether one more is more than most; a negative most is no limit.
+// over reports whether one more than n exceeds most. A negative most means no limit.
 func over(n, most int) bool { return most >= 0 && n >= most }
 
-// strangersOf returns the strangers of an address, or all if host is empty. The lock is
-// held.
+// strangersOf returns the strangers of an address, or all strangers if host is empty.
+// The lock is held.
 func (s *connections) strangersOf(host string) (all []*connection) {
 	for e := s.strangers.Front(); e != nil; e = e.Next() {
 		if c := e.Value.(*connection); host == "" || c.host == host {
@@ -133,7 +133,7 @@ func (s *connections) strangersOf(host string) (all []*connection) {
 	return all
 }
 
-// displace closes a stranger, of one address if host is not empty. It returns false if
+// displace closes a stranger, and one of host unless host is empty. It returns false if
 // there is none. The lock is held.
 func (s *connections) displace(limit, host string) bool {
 	s.refuse(limit, host)
@@ -147,7 +147,7 @@ func (s *connections) displace(limit, host string) bool {
 	return true
 }
 
-// drop counts a connection out. The lock is held.
+// drop removes a connection from the counts. The lock is held.
 func (s *connections) drop(c *connection) {
 	if c.gone {
 		return
@@ -164,7 +164,7 @@ func (s *connections) drop(c *connection) {
 	s.gauge.Set(float64(s.total))
 }
 
-// reap closes strangers that have been idle for too long, until ctx ends.
+// reap closes idle strangers until ctx ends.
 func (s *connections) reap(ctx context.Context) {
 	tick := time.NewTicker(min(s.limits.StrangerIdle/4+time.Millisecond, 5*time.Second))
 	defer tick.Stop()
@@ -188,7 +188,7 @@ func (s *connections) reap(ctx context.Context) {
 	}
 }
 
-// recognize notes that a call showed who makes it, or that it needs not.
+// recognize marks a connection as known, or as used by a call that needs no permission.
 func recognize(ctx context.Context, known bool) {
 	c := connectionOf(ctx)
 	if c == nil || c.known.Load() {
@@ -207,7 +207,7 @@ func recognize(ctx context.Context, known bool) {
 	}
 }
 
-// connectionOf returns the connection of a call, nil if the limits do not count it.
+// connectionOf returns the connection of a call, or nil if the limits do not count it.
 func connectionOf(ctx context.Context) *connection {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -217,7 +217,7 @@ func connectionOf(ctx context.Context) *connection {
 	return a.connection
 }
 
-// addressOf is an address without its port; empty if it is none of an IP network.
+// addressOf returns an address without its port, or "" if it is not on an IP network.
 func addressOf(addr net.Addr) string {
 	if c, ok := addr.(connectionAddr); ok {
 		addr = c.Addr

@@ -1,38 +1,39 @@
-// Package server is the gRPC face of a tuner.Service: proto/tuner/v1 on one
-// or more listeners, with who may do what, and with limits on everything that
-// a caller can make large, many or slow.
+// Package server serves a tuner.Service over gRPC (proto/tuner/v1). It listens on one
+// or more addresses, checks each caller's permissions, and limits the size, number and
+// duration of calls.
 //
-// # A call's way
+// # How a call works
 //
-// Before a call's body is read, a gate sees its headers: is the method one that
-// this server knows, who calls (a bearer token or a client certificate), has he
-// called too often, are too many calls under way. What passes goes through a
-// chain of interceptors, for unary calls and streams alike:
+// A gate sees the headers of a call before its body is read. It refuses unknown
+// methods, unknown callers, callers over their rate, and calls over the limit of
+// running calls. A caller identifies itself by a bearer token or a client certificate.
+// Unary calls and streams then pass a chain of interceptors and reach the service.
 //
 //	recover → log and count → authorize → bytes in flight → deadline → decode
 //
-// and then to the service. Authorization is deny by default: a method that the
-// permission table does not know makes [New] fail, and is refused besides.
+// Methods are denied unless the permission table allows them. [New] fails if the table
+// lacks a method.
 //
-// # Who may do what
+// # Permissions
 //
-// Without tokens and client certificates everybody who can reach the server is
-// an admin; so it listens on loopback or a unix socket only. A listener that
-// others can reach needs TLS and tokens or client certificates; the only way
-// around it is Options.InsecureAllowRemote.
+// Without tokens and client certificates, every caller is an admin. Such a server
+// listens only on loopback or a unix socket. A listener that other machines can reach
+// needs TLS, and tokens or client certificates. Only Options.InsecureAllowRemote
+// overrides this.
 //
 //	admin   everything
-//	read    all studies and trials, nothing that changes them
-//	worker  of all or of named studies: read them, ask, tell, report, heartbeat,
+//	read    reads of all studies and trials
+//	worker  in all or in named studies: read, ask, tell, report, heartbeat,
 //	        enqueue, add, and set attributes of trials
 //
-// Health checks need no permission. Reflection, off by default, needs any.
+// Health checks need no permission. Reflection is off by default and needs any known
+// caller.
 //
-// Tokens have 256 random bits and are shown once, when [AddToken] makes them.
-// Their file, which only its owner may read, holds SHA-256 digests. It is looked
-// at on every call, so that a token that was added or revoked is so at once;
-// certificates likewise on every connection. A file that became unreadable or
-// unsound is logged and leaves in force what was read before.
+// A token has 256 random bits and is shown once, when [AddToken] makes it. The token
+// file holds SHA-256 digests, and only its owner may read it. The server checks the
+// file at every call, so an added or revoked token takes effect at once. It checks
+// certificate files at every connection. If a file becomes unreadable or invalid, the
+// server logs an error and continues with the contents read before.
 //
 // # Other protocols
 //
@@ -42,44 +43,46 @@
 //
 // # Answers
 //
-// What is stored can be answered: an answer takes at most 3 MiB, less than the 4 MiB that
-// a client of gRPC takes by default. Trials carry no reports unless a request asks for
-// them, and ListReports pages through those. Lists come in pages of as many bytes. Where
-// a trial is too large even so, Trial.omitted names what was left out of it. An ask for
-// more trials than its answer could hold is refused before it hands out any. The one
-// exception is an outcome of more than 3 MiB, which only a command on the file can store.
+// Stored data can always be returned. An answer takes at most 3 MiB, less than the 4
+// MiB that a gRPC client accepts by default. Trials include reports only if the request
+// asks for them, and ListReports returns reports page by page. Pages of lists have the
+// same size limit. If one trial is too large, Trial.omitted names the parts left out.
+// An ask for more trials than its answer could hold is refused before it hands out any.
+// The one exception is an outcome of more than 3 MiB, which only a command on the file
+// can store.
 //
 // # Limits
 //
-// [Limits] has those of connections, calls, watches and bytes. A caller who is refused
-// reads the limit, its flag and what to do; the log has a line, at most one in ten
-// seconds for each limit, and the metric tuner_limited_total counts.
+// [Limits] holds the limits of connections, calls, watches and bytes. The error of a
+// refused call names the limit, its flag and the remedy. The log gets at most one line
+// in ten seconds for each limit, and the metric tuner_limited_total counts refusals.
 //
-// Without a token nobody takes the place of others. Health checks do not count as calls.
-// A connection is a stranger until a call on it shows a token. There are so many
-// strangers from one address and in all; one of them, drawn by chance, is closed when
-// there is one more, or when there are too many connections. A stranger that is idle for
-// a minute is closed, and a handshake has Limits.ConnectTimeout.
+// Callers without a token cannot displace others. Health checks do not count as calls.
+// A connection is a stranger until a call on it shows a token. The number of strangers
+// is limited for each address and in total. One of them, chosen at random, is closed
+// when there is one too many, or when there are too many connections. A stranger that
+// is idle for a minute is closed, and a handshake may take Limits.ConnectTimeout.
 //
-// With a token nobody starves others: each token and each study has its share of calls
-// and watches, each token its bytes a second, and the last tenth of calls and watches is
-// for admins. On a server without tokens there are only the limits of all.
+// Callers with a token cannot starve others. Each token and each study has its share of
+// calls and watches, and each token has a limit of bytes a second. The last tenth of
+// calls and watches is reserved for admins. On a server without tokens only the limits
+// in total apply.
 //
 // # Errors
 //
-// Package wire makes statuses of errors. What a caller is not to see is in the
-// log under the error id that he gets in its place.
+// Package wire turns errors into gRPC statuses. Where a caller must not see the
+// details, it gets an error id, and the log has the error under that id.
 //
 // # Stopping
 //
-// When the context of [Server.Serve] ends, health checks say NOT_SERVING;
-// Options.DrainDelay later the server takes no more calls, streams end with
-// UNAVAILABLE (clients resume), and calls under way have Options.StopTimeout to
-// finish. The service is the caller's to close, afterwards.
+// When the context of [Server.Serve] ends, health checks answer NOT_SERVING. After
+// Options.DrainDelay the server accepts no more calls and ends streams with
+// UNAVAILABLE, which clients resume. Running calls have Options.StopTimeout to finish.
+// The caller of Serve closes the service afterwards.
 //
 // # Costs
 //
-// Beyond gRPC itself a call costs a stat of the token file, a SHA-256 of the
-// token, a comparison with each token of the file, and, if debug logs are on, a
-// line; together some microseconds.
+// On top of gRPC, a call costs a stat of the token file, a SHA-256 of the token, a
+// comparison with each token of the file, and a log line if debug logs are on. Together
+// this takes a few microseconds.
 package server

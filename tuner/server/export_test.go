@@ -8,20 +8,20 @@ import (
 	"google.golang.org/grpc"
 )
 
-// MetricsText is what Prometheus would read.
+// MetricsText returns the metrics in the format of Prometheus.
 func (s *Server) MetricsText() string {
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	return w.Body.String()
 }
 
-// ServiceInfo is what is registered.
+// ServiceInfo returns the registered services.
 func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }
 
-// CheckComplete holds services against the table of permissions.
+// CheckComplete checks services against the table of permissions.
 func CheckComplete(services map[string]grpc.ServiceInfo) error {
 	return checkComplete(services, permissions())
 }
 
-// RecheckEvery sets how often idle streams are held against the tokens.
+// RecheckEvery sets how often idle streams are checked against the tokens.
 func (s *Server) RecheckEvery(d time.Duration) { s.recheck = d }

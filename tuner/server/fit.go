@@ -13,15 +13,15 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// maxAnswerBytes is about the most that an answer takes. A client of gRPC takes 4 MiB
-// unless it is told otherwise; the rest is for what the message has beside its parts.
+// maxAnswerBytes is about the largest size of an answer. A gRPC client accepts 4 MiB by
+// default, and the difference is for the rest of the message.
 const maxAnswerBytes = 3 << 20
 
 // room returns how many bytes the parts of an answer may take.
 func (h *handlers) room() int { return min(maxAnswerBytes, h.server.options.Limits.MaxSendBytes/2) }
 
-// pageOf returns a function that says whether one more message fits on a page.
-// The first always does.
+// pageOf returns a function that reports whether one more message fits on a page. The
+// first message always fits.
 func (h *handlers) pageOf() func(proto.Message) bool {
 	room, first := h.room(), true
 	return func(m proto.Message) bool {
@@ -32,8 +32,8 @@ func (h *handlers) pageOf() func(proto.Message) bool {
 	}
 }
 
-// part returns the wire's form of a trial that is a part of an answer and takes no more
-// than room. What is left out for that is named in Trial.omitted, with reports first.
+// part encodes a trial within room. Trial.omitted names the parts left out, and reports
+// are left out first.
 func part(name string, t study.Trial, room int) (*pb.Trial, error) {
 	m, err := sent(wire.EncodeTrial(name, t.WithoutReports()))
 	if err != nil {
@@ -54,8 +54,8 @@ func part(name string, t study.Trial, room int) (*pb.Trial, error) {
 	return m, nil
 }
 
-// trim takes what a worker can make large from a trial until it fits into room: first
-// its late results, then its attributes, then its outcome.
+// trim removes the parts of a trial that a worker can make large until it fits into
+// room. It removes late results, then attributes, then the outcome.
 func trim(m *pb.Trial, room int) {
 	if proto.Size(m) > room && len(m.LateResults) > 0 {
 		m.LateResults, m.Omitted = nil, append(m.Omitted, wire.OmittedLate)
@@ -69,8 +69,8 @@ func trim(m *pb.Trial, room int) {
 	}
 }
 
-// parts returns the wire's form of the trials of a mutation's answer, without reports.
-// If they take more than room, those with more than their share are trimmed to it.
+// parts encodes the trials for the answer to a mutation, without reports. If they take
+// more than room, trials larger than their share are trimmed to it.
 func parts(name string, trials []study.Trial, room int) ([]*pb.Trial, error) {
 	out := make([]*pb.Trial, 0, len(trials))
 	size := 0
@@ -90,13 +90,14 @@ func parts(name string, trials []study.Trial, room int) ([]*pb.Trial, error) {
 	return out, nil
 }
 
-// reportOverhead is more than what a report takes in a message beside its own bytes.
+// reportOverhead is an upper bound on the bytes that a report adds to its own in a
+// message.
 const reportOverhead = 8
 
-// exceed reports whether reports surely do not fit into room, at less cost than to encode
-// them.
+// exceed reports whether reports certainly do not fit into room. It costs less than
+// encoding them.
 func exceed(reports []study.Report, room int) bool {
-	const value = 2 + 2 + 9 // of a value beside its name: the entry, the name, the number
+	const value = 2 + 2 + 9 // an entry, a name and a number, without the name's text
 	for _, r := range reports {
 		for _, v := range r.Values {
 			if room -= len(v.Name) + value; room < 0 {
@@ -107,8 +108,8 @@ func exceed(reports []study.Report, room int) bool {
 	return false
 }
 
-// take returns the wire's form of as many of the first reports as fit into room. It
-// encodes one more than that at most.
+// take encodes as many of the first reports as fit into room. It encodes at most one
+// more than that.
 func take(reports []study.Report, room int) (out []*pb.IntermediateValues, err error) {
 	for i := range reports {
 		m, err := sent(wire.EncodeReports(reports[i : i+1]))
@@ -139,8 +140,7 @@ func takeLast(reports []study.Report, room int) (out []*pb.IntermediateValues, e
 	return out, nil
 }
 
-// happened returns the wire's form of an event. Of the reports that it added it has the
-// last ones that fit.
+// happened encodes an event. It includes the last of the added reports that fit.
 func happened(name string, h tuner.Happening, room int) (*pb.WatchResponse, error) {
 	var reports []study.Report
 	if h.Trial != nil {
@@ -159,24 +159,24 @@ func happened(name string, h tuner.Happening, room int) (*pb.WatchResponse, erro
 	return m, err
 }
 
-// checkCount refuses an ask whose answer would not fit, before anything is handed out.
+// checkCount refuses an ask whose answer would not fit, before any trial is handed out.
 func checkCount(spec study.Spec, count, room int) error {
 	most := max(room/trialBytes(spec), 1)
 	if count == tuner.AutoCount {
 		count = tuner.MaxAuto
 	}
-	if count <= most || count > study.MaxCount { // too many for every study: the study says so
+	if count <= most || count > study.MaxCount { // the study itself refuses counts above MaxCount
 		return nil
 	}
 	return &study.InvalidError{
 		Field: "count", Value: fmt.Sprint(count),
-		Rule:   fmt.Sprintf("must be at most %d in this study, for configurations as large as its space allows, so that the answer fits", most),
-		Remedy: "ask several times, for fewer trials each",
+		Rule:   fmt.Sprintf("must be at most %d in this study, so that an answer with the largest configurations of its space fits", most),
+		Remedy: "ask several times for fewer trials",
 	}
 }
 
-// trialBytes returns about the most bytes that a trial handed out takes in an answer,
-// without what trim takes away.
+// trialBytes returns about the most bytes that a new trial takes in an answer, without
+// the parts that trim removes.
 func trialBytes(spec study.Spec) int {
 	const rest = 600 // names, numbers and times
 	size := rest + 40*len(spec.Objectives)

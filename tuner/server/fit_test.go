@@ -21,8 +21,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestAskFits: an ask whose answer would not fit is refused before it hands out a trial;
-// the largest that is not refused fits.
+// TestAskFits checks that an ask is refused before it hands out a trial if its answer
+// would not fit. The answer of the largest ask that is not refused fits.
 func TestAskFits(t *testing.T) {
 	parameters := make(map[string]any)
 	for i := range 100 {
@@ -54,7 +54,7 @@ func TestAskFits(t *testing.T) {
 	}
 }
 
-// heavyweight is a service with trials that are larger than an answer.
+// heavyweight returns a service with trials that are larger than an answer.
 type heavyweight struct{ *wiretest.Service }
 
 func (h heavyweight) trial(n int) study.Trial {
@@ -111,8 +111,8 @@ func (h heavyweight) Best(context.Context, string) ([]study.Trial, error) {
 	return list, nil
 }
 
-// TestHeavyweightTrials: trials that are larger than an answer of 4 MiB are answered by
-// every call, which names what it left out.
+// TestHeavyweightTrials checks that every call answers trials that are larger than 4
+// MiB, and names the parts left out.
 func TestHeavyweightTrials(t *testing.T) {
 	r := start(t, heavyweight{withStudies(t)}, server.Options{})
 	c := pb.NewTunerClient(r.connect(t))
@@ -163,8 +163,8 @@ func TestHeavyweightTrials(t *testing.T) {
 	}
 }
 
-// largeOutcome is a service whose trial has an outcome of 5 MB, as a program of before
-// there was a limit could store it.
+// largeOutcome returns a service whose trial has an outcome of 5 MB. A program from
+// before the limit could store it.
 type largeOutcome struct{ *wiretest.Service }
 
 func (l largeOutcome) trial() study.Trial {
@@ -196,8 +196,8 @@ func (l largeOutcome) Watch(context.Context, string, study.Position) iter.Seq2[t
 	}
 }
 
-// TestLargeOutcome: a trial whose outcome is larger than an answer is answered by every
-// call, without the metrics, and the answer says so.
+// TestLargeOutcome checks that every call answers a trial whose outcome is larger than
+// an answer. The metrics are left out, and the answer says so.
 func TestLargeOutcome(t *testing.T) {
 	c := pb.NewTunerClient(start(t, largeOutcome{withStudies(t)}, server.Options{}).connect(t))
 	const parent, trial = "studies/mine", "studies/mine/trials/0"

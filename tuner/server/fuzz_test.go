@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// FuzzTokenFile reads files of tokens: a file that is taken holds only what
-// could have been written, and a broken one is refused whole.
+// FuzzTokenFile reads token files. An accepted file holds only contents that could have
+// been written, and an invalid one is refused as a whole.
 func FuzzTokenFile(f *testing.F) {
 	digest := strings.Repeat("ab", 32)
 	f.Add([]byte(`{"version":1,"tokens":[]}`))
@@ -39,7 +39,8 @@ func FuzzTokenFile(f *testing.F) {
 	})
 }
 
-// FuzzAuthorization shows the server headers: nobody gets in without the token.
+// FuzzAuthorization sends authorization headers. No caller is admitted without the
+// token.
 func FuzzAuthorization(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "tokens")
 	token, _, err := AddToken(path, Scope{Role: RoleAdmin}, "", time.Time{})

@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// gate sees a call's headers before its body is read, one call of a connection
-// at a time. What it refuses costs no memory and reaches no interceptor.
+// gate sees the headers of a call before its body is read. Calls of one connection pass
+// it one at a time. A refused call takes no memory and reaches no interceptor.
 func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,7 +49,7 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 	return context.WithValue(ctx, identityKey{}, id), nil
 }
 
-// panicked logs a panic and returns what the caller gets to know of it.
+// panicked logs a panic and returns the error for the caller.
 func (s *Server) panicked(_ context.Context, p any) error {
 	id := newErrorID()
 	s.metrics.panics.Inc()

@@ -22,18 +22,18 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// handlers read each request, have the service do it, and write the answer.
-// They return the errors of package tuner; the chain makes statuses of them.
+// handlers decode requests, call the service and encode the answers. They return the
+// errors of package tuner, and the chain turns them into statuses.
 type handlers struct {
 	pb.UnimplementedTunerServer
 	service tuner.Service
 	server  *Server
 }
 
-// sent makes a fault of ours of an answer that cannot be written.
+// sent turns an answer that cannot be encoded into an internal error.
 func sent[M any](m M, err error) (M, error) {
 	if err != nil {
-		err = fmt.Errorf("cannot write the answer: %v", err)
+		err = fmt.Errorf("encoding the answer: %v", err)
 	}
 	return m, err
 }
@@ -51,8 +51,8 @@ func (h *handlers) CreateStudy(ctx context.Context, m *pb.CreateStudyRequest) (*
 	return sent(wire.EncodeCreated(created))
 }
 
-// mergeWarnings adds the service's remarks to those on the text, which know
-// their lines.
+// mergeWarnings adds the service's warnings to those about the text, which have line
+// numbers.
 func mergeWarnings(onText, onSpace []space.Warning) []space.Warning {
 	for _, w := range onSpace {
 		if !slices.ContainsFunc(onText, func(t space.Warning) bool { return t.Parameter == w.Parameter && t.Message == w.Message }) {
@@ -266,7 +266,7 @@ func (h *handlers) GetTrial(ctx context.Context, m *pb.GetTrialRequest) (*pb.Tri
 	return answer, nil
 }
 
-// answerTrial makes an answer of a trial, without reports.
+// answerTrial encodes a trial without its reports.
 func (h *handlers) answerTrial(name string, t study.Trial, err error) (*pb.Trial, error) {
 	if err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) 
 	return wire.EncodeDiagnosis(d), nil
 }
 
-// enterWatch counts a watch in, or refuses it.
+// enterWatch counts a watch or refuses it.
 func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
 	l := s.options.Limits
 	id, _ := identityOf(ctx)
@@ -402,7 +402,7 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		return err
 	}
 	defer leave()
-	if err := stream.SendHeader(nil); err != nil { // so that the caller knows it is on
+	if err := stream.SendHeader(nil); err != nil { // tells the caller that the watch has begun
 		return err
 	}
 	for happening, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
@@ -426,8 +426,8 @@ func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], nam
 	return stream.Send(out)
 }
 
-// endOfStream says of a stream that the server itself ended why: of one that
-// stops, that another try will go on.
+// endOfStream returns the error of a stream that the server ended. If the server is
+// stopping, the error tells clients to resume elsewhere or later.
 func (s *Server) endOfStream(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == errStopping {
@@ -459,10 +459,10 @@ func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer
 	return out.Flush()
 }
 
-// chunkBytes is the size of the pieces in which a backup travels.
+// chunkBytes is the size of the messages of a backup.
 const chunkBytes = 256 << 10
 
-// chunks sends what is written to it.
+// chunks sends the data written to it.
 type chunks struct {
 	stream grpc.ServerStreamingServer[pb.BackupResponse]
 }

@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// hangUp keeps the connections that were accepted: gRPC waits for those in a
-// handshake before it stops, which takes a silent one until Limits.ConnectTimeout.
+// hangUp keeps the accepted connections. Before gRPC stops, it waits for connections in
+// a handshake, and a silent one would take until Limits.ConnectTimeout.
 type hangUp struct {
 	mu    sync.Mutex
 	conns map[*heldConn]struct{}
 }
 
-// over returns a listener whose connections it keeps.
+// over returns a listener whose connections h keeps.
 func (h *hangUp) over(l net.Listener) net.Listener { return &heldListener{l, h} }
 
-// silent closes the connections on which nothing came yet.
+// silent closes the connections on which nothing has arrived.
 func (h *hangUp) silent() { h.close(func(c *heldConn) bool { return !c.heard.Load() }) }
 
 // all closes all connections.
@@ -59,7 +59,7 @@ func (l *heldListener) Accept() (net.Conn, error) {
 type heldConn struct {
 	net.Conn
 	held  *hangUp
-	heard atomic.Bool // something came
+	heard atomic.Bool // something has arrived
 }
 
 func (c *heldConn) Read(b []byte) (int, error) {

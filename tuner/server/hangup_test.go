@@ -18,8 +18,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestSilentConnection: connections on which nothing comes, or half a handshake, do
-// not hold up the stop.
+// TestSilentConnection checks that silent connections, and those with half a handshake,
+// do not delay the stop.
 func TestSilentConnection(t *testing.T) {
 	for name, test := range map[string]struct {
 		says  string
@@ -50,15 +50,15 @@ func TestSilentConnection(t *testing.T) {
 	}
 }
 
-// garbled is a codec whose requests no server can read.
+// garbled is a codec whose requests no server can decode.
 type garbled struct{ encoding.CodecV2 }
 
 func (garbled) Marshal(any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer("\xff\xff\xff")}, nil
 }
 
-// TestUnreadableRequest: a message that is none is the caller's fault, and has an id
-// under which it is in the log.
+// TestUnreadableRequest checks that an undecodable message is an error of the caller.
+// The error has an id that the log has too.
 func TestUnreadableRequest(t *testing.T) {
 	var log syncBuffer
 	r := start(t, withStudies(t), server.Options{Logger: log.logger()})
@@ -82,7 +82,7 @@ func TestUnreadableRequest(t *testing.T) {
 	}
 }
 
-// TestKeyMode: a key that others can read is refused, with the remedy.
+// TestKeyMode checks that a key which others can read is refused, with the remedy.
 func TestKeyMode(t *testing.T) {
 	p := wiretest.NewAuthority(t).Issue(t, "server", "127.0.0.1")
 	o := server.Options{Address: "127.0.0.1:0", CertFile: p.CertFile, KeyFile: p.KeyFile}

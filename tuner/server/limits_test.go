@@ -31,7 +31,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestTooLarge: what is too large is refused, and the connection goes on.
+// TestTooLarge checks that large messages are refused and the connection stays open.
 func TestTooLarge(t *testing.T) {
 	r := start(t, withStudies(t), server.Options{})
 	conn := r.connect(t)
@@ -49,7 +49,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// gated is a service whose looks at studies wait.
+// gated is a service in which reads of studies wait.
 type gated struct {
 	tuner.Service
 	entered chan struct{}
@@ -70,8 +70,8 @@ func (g *gated) Study(ctx context.Context, name string) (tuner.Study, error) {
 	}
 }
 
-// TestBytesInFlight: one request too many is refused, with a time to try again,
-// and nothing stays counted.
+// TestBytesInFlight checks that one request too many is refused with a time to retry,
+// and that nothing stays counted.
 func TestBytesInFlight(t *testing.T) {
 	g := newGated(withStudies(t))
 	request := &pb.GetStudyRequest{Name: "studies/mine"}
@@ -103,7 +103,7 @@ func TestBytesInFlight(t *testing.T) {
 	}
 }
 
-// TestCallsInFlight: calls and watches beyond their number are refused.
+// TestCallsInFlight checks that calls and watches over their limits are refused.
 func TestCallsInFlight(t *testing.T) {
 	g := newGated(withStudies(t))
 	r := start(t, g, server.Options{Limits: server.Limits{MaxInFlight: 2, MaxWatches: 1}})
@@ -135,7 +135,7 @@ func TestCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestRates: a token has its rate, of its own; failures have theirs.
+// TestRates checks that each token has its own rate, and that failures have theirs.
 func TestRates(t *testing.T) {
 	path := tokenPath(t)
 	one, two := addToken(t, path, server.Scope{Role: server.RoleRead}), addToken(t, path, server.Scope{Role: server.RoleRead})
@@ -161,7 +161,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// curious is a service that says what deadline a call came with.
+// curious is a service that returns the deadline of each call.
 type curious struct {
 	tuner.Service
 	left chan time.Duration
@@ -179,7 +179,8 @@ func (s *curious) Ask(ctx context.Context, name string, c study.Ask) (tuner.Aske
 	return s.Service.Ask(ctx, name, c)
 }
 
-// TestDefaultDeadlines: calls without a deadline get one, asks a longer one.
+// TestDefaultDeadlines checks that calls without a deadline get one, and asks a longer
+// one.
 func TestDefaultDeadlines(t *testing.T) {
 	s := &curious{withStudies(t), make(chan time.Duration, 1)}
 	r := start(t, s, server.Options{Limits: server.Limits{CallTimeout: time.Hour, AskTimeout: 3 * time.Hour}})
@@ -200,7 +201,7 @@ func TestDefaultDeadlines(t *testing.T) {
 	}
 }
 
-// TestPages: lists that are too large for a message come in more pages.
+// TestPages checks that lists too large for one message come in several pages.
 func TestPages(t *testing.T) {
 	service := wiretest.New()
 	r := start(t, service, server.Options{Limits: server.Limits{MaxSendBytes: 2000, Rate: -1}})
@@ -270,8 +271,8 @@ func TestReflectionAndHealth(t *testing.T) {
 		}
 		stopped := make(chan struct{})
 		go func() { r.stop(); close(stopped) }()
-		// The drain delay of tests is too short to promise that the last word
-		// arrives; the stream ends in any case.
+		// The drain delay of tests is too short for the last status to arrive for
+		// certain. The stream ends in any case.
 		if m, err := h.Recv(); err == nil && m.Status != healthpb.HealthCheckResponse_NOT_SERVING {
 			t.Errorf("health while stopping: %v", m)
 		}
@@ -279,7 +280,7 @@ func TestReflectionAndHealth(t *testing.T) {
 	}
 }
 
-// faulty is a service that panics, or fails with what nobody outside may read.
+// faulty is a service that panics, or fails with errors that callers must not see.
 type faulty struct {
 	tuner.Service
 	secret string
@@ -295,8 +296,8 @@ func (f *faulty) Watch(context.Context, string, study.Position) iter.Seq2[tuner.
 	panic(f.secret)
 }
 
-// TestFaults: a panic is an internal error of one call; the server lives, and
-// tells the log what it does not tell the caller.
+// TestFaults checks that a panic fails one call with an internal error. The server
+// continues, and logs what it hides from the caller.
 func TestFaults(t *testing.T) {
 	const secret = "/var/lib/secret"
 	var log syncBuffer
@@ -332,8 +333,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCanary: no token and no key shows in logs, errors, metrics, the file or a
-// backup of it, whatever is done with them.
+// TestCanary checks that no token and no key appears in logs, errors, metrics, the file
+// or a backup of it, in any use.
 func TestCanary(t *testing.T) {
 	var seen syncBuffer
 	path := tokenPath(t)
@@ -350,7 +351,7 @@ func TestCanary(t *testing.T) {
 	})
 	conn := r.connect(t, trusting(t, authority, nil))
 	for _, token := range []wire.Token{admin, worker, reader, wrong} {
-		// While it is neither paused nor finished.
+		// While the study is neither paused nor finished.
 		if _, err := pb.NewTunerClient(conn).Ask(as(t.Context(), token), &pb.AskRequest{Parent: "studies/theirs"}); (err == nil) != (token == admin || token == worker) {
 			t.Errorf("asking: %v", err)
 		}
@@ -382,7 +383,7 @@ func TestCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := strings.Fields(string(key))[4:6] // lines of base64 between the armour
+	secrets := strings.Fields(string(key))[4:6] // lines of base64 within the armour
 	for _, token := range []wire.Token{admin, worker, reader, wrong} {
 		secrets = append(secrets, token.Reveal(), token.Reveal()[4:20])
 	}
@@ -395,7 +396,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// fromDisk is the service over a file.
+// fromDisk is a service over a file.
 func fromDisk(t testing.TB, path string) *tuner.Tuner {
 	t.Helper()
 	st, err := bolt.Open(path, bolt.Options{})
@@ -407,7 +408,7 @@ func fromDisk(t testing.TB, path string) *tuner.Tuner {
 	return tn
 }
 
-// onDisk is the service over a new file, with the studies mine and theirs.
+// onDisk returns a service over a new file, with the studies mine and theirs.
 func onDisk(t testing.TB, path string) *tuner.Tuner {
 	t.Helper()
 	tn := fromDisk(t, path)
@@ -426,7 +427,7 @@ func onDisk(t testing.TB, path string) *tuner.Tuner {
 	return tn
 }
 
-// backuper is a file that can be copied, as package tuner wants it.
+// backuper is a file that can be copied, as package tuner requires.
 type backuper struct{ *bolt.Store }
 
 func (b backuper) Backup(ctx context.Context, w io.Writer) error {
@@ -434,7 +435,7 @@ func (b backuper) Backup(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// backedUp is a backup as a caller gets it.
+// backedUp returns a backup as a caller receives it.
 func backedUp(t testing.TB, conn *grpc.ClientConn, ctx context.Context) string {
 	t.Helper()
 	stream, err := pb.NewTunerClient(conn).Backup(ctx, &pb.BackupRequest{})
@@ -453,7 +454,7 @@ func backedUp(t testing.TB, conn *grpc.ClientConn, ctx context.Context) string {
 	}
 }
 
-// TestMetrics are on their own listener.
+// TestMetrics checks that metrics are served on their own listener.
 func TestMetrics(t *testing.T) {
 	var log syncBuffer
 	r := start(t, withStudies(t), server.Options{MetricsAddress: "127.0.0.1:0", Logger: log.logger()})
@@ -480,7 +481,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestStopTimeout: a call that does not end does not hold up the stop.
+// TestStopTimeout checks that a call that does not end does not delay the stop.
 func TestStopTimeout(t *testing.T) {
 	g := newGated(withStudies(t))
 	r := start(t, g, server.Options{StopTimeout: 10 * time.Millisecond})

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// address is where to listen.
+// address is an address to listen on.
 type address struct {
 	network, where string
-	remote         bool // others than this machine's users can reach it
+	remote         bool // other machines can reach it
 }
 
-// parseAddress understands host:port and unix:path. It looks up names.
+// parseAddress parses host:port or unix:path. It looks up host names.
 func parseAddress(s string) (address, error) {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
 		if path == "" {
-			return address{}, errors.New("unix: must be followed by a path")
+			return address{}, errors.New("unix: must be followed by a path, such as unix:/run/tuner.sock")
 		}
 		return address{network: "unix", where: path}, nil
 	}
@@ -48,7 +48,7 @@ func (a address) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket that nobody listens on any more.
+// removeStale removes a socket that has no listener.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -57,20 +57,20 @@ func removeStale(path string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("%s exists and is no socket", path)
+		return fmt.Errorf("%s exists and is not a socket; choose another path or remove it", path)
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return fmt.Errorf("somebody is listening on %s", path)
+		return fmt.Errorf("another process is listening on %s", path)
 	}
 	return os.Remove(path)
 }
 
-// Listen listens on Options.Address, unless others could reach it there without
-// protection.
+// Listen listens on Options.Address. It refuses to do so if other machines could reach
+// it without protection.
 func (s *Server) Listen() (net.Listener, error) { return s.ListenAt(s.options.Address) }
 
-// ListenAt is Listen at another address.
+// ListenAt is [Server.Listen] at another address.
 func (s *Server) ListenAt(where string) (net.Listener, error) {
 	a, err := s.allowed(where)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Server) ListenAt(where string) (net.Listener, error) {
 	return a.listen()
 }
 
-// allowed reads an address and refuses one where the server must not listen.
+// allowed parses an address and refuses it if the server must not listen there.
 func (s *Server) allowed(where string) (address, error) {
 	a, err := parseAddress(where)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *Server) allowed(where string) (address, error) {
 	return a, s.checkExposure(where, a.remote)
 }
 
-// checkExposure refuses to serve in the clear or without knowing callers where
-// others can reach the server.
+// checkExposure refuses to serve other machines without encryption or without known
+// callers.
 func (s *Server) checkExposure(where string, remote bool) error {
 	o := s.options
 	if !remote || o.tls() && o.closed() {
@@ -97,7 +97,7 @@ func (s *Server) checkExposure(where string, remote bool) error {
 	}
 	if o.InsecureAllowRemote {
 		s.metrics.insecure.Set(1)
-		s.log.Warn("INSECURE: others can reach this server without encryption or without showing who they are",
+		s.log.Warn("INSECURE: other machines can reach this server without encryption or without authentication",
 			"address", where, "tls", o.tls(), "authentication", o.closed())
 		return nil
 	}
@@ -108,10 +108,10 @@ func (s *Server) checkExposure(where string, remote bool) error {
 	case !o.closed():
 		lacks += " and tokens or client certificates"
 	}
-	return fmt.Errorf("refusing to listen on %s, where others can reach it, without %s: give them, listen on 127.0.0.1, or allow insecure remote access", where, lacks)
+	return fmt.Errorf("refusing to listen on %s without %s, because other machines can reach it; configure them, listen on 127.0.0.1, or allow insecure remote access", where, lacks)
 }
 
-// remote tells whether others than this machine's users can reach a listener.
+// remote reports whether other machines can reach a listener.
 func remote(l net.Listener) bool {
 	switch a := l.Addr().(type) {
 	case *net.TCPAddr:

@@ -2,8 +2,8 @@
 
 package server
 
-// lockFile does nothing where there are no such locks: change token files one
-// at a time.
+// lockFile does nothing, as this system has no such locks. Change token files one at a
+// time.
 func lockFile(string) (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }

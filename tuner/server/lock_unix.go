@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile waits for an exclusive lock on a file beside the one that is to be
-// changed.
+// lockFile waits for an exclusive lock on a file beside the one to change.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

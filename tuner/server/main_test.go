@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is a server that runs until its test ends.
+// running is a server that runs until the end of its test.
 type running struct {
 	*server.Server
 	address string
@@ -64,7 +64,7 @@ func start(t testing.TB, service tuner.Service, o server.Options, changes ...fun
 	return r
 }
 
-// connect dials in the clear unless told otherwise.
+// connect connects without TLS unless options say otherwise.
 func (r *running) connect(t testing.TB, o ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(r.address, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, o...)...)
@@ -100,8 +100,8 @@ func createRequest(name string) *pb.CreateStudyRequest {
 	}}
 }
 
-// withStudies is a service with the studies mine and theirs, one trial running
-// in each.
+// withStudies returns a service with the studies mine and theirs, each with a running
+// trial.
 func withStudies(t testing.TB) *wiretest.Service {
 	t.Helper()
 	service := wiretest.New()

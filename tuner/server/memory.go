@@ -9,10 +9,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// retryMemory is when a caller should try again that was refused for want of memory.
+// retryMemory is how long a caller should wait that was refused for lack of memory.
 const retryMemory = time.Second
 
-// retryBytes is when a caller should try again whose request was not decoded.
+// retryBytes is how long a caller should wait whose request was not decoded.
 func retryBytes(limit string) time.Duration {
 	if limit == "memory" {
 		return retryMemory
@@ -20,16 +20,16 @@ func retryBytes(limit string) time.Duration {
 	return retryBusy
 }
 
-// Room that calls ask for in memory while they run, in bytes.
+// Room that calls reserve in memory while they run, in bytes.
 const (
-	memoryOfChange = 1 << 20            // with what is stored of it
-	memoryOfList   = 3 * maxAnswerBytes // the page, its parts, its bytes
-	memoryOfWatch  = 64 << 10           // of one on which nothing happens
+	memoryOfChange = 1 << 20            // with the stored data about it
+	memoryOfList   = 3 * maxAnswerBytes // the page, its parts and its bytes
+	memoryOfWatch  = 64 << 10           // of an idle one
 	memoryOfBackup = 4 << 20
 )
 
-// memoryFor returns the room that a call needs in memory. Calls that need little, that
-// end something or that free memory need none, so that they pass when memory is short.
+// memoryFor returns the room that a call reserves in memory. Calls that need little,
+// end something or free memory reserve none, so that they pass when memory is short.
 func (s *Server) memoryFor(method string, request any) int64 {
 	switch method {
 	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName,
@@ -44,7 +44,7 @@ func (s *Server) memoryFor(method string, request any) int64 {
 	}
 }
 
-// enterMemory reserves room in memory for a call, or refuses it.
+// enterMemory reserves room in memory for a call or refuses it.
 func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), err error) {
 	if bytes == 0 {
 		return func() {}, nil
@@ -61,11 +61,11 @@ func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), er
 	return leave, nil
 }
 
-// watchPatience is how long a watch can be without being read while memory is short.
+// watchPatience is how long a client may leave a watch unread while memory is short.
 const watchPatience = 10 * time.Second
 
-// unread closes the connection of a watch that is not read while memory is short, until
-// read is called. What waits to be read takes memory.
+// unread closes the connection of a watch whose client does not read while memory is
+// short. It does so until read is called. Unread data take memory.
 func (s *Server) unread(ctx context.Context) (read func()) {
 	if s.options.Memory == nil {
 		return func() {}

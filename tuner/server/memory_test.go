@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// TestMemoryRefuses: when memory is short, calls that need much are refused, of admins
-// too, and say when to try again. Calls that end something and small ones pass.
+// TestMemoryRefuses checks that large calls are refused when memory is short, also of
+// admins, with a time to retry. Calls that end something and small calls pass.
 func TestMemoryRefuses(t *testing.T) {
 	path := tokenPath(t)
 	ctx := as(t.Context(), addToken(t, path, server.Scope{Role: server.RoleAdmin}))

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// metrics are the server's own. Labels have few values: methods are those of
-// the permission table, or "other".
+// metrics are the metrics of the server itself. Labels have few values. The method is
+// one of the permission table, or "other".
 type metrics struct {
 	requests      *prometheus.CounterVec // by method and code
 	seconds       *prometheus.HistogramVec
@@ -52,16 +52,16 @@ func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, err
 			Name: "tuner_connections", Help: "Open connections.",
 		}),
 		authFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_auth_failures_total", Help: "Calls refused for who made them, by reason.",
+			Name: "tuner_auth_failures_total", Help: "Calls refused because the caller is unknown or lacks permission, by reason.",
 		}, []string{"reason"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_limited_total", Help: "Calls refused for a limit, by limit.",
+			Name: "tuner_limited_total", Help: "Calls refused because of a limit, by limit.",
 		}, []string{"limit"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tuner_panics_total", Help: "Calls that ended in a panic.",
 		}),
 		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_insecure_remote", Help: "1 if others can reach the server without encryption or authentication.",
+			Name: "tuner_insecure_remote", Help: "1 if other machines can reach the server without encryption or authentication.",
 		}),
 		auditFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tuner_audit_failures_total", Help: "Lines that could not be written to the audit file.",
@@ -78,7 +78,7 @@ func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, err
 	return m, errors.Join(errs...)
 }
 
-// label keeps what a caller makes up out of the labels.
+// label returns the label of a method, so that callers cannot make up labels.
 func (m *metrics) label(method string) string {
 	if m.methods[method] == 0 {
 		return "other"
@@ -106,7 +106,7 @@ func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// listenMetrics listens where Prometheus is to scrape; nil without an address.
+// listenMetrics listens on the metrics address. It returns nil if there is none.
 func (s *Server) listenMetrics() (net.Listener, error) {
 	if s.options.MetricsAddress == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func (s *Server) listenMetrics() (net.Listener, error) {
 		return nil, err
 	}
 	if a.remote && !s.options.MetricsAllowRemote {
-		return nil, errors.New("refusing to show metrics on " + s.options.MetricsAddress + ", where others can reach them: listen on 127.0.0.1, or allow it")
+		return nil, errors.New("refusing to show metrics on " + s.options.MetricsAddress + ", because other machines can reach it; listen on 127.0.0.1 or allow remote metrics")
 	}
 	return a.listen()
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// A worker name belongs to the tokens that the token file binds it to. Without such a
-// token it belongs, in each study, to the worker token or certificate that started the
-// last trial under it. Only its owner asks under it, and only the caller that was given
-// a trial reports or tells it. An owner that is revoked or expired owns nothing. Admins
-// may act for all workers, and do not come to own a name.
+// A worker name belongs to the tokens that the token file binds it to. A name that is
+// not bound belongs, in each study, to the worker token or certificate that started the
+// last trial under it. Only its owner asks under it. Only the caller that was given a
+// trial reports or tells it. A revoked or expired owner owns nothing. Admins may act
+// for all workers, and never own a name.
 
-// withCaller returns the context in which the service sees who calls.
+// withCaller adds the caller to the context of a call to the service.
 func (s *Server) withCaller(ctx context.Context) context.Context {
 	id, _ := identityOf(ctx)
 	if s.auth.open {
@@ -60,7 +60,7 @@ func (s *Server) permit(id identity, f tokenFile, a tuner.Act) error {
 	return &tuner.DeniedError{Reason: why}
 }
 
-// held says what belongs to another caller, and what to do about it.
+// held says what another caller holds, and the remedy.
 func held(a tuner.Act) string {
 	if a.Trial >= 0 {
 		as := ""
@@ -72,8 +72,8 @@ func held(a tuner.Act) string {
 	return fmt.Sprintf("the worker name %q belongs to %s in this study. Ask under another name, or revoke that token or certificate", a.Worker, a.Holder)
 }
 
-// asks completes an ask: a token with one name asks under it if it gives none. Then it
-// gets new trials, as an unnamed worker does.
+// asks completes an ask. If a token has exactly one name and the ask gives none, it
+// uses that name. It then gets new trials, as an unnamed worker does.
 func asks(ctx context.Context, c *study.Ask) {
 	id, _ := identityOf(ctx)
 	if c.Worker == "" && len(id.workers) == 1 && id.scope.Role != RoleAdmin {

@@ -16,9 +16,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestWorkerNames: a name that is bound to a token is that token's. Another one cannot
-// ask under it, and cannot report, heartbeat, set attributes or tell a trial that it
-// runs, under no epoch either. Admins can. It holds over a restart.
+// TestWorkerNames checks that a bound name belongs to its token, also after a restart.
+// Other tokens cannot ask under it. They cannot report, heartbeat, set attributes or
+// tell a trial under it, also not without an epoch. Admins can.
 func TestWorkerNames(t *testing.T) {
 	path := tokenPath(t)
 	worker := server.Scope{Role: server.RoleWorker}
@@ -88,7 +88,7 @@ func TestWorkerNames(t *testing.T) {
 	}
 }
 
-// TestWorkerNamesRefused: names are for workers.
+// TestWorkerNamesRefused checks that only tokens of workers can have names.
 func TestWorkerNamesRefused(t *testing.T) {
 	for what, test := range map[string]struct {
 		role  server.Role
@@ -104,7 +104,7 @@ func TestWorkerNamesRefused(t *testing.T) {
 	}
 }
 
-// actions are the calls on a trial that only its holder may make, by their names.
+// actions returns the calls on a trial that only its holder may make, by name.
 func actions(c pb.TunerClient, trial *pb.Trial) map[string]func(ctx context.Context, epoch int64) error {
 	return map[string]func(ctx context.Context, epoch int64) error{
 		"report": func(ctx context.Context, epoch int64) error {
@@ -126,9 +126,9 @@ func actions(c pb.TunerClient, trial *pb.Trial) map[string]func(ctx context.Cont
 	}
 }
 
-// TestNamesByUse: a trial belongs to the token or certificate that it was given to, and
-// a worker name to the first that uses it in a study, over a restart too. Revoking the
-// owner frees both, and an admin may act on all.
+// TestNamesByUse checks that a trial belongs to the token or certificate that it was
+// given to. A worker name belongs to its first user in a study. Both hold after a
+// restart. Revoking the owner frees both, and an admin may act on all.
 func TestNamesByUse(t *testing.T) {
 	tokens, db := tokenPath(t), filepath.Join(t.TempDir(), "tuner.db")
 	worker := server.Scope{Role: server.RoleWorker}
@@ -159,7 +159,7 @@ func TestNamesByUse(t *testing.T) {
 	owner := "token " + info.ID
 	var named, unnamed, byCertificate *pb.Trial
 	open := onDisk
-	for round := range 2 { // the second is after a restart
+	for round := range 2 { // the second round is after a restart
 		service := open(t, db)
 		r := start(t, service, o)
 		c := pb.NewTunerClient(r.connect(t, trusting(t, authority, nil)))
@@ -230,7 +230,8 @@ func TestNamesByUse(t *testing.T) {
 	}
 }
 
-// TestNamesRace: of many tokens that ask at once under a new name one gets it.
+// TestNamesRace checks that one of many tokens gets a new name when all ask at once
+// under it.
 func TestNamesRace(t *testing.T) {
 	tokens := tokenPath(t)
 	var workers []wire.Token

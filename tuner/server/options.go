@@ -15,109 +15,110 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// DefaultAddress is where a server listens unless told otherwise.
+// DefaultAddress is the default of Options.Address.
 const DefaultAddress = "127.0.0.1:7070"
 
-// Options are how a [Server] runs. The zero Options are a server on
-// [DefaultAddress] in the clear, for whoever is on the same machine.
+// Options are the settings of a [Server]. A server with zero Options listens on
+// [DefaultAddress] without TLS, and admits every caller on the same machine.
 type Options struct {
-	// Address to listen on, host:port or unix:path (a socket that only its
-	// owner can use). Empty: [DefaultAddress].
+	// Address to listen on, as host:port or unix:path. Only the owner of a socket can
+	// use it. If empty, it is [DefaultAddress].
 	Address string
-	// CertFile and KeyFile are the server's certificate and key, PEM; TLS is
-	// on if they are given. They are read again when they change.
+	// CertFile and KeyFile are the server's certificate and key in PEM. They turn TLS
+	// on, and are read again when they change.
 	CertFile, KeyFile string
-	// AllowTLS12 takes callers that cannot do TLS 1.3.
+	// AllowTLS12 also accepts callers that cannot use TLS 1.3.
 	AllowTLS12 bool
-	// ClientCAFile holds, PEM, who signs the certificates of clients. With
-	// ClientScopes or without TokenFile a certificate can stand in for a token;
-	// with TokenFile and no ClientScopes callers need both.
+	// ClientCAFile holds the CA certificates that sign client certificates, in PEM.
+	// With ClientScopes or without TokenFile, a client certificate can replace a token.
+	// With TokenFile and without ClientScopes, callers need both.
 	ClientCAFile string
-	// ClientScopes says what the bearers of certificates may do, by a subject
-	// alternative name (DNS name, URI, e-mail address) of theirs.
+	// ClientScopes maps a subject alternative name (DNS name, URI or e-mail address) of
+	// a client certificate to its scope.
 	ClientScopes map[string]Scope
-	// TokenFile holds the tokens that are valid; see [AddToken]. It must exist.
-	// Empty: no tokens.
+	// TokenFile holds the valid tokens (see [AddToken]) and must exist. If empty, the
+	// server accepts no tokens.
 	TokenFile string
-	// InsecureAllowRemote lets the server listen where others can reach it
-	// without TLS, or without tokens and client certificates.
+	// InsecureAllowRemote lets other machines reach the server without TLS, or without
+	// tokens and client certificates.
 	InsecureAllowRemote bool
 	// Reflection lets callers list methods and messages.
 	Reflection bool
-	// MetricsAddress is where Prometheus can scrape /metrics, over HTTP. Empty:
-	// nowhere. It must be on loopback unless MetricsAllowRemote.
+	// MetricsAddress is where Prometheus can scrape /metrics over HTTP. If empty,
+	// metrics are not served. It must be on loopback unless MetricsAllowRemote is set.
 	MetricsAddress     string
 	MetricsAllowRemote bool
-	// AuditFile gets a line in JSON for each change, beside the log; empty for none.
-	// Lines are appended and not synced one by one.
+	// AuditFile gets a line in JSON for each change, in addition to the log. Lines are
+	// appended and not synced one by one. If empty, there is no audit file.
 	AuditFile string
-	// Limits beyond which callers are refused.
+	// Limits are the limits on callers.
 	Limits Limits
-	// Memory refuses large calls while memory is short. A nil Memory refuses none. Share
-	// it with the service.
+	// Memory refuses large calls while memory is short. Use the same Memory for the
+	// service. A nil Memory refuses none.
 	Memory *tuner.Memory
-	// StopTimeout is how long calls under way have to finish when the server
-	// stops. 0: 10 s.
+	// StopTimeout is how long running calls may take to finish when the server stops. 0
+	// means 10 s.
 	StopTimeout time.Duration
-	// DrainDelay is how long the server goes on after its health checks say
-	// NOT_SERVING. 0: 250 ms.
+	// DrainDelay is how long the server keeps serving after its health checks answer
+	// NOT_SERVING. 0 means 250 ms.
 	DrainDelay time.Duration
-	// Logger hears of refusals (warn), faults (error), start, stop and changes
-	// (info) and calls (debug). nil: nobody does.
+	// Logger receives refusals (warn), errors (error), starts, stops and changes (info)
+	// and calls (debug). nil discards them.
 	Logger *slog.Logger
-	// OnServing is called once, when the server has begun to serve; nil: nothing is.
+	// OnServing, if not nil, is called once, when the server begins to serve.
 	OnServing func()
-	// Registry gets the server's metrics, and is the place for the service's
-	// own. nil: the server makes one, with the process's too; see
-	// [Server.Registry].
+	// Registry receives the server's metrics, and you can register the service's own.
+	// If nil, the server makes one that also has the metrics of the process (see
+	// [Server.Registry]).
 	Registry *prometheus.Registry
 }
 
-// Limits are what callers can make large, many or slow. A zero field has the
-// default named at it, a negative count or rate means no limit.
+// Limits limit what callers can make large, many or slow. A zero field means the
+// default in its comment. A negative count or rate means no limit.
 type Limits struct {
-	MaxRecvBytes   int // one message from a caller: 1 MiB
-	MaxSendBytes   int // one message to a caller: 16 MiB; a page takes at most 3 MiB, or half of this if that is less
-	MaxHeaderBytes int // the headers of a call: 16 KiB
-	// MaxInFlightBytes of requests at once, all callers together: 32 MiB. In
-	// memory they can take some sixty times that.
+	MaxRecvBytes   int // one message from a caller, default 1 MiB
+	MaxSendBytes   int // one message to a caller, default 16 MiB; a page takes at most 3 MiB or half of this
+	MaxHeaderBytes int // headers of a call, default 16 KiB
+	// MaxInFlightBytes limits the bytes of running requests of all callers. The default
+	// is 32 MiB. In memory they can take some sixty times that.
 	MaxInFlightBytes int
-	MaxConnections   int // at once: 2,000; more are closed
-	// MaxConnectionsPerAddress at once from one IP address: 1,000.
+	MaxConnections   int // at once, default 2,000; more are closed
+	// MaxConnectionsPerAddress limits connections at once from one IP address. The
+	// default is 1,000.
 	MaxConnectionsPerAddress int
-	// MaxStrangers is how many connections at once can be without a call that showed
-	// a token or certificate: 1,024, and 512 from one address. One of them is
-	// closed to make room for a new one. On a server without tokens any call but a
-	// health check will do.
+	// MaxStrangers limits the connections at once on which no call has shown a token or
+	// certificate. The default is 1,024, and 512 from one address. Past the limit, one
+	// of them is closed. On a server without tokens, any call except a health check
+	// suffices.
 	MaxStrangers, MaxStrangersPerAddress int
-	StrangerIdle                         time.Duration // without a health check either, it is closed: 1 min
-	MaxHealthWatches                     int           // health watches at once: 256
-	MaxHealthWatchesPerAddress           int           // and from one address: 32
+	StrangerIdle                         time.Duration // time without a call or health check after which a stranger is closed, default 1 min
+	MaxHealthWatches                     int           // health watches at once, default 256
+	MaxHealthWatchesPerAddress           int           // and from one address, default 32
 
-	MaxStreams          int     // calls at once on one connection: 128
-	MaxInFlight         int     // calls at once, streams included and health checks not: 4,096, of which only admins may use the last tenth
-	MaxInFlightPerToken int     // with one token or certificate: 1,024
-	MaxInFlightPerStudy int     // to one study, streams not included: 2,048
-	MaxWatches          int     // Watch streams at once: 1,000, of which only admins may use the last tenth
-	MaxWatchesPerToken  int     // with one token or certificate: 200
-	MaxWatchesPerStudy  int     // of one study: 500
-	MaxBackups          int     // backups at once: 2
-	Rate                float64 // calls a second with one token or certificate: 200
-	Burst               int     // calls that may come together: 400
-	// WriteRate is how many bytes a second the requests of one token or certificate
-	// that change something may have: 2 MiB, and 16 times that together.
+	MaxStreams          int     // calls at once on one connection, default 128
+	MaxInFlight         int     // calls at once with streams but without health checks, default 4,096; the last tenth is for admins
+	MaxInFlightPerToken int     // with one token or certificate, default 1,024
+	MaxInFlightPerStudy int     // to one study without streams, default 2,048
+	MaxWatches          int     // Watch streams at once, default 1,000; the last tenth is for admins
+	MaxWatchesPerToken  int     // with one token or certificate, default 200
+	MaxWatchesPerStudy  int     // of one study, default 500
+	MaxBackups          int     // backups at once, default 2
+	Rate                float64 // calls a second with one token or certificate, default 200
+	Burst               int     // calls in a burst, default 400
+	// WriteRate limits the bytes a second of mutating requests with one token or
+	// certificate. The default is 2 MiB, with bursts of 16 times that.
 	WriteRate float64
 
-	AuthFailureRate float64       // failed authentications a second from one IP address: 5
-	ConnectTimeout  time.Duration // to be through with the handshakes of TLS and HTTP/2: 10 s
-	CallTimeout     time.Duration // of a call whose caller set none: 30 s
-	AskTimeout      time.Duration // of an ask whose caller set none: 60 s
-	MinPingInterval time.Duration // callers that ping more often are cut off: 20 s
-	PingInterval    time.Duration // the server pings a silent connection: 60 s
-	PingTimeout     time.Duration // and closes it without an answer: 20 s
-	MaxIdle         time.Duration // a connection without calls is closed: 15 min
-	MaxAge          time.Duration // a connection is asked to make way for a new one: 30 min
-	MaxAgeGrace     time.Duration // and closed so long after: 30 s
+	AuthFailureRate float64       // failed authentications a second from one IP address, default 5
+	ConnectTimeout  time.Duration // for the TLS and HTTP/2 handshakes, default 10 s
+	CallTimeout     time.Duration // of a call without its own, default 30 s
+	AskTimeout      time.Duration // of an ask without its own, default 60 s
+	MinPingInterval time.Duration // callers that ping more often are cut off, default 20 s
+	PingInterval    time.Duration // after which the server pings a silent connection, default 60 s
+	PingTimeout     time.Duration // after which it is closed without an answer, default 20 s
+	MaxIdle         time.Duration // time without calls after which a connection is closed, default 15 min
+	MaxAge          time.Duration // age at which a connection is asked to make way for a new one, default 30 min
+	MaxAgeGrace     time.Duration // after which it is closed, default 30 s
 
 	maxMemory int64 // of Options.Memory, for messages
 }
@@ -174,7 +175,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// fill replaces the zero value by the default.
+// fill replaces a zero value by its default.
 func fill[T comparable](v *T, otherwise T) {
 	var zero T
 	if *v == zero {
@@ -182,8 +183,8 @@ func fill[T comparable](v *T, otherwise T) {
 	}
 }
 
-// Validate reports everything that is wrong with the options, as far as can be
-// said without opening files or listening.
+// Validate reports all errors in the options that it can find without opening files or
+// listening.
 func (o Options) Validate() error {
 	faults := o.Limits.faults()
 	add := func(wrong bool, format string, args ...any) {
@@ -198,12 +199,12 @@ func (o Options) Validate() error {
 		_, err := parseAddress(o.MetricsAddress)
 		add(err != nil, "metrics address: %w", err)
 	}
-	add((o.CertFile == "") != (o.KeyFile == ""), "a certificate and its key are given together or not at all")
-	add(o.ClientCAFile != "" && !o.tls(), "client certificates need TLS: give the server a certificate and key")
-	add(o.AllowTLS12 && !o.tls(), "TLS 1.2 is allowed but TLS is off: give a certificate and key")
-	add(len(o.ClientScopes) > 0 && o.ClientCAFile == "", "scopes of client certificates need the authority that signs them")
+	add((o.CertFile == "") != (o.KeyFile == ""), "a certificate and its key must be given together")
+	add(o.ClientCAFile != "" && !o.tls(), "client certificates need TLS; give the server a certificate and key")
+	add(o.AllowTLS12 && !o.tls(), "TLS 1.2 is allowed but TLS is off; give a certificate and key")
+	add(len(o.ClientScopes) > 0 && o.ClientCAFile == "", "scopes of client certificates need the CA certificate that signed them")
 	add(o.ClientCAFile != "" && len(o.ClientScopes) == 0 && o.TokenFile == "",
-		"client certificates without scopes and without tokens permit nobody anything: give scopes or a token file")
+		"client certificates without scopes or tokens permit nothing; give scopes or a token file")
 	for _, name := range slices.Sorted(maps.Keys(o.ClientScopes)) {
 		err := o.ClientScopes[name].Validate()
 		add(err != nil, "scope of client certificate %q: %w", name, err)
@@ -213,7 +214,7 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// maxCertificateName is the most bytes of a certificate's name, which events store.
+// maxCertificateName is the most bytes of a certificate's name. Events store the name.
 const maxCertificateName = 256
 
 func (l Limits) faults() (faults []error) {
@@ -239,5 +240,5 @@ func (l Limits) faults() (faults []error) {
 
 func (o Options) tls() bool { return o.CertFile != "" || o.KeyFile != "" }
 
-// closed tells whether callers must show who they are.
+// closed reports whether callers must identify themselves.
 func (o Options) closed() bool { return o.TokenFile != "" || o.ClientCAFile != "" }

@@ -17,7 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestValidateReportsAll: every fault is told at once.
+// TestValidateReportsAll checks that Validate reports all errors at once.
 func TestValidateReportsAll(t *testing.T) {
 	err := server.Options{
 		Address: "nowhere", MetricsAddress: "unix:", CertFile: "c", ClientScopes: map[string]server.Scope{"x": {Role: "y"}},
@@ -26,7 +26,7 @@ func TestValidateReportsAll(t *testing.T) {
 	if err == nil {
 		t.Fatal("no fault was found")
 	}
-	for _, want := range []string{"address:", "metrics address:", "key", "authority", `"x"`, "times", "message size", "connection age"} {
+	for _, want := range []string{"address:", "metrics address:", "key", "CA certificate", `"x"`, "times", "message size", "connection age"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing about %q in: %v", want, err)
 		}
@@ -36,8 +36,8 @@ func TestValidateReportsAll(t *testing.T) {
 	}
 }
 
-// TestRemoteRefused: others reach the server only with TLS and tokens, or if
-// somebody insists.
+// TestRemoteRefused checks that other machines reach the server only with TLS and
+// tokens, or with InsecureAllowRemote.
 func TestRemoteRefused(t *testing.T) {
 	a := wiretest.NewAuthority(t)
 	pair := a.Issue(t, "server", "127.0.0.1")
@@ -90,7 +90,8 @@ func TestRemoteRefused(t *testing.T) {
 	}
 }
 
-// TestUnixSocket: only the owner can use it, and a stale one does not matter.
+// TestUnixSocket checks that only the owner can use the socket, and a stale one is
+// replaced.
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	for range 2 {
@@ -124,7 +125,7 @@ func TestUnixSocket(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if l, err := net.Listen("unix", path); err == nil { // a stale one for the next round
+		if l, err := net.Listen("unix", path); err == nil { // a stale socket for the next round
 			l.(*net.UnixListener).SetUnlinkOnClose(false)
 			l.Close()
 		}

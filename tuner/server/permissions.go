@@ -16,21 +16,20 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// need is what a method asks of its caller.
+// need is the permission that a method needs.
 type need uint8
 
 const (
 	needNothing    need = iota + 1
-	needAny             // anybody who is known
+	needAny             // any known caller
 	needRead            // admin, read, or a worker of the study
 	needReadAll         // admin, read, or a worker of all studies
 	needWork            // admin, or a worker of the study
-	needWorkTrials      // like needWork, but for studies themselves needAdmin
+	needWorkTrials      // needWork for a trial, needAdmin for a study
 	needAdmin
 )
 
-// permissions is the table of what each method needs. What is not in it is
-// refused.
+// permissions returns what each method needs. A method that is not listed is refused.
 func permissions() map[string]need {
 	return map[string]need{
 		pb.Tuner_CreateStudy_FullMethodName:   needAdmin,
@@ -64,7 +63,7 @@ func permissions() map[string]need {
 	}
 }
 
-// checkComplete tells which methods of a server have no permission.
+// checkComplete returns an error that names the methods without a permission.
 func checkComplete(services map[string]grpc.ServiceInfo, table map[string]need) error {
 	var missing []string
 	for _, service := range slices.Sorted(maps.Keys(services)) {
@@ -75,12 +74,12 @@ func checkComplete(services map[string]grpc.ServiceInfo, table map[string]need) 
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("no permissions are set for %s", strings.Join(missing, ", "))
+		return fmt.Errorf("the permission table lacks %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// permits tells whether a scope fulfils a need in a request.
+// permits reports whether a scope permits a request.
 func (s Scope) permits(n need, request any) bool {
 	switch {
 	case planted.Is(planted.PermissionForgotten) && n == needAdmin && s.Role == RoleRead:
@@ -110,7 +109,7 @@ func (s Scope) coversRequest(request any) bool {
 	return ok && s.covers(study)
 }
 
-// resourceOf is the resource name in a request; empty if it has none.
+// resourceOf returns the resource name in a request, or "" if it has none.
 func resourceOf(request any) string {
 	switch r := request.(type) {
 	case interface{ GetParent() string }:

@@ -19,7 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// methods calls every method on the study mine; a call that got past the
+// methods returns calls of every method on the study mine. A call that passes the
 // permissions may fail otherwise.
 func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 	c := pb.NewTunerClient(conn)
@@ -88,12 +88,12 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 	}
 }
 
-// TestPermissions tries every method as everybody.
+// TestPermissions calls every method with every kind of caller.
 func TestPermissions(t *testing.T) {
 	const (
 		unknown = codes.Unauthenticated
 		denied  = codes.PermissionDenied
-		passed  = codes.OK // the permissions; the call itself may fail
+		passed  = codes.OK // by the permissions, though the call itself may fail
 	)
 	path := tokenPath(t)
 	callers := map[string]wire.Token{
@@ -185,8 +185,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestPermissionTableComplete: a service that the table does not know does not
-// start.
+// TestPermissionTableComplete checks that a server does not start with a service that
+// the table lacks.
 func TestPermissionTableComplete(t *testing.T) {
 	services := map[string]grpc.ServiceInfo{"x.Y": {Methods: []grpc.MethodInfo{{Name: "Z"}}}}
 	if err := server.CheckComplete(services); err == nil {

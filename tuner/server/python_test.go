@@ -14,8 +14,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestPython runs examples/python/ask_tell.py against a server with TLS and
-// tokens. $TUNER_PYTHON names another interpreter than python3.
+// TestPython runs examples/python/ask_tell.py against a server with TLS and tokens.
+// $TUNER_PYTHON names an interpreter other than python3.
 func TestPython(t *testing.T) {
 	python := os.Getenv("TUNER_PYTHON")
 	if python == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
-// silent opens a connection on which nothing is said.
+// silent opens a connection and sends nothing.
 func silent(t *testing.T, r *running) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", r.address)
@@ -27,15 +27,15 @@ func silent(t *testing.T, r *running) net.Conn {
 	return c
 }
 
-// closed tells whether the server closes a connection within a while.
+// closed reports whether the server closes a connection within a while.
 func closed(c net.Conn, within time.Duration) bool {
 	c.SetReadDeadline(time.Now().Add(within))
 	_, err := io.Copy(io.Discard, c) // the server's settings may come first
 	return err == nil || !strings.Contains(err.Error(), "timeout")
 }
 
-// TestStrangers: a connection on which no call showed a token makes way for a new one,
-// or is closed when it is idle; one on which a call did stays.
+// TestStrangers checks that a connection on which no call has shown a token is closed
+// to make way for a new one, or when it is idle. A connection with a token stays.
 func TestStrangers(t *testing.T) {
 	path := tokenPath(t)
 	token := addToken(t, path, server.Scope{Role: server.RoleRead})
@@ -73,8 +73,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestHealthDoesNotCount: health checks pass when there are too many calls, and their
-// streams have a limit of their own.
+// TestHealthDoesNotCount checks that health checks pass when there are too many calls.
+// Health streams have a limit of their own.
 func TestHealthDoesNotCount(t *testing.T) {
 	g := newGated(withStudies(t))
 	r := start(t, g, server.Options{Limits: server.Limits{MaxInFlight: 1, MaxHealthWatchesPerAddress: 2, MaxHealthWatches: 3}})
@@ -95,7 +95,7 @@ func TestHealthDoesNotCount(t *testing.T) {
 	done := make(chan codes.Code)
 	conn := r.connect(t)
 	go func() { done <- get(t.Context(), conn) }()
-	<-g.entered // the one call that may be under way
+	<-g.entered // the one call that the limit allows
 	if _, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
 		t.Errorf("a health check beside too many calls: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestHealthDoesNotCount(t *testing.T) {
 	cancel()
 }
 
-// TestTokenQuotas: a token, and a study, has its share of calls and of bytes.
+// TestTokenQuotas checks the shares of calls and bytes for each token and study.
 func TestTokenQuotas(t *testing.T) {
 	path := tokenPath(t)
 	worker, admin := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleAdmin})

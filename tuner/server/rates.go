@@ -7,11 +7,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rates are limits of calls a second, each for somebody.
+// rates limits calls per second, by caller.
 type rates struct {
 	limit rate.Limit
 	burst int
-	most  int // somebodies at once
+	most  int // callers that it keeps
 	now   func() time.Time
 
 	mu sync.Mutex
@@ -25,11 +25,11 @@ func newRates(perSecond float64, burst, most int) *rates {
 	return &rates{limit: rate.Limit(perSecond), burst: max(burst, 1), most: most, now: time.Now, of: make(map[string]*rate.Limiter)}
 }
 
-// take counts a call of somebody's; wait is how long he should wait, and above
-// 0 if the call is beyond the limit.
+// take counts a call of a caller. If the call is over the limit, wait is above 0 and
+// says how long to wait.
 func (r *rates) take(who string) (wait time.Duration) { return r.takeN(who, 1) }
 
-// takeN is take for what counts as n calls.
+// takeN counts n calls.
 func (r *rates) takeN(who string, n int) (wait time.Duration) {
 	if r == nil {
 		return 0
@@ -51,8 +51,8 @@ func (r *rates) takeN(who string, n int) (wait time.Duration) {
 	return 0
 }
 
-// forget makes room: whoever has called so little that nothing is held against
-// him goes, or everybody if nobody has.
+// forget makes room for a caller. It removes the callers that could make a full burst,
+// or all of them if there are none.
 func (r *rates) forget(now time.Time) {
 	if len(r.of) < r.most {
 		return

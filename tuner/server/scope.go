@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 )
 
-// Role is what kind of caller somebody is.
+// Role is the kind of a caller.
 type Role string
 
 // The roles, from the most permitted to the least.
@@ -18,15 +18,14 @@ const (
 	RoleRead   Role = "read"
 )
 
-// Scope is what a caller may do: a role, and for workers the studies that they
-// work for, none for all.
+// Scope says what a caller may do. Studies limits a worker to named studies, and is nil
+// for all studies.
 type Scope struct {
 	Role    Role     `json:"role"`
 	Studies []string `json:"studies,omitempty"`
 }
 
-// ParseScope reads admin, read, worker (of all studies) or
-// worker:study,study….
+// ParseScope parses admin, read, worker (of all studies) or worker:study,study….
 func ParseScope(text string) (Scope, error) {
 	role, studies, listed := strings.Cut(text, ":")
 	s := Scope{Role: Role(role)}
@@ -36,7 +35,7 @@ func ParseScope(text string) (Scope, error) {
 	return s, s.Validate()
 }
 
-// String is what [ParseScope] reads.
+// String returns the scope in the form that [ParseScope] parses.
 func (s Scope) String() string {
 	if len(s.Studies) == 0 {
 		return string(s.Role)
@@ -44,7 +43,7 @@ func (s Scope) String() string {
 	return string(s.Role) + ":" + strings.Join(s.Studies, ",")
 }
 
-// Validate tells what is wrong with a scope.
+// Validate returns an error if the scope is invalid.
 func (s Scope) Validate() error {
 	switch s.Role {
 	case RoleAdmin, RoleRead, RoleWorker:
@@ -65,7 +64,7 @@ func (s Scope) Validate() error {
 	return nil
 }
 
-// covers tells whether a worker of this scope works for the study.
+// covers reports whether a worker of this scope works for the study.
 func (s Scope) covers(study string) bool {
 	return s.Studies == nil || slices.Contains(s.Studies, study)
 }

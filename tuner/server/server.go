@@ -21,10 +21,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// errStopping is why streams end when the server stops.
+// errStopping is the cause of ended streams when the server stops.
 var errStopping = errors.New("the server is stopping")
 
-// Server serves a [tuner.Service] over gRPC. It serves once.
+// Server serves a [tuner.Service] over gRPC. It can serve once.
 type Server struct {
 	options     Options
 	log         *slog.Logger
@@ -35,12 +35,12 @@ type Server struct {
 	failures    *rates // of authentication, by address
 	writes      *rates // bytes of changes, by token or certificate
 	bytes       *bytesInFlight
-	recheck     time.Duration // recheckInterval but in tests
+	recheck     time.Duration // recheckInterval, except in tests
 	inFlight    atomic.Int64
-	calls       tally // under way, by token or certificate
-	studies     tally // unary calls under way, by study
+	calls       tally // running calls by token or certificate
+	studies     tally // running unary calls by study
 	watches     tally // by token or certificate
-	watched     tally // watches, by study
+	watched     tally // watches by study
 	backups     tally
 
 	healthWatches tally // by address
@@ -48,19 +48,19 @@ type Server struct {
 	notices       notices
 
 	held      hangUp
-	auditFile slog.Handler // nil for none; set before anything is served
+	auditFile slog.Handler // nil for none, and set before serving
 	grpc      *grpc.Server
 	handlers  *handlers
 	health    *health.Server
 	pipe      *Pipe // nil unless something asked for it
 
-	stopping context.Context // ends when streams must
+	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
 	served   atomic.Bool
 }
 
-// New makes a server of a service. It reads certificates and tokens, and
-// reports all faults of the options that it finds.
+// New returns a server of a service. It reads certificates and tokens, and reports all
+// errors in the options.
 func New(service tuner.Service, o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options of the server: %w", err)
@@ -78,7 +78,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	s.connections = newConnections(o.Limits, s.metrics.connections, func(limit, peer string) { s.notice(limit, peer, "") })
 	s.failures = newRates(o.Limits.AuthFailureRate, int(o.Limits.AuthFailureRate), 10_000)
 	s.auth, err = newAuthenticator(o, func(err error) {
-		s.log.Error("cannot read the tokens again; the old ones stay in force", "error", err)
+		s.log.Error("reloading the tokens failed, so the old ones stay in use", "error", err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
@@ -99,7 +99,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	return s, nil
 }
 
-// newGRPC makes a server of gRPC that serves our services.
+// newGRPC makes a gRPC server with our services.
 func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(options...)
 	pb.RegisterTunerServer(g, s.handlers)
@@ -107,9 +107,9 @@ func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// Check reports whether a server of these options could listen, on Options.Address
-// and on further addresses: it reads certificates and tokens and refuses what [New]
-// and [Server.Listen] refuse, but listens nowhere.
+// Check reports whether a server with these options could listen on Options.Address and
+// on further addresses. It reads certificates and tokens, and returns the errors of [New]
+// and [Server.Listen], but does not listen.
 func Check(o Options, further ...string) error {
 	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
 	s, err := New(nil, o)
@@ -125,11 +125,10 @@ func Check(o Options, further ...string) error {
 	return nil
 }
 
-// Options are the server's, with the defaults filled in.
+// Options returns the server's options with the defaults filled in.
 func (s *Server) Options() Options { return s.options }
 
-// Registry is where the server's metrics are; the service's own can be
-// registered there too.
+// Registry returns the server's metrics. You can register the service's own there.
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
@@ -156,7 +155,7 @@ func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
 	return options, nil
 }
 
-// callOptions are those about calls, whatever connection they come on.
+// callOptions are the options of calls, the same for all connections.
 func (s *Server) callOptions() []grpc.ServerOption {
 	return append(s.chain(),
 		grpc.ForceServerCodecV2(newCodec(s.bytes)),
@@ -165,10 +164,10 @@ func (s *Server) callOptions() []grpc.ServerOption {
 	)
 }
 
-// Serve serves on the listeners, or on Options.Address if there are none, and
-// on Options.MetricsAddress, until ctx ends; then it stops as the package
-// documentation says and returns nil. It closes the listeners. If serving fails
-// it stops likewise and returns the error.
+// Serve serves until ctx ends. It uses the listeners, or Options.Address if there are
+// none, and Options.MetricsAddress. It then stops as the package documentation says and
+// returns nil. If serving fails, it stops likewise and returns the error. It closes the
+// listeners.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	defer func() {
 		for _, l := range listeners {
@@ -234,7 +233,7 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics ne
 	s.shutDown()
 	stopMetrics()
 	for range running {
-		if e := <-ended; !errors.Is(e, grpc.ErrServerStopped) { // which is stopped before it had begun
+		if e := <-ended; !errors.Is(e, grpc.ErrServerStopped) { // it was stopped before it began
 			err = errors.Join(err, e)
 		}
 	}
@@ -259,8 +258,8 @@ func (s *Server) each(do func(*grpc.Server)) {
 	all.Wait()
 }
 
-// shutDown says NOT_SERVING, waits a little, takes no more calls, ends streams,
-// lets calls under way finish, and then ends those too.
+// shutDown answers NOT_SERVING, waits a little, accepts no more calls, ends streams and
+// waits for running calls. It ends those that do not finish in time.
 func (s *Server) shutDown() {
 	s.log.Info("stopping", "calls", s.inFlight.Load())
 	s.health.Shutdown()

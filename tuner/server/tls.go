@@ -11,7 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// transportCredentials are the server's side of TLS for gRPC; nil if it is off.
+// transportCredentials returns the server's TLS credentials for gRPC, or nil if TLS is
+// off.
 func (s *Server) transportCredentials() (credentials.TransportCredentials, error) {
 	config, err := s.tlsConfig()
 	if config == nil || err != nil {
@@ -20,7 +21,7 @@ func (s *Server) transportCredentials() (credentials.TransportCredentials, error
 	return credentials.NewTLS(config), nil
 }
 
-// tlsConfig goes by the certificates as they are now; nil if TLS is off.
+// tlsConfig uses the present certificates, and is nil if TLS is off.
 func (s *Server) tlsConfig() (*tls.Config, error) {
 	if !s.options.tls() {
 		return nil, nil
@@ -30,7 +31,7 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 		paths = append(paths, s.options.ClientCAFile)
 	}
 	files, err := newWatched(s.options.loadTLS, func(err error) {
-		s.log.Error("cannot read the certificates again; the old ones stay in force", "error", err)
+		s.log.Error("reloading the certificates failed, so the old ones stay in use", "error", err)
 	}, paths...)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (o Options) minTLS() uint16 {
 	return tls.VersionTLS13
 }
 
-// loadTLS reads certificate, key and client authority.
+// loadTLS reads the certificate, its key and the client CA certificates.
 func (o Options) loadTLS() (*tls.Config, error) {
 	if err := wire.CheckKey(o.KeyFile); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (o Options) loadTLS() (*tls.Config, error) {
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", o.ClientCAFile)
+		return nil, fmt.Errorf("%s contains no PEM certificate", o.ClientCAFile)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	if o.TokenFile != "" && len(o.ClientScopes) > 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// trusting are the credentials of a caller who trusts an authority.
+// trusting returns the credentials of a caller that trusts a CA.
 func trusting(t testing.TB, a *wiretest.Authority, change func(*tls.Config)) grpc.DialOption {
 	t.Helper()
 	pem, err := os.ReadFile(a.CAFile)
@@ -40,19 +40,19 @@ func bearing(t testing.TB, p wiretest.Pair) func(*tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whatever the server asks for, this certificate is shown.
+	// The caller presents this certificate even if the server asks for another.
 	return func(c *tls.Config) {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 }
 
-// get is what the server answers to a look at a study.
+// get returns the server's answer to a read of a study.
 func get(ctx context.Context, conn *grpc.ClientConn) codes.Code {
 	_, err := pb.NewTunerClient(conn).GetStudy(ctx, &pb.GetStudyRequest{Name: "studies/mine"})
 	return status.Code(err)
 }
 
-// TestTLS tries good and bad certificates of the server.
+// TestTLS tests valid and invalid certificates of the server.
 func TestTLS(t *testing.T) {
 	ours, others := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
 	hour := time.Hour
@@ -89,7 +89,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestClientCertificates tries good and bad certificates of callers.
+// TestClientCertificates tests valid and invalid client certificates.
 func TestClientCertificates(t *testing.T) {
 	ours, others := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
 	pair := ours.Issue(t, "server", "127.0.0.1")
@@ -134,8 +134,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestRotation replaces the certificate and its authority: old connections go on,
-// new ones see the new certificate, and a broken file changes nothing.
+// TestRotation replaces the certificate and its CA. Old connections continue, new ones
+// see the new certificate, and an invalid file changes nothing.
 func TestRotation(t *testing.T) {
 	first, second := wiretest.NewAuthority(t), wiretest.NewAuthority(t)
 	pair := first.Issue(t, "server", "127.0.0.1")

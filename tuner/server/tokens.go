@@ -21,53 +21,53 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// TokenInfo is what is known of a token without knowing it.
+// TokenInfo describes a token without its secret.
 type TokenInfo struct {
-	ID      string    `json:"id"` // public; for logs and [RevokeToken]
+	ID      string    `json:"id"` // public, for logs and [RevokeToken]
 	Label   string    `json:"label,omitempty"`
 	Scope   Scope     `json:"scope"`
-	Workers []string  `json:"workers,omitempty"` // names that are bound to the token
+	Workers []string  `json:"workers,omitempty"` // names bound to the token
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // zero: never
+	Expires time.Time `json:"expires,omitzero"` // zero if it never expires
 }
 
-// Expired tells whether the token is valid no more at the time now.
+// Expired reports whether the token has expired at the time now.
 func (t TokenInfo) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 // The limits of a token file.
 const (
 	MaxTokens        = 1_000
 	maxLabelBytes    = 128
-	maxWorkers       = 100 // names of a token
-	maxTokenBytes    = 256 // of what a caller shows
+	maxWorkers       = 100 // worker names per token
+	maxTokenBytes    = 256 // of the token text in a call
 	maxTokenFileSize = 1 << 20
 )
 
-const tokenPrefix = "bkb_" // lets scanners for leaked secrets know one
+const tokenPrefix = "bkb_" // so that scanners for leaked secrets recognise a token
 
-// tokenFile is the file: JSON, one format so far.
+// tokenFile is the contents of the file, in JSON. There is one format so far.
 type tokenFile struct {
 	Version int           `json:"version"`
 	Tokens  []storedToken `json:"tokens"`
 
-	bound map[string]bool // worker names of any token
+	bound map[string]bool // worker names bound to any token
 }
 
 type storedToken struct {
 	TokenInfo
-	SHA256 string `json:"sha256"` // of the token's text, in hex
+	SHA256 string `json:"sha256"` // of the token text, in hex
 	digest [sha256.Size]byte
 }
 
-// AddToken makes a token and adds it to a file, which is made if there is none.
-// The token is returned here and nowhere else. The zero time means no expiry.
-// A running server takes the token at once.
+// AddToken makes a token and adds it to a file, which it creates if needed. The token
+// is returned here only. A zero time means no expiry. A running server accepts the
+// token at once.
 func AddToken(path string, scope Scope, label string, expires time.Time) (wire.Token, TokenInfo, error) {
 	return AddWorkerToken(path, scope, nil, label, expires)
 }
 
-// AddWorkerToken is [AddToken] for a worker whose names are bound to the token: it
-// works under these names only, and no other worker works under them.
+// AddWorkerToken is [AddToken] for a worker with bound names. The token works under
+// these names only, and callers without the token cannot use them.
 func AddWorkerToken(path string, scope Scope, workers []string, label string, expires time.Time) (wire.Token, TokenInfo, error) {
 	if err := checkWorkers(scope, workers); err != nil {
 		return wire.Token{}, TokenInfo{}, err
@@ -77,10 +77,10 @@ func AddWorkerToken(path string, scope Scope, workers []string, label string, ex
 		return wire.Token{}, TokenInfo{}, err
 	}
 	if len(label) > maxLabelBytes {
-		return wire.Token{}, TokenInfo{}, fmt.Errorf("a label has at most %d bytes, not %d", maxLabelBytes, len(label))
+		return wire.Token{}, TokenInfo{}, fmt.Errorf("the label must have at most %d bytes, and has %d", maxLabelBytes, len(label))
 	}
 	if !expires.IsZero() && !expires.After(now) {
-		return wire.Token{}, TokenInfo{}, fmt.Errorf("the token would have expired at %s already", expires.Format(time.RFC3339))
+		return wire.Token{}, TokenInfo{}, fmt.Errorf("the expiry %s must be in the future", expires.Format(time.RFC3339))
 	}
 	var bits [32]byte
 	rand.Read(bits[:])
@@ -92,7 +92,7 @@ func AddWorkerToken(path string, scope Scope, workers []string, label string, ex
 	}
 	err := editTokens(path, true, func(f *tokenFile) error {
 		if len(f.Tokens) >= MaxTokens {
-			return fmt.Errorf("%s holds %d tokens, the most there can be; revoke some", path, MaxTokens)
+			return fmt.Errorf("%s holds %d tokens, which is the limit; revoke some first", path, MaxTokens)
 		}
 		f.Tokens = append(f.Tokens, storedToken{TokenInfo: info, SHA256: hex.EncodeToString(digest[:])})
 		return nil
@@ -103,16 +103,15 @@ func AddWorkerToken(path string, scope Scope, workers []string, label string, ex
 	return token, info, nil
 }
 
-// checkWorkers refuses names that no worker can have, and names for others than
-// workers.
+// checkWorkers refuses invalid worker names, and worker names for other roles.
 func checkWorkers(scope Scope, workers []string) error {
 	switch {
 	case len(workers) == 0:
 		return nil
 	case scope.Role != RoleWorker:
-		return fmt.Errorf("worker names are for tokens of scope worker, not %s", scope)
+		return fmt.Errorf("worker names need a token of scope worker, not %s", scope)
 	case len(workers) > maxWorkers:
-		return fmt.Errorf("a token has at most %d worker names, not %d", maxWorkers, len(workers))
+		return fmt.Errorf("a token may have at most %d worker names, and this has %d", maxWorkers, len(workers))
 	}
 	for _, name := range workers {
 		if name == "" || len(name) > study.MaxNameBytes {
@@ -122,7 +121,7 @@ func checkWorkers(scope Scope, workers []string) error {
 	return nil
 }
 
-// ListTokens returns what a file says of its tokens, oldest first.
+// ListTokens returns the tokens of a file, oldest first.
 func ListTokens(path string) ([]TokenInfo, error) {
 	f, err := readTokens(path)
 	if err != nil {
@@ -153,7 +152,7 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// editTokens changes a file under its lock: readers see it before or after.
+// editTokens changes a file under its lock. Readers see it before or after the change.
 func editTokens(path string, create bool, edit func(*tokenFile) error) error {
 	unlock, err := lockFile(path + ".lock")
 	if err != nil {
@@ -177,7 +176,7 @@ func editTokens(path string, create bool, edit func(*tokenFile) error) error {
 	return replaceFile(path, append(data, '\n'))
 }
 
-// replaceFile writes a file that only its owner can read, all of it or nothing.
+// replaceFile replaces a file atomically. Only its owner can read it.
 func replaceFile(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
 	if err != nil {
@@ -198,7 +197,7 @@ func replaceFile(path string, data []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// readTokens reads a file strictly.
+// readTokens reads a file and refuses unknown fields.
 func readTokens(path string) (tokenFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -218,27 +217,27 @@ func readTokens(path string) (tokenFile, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return tokenFile{}, fmt.Errorf("%s is no token file: %w", path, err)
+		return tokenFile{}, fmt.Errorf("%s is not a token file: %w", path, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return tokenFile{}, fmt.Errorf("%s is no token file: something follows after its end", path)
+		return tokenFile{}, fmt.Errorf("%s is not a token file: data follow after its end", path)
 	}
 	return f, f.check(path)
 }
 
-// check refuses a file that this version did not write, and fills in digests.
+// check refuses a file of another version, and computes the digests.
 func (f *tokenFile) check(path string) error {
 	if f.Version != 1 {
-		return fmt.Errorf("%s has the version %d; this program knows version 1", path, f.Version)
+		return fmt.Errorf("%s has version %d, and this program reads version 1; use the program that wrote it", path, f.Version)
 	}
 	if len(f.Tokens) > MaxTokens {
-		return fmt.Errorf("%s holds %d tokens; there can be %d", path, len(f.Tokens), MaxTokens)
+		return fmt.Errorf("%s holds %d tokens and may hold %d", path, len(f.Tokens), MaxTokens)
 	}
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
 		digest, err := hex.DecodeString(t.SHA256)
 		if err != nil || len(digest) != sha256.Size {
-			return fmt.Errorf("%s: the sha256 of token %q is none", path, t.ID)
+			return fmt.Errorf("%s: token %q: sha256 must be 64 hexadecimal digits", path, t.ID)
 		}
 		copy(t.digest[:], digest)
 		if err := errors.Join(t.Scope.Validate(), checkWorkers(t.Scope, t.Workers)); err != nil {
@@ -254,8 +253,8 @@ func (f *tokenFile) check(path string) error {
 	return nil
 }
 
-// find returns the token with this text. It takes the same time for each one
-// that is none.
+// find returns the token with this text. It takes the same time for every text that is
+// not a token.
 func (f *tokenFile) find(text string) (TokenInfo, bool) {
 	digest := sha256.Sum256([]byte(text))
 	found := -1

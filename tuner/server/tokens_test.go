@@ -18,7 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// expire moves the end of a token's time into the past.
+// expire moves a token's expiry into the past.
 func expire(t *testing.T, path string, info server.TokenInfo) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -85,7 +85,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensTogether: tokens made at the same time are all there.
+// TestTokensTogether checks that tokens made at the same time are all stored.
 func TestTokensTogether(t *testing.T) {
 	path := tokenPath(t)
 	var group sync.WaitGroup
@@ -107,7 +107,7 @@ func TestTokenFileRefused(t *testing.T) {
 		"wide":          {`{"version":1,"tokens":[]}`, 0o644, "chmod 600"},
 		"newer":         {`{"version":2,"tokens":[]}`, 0o600, "version"},
 		"unknown field": {`{"version":1,"tokens":[],"x":1}`, 0o600, "unknown field"},
-		"no JSON":       {`bkb_abc`, 0o600, "no token file"},
+		"no JSON":       {`bkb_abc`, 0o600, "not a token file"},
 		"short digest":  {`{"version":1,"tokens":[{"id":"a","scope":{"role":"admin"},"created":"2001-01-01T00:00:00Z","sha256":"00"}]}`, 0o600, "sha256"},
 		"no role":       {`{"version":1,"tokens":[{"id":"a","scope":{"role":""},"created":"2001-01-01T00:00:00Z","sha256":"` + strings.Repeat("00", 32) + `"}]}`, 0o600, "scope"},
 		"no studies":    {`{"version":1,"tokens":[{"id":"a","scope":{"role":"worker","studies":[]},"created":"2001-01-01T00:00:00Z","sha256":"` + strings.Repeat("00", 32) + `"}]}`, 0o600, "scope"},
@@ -122,8 +122,8 @@ func TestTokenFileRefused(t *testing.T) {
 	}
 }
 
-// TestTokensReread: a running server takes new tokens and refuses revoked ones
-// with the next call, and keeps what it knows when the file is broken.
+// TestTokensReread checks that a running server accepts new tokens and refuses revoked
+// ones at the next call. If the file is invalid, it keeps the tokens read before.
 func TestTokensReread(t *testing.T) {
 	path := tokenPath(t)
 	first := addToken(t, path, server.Scope{Role: server.RoleAdmin})
@@ -175,12 +175,12 @@ func TestParseScope(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithItsToken: a stream ends when its token is revoked or expires,
-// before anything else is sent, and soon if nothing is.
+// TestWatchEndsWithItsToken checks that a stream ends when its token is revoked or
+// expires. It ends before another message is sent, and soon if there is none.
 func TestWatchEndsWithItsToken(t *testing.T) {
 	for name, c := range map[string]struct {
-		every time.Duration // of looks at the tokens
-		event bool          // something happens meanwhile
+		every time.Duration // interval of the checks of tokens
+		event bool          // an event occurs in between
 		end   func(t *testing.T, path string, info server.TokenInfo)
 	}{
 		"revoked, idle": {10 * time.Millisecond, false, func(t *testing.T, path string, info server.TokenInfo) {
@@ -208,7 +208,7 @@ func TestWatchEndsWithItsToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // it was made, a trial was handed out
+			for range 2 { // the study was made, and a trial was handed out
 				if _, err := stream.Recv(); err != nil {
 					t.Fatal(err)
 				}

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// watched is what some files say, read again when one of them changes.
+// watched holds a value loaded from files, and loads it again when one of them changes.
 type watched[T any] struct {
 	paths  []string
 	load   func() (T, error)
-	failed func(error) // hears once of each state of the files that cannot be loaded
+	failed func(error) // called once for each state of the files that cannot be loaded
 
 	mu     sync.Mutex
-	stamps []os.FileInfo // of the files when they were last loaded; nil for one that was not there
+	stamps []os.FileInfo // when the files were last loaded; nil for a missing file
 	value  T
 }
 
@@ -25,7 +25,7 @@ func newWatched[T any](load func() (T, error), failed func(error), paths ...stri
 	return w, err
 }
 
-// get returns what the files say now, or said when they last made sense.
+// get returns the value of the files as they are, or the last valid one.
 func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,7 +33,7 @@ func (w *watched[T]) get() T {
 	if same(stamps, w.stamps) {
 		return w.value
 	}
-	w.stamps = stamps // from before loading: a change meanwhile is seen next time
+	w.stamps = stamps // from before the load, so that the next call sees a change during it
 	value, err := w.load()
 	if err != nil {
 		w.failed(err)
@@ -46,7 +46,7 @@ func (w *watched[T]) get() T {
 func (w *watched[T]) look() []os.FileInfo {
 	stamps := make([]os.FileInfo, len(w.paths))
 	for i, path := range w.paths {
-		stamps[i], _ = os.Stat(path) // loading says why
+		stamps[i], _ = os.Stat(path) // load returns the error
 	}
 	return stamps
 }

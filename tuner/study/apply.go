@@ -8,9 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/planted"
 )
 
-// Apply folds the next event into the study. It refuses, and leaves the study
-// as it was, what no sequence of commands could have led to: such a log is
-// damaged. It does not repeat the checks of content that Decide made.
+// Apply folds the next event into the study. An event that no command could have caused
+// means that the log is damaged. Apply refuses it and leaves the study unchanged. It
+// does not repeat the checks of content that Decide made.
 func (s *Study) Apply(e Event) error {
 	if err := s.apply(e); err != nil {
 		return fmt.Errorf("event %d (%T): %w", s.position+1, e.Body, err)
@@ -33,7 +33,7 @@ func (s *Study) apply(e Event) error {
 		return s.applyPause(false)
 	case Finished:
 		if s.finished != nil {
-			return fmt.Errorf("the study has finished before")
+			return fmt.Errorf("the study has already finished")
 		}
 		s.finished = &b
 		return nil
@@ -59,7 +59,7 @@ func (s *Study) apply(e Event) error {
 		s.anchors = append(slices.Clone(s.anchors[max(0, len(s.anchors)-1):]), b)
 		return nil
 	default:
-		return fmt.Errorf("unknown kind of event")
+		return fmt.Errorf("the kind of event is unknown")
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 		return ErrExists
 	}
 	if b.Spec.Space == nil {
-		return fmt.Errorf("no search space")
+		return fmt.Errorf("the study has no search space")
 	}
 	*s = Study{
 		View:     View{spec: b.Spec, created: e.Time, attributes: b.Spec.Attributes},
@@ -83,7 +83,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 
 func (s *Study) applyPause(paused bool) error {
 	if s.finished != nil || s.paused == paused {
-		return fmt.Errorf("the study is not in a state for this")
+		return fmt.Errorf("the study has finished or is already in this state")
 	}
 	s.paused = paused
 	return nil
@@ -108,7 +108,7 @@ func (s *Study) applyStarted(e Event, b Started) error {
 			return err
 		}
 		if b.Epoch != 1 {
-			return fmt.Errorf("a new trial starts in epoch %d", b.Epoch)
+			return fmt.Errorf("a new trial starts in epoch %d, must be 1", b.Epoch)
 		}
 		t = Trial{Number: b.Trial, Config: b.Suggestion.Config, Origin: OriginSuggested, Suggestion: *b.Suggestion, Created: e.Time}
 	} else {
@@ -152,7 +152,7 @@ func (s *Study) applyReported(b Reported) error {
 	}
 	for _, r := range b.Reports {
 		if r.Epoch != b.Epoch {
-			return fmt.Errorf("report of epoch %d in epoch %d", r.Epoch, b.Epoch)
+			return fmt.Errorf("a report names epoch %d, but its event names epoch %d", r.Epoch, b.Epoch)
 		}
 	}
 	for _, r := range b.Reports {
@@ -249,7 +249,7 @@ func (s *Study) applyAttributed(b Attributed) error {
 	return nil
 }
 
-// checkNext refuses a new trial whose number is not the next one.
+// checkNext refuses a new trial that does not have the next number.
 func (s *Study) checkNext(n int) error {
 	if n != s.trials.n {
 		return fmt.Errorf("the next trial is %d, not %d", s.trials.n, n)
@@ -257,7 +257,7 @@ func (s *Study) checkNext(n int) error {
 	return nil
 }
 
-// find returns trial n, to be changed and put back.
+// find returns a copy of trial n, for changing it and passing it to put.
 func (s *Study) find(n int) (Trial, error) {
 	t, ok := s.Trial(n)
 	if !ok {
@@ -277,7 +277,7 @@ func (s *Study) findRunning(n, epoch int) (Trial, error) {
 	return t, nil
 }
 
-// put replaces a trial, or appends a new one.
+// put replaces a trial or appends a new one.
 func (s *Study) put(t Trial) {
 	if t.Number < s.trials.n {
 		s.counts[s.trials.at(t.Number).State]--
@@ -288,7 +288,7 @@ func (s *Study) put(t Trial) {
 	s.trials.set(t.Number, t)
 }
 
-// release takes a running trial from its worker.
+// release removes a running trial from its worker.
 func (s *Study) release(t Trial) {
 	delete(s.running, t.Number)
 	if t.Worker == "" || planted.Is(planted.WorkerIndexStale) {
@@ -314,8 +314,8 @@ func (s *Study) dequeue(n int) {
 	s.queue = slices.DeleteFunc(s.queue, func(q int) bool { return q == n })
 }
 
-// Check recomputes what the study keeps incrementally and says where the two
-// differ: nil if the state is sound. It costs O(trials · queued).
+// Check recomputes the state that the study keeps incrementally. It returns the first
+// difference, or nil. It costs O(trials · queued).
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
 	var origins [OriginAdded + 1]int
@@ -324,7 +324,7 @@ func (s *Study) Check() error {
 		n++
 		counts[t.State]++
 		if t.Number != n {
-			return fmt.Errorf("trial %d stands at %d", t.Number, n)
+			return fmt.Errorf("trial %d has the place of trial %d", t.Number, n)
 		}
 		origins[t.Origin]++
 		late += len(t.Late)
@@ -338,11 +338,11 @@ func (s *Study) Check() error {
 		if held && t.Worker != "" {
 			workers++
 			if !slices.Contains(s.byWorker[t.Worker], n) {
-				return fmt.Errorf("trial %d is missing among those of its worker %q", n, t.Worker)
+				return fmt.Errorf("trial %d is not in the list of its worker %q", n, t.Worker)
 			}
 		}
 		if t.State.Terminal() != t.Outcome.State.Terminal() || t.State.Terminal() && t.State != t.Outcome.State {
-			return fmt.Errorf("trial %d is %s, its outcome %s", n, t.State, t.Outcome.State)
+			return fmt.Errorf("trial %d is %s, but its outcome is %s", n, t.State, t.Outcome.State)
 		}
 	}
 	if err := s.checkLate(late); err != nil {
@@ -354,26 +354,26 @@ func (s *Study) Check() error {
 	}
 	switch {
 	case counts != s.counts:
-		return fmt.Errorf("trials by state: %v, counted %v", s.counts, counts)
+		return fmt.Errorf("the trials by state are kept as %v, but counted as %v", s.counts, counts)
 	case origins != s.origins:
-		return fmt.Errorf("trials by origin: %v, counted %v", s.origins, origins)
+		return fmt.Errorf("the trials by origin are kept as %v, but counted as %v", s.origins, origins)
 	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
-		return fmt.Errorf("running %d, of named workers %d, queued %d; kept: %d, %d, %d",
+		return fmt.Errorf("running, of named workers, queued: counted %d, %d, %d, but kept %d, %d, %d",
 			running, workers, counts[Queued], len(s.running), listed, len(s.queue))
 	}
 	return nil
 }
 
-// checkLate holds the order of the late results, of which there are n, against them.
+// checkLate compares the index of late results with the n late results of the trials.
 func (s *Study) checkLate(n int) error {
 	if n != len(s.late) {
-		return fmt.Errorf("late results: %d, in order %d", n, len(s.late))
+		return fmt.Errorf("there are %d late results, but the order has %d", n, len(s.late))
 	}
 	last := Position(0)
 	seen := make(map[int]int)
 	for i, l := range s.late {
 		if l.index != seen[l.trial] || l.index >= len(s.trials.at(l.trial).Late) || l.position <= last || l.position > s.position {
-			return fmt.Errorf("late result %d, of trial %d at event %d, is not the next one", i, l.trial, l.position)
+			return fmt.Errorf("late result %d, of trial %d at event %d, is out of order", i, l.trial, l.position)
 		}
 		seen[l.trial]++
 		last = l.position

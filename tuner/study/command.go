@@ -6,9 +6,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Command is something that somebody wants from a study; exactly one of the
-// types of this package that implement it. RequestID, in each of them, is
-// optional; see the package documentation.
+// Command is a request to a study, one of the types of this package that implement it.
+// Most have an optional RequestID, see the package documentation.
 type Command interface {
 	decide(s *Study, now time.Time) (Reply, []Body, error)
 }
@@ -19,31 +18,31 @@ type identified interface {
 	digest(*digest)
 }
 
-// Reply answers a command.
+// Reply is the reply to a command.
 type Reply struct {
-	// Trials that the command started, made or concerns, in order, and the epoch
-	// that each of them had by it.
+	// Trials lists the trials that the command started, made or concerns, in order.
+	// Epochs has the epoch of each at the time of the reply.
 	Trials, Epochs []int
-	// Missing says how many new suggestions an Ask wants besides Trials: the
-	// caller has them proposed and sends a [Start] for each.
+	// Missing says how many new suggestions an Ask needs besides Trials. The caller
+	// lets the proposer make them and sends a [Start] for each.
 	Missing int
 	// Late says that a Tell was kept as a late result.
 	Late bool
-	// Replayed says that this answers an earlier send of the same request.
+	// Replayed says that the reply is for an earlier command with the same request id.
 	Replayed bool
 }
 
-// hand adds a trial to the answer.
+// hand adds a trial to the reply.
 func (r *Reply) hand(trial, epoch int) {
 	r.Trials, r.Epochs = append(r.Trials, trial), append(r.Epochs, epoch)
 }
 
-// about is the reply that concerns one trial.
+// about returns the reply for one trial.
 func about(trial, epoch int) Reply {
 	return Reply{Trials: []int{trial}, Epochs: []int{epoch}}
 }
 
-// Create begins a study; it is decided on the zero [Study].
+// Create begins a study. It is decided on the zero [Study].
 type Create struct {
 	RequestID string
 	Spec      Spec
@@ -55,15 +54,15 @@ type Pause struct{ RequestID string }
 // Resume ends a pause.
 type Resume struct{ RequestID string }
 
-// Finish ends the study. FinishedTrials and FinishedCost are the study's own to
-// decide and refused here.
+// Finish ends the study. It refuses FinishedTrials and FinishedCost, which the study
+// decides itself.
 type Finish struct {
 	RequestID string
 	Reason    FinishReason
 	Detail    string
 }
 
-// Enqueue puts a configuration in the queue, to be handed out before new
+// Enqueue adds a configuration to the queue. Queued trials are handed out before new
 // suggestions.
 type Enqueue struct {
 	RequestID  string
@@ -71,8 +70,8 @@ type Enqueue struct {
 	Attributes Attributes
 }
 
-// Add takes in a finished trial that was run elsewhere. It does not count
-// towards MaxTrials, nor its cost towards MaxCost.
+// Add adds a finished trial that was run elsewhere. The trial does not count towards
+// MaxTrials, nor its cost towards MaxCost.
 type Add struct {
 	RequestID  string
 	Config     space.Config
@@ -81,63 +80,63 @@ type Add struct {
 	Attributes Attributes
 }
 
-// Ask wants Count trials to run. A named worker first gets back the trials it
-// is already running (their leases renewed), unless New; then come queued
-// trials in order; for the rest the reply says how many are Missing.
+// Ask requests Count trials to run. A named worker first gets the trials that it is
+// already running, with renewed leases, unless New is set. Then come queued trials in
+// order. Missing in the reply counts the rest.
 type Ask struct {
 	RequestID string
 	Count     int // 1 … MaxCount
 	Worker    string
-	Lease     time.Duration // 0 for the study's
+	Lease     time.Duration // 0 means that of the study
 	New       bool
 }
 
-// Start hands out a new suggestion in answer to Ask, as trial number Trial,
-// which must be the next one.
+// Start hands out a new suggestion for an Ask, as trial number Trial, which must be the
+// next one.
 type Start struct {
 	Ask        Ask
 	Trial      int
 	Suggestion Suggestion
-	// Answer is how many trials the answer to Ask has in all: those of the
-	// reply to it and those that were missing, unless fewer could be proposed. It
-	// matters, and is checked, if Ask has a request id.
+	// Answer is the number of trials in the whole answer to the Ask, which are those in
+	// its reply and those that were missing. It is smaller if fewer could be proposed.
+	// It is checked only if the Ask has a request id.
 	Answer int
 }
 
-// Heartbeat renews the lease on a running trial. It never shortens one. Sent
-// twice it does no harm, so it carries no request id.
+// Heartbeat renews the lease on a running trial and never shortens it. It has no
+// request id, because repeating it does no harm.
 type Heartbeat struct {
 	Trial int
-	Epoch int           // 0 for the current one
-	Lease time.Duration // 0 for the study's
+	Epoch int           // 0 means the current one
+	Lease time.Duration // 0 means that of the study
 }
 
-// ReportValues adds intermediate values to a running trial. A value reported
-// again is fine if it is the same.
+// ReportValues adds intermediate values to a running trial. Reporting the same value
+// again has no effect.
 type ReportValues struct {
 	RequestID string
 	Trial     int
-	Epoch     int      // 0 for the current one
-	Reports   []Report // their Epoch is ignored; values in any order
+	Epoch     int      // 0 means the current one
+	Reports   []Report // their Epoch is ignored, and values may be in any order
 }
 
-// Tell gives a trial its outcome.
+// Tell sets the outcome of a trial.
 type Tell struct {
 	RequestID string
 	Trial     int
-	Epoch     int // 0 for the current one
+	Epoch     int // 0 means the current one
 	Outcome   Outcome
 }
 
-// Expire ends the lease of a running trial: the caller's clock says that it is
-// over. It does nothing if that lease is not the current one.
+// Expire ends the lease of a running trial that has expired by the caller's clock. It
+// has no effect if that lease is not the current one.
 type Expire struct {
 	Trial int
 	Epoch int
 }
 
-// SetAttributes sets attributes of a trial, or of the study if Trial is
-// [OfStudy]. A key given an empty value is removed.
+// SetAttributes sets attributes of a trial, or of the study if Trial is [OfStudy]. An
+// empty value removes its key.
 type SetAttributes struct {
 	RequestID  string
 	Trial      int
@@ -147,7 +146,7 @@ type SetAttributes struct {
 // Anchor records a rebuild of the proposer's model.
 type Anchor struct {
 	Seen      Position
-	Effective Position // after the position that this event will have
+	Effective Position // larger than the position of this event
 	Model     []byte
 }
 

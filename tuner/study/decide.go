@@ -44,7 +44,7 @@ func (c Finish) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	case FinishedUser, FinishedGap, FinishedExhausted:
 	case FinishedTime:
 		if !s.TimeOver(now) {
-			return Reply{}, nil, invalid("reason", c.Reason, "the study's time is not over", "use user to end it early")
+			return Reply{}, nil, invalid("reason", c.Reason, "the timeout of the study has not passed", "use the reason user to end it early")
 		}
 	default:
 		return Reply{}, nil, invalid("reason", c.Reason, "must be user, gap, exhausted or time", "")
@@ -94,7 +94,7 @@ func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, err
 	}
 	if len(c.Reports) > MaxReports {
-		return Reply{}, nil, invalid("reports", len(c.Reports), "a trial has at most 100000 reports", "")
+		return Reply{}, nil, invalid("reports", len(c.Reports), "a trial can have at most 100000 reports", "")
 	}
 	reports, err := s.spec.normalizeReports(c.Reports)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, err
 	}
 	earlier, retried := s.recall(c.RequestID)
-	if retried { // cut short; what it lacks are suggestions, for all else came at once
+	if retried { // this repeats an ask that was interrupted, and only suggestions can be missing
 		reply := s.answered(c.RequestID, earlier)
 		reply.Missing = min(int(earlier.answer)-len(reply.Trials), s.trialBudget())
 		return reply, nil, nil
@@ -129,8 +129,7 @@ func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	return reply, bodies, nil
 }
 
-// handOut answers with the trials that the worker holds already and with queued
-// ones.
+// handOut returns the trials that the worker already holds and queued ones.
 func (c Ask) handOut(s *Study, deadline time.Time) (reply Reply, bodies []Body) {
 	if c.Worker != "" && !c.New {
 		for _, n := range s.byWorker[c.Worker] {
@@ -153,7 +152,7 @@ func (c Ask) handOut(s *Study, deadline time.Time) (reply Reply, bodies []Body) 
 	return reply, bodies
 }
 
-// noneLeft says why an ask gets nothing though the study is active.
+// noneLeft returns the error of an ask that gets no trial from an active study.
 func (s *Study) noneLeft() error {
 	return &NoneLeftError{Trials: s.trials.n - s.origins[OriginAdded], Running: len(s.running), NextExpiry: s.NextExpiry()}
 }
@@ -198,8 +197,7 @@ func (c Start) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	return about(c.Trial, 1), []Body{Started{c.Trial, 1, c.Ask.Worker, deadline, &suggestion}}, nil
 }
 
-// checkAnswer refuses a Start that belies how many trials its ask is answered
-// with.
+// checkAnswer checks the number of trials in the answer to which a Start belongs.
 func (s *Study) checkAnswer(c Start) error {
 	if c.Ask.RequestID == "" {
 		return nil
@@ -209,7 +207,7 @@ func (s *Study) checkAnswer(c Start) error {
 		least = 1 + s.handedOut(c.Ask.RequestID, earlier)
 	}
 	if c.Answer < least || c.Answer > c.Ask.Count {
-		return invalid("answer", c.Answer, fmt.Sprintf("must be %d, for this trial and those before, to %d, which were asked for", least, c.Ask.Count), "")
+		return invalid("answer", c.Answer, fmt.Sprintf("must be from %d (this trial and those before it) to %d (the number asked for)", least, c.Ask.Count), "")
 	}
 	return nil
 }
@@ -232,7 +230,7 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, err
 	}
 	if len(c.Reports) < 1 || len(c.Reports) > MaxReportBatch {
-		return Reply{}, nil, invalid("reports", len(c.Reports), "must be 1 to 1000 of them", "split the batch")
+		return Reply{}, nil, invalid("reports", len(c.Reports), "must be 1 to 1000 reports", "split the batch")
 	}
 	reports, err := s.spec.normalizeReports(c.Reports)
 	if err != nil {
@@ -246,7 +244,7 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 		return reply, nil, nil
 	}
 	if len(t.Reports)+len(reports) > MaxReports {
-		return Reply{}, nil, invalid("reports", len(t.Reports)+len(reports), "a trial has at most 100000 reports", "report less often")
+		return Reply{}, nil, invalid("reports", len(t.Reports)+len(reports), "a trial can have at most 100000 reports", "report less often")
 	}
 	return reply, []Body{Reported{c.Trial, t.Epoch, reports}}, nil
 }
@@ -260,7 +258,7 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if t.State != Running || t.Epoch != c.Epoch {
 		return reply, nil, nil
 	}
-	// Nobody would come for it once the study hands out nothing more.
+	// Once the study hands out no more trials, no worker would take a queued one.
 	retries := s.spec.MaxRetries
 	if planted.Is(planted.RetryTooOften) {
 		retries++
@@ -292,18 +290,18 @@ func (c Anchor) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	own := s.position + 1
 	switch {
 	case len(c.Model) > MaxModelBytes:
-		return Reply{}, nil, invalid("model", len(c.Model), "at most 16 MiB", "")
+		return Reply{}, nil, invalid("model", len(c.Model), "must be at most 16 MiB", "")
 	case c.Seen > s.position:
 		return Reply{}, nil, invalid("seen", c.Seen, "must not be beyond the log", "")
 	case c.Effective < own:
 		return Reply{}, nil, invalid("effective", c.Effective, "must not be before the model event itself", "")
 	case len(s.anchors) > 0 && c.Effective < s.anchors[len(s.anchors)-1].Effective:
-		return Reply{}, nil, invalid("effective", c.Effective, "must not be before the previous model's", "")
+		return Reply{}, nil, invalid("effective", c.Effective, "must not be before that of the previous model", "")
 	}
 	return Reply{}, []Body{Anchored(c)}, nil
 }
 
-// open returns an error if the study takes no more trials.
+// open returns an error if the study accepts no more trials.
 func (s *Study) open(now time.Time) error {
 	if s.finished != nil {
 		return s.finishedError()
@@ -318,8 +316,8 @@ func (s *Study) finishedError() error {
 	return &FinishedError{s.finished.Reason, s.finished.Detail}
 }
 
-// held returns trial n if it runs under the lease of the given epoch, or of any
-// if epoch is 0.
+// held returns trial n if it runs under the lease of the given epoch. Epoch 0 means
+// any.
 func (s *Study) held(n, epoch int) (*Trial, error) {
 	if n < 0 || n >= s.trials.n {
 		return nil, &TrialNotFoundError{n, s.trials.n}
@@ -332,7 +330,7 @@ func (s *Study) held(n, epoch int) (*Trial, error) {
 		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
 	}
 	if t.State == Queued && t.Epoch > 0 {
-		return nil, &TrialStateError{n, t.State, "its lease ran out", "tell its outcome if you have it, or ask for a trial"}
+		return nil, &TrialStateError{n, t.State, "its lease expired", "tell its outcome if you have it, or ask for a trial"}
 	}
 	if t.State != Running {
 		return nil, &TrialStateError{n, t.State, "it is not running", "stop working on it, or ask for a trial"}
@@ -348,7 +346,8 @@ func checkEpoch(t *Trial, epoch int) error {
 	return nil
 }
 
-// deadline of a lease taken now for the given time, 0 for the study's.
+// deadline returns the deadline of a lease that starts now. A lease of 0 means that of
+// the study.
 func (s *Study) deadline(now time.Time, lease time.Duration) (time.Time, error) {
 	if lease == 0 {
 		lease = s.spec.Lease
@@ -366,9 +365,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// thenFinish adds to the bodies that end trial t a Finished, if with it a limit
-// of the study is reached; t is nil if they end none. cost is what they add to
-// the study's.
+// thenFinish appends a Finished event if the given events reach a limit of the study.
+// They end trial t, or none if t is nil, and add cost to the study.
 func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64) []Body {
 	if s.finished != nil {
 		return bodies

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Errors that carry no more than their message.
+// Errors without fields.
 var (
 	// ErrNotCreated is returned for any command but [Create] on the empty study.
 	ErrNotCreated = errors.New("the study has not been created")
 	// ErrExists is returned for a [Create] of a study that exists.
-	ErrExists = errors.New("the study exists already")
+	ErrExists = errors.New("the study already exists")
 	// ErrPaused is returned for an ask while the study is paused.
 	ErrPaused = errors.New("the study is paused; resume it to ask for trials")
 )
 
-// InvalidError refuses a command whose content breaks a rule.
+// InvalidError refuses a command whose content violates a rule.
 type InvalidError struct {
-	Field  string // what was wrong: "metrics.loss.stderr"
-	Value  string // what it was
-	Rule   string // what it must be
-	Remedy string // what to do; may be empty
+	Field  string // name of the invalid field, such as "metrics.loss.stderr"
+	Value  string // value of the field
+	Rule   string // rule for the value
+	Remedy string // how to fix it, may be empty
 }
 
 func (e *InvalidError) Error() string {
@@ -40,10 +40,10 @@ func invalid(field string, value any, rule, remedy string) error {
 	return &InvalidError{Field: field, Value: text, Rule: rule, Remedy: remedy}
 }
 
-// TrialNotFoundError is returned for a trial number that the study has not given out.
+// TrialNotFoundError is returned for a trial number that does not exist.
 type TrialNotFoundError struct {
 	Trial  int
-	Trials int // how many there are: valid numbers are 0 … Trials−1
+	Trials int // number of trials, so valid numbers are 0 … Trials−1
 }
 
 func (e *TrialNotFoundError) Error() string {
@@ -53,7 +53,7 @@ func (e *TrialNotFoundError) Error() string {
 	return fmt.Sprintf("there is no trial %d: the study has trials 0 to %d", e.Trial, e.Trials-1)
 }
 
-// FinishedError refuses to hand out or take in trials once the study is over.
+// FinishedError refuses to hand out or add trials after the study has finished.
 type FinishedError struct {
 	Reason FinishReason
 	Detail string
@@ -67,20 +67,20 @@ func (e *FinishedError) Error() string {
 	return s
 }
 
-// BudgetError refuses another trial: the study has all it takes.
+// BudgetError refuses another trial because the study has reached its limit.
 type BudgetError struct{ MaxTrials int }
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the study takes no more than %d trials", e.MaxTrials)
 }
 
-// NoneLeftError refuses an ask because all trials there are to be were handed
-// out, though not all of them are over.
+// NoneLeftError refuses an ask because all trials of the study have been handed out,
+// and some are still running.
 type NoneLeftError struct {
 	Trials  int
 	Running int
-	// NextExpiry is when a trial may be there to be handed out again: the
-	// earliest deadline. Zero if the study retries none of those that run.
+	// NextExpiry is the earliest deadline, after which a trial may be handed out again.
+	// It is zero if no running trial has retries left.
 	NextExpiry time.Time
 }
 
@@ -108,12 +108,12 @@ func (e *TrialStateError) Error() string {
 	return s
 }
 
-// LeaseError refuses a sign of life or a report under a lease that is over.
+// LeaseError refuses a heartbeat or a report under a lease that has ended.
 type LeaseError struct {
 	Trial   int
-	Epoch   int    // the lease's
-	Current int    // the trial's
-	Worker  string // who holds the trial now; empty if nobody or an unnamed worker
+	Epoch   int    // epoch of the lease
+	Current int    // current epoch of the trial
+	Worker  string // current holder of the trial, empty if there is none or it is unnamed
 }
 
 func (e *LeaseError) Error() string {
@@ -128,18 +128,18 @@ func (e *LeaseError) Error() string {
 type AlreadyToldError struct {
 	Trial  int
 	Stored Outcome
-	Late   int // the epoch of a late result that differs, else 0
+	Late   int // epoch of the stored late result, or 0 if Stored is the trial's outcome
 }
 
 func (e *AlreadyToldError) Error() string {
 	if e.Late > 0 {
-		return fmt.Sprintf("trial %d was handed out again, and keeps what was told late under epoch %d: %s", e.Trial, e.Late, e.Stored)
+		return fmt.Sprintf("trial %d was handed out again and keeps the late result of epoch %d: %s", e.Trial, e.Late, e.Stored)
 	}
 	return fmt.Sprintf("trial %d is over and keeps its outcome: %s", e.Trial, e.Stored)
 }
 
-// ReportConflictError refuses an intermediate value that differs from the one
-// stored for the same step.
+// ReportConflictError refuses an intermediate value that differs from the stored one of
+// the same step.
 type ReportConflictError struct {
 	Trial  int
 	Step   int64
@@ -148,10 +148,10 @@ type ReportConflictError struct {
 }
 
 func (e *ReportConflictError) Error() string {
-	return fmt.Sprintf("trial %d has %s = %g at step %d already; report each step once", e.Trial, e.Metric, e.Stored, e.Step)
+	return fmt.Sprintf("trial %d already has %s = %g at step %d; report each step once", e.Trial, e.Metric, e.Stored, e.Step)
 }
 
-// RequestReusedError refuses a request id that came with other content before.
+// RequestReusedError refuses a request id that was used with other content.
 type RequestReusedError struct{ ID string }
 
 func (e *RequestReusedError) Error() string {

@@ -6,23 +6,22 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Position counts the events of one study's log: the first event, [Created],
-// has position 1; position 0 is the empty log.
+// Position counts the events of one study's log. The first event, [Created], has
+// position 1, and position 0 is that of the empty log.
 type Position uint64
 
-// Event is one thing that happened in a study. Events are values: nobody
-// changes one after it was made, and slices and maps inside are shared.
+// Event is a change of a study. An event never changes after it was made, and copies
+// share its slices and maps.
 type Event struct {
-	Time    time.Time // wall clock of the decision, UTC; order is by position, never by time
-	Request Request   // the request this event answers; zero if it had no id
+	Time    time.Time // wall clock time of the decision in UTC, but the order is by position
+	Request Request   // request of the command, zero if it had no id
 	// Caller made the call that caused the event, such as "token 3f2a9c01". It is empty
-	// if the caller is not known, and for what the service decides itself.
+	// if the caller is unknown, and for decisions of the service itself.
 	Caller string
 	Body   Body
 }
 
-// Trial returns the number of the trial that the event is about; ok is false if
-// it is about none.
+// Trial returns the number of the event's trial. ok is false if it has none.
 func (e Event) Trial() (n int, ok bool) {
 	switch b := e.Body.(type) {
 	case Enqueued:
@@ -48,7 +47,7 @@ func (e Event) Trial() (n int, ok bool) {
 	}
 }
 
-// Body is what happened; exactly one of the types of this package that
+// Body is the kind and content of an event, one of the types of this package that
 // implement it.
 type Body interface{ isBody() }
 
@@ -61,23 +60,23 @@ type Paused struct{}
 // Resumed ends a pause.
 type Resumed struct{}
 
-// Finished says that the study hands out no more trials, ever. Running trials
-// may still be told.
+// Finished says that the study hands out no more trials. Running trials may still be
+// told.
 type Finished struct {
 	Reason FinishReason
-	Detail string // for people; may be empty
+	Detail string // text for people, may be empty
 }
 
-// Enqueued is a configuration that a user wants tried, waiting as a queued trial.
+// Enqueued adds a configuration of the user as a queued trial.
 type Enqueued struct {
 	Trial      int
 	Config     space.Config
 	Attributes Attributes
 }
 
-// Started hands a trial to a worker under a lease. Epoch 1 of a trial that was
-// never queued is a suggestion and carries its configuration; otherwise the
-// trial comes from the queue and Suggestion is nil.
+// Started hands a trial to a worker under a lease. Epoch 1 of a trial that was never
+// queued has the suggestion with its configuration. Otherwise the trial comes from the
+// queue and Suggestion is nil.
 type Started struct {
 	Trial      int
 	Epoch      int
@@ -100,51 +99,52 @@ type Reported struct {
 	Reports []Report
 }
 
-// Expired ends the lease of a running trial. Requeued says whether the trial
-// waits for another worker or has failed(expired).
+// Expired ends the lease of a running trial. Requeued says whether the trial is queued
+// again or becomes failed(expired).
 type Expired struct {
 	Trial    int
 	Epoch    int
 	Requeued bool
 }
 
-// Told gives a trial its outcome.
+// Told sets the outcome of a trial.
 type Told struct {
 	Trial   int
-	Epoch   int // of the lease it was told under; 0 for a queued trial that was cancelled
+	Epoch   int // of the lease, 0 for a queued trial that was cancelled
 	Outcome Outcome
 }
 
-// ToldLate keeps an outcome told under a lease that somebody else took over.
+// ToldLate keeps an outcome told under a lease after another worker took the trial
+// over.
 type ToldLate struct {
 	Trial   int
 	Epoch   int
 	Outcome Outcome
 }
 
-// Added is a finished trial that was run elsewhere.
+// Added adds a finished trial that was run elsewhere.
 type Added struct {
 	Trial      int
 	Config     space.Config
-	Reports    []Report // Epoch 0
+	Reports    []Report // with Epoch 0
 	Outcome    Outcome
 	Attributes Attributes
 }
 
-// Attributed sets attributes of a trial, or of the study where Trial is
-// [OfStudy]. A key given an empty value is removed.
+// Attributed sets attributes of a trial, or of the study if Trial is [OfStudy]. An
+// empty value removes its key.
 type Attributed struct {
 	Trial      int
 	Attributes Attributes
 }
 
-// OfStudy stands in place of a trial number for the study itself.
+// OfStudy in place of a trial number means the study itself.
 const OfStudy = -1
 
-// Anchored is a rebuild of the proposer's model: hyper-parameters, dictionary
-// and whatever else a restart needs, in the proposer's own encoding. The model
-// was computed from the log up to Seen and is used for suggestions from
-// position Effective on.
+// Anchored is a rebuild of the proposer's model. Model holds the hyper-parameters, the
+// dictionary and all else that a restart needs, in the proposer's own encoding. It was
+// computed from the log up to Seen and is used for suggestions from position Effective
+// on.
 type Anchored struct {
 	Seen      Position
 	Effective Position

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSpecLimits tries what a study is created with at its limits and past them.
+// TestSpecLimits creates studies at the limits of a spec and beyond them.
 func TestSpecLimits(t *testing.T) {
 	name := func(n int) string { return strings.Repeat("x", n) }
 	options := func(n int) string { return `{"a":"` + name(n-8) + `"}` }
@@ -38,12 +38,12 @@ func TestSpecLimits(t *testing.T) {
 	}
 }
 
-// TestReportBytes tries a batch of reports as large as it may be.
+// TestReportBytes reports a batch at the limit and one beyond it.
 func TestReportBytes(t *testing.T) {
 	h := newHarness(t, nil)
 	h.ask(Ask{Count: 1})
-	// 64 values with names of 128 bytes are 8,704 bytes a report: 481 of them and
-	// a smaller one make the limit.
+	// A report with 64 values with names of 128 bytes has 8,704 bytes. The limit is 481
+	// of them and a smaller one.
 	batch := func(bytes int) []Report {
 		var reports []Report
 		for step := int64(0); bytes > 0; step++ {
@@ -66,7 +66,7 @@ func TestReportBytes(t *testing.T) {
 	h.refuse(ReportValues{Trial: 0, Reports: batch(MaxReportBytes + 1)}, "4 MiB")
 }
 
-// TestOutcomeBytes tries an outcome as large as it may be.
+// TestOutcomeBytes tells an outcome at the limit and one beyond it.
 func TestOutcomeBytes(t *testing.T) {
 	h := newHarness(t, nil)
 	h.ask(Ask{Count: 1})

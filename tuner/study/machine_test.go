@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRandomCommands runs random lists of commands, sensible and senseless, under
-// a clock that jumps, and after each one holds the study against what was
-// promised and against a twin made from the events alone.
+// TestRandomCommands runs random commands, valid and invalid, under a clock that jumps.
+// After each it checks the study against the promises of the package and against a twin
+// made only from the events.
 func TestRandomCommands(t *testing.T) {
 	sp := parseSpace(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,13 +35,13 @@ func TestRandomCommands(t *testing.T) {
 	})
 }
 
-// machine is a study under test with what the test knows of it.
+// machine is a study under test with the data to check it.
 type machine struct {
 	t        *rapid.T
 	live     Study
-	twin     Study // the same events, never asked to decide
+	twin     Study // has the same events and never decides
 	now      time.Time
-	before   []Trial // as they stood before the last command
+	before   []Trial // state before the last command
 	requests map[string]sent
 }
 
@@ -76,8 +76,7 @@ func (m *machine) step() {
 	}
 }
 
-// do decides, checks and applies one command, and sends it once more if it had
-// an id.
+// do decides, checks and applies one command, and repeats it if it had an id.
 func (m *machine) do(cmd Command) (Reply, bool) {
 	m.before = slices.Collect(m.live.All(0))
 	position, status := m.live.Position(), m.status()
@@ -114,7 +113,7 @@ func (m *machine) status() Status {
 	return status
 }
 
-// checkDecision holds a decision, not applied yet, against the promises.
+// checkDecision checks a decision before it is applied.
 func (m *machine) checkDecision(cmd Command, reply Reply, events []Event, err error) {
 	if err != nil {
 		if len(events) > 0 || !reflect.DeepEqual(reply, Reply{}) {
@@ -149,9 +148,9 @@ func (m *machine) checkDecision(cmd Command, reply Reply, events []Event, err er
 	}
 }
 
-// checkAnswer holds an answer against those that the same request got before: an
-// ask's begins with them, names no trial twice, and once it was complete it
-// neither changes nor does anything.
+// checkAnswer compares an answer with those that the same request got before. An answer
+// to an ask begins with the earlier ones and names no trial twice. Once it was
+// complete, it never changes, and repeating the ask has no effect.
 func (m *machine) checkAnswer(cmd Command, reply Reply, events []Event) {
 	ask, ok := cmd.(Ask)
 	if !ok {
@@ -171,15 +170,15 @@ func (m *machine) checkAnswer(cmd Command, reply Reply, events []Event) {
 		m.t.Fatalf("%#v: answered with %+v, before with %+v", ask, reply, old.reply)
 	}
 	if m.live.Spec().Timeout > 0 {
-		return // a clock that goes back ends and begins the study's time as it likes
+		return // a clock that goes back ends and begins the study's time repeatedly
 	}
 	if old.reply.Missing == 0 && (len(events) > 0 || reply.Missing > 0 || len(reply.Trials) > n) {
 		m.t.Fatalf("%#v: the answer was complete with %+v, and now %+v", ask, old.reply, reply)
 	}
 }
 
-// checkReuse holds the second effect of a request id against the promises: only
-// an ask that was cut short may have one, or what may be forgotten after a day.
+// checkReuse checks the second effect of a request id. Only an interrupted ask may have
+// one, or a request whose id may be forgotten after a day.
 func (m *machine) checkReuse(old, cmd Command) {
 	switch old.(type) {
 	case Tell, Enqueue, Add:
@@ -195,7 +194,7 @@ func (m *machine) checkReuse(old, cmd Command) {
 	}
 }
 
-// checkState holds the state after a command against the promises.
+// checkState checks the state after a command.
 func (m *machine) checkState() {
 	s := &m.live
 	if err := s.Check(); err != nil {
@@ -251,7 +250,7 @@ func (m *machine) checkOutcome(t Trial) {
 	}
 }
 
-// checkChange allows a trial only the steps of the diagram in doc.go.
+// checkChange allows only the transitions of the diagram in doc.go.
 func (m *machine) checkChange(was, is Trial) {
 	legal := map[TrialState][]TrialState{
 		Queued:  {Queued, Running, Completed, Failed, Infeasible, Pruned},
@@ -273,7 +272,7 @@ func (m *machine) checkChange(was, is Trial) {
 	}
 }
 
-// command draws a command, now and then one that was sent before.
+// command draws a new command, or sometimes repeats an earlier one.
 func (m *machine) command() Command {
 	t := m.t
 	if len(m.requests) > 0 && rapid.IntRange(0, 9).Draw(t, "retry") == 0 {
@@ -344,8 +343,8 @@ func (m *machine) outcome() Outcome {
 	return o
 }
 
-// TestApplyRefusesWithoutTrace applies events in an order that no commands made:
-// the study refuses what does not fit, is as it was, and never panics.
+// TestApplyRefusesWithoutTrace applies events in an order that no commands caused. The
+// study refuses invalid events, does not change, and never panics.
 func TestApplyRefusesWithoutTrace(t *testing.T) {
 	sp := parseSpace(t)
 	rapid.Check(t, func(t *rapid.T) {

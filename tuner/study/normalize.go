@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// normalize checks a spec and fills in its defaults.
+// normalize checks a spec and sets its defaults.
 func (c Spec) normalize() (Spec, error) {
 	if c.Space == nil {
 		return c, invalid("space", "none", "a study needs a search space", "")
@@ -56,7 +56,7 @@ func (c Spec) normalize() (Spec, error) {
 
 func checkObjectives(objectives []Objective) error {
 	if len(objectives) < 1 || len(objectives) > MaxMetrics {
-		return invalid("objectives", len(objectives), "must be 1 to 64 of them", "")
+		return invalid("objectives", len(objectives), "must be 1 to 64 objectives", "")
 	}
 	for i, o := range objectives {
 		field := fmt.Sprintf("objectives[%d]", i)
@@ -91,13 +91,13 @@ func (p Component) check(field string) error {
 	return nil
 }
 
-// normalizeOutcome checks a told outcome, orders its metrics, and applies the
-// rules for numbers that are not numbers.
+// normalizeOutcome checks a told outcome, sorts its metrics, and applies the rules for
+// NaN and infinity.
 func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 	switch o.State {
 	case Completed, Infeasible, Pruned:
 		if o.Reason != FailedNone {
-			return o, invalid("reason", o.Reason, "only failed trials have one", "put the text into the message")
+			return o, invalid("reason", o.Reason, "only failed trials have a reason", "put the text into the message")
 		}
 	case Failed:
 		switch o.Reason {
@@ -144,11 +144,11 @@ func metricNames(metrics []Metric) []string {
 	return names
 }
 
-// normalizeMetrics returns a checked copy in order of name, and whether an
+// normalizeMetrics returns a checked copy sorted by name. nan tells whether an
 // objective is NaN.
 func (c Spec) normalizeMetrics(metrics []Metric) (out []Metric, nan bool, err error) {
 	if len(metrics) > MaxMetrics {
-		return nil, false, invalid("metrics", len(metrics), "at most 64 of them", "")
+		return nil, false, invalid("metrics", len(metrics), "must be at most 64 metrics", "")
 	}
 	size := 0
 	for _, m := range metrics {
@@ -191,7 +191,7 @@ func (c Spec) normalizeMetrics(metrics []Metric) (out []Metric, nan bool, err er
 	return out, nan, nil
 }
 
-// checkValue applies the rules for NaN and ±Inf to one value of a metric.
+// checkValue applies the rules for NaN and ±Inf to a value of a metric.
 func (c Spec) checkValue(field, name string, v float64) error {
 	i := slices.IndexFunc(c.Objectives, func(o Objective) bool { return o.Name == name })
 	switch {
@@ -205,7 +205,7 @@ func (c Spec) checkValue(field, name string, v float64) error {
 	}
 }
 
-// normalizeReports returns a checked copy with the values in order of name.
+// normalizeReports returns a checked copy with the values sorted by name.
 func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 	out := slices.Clone(reports)
 	size := 0
@@ -216,7 +216,7 @@ func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 			return nil, invalid(field+".step", r.Step, "must not be negative", "")
 		}
 		if len(r.Values) < 1 || len(r.Values) > MaxMetrics {
-			return nil, invalid(field+".values", len(r.Values), "must be 1 to 64 of them", "")
+			return nil, invalid(field+".values", len(r.Values), "must be 1 to 64 values", "")
 		}
 		r.Values = slices.Clone(r.Values)
 		slices.SortFunc(r.Values, func(a, b NamedValue) int { return cmp.Compare(a.Name, b.Name) })
@@ -225,7 +225,7 @@ func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 				return nil, err
 			}
 			if j > 0 && r.Values[j-1].Name == v.Name {
-				return nil, invalid(field+"."+v.Name, "twice", "each metric is reported once a step", "")
+				return nil, invalid(field+"."+v.Name, "twice", "each metric is reported once per step", "")
 			}
 			if err := c.checkValue(field+"."+v.Name, v.Name, v.Value); err != nil {
 				return nil, err
@@ -239,14 +239,14 @@ func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 	return out, nil
 }
 
-// newReports returns what the trial's current epoch does not have yet of the
-// reports, stamped with that epoch.
+// newReports returns the reports that the trial's current epoch does not have yet, with
+// that epoch.
 func newReports(t *Trial, reports []Report) ([]Report, error) {
 	current, top := t.CurrentReports(), t.lastStep
 	if len(current) == 0 {
 		top = -1
 	}
-	var known reportIndex // made when a step goes back
+	var known reportIndex // made when a step decreases
 	var out []Report
 	for _, r := range reports {
 		r.Epoch = t.Epoch
@@ -273,7 +273,7 @@ func newReports(t *Trial, reports []Report) ([]Report, error) {
 	return out, nil
 }
 
-// reportIndex finds reported values.
+// reportIndex holds reported values.
 type reportIndex map[reportKey]float64
 
 type reportKey struct {
@@ -289,8 +289,8 @@ func (x reportIndex) add(reports ...Report) {
 	}
 }
 
-// fresh returns the values of a report that are not known; a known one must be
-// the same.
+// fresh returns the values of a report that are new. It refuses a value that differs
+// from the known one.
 func (x reportIndex) fresh(trial int, r Report) (values []NamedValue, err error) {
 	for _, v := range r.Values {
 		stored, ok := x[reportKey{r.Step, v.Name}]
@@ -304,8 +304,8 @@ func (x reportIndex) fresh(trial int, r Report) (values []NamedValue, err error)
 	return values, nil
 }
 
-// checkSuggestion checks what a proposer made; its faults are ours, but a
-// proposer must not be able to store nonsense.
+// checkSuggestion checks a suggestion of a proposer, because a faulty proposer must not
+// store nonsense.
 func (s *Study) checkSuggestion(g Suggestion) error {
 	if err := s.spec.Space.Validate(g.Config); err != nil {
 		return err
@@ -337,8 +337,8 @@ func checkName(field, s string) error {
 	return checkText(field, s, MaxNameBytes)
 }
 
-// checkText refuses what is too long, not UTF-8, or would play tricks on a
-// terminal. Tabs and line breaks are welcome in longer texts.
+// checkText refuses text that is too long, not UTF-8, or has control characters that
+// affect a terminal. Longer texts may have tabs and line breaks.
 func checkText(field, s string, limit int) error {
 	if len(s) > limit {
 		return invalid(field, s, fmt.Sprintf("must be at most %d bytes", limit), "shorten it")
@@ -355,7 +355,7 @@ func checkText(field, s string, limit int) error {
 	return nil
 }
 
-// checkAttributes checks attributes that are to be merged into those there are.
+// checkAttributes checks attributes that will be merged into existing ones.
 func checkAttributes(field string, have, set Attributes) error {
 	size := 0
 	for _, k := range slices.Sorted(maps.Keys(set)) {
@@ -370,13 +370,13 @@ func checkAttributes(field string, have, set Attributes) error {
 		size += len(k) + len(v)
 	}
 	if size > MaxAttributesBytes {
-		return invalid(field, size, "keys and values must be at most 65536 bytes together", "keep large texts elsewhere and store where")
+		return invalid(field, size, "keys and values must be at most 65536 bytes together", "keep large texts elsewhere and store their location")
 	}
 	return nil
 }
 
-// merge returns a new map of have with set laid over it; an empty value removes
-// its key. The result is nil if nothing is left.
+// merge returns a new map with the entries of have and set. set takes precedence, and
+// an empty value removes its key. The result is nil if it has no entries.
 func merge(have, set Attributes) Attributes {
 	out := maps.Clone(have)
 	for k, v := range set {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Options reads a component's options: a JSON object, of which every key must be
-// known and stand there once. The first fault, an [InvalidError], is kept and
-// returned by Finish; until then reading goes on with harmless values.
+// Options reads a component's options from a JSON object. Every key must be known and
+// occur once. Finish returns the first error, an [InvalidError]. After an error the
+// other methods return valid placeholders.
 type Options struct {
 	field string
 	raw   map[string]json.RawMessage
@@ -20,8 +20,8 @@ type Options struct {
 	err   error
 }
 
-// ReadOptions begins to read the options in text, empty for none. Errors speak of
-// them as field.
+// ReadOptions begins to read the options in text, which is empty for none. Errors name
+// them field.
 func ReadOptions(field, text string) *Options {
 	o := &Options{field: field}
 	if text != "" {
@@ -39,7 +39,7 @@ func (o *Options) Object(field string, text []byte) map[string]json.RawMessage {
 		return nil
 	}
 	for d.More() {
-		key, _ := d.Token() // valid JSON: a string
+		key, _ := d.Token() // a string, because the JSON is valid
 		name := key.(string)
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
@@ -54,7 +54,7 @@ func (o *Options) Object(field string, text []byte) map[string]json.RawMessage {
 	return members
 }
 
-// Fail records the first fault.
+// Fail records an error unless there is an earlier one.
 func (o *Options) Fail(field, value, rule, remedy string) {
 	if o.err != nil {
 		return
@@ -72,7 +72,7 @@ func (o *Options) Take(name string) (raw json.RawMessage, given bool) {
 	return raw, given
 }
 
-// Whole reads a number between low and high.
+// Whole reads a whole number between low and high.
 func (o *Options) Whole(name string, otherwise, low, high int64) int64 {
 	raw, given := o.Take(name)
 	if !given {
@@ -81,7 +81,7 @@ func (o *Options) Whole(name string, otherwise, low, high int64) int64 {
 	return o.ParseWhole(o.field+"."+name, raw, low, high)
 }
 
-// ParseWhole reads a number between low and high out of a larger option.
+// ParseWhole reads a whole number between low and high from a part of an option.
 func (o *Options) ParseWhole(field string, raw json.RawMessage, low, high int64) int64 {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || n < low || n > high {
@@ -117,7 +117,7 @@ func (o *Options) Text(name, otherwise string) string {
 	return s
 }
 
-// Choice reads one of the given words, of which the first is the default.
+// Choice reads one of the given words. The first is the default.
 func (o *Options) Choice(name string, words ...string) string {
 	raw, given := o.Take(name)
 	if !given {
@@ -130,7 +130,7 @@ func (o *Options) Choice(name string, words ...string) string {
 	return word
 }
 
-// Finish returns the first fault; an option that nobody took is one.
+// Finish returns the first error. An option that was not taken is an error, too.
 func (o *Options) Finish(component string) error {
 	for _, name := range slices.Sorted(maps.Keys(o.raw)) {
 		if slices.Contains(o.known, name) {

@@ -11,23 +11,23 @@ import (
 type Outcome struct {
 	State   TrialState // Completed, Failed, Infeasible or Pruned
 	Reason  FailReason // of a Failed trial
-	Message string     // for people: what failed, why infeasible
-	Metrics []Metric   // ordered by name; all objectives if Completed
-	// Cost is what the trial cost, in the unit of Spec.MaxCost; 0 if not told.
+	Message string     // what failed, or why the trial is infeasible, for people
+	Metrics []Metric   // sorted by name, with all objectives if Completed
+	// Cost is the cost of the trial in the unit of Spec.MaxCost, 0 if not told.
 	Cost float64
-	// Attributes are set on the trial together with the outcome.
+	// Attributes are set on the trial with the outcome.
 	Attributes Attributes
 }
 
 // FailReason tells why a trial failed.
 type FailReason uint8
 
-// The reasons. FailedNone belongs to outcomes that are not failures.
+// The reasons. FailedNone is for outcomes that are not failures.
 const (
 	FailedNone      FailReason = iota
-	FailedCrash                // the worker said so
-	FailedExpired              // its lease expired and no retry was left; nobody told it
-	FailedCancelled            // somebody called it off
+	FailedCrash                // reported by the worker
+	FailedExpired              // the lease expired with no retry left, and no outcome was told
+	FailedCancelled            // cancelled by a user
 	FailedNaN                  // an objective was NaN
 )
 
@@ -49,16 +49,16 @@ func (r FailReason) String() string {
 	}
 }
 
-// Metric is one measured quantity of a finished trial: one value, several
+// Metric is a measured quantity of a finished trial. It has one value, several
 // replicates, or one value with its standard error.
 type Metric struct {
 	Name      string
 	Values    []float64 // at least one
-	StdErr    float64   // of the one value, if HasStdErr; finite, ≥ 0
+	StdErr    float64   // of the one value if HasStdErr, finite and ≥ 0
 	HasStdErr bool
 }
 
-// Mean is the arithmetic mean of the values: NaN if one of them is, and free of
+// Mean is the arithmetic mean of the values. It is NaN if one of them is, and does not
 // overflow for finite values.
 func (m Metric) Mean() float64 {
 	n := float64(len(m.Values))
@@ -69,15 +69,15 @@ func (m Metric) Mean() float64 {
 	if !math.IsInf(sum, 0) {
 		return sum / n
 	}
-	sum = 0 // the sum overflowed, or a value is infinite: divide first
+	sum = 0 // if the sum overflowed or a value is infinite, divide first
 	for _, v := range m.Values {
 		sum += v / n
 	}
 	return sum
 }
 
-// StandardError of the mean: as told, or from replicates (s/√r, r ≥ 2). ok is
-// false where neither is there.
+// StandardError is the standard error of the mean, as told or from replicates (s/√r, r
+// ≥ 2). ok is false if there is neither.
 func (m Metric) StandardError() (se float64, ok bool) {
 	if m.HasStdErr {
 		return m.StdErr, true
@@ -95,13 +95,13 @@ func (m Metric) StandardError() (se float64, ok bool) {
 	return se, !math.IsNaN(se) && !math.IsInf(se, 0)
 }
 
-// Measured returns the outcome of a trial that completed with one metric: its value,
-// or several replicates of it.
+// Measured returns the outcome of a trial that completed with one metric. values is its
+// value or several replicates of it.
 func Measured(name string, values ...float64) Outcome {
 	return Outcome{State: Completed, Metrics: []Metric{{Name: name, Values: values}}}
 }
 
-// Metric returns the named metric; ok is false if o has none.
+// Metric returns the named metric. ok is false if o has none.
 func (o Outcome) Metric(name string) (m Metric, ok bool) {
 	for _, m := range o.Metrics {
 		if m.Name == name {
@@ -111,14 +111,14 @@ func (o Outcome) Metric(name string) (m Metric, ok bool) {
 	return Metric{}, false
 }
 
-// Equal tells whether o and p say the same. NaN equals NaN.
+// Equal tells whether o and p are equal. NaN equals NaN.
 func (o Outcome) Equal(p Outcome) bool {
 	return o.State == p.State && o.Reason == p.Reason && o.Message == p.Message &&
 		sameFloat(o.Cost, p.Cost) && maps.Equal(o.Attributes, p.Attributes) &&
 		slices.EqualFunc(o.Metrics, p.Metrics, Metric.Equal)
 }
 
-// Equal tells whether m and q say the same. NaN equals NaN.
+// Equal tells whether m and q are equal. NaN equals NaN.
 func (m Metric) Equal(q Metric) bool {
 	return m.Name == q.Name && m.HasStdErr == q.HasStdErr && sameFloat(m.StdErr, q.StdErr) &&
 		slices.EqualFunc(m.Values, q.Values, sameFloat)
@@ -126,7 +126,8 @@ func (m Metric) Equal(q Metric) bool {
 
 func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
 
-// String says what happened in a few words: completed value=0.3, failed(crash): out of memory.
+// String describes the outcome in a few words, such as "completed value=0.3" or
+// "failed(crash): out of memory".
 func (o Outcome) String() string {
 	s := o.State.String()
 	if o.State == Failed {

@@ -14,21 +14,22 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Request identifies the command that an event answers.
+// Request identifies the command that caused an event.
 type Request struct {
-	ID string // chosen by the client, unique per study; empty for none
-	// Fingerprint of the command's content, to tell a retry from a reuse.
+	ID string // chosen by the client, unique within the study, empty for none
+	// Fingerprint is a hash of the command's content, to distinguish a retry from a
+	// reuse.
 	Fingerprint uint64
-	// Answer is how many trials the whole answer has, of which the events of an
-	// ask may be committed one by one; 0 for other requests.
+	// Answer is the number of trials in the whole answer to an ask, whose events may be
+	// committed one by one. It is 0 for other requests.
 	Answer int
 }
 
-// RequestRetention is how long, at least, the ids of requests that neither made,
-// handed out nor ended a trial are remembered.
+// RequestRetention is the least time for which the ids of requests that neither made,
+// handed out nor ended a trial are kept.
 const RequestRetention = 24 * time.Hour
 
-// requestKey stands for a request id in memory: half of its SHA-256.
+// requestKey represents a request id in memory by half of its SHA-256.
 type requestKey [16]byte
 
 func keyOf(id string) (k requestKey) {
@@ -37,23 +38,23 @@ func keyOf(id string) (k requestKey) {
 	return k
 }
 
-// requestRecord remembers what a request did. It has no pointers: there are as
-// many as events, and the collector need not look at them.
+// requestRecord holds the effect of a request. It has no pointers, because there are as
+// many records as events and the garbage collector would visit them.
 type requestRecord struct {
 	fingerprint uint64
 	answer      int32 // as in Request
 	late        bool  // a tell was kept as a late result
-	keep        bool  // as long as the study lives
+	keep        bool  // kept as long as the study
 	any         bool
-	several     bool   // more than the first, which the study has
-	first       handed // if any
+	several     bool   // more trials than first, which the study has
+	first       handed // valid if any is set
 }
 
-// handed is a trial that a request made, started or concerned, and the epoch it
-// had then.
+// handed is a trial that a request made, started or concerned, with its epoch at that
+// time.
 type handed struct{ trial, epoch int32 }
 
-// handedOut is how many trials an answer has.
+// handedOut returns the number of trials in an answer.
 func (s *Study) handedOut(id string, r requestRecord) int {
 	n := 0
 	if r.any {
@@ -65,7 +66,7 @@ func (s *Study) handedOut(id string, r requestRecord) int {
 	return n
 }
 
-// answered repeats the answer of the request with an id.
+// answered repeats the answer to the request with an id.
 func (s *Study) answered(id string, r requestRecord) Reply {
 	reply := Reply{Late: r.late}
 	if r.any {
@@ -79,7 +80,7 @@ func (s *Study) answered(id string, r requestRecord) Reply {
 	return reply
 }
 
-// hand notes a trial in a record that is about to be kept.
+// hand adds a trial to a record before the record is stored.
 func (s *Study) hand(key requestKey, r *requestRecord, trial, epoch int) {
 	h := handed{int32(trial), int32(epoch)}
 	switch more := s.several[key]; {
@@ -91,14 +92,14 @@ func (s *Study) hand(key requestKey, r *requestRecord, trial, epoch int) {
 	}
 }
 
-// requestAge is an entry of the list of requests that may be forgotten.
+// requestAge is an entry in the list of requests that may be forgotten.
 type requestAge struct {
 	key requestKey
 	at  time.Time
 }
 
-// forgettable tells whether a request's id may be dropped after
-// RequestRetention: its effect neither made, handed out nor ended a trial.
+// forgettable tells whether a request's id may be dropped after RequestRetention. That
+// is so if it neither made, handed out nor ended a trial.
 func forgettable(b Body) bool {
 	switch b.(type) {
 	case Paused, Resumed, Finished, Reported, Attributed:
@@ -108,7 +109,7 @@ func forgettable(b Body) bool {
 	}
 }
 
-// recall returns what the request with an id did; known is false if nothing.
+// recall returns the record of the request with an id. known is false if there is none.
 func (s *Study) recall(id string) (r requestRecord, known bool) {
 	if id == "" {
 		return requestRecord{}, false
@@ -124,7 +125,7 @@ func (s *Study) recallKey(key requestKey) (r requestRecord, known bool) {
 	return r, known
 }
 
-// remember notes the request of an event that was just applied.
+// remember records the request of an event that was just applied.
 func (s *Study) remember(e Event) {
 	for len(s.aging) > 0 && e.Time.Sub(s.aging[0].at) > RequestRetention {
 		if key := s.aging[0].key; !s.requests[key].keep {
@@ -152,9 +153,8 @@ func (s *Study) remember(e Event) {
 	}
 }
 
-// digest folds a command's content into a fingerprint. Every field is written
-// with its length or in fixed size, so that no two contents collide by
-// concatenation.
+// digest computes a fingerprint of a command's content. Every field is written with its
+// length or in fixed size, so that contents with other field boundaries do not collide.
 type digest struct{ h hash.Hash }
 
 func fingerprint(c identified) uint64 {
@@ -199,8 +199,7 @@ func (d *digest) config(c space.Config) {
 	}
 }
 
-// The order of the values of a report and of the metrics of an outcome means
-// nothing.
+// The values of a report and the metrics of an outcome have no order.
 func (d *digest) reports(reports []Report) {
 	d.int(len(reports))
 	for _, r := range reports {
@@ -291,7 +290,7 @@ func (c Ask) digest(d *digest) {
 	d.bool(c.New)
 }
 
-// A Start is part of the answer to its Ask and shares its fingerprint.
+// A Start is part of the answer to its Ask and has the same fingerprint.
 func (c Start) digest(d *digest) { c.Ask.digest(d) }
 
 func (c ReportValues) digest(d *digest) {

@@ -8,49 +8,49 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Spec is what a study is created with. It never changes afterwards.
+// Spec holds the settings of a study. It never changes after the creation.
 type Spec struct {
-	// Space is what can be tuned.
+	// Space is the search space.
 	Space *space.Space
-	// Objectives are what the study optimises, at least one, names distinct.
+	// Objectives lists at least one objective, with distinct names.
 	Objectives []Objective
-	// MaxTrials ends the study when it has so many trials (added ones not
-	// counted) and all of them are over. 0 means no limit.
+	// MaxTrials ends the study when it has that many trials, without added ones, and
+	// all of them are over. 0 means no limit.
 	MaxTrials int
-	// Timeout ends the study so long after its creation. 0 means no limit.
+	// Timeout ends the study that long after its creation. 0 means no limit.
 	Timeout time.Duration
-	// MaxCost ends the study when the told costs, those of late results
-	// included, sum up to it. 0 means no limit.
+	// MaxCost ends the study when the sum of the told costs, including those of late
+	// results, reaches it. 0 means no limit.
 	MaxCost float64
-	// Lease is how long a worker holds a trial without a sign of life unless
-	// it asks for another time. 0 means [DefaultLease].
+	// Lease is how long a worker holds a trial without a heartbeat, unless it asks for
+	// another time. 0 means [DefaultLease].
 	Lease time.Duration
-	// MaxRetries is how often a trial whose lease expired is handed out again
-	// before it fails. 0 means that the first expiry is final.
+	// MaxRetries is how often a trial whose lease expired is handed out again before it
+	// fails. 0 means that it fails at the first expiry.
 	MaxRetries int
-	// Seed is where the study's streams of random numbers begin.
+	// Seed is the seed of the study's random numbers.
 	Seed uint64
-	// Proposer and Pruner choose and configure what suggests and what stops
+	// Proposer and Pruner name and configure the components that suggest and stop
 	// trials. An empty name means the service's default, or no pruner.
 	Proposer, Pruner Component
-	// Attributes are the user's own notes; they can be set later too.
+	// Attributes are the user's own notes. They can also be set later.
 	Attributes Attributes
 }
 
-// Component names a proposer or pruner and holds its options as a JSON object
-// (or nothing), which this package does not interpret.
+// Component names a proposer or pruner and holds its options as a JSON object or
+// nothing. This package does not interpret the options.
 type Component struct {
 	Name    string
 	Options string
 }
 
-// Objective is one quantity to optimise.
+// Objective is a quantity to optimise.
 type Objective struct {
 	Name      string
 	Direction Direction
 }
 
-// Direction tells which way an objective gets better.
+// Direction is the direction in which an objective improves.
 type Direction uint8
 
 // The directions. The zero Direction is invalid.
@@ -71,9 +71,9 @@ func (d Direction) String() string {
 	}
 }
 
-// Compare orders two values of an objective, better first: negative if a is
-// better than b. NaN is worse than everything, also than the infinity on the
-// bad side, and equal to itself.
+// Compare orders two values of an objective, better first. It is negative if a is
+// better than b. NaN equals itself and is worse than any other value, including the
+// infinity on the bad side.
 func (d Direction) Compare(a, b float64) int {
 	switch {
 	case math.IsNaN(a) && math.IsNaN(b):
@@ -91,7 +91,8 @@ func (d Direction) Compare(a, b float64) int {
 	}
 }
 
-// goodInfinity tells whether x is the infinity that no measurement can reach.
+// goodInfinity tells whether x is the infinity on the good side, which cannot be
+// measured.
 func (d Direction) goodInfinity(x float64) bool {
 	return d == Minimize && math.IsInf(x, -1) || d == Maximize && math.IsInf(x, 1)
 }
@@ -101,15 +102,15 @@ type FinishReason uint8
 
 // The reasons. The zero FinishReason is invalid.
 const (
-	FinishedTrials    FinishReason = iota + 1 // MaxTrials handed out and over
+	FinishedTrials    FinishReason = iota + 1 // MaxTrials trials are over
 	FinishedTime                              // Timeout reached
 	FinishedCost                              // MaxCost reached
-	FinishedGap                               // the proposer's optimality gap fell below its threshold
-	FinishedExhausted                         // the proposer has tried everything there is
-	FinishedUser                              // a person said so
+	FinishedGap                               // the optimality gap of the proposer fell below its threshold
+	FinishedExhausted                         // the proposer has tried all configurations
+	FinishedUser                              // ended by a user
 )
 
-// String returns the reason in the words of the documentation.
+// String returns the reason in lower case.
 func (r FinishReason) String() string {
 	switch r {
 	case FinishedTrials:

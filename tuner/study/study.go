@@ -11,23 +11,23 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Study is the state of one study: the fold of its events. The zero Study has
-// none and accepts only [Create]. A Study is not safe for concurrent use, but
-// every value that it returns stays as it was returned.
+// Study is the state of one study, computed from its events. The zero Study has no
+// events and accepts only [Create]. A Study is not safe for concurrent use, but the
+// values that it returns do not change.
 type Study struct {
 	View
-	queue    []int             // queued trials, first to be handed out first
+	queue    []int             // queued trials in the order to hand them out
 	byWorker map[string][]int  // running trials of each named worker, ascending
-	names    map[string]string // by worker, the caller that started the last trial under its name
+	names    map[string]string // for each worker name, the caller that last started a trial under it
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
-	several  map[requestKey][]handed // what requests made, started or concerned after the first
-	aging    []requestAge            // requests that may be forgotten, oldest first
+	several  map[requestKey][]handed // trials of requests after the first
+	aging    []requestAge            // requests whose ids may be forgotten, oldest first
 }
 
-// View is what can be read of a study at one position of its log. That of a
-// [Study] moves on with it; the one that [Study.Snapshot] returns stands still
-// and may be read concurrently.
+// View is the readable state of a study at one position of its log. The view of a
+// [Study] changes with it. The one that [Study.Snapshot] returns never changes and may
+// be read concurrently.
 type View struct {
 	spec       Spec
 	position   Position
@@ -37,26 +37,26 @@ type View struct {
 	trials     table
 	counts     [Pruned + 1]int      // trials by state
 	origins    [OriginAdded + 1]int // trials by origin
-	cost       float64              // told costs, added trials excluded
+	cost       float64              // sum of told costs, without added trials
 	attributes Attributes
 	anchors    []Anchored // the last two
-	late       []lateAt   // in order; what is there never changes
+	late       []lateAt   // in order of the log, append-only
 }
 
-// lateAt is where a late result is.
+// lateAt is the place of a late result.
 type lateAt struct {
 	trial, index int
 	position     Position
 }
 
-// Snapshot returns the study as it stands. It costs O(trials/256).
+// Snapshot returns the current state of the study. It costs O(trials/256).
 func (s *Study) Snapshot() *View {
 	v := s.View
 	v.trials = s.trials.share()
 	return &v
 }
 
-// Replay folds events, which must begin with the study's first, into a Study.
+// Replay applies events to a new Study. They must begin with the study's first event.
 func Replay(events iter.Seq[Event]) (*Study, error) {
 	s := new(Study)
 	for e := range events {
@@ -67,10 +67,9 @@ func Replay(events iter.Seq[Event]) (*Study, error) {
 	return s, nil
 }
 
-// Decide says what cmd does to the study at the time now, and answers it. The
-// study is unchanged until the caller applies the events, in order and before
-// it decides again. An error means no events, and is one of the types of this
-// package.
+// Decide returns the effect of cmd on the study at the time now, and the reply. The
+// study does not change until the caller applies the events, in order and before the
+// next Decide. An error is one of the types of this package and comes without events.
 func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	now = now.UTC().Round(0)
 	var req Request
@@ -110,9 +109,9 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	return reply, events, nil
 }
 
-// openRequest tells whether a request that had an effect already has more to
-// come: an ask whose suggestions are still being made, or were cut short by a
-// crash. Once the study hands out nothing more, what there is is the answer.
+// openRequest tells whether more events of a request are to come. That is so for an ask
+// whose suggestions are still being made or were interrupted by a crash. Once the study
+// hands out no more trials, the answer ends with those made so far.
 func (s *Study) openRequest(now time.Time, cmd Command, id string, r requestRecord) bool {
 	switch cmd.(type) {
 	case Ask, Start:
@@ -122,22 +121,23 @@ func (s *Study) openRequest(now time.Time, cmd Command, id string, r requestReco
 	}
 }
 
-// Position is the number of events applied.
+// Position returns the number of events applied.
 func (v *View) Position() Position { return v.position }
 
-// Spec is what the study was created with.
+// Spec returns the settings of the study.
 func (v *View) Spec() Spec { return v.spec }
 
-// Created is when the study was created.
+// Created returns the time of the study's creation.
 func (v *View) Created() time.Time { return v.created }
 
-// Attributes are the study's, those of the Spec included. Do not change them.
+// Attributes returns the study's attributes, including those of the Spec. Do not change
+// them.
 func (v *View) Attributes() Attributes { return v.attributes }
 
-// Cost is the sum of the told costs, without those of added trials.
+// Cost returns the sum of the told costs, without those of added trials.
 func (v *View) Cost() float64 { return v.cost }
 
-// Status is where a study stands in its life.
+// Status is the stage of a study's life.
 type Status uint8
 
 // The statuses of a study.
@@ -164,7 +164,7 @@ func (s Status) String() string {
 	}
 }
 
-// Status says where the study stands; with [StatusFinished], how says why.
+// Status returns the status of the study. With [StatusFinished], how gives the reason.
 func (v *View) Status() (status Status, how Finished) {
 	switch {
 	case v.position == 0:
@@ -178,10 +178,10 @@ func (v *View) Status() (status Status, how Finished) {
 	}
 }
 
-// Trials is the number of trials, of whatever state and origin.
+// Trials returns the number of trials of all states and origins.
 func (v *View) Trials() int { return v.trials.n }
 
-// Count is the number of trials in a state.
+// Count returns the number of trials in a state.
 func (v *View) Count(state TrialState) int {
 	if state > Pruned {
 		return 0
@@ -189,13 +189,13 @@ func (v *View) Count(state TrialState) int {
 	return v.counts[state]
 }
 
-// Suggested is the number of trials whose configuration the proposer made.
+// Suggested returns the number of trials whose configuration the proposer made.
 func (v *View) Suggested() int { return v.origins[OriginSuggested] }
 
-// Added is the number of trials that were run elsewhere and added.
+// Added returns the number of trials that were run elsewhere and added.
 func (v *View) Added() int { return v.origins[OriginAdded] }
 
-// Trial returns trial n as it stands; ok is false if there is none.
+// Trial returns the current state of trial n. ok is false if there is none.
 func (v *View) Trial(n int) (t Trial, ok bool) {
 	if n < 0 || n >= v.trials.n {
 		return Trial{}, false
@@ -214,7 +214,7 @@ func (v *View) All(first int) iter.Seq[Trial] {
 	}
 }
 
-// LateResults is the number of late results.
+// LateResults returns the number of late results.
 func (v *View) LateResults() int { return len(v.late) }
 
 // Late yields the late results from number first on, in the order of the log.
@@ -228,11 +228,11 @@ func (v *View) Late(first int) iter.Seq[Late] {
 	}
 }
 
-// User returns the caller that started the last trial under a worker's name, empty if
-// it is not known or the name is new.
+// User returns the caller that last started a trial under a worker's name. It is empty
+// if the caller is unknown or the name is new.
 func (s *Study) User(worker string) string { return s.names[worker] }
 
-// Lease is a running trial's.
+// Lease is the lease of a running trial.
 type Lease struct {
 	Trial    int
 	Epoch    int
@@ -240,7 +240,7 @@ type Lease struct {
 	Deadline time.Time
 }
 
-// Leases returns those of all running trials, by trial number.
+// Leases returns the leases of all running trials, by trial number.
 func (s *Study) Leases() []Lease {
 	leases := make([]Lease, 0, len(s.running))
 	for n := range s.running {
@@ -251,21 +251,20 @@ func (s *Study) Leases() []Lease {
 	return leases
 }
 
-// Overdue returns the leases whose stored deadline is not after now, by trial
-// number, for a caller that goes by the wall clock.
+// Overdue returns the leases whose stored deadline is not after now, by trial number.
+// It is for callers that use the wall clock.
 func (s *Study) Overdue(now time.Time) []Lease {
 	return slices.DeleteFunc(s.Leases(), func(l Lease) bool { return l.Deadline.After(now) })
 }
 
-// TimeOver tells whether the study's Timeout has passed at the time now. Asks
-// are refused from then on; a caller that sees it first records it with a
-// [Finish].
+// TimeOver tells whether the study's Timeout has passed at the time now. Asks are
+// refused from then on. The first caller that sees it records it with a [Finish].
 func (v *View) TimeOver(now time.Time) bool {
 	return v.spec.Timeout > 0 && now.Sub(v.created) >= v.spec.Timeout
 }
 
-// Anchor returns the model event that is in effect for suggestions made at
-// position p; ok is false if there is none.
+// Anchor returns the model event in effect for suggestions made at position p. ok is
+// false if there is none.
 func (v *View) Anchor(p Position) (a Anchored, ok bool) {
 	for _, a := range slices.Backward(v.anchors) {
 		if a.Effective <= p {
@@ -275,8 +274,8 @@ func (v *View) Anchor(p Position) (a Anchored, ok bool) {
 	return Anchored{}, false
 }
 
-// NextExpiry is the earliest deadline among the running trials that would be
-// handed out again; zero if there is none.
+// NextExpiry returns the earliest deadline among the running trials that have retries
+// left. It is zero if there is none.
 func (s *Study) NextExpiry() time.Time {
 	var next time.Time
 	for n := range s.running {
@@ -288,7 +287,7 @@ func (s *Study) NextExpiry() time.Time {
 	return next
 }
 
-// Answered returns how many trials an ask of this request id was answered with;
+// Answered returns the number of trials in the answer to the ask with this request id.
 // ok is false if there was none.
 func (s *Study) Answered(requestID string) (n int, ok bool) {
 	if requestID == "" {
@@ -298,7 +297,7 @@ func (s *Study) Answered(requestID string) (n int, ok bool) {
 	return int(r.answer), known && r.answer > 0
 }
 
-// trialBudget is how many more trials may be made.
+// trialBudget returns how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {
@@ -318,7 +317,7 @@ func (s *Study) budgetError() error {
 	return e
 }
 
-// spaceText is the space's canonical JSON; empty for none.
+// spaceText returns the space's canonical JSON, empty for none.
 func spaceText(sp *space.Space) string {
 	if sp == nil {
 		return ""

@@ -37,7 +37,7 @@ func config(x float64) space.Config {
 	return space.NewConfig(space.Assignment{Name: "x", Value: space.Float(x)}, space.Assignment{Name: "kind", Value: space.String("a")})
 }
 
-// harness drives a study with a clock of its own.
+// harness runs commands on a study with a clock of its own.
 type harness struct {
 	t   *testing.T
 	s   Study
@@ -81,8 +81,8 @@ func (h *harness) must(c Command) Reply {
 	return reply
 }
 
-// refuse does a command that must fail with an error as *target or in the words
-// of target, and change nothing.
+// refuse runs a command that must fail with an error of the type of target or in the
+// words of target, and change nothing.
 func (h *harness) refuse(c Command, words ...string) error {
 	h.t.Helper()
 	before := h.s.Position()
@@ -101,7 +101,7 @@ func (h *harness) refuse(c Command, words ...string) error {
 	return err
 }
 
-// ask has new suggestions made for whatever is missing.
+// ask runs an Ask and makes the missing suggestions.
 func (h *harness) ask(c Ask) []int {
 	h.t.Helper()
 	if c.Count == 0 {
@@ -213,7 +213,7 @@ func TestExpiryAndLateTells(t *testing.T) {
 	if got := h.trial(0); got.State != Queued || got.Expiries != 1 {
 		t.Fatalf("after the first expiry: %+v", got)
 	}
-	h.must(Expire{Trial: 0, Epoch: 1}) // news that is old
+	h.must(Expire{Trial: 0, Epoch: 1}) // outdated
 	if got := h.ask(Ask{Worker: "fast"}); got[0] != 0 {
 		t.Fatalf("the expired trial was not handed out again but %v", got)
 	}
@@ -221,7 +221,8 @@ func TestExpiryAndLateTells(t *testing.T) {
 	if err := h.refuse(Heartbeat{Trial: 0, Epoch: 1}, "to fast"); !errors.As(err, &lost) || lost.Current != 2 {
 		t.Errorf("lost lease: %v", err)
 	}
-	// The slow worker was taken over: its result is kept, and not as the trial's.
+	// The slow worker was replaced. Its result is kept but does not become the trial's
+	// outcome.
 	if reply := h.must(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.7)}); !reply.Late {
 		t.Error("the tell of a worker that lost the trial is not marked late")
 	}
@@ -229,12 +230,12 @@ func TestExpiryAndLateTells(t *testing.T) {
 	if reply := h.must(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.7)}); !reply.Late || h.s.Position() != before {
 		t.Error("telling the same late result again did something")
 	}
-	h.refuse(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.8)}, "handed out again", "late under epoch 1: completed loss=0.7")
+	h.refuse(Tell{Trial: 0, Epoch: 1, Outcome: loss(0.8)}, "handed out again", "late result of epoch 1: completed loss=0.7")
 	if got := h.trial(0); got.State != Running || len(got.Late) != 1 || got.Late[0].Epoch != 1 {
 		t.Errorf("after a late tell: %+v", got)
 	}
-	// No retry is left: the second expiry fails the trial, and as nobody took it
-	// over, the holder's late tell replaces that.
+	// No retry is left, so the second expiry fails the trial. No other worker took it
+	// over, so the holder's late tell replaces that.
 	h.must(Expire{Trial: 0, Epoch: 2})
 	if got := h.trial(0); got.State != Failed || got.Outcome.Reason != FailedExpired {
 		t.Fatalf("after the last expiry: %+v", got)
@@ -253,7 +254,7 @@ func TestLateTellBeforeTakeover(t *testing.T) {
 	h.must(Expire{Trial: 1, Epoch: 1})
 	h.must(Tell{Trial: 1, Epoch: 1, Outcome: loss(0.2)})
 	if got := h.trial(1); got.State != Completed {
-		t.Errorf("the late tell of a trial nobody took over was not accepted: %+v", got)
+		t.Errorf("the late tell of a trial that no worker took over was not accepted: %+v", got)
 	}
 	if got := h.ask(Ask{Count: 2}); !slices.Equal(got, []int{0, 2}) {
 		t.Errorf("the queue still holds the told trial: %v", got)
@@ -399,7 +400,7 @@ func TestRequestIDs(t *testing.T) {
 	h.refuse(Pause{RequestID: "r1"}, "r1")
 	h.refuse(Ask{RequestID: "a\x1b[31m", Count: 1}, "request_id", "control character")
 
-	// A crash between the two suggestions of an ask: the retry makes the rest.
+	// After a crash between the two suggestions of an ask, the retry makes the rest.
 	cut := Ask{RequestID: "r2", Count: 2}
 	h.must(cut)
 	h.must(Start{Ask: cut, Trial: 2, Answer: 2, Suggestion: Suggestion{Config: config(0.5)}})
@@ -416,7 +417,7 @@ func TestRequestIDs(t *testing.T) {
 	if reply := h.must(tell); !reply.Replayed {
 		t.Errorf("the same tell again: %+v", reply)
 	}
-	// The order of names is no content.
+	// The order of names is not part of the content.
 	two := func(a, b string) Tell {
 		return Tell{RequestID: "two", Trial: 3, Outcome: Outcome{State: Failed, Metrics: []Metric{{Name: a, Values: []float64{1}}, {Name: b, Values: []float64{1}}}}}
 	}
@@ -428,11 +429,11 @@ func TestRequestIDs(t *testing.T) {
 		t.Errorf("enqueued twice: %+v, %+v", a, b)
 	}
 
-	// Notes are forgotten after a day, and not before; asks never.
+	// Ids of notes are forgotten after a day and not before, and ids of asks never.
 	note := SetAttributes{RequestID: "n", Trial: 1, Attributes: Attributes{"k": "v"}}
 	h.must(note)
 	h.now = h.now.Add(RequestRetention)
-	h.must(Heartbeat{Trial: 1}) // an event that moves the study's time
+	h.must(Heartbeat{Trial: 1}) // an event that advances the study's time
 	if reply := h.must(note); !reply.Replayed {
 		t.Error("a note's id was forgotten too early")
 	}
@@ -449,8 +450,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestAnswersStay repeats asks after the world has moved on: the answer is the
-// one that was given, no more and no less, under the epochs it was given.
+// TestAnswersStay repeats asks after the study has changed. The answer has the same
+// trials and epochs as the first time.
 func TestAnswersStay(t *testing.T) {
 	h := newHarness(t, func(c *Spec) { c.MaxTrials = 3 })
 	h.ask(Ask{Worker: "other"})
@@ -458,7 +459,7 @@ func TestAnswersStay(t *testing.T) {
 	if got := h.ask(short); !slices.Equal(got, []int{1, 2}) {
 		t.Fatalf("an ask for more than there is: %v", got)
 	}
-	h.must(Expire{Trial: 0, Epoch: 1}) // there would be one more now
+	h.must(Expire{Trial: 0, Epoch: 1}) // one more trial is queued now
 	if reply := h.must(short); !slices.Equal(reply.Trials, []int{1, 2}) || !reply.Replayed {
 		t.Errorf("an answer that was complete grew: %+v", reply)
 	}
@@ -496,7 +497,7 @@ func TestExpiryInAFinishedStudy(t *testing.T) {
 	h.must(Finish{Reason: FinishedUser})
 	h.must(Expire{Trial: 0, Epoch: 1})
 	if got := h.trial(0); got.State != Failed || got.Outcome.Reason != FailedExpired {
-		t.Errorf("an expired trial that nobody will be given is %s", got.State)
+		t.Errorf("an expired trial that will not be handed out again is %s", got.State)
 	}
 	h.must(Tell{Trial: 0, Epoch: 1, Outcome: loss(1)})
 }
@@ -569,13 +570,13 @@ func TestBudgetAndFinish(t *testing.T) {
 func TestFinishByTimeCostAndHand(t *testing.T) {
 	h := newHarness(t, func(c *Spec) { c.Timeout, c.MaxCost = time.Hour, 10 })
 	h.ask(Ask{Count: 2})
-	h.refuse(Finish{Reason: FinishedTime}, "not over")
+	h.refuse(Finish{Reason: FinishedTime}, "timeout of the study has not passed")
 	h.refuse(Finish{Reason: FinishedTrials}, "must be")
 	h.now = h.now.Add(time.Hour)
 	h.refuse(Ask{Count: 1}, "finished (time)")
 	h.must(Finish{Reason: FinishedTime})
 	h.must(Finish{Reason: FinishedTime})
-	h.must(Tell{Trial: 0, Outcome: loss(1)}) // a running trial is still told
+	h.must(Tell{Trial: 0, Outcome: loss(1)}) // running trials can still be told
 
 	h = newHarness(t, func(c *Spec) { c.MaxCost = 10 })
 	h.ask(Ask{Count: 3})
@@ -611,7 +612,7 @@ func TestCreateRefuses(t *testing.T) {
 		many[i] = Objective{strings.Repeat("m", i+1), Minimize}
 	}
 	var parameters []space.Parameter
-	for i := range 200 { // whose JSON is beyond what can be read back
+	for i := range 200 { // their JSON is too large to be read back
 		var values []space.Value
 		for j := range 2000 {
 			values = append(values, space.Int(int64(j)))
@@ -754,8 +755,8 @@ func TestAnchors(t *testing.T) {
 	h.refuse(Anchor{Seen: p, Effective: p + 8}, "previous model")
 }
 
-// TestSnapshot takes snapshots of a study that goes on, across the borders of
-// its table's chunks, and finds each as it was taken.
+// TestSnapshot takes snapshots of a study that continues across the borders of its
+// table's chunks. It checks that each snapshot stays unchanged.
 func TestSnapshot(t *testing.T) {
 	h := newHarness(t, nil)
 	type taken struct {

@@ -1,23 +1,23 @@
 package study
 
-// table holds the trials by number so that a copy of all of them costs little:
-// the chunks of pointers are shared by copies until one writes, and a Trial that
-// may be in a copy never changes but is replaced.
+// table holds the trials by number so that copying it costs little. Copies share chunks
+// of pointers until one of them writes. A Trial that may be in a copy is replaced and
+// never changed.
 type table struct {
 	chunks []*chunk
 	n      int
-	owner  *byte // chunks of another owner are shared and must be cloned to write
+	owner  *byte // owner of the chunks to write, all others are shared and must be cloned first
 }
 
 const chunkSize = 256
 
 type chunk struct {
 	owner  *byte
-	whole  bool // the owner's from the beginning: none of its trials is in a copy
+	whole  bool // all its trials belong to the owner, and none is in a copy
 	trials [chunkSize]*Trial
 }
 
-// at returns trial i, which must exist. It must not be changed.
+// at returns trial i, which must exist. Do not change it.
 func (t *table) at(i int) *Trial { return t.chunks[i/chunkSize].trials[i%chunkSize] }
 
 // set replaces trial i, or appends it if i is the number of trials.
@@ -46,8 +46,8 @@ func (t *table) set(i int, trial Trial) {
 	}
 }
 
-// share returns a copy that later writes to t do not reach. It costs
-// O(trials/chunkSize), and each chunk written to afterwards once more its size.
+// share returns a copy that later writes to t do not affect. It costs
+// O(trials/chunkSize). The first write to each chunk afterwards costs O(chunkSize).
 func (t *table) share() table {
 	c := table{chunks: append([]*chunk(nil), t.chunks...), n: t.n}
 	t.owner = nil

@@ -45,7 +45,7 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	switch {
 	case t.State == Running:
 		return s.thenFinish(told, now, t, o.Cost), nil
-	case t.State == Queued && t.Epoch > 0: // the lease expired, nobody took it over
+	case t.State == Queued && t.Epoch > 0: // the lease expired and no worker took it over
 		return s.thenFinish(told, now, t, o.Cost), nil
 	case t.State == Queued && o.State == Failed && o.Reason == FailedCancelled:
 		return s.thenFinish(told, now, t, o.Cost), nil
@@ -65,8 +65,8 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	}
 }
 
-// tellLate decides a tell under a lease that was taken over: one late result is
-// kept for each lease.
+// tellLate decides a tell under a lease that was taken over. One late result is kept
+// for each lease.
 func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
 	for _, l := range t.Late {
 		if l.Epoch != epoch {
@@ -80,8 +80,8 @@ func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
 	return []Body{ToldLate{t.Number, epoch, o}}, nil
 }
 
-// provisional tells whether the outcome is one that nobody told and a late tell
-// replaces.
+// provisional tells whether the outcome comes from an expiry, so that a late tell
+// replaces it.
 func (t *Trial) provisional() bool {
 	return t.State == Failed && t.Outcome.Reason == FailedExpired
 }

@@ -44,9 +44,8 @@ func (s TrialState) String() string {
 // Terminal tells whether a trial in this state is over.
 func (s TrialState) Terminal() bool { return s >= Completed && s <= Pruned }
 
-// Trial is one configuration's life. The zero fields of a state that a trial
-// has not reached are empty. Slices and maps inside are shared with the study:
-// read them, do not change them.
+// Trial is the life of one configuration. Fields of states that the trial has not
+// reached are zero. Slices and maps are shared with the study, so do not change them.
 type Trial struct {
 	Number int // 0, 1, 2, … in order of creation within the study
 	State  TrialState
@@ -55,26 +54,26 @@ type Trial struct {
 	Origin     Origin
 	Suggestion Suggestion // of a trial with OriginSuggested
 
-	Epoch    int       // how often it was started; 0 for one still queued or added
+	Epoch    int       // how often it was started, 0 if still queued or added
 	Expiries int       // how often its lease expired
-	Worker   string    // holder of the last lease, empty for an unnamed one
-	Holder   string    // caller that was given the last lease, empty if it is not known
-	Deadline time.Time // of the last lease
+	Worker   string    // worker of the last lease, empty if unnamed
+	Holder   string    // caller that got the last lease, empty if unknown
+	Deadline time.Time // end of the last lease
 
 	Reports    []Report // of all epochs, in order of arrival
 	Outcome    Outcome  // of a terminal trial
-	ToldEpoch  int      // the epoch that told Outcome; 0 if nobody did
+	ToldEpoch  int      // epoch of the tell of Outcome, 0 if Outcome was not told
 	Late       []LateResult
 	Attributes Attributes
 
 	Created, Started, Ended time.Time
 
-	lastStep int64    // the highest step reported in the last epoch; −1 if none
-	ended    Position // of the event that gave the trial its outcome; 0 if it has none
+	lastStep int64    // largest step reported in the last epoch, −1 if none
+	ended    Position // of the event that set Outcome, 0 if none
 }
 
-// EndPosition is that of the event that gave the trial the outcome it has; 0 if
-// it has none. A late tell that replaces failed(expired) moves it.
+// EndPosition returns the position of the event that set the trial's outcome, 0 if it
+// has none. A late tell that replaces failed(expired) changes it.
 func (t *Trial) EndPosition() Position { return t.ended }
 
 // WithoutReports returns the trial without its reports.
@@ -85,14 +84,14 @@ func (t Trial) WithoutReports() Trial {
 	return t
 }
 
-// Origin tells where a trial's configuration came from.
+// Origin is the source of a trial's configuration.
 type Origin uint8
 
 // The origins. The zero Origin is invalid.
 const (
-	OriginSuggested Origin = iota + 1 // by the study's proposer
-	OriginEnqueued                    // by a user, to be run
-	OriginAdded                       // by a user, already run elsewhere
+	OriginSuggested Origin = iota + 1 // suggested by the study's proposer
+	OriginEnqueued                    // enqueued by a user
+	OriginAdded                       // run elsewhere and added by a user
 )
 
 // String returns the origin in lower case.
@@ -109,46 +108,47 @@ func (o Origin) String() string {
 	}
 }
 
-// Suggestion is a configuration that a proposer made, with what it thought.
+// Suggestion is a configuration that a proposer made, with its prediction.
 type Suggestion struct {
 	Config space.Config
-	Seed   uint64   // of the stream of random numbers it was drawn with
-	Seen   Position // how much of the log the proposer had seen
+	Seed   uint64   // of the random numbers that made it
+	Seen   Position // position up to which the proposer had read the log
 	Phase  string   // start, model, exploit, explore or fallback
-	// Mean and StdDev are the model's prediction for each objective; empty
-	// where the proposer has no model.
+	// Mean and StdDev are the model's prediction for each objective, empty if the
+	// proposer has no model.
 	Mean, StdDev []float64
-	// Bound is the optimistic confidence bound of each objective, in its unit, and
-	// Beta how many standard deviations of the model it is from the mean: what an
-	// upper confidence bound maximises. Empty where the proposer has no model.
+	// Bound is the optimistic confidence bound of each objective, in its unit. Beta is
+	// its distance from the mean in standard deviations of the model. It is the
+	// quantity that an upper confidence bound method maximises. Both are empty if the
+	// proposer has no model.
 	Bound, Beta []float64
 }
 
-// Report holds intermediate values of a running trial at one step. Epoch is
-// the lease they were reported under.
+// Report holds intermediate values of a running trial at one step. Epoch is the epoch
+// of the lease under which they were reported.
 type Report struct {
 	Epoch  int
 	Step   int64
-	Values []NamedValue // ordered by name
+	Values []NamedValue // sorted by name
 }
 
-// NamedValue is one number with its metric's name.
+// NamedValue is a number with its metric's name.
 type NamedValue struct {
 	Name  string
 	Value float64
 }
 
-// LateResult is an outcome told under a lease that had been taken over.
+// LateResult is an outcome told under a lease after the trial was taken over.
 type LateResult struct {
 	Epoch   int
 	Time    time.Time
 	Outcome Outcome
 }
 
-// Late is a late result with its place.
+// Late is a late result with its place in the log.
 type Late struct {
 	Trial    int
-	Position Position // of the event that told it
+	Position Position // of its event
 	LateResult
 }
 
