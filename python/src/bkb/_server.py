@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import json
 import os
 import socket
@@ -69,6 +68,8 @@ class EmbeddedServer:
 
     def __init__(self, db: str) -> None:
         self.db = db
+        import hashlib
+
         name = hashlib.sha256(os.fsencode(db)).hexdigest()[:16]
         self._directory = _private_directory()
         self._ready = self._directory / f"{name}.json"

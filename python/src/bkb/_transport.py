@@ -6,20 +6,21 @@ Each thread has one connection. A child process after a fork makes its own.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import ipaddress
 import json
 import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from . import _errors
 from ._codec import JSON, dumps
 from ._errors import DOMAIN, Error, InvalidRequest
+
+if TYPE_CHECKING:
+    import http.client
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
@@ -86,8 +87,13 @@ class Endpoint:
 
     def connection(self, timeout: float) -> http.client.HTTPConnection:
         """Make a connection, which connects at its first request."""
+        # http.client imports ssl, which takes as long as the rest of this package.
+        import http.client
+
         if self.path is not None:
-            return _UnixConnection(self.path, timeout)
+            from ._unix import UnixConnection
+
+            return UnixConnection(self.path, timeout)
         if not self.tls:
             return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         import ssl
@@ -96,23 +102,6 @@ class Endpoint:
         if self.cert is not None:
             context.load_cert_chain(self.cert, self.key)
         return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=context)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        """Connect to the socket."""
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        s.settimeout(self.timeout)
-        try:
-            s.connect(self._path)
-        except BaseException:
-            s.close()
-            raise
-        self.sock = s
 
 
 class Dialer(Protocol):
@@ -346,6 +335,8 @@ class Transport:
         self._drop()
 
     def _once(self, method: str, body: bytes, failed: Endpoint | None) -> bytes:
+        import http.client
+
         connection, endpoint = self._connection(failed)
         reused = connection.sock is not None
         sent = False
@@ -411,6 +402,8 @@ class Transport:
         Use a connection of its own, so that calls go on beside it. The server sends an
         empty line every 15 s, so that a silence of timeout seconds is a broken connection.
         """
+        import http.client
+
         endpoint = self.dialer.endpoint(None)
         connection = endpoint.connection(CONNECT_TIMEOUT)
         try:
