@@ -107,3 +107,6 @@ def test_answers_that_are_not_the_servers() -> None:
     assert f.retryable() and f.may_have_happened()
     f = Failure.answered(500, b"[]")
     assert isinstance(f.error(), bkb.MayHaveHappened) and f.may_have_happened()
+    for http, kind in ((400, bkb.Unsupported), (404, bkb.Unsupported), (403, bkb.Denied)):
+        f = Failure.answered(http, b"<html>")
+        assert isinstance(f.error(), kind) and not f.retryable() and not f.settles()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import socket
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 
 import bkb
 from bkb import _transport
+from bkb._binary import find_binary
 
 Answer = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
@@ -240,3 +244,42 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "t.db").write_bytes(b"not a store" * 1000)
     with pytest.raises(bkb.Unavailable, match="its log"):
         bkb.open_file(tmp_path / "t.db").load_study("s")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_tls(tmp_path: Path, name: str) -> None:
+    cert, key, tokens = (str(tmp_path / f) for f in ("cert.pem", "key.pem", "tokens.json"))
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", cert]
+    command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+    os.chmod(key, 0o600)
+    program = find_binary()
+    add = [program, "token", "add", "--tokens", tokens, "--scope", "admin"]
+    token = subprocess.check_output(add, text=True).strip()
+    serve = [program, "--db", str(tmp_path / "t.db"), "serve", "--listen", "127.0.0.1:0"]
+    serve += ["--http", "127.0.0.1:0", "--cert", cert, "--key", key, "--tokens", tokens]
+    serve += ["--until-eof", "--ready-file", str(tmp_path / "ready")]
+    server = subprocess.Popen(serve, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        while not (tmp_path / "ready").exists():
+            assert server.poll() is None
+            time.sleep(0.01)
+        address = json.loads((tmp_path / "ready").read_text())["http"]
+        client = bkb.connect(address, ca=cert, token=token)
+        study = client.create_study(name, {"x": bkb.Float(0, 1)}, minimize="loss")
+        study.optimize(lambda trial: trial["x"], n_trials=3)
+        assert next(study.watch()).position == 1
+        # What waiting does not change is not tried again for retry_for.
+        start = time.monotonic()
+        with pytest.raises(bkb.Unavailable, match="give ca="):
+            bkb.connect(f"https://{address}", token=token).load_study(name)
+        with pytest.raises(bkb.Denied):
+            bkb.connect(address, ca=cert, token="wrong").load_study(name)
+        with pytest.raises(bkb.Unsupported, match="HTTPS"):
+            bkb.connect(f"http://{address}").load_study(name)
+        assert time.monotonic() - start < 30
+    finally:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(20)

@@ -140,6 +140,7 @@ class Failure(Exception):  # noqa: N818
         self.by_service, self.sent = by_service, sent
         self.hopeless = False
         self.stale = False  # an idle connection that the server had closed
+        self.foreign = False  # an answer of something before the server
         self.details: list[JSON] = []
 
     @classmethod
@@ -152,6 +153,7 @@ class Failure(Exception):  # noqa: N818
     @classmethod
     def answered(cls, status: int, body: bytes) -> Failure:
         """Return the failure that an answer describes."""
+        foreign = False
         try:
             answer = json.loads(body)
             code = int(answer["code"])
@@ -159,13 +161,17 @@ class Failure(Exception):  # noqa: N818
             details = list(answer.get("details", []))
         except (ValueError, KeyError, TypeError):
             text = body[:200].decode(errors="replace").strip()
-            code = 14 if status in (502, 503, 504) else 2
+            code = 14 if status in (502, 503, 504) else 16 if status in (401, 403, 407) else 2
+            if code == 2 and 400 <= status < 500:
+                code = 12
             message = f"something before the server answered HTTP status {status}: {text}"
             details = []
+            foreign = True
         info = next((d for d in details if d.get("domain") == DOMAIN and "reason" in d), None)
         reason = info["reason"] if info else _errors.BARE.get(code, "INTERNAL")
         f = cls(code, reason, message, by_service=info is not None, sent=True)
         f.details = details
+        f.foreign = foreign
         return f
 
     def error(self) -> Error:
@@ -190,7 +196,7 @@ class Failure(Exception):  # noqa: N818
         Such an answer is about the request's content, which the service would not have
         judged again.
         """
-        return self.reason not in (
+        return not self.foreign and self.reason not in (
             "UNKNOWN",
             "UNAVAILABLE",
             "CANCELLED",
@@ -294,7 +300,8 @@ class Transport:
 
     def _conclude(self, f: Failure, uncertain: bool) -> Error:
         if f.reason == "UNAVAILABLE" and not f.by_service:
-            f.message = f"cannot reach {self.dialer.describe()}, {f.message}"
+            remedy = ", give ca= the CA certificate that signed the server's" if f.hopeless else ""
+            f.message = f"cannot reach {self.dialer.describe()}, {f.message}{remedy}"
         elif f.reason == "DENIED" and not self._has_token():
             f.message += ", give token= or set TUNER_TOKEN"
         if uncertain and not f.settles():
