@@ -52,7 +52,7 @@ var hunts = []struct {
 	{planted.SyncErrorFull, "faults", byFaults},
 	{planted.ChecksumSkipped, "bit flips", byTest("./store", "TestEverySingleBitFlipIsRefused")},
 	{planted.NoFilePreflight, "truncations", byTest("./store/bolt", "TestStructuralDamageNamesTheStudy|TestTruncation$")},
-	{planted.EngineReentered, "files cut in use", byTest("./store/bolt", "TestCutInUse")},
+	{planted.EngineReentered, "files cut in use", within(10, byTest("./store/bolt", "TestCutInUse"))},
 	{planted.MoveUnnoticed, "files moved in use", byTest("./store/bolt", "TestGoneInUse")},
 	{planted.PermissionForgotten, "permission table", byTest("./tuner/server", "TestPermissions$")},
 	{planted.TokenLogged, "canary", byTest("./tuner/server", "TestCanary")},
@@ -152,6 +152,18 @@ func byFaults(t *testing.T, most int) (int, string) {
 		}
 	}
 	return most, ""
+}
+
+// within repeats a hunt that depends on which of several goroutines meets a fault.
+func within(runs int, h hunt) hunt {
+	return func(t *testing.T, most int) (int, string) {
+		for i := range min(runs, most) {
+			if _, found := h(t, 1); found != "" {
+				return i + 1, found
+			}
+		}
+		return runs, ""
+	}
 }
 
 // byTest runs tests of another package. They must fail, and not because the build does.
