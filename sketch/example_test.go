@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -22,7 +21,7 @@ func ExampleBLESS() {
 		fmt.Println(err)
 		return
 	}
-	d, err := sketch.BLESS{}.Sample(context.Background(), k, kernel.FromRows(x), 1e-3, stream.New(7))
+	d, err := sketch.BLESS{}.Sample(context.Background(), k, kernel.FromRows(x), 1e-3, rand.New(rand.NewPCG(7, 0)))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +34,7 @@ func ExampleBLESS() {
 	}
 	fmt.Printf("%d points do for λ = %.1g\n", small.Len(), small.Lambda)
 	// Output:
-	// 27 points of 1000, along 10 levels from λ = 0.5
+	// 36 points of 1000, along 10 levels from λ = 0.5
 	// 9 points do for λ = 0.1
 }
 

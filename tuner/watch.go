@@ -25,15 +25,20 @@ func (t *Tuner) Watch(ctx context.Context, name string, after study.Position) it
 				yield(Happening{}, err)
 				return
 			}
-			batch, leave, err := t.batch(ctx, n, after)
-			for _, h := range batch {
-				if !yield(h, nil) {
-					leave()
-					return
+			more, err := func() (bool, error) {
+				batch, leave, err := t.batch(ctx, n, after)
+				defer leave() // also after a panic of the caller
+				for _, h := range batch {
+					if !yield(h, nil) {
+						return false, nil
+					}
+					after = h.Position
 				}
-				after = h.Position
+				return true, err
+			}()
+			if !more {
+				return
 			}
-			leave()
 			if err != nil {
 				yield(Happening{}, err)
 				return

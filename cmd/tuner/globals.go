@@ -248,6 +248,9 @@ func isDir(path string) bool {
 // dial connects to a server. It uses TLS if the server is on another machine or a
 // certificate is given.
 func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error) {
+	if _, port, err := net.SplitHostPort(address); !strings.HasPrefix(address, "unix:") && (err != nil || port == "") {
+		return nil, usagef("--server %s: must be host:port or unix:path, such as localhost:7070", address)
+	}
 	for _, f := range []struct{ flag, path string }{{"ca", g.ca}, {"cert", g.cert}, {"key", g.key}, {"token-file", g.tokenFile}} {
 		if _, err := os.Stat(f.path); f.path != "" && errors.Is(err, fs.ErrNotExist) {
 			return nil, &statusError{exitNotFound, fmt.Errorf("--%s %s: there is no such file", f.flag, f.path)}

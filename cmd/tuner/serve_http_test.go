@@ -211,7 +211,7 @@ func TestServeMistakes(t *testing.T) {
 		"no address":    {[]string{"--http", "nonsense"}, exitFailure, `"nonsense" must be host:port or unix:path`, false},
 		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
 		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
-		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitFailure, "--http: somebody is listening on x", true},
+		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitFailure, "--http: another process is listening on x", true},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)

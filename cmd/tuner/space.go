@@ -123,7 +123,9 @@ func (g *globals) readSpace(cmd *cobra.Command, path string) (*space.Space, erro
 	if err != nil {
 		return nil, err
 	}
-	g.note(cmd, "%s: %s", path, form)
+	if form != space.FormOwn {
+		g.note(cmd, "%s is read as %s.", path, form)
+	}
 	for _, w := range warnings {
 		g.note(cmd, "%s: %s", path, w)
 	}

@@ -81,8 +81,8 @@ Numbers are plain decimal, or nan, inf, -inf. Write replicates as name=0.3,0.5,0
 repeat the name. Write a standard error as name=0.3±0.01 or name=0.3+-0.01. A value of
 nan makes the trial failed.
 
-In a command of tuner run, and after eval of ask -f env, STUDY and TRIAL can be left out.
-They come from TUNER_STUDY and TUNER_TRIAL then, and a bare value needs = before it.`,
+In a command of tuner run, STUDY and TRIAL can be left out. They come from TUNER_STUDY and
+TUNER_TRIAL then, and a bare value needs = before it.`,
 		Example: `  tuner tell digits 3 0.251
   tuner tell digits 3 loss=-0.2±0.01 seconds=12.5
   tuner tell digits 4 --state failed --message "out of memory"`,

@@ -19,7 +19,7 @@ func newToken(g *globals) *cobra.Command {
 
 It needs no running server. A running server reads the file again when it changes. The
 file has mode 0600. It holds hashes, not the tokens themselves.`,
-		Example: "  tuner token add --scope worker:digits --label 'node 7' > token\n  tuner token list\n  tuner token revoke 1a2b3c4d",
+		Example: "  (umask 077; tuner token add --scope worker:digits --label 'node 7' > token)\n  tuner token list\n  tuner token revoke 1a2b3c4d",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

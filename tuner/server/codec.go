@@ -42,11 +42,17 @@ func newBytesInFlight(limit int, memory *tuner.Memory, gauge func(float64)) *byt
 	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken), bad: make(map[any]error)}
 }
 
+// inflated is the memory that a request of so many bytes reserves. It is at most an
+// eighth of the limit, so that every legal request fits while the server is idle.
+func inflated(bytes int64, memory *tuner.Memory) int64 {
+	return min(inflation*bytes, memory.Limit()/8)
+}
+
 // take counts a message, or marks it as refused.
 func (b *bytesInFlight) take(message any, bytes int) bool {
 	forget, room := func() {}, true
 	if bytes > smallRequest {
-		forget, room = b.memory.Enter(inflation*int64(bytes), tuner.ShareAdmin) // may take a while
+		forget, room = b.memory.Enter(inflated(int64(bytes), b.memory), tuner.ShareAdmin) // may take a while
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

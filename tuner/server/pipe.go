@@ -109,6 +109,22 @@ func (p *Pipe) Admit(ctx context.Context, c Caller, method string) (context.Cont
 	return metadata.NewOutgoingContext(ctx, metadata.Pairs(admissionKey, number)), nil
 }
 
+// Reserve reserves memory for a request of so many bytes, or refuses its call, which
+// [Pipe.Admit] must have admitted with ctx. A face decodes a request before gRPC counts
+// it. The memory is reserved until leave is called.
+func (p *Pipe) Reserve(ctx context.Context, bytes int64) (leave func(), err error) {
+	if bytes <= smallRequest {
+		return func() {}, nil
+	}
+	out, _ := metadata.FromOutgoingContext(ctx)
+	for _, number := range out.Get(admissionKey) {
+		if a, ok := p.admitted.Load(number); ok {
+			ctx = a.(admission).let(ctx)
+		}
+	}
+	return p.server.enterMemory(ctx, inflated(bytes, p.server.options.Memory))
+}
+
 // gate lets in the calls that [Pipe.Admit] admitted.
 func (p *Pipe) gate(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	for _, number := range metadata.ValueFromIncomingContext(ctx, admissionKey) {

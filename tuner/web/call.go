@@ -82,6 +82,16 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, meth
 			return
 		}
 		w.Header().Set("Tuner-Version", f.version)
+		size := r.ContentLength
+		if size < 0 || size > int64(f.limits.MaxRecvBytes) {
+			size = int64(f.limits.MaxRecvBytes)
+		}
+		leave, err := f.pipe.Reserve(ctx, size)
+		if err != nil {
+			f.fail(w, r, err)
+			return
+		}
+		defer leave()
 		m := f.methods[r.PathValue("method")]
 		request := m.request.New().Interface()
 		if err := f.read(w, r, request); err != nil {
@@ -110,6 +120,9 @@ func checkType(h http.Header) *status.Status {
 	}
 }
 
+// largeBody is the size in bytes from which on bodies are decoded a few at a time.
+const largeBody = 64 << 10
+
 // read decodes the body.
 func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) error {
 	limits := f.limits
@@ -130,6 +143,14 @@ func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) 
 	}
 	if err := deadline.SetReadDeadline(time.Time{}); err != nil {
 		return err
+	}
+	if len(body) > largeBody { // decoding one can take a second
+		select {
+		case f.decoding <- struct{}{}:
+			defer func() { <-f.decoding }()
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
 	}
 	if err := protojson.Unmarshal(body, into); err != nil {
 		name := string(into.ProtoReflect().Descriptor().Name())

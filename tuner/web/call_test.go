@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -173,6 +174,20 @@ func TestBodyLimit(t *testing.T) {
 	a.want(t, "1,001 bytes", 413, float64(codes.ResourceExhausted), "EXHAUSTED")
 	if !strings.Contains(a.text, "1000 bytes") || a.header.Get("Retry-After") != "" {
 		t.Errorf("1,001 bytes: %s", a.text)
+	}
+}
+
+// TestBodyNeedsMemory refuses large bodies while memory is short. Small ones pass.
+func TestBodyNeedsMemory(t *testing.T) {
+	r := start(t, withStudies(t), server.Options{Memory: tuner.NewMemory(1 << 20)}, loopback) // less than a process needs
+	text := `{"name":"studies/mine"}`
+	a := r.call(t, "GetStudy", text+strings.Repeat(" ", 5000))
+	a.want(t, "large body", 429, float64(codes.ResourceExhausted), "EXHAUSTED")
+	if a.header.Get("Retry-After") == "" || !strings.Contains(a.text, "--max-memory") {
+		t.Errorf("large body: %v %s", a.header, a.text)
+	}
+	if a := r.call(t, "GetStudy", text); a.status != 200 {
+		t.Errorf("small body: %d %s", a.status, a.text)
 	}
 }
 

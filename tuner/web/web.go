@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -46,6 +47,8 @@ type Face struct {
 	methods map[string]method
 	http    *http.Server
 
+	decoding chan struct{} // one for each large body that is decoded
+
 	silence, writeTimeout time.Duration // the constants but in tests
 }
 
@@ -67,7 +70,7 @@ func New(s *server.Server, version string) (*Face, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := s.Options()
-	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: version, methods: methods, silence: silence, writeTimeout: writeTimeout}
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: version, methods: methods, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
 	routes, err := f.routes()
 	if err != nil {
 		return nil, err

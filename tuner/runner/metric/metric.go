@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Parse reads assignments, in order of first mention. A name mentioned again adds
+// Parse reads assignments that people and programs write, in order of first mention. A name mentioned again adds
 // replicates. A word without "=", or with nothing before it, is the value of the metric
 // called bare. If bare is empty, such words are refused.
 func Parse(words []string, bare string) ([]study.Metric, error) {
@@ -24,7 +24,10 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 		if name == "" {
 			return nil, fmt.Errorf("%q: which objective is it of? Write NAME=%s", word, text)
 		}
-		m, err := parse(name, text)
+		if err := decimalComma(name, text); err != nil {
+			return nil, err
+		}
+		m, err := Read(name, text)
 		if err != nil {
 			return nil, err
 		}
@@ -41,8 +44,18 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 	return metrics, nil
 }
 
-// parse reads the text after the = sign.
-func parse(name, text string) (study.Metric, error) {
+// decimalComma refuses two integers with a comma between them, which are rather a number
+// with a decimal comma than two replicates.
+func decimalComma(name, text string) error {
+	whole, fraction, ok := strings.Cut(text, ",")
+	if !ok || !digits(strings.TrimLeft(whole, "+-")) || !digits(fraction) {
+		return nil
+	}
+	return fmt.Errorf("%s: %s could be a decimal comma; write %s.%s, or for two replicates %s=%s %s=%s", name, text, whole, fraction, name, whole, name, fraction)
+}
+
+// Read reads what [Format] has written.
+func Read(name, text string) (study.Metric, error) {
 	m := study.Metric{Name: name}
 	text = strings.Replace(text, "+-", "±", 1)
 	if value, stderr, ok := strings.Cut(text, "±"); ok {
@@ -63,6 +76,11 @@ func parse(name, text string) (study.Metric, error) {
 		return m, fmt.Errorf("%s: a standard error goes with exactly one value; tell replicates alone, or their mean with its standard error", name)
 	}
 	return m, nil
+}
+
+// digits tells whether s has digits only, and at least one.
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // Format writes the text after the = sign.

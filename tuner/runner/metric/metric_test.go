@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}{
 		{[]string{"-0.3"}, []study.Metric{{Name: "loss", Values: []float64{-0.3}}}},
 		{[]string{"=-0.3"}, []study.Metric{{Name: "loss", Values: []float64{-0.3}}}},
-		{[]string{"acc=0.9", "loss=1,2"}, []study.Metric{{Name: "acc", Values: []float64{0.9}}, {Name: "loss", Values: []float64{1, 2}}}},
+		{[]string{"acc=0.9", "loss=1,2.5"}, []study.Metric{{Name: "acc", Values: []float64{0.9}}, {Name: "loss", Values: []float64{1, 2.5}}}},
 		{[]string{"loss=1", "loss=2"}, []study.Metric{{Name: "loss", Values: []float64{1, 2}}}},
 		{[]string{"loss=0.3±0.01"}, []study.Metric{{Name: "loss", Values: []float64{0.3}, StdErr: 0.01, HasStdErr: true}}},
 		{[]string{"loss=-0.3+-1e-2"}, []study.Metric{{Name: "loss", Values: []float64{-0.3}, StdErr: 0.01, HasStdErr: true}}},
@@ -56,8 +56,8 @@ func TestParse(t *testing.T) {
 			if !got[i].Equal(c.want[i]) {
 				t.Errorf("%q: got %v, want %v", c.words, got[i], c.want[i])
 			}
-			again, err := metric.Parse([]string{got[i].Name + "=" + metric.Format(got[i])}, "")
-			if err != nil || !again[0].Equal(got[i]) {
+			again, err := metric.Read(got[i].Name, metric.Format(got[i]))
+			if err != nil || !again.Equal(got[i]) {
 				t.Errorf("%v came back as %v, %v", got[i], again, err)
 			}
 		}
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, words := range [][]string{{"0.3"}, {"=1"}, {"loss="}, {"loss=1,"}, {"loss=1,2±3"}, {"loss=1±"}, {"loss=1±1", "loss=2"}, {"loss=a"}} {
+	for _, words := range [][]string{{"0.3"}, {"=1"}, {"loss="}, {"loss=1,"}, {"loss=1,2±3"}, {"loss=1±"}, {"loss=1±1", "loss=2"}, {"loss=a"}, {"loss=0,31"}, {"loss=-2,5"}, {"loss=1,2"}} {
 		if got, err := metric.Parse(words, ""); err == nil {
 			t.Errorf("%q was read as %v", words, got)
 		}

@@ -266,13 +266,13 @@ func fromRow(header, row []string) (r Trial, err error) {
 // set reads one cell that is not of the configuration.
 func (r *Trial) set(column, cell string) error {
 	if name, ok := strings.CutPrefix(column, prefixValue); ok {
-		metrics, err := metric.Parse([]string{name + "=" + cell}, "")
+		m, err := metric.Read(name, cell)
 		if err != nil {
 			return err
 		}
-		r.Values[name] = metrics[0].Values
-		if metrics[0].HasStdErr {
-			r.StdErr[name] = Number(metrics[0].StdErr)
+		r.Values[name] = m.Values
+		if m.HasStdErr {
+			r.StdErr[name] = Number(m.StdErr)
 		}
 		return nil
 	}
