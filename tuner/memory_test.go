@@ -94,19 +94,29 @@ func TestMemoryOfStudies(t *testing.T) {
 		m.limit = 100 << 20
 		look := m.used
 		m.used = func() int64 { looks++; return look() }
+		use := func(bytes int64) { // the clock of the service looks at it, too
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			used = bytes
+		}
+		looked := func() int {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return looks
+		}
 		tn := Open(st, Options{LongLived: true, Memory: m})
 		defer tn.Close()
 		if _, err := tn.Study(t.Context(), "other"); err != nil {
 			t.Fatal(err)
 		}
-		before := looks
+		before := looked()
 		if _, err := tn.Study(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
-		if looks < before+3 {
+		if looks := looked(); looks < before+3 {
 			t.Errorf("reading a study looked at the memory %d times", looks-before)
 		}
-		used = 95 << 20
+		use(95 << 20)
 		time.Sleep(10 * time.Second) // both are idle
 		for _, name := range []string{"s", "other"} {
 			_, err := tn.Study(t.Context(), name)
@@ -114,13 +124,13 @@ func TestMemoryOfStudies(t *testing.T) {
 				t.Errorf("study %s while memory is short: %v", name, err)
 			}
 		}
-		used = 0
+		use(0)
 		for _, name := range []string{"s", "other"} {
 			if _, err := tn.Study(t.Context(), name); err != nil {
 				t.Errorf("study %s when there is room: %v", name, err)
 			}
 		}
-		used = 95 << 20
+		use(95 << 20)
 		if _, err := tn.Study(t.Context(), "other"); err != nil {
 			t.Errorf("a study in memory: %v", err)
 		}
