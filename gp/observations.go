@@ -16,7 +16,7 @@ import (
 //
 // Coarse, if not nil, marks observations of the process at a lower fidelity, for a
 // [Sparse] posterior. Their residual always counts as noise, and they take at most
-// three quarters of the room of one that grows.
+// three quarters of Growth.Room in a posterior that grows.
 type Data struct {
 	X      kernel.Rows
 	Y      []float64

@@ -700,9 +700,9 @@ func TestAskStoredInPart(t *testing.T) {
 	}
 }
 
-// TestLargeReportsHurtNobody commits many large reports and small calls together. One
+// TestLargeReportsDelayNoCall commits many large reports and small calls together. One
 // caller's data do not make another's commit too large.
-func TestLargeReportsHurtNobody(t *testing.T) {
+func TestLargeReportsDelayNoCall(t *testing.T) {
 	st := newFaulty()
 	tn := open(t, st, Options{}, nil)
 	large := 20

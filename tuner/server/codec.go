@@ -23,7 +23,7 @@ type bytesInFlight struct {
 	bad   map[any]error
 }
 
-// taken is the room of one message.
+// taken is the memory counted for one message.
 type taken struct {
 	bytes  int
 	limit  string // why it was not decoded, or empty
