@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -143,7 +144,8 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	o := g.service()
 	o.MaxStudyBytes, o.MaxStudyReports = s.quota.MaxStudyBytes, s.quota.MaxStudyReports
 	o.Memory = memory
-	o.LongLived, o.Logger, o.OnFatal = true, logger, func(err error) { fatal(err) }
+	o.LongLived, o.Logger = true, logger
+	o.OnFatal = func(err error) { fatal(storeFailure(cmp.Or(st.Failure(), err))) }
 	// Most of the memory of a server is trials, which never become garbage. Collecting
 	// only after as much again is allocated would double its size.
 	if os.Getenv("GOGC") == "" {
@@ -201,7 +203,8 @@ func keyWarning(certFile, keyFile string) string {
 	return "the server certificate has an Ed25519 key, so clients with gRPC for Python or C++ cannot connect; use an ECDSA or RSA key"
 }
 
-// storeFailure returns the error of a store that failed, with its exit status.
+// storeFailure returns the error of a store that failed, with its exit status. What
+// stopped the store says more than the error of a commit, whose outcome is unknown.
 func storeFailure(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrDamaged):
