@@ -17,14 +17,13 @@ type Caller struct {
 }
 
 // Act is an act for a worker. Either the caller asks under the worker's name, or it
-// acts on a trial that the worker holds or held last.
+// acts on a trial under a lease that the worker holds or held.
 type Act struct {
 	Trial  int    // -1 for an ask
 	Worker string // empty for an unnamed worker
-	// Holder is the caller that was given the trial. For an ask it is the caller that
-	// started the last trial of the study under the worker's name. It is empty if
-	// unknown.
-	Holder string
+	// Callers were handed the trial under this lease, or trials of the study under the
+	// worker's name. The last one is first. A caller is empty if unknown.
+	Callers []string
 }
 
 // DeniedError refuses an act that the caller may not do. Its code is [Denied].
@@ -46,8 +45,7 @@ func callerOf(ctx context.Context) Caller {
 }
 
 // permit returns an error if the caller may not give a command to the study as it
-// stands. A result under an earlier lease is permitted, because the trial does not take
-// it.
+// stands.
 func (c Caller) permit(s *study.Study, cmd study.Command) error {
 	if c.Permit == nil {
 		return nil
@@ -70,14 +68,15 @@ func (c Caller) permit(s *study.Study, cmd study.Command) error {
 		return nil
 	}
 	t, ok := s.Trial(trial)
-	if !ok || t.Epoch == 0 || epoch != 0 && epoch < t.Epoch {
-		return nil
+	if !ok || t.Epoch == 0 || epoch < 0 || epoch > t.Epoch {
+		return nil // not handed out, or refused for its epoch
 	}
-	return c.Permit(Act{trial, t.Worker, t.Holder})
+	worker, callers := s.Holders(&t, epoch)
+	return c.Permit(Act{trial, worker, callers})
 }
 
 func (c Caller) ask(s *study.Study, ask study.Ask) error {
-	return c.Permit(Act{-1, ask.Worker, s.User(ask.Worker)})
+	return c.Permit(Act{-1, ask.Worker, s.Users(ask.Worker)})
 }
 
 // sign names the caller in events.

@@ -11,10 +11,11 @@ import (
 )
 
 // A worker name belongs to the tokens that the token file binds it to. A name that is
-// not bound belongs, in each study, to the worker token or certificate that started the
-// last trial under it. Only its owner asks under it. Only the caller that was given a
-// trial reports or tells it. A revoked or expired owner owns nothing. Admins may act
-// for all workers, and never own a name.
+// not bound belongs, in each study, to the worker token or certificate that was last
+// handed a trial under it. Only its owner asks under it. Only the last caller that was
+// handed a trial under a lease reports or tells it under this lease. A revoked or
+// expired caller owns nothing. Admins may act for all workers. They never own a name,
+// and own the trials that no worker was handed.
 
 // withCaller adds the caller to the context of a call to the service.
 func (s *Server) withCaller(ctx context.Context) context.Context {
@@ -47,29 +48,42 @@ func (s *Server) permit(id identity, f tokenFile, a tuner.Act) error {
 		why = fmt.Sprintf("the worker name %q is bound to another token. Ask under another name", a.Worker)
 	case f.bound[a.Worker]:
 		why = fmt.Sprintf("trial %d is held by the worker %q, whose name is bound to another token", a.Trial, a.Worker)
-	case a.Holder == id.name:
-		return nil
 	default:
-		owner, inForce := s.auth.scopeOf(f, a.Holder)
-		if !inForce || a.Trial < 0 && owner.Role == RoleAdmin {
+		owner := s.owner(f, a)
+		if owner == "" || owner == id.name {
 			return nil
 		}
-		why = held(a)
+		why = held(a, owner)
 	}
 	s.metrics.authFailures.WithLabelValues("name").Inc()
 	return &tuner.DeniedError{Reason: why}
 }
 
-// held says what another caller holds, and the remedy.
-func held(a tuner.Act) string {
+// owner returns the caller in force that owns a trial or a name, or "".
+func (s *Server) owner(f tokenFile, a tuner.Act) string {
+	admin := ""
+	for _, caller := range a.Callers {
+		scope, inForce := s.auth.scopeOf(f, caller)
+		switch {
+		case inForce && scope.Role != RoleAdmin:
+			return caller
+		case inForce && admin == "" && a.Trial >= 0:
+			admin = caller
+		}
+	}
+	return admin
+}
+
+// held says what another caller owns, and the remedy.
+func held(a tuner.Act, owner string) string {
 	if a.Trial >= 0 {
 		as := ""
 		if a.Worker != "" {
 			as = fmt.Sprintf(" as worker %q", a.Worker)
 		}
-		return fmt.Sprintf("trial %d is held by %s%s. Use that token or certificate, revoke it, or let an admin do it", a.Trial, a.Holder, as)
+		return fmt.Sprintf("trial %d is held by %s%s. Use that token or certificate, revoke it, or let an admin do it", a.Trial, owner, as)
 	}
-	return fmt.Sprintf("the worker name %q belongs to %s in this study. Ask under another name, or revoke that token or certificate", a.Worker, a.Holder)
+	return fmt.Sprintf("the worker name %q belongs to %s in this study. Ask under another name, or revoke that token or certificate", a.Worker, owner)
 }
 
 // asks completes an ask. If a token has exactly one name and the ask gives none, it

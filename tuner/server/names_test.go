@@ -216,12 +216,17 @@ func TestNamesByUse(t *testing.T) {
 		if _, err := ask(as(t.Context(), admin), c, "mine", "gpu"); err != nil {
 			t.Errorf("an admin asks under the name: %v", err)
 		}
+		_, err = ask(as(t.Context(), second), c, "mine", "gpu")
+		denied("asking after an admin", err, `the worker name "gpu" belongs to `+owner)
 		if err := server.RevokeToken(tokens, info.ID); err != nil {
 			t.Fatal(err)
 		}
 		if taken, err := ask(as(t.Context(), second), c, "mine", "gpu"); err != nil || taken.GetName() != named.GetName() {
 			t.Errorf("after its owner was revoked the name gives %v, %v", taken, err)
 		}
+		_, err = ask(t.Context(), node, "mine", "gpu")
+		denied("asking under a name that was taken over", err, `the worker name "gpu" belongs to token `)
+		denied("telling a trial that was taken over", actions(node, named)["tell"](t.Context(), 1), " is held by token ")
 		for _, trial := range []*pb.Trial{named, unnamed} {
 			if err := actions(c, trial)["tell"](as(t.Context(), second), 0); err != nil {
 				t.Errorf("after its holder was revoked: %v", err)

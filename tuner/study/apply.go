@@ -42,7 +42,7 @@ func (s *Study) apply(e Event) error {
 	case Started:
 		return s.applyStarted(e, b)
 	case Extended:
-		return s.applyExtended(b)
+		return s.applyExtended(e, b)
 	case Reported:
 		return s.applyReported(b)
 	case Expired:
@@ -73,7 +73,8 @@ func (s *Study) applyCreated(e Event, b Created) error {
 	*s = Study{
 		View:     View{spec: b.Spec, created: e.Time, attributes: b.Spec.Attributes},
 		byWorker: make(map[string][]int),
-		names:    make(map[string]string),
+		users:    make(map[string][]string),
+		holders:  make(map[leaseKey]holding),
 		running:  make(map[int]struct{}),
 		requests: make(map[requestKey]requestRecord),
 		several:  make(map[requestKey][]handed),
@@ -121,27 +122,32 @@ func (s *Study) applyStarted(e Event, b Started) error {
 		}
 		s.dequeue(b.Trial)
 	}
+	if t.Epoch > 0 {
+		worker, callers := s.Holders(&t, t.Epoch)
+		s.holders[leaseKey{b.Trial, t.Epoch}] = holding{worker, callers}
+	}
 	t.State, t.lastStep = Running, -1
 	t.Epoch, t.Worker, t.Deadline, t.Started = b.Epoch, b.Worker, b.Deadline, e.Time
-	t.Holder = e.Caller
+	t.holder = e.Caller
 	s.put(t)
 	s.running[b.Trial] = struct{}{}
 	if b.Worker != "" {
-		s.names[b.Worker] = e.Caller
 		held := s.byWorker[b.Worker]
 		i, _ := slices.BinarySearch(held, b.Trial)
 		s.byWorker[b.Worker] = slices.Insert(held, i, b.Trial)
 	}
+	s.handedTo(&t, e.Caller)
 	return nil
 }
 
-func (s *Study) applyExtended(b Extended) error {
+func (s *Study) applyExtended(e Event, b Extended) error {
 	t, err := s.findRunning(b.Trial, b.Epoch)
 	if err != nil {
 		return err
 	}
 	t.Deadline = b.Deadline
 	s.put(t)
+	s.handedTo(&t, e.Caller)
 	return nil
 }
 

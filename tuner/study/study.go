@@ -16,9 +16,10 @@ import (
 // values that it returns do not change.
 type Study struct {
 	View
-	queue    []int             // queued trials in the order to hand them out
-	byWorker map[string][]int  // running trials of each named worker, ascending
-	names    map[string]string // for each worker name, the caller that last started a trial under it
+	queue    []int                // queued trials in the order to hand them out
+	byWorker map[string][]int     // running trials of each named worker, ascending
+	users    map[string][]string  // for each worker name, its callers, the last one first
+	holders  map[leaseKey]holding // of leases before the last one, and of those with several callers
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
 	several  map[requestKey][]handed // trials of requests after the first
@@ -228,9 +229,58 @@ func (v *View) Late(first int) iter.Seq[Late] {
 	}
 }
 
-// User returns the caller that last started a trial under a worker's name. It is empty
-// if the caller is unknown or the name is new.
-func (s *Study) User(worker string) string { return s.names[worker] }
+// Users returns the callers that were handed trials under a worker's name, the last one
+// first. A caller is empty if unknown. A new name has none.
+func (s *Study) Users(worker string) []string { return s.users[worker] }
+
+// leaseKey identifies a lease.
+type leaseKey struct{ trial, epoch int }
+
+// holding says to whom the trial of a lease was handed.
+type holding struct {
+	worker  string
+	callers []string // the last one first
+}
+
+// Holders returns the worker of a lease and the callers that its trial was handed to,
+// the last one first. Epoch 0 is the last lease. A caller is empty if unknown.
+func (s *Study) Holders(t *Trial, epoch int) (worker string, callers []string) {
+	if epoch == 0 {
+		epoch = t.Epoch
+	}
+	if h, ok := s.holders[leaseKey{t.Number, epoch}]; ok {
+		return h.worker, h.callers
+	}
+	if epoch == t.Epoch {
+		return t.Worker, []string{t.holder}
+	}
+	return "", nil
+}
+
+// handedTo notes that a running trial was handed to a caller.
+func (s *Study) handedTo(t *Trial, caller string) {
+	worker, callers := s.Holders(t, t.Epoch)
+	if callers[0] != caller {
+		s.holders[leaseKey{t.Number, t.Epoch}] = holding{worker, first(callers, caller)}
+	}
+	if worker != "" {
+		s.users[worker] = first(s.users[worker], caller)
+	}
+}
+
+// first returns callers with caller first, and once.
+func first(callers []string, caller string) []string {
+	if len(callers) > 0 && callers[0] == caller {
+		return callers
+	}
+	moved := []string{caller}
+	for _, c := range callers {
+		if c != caller {
+			moved = append(moved, c)
+		}
+	}
+	return moved
+}
 
 // Lease is the lease of a running trial.
 type Lease struct {

@@ -57,7 +57,6 @@ type Trial struct {
 	Epoch    int       // how often it was started, 0 if still queued or added
 	Expiries int       // how often its lease expired
 	Worker   string    // worker of the last lease, empty if unnamed
-	Holder   string    // caller that got the last lease, empty if unknown
 	Deadline time.Time // end of the last lease
 
 	Reports    []Report // of all epochs, in order of arrival
@@ -70,6 +69,7 @@ type Trial struct {
 
 	lastStep int64    // largest step reported in the last epoch, −1 if none
 	ended    Position // of the event that set Outcome, 0 if none
+	holder   string   // caller that started the last lease, empty if unknown
 }
 
 // EndPosition returns the position of the event that set the trial's outcome, 0 if it
