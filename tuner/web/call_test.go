@@ -255,7 +255,7 @@ func TestGzip(t *testing.T) {
 // TestPanic checks that a panic of a handler is answered and counted, and that the server
 // continues.
 func TestPanic(t *testing.T) {
-	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking("planted"))
+	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking("", "planted"))
 	for range 2 {
 		a := r.call(t, "GetStudy", `{"name":"studies/mine"}`)
 		a.want(t, "a panic", 500, float64(codes.Internal), "INTERNAL")
@@ -264,6 +264,22 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	if n := metric(t, r, "tuner_panics_total"); n != 2 {
+		t.Errorf("%v panics were counted", n)
+	}
+}
+
+// TestPanicMidway checks that an answer that a panic ends does not look complete.
+func TestPanicMidway(t *testing.T) {
+	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking(`{"name":`, "planted"))
+	a, err := r.client.Do(r.request(t, "GetStudy", `{"name":"studies/mine"}`))
+	if err == nil {
+		_, err = io.ReadAll(a.Body)
+		a.Body.Close()
+	}
+	if err == nil {
+		t.Error("the answer looks complete")
+	}
+	if n := metric(t, r, "tuner_panics_total"); n != 1 {
 		t.Errorf("%v panics were counted", n)
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -13,10 +14,15 @@ func Impatient(silence, writing time.Duration) func(*Face) {
 	return func(f *Face) { f.silence, f.writeTimeout = silence, writing }
 }
 
-// Panicking answers all requests with a panic.
-func Panicking(value any) func(*Face) {
+// Panicking answers all requests with some text, if any, and then a panic.
+func Panicking(text string, value any) func(*Face) {
 	return func(f *Face) {
-		f.http.Handler = f.recovered(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(value) }))
+		f.http.Handler = f.recovered(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if text != "" {
+				_, _ = io.WriteString(w, text)
+			}
+			panic(value)
+		}))
 	}
 }
 

@@ -94,16 +94,28 @@ func TestGateBeforeBody(t *testing.T) {
 	path := tokenPath(t)
 	addToken(t, path, server.Scope{Role: server.RoleAdmin})
 	r := start(t, withStudies(t), server.Options{TokenFile: path}, loopback)
-	c, err := net.Dial("tcp", r.http)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	fmt.Fprintf(c, "POST /tuner.v1.Tuner/AddTrials HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n", r.http)
-	line, err := bufio.NewReader(c).ReadString('\n')
-	if err != nil || line != "HTTP/1.1 401 Unauthorized\r\n" {
-		t.Errorf("%q, %v", line, err)
+	for name, test := range map[string]struct{ target, header, want string }{
+		"no token, waits to be told to continue": {"POST /tuner.v1.Tuner/AddTrials", "Content-Length: 1000000\r\nExpect: 100-continue", "401 Unauthorized"},
+		"no token":                               {"POST /tuner.v1.Tuner/AddTrials", "Content-Length: 1000", "401 Unauthorized"},
+		"no token, chunks":                       {"POST /tuner.v1.Tuner/AddTrials", "Transfer-Encoding: chunked", "401 Unauthorized"},
+		"no path":                                {"POST /nothing", "Content-Length: 1000", "404 Not Found"},
+		"another site":                           {"POST /tuner.v1.Tuner/AddTrials", "Content-Length: 1000\r\nOrigin: https://example.com", "403 Forbidden"},
+		"health":                                 {"GET /healthz", "Content-Length: 1000", "200 OK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := net.Dial("tcp", r.http)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // half of the time for a call
+			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n", test.target, r.http, test.header)
+			line, err := bufio.NewReader(c).ReadString('\n')
+			if err != nil || line != "HTTP/1.1 "+test.want+"\r\n" {
+				t.Errorf("%q, %v", line, err)
+			}
+		})
 	}
 }
 

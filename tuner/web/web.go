@@ -28,6 +28,8 @@ const (
 	writePiece   = 64 << 10
 	// answerTimeout is for a whole answer of a handler that sets no other.
 	answerTimeout = 2 * time.Minute
+	// unreadTimeout is for the body of a request that is answered without reading it.
+	unreadTimeout = time.Second
 	// closeTimeout is for the last answers of a face that closes.
 	closeTimeout = 2 * time.Second
 	// gzipFrom is the size of the smallest answer that is compressed.
@@ -121,7 +123,7 @@ func (f *Face) Serve(l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	f.http.Handler = f.sameSite(onLoopback(l), f.http.Handler)
+	f.http.Handler = unread(f.sameSite(onLoopback(l), f.http.Handler))
 	f.log.Info("serving HTTP", "address", l.Addr().String())
 	if err := f.http.Serve(guarded); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -161,18 +163,54 @@ func answerText(w http.ResponseWriter, code int, text string) {
 	fmt.Fprintln(w, text)
 }
 
-// recovered answers a panic as the server does, unless the answer has begun.
+// recovered answers a panic as the server does. If the answer has begun, it closes the
+// connection, so that the caller does not take a part for the whole.
 func (f *Face) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := &answer{ResponseWriter: w}
 		defer func() {
 			switch p := recover(); p {
 			case nil:
 			case http.ErrAbortHandler:
 				panic(p)
 			default:
-				f.fail(w, r, f.pipe.Panicked(p))
+				err := f.pipe.Panicked(p)
+				if a.begun {
+					panic(http.ErrAbortHandler)
+				}
+				f.fail(w, r, err)
 			}
 		}()
+		next.ServeHTTP(a, r)
+	})
+}
+
+// answer notes whether an answer has begun.
+type answer struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *answer) WriteHeader(code int) {
+	a.begun = true
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// unread limits the wait for a body that next does not read. Go's server reads a little
+// of it before it answers. If next reads the body, it sets a time of its own.
+func unread(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTimeout))
+		}
 		next.ServeHTTP(w, r)
 	})
 }
