@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"net/http/httptest"
 	"time"
 
@@ -25,3 +26,12 @@ func CheckComplete(services map[string]grpc.ServiceInfo) error {
 
 // RecheckEvery sets how often idle streams are checked against the tokens.
 func (s *Server) RecheckEvery(d time.Duration) { s.recheck = d }
+
+// NewID returns the id of a token that is added to a file of tokens with the ids.
+func NewID(random io.Reader, ids ...string) (string, error) {
+	var f tokenFile
+	for _, id := range ids {
+		f.Tokens = append(f.Tokens, storedToken{TokenInfo: TokenInfo{ID: id}})
+	}
+	return f.newID(random)
+}

@@ -39,6 +39,11 @@ func (s *Server) memoryFor(method string, request any) int64 {
 	case pb.Tuner_ListStudies_FullMethodName, pb.Tuner_ListTrials_FullMethodName, pb.Tuner_ListReports_FullMethodName,
 		pb.Tuner_GetBest_FullMethodName:
 		return memoryOfList
+	case pb.Tuner_GetTrial_FullMethodName:
+		if request.(*pb.GetTrialRequest).GetView() == pb.TrialView_TRIAL_VIEW_FULL {
+			return memoryOfList
+		}
+		return 0
 	default:
 		return 0
 	}

@@ -56,6 +56,11 @@ func TestMemoryRefuses(t *testing.T) {
 			_, err := c.Tell(ctx, &pb.TellRequest{Name: trial, Outcome: &pb.Outcome{State: failed.State, Attributes: map[string]string{"a": strings.Repeat("x", 8000)}}})
 			return err
 		}, codes.ResourceExhausted},
+		{"a trial with its reports", func() error {
+			_, err := c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial, View: pb.TrialView_TRIAL_VIEW_FULL})
+			return err
+		}, codes.ResourceExhausted},
+		{"a trial", func() error { _, err := c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial}); return err }, codes.OK},
 		{"heartbeat", func() error { _, err := c.Heartbeat(ctx, &pb.HeartbeatRequest{Name: trial}); return err }, codes.OK},
 		{"tell", func() error { _, err := c.Tell(ctx, &pb.TellRequest{Name: trial, Outcome: failed}); return err }, codes.OK},
 		{"study", func() error { _, err := c.GetStudy(ctx, &pb.GetStudyRequest{Name: parent}); return err }, codes.OK},

@@ -86,13 +86,17 @@ func AddWorkerToken(path string, scope Scope, workers []string, label string, ex
 	rand.Read(bits[:])
 	token := wire.NewToken(tokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:]))
 	digest := sha256.Sum256([]byte(token.Reveal()))
-	info := TokenInfo{ID: hex.EncodeToString(randomBytes(4)), Label: label, Scope: scope, Workers: workers, Created: now, Expires: expires.UTC()}
+	info := TokenInfo{Label: label, Scope: scope, Workers: workers, Created: now, Expires: expires.UTC()}
 	if expires.IsZero() {
 		info.Expires = time.Time{}
 	}
 	err := editTokens(path, true, func(f *tokenFile) error {
 		if len(f.Tokens) >= MaxTokens {
 			return fmt.Errorf("%s holds %d tokens, which is the limit; revoke some first", path, MaxTokens)
+		}
+		var err error
+		if info.ID, err = f.newID(rand.Reader); err != nil {
+			return err
 		}
 		f.Tokens = append(f.Tokens, storedToken{TokenInfo: info, SHA256: hex.EncodeToString(digest[:])})
 		return nil
@@ -146,10 +150,18 @@ func RevokeToken(path, id string) error {
 	})
 }
 
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	rand.Read(b)
-	return b
+// newID returns an id that no token has. random has as many bytes as it takes.
+func (f *tokenFile) newID(random io.Reader) (string, error) {
+	for {
+		var b [4]byte
+		if _, err := io.ReadFull(random, b[:]); err != nil {
+			return "", err
+		}
+		id := hex.EncodeToString(b[:])
+		if !slices.ContainsFunc(f.Tokens, func(t storedToken) bool { return t.ID == id }) {
+			return id, nil
+		}
+	}
 }
 
 // editTokens changes a file under its lock. Readers see it before or after the change.
@@ -233,8 +245,13 @@ func (f *tokenFile) check(path string) error {
 	if len(f.Tokens) > MaxTokens {
 		return fmt.Errorf("%s holds %d tokens and may hold %d", path, len(f.Tokens), MaxTokens)
 	}
+	seen := make(map[string]bool, len(f.Tokens))
 	for i := range f.Tokens {
 		t := &f.Tokens[i]
+		if seen[t.ID] {
+			return fmt.Errorf("%s: two tokens have the id %q, so remove one of them", path, t.ID)
+		}
+		seen[t.ID] = true
 		digest, err := hex.DecodeString(t.SHA256)
 		if err != nil || len(digest) != sha256.Size {
 			return fmt.Errorf("%s: token %q: sha256 must be 64 hexadecimal digits", path, t.ID)

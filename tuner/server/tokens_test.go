@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,6 +97,35 @@ func TestTokensTogether(t *testing.T) {
 	group.Wait()
 	if list, err := server.ListTokens(path); err != nil || len(list) != 20 {
 		t.Errorf("%d tokens, %v", len(list), err)
+	}
+}
+
+// TestTokenIDs checks that a new token does not get the id of another one, and that a
+// file with one id twice is refused.
+func TestTokenIDs(t *testing.T) {
+	if id, err := server.NewID(strings.NewReader("abcdabcdefgh"), "61626364"); err != nil || id != "65666768" {
+		t.Errorf("the new id is %q, %v", id, err)
+	}
+	path := tokenPath(t)
+	admin := server.Scope{Role: server.RoleAdmin}
+	addToken(t, path, admin)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f map[string]any
+	if err := json.Unmarshal(text, &f); err != nil {
+		t.Fatal(err)
+	}
+	f["tokens"] = slices.Repeat(f["tokens"].([]any), 2)
+	if text, err = json.Marshal(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.ListTokens(path); err == nil || !strings.Contains(err.Error(), "two tokens have the id") {
+		t.Errorf("a file with one id twice: %v", err)
 	}
 }
 
