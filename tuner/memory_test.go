@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -83,7 +86,7 @@ func TestMemoryOfStudies(t *testing.T) {
 			}
 			tell(t, first, trial.Number, loss(1))
 		}
-		if _, err := first.CreateStudy(t.Context(), "other", study.Create{Spec: testSpec(t, nil)}); err != nil {
+		if _, err := first.CreateStudy(t.Context(), "other", study.Create{RequestID: "made", Spec: testSpec(t, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.Close(); err != nil {
@@ -124,7 +127,27 @@ func TestMemoryOfStudies(t *testing.T) {
 				t.Errorf("study %s while memory is short: %v", name, err)
 			}
 		}
+		list, more, err := tn.Studies(t.Context(), "", 0)
+		if err != nil || more || len(list) != 2 {
+			t.Fatalf("%d studies, %v", len(list), err)
+		}
+		for _, s := range list {
+			if s.Name == "" || !strings.Contains(s.Unread, "memory") {
+				t.Errorf("study %q is unread because of %q", s.Name, s.Unread)
+			}
+		}
+		again := study.Create{RequestID: "made", Spec: testSpec(t, nil)}
+		if _, err := tn.CreateStudy(t.Context(), "other", again); CodeOf(err) != Exhausted {
+			t.Errorf("creating a study again while memory is short: %v", err)
+		}
 		use(0)
+		if _, err := tn.CreateStudy(t.Context(), "other", again); err != nil {
+			t.Errorf("creating a study again: %v", err)
+		}
+		again.RequestID = "later"
+		if _, err := tn.CreateStudy(t.Context(), "other", again); CodeOf(err) != AlreadyExists {
+			t.Errorf("creating a study of the same name: %v", err)
+		}
 		for _, name := range []string{"s", "other"} {
 			if _, err := tn.Study(t.Context(), name); err != nil {
 				t.Errorf("study %s when there is room: %v", name, err)
@@ -135,6 +158,49 @@ func TestMemoryOfStudies(t *testing.T) {
 			t.Errorf("a study in memory: %v", err)
 		}
 	})
+}
+
+// damagedStore cannot read one study.
+type damagedStore struct {
+	store.Store
+	id store.StudyID
+}
+
+func (s *damagedStore) Read(ctx context.Context, id store.StudyID, after study.Position) iter.Seq2[store.Record, error] {
+	if id != s.id {
+		return s.Store.Read(ctx, id, after)
+	}
+	return func(yield func(store.Record, error) bool) {
+		yield(store.Record{}, &store.CorruptError{Study: id, Position: 1, Reason: "planted"})
+	}
+}
+
+// TestStudiesWithDamage checks that a damaged study does not hide the others.
+func TestStudiesWithDamage(t *testing.T) {
+	st := newFaulty()
+	first := open(t, st, Options{}, nil)
+	bad, err := first.CreateStudy(t.Context(), "bad", study.Create{Spec: testSpec(t, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tn := Open(&damagedStore{st, bad.ID}, Options{})
+	defer tn.Close()
+	list, _, err := tn.Studies(t.Context(), "", 0)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if list[0].Name != "bad" || list[0].ID != bad.ID || !strings.Contains(list[0].Unread, "planted") {
+		t.Errorf("the damaged study is %+v", list[0])
+	}
+	if list[1].Name != "s" || list[1].Unread != "" || list[1].Position == 0 {
+		t.Errorf("the other study is %+v", list[1])
+	}
+	if _, err := tn.Study(t.Context(), "bad"); CodeOf(err) != Damaged {
+		t.Errorf("the damaged study alone: %v", err)
+	}
 }
 
 // wideReports returns a hundred reports of ten metrics.

@@ -103,6 +103,9 @@ type Study struct {
 	Added      int // of Trials, and not counted towards MaxTrials
 	Cost       float64
 	Attributes study.Attributes
+	// Unread is the reason why [Service.Studies] could not read the study. The other
+	// fields but Name and ID are zero then.
+	Unread string
 }
 
 // Created is a new study with warnings about its space.

@@ -280,8 +280,12 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	_, err = t.store.Create(ctx, name, events)
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
 		// This may be a retry of the same request.
-		if replayErr := t.repeated(ctx, name, c); replayErr != nil {
+		other := (*study.RequestReusedError)(nil)
+		switch again := t.repeated(ctx, name, c); {
+		case errors.Is(again, study.ErrExists) || errors.As(again, &other) || CodeOf(again) == NotFound:
 			return Created{}, err
+		case again != nil: // the study could not be asked
+			return Created{}, again
 		}
 	} else if err != nil {
 		t.checkFatal(err)
@@ -383,9 +387,15 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 			return studies, true, nil
 		}
 		s, err := t.glance(ctx, info)
-		if CodeOf(err) == NotFound {
+		damaged, large := (*store.CorruptError)(nil), (*MemoryError)(nil)
+		switch {
+		case CodeOf(err) == NotFound:
 			continue // deleted in the meantime
-		} else if err != nil {
+		case errors.As(err, &damaged):
+			s = Study{Name: info.Name, ID: info.ID, Unread: damaged.Error()}
+		case errors.As(err, &large):
+			s = Study{Name: info.Name, ID: info.ID, Unread: large.Error()}
+		case err != nil:
 			return nil, false, err
 		}
 		studies = append(studies, s)

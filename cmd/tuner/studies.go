@@ -21,6 +21,9 @@ func newStudies(g *globals) *cobra.Command {
 		Short: "List studies",
 		Long: `Studies lists all studies, or the named ones, with their state.
 
+A study that cannot be read has the status unread, with the reason. It is damaged,
+or it is too large for the memory of the server.
+
 The format names prints one name on each line. The formats json, jsonl and yaml have
 all settings of a study.`,
 		Example: "  tuner studies\n  tuner studies digits -f yaml",
@@ -101,6 +104,10 @@ type studyTable struct{ *table }
 
 func (t *studyTable) put(v any) error {
 	s := v.(tuner.Study)
+	if s.Unread != "" {
+		t.row(s.Name, "unread", "", "", "", "", s.Unread, "")
+		return nil
+	}
 	trials := fmt.Sprint(s.Trials)
 	if s.Spec.MaxTrials > 0 { // added trials do not count towards it
 		trials = fmt.Sprintf("%d/%d", s.Trials-s.Added, s.Spec.MaxTrials)

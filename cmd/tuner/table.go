@@ -245,7 +245,7 @@ func stateColor(state string) string {
 		return green
 	case study.Running.String(), study.StatusActive.String():
 		return cyan
-	case study.Failed.String():
+	case study.Failed.String(), "unread":
 		return red
 	case study.Infeasible.String(), study.StatusPaused.String():
 		return yellow

@@ -117,6 +117,9 @@ var (
 		return s
 	})
 	studies = rapid.Custom(func(t *rapid.T) tuner.Study {
+		if rapid.IntRange(0, 9).Draw(t, "unread") == 0 {
+			return tuner.Study{Name: names.Draw(t, "name"), ID: store.StudyID(rapid.Uint64().Draw(t, "id")), Unread: "why " + texts.Draw(t, "why")}
+		}
 		s := tuner.Study{
 			Name: names.Draw(t, "name"), ID: store.StudyID(rapid.Uint64().Draw(t, "id")), Spec: specs.Draw(t, "spec"),
 			Status:   study.Status(rapid.IntRange(0, 3).Draw(t, "status")),

@@ -75,6 +75,9 @@ func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Unread != "" {
+		return &pb.Study{Name: resource, Uid: uint64(s.ID), Unread: s.Unread}, nil
+	}
 	spec, err := EncodeSpec(s.Spec)
 	if err != nil {
 		return nil, err
@@ -107,6 +110,9 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 	name, err := ParseStudyName(m.GetName())
 	if err != nil {
 		return tuner.Study{}, err
+	}
+	if m.GetUnread() != "" {
+		return tuner.Study{Name: name, ID: store.StudyID(m.GetUid()), Unread: m.GetUnread()}, nil
 	}
 	spec, _, err := DecodeSpec(m.GetSpec())
 	if err != nil {

@@ -21,6 +21,7 @@
 // These were added after the first version, and all are optional. They are
 // TrialView and the view of GetTrial and ListTrials, ListReports, the pages of
 // GetBest, and Trial.omitted. Before, every trial in an answer had all its reports.
+// Study.unread was added later. Before, one unreadable study made ListStudies fail.
 //
 // Errors have the canonical codes, and a google.rpc.ErrorInfo with the domain
 // "bkbtuner" and a reason:
@@ -838,7 +839,10 @@ type Study struct {
 	// The user's present notes.
 	Attributes map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The number of added trials, which do not count towards max_trials.
-	Added         int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
+	Added int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
+	// Why the server could not read the study, only in an answer to ListStudies. Of
+	// the other fields only name and uid are set then.
+	Unread        string `protobuf:"bytes,19,opt,name=unread,proto3" json:"unread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -997,6 +1001,13 @@ func (x *Study) GetAdded() int64 {
 		return x.Added
 	}
 	return 0
+}
+
+func (x *Study) GetUnread() string {
+	if x != nil {
+		return x.Unread
+	}
+	return ""
 }
 
 // SpaceWarning is advice about a search space that is valid but probably not as
@@ -4086,7 +4097,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x05\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -4111,7 +4122,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\n" +
 	"attributes\x18\x11 \x03(\v2\x1f.tuner.v1.Study.AttributesEntryR\n" +
 	"attributes\x12\x14\n" +
-	"\x05added\x18\x12 \x01(\x03R\x05added\x1a=\n" +
+	"\x05added\x18\x12 \x01(\x03R\x05added\x12\x16\n" +
+	"\x06unread\x18\x13 \x01(\tR\x06unread\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +

@@ -21,6 +21,7 @@
 // These were added after the first version, and all are optional. They are
 // TrialView and the view of GetTrial and ListTrials, ListReports, the pages of
 // GetBest, and Trial.omitted. Before, every trial in an answer had all its reports.
+// Study.unread was added later. Before, one unreadable study made ListStudies fail.
 //
 // Errors have the canonical codes, and a google.rpc.ErrorInfo with the domain
 // "bkbtuner" and a reason:

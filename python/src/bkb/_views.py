@@ -172,13 +172,16 @@ class StudyStatus:
     Attributes
     ----------
     state : str
-        active, paused or finished.
+        active, paused, finished, or unread.
     finish_reason : str
         max_trials, time, cost, gap, exhausted or user.
     queued, running, completed, failed, infeasible, pruned : int
         Trials by state.
     added : int
         Trials that ran elsewhere. They do not count towards max_trials.
+    unread : str
+        Why the server could not read the study. The other attributes but name are
+        empty then.
 
     """
 
@@ -198,6 +201,7 @@ class StudyStatus:
     max_trials: int
     attributes: Mapping[str, str]
     created: datetime | None
+    unread: str
 
     @classmethod
     def decode(cls, m: JSON) -> StudyStatus:
@@ -217,13 +221,14 @@ class StudyStatus:
         }
         return cls(
             name=m["name"].removeprefix("studies/"),
-            state=_word(m.get("state", ""), "STUDY_STATE_"),
+            state="unread" if m.get("unread") else _word(m.get("state", ""), "STUDY_STATE_"),
             finish_reason=_word(m.get("finishReason", ""), "FINISH_REASON_"),
             finish_detail=m.get("finishDetail", ""),
             cost=decode_float(m.get("cost", 0.0)),
             max_trials=int(m.get("spec", {}).get("maxTrials", 0)),
             attributes=dict(m.get("attributes", {})),
             created=decode_time(m.get("createTime")),
+            unread=m.get("unread", ""),
             **counts,
         )
 

@@ -13,6 +13,7 @@ import (
 type Study struct {
 	Name       string            `json:"name"`
 	Status     string            `json:"status"`
+	Unread     string            `json:"unread,omitempty"`   // why the rest is empty
 	Finished   string            `json:"finished,omitempty"` // why
 	Detail     string            `json:"detail,omitempty"`
 	Objectives []Objective       `json:"objectives"`
@@ -48,6 +49,9 @@ type Component struct {
 
 // OfStudy returns the written form of a study.
 func OfStudy(s tuner.Study) Study {
+	if s.Unread != "" {
+		return Study{Name: s.Name, Status: "unread", Unread: s.Unread}
+	}
 	r := Study{
 		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
 		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
