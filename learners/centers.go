@@ -2,6 +2,8 @@ package learners
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -19,28 +21,74 @@ type Centers struct {
 	Weights []float64
 	// Dictionary is the sampler's result, with the path of BLESS.
 	Dictionary *sketch.Dictionary
+	// Notes say what a sampler drew.
+	Notes []string
 }
 
 // Len returns M.
 func (c *Centers) Len() int { return len(c.Indices) }
 
+// Sampling says how centres are chosen for a fit.
+type Sampling struct {
+	// Sampler is nil for uniform centres.
+	Sampler sketch.Sampler
+	// Lambda is the regularisation of the sampler, per sample.
+	Lambda float64
+	// Most is the largest number of centres, or 0 for no limit.
+	Most int
+}
+
+const (
+	// samplerRatio is λ of a sampler without a budget over λ of the fit. The dictionary
+	// has far fewer points than one for λ, and a few iterations make up for the loss.
+	samplerRatio = 100
+	// leastRatio is the least λ of a sampler that fills a budget, over κ². Below it,
+	// scores are rounding errors.
+	leastRatio = 1e-10
+)
+
+// For returns s with its defaults for a fit with λ ≥ 0 on n rows. kappaSq is κ² = sup
+// k(x, x), and usual the number of uniform centres for such a fit.
+//
+// A [sketch.Budgeted] sampler fills Most if only that is given. Without both it draws
+// what λ needs, and at most the usual number. The λ of another sampler is 100λ, and
+// κ²/√n if λ = 0.
+func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
+	_, budgeted := s.Sampler.(sketch.Budgeted)
+	switch {
+	case s.Sampler != nil && s.Lambda > 0:
+	case budgeted && s.Most > 0:
+		s.Lambda = leastRatio * kappaSq
+	case budgeted:
+		s.Lambda, s.Most = max(lambda, leastRatio*kappaSq), usual
+	case lambda > 0:
+		s.Lambda = min(samplerRatio*lambda, max(kappaSq, lambda))
+	default:
+		s.Lambda = kappaSq / math.Sqrt(float64(n))
+	}
+	if s.Sampler == nil && s.Most == 0 {
+		s.Most = usual
+	}
+	s.Most = min(s.Most, n)
+	return s
+}
+
 // ChooseCenters lets a sampler choose centres from src. A nil sampler means
-// sketch.Uniform{Points: most}. lambda is the regularisation of the sampler, per
-// sample. If the sampler returns more than most > 0 points, they are thinned. Of a
-// path, the finest level with at most that many points is kept. Otherwise a uniform
-// subset is kept, and its weights grow in proportion. A most above n means n, and
-// most = 0 means no limit.
+// sketch.Uniform{Points: s.Most}. A [sketch.Budgeted] sampler stops at s.Most > 0
+// points. If another one returns more, they are thinned. Of a path, the finest level
+// with at most that many points is kept. Otherwise a uniform subset is kept, and its
+// weights grow in proportion. An s.Most above n means n.
 //
 // The random numbers depend on seed alone. It returns the errors of the sampler.
-func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s sketch.Sampler, lambda float64, most int, seed uint64) (*Centers, error) {
-	if s == nil {
-		s = sketch.Uniform{Points: most}
-		if lambda <= 0 {
-			lambda = 1 // no effect on M uniform rows
-		}
+func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sampling, seed uint64) (*Centers, error) {
+	sampler, lambda, most := s.Sampler, s.Lambda, s.Most
+	if sampler == nil {
+		sampler, lambda = sketch.Uniform{Points: most}, 1 // λ has no effect on M uniform rows
+	} else if b, ok := sampler.(sketch.Budgeted); ok && most > 0 {
+		sampler = b.Budget(most)
 	}
 	rng := stream.New(stream.Derive(seed, "centers", 0))
-	d, err := s.Sample(ctx, k, src, lambda, rng)
+	d, err := sampler.Sample(ctx, k, src, lambda, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +102,11 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s sk
 			level = thinned(level, chosen)
 		}
 	}
-	return &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d}, nil
+	c := &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d}
+	if s.Sampler != nil {
+		c.Notes = []string{fmt.Sprintf("the sampler chose %d centres for λ = %.3g, having read %d of %d rows", c.Len(), d.Lambda, d.Rows, d.N)}
+	}
+	return c, nil
 }
 
 // thinned returns the chosen points of a level. It multiplies their probabilities of being

@@ -3,6 +3,7 @@ package learners_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -30,12 +31,13 @@ func TestChooseCenters(t *testing.T) {
 		"uniform, all rows":   {nil, 0, 1000, 600, 600},
 		"uniform, thinned":    {sketch.Uniform{Points: 80}, 1e-2, 30, 30, 30},
 		"BLESS":               {sketch.BLESS{}, 1e-2, 0, 20, 400},
-		"BLESS, level":        {sketch.BLESS{}, 1e-3, 100, 1, 100},
+		"BLESS, filled":       {sketch.BLESS{}, 1e-9, 100, 95, 100},
+		"BLESS-R, filled":     {sketch.BLESSR{}, 1e-9, 100, 95, 100},
 		"BLESS, tiny":         {sketch.BLESS{}, 1e-2, 1, 1, 1},
 		"exact RLS, thinned":  {sketch.ExactRLS{}, 1e-2, 40, 40, 40},
 		"recursive, no limit": {sketch.RecursiveRLS{}, 1e-2, 0, 20, 600},
 	} {
-		got, err := learners.ChooseCenters(ctx, k, src, c.sampler, c.lambda, c.most, 3)
+		got, err := learners.ChooseCenters(ctx, k, src, learners.Sampling{Sampler: c.sampler, Lambda: c.lambda, Most: c.most}, 3)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -62,7 +64,7 @@ func TestChooseCenters(t *testing.T) {
 		if m > 20 && (sum < 300 || sum > 1200) {
 			t.Errorf("%s: weights sum to %v, want about n = 600", name, sum)
 		}
-		again, err := learners.ChooseCenters(ctx, k, src, c.sampler, c.lambda, c.most, 3)
+		again, err := learners.ChooseCenters(ctx, k, src, learners.Sampling{Sampler: c.sampler, Lambda: c.lambda, Most: c.most}, 3)
 		if err != nil || !slices.Equal(again.Indices, got.Indices) {
 			t.Errorf("%s: chosen again they are others (%v)", name, err)
 		}
@@ -77,7 +79,7 @@ func TestThinnedWeights(t *testing.T) {
 	mean := 0.0
 	const rounds = 200
 	for seed := range uint64(rounds) {
-		c, err := learners.ChooseCenters(context.Background(), k, src, sketch.Uniform{Points: 90}, 1, 25, seed)
+		c, err := learners.ChooseCenters(context.Background(), k, src, learners.Sampling{Sampler: sketch.Uniform{Points: 90}, Lambda: 1, Most: 25}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +101,41 @@ func TestChooseCentersErrors(t *testing.T) {
 	rows, _ := sketchtest.SUSY(30, rand.New(rand.NewPCG(10, 1)))
 	k := kerneltest.Gaussian(4)
 	var empty *sketch.EmptyError
-	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows.Slice(0, 0)), nil, 1, 3, 1); !errors.As(err, &empty) {
+	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows.Slice(0, 0)), learners.Sampling{Most: 3}, 1); !errors.As(err, &empty) {
 		t.Errorf("no row: %v", err)
 	}
 	var parameter *sketch.ParameterError
-	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows), sketch.BLESS{}, -1, 3, 1); !errors.As(err, &parameter) {
+	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows), learners.Sampling{Sampler: sketch.BLESS{}, Lambda: -1, Most: 3}, 1); !errors.As(err, &parameter) {
 		t.Errorf("λ = −1: %v", err)
+	}
+}
+
+// TestSamplingFor checks the defaults of each kind of sampler for each thing that is
+// given.
+func TestSamplingFor(t *testing.T) {
+	const lambda, kappaSq, usual, n = 1e-4, 2.0, 300, 900
+	bless, squeak := sketch.BLESS{}, sketch.SQUEAK{}
+	for name, c := range map[string]struct {
+		given  learners.Sampling
+		lambda float64
+		want   learners.Sampling
+	}{
+		"uniform":                   {learners.Sampling{}, lambda, learners.Sampling{Lambda: 1e-2, Most: usual}},
+		"uniform, M":                {learners.Sampling{Most: 1000}, lambda, learners.Sampling{Lambda: 1e-2, Most: n}},
+		"BLESS":                     {learners.Sampling{Sampler: bless}, lambda, learners.Sampling{Sampler: bless, Lambda: lambda, Most: usual}},
+		"BLESS, M":                  {learners.Sampling{Sampler: bless, Most: 50}, lambda, learners.Sampling{Sampler: bless, Lambda: 2e-10, Most: 50}},
+		"BLESS, λ":                  {learners.Sampling{Sampler: bless, Lambda: 1e-3}, lambda, learners.Sampling{Sampler: bless, Lambda: 1e-3}},
+		"BLESS, both":               {learners.Sampling{Sampler: bless, Lambda: 1e-3, Most: 50}, lambda, learners.Sampling{Sampler: bless, Lambda: 1e-3, Most: 50}},
+		"BLESS, no ridge":           {learners.Sampling{Sampler: bless}, 0, learners.Sampling{Sampler: bless, Lambda: 2e-10, Most: usual}},
+		"SQUEAK":                    {learners.Sampling{Sampler: squeak}, lambda, learners.Sampling{Sampler: squeak, Lambda: 1e-2}},
+		"SQUEAK, λ above κ²/100":    {learners.Sampling{Sampler: squeak}, 0.5, learners.Sampling{Sampler: squeak, Lambda: kappaSq}},
+		"SQUEAK, M and no ridge":    {learners.Sampling{Sampler: squeak, Most: 50}, 0, learners.Sampling{Sampler: squeak, Lambda: kappaSq / 30, Most: 50}},
+		"SQUEAK, M and its own λ":   {learners.Sampling{Sampler: squeak, Lambda: 3, Most: 50}, lambda, learners.Sampling{Sampler: squeak, Lambda: 3, Most: 50}},
+		"uniform, no ridge, more M": {learners.Sampling{Most: 10}, 0, learners.Sampling{Lambda: kappaSq / 30, Most: 10}},
+	} {
+		got := c.given.For(c.lambda, kappaSq, usual, n)
+		if got.Sampler != c.want.Sampler || got.Most != c.want.Most || math.Abs(got.Lambda-c.want.Lambda) > 1e-12*c.want.Lambda {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
 	}
 }

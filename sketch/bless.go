@@ -56,6 +56,12 @@ type BLESS struct {
 	Workers int
 }
 
+// Budget returns b for at most points points, which reads about 20 rows for each.
+func (b BLESS) Budget(points int) Sampler {
+	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
+	return b
+}
+
 // Sample reads only the candidates. These are at most 2q₁κ²/λ rows, in one pass if the
 // source is not resident, see [Sampler]. That pass holds the candidates of all levels
 // down to λ, because it cannot know where MaxPoints ends the path. MaxCandidates limits

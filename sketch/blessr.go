@@ -36,6 +36,12 @@ type BLESSR struct {
 	Workers int
 }
 
+// Budget returns b for at most points points, which reads about 20 rows for each.
+func (b BLESSR) Budget(points int) Sampler {
+	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
+	return b
+}
+
 // Sample reads only the candidates. These are about 2q₂κ²/λ rows, in one pass if the
 // source is not resident, see [Sampler]. Intermediate levels may be empty, but the last
 // is not.

@@ -31,6 +31,22 @@ type pathSettings struct {
 	maxPoints, maxCandidates int
 }
 
+// rowsPerPoint is how many rows a path reads for each point of its budget. The points
+// are a twentieth of them, so that scores decide which.
+const rowsPerPoint = 20
+
+// budget returns MaxPoints and MaxCandidates for a number of points. Smaller settings
+// remain.
+func budget(points, maxPoints, maxCandidates int) (most, candidates int) {
+	if maxPoints > 0 {
+		points = min(points, maxPoints)
+	}
+	if maxCandidates == 0 {
+		maxCandidates = rowsPerPoint * points
+	}
+	return points, maxCandidates
+}
+
 // drawn is a level with the facts of its draw.
 type drawn struct {
 	Level

@@ -30,7 +30,7 @@ func TestAsManyCentersAsBLESS(t *testing.T) {
 		t.Fatal(errs, err)
 	}
 	seed := env.Derive("falkon "+data.name, 0)
-	want, err := learners.ChooseCenters(ctx, k, data.train, sketch.BLESS{}, p.SamplerLambda, 0, seed)
+	want, err := learners.ChooseCenters(ctx, k, data.train, learners.Sampling{Sampler: sketch.BLESS{}, Lambda: p.SamplerLambda}, seed)
 	if err != nil || got != want.Len() {
 		t.Fatalf("%d centres, want %d, %v", got, want.Len(), err)
 	}

@@ -97,7 +97,7 @@ func BenchmarkAgainstDirect(b *testing.B) {
 		falkon += time.Since(start).Seconds()
 
 		start = time.Now()
-		c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
+		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: m}, 0))
 		f, _ := newFactor(FactorPivoted, 1, must(kernel.Gramian(k, c.Points)), m, 1e-13)
 		used := c.Points.Select(f.used())
 		q := used.Len()

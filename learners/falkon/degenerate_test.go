@@ -72,7 +72,7 @@ func TestLowRankKernels(t *testing.T) {
 		for _, f := range factorizations {
 			p := Params{Kernel: c.k, Lambda: 1e-3, Centers: 60, Factorization: f, Iterations: 100, Tolerance: 1e-12}
 			m := must(p.Fit(background, train, learners.Options{}))
-			centers := must(learners.ChooseCenters(background, c.k, train, nil, 0, 60, 0))
+			centers := must(learners.ChooseCenters(background, c.k, train, learners.Sampling{Most: 60}, 0))
 			want := direct(c.k, train.Rows(), centers.Points, train.Targets(), nil, 2, 1e-3, test)
 			requireNear(t, fmt.Sprintf("rank %d, factor %q", c.rank, f), predict(t, m, test), want, 1e-6)
 			if u := m.(*learners.Expansion).Centers().Len(); f == FactorPivoted && u != c.rank {

@@ -23,7 +23,7 @@ import (
 func prepared(t testing.TB, p Params, train data.Source, c *learners.Centers) *fit {
 	t.Helper()
 	if c == nil {
-		c = must(learners.ChooseCenters(background, p.Kernel, train, p.Sampler, p.SamplerLambda, p.Centers, 0))
+		c = must(learners.ChooseCenters(background, p.Kernel, train, learners.Sampling{Sampler: p.Sampler, Lambda: p.SamplerLambda, Most: p.Centers}, 0))
 	}
 	f := must(newFit(background, p, train, learners.Options{Workers: 2}))
 	if err := f.center(background, c); err != nil {
@@ -77,7 +77,7 @@ func TestPaperPreconditioner(t *testing.T) {
 	train := regression(rng, 300, 3, 1)
 	k := must(kernel.NewMatern32(1))
 	for _, f := range factorizations {
-		c := must(learners.ChooseCenters(background, k, train, nil, 0, 30, 0))
+		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 30}, 0))
 		for j := range c.Weights {
 			c.Weights[j] *= rng.ExpFloat64()
 		}
@@ -124,7 +124,7 @@ func TestPaperWeightsInsideOrOutside(t *testing.T) {
 // weighted prepares FALKON with uniform centres and random weights.
 func weighted(t *testing.T, rng interface{ ExpFloat64() float64 }, train data.Source, k kernel.Kernel, m int, how Factorization) *fit {
 	t.Helper()
-	c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
+	c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: m}, 0))
 	for j := range c.Weights {
 		c.Weights[j] *= rng.ExpFloat64()
 	}
@@ -348,7 +348,7 @@ func TestPaperWeightsOfBLESS(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.Generate[float64](data.SUSYLike{Seed: 8}, 0, 2500))
 	k, lambda := kerneltest.Gaussian(4), 1e-3
-	c := must(learners.ChooseCenters(background, k, train, sketch.BLESS{}, lambda, 0, 1))
+	c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Sampler: sketch.BLESS{}, Lambda: lambda}, 1))
 	n, m := 2500.0, float64(c.Len())
 	cond := func(change func(w float64) float64, preLambda float64) float64 {
 		other := *c
@@ -383,7 +383,7 @@ func TestPaperWeightsOnlyPrecondition(t *testing.T) {
 	k := must(kernel.NewMatern32(1))
 	var want []float64
 	for trial := range 4 {
-		c := must(learners.ChooseCenters(background, k, train, nil, 0, 30, 0))
+		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 30}, 0))
 		for j := range c.Weights {
 			c.Weights[j] *= math.Exp(float64(trial) * rng.NormFloat64())
 		}
@@ -428,7 +428,7 @@ func TestPaperPreconditioningPays(t *testing.T) {
 	kerneltest.Claim(t)
 	train := must(data.Load(background, must(data.Generate[float64](data.SUSYLike{Seed: 11}, 0, 1500))))
 	k, lambda, m := kerneltest.Gaussian(4), 1e-5, 300
-	c := must(learners.ChooseCenters(background, k, train, nil, 0, m, 0))
+	c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: m}, 0))
 	want := direct(k, train.Rows(), c.Points, train.Targets(), nil, 1, lambda, train.Rows())
 	f := must(Params{Kernel: k, Lambda: lambda, Centers: m, Iterations: 10}.Fit(background, train, learners.Options{}))
 	falkon := difference(predict(t, f, train.Rows()), want)

@@ -28,7 +28,7 @@ func TestConvergesToNystrom(t *testing.T) {
 			for _, f := range factorizations {
 				p := Params{Kernel: k, Lambda: lambda, Centers: 40, Factorization: f, Iterations: 200, Tolerance: 1e-12}
 				m := must(p.Fit(background, train, learners.Options{Seed: seed}))
-				c := must(learners.ChooseCenters(background, k, train, nil, 0, 40, seed))
+				c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 40}, seed))
 				want := direct(k, train.Rows(), c.Points, train.Targets(), nil, 3, lambda, test)
 				requireNear(t, fmt.Sprintf("λ = %g, factor %q", lambda, f), predict(t, m, test), want, 1e-6)
 			}
@@ -62,7 +62,7 @@ func TestRowWeights(t *testing.T) {
 	k := kerneltest.Gaussian(1)
 	for _, f := range factorizations {
 		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, RowWeights: w, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{}))
-		c := must(learners.ChooseCenters(background, k, train, nil, 0, 30, 0))
+		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 30}, 0))
 		want := direct(k, train.Rows(), c.Points, train.Targets(), w, 2, 1e-3, test)
 		tolerance := 1e-8
 		if f == FactorCholesky { // its jitter is part of the regulariser

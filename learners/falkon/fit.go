@@ -101,11 +101,11 @@ func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, erro
 
 // choose returns the centres.
 func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error) {
-	lambda := f.SamplerLambda
-	if f.Sampler == nil {
-		lambda = 0 // has no effect
+	c, err := learners.ChooseCenters(ctx, f.Kernel, f.train, f.sampling(), seed)
+	if err == nil {
+		f.notes = append(f.notes, c.Notes...)
 	}
-	return learners.ChooseCenters(ctx, f.Kernel, f.train, f.Sampler, lambda, f.Centers, seed)
+	return c, err
 }
 
 // start is a function to start from.

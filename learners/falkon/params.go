@@ -34,14 +34,13 @@ type Params struct {
 	Lambda float64
 	// Centers is M, the number of uniform centres, and the largest number that a
 	// Sampler may return. A value above n means n. If 0, it is theory.PracticalCenters,
-	// about 10√n, and no limit if there is a Sampler.
+	// about 10√n, for uniform centres, see [learners.Sampling.For].
 	Centers int
 	// Sampler chooses the centres, or sketch.Uniform does if it is nil. With
-	// sketch.BLESS, this is FALKON-BLESS. If Centers limits BLESS, its path ends at the
-	// last level with at most that many centres.
+	// sketch.BLESS, this is FALKON-BLESS. Its path then ends when it has Centers.
 	Sampler sketch.Sampler
-	// SamplerLambda is the λ of the Sampler, or 0 for 100λ. A dictionary for 100λ
-	// preconditions a problem with λ well.
+	// SamplerLambda is the λ of the Sampler, or 0 for a default, see
+	// [learners.Sampling.For]. A dictionary for 100λ preconditions a problem with λ well.
 	SamplerLambda float64
 	Solver        Solver
 	Factorization Factorization
@@ -75,9 +74,6 @@ const (
 	defaultTolerance  = 1e-7
 	defaultEpsilon    = 1e-13
 	defaultEpsilon32  = 1e-6
-	// samplerRatio is λ of the sampler over λ. The dictionary has far fewer points than
-	// one for λ, and a few iterations make up for the loss.
-	samplerRatio = 100
 )
 
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
@@ -131,17 +127,12 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 		}
 		p.Lambda = l * kappaSq
 	}
-	if p.Centers == 0 && p.Sampler == nil {
-		m, err := defaultCenters(n)
-		if err != nil {
-			return p, err
-		}
-		p.Centers = m
+	usual, err := defaultCenters(n)
+	if err != nil {
+		return p, err
 	}
-	p.Centers = min(p.Centers, n)
-	if p.SamplerLambda == 0 {
-		p.SamplerLambda = min(samplerRatio*p.Lambda, max(kappaSq, p.Lambda))
-	}
+	s := p.sampling().For(p.Lambda, kappaSq, usual, n)
+	p.Centers, p.SamplerLambda = s.Most, s.Lambda
 	p.Iterations = orDefault(p.Iterations, defaultIterations)
 	p.Tolerance = orDefault(p.Tolerance, defaultTolerance)
 	if p.Precision == kernel.Float32 {
@@ -149,6 +140,10 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 	}
 	p.Epsilon = orDefault(p.Epsilon, defaultEpsilon)
 	return p, nil
+}
+
+func (p Params) sampling() learners.Sampling {
+	return learners.Sampling{Sampler: p.Sampler, Lambda: p.SamplerLambda, Most: p.Centers}
 }
 
 // defaultCenters is Theorem 7 with practical constants, for λ = n^−½ and unknown N_∞.

@@ -17,8 +17,8 @@ var _ learners.Estimator = PathParams{}
 // pass. A Sampler that has a path (sketch.BLESS, sketch.BLESSR) runs once, and each λ
 // uses the centres of its level, fewer for a larger λ.
 type PathParams struct {
-	// Params are common to all solutions. Its Lambda is not used. SamplerLambda belongs
-	// to the last λ and is in the same proportion for the others.
+	// Params are common to all solutions. Its Lambda is not used. The λ of the sampler's
+	// last level belongs to the last λ, and is in the same proportion for the others.
 	Params
 	// Lambdas are λ_1 > λ_2 > … > 0.
 	Lambdas []float64
@@ -88,7 +88,7 @@ func (p PathParams) Path(ctx context.Context, train data.Source, o learners.Opti
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{fit: f, finest: finest, at: -1, ratio: f.SamplerLambda / last, total: len(p.Lambdas) * f.Iterations, least: math.Inf(1), o: o}
+	w := &walk{fit: f, finest: finest, at: -1, ratio: finest.Dictionary.Lambda / last, total: len(p.Lambdas) * f.Iterations, least: math.Inf(1), o: o}
 	if p.Start != nil {
 		w.previous = p.Start
 	}

@@ -42,12 +42,16 @@ func TestPathSolutions(t *testing.T) {
 	train, test := regression(rng, 500, 2, 2), kerneltest.Points(rng, 50, 2)
 	k := must(kernel.NewMatern32(1)) // of full rank, also to rounding
 	lambdas := []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5}
-	for name, s := range map[string]sketch.Sampler{"uniform": nil, "bless": sketch.BLESS{}, "blessr": sketch.BLESSR{}} {
+	for name, s := range map[string]learners.Sampling{
+		"uniform":       {Most: 40},
+		"bless":         {Sampler: sketch.BLESS{}, Lambda: 1e-3},
+		"bless, filled": {Sampler: sketch.BLESS{}, Most: 40},
+		"blessr":        {Sampler: sketch.BLESSR{}, Lambda: 1e-3},
+	} {
 		for _, f := range []Factorization{FactorPivoted, FactorEigen} {
-			p := PathParams{Params: Params{Kernel: k, Sampler: s, Factorization: f, Iterations: 200, Tolerance: 1e-12}, Lambdas: lambdas}
-			if s == nil {
-				p.Centers = 40
-			}
+			p := PathParams{Params: Params{
+				Kernel: k, Sampler: s.Sampler, SamplerLambda: s.Lambda, Centers: s.Most, Factorization: f, Iterations: 200, Tolerance: 1e-12,
+			}, Lambdas: lambdas}
 			solutions := must(p.Path(background, train, learners.Options{Seed: 3}))
 			if len(solutions) != len(lambdas) {
 				t.Fatalf("%d solutions", len(solutions))
@@ -59,7 +63,7 @@ func TestPathSolutions(t *testing.T) {
 				want := direct(k, train.Rows(), solutionCenters(t, train, p, lambdas, i), train.Targets(), nil, 2, lambdas[i], test)
 				requireNear(t, fmt.Sprintf("%s, factor %q, λ = %g", name, f, lambdas[i]), predict(t, got.Model, test), want, 1e-6)
 			}
-			if s != nil && solutions[0].Centers >= solutions[4].Centers {
+			if s.Sampler != nil && solutions[0].Centers >= solutions[4].Centers {
 				t.Errorf("%s: %d centres for λ = %g, %d for %g", name, solutions[0].Centers, lambdas[0], solutions[4].Centers, lambdas[4])
 			}
 		}
@@ -71,9 +75,9 @@ func TestPathSolutions(t *testing.T) {
 func solutionCenters(t *testing.T, train kernel.Source, p PathParams, lambdas []float64, i int) kernel.Rows {
 	t.Helper()
 	last := lambdas[len(lambdas)-1]
-	c := must(learners.ChooseCenters(background, p.Kernel, train, p.Sampler, min(100*last, 1), p.Centers, 3))
+	c := must(learners.ChooseCenters(background, p.Kernel, train, p.sampling().For(last, 1, 0, train.Len()), 3))
 	for _, l := range c.Dictionary.Path {
-		if l.Lambda <= min(100*last, 1)/last*lambdas[i]*(1+1e-9) {
+		if l.Lambda <= c.Dictionary.Lambda/last*lambdas[i]*(1+1e-9) {
 			return l.Points
 		}
 	}

@@ -37,7 +37,6 @@ const (
 	defaultIterations = 100 // of Gradient and CG
 	defaultPasses     = 10  // of SGD
 	defaultTolerance  = 1e-10
-	samplerRatio      = 100
 )
 
 // Params are the hyper-parameters.
@@ -47,13 +46,14 @@ type Params struct {
 	// least squares or early stopping.
 	Lambda float64
 	// Centers is M, the number of uniform centres, and the largest number that a
-	// Sampler may return. A value above n means n. If 0, it is ⌈10√n⌉, and no limit if
-	// there is a Sampler.
+	// Sampler may return. A value above n means n. If 0, it is ⌈10√n⌉ for uniform
+	// centres, see [learners.Sampling.For].
 	Centers int
 	// Sampler chooses the centres, or sketch.Uniform does if it is nil. Its weights are
 	// not used.
 	Sampler sketch.Sampler
-	// SamplerLambda is the λ of the Sampler. If 0, it is 100λ, or κ²/√n if λ is also 0.
+	// SamplerLambda is the λ of the Sampler, or 0 for a default, see
+	// [learners.Sampling.For].
 	SamplerLambda float64
 	Solver        Solver
 	// Coordinates are the coordinates of the iterative solvers.
@@ -112,23 +112,19 @@ func (p Params) Validate() error {
 	return nil
 }
 
+func (p Params) sampling() learners.Sampling {
+	return learners.Sampling{Sampler: p.Sampler, Lambda: p.SamplerLambda, Most: p.Centers}
+}
+
 // withDefaults replaces zeros by their defaults for n rows.
 func (p Params) withDefaults(n int) Params {
 	root := math.Sqrt(float64(n))
-	if p.Centers == 0 && p.Sampler == nil {
-		p.Centers = int(math.Ceil(10 * root))
+	bound := p.Kernel.Bound()
+	if !(bound > 0 && bound <= math.MaxFloat64) {
+		bound = 1
 	}
-	p.Centers = min(p.Centers, n)
-	if p.SamplerLambda == 0 {
-		p.SamplerLambda = samplerRatio * p.Lambda
-	}
-	if p.SamplerLambda == 0 {
-		bound := p.Kernel.Bound()
-		if !(bound > 0 && bound <= math.MaxFloat64) {
-			bound = 1
-		}
-		p.SamplerLambda = bound / root
-	}
+	s := p.sampling().For(p.Lambda, bound, int(math.Ceil(10*root)), n)
+	p.Centers, p.SamplerLambda = s.Most, s.Lambda
 	if p.BatchSize == 0 {
 		p.BatchSize = int(math.Ceil(root))
 	}
@@ -165,7 +161,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.Sampler, p.SamplerLambda, p.Centers, o.Seed)
+	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.sampling(), o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +170,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 		return nil, err
 	}
 	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs()}
-	f.notes = b.notes()
+	f.notes = append(centers.Notes, b.notes()...)
 	switch p.Solver {
 	case Gradient:
 		err = f.gradient(m)

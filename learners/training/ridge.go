@@ -34,7 +34,7 @@ var (
 		return p
 	}()
 	samplerLambdaParameter = Parameter{
-		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ",
+		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "as small as the centres need",
 		Doc: "the λ of the sampler's leverage scores",
 	}
 	precisionParameter = Parameter{
@@ -134,8 +134,8 @@ var falkonAlgorithm = Algorithm{
 	Summary: "kernel ridge regression on M centres by preconditioned conjugate gradients",
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
-2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3), and
-fewer centres or fewer iterations give the same error.`,
+2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
+Where few rows matter much, fewer centres then give the same error.`,
 	Parameters: withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver (cg, or gradient for the basic algorithm)"},
