@@ -12,6 +12,9 @@ const (
 	Expected Link = ""
 	// Logistic means p = 1/(1 + exp(−f)), as with the logistic loss.
 	Logistic Link = "logistic"
+	// Softmax means p_k = exp(f_k)/Σ_j exp(f_j) for c > 1 outputs, as with the
+	// multinomial loss. One output is as with Logistic.
+	Softmax Link = "softmax"
 )
 
 // Linked is a Model that says what its outputs mean.
@@ -28,7 +31,7 @@ func LinkOf(m Model) Link {
 	return Expected
 }
 
-func (l Link) valid() bool { return l == Expected || l == Logistic }
+func (l Link) valid() bool { return l == Expected || l == Logistic || l == Softmax }
 
 // Probabilities returns the probabilities of the classes from outputs n×c. For c = 1
 // they are n×2, of the classes −1 and +1. Otherwise they are n×c. One-vs-all outputs
@@ -44,6 +47,11 @@ func (l Link) Probabilities(outputs []float64, c int) []float64 {
 	}
 	p := make([]float64, len(outputs))
 	for i := 0; i+c <= len(p); i += c {
+		if l == Softmax {
+			copy(p[i:], outputs[i:i+c])
+			ToSoftmax(p[i : i+c])
+			continue
+		}
 		row, sum := p[i:i+c], 0.0
 		for j, f := range outputs[i : i+c] {
 			row[j] = l.probability(f)
@@ -60,9 +68,25 @@ func (l Link) Probabilities(outputs []float64, c int) []float64 {
 	return p
 }
 
+// ToSoftmax replaces f by exp(f_k)/Σ_j exp(f_j) and returns log Σ_j exp(f_j).
+func ToSoftmax(f []float64) (logSum float64) {
+	largest, sum := math.Inf(-1), 0.0
+	for _, v := range f {
+		largest = max(largest, v)
+	}
+	for k, v := range f {
+		f[k] = math.Exp(v - largest)
+		sum += f[k]
+	}
+	for k := range f {
+		f[k] /= sum
+	}
+	return largest + math.Log(sum)
+}
+
 // probability returns the probability of the class +1.
 func (l Link) probability(f float64) float64 {
-	if l == Logistic {
+	if l != Expected {
 		return 1 / (1 + math.Exp(-f))
 	}
 	return min(max((f+1)/2, 0), 1)

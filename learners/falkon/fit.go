@@ -62,8 +62,9 @@ type fit struct {
 	notes   []string    // for the next iterate
 	told    float64     // ε as reported to the user
 
-	classes bool  // targets must be ±1
-	strange error // the error if they are not
+	classes   bool  // targets must be ±1
+	exclusive bool  // and +1 for one output of each row
+	strange   error // the error if they are not
 }
 
 func newFit(ctx context.Context, p Params, train data.Source, o learners.Options) (*fit, error) {

@@ -2,7 +2,6 @@ package falkon
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -14,10 +13,24 @@ import (
 
 var _ learners.Estimator = LogisticParams{}
 
+// Multiclass says how probabilities of more than two classes are learned.
+type Multiclass string
+
+const (
+	// OneVsRest fits each class against all others, by the logistic loss.
+	OneVsRest Multiclass = ""
+	// SoftmaxLoss fits all classes together, by the multinomial loss.
+	SoftmaxLoss Multiclass = "softmax"
+)
+
 // LogisticParams is FALKON for the logistic loss and targets y = ±1, output by output.
-// For more than two classes it is one against all.
 //
 //	min_f  (1/n)Σ_i s_i log(1 + exp(−y_i f(x_i))) + (λ/2)‖f‖²
+//
+// With SoftmaxLoss and more than two classes it is FALKON for the multinomial loss. Row
+// i has the class k_i, whose target is +1.
+//
+//	min_f  (1/n)Σ_i s_i (log Σ_j exp(f_j(x_i)) − f_{k_i}(x_i)) + (λ/2)Σ_j‖f_j‖²
 //
 // It uses Newton's method. μ falls from κ²/100 to λ by the factor Decay a step, so that
 // every step starts from a sufficiently good solution. Each step solves
@@ -25,10 +38,11 @@ var _ learners.Estimator = LogisticParams{}
 //	(K_nMᵀ S W K_nM + μn K_MM) Δa = −gradient,  W = p(1 − p),  p = 1/(1 + exp(−f)),
 //
 // by conjugate gradients with FALKON's preconditioner, in which W gives weights to the
-// centres. A step that does not decrease the objective is halved. The outputs have the
-// link learners.Logistic, so Probabilities are 1/(1 + exp(−f)).
+// centres. A step that does not decrease the objective is halved. For the multinomial
+// loss W is diag(p) − ppᵀ in each row, and the outputs are solved together. The outputs
+// have the link learners.Logistic or learners.Softmax.
 //
-// With several outputs the preconditioner has the mean of their W. Memory is as for
+// With several outputs the preconditioner has the mean of the diagonal of W. Memory is as for
 // Params. W is computed again in each product, from f in the same pass.
 //
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
@@ -46,6 +60,8 @@ type LogisticParams struct {
 	RowWeights    []float64
 	Precision     kernel.Precision
 	Distances     kernel.Distances
+	// Multiclass is for more than two classes.
+	Multiclass Multiclass
 	// Iterations is the largest number of Newton steps. If 0, it is the number of steps
 	// from μ to λ, and 10 more.
 	Iterations int
@@ -85,6 +101,9 @@ func (p LogisticParams) Validate() error {
 	if err := p.params().Validate(); err != nil {
 		return err
 	}
+	if p.Multiclass != OneVsRest && p.Multiclass != SoftmaxLoss {
+		return learners.Invalid(algorithm, "multiclass", p.Multiclass, `"" (one against the rest) or softmax`)
+	}
 	if err := learners.AtLeast(algorithm, "steps", p.Steps, 0); err != nil {
 		return err
 	}
@@ -94,8 +113,8 @@ func (p LogisticParams) Validate() error {
 	return nil
 }
 
-// Fit learns from the n rows of train, whose targets must be ±1, see
-// [learners.Estimator]. An iteration is a Newton step, of up to Steps + 1 passes. Its
+// Fit learns from the n rows of train, see [learners.Estimator]. Their targets must be
+// ±1, and for the multinomial loss +1 for one class. An iteration is a Newton step, of up to Steps + 1 passes. Its
 // errors are those of [Params.Fit].
 func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
@@ -110,8 +129,11 @@ func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.O
 	}
 	f.classes = true
 	w := &newton{
-		fit: f, decay: orDefault(p.Decay, defaultDecay), steps: orDefault(p.Steps, defaultSteps),
+		fit: f, losses: logistic{}, columns: train.Outputs(), decay: orDefault(p.Decay, defaultDecay), steps: orDefault(p.Steps, defaultSteps),
 		tolerance: orDefault(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
+	}
+	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
+		f.exclusive, w.losses, w.columns = true, softmax{}, 1
 	}
 	w.mu = max(f.Lambda, newtonStart*f.kappaSq)
 	if f.Iterations = p.Iterations; p.Iterations == 0 {
@@ -143,6 +165,8 @@ func (p LogisticParams) Descent(lambda, kappaSq float64) int {
 // newton is the state of Newton's method.
 type newton struct {
 	*fit
+	losses           losses
+	columns          int // systems that are solved at once, each for its own outputs
 	decay, tolerance float64
 	steps            int
 	lambda, mu       float64
@@ -153,17 +177,10 @@ type newton struct {
 	loss     float64   // mean
 }
 
-// run makes Newton steps until the gradient is small. It starts at f = 0, where the
-// gradient is −½K_nMᵀSy/n, which the system has computed.
+// run makes Newton steps until the gradient is small. It starts at f = 0.
 func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
-	s := w.sys
-	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
-	w.gradient = make([]float64, len(w.v))
-	for i, z := range s.z {
-		w.gradient[i] = -z / 2
-	}
-	for _, v := range s.yy {
-		w.loss += v * math.Ln2 // y² = 1
+	if err := w.start(ctx); err != nil {
+		return err
 	}
 	for t := 1; t <= w.Iterations; t++ {
 		decrement, err := w.step(ctx)
@@ -179,6 +196,25 @@ func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 	return nil
 }
 
+// start evaluates f = 0. For the logistic loss the gradient there is −½K_nMᵀSy/n, which
+// the system has computed.
+func (w *newton) start(ctx context.Context) (err error) {
+	s := w.sys
+	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
+	if w.losses != (logistic{}) {
+		w.gradient, w.loss, err = w.evaluate(ctx, w.a)
+		return err
+	}
+	w.gradient = make([]float64, len(w.v))
+	for i, z := range s.z {
+		w.gradient[i] = -z / 2
+	}
+	for _, v := range s.yy {
+		w.loss += v * math.Ln2 // y² = 1
+	}
+	return nil
+}
+
 func (w *newton) iterate(t int, decrement float64) learners.Iterate {
 	w.noteEnd(t, decrement)
 	s, a, points := w.sys, w.a, w.points
@@ -190,7 +226,7 @@ func (w *newton) iterate(t int, decrement float64) learners.Iterate {
 			if err != nil {
 				return nil, err
 			}
-			return e.WithLink(learners.Logistic), nil
+			return e.WithLink(w.losses.link()), nil
 		},
 	}
 }
@@ -216,9 +252,10 @@ func (w *newton) step(ctx context.Context) (decrement float64, err error) {
 	if size == 0 {
 		return 0, nil
 	}
-	g := newConjugate(nil, right, make([]float64, len(right)), append([]float64(nil), right...), s.c, min(forcing, math.Sqrt(size)), roundingLimit)
+	g := newConjugate(nil, right, make([]float64, len(right)), append([]float64(nil), right...), w.columns, min(forcing, math.Sqrt(size)), roundingLimit)
+	each := s.c / w.columns // outputs of a system
 	g.apply = func(ctx context.Context, dst, u []float64, c int) error {
-		return w.hessian(ctx, dst, u, c, g.left)
+		return w.hessian(ctx, dst, u, each*c, g.left)
 	}
 	for range w.steps {
 		if g.done() {
@@ -259,18 +296,15 @@ func (w *newton) curvature() []float64 {
 		rows := blocked.New(i1-i0, cols, pre.block[:(i1-i0)*cols])
 		multiply(w.workers, false, rows, w.v[:cols*c], 0, f[:(i1-i0)*c], c)
 		for i := i0; i < i1; i++ {
-			mean := 0.0
-			for _, v := range f[(i-i0)*c:][:c] {
-				mean += curvatureAt(v) / float64(c)
-			}
-			out[order[i]] *= mean
+			out[order[i]] *= w.losses.curvature(f[(i-i0)*c:][:c])
 		}
 	}
 	return out
 }
 
-// hessian sets dst = R⁻ᵀ(F⁻K_nMᵀSWK_nM F⁻ᵀ/n + μI)R⁻¹u for width columns, those of
-// the outputs left, once or twice over.
+// hessian sets dst = R⁻ᵀ(F⁻K_nMᵀSWK_nM F⁻ᵀ/n + μI)R⁻¹u for width columns. These are
+// those of the systems left, once or twice over. If all outputs are one system, the
+// columns of an output are side by side.
 func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left []int) error {
 	s := w.sys
 	v := append([]float64(nil), u...)
@@ -286,9 +320,7 @@ func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left 
 	err := s.op.GramFunc(ctx, both, both, func(row int, t []float64) {
 		for i := range len(t) / all {
 			f, kp := t[i*all:][:s.c], t[i*all+s.c:][:width]
-			for at := range kp {
-				kp[at] *= w.rowWeight(row+i) * curvatureAt(f[left[at%len(left)]])
-			}
+			w.losses.curve(kp, f, left, w.rowWeight(row+i))
 			clear(f)
 		}
 	})
@@ -342,11 +374,8 @@ func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64,
 	err = s.op.GramFunc(ctx, out, a, func(row int, t []float64) {
 		y := w.targets.at(row)
 		part := lossSum{}
-		for i, f := range t {
-			weight := w.rowWeight(row + i/s.c)
-			m := -y[i] * f
-			part.add(weight * softplus(m))
-			t[i] = -y[i] * weight * sigmoid(m)
+		for i := range len(t) / s.c {
+			w.losses.gradient(t[i*s.c:][:s.c], y[i*s.c:][:s.c], w.rowWeight(row+i), &part)
 		}
 		total.merge(&part)
 	})
@@ -360,24 +389,4 @@ func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64,
 		gradient[i] /= float64(s.n)
 	}
 	return gradient, total.value() / float64(s.n), nil
-}
-
-// checkClasses notes the first target that is not ±1.
-func (f *fit) checkClasses(row int, y []float64) {
-	c := f.train.Outputs()
-	for i, v := range y {
-		if v != 1 && v != -1 && f.strange == nil && v-v == 0 {
-			f.strange = &learners.DataError{Data: "training data", Reason: fmt.Sprintf("the target of row %d is %v; the logistic loss is for classes, coded −1 and +1", row+i/c+1, v)}
-		}
-	}
-}
-
-// sigmoid is 1/(1 + exp(−t)), softplus is log(1 + exp(t)), and curvatureAt is p(1 − p).
-func sigmoid(t float64) float64 { return 1 / (1 + math.Exp(-t)) }
-
-func softplus(t float64) float64 { return max(t, 0) + math.Log1p(math.Exp(-math.Abs(t))) }
-
-func curvatureAt(f float64) float64 {
-	e := math.Exp(-math.Abs(f))
-	return e / ((1 + e) * (1 + e))
 }

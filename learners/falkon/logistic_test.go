@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -266,7 +267,7 @@ func TestLogisticHalving(t *testing.T) {
 	if err := f.center(background, must(f.choose(background, 0))); err != nil {
 		t.Fatal(err)
 	}
-	w := &newton{fit: f, mu: 1e-4, lambda: 1e-4}
+	w := &newton{fit: f, losses: logistic{}, columns: 2, mu: 1e-4, lambda: 1e-4}
 	q, u := f.sys.rank()*2, f.points.Len()*2
 	w.v, w.a = make([]float64, q), make([]float64, u)
 	var err error
@@ -294,5 +295,120 @@ func TestLogisticHalving(t *testing.T) {
 	}
 	if last := w.objective(w.loss, w.v, w.mu); last > after+1e-9 {
 		t.Errorf("objective %g after %g, uphill", last, after)
+	}
+}
+
+// oneHot returns n rows with classes by noisy linear scores, coded ±1.
+func oneHot(rng *rand.Rand, n, d, c int) *data.Memory {
+	x := kerneltest.Points(rng, n, d)
+	y := slices.Repeat([]float64{-1}, n*c)
+	for i := range n {
+		best, at := math.Inf(-1), 0
+		for j := range c {
+			if v := 2*math.Cos(x.Row(i)[j%d]+float64(j)) - rng.ExpFloat64()/2; v > best {
+				best, at = v, j
+			}
+		}
+		y[i*c+at] = 1
+	}
+	return must(data.NewMemory(x, y, c))
+}
+
+// The multinomial fit is a stationary point of its convex objective over the centres, by
+// the definition of its gradient.
+func TestSoftmaxIsStationary(t *testing.T) {
+	const n, c = 150, 4
+	for seed := range uint64(3) {
+		rng := kerneltest.Seeded(t, 20+seed)
+		train, k := oneHot(rng, n, 2, c), kerneltest.Gaussian(1)
+		weights := make([]float64, n)
+		for i := range weights {
+			weights[i] = rng.ExpFloat64()
+		}
+		for _, lambda := range []float64{1e-2, 1e-5} {
+			var last learners.Progress
+			p := LogisticParams{
+				Kernel: k, Lambda: lambda, Centers: 30, RowWeights: weights, Multiclass: SoftmaxLoss,
+				Tolerance: 1e-10, Iterations: 60, Steps: 300,
+			}
+			m := must(p.Fit(background, train, learners.Options{Seed: seed, Progress: func(p learners.Progress) error {
+				last = p
+				return nil
+			}})).(*learners.Expansion)
+			f, loss := predict(t, m, train.Rows()), 0.0
+			residual := mat.NewDense(n, c, nil) // S(P − Y)/n
+			probabilities := m.Link().Probabilities(f, c)
+			for i := range n {
+				for j := range c {
+					v := probabilities[i*c+j]
+					if train.Targets()[i*c+j] > 0 {
+						loss -= weights[i] * math.Log(v) / n
+						v--
+					}
+					residual.Set(i, j, weights[i]*v/n)
+				}
+			}
+			a := mat.NewDense(m.Centers().Len(), c, m.Coefficients())
+			var gradient, penalty, norm mat.Dense
+			gradient.Mul(kerneltest.Gram(k, m.Centers(), train.Rows()), residual)
+			penalty.Mul(kerneltest.Gram(k, m.Centers(), m.Centers()), a)
+			norm.Mul(a.T(), &penalty)
+			loss += lambda / 2 * mat.Trace(&norm)
+			penalty.Scale(lambda, &penalty)
+			gradient.Add(&gradient, &penalty)
+			if g := mat.Max(&gradient) - mat.Min(&gradient); !(g < 1e-9) {
+				t.Errorf("λ = %g: the gradient is up to %g", lambda, g)
+			}
+			requireNear(t, "objective", []float64{last.Objective}, []float64{loss}, 1e-9)
+		}
+	}
+}
+
+// Two classes with the multinomial loss and λ are one output with the logistic loss and
+// λ/2, because the two functions are opposite.
+func TestSoftmaxOfTwo(t *testing.T) {
+	rng := kerneltest.Seeded(t, 30)
+	two := oneHot(rng, 200, 2, 2)
+	one := make([]float64, 200)
+	for i := range one {
+		one[i] = two.Targets()[2*i+1]
+	}
+	binary := must(data.NewMemory(two.Rows(), one, 1))
+	test := kerneltest.Points(rng, 40, 2)
+	p := LogisticParams{Kernel: kerneltest.Gaussian(1), Lambda: 2e-4, Centers: 40, Multiclass: SoftmaxLoss, Tolerance: 1e-10, Iterations: 60, Steps: 300}
+	both := predict(t, must(p.Fit(background, two, learners.Options{})), test)
+	p.Lambda /= 2
+	m := must(p.Fit(background, binary, learners.Options{})).(*learners.Expansion)
+	if m.Link() != learners.Logistic {
+		t.Errorf("the link of one output is %q", m.Link())
+	}
+	difference := make([]float64, 40)
+	for i := range difference {
+		difference[i] = both[2*i+1] - both[2*i]
+		if s := both[2*i+1] + both[2*i]; math.Abs(s) > 1e-6 {
+			t.Errorf("the functions sum to %g", s)
+		}
+	}
+	requireNear(t, "logits", difference, predict(t, m, test), 1e-6)
+}
+
+// Rows without a class, or with two, are refused.
+func TestSoftmaxRefusesOtherTargets(t *testing.T) {
+	rng := kerneltest.Seeded(t, 31)
+	for _, value := range []float64{-1, 1} {
+		train := oneHot(rng, 600, 2, 3)
+		for j := range 3 {
+			train.Targets()[431*3+j] = value
+		}
+		_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Centers: 10, Multiclass: SoftmaxLoss}.Fit(background, train, learners.Options{})
+		var bad *learners.DataError
+		if !errors.As(err, &bad) || !strings.Contains(bad.Reason, "row 432 has ") {
+			t.Errorf("error %v", err)
+		}
+	}
+	_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Multiclass: "other"}.Fit(background, oneHot(rng, 20, 2, 3), learners.Options{})
+	var invalid *learners.ParameterError
+	if !errors.As(err, &invalid) {
+		t.Errorf("another name: %v", err)
 	}
 }

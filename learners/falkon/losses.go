@@ -1,0 +1,126 @@
+package falkon
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bkbtuner/bkb/learners"
+)
+
+// losses is a loss of the outputs f of one row, with the weight s of the row.
+type losses interface {
+	// gradient replaces f by s times the gradient, and adds s times the loss to sum. y
+	// are the targets ±1.
+	gradient(f, y []float64, s float64, sum *lossSum)
+	// curvature returns the mean of the diagonal of the Hessian W.
+	curvature(f []float64) float64
+	// curve replaces u by sWu, for the systems that are left, see [newton.hessian].
+	curve(u, f []float64, left []int, s float64)
+	link() learners.Link
+}
+
+// logistic is log(1 + exp(−yf)) of each output. Each output is a system.
+type logistic struct{}
+
+func (logistic) gradient(f, y []float64, s float64, sum *lossSum) {
+	for j, v := range f {
+		m := -y[j] * v
+		sum.add(s * softplus(m))
+		f[j] = -y[j] * s * sigmoid(m)
+	}
+}
+
+func (logistic) curvature(f []float64) float64 {
+	mean := 0.0
+	for _, v := range f {
+		mean += curvatureAt(v) / float64(len(f))
+	}
+	return mean
+}
+
+func (logistic) curve(u, f []float64, left []int, s float64) {
+	for at := range u {
+		u[at] *= s * curvatureAt(f[left[at%len(left)]])
+	}
+}
+
+func (logistic) link() learners.Link { return learners.Logistic }
+
+// softmax is log Σ_j exp(f_j) − f_k of the class k. All outputs are one system.
+type softmax struct{}
+
+func (softmax) gradient(f, y []float64, s float64, sum *lossSum) {
+	class := 0.0
+	for j, v := range f {
+		if y[j] > 0 {
+			class = v
+		}
+	}
+	// The loss may be below 0 by rounding.
+	sum.add(s * max(learners.ToSoftmax(f)-class, 0))
+	for j, v := range y {
+		if v > 0 {
+			f[j]--
+		}
+		f[j] *= s
+	}
+}
+
+func (softmax) curvature(f []float64) float64 {
+	learners.ToSoftmax(f)
+	mean := 0.0
+	for _, p := range f {
+		mean += p * (1 - p) / float64(len(f))
+	}
+	return mean
+}
+
+func (softmax) curve(u, f []float64, _ []int, s float64) {
+	learners.ToSoftmax(f)
+	times := len(u) / len(f)
+	for k := range times {
+		mean := 0.0
+		for j, p := range f {
+			mean += p * u[j*times+k]
+		}
+		for j, p := range f {
+			u[j*times+k] = s * p * (u[j*times+k] - mean)
+		}
+	}
+}
+
+func (softmax) link() learners.Link { return learners.Softmax }
+
+// checkClasses notes the first row whose targets are no classes.
+func (f *fit) checkClasses(row int, y []float64) {
+	if f.strange != nil {
+		return
+	}
+	c := f.train.Outputs()
+	for i := range len(y) / c {
+		positive := 0
+		for _, v := range y[i*c:][:c] {
+			if v != 1 && v != -1 && v-v == 0 {
+				f.strange = &learners.DataError{Data: "training data", Reason: fmt.Sprintf("the target of row %d is %v; the logistic loss is for classes, coded −1 and +1", row+i+1, v)}
+				return
+			}
+			if v > 0 {
+				positive++
+			}
+		}
+		if f.exclusive && positive != 1 {
+			f.strange = &learners.DataError{Data: "training data", Reason: fmt.Sprintf("row %d has %d classes; the multinomial loss is for one class a row", row+i+1, positive)}
+			return
+		}
+	}
+}
+
+// sigmoid is 1/(1 + exp(−t)), softplus is log(1 + exp(t)), and curvatureAt is p(1 − p).
+func sigmoid(t float64) float64 { return 1 / (1 + math.Exp(-t)) }
+
+func softplus(t float64) float64 { return max(t, 0) + math.Log1p(math.Exp(-math.Abs(t))) }
+
+func curvatureAt(f float64) float64 {
+	e := math.Exp(-math.Abs(f))
+	return e / ((1 + e) * (1 + e))
+}
