@@ -19,11 +19,15 @@ type Caller struct {
 // Act is an act for a worker. Either the caller asks under the worker's name, or it
 // acts on a trial under a lease that the worker holds or held.
 type Act struct {
+	Study  string
 	Trial  int    // -1 for an ask
 	Worker string // empty for an unnamed worker
-	// Callers were handed the trial under this lease, or trials of the study under the
-	// worker's name. The last one is first. A caller is empty if unknown.
+	// Callers are those that the trial was handed to under this lease. The first one
+	// started the lease. They are nil for an ask. A caller is empty if unknown.
 	Callers []string
+	// Users are the callers that trials of the study were handed to under the worker's
+	// name. The one that started a trial last is first.
+	Users []string
 }
 
 // DeniedError refuses an act that the caller may not do. Its code is [Denied].
@@ -45,38 +49,51 @@ func callerOf(ctx context.Context) Caller {
 }
 
 // permit returns an error if the caller may not give a command to the study as it
-// stands.
-func (c Caller) permit(s *study.Study, cmd study.Command) error {
+// stands. name is that of the study.
+func (c Caller) permit(name string, s *study.Study, cmd study.Command) error {
 	if c.Permit == nil {
 		return nil
 	}
-	trial, epoch := 0, 0
 	switch cmd := cmd.(type) {
 	case study.Ask:
-		return c.ask(s, cmd)
+		return c.ask(name, s, cmd)
 	case study.Start:
-		return c.ask(s, cmd.Ask)
+		return c.Permit(Act{Study: name, Trial: -1, Worker: cmd.Ask.Worker, Users: s.Users(cmd.Ask.Worker)})
 	case study.Heartbeat:
-		trial, epoch = cmd.Trial, cmd.Epoch
+		return c.act(name, s, cmd.Trial, cmd.Epoch)
 	case study.ReportValues:
-		trial, epoch = cmd.Trial, cmd.Epoch
+		return c.act(name, s, cmd.Trial, cmd.Epoch)
 	case study.Tell:
-		trial, epoch = cmd.Trial, cmd.Epoch
+		return c.act(name, s, cmd.Trial, cmd.Epoch)
 	case study.SetAttributes:
-		trial = cmd.Trial
+		return c.act(name, s, cmd.Trial, 0)
 	default:
 		return nil
 	}
+}
+
+// ask decides on the name, and on the running trials that the ask gets back.
+func (c Caller) ask(name string, s *study.Study, ask study.Ask) error {
+	if err := c.Permit(Act{Study: name, Trial: -1, Worker: ask.Worker, Users: s.Users(ask.Worker)}); err != nil || ask.New || ask.Worker == "" {
+		return err
+	}
+	running := s.RunningOf(ask.Worker)
+	for _, trial := range running[:min(len(running), max(ask.Count, 0))] {
+		if err := c.act(name, s, trial, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act decides on a trial under one of its leases, where epoch 0 is the last one.
+func (c Caller) act(name string, s *study.Study, trial, epoch int) error {
 	t, ok := s.Trial(trial)
 	if !ok || t.Epoch == 0 || epoch < 0 || epoch > t.Epoch {
 		return nil // not handed out, or refused for its epoch
 	}
 	worker, callers := s.Holders(&t, epoch)
-	return c.Permit(Act{trial, worker, callers})
-}
-
-func (c Caller) ask(s *study.Study, ask study.Ask) error {
-	return c.Permit(Act{-1, ask.Worker, s.Users(ask.Worker)})
+	return c.Permit(Act{Study: name, Trial: trial, Worker: worker, Callers: callers, Users: s.Users(worker)})
 }
 
 // sign names the caller in events.

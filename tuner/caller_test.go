@@ -153,7 +153,8 @@ func TestPermitted(t *testing.T) {
 		}
 	}
 	mine := []string{"a"}
-	want := []Act{{-1, "w", nil}, {-1, "w", mine}, {n, "w", mine}, {n, "w", mine}, {n, "w", mine}, {n, "w", mine}}
+	of := Act{Study: "s", Trial: n, Worker: "w", Callers: mine, Users: mine}
+	want := []Act{{Study: "s", Trial: -1, Worker: "w"}, {Study: "s", Trial: -1, Worker: "w", Users: mine}, of, of, of, of}
 	if !reflect.DeepEqual(acts, want) {
 		t.Errorf("acts were %v, want %v", acts, want)
 	}
@@ -165,8 +166,8 @@ func TestPermitted(t *testing.T) {
 	}
 }
 
-// TestPermittedByLease checks that each lease of a trial belongs to the callers that
-// were handed the trial under it, the last one first, also after a restart.
+// TestPermittedByLease checks that permission for each lease of a trial is decided by
+// the callers that it was handed to and by those of its name, also after a restart.
 func TestPermittedByLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newFaulty()
@@ -189,9 +190,9 @@ func TestPermittedByLease(t *testing.T) {
 		ask("c", "v")
 		for range 2 {
 			for epoch, want := range map[int]Act{
-				0: {0, "v", []string{"c"}},
-				1: {0, "w", []string{"a", "b"}},
-				2: {0, "v", []string{"c"}},
+				0: {"s", 0, "v", []string{"c"}, []string{"c"}},
+				1: {"s", 0, "w", []string{"a", "b"}, []string{"a", "b"}},
+				2: {"s", 0, "v", []string{"c"}, []string{"c"}},
 			} {
 				var act Act
 				ctx := WithCaller(t.Context(), Caller{Name: "d", Permit: func(a Act) error { act = a; return &DeniedError{"not permitted"} }})

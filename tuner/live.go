@@ -44,7 +44,7 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	fits := o.Memory.reading()
+	fits := o.Memory.reading(true)
 	if v.study, err = fold(ctx, st, id, func(e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)

@@ -146,7 +146,7 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 		return study.Reply{}, err
 	}
 	by := callerOf(ctx)
-	if err := by.permit(v.study, cmd); err != nil {
+	if err := by.permit(l.name, v.study, cmd); err != nil {
 		return study.Reply{}, err
 	}
 	reply, events, err := v.study.Decide(l.now(), cmd)

@@ -63,13 +63,7 @@ func (m *Memory) Enter(bytes int64, share float64) (leave func(), ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.fits(bytes, share) {
-		if time.Now().Before(m.next) {
-			return nil, false
-		}
-		begun := time.Now()
-		m.collect()
-		m.next = time.Now().Add(max(time.Second, 10*time.Since(begun)))
-		if !m.fits(bytes, share) {
+		if !m.tidy() || !m.fits(bytes, share) {
 			return nil, false
 		}
 	}
@@ -79,6 +73,34 @@ func (m *Memory) Enter(bytes int64, share float64) (leave func(), ok bool) {
 		defer m.mu.Unlock()
 		m.reserved -= bytes
 	}), true
+}
+
+// tidy collects garbage unless it did so just before. The lock is held.
+func (m *Memory) tidy() bool {
+	if time.Now().Before(m.next) {
+		return false
+	}
+	begun := time.Now()
+	m.collect()
+	m.next = time.Now().Add(max(time.Second, 10*time.Since(begun)))
+	return true
+}
+
+// settle waits until garbage has been collected after work that was refused. It is for
+// the next work of the same call.
+func (m *Memory) settle(ctx context.Context) error {
+	m.mu.Lock()
+	wait := time.Until(m.next)
+	m.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tidy()
+	return nil
 }
 
 // await is Enter for a watch, and waits until there is room. It reserves at most an
@@ -105,10 +127,14 @@ func (m *Memory) fits(bytes int64, share float64) bool {
 }
 
 // reading returns a function to call with every event of a study being read. It returns
-// a [MemoryError] if there is no room for more.
-func (m *Memory) reading() func(study.Event) error {
+// a [MemoryError] if there is no room for more. Of a study that is not kept, the first
+// bytes are always read.
+func (m *Memory) reading(kept bool) func(study.Event) error {
 	const step = 1 << 20 // bytes between two checks
-	unseen := step
+	unseen := 0
+	if kept {
+		unseen = step
+	}
 	return func(e study.Event) error {
 		if unseen += approximateSize(e); m == nil || unseen < step {
 			return nil

@@ -76,6 +76,8 @@ type Tuner struct {
 	leaving map[string]*desk // dropped, possibly with events still to store
 	closed  bool
 	fatal   error
+
+	unreadNoted time.Time
 }
 
 var _ Service = (*Tuner)(nil)
@@ -185,6 +187,9 @@ func (t *Tuner) serving() error {
 
 // refusal returns an error if the Tuner serves no more calls. t.mu is held.
 func (t *Tuner) refusal() error {
+	if errors.Is(t.fatal, store.ErrDamaged) { // calls from now on have no effect
+		return fmt.Errorf("%w: %v", store.ErrDamaged, t.fatal)
+	}
 	if t.fatal != nil {
 		return fmt.Errorf("the outcome of an earlier write is unknown; restart to continue: %w", t.fatal)
 	}
@@ -332,12 +337,7 @@ func checkComponents(spec study.Spec) error {
 
 // repeated returns nil if this request created the study.
 func (t *Tuner) repeated(ctx context.Context, name string, c study.Create) error {
-	d, release, err := t.desk(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return d.log.do(ctx, c)
+	return t.with(ctx, name, func(d *desk) error { return d.log.do(ctx, c) })
 }
 
 // checkFatal ends the Tuner if err leaves the outcome of a write unknown.
@@ -379,6 +379,7 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 	if limit <= 0 || limit > MaxPage {
 		limit = MaxPage
 	}
+	begun := time.Now()
 	for info, err := range t.store.List(ctx, after) {
 		if err != nil {
 			return nil, false, err
@@ -387,20 +388,46 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 			return studies, true, nil
 		}
 		s, err := t.glance(ctx, info)
-		damaged, large := (*store.CorruptError)(nil), (*MemoryError)(nil)
+		damaged, newer, large := (*store.CorruptError)(nil), (*store.NewerFormatError)(nil), (*MemoryError)(nil)
 		switch {
 		case CodeOf(err) == NotFound:
 			continue // deleted in the meantime
 		case errors.As(err, &damaged):
-			s = Study{Name: info.Name, ID: info.ID, Unread: damaged.Error()}
+			s = t.unread(info, damaged)
+		case errors.As(err, &newer):
+			s = t.unread(info, newer)
 		case errors.As(err, &large):
-			s = Study{Name: info.Name, ID: info.ID, Unread: large.Error()}
+			s = t.unread(info, large)
+			if time.Since(begun) > patience {
+				return append(studies, s), true, nil
+			}
+			if err := t.options.Memory.settle(ctx); err != nil {
+				return nil, false, err
+			}
 		case err != nil:
 			return nil, false, err
 		}
 		studies = append(studies, s)
 	}
 	return studies, false, nil
+}
+
+// patience is how long a page of studies may wait for room in memory.
+const patience = 5 * time.Second
+
+// unread is a study that cannot be read. The log has one line about such studies every
+// ten seconds.
+func (t *Tuner) unread(info store.Info, why error) Study {
+	t.mu.Lock()
+	due := time.Since(t.unreadNoted) > 10*time.Second
+	if due {
+		t.unreadNoted = time.Now()
+	}
+	t.mu.Unlock()
+	if due {
+		t.options.Logger.Warn("a study in a list could not be read", "study", info.Name, "error", why)
+	}
+	return Study{Name: info.Name, ID: info.ID, Unread: why.Error()}
 }
 
 // glance returns the current state of a study and does not keep it in memory.
@@ -411,7 +438,7 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	if busy {
 		return t.Study(ctx, info.Name)
 	}
-	s, err := fold(ctx, t.store, info.ID, t.options.Memory.reading())
+	s, err := fold(ctx, t.store, info.ID, t.options.Memory.reading(false))
 	if err != nil {
 		return Study{}, err
 	}

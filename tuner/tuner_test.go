@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -1325,4 +1326,40 @@ func TestModelPruning(t *testing.T) {
 		c.Proposer, c.Pruner.Name = study.Component{Name: propose.BKB, Options: `{"reports": "ignore"}`}, "model"
 	})})
 	wantCode(t, err, Invalid, "pruner.name", "told to ignore", "leave out the proposer's option reports")
+}
+
+// TestCreateTogether checks that one of several callers creates a study and that the
+// others hear that it exists. Their repeated requests get the study.
+func TestCreateTogether(t *testing.T) {
+	tn := Open(newFaulty(), Options{LongLived: true})
+	defer tn.Close()
+	spec := testSpec(t, nil)
+	for n := range 100 {
+		name := fmt.Sprint("s", n)
+		var created, exists, repeated atomic.Int64
+		var calls sync.WaitGroup
+		for i := range 16 {
+			calls.Go(func() {
+				c := study.Create{Spec: spec}
+				if i%2 == 0 {
+					c.RequestID = "the same"
+				}
+				_, err := tn.CreateStudy(t.Context(), name, c)
+				switch {
+				case err == nil && i%2 == 0:
+					repeated.Add(1)
+				case err == nil:
+					created.Add(1)
+				case CodeOf(err) == AlreadyExists:
+					exists.Add(1)
+				default:
+					t.Errorf("%s: %s: %v", name, CodeOf(err), err)
+				}
+			})
+		}
+		calls.Wait()
+		if won := created.Load(); won == 0 && repeated.Load() != 8 || won > 0 && (won != 1 || repeated.Load() != 0) {
+			t.Errorf("%s: %d created, %d repeated, %d refused", name, won, repeated.Load(), exists.Load())
+		}
+	}
 }

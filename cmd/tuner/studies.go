@@ -39,6 +39,9 @@ all settings of a study.`,
 				}
 				if t, ok := out.(*studyTable); ok {
 					g.remarkLeft(cmd, t.table)
+					for _, text := range t.unread {
+						g.note(cmd, "%s", text)
+					}
 				}
 				return nil
 			})
@@ -81,7 +84,7 @@ func studySink(out io.Writer, form string, width int) sink {
 		t := newTable(out, "STUDY", "STATUS", "TRIALS", "RUN", "QUEUE", "FAIL", "OBJECTIVES", "CREATED")
 		t.width, t.colors = width, map[int]func(string) string{1: stateColor}
 		t.least, t.drop = map[int]int{0: 12, 6: 12}, []int{7, 4, 3, 6}
-		return &studyTable{t}
+		return &studyTable{table: t}
 	default:
 		return &studyList{listSink{out: out, format: form}}
 	}
@@ -98,14 +101,26 @@ func (s *nameSink) end() error { return nil }
 
 type studyList struct{ listSink }
 
-func (s *studyList) put(v any) error { return s.listSink.put(record.OfStudy(v.(tuner.Study))) }
+func (s *studyList) put(v any) error {
+	if s := v.(tuner.Study); s.Unread != "" {
+		v = record.OfUnread(s)
+	} else {
+		v = record.OfStudy(s)
+	}
+	return s.listSink.put(v)
+}
 
-type studyTable struct{ *table }
+// studyTable collects why studies could not be read.
+type studyTable struct {
+	*table
+	unread []string
+}
 
 func (t *studyTable) put(v any) error {
 	s := v.(tuner.Study)
 	if s.Unread != "" {
-		t.row(s.Name, "unread", "", "", "", "", s.Unread, "")
+		t.row(s.Name, "unread", "", "", "", "", "", "")
+		t.unread = append(t.unread, fmt.Sprintf("Study %s cannot be read: %s.", s.Name, s.Unread))
 		return nil
 	}
 	trials := fmt.Sprint(s.Trials)

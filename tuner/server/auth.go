@@ -94,22 +94,21 @@ func (a *authenticator) byToken(header string) (identity, *refusal) {
 	}
 }
 
-// scopeOf returns the scope of a token or certificate by its name in [identity]. ok is
-// false if it is not in force.
-func (a *authenticator) scopeOf(f tokenFile, name string) (s Scope, ok bool) {
-	if id, isToken := strings.CutPrefix(name, "token "); isToken {
+// named returns a token or certificate by its name. ok is false if it is not in force.
+func (a *authenticator) named(f tokenFile, name string) (id identity, ok bool) {
+	if text, isToken := strings.CutPrefix(name, "token "); isToken {
 		for _, t := range f.Tokens {
-			if t.ID == id {
-				return t.Scope, !t.Expired(a.now())
+			if t.ID == text {
+				return identity{name: name, scope: t.Scope, workers: t.Workers}, !t.Expired(a.now())
 			}
 		}
-		return Scope{}, false
+		return identity{}, false
 	}
 	if certificate, ok := strings.CutPrefix(name, "certificate "); ok {
-		s, ok = a.scopes[certificate]
-		return s, ok
+		scope, ok := a.scopes[certificate]
+		return identity{name: name, scope: scope}, ok
 	}
-	return Scope{}, false
+	return identity{}, false
 }
 
 // byCertificate uses the first alternative name that has a scope. TLS has verified the

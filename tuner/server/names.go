@@ -11,11 +11,12 @@ import (
 )
 
 // A worker name belongs to the tokens that the token file binds it to. A name that is
-// not bound belongs, in each study, to the worker token or certificate that was last
-// handed a trial under it. Only its owner asks under it. Only the last caller that was
-// handed a trial under a lease reports or tells it under this lease. A revoked or
-// expired caller owns nothing. Admins may act for all workers. They never own a name,
-// and own the trials that no worker was handed.
+// not bound belongs, in each study, to a worker token or certificate that works under
+// it, see [Server.owner]. Only its owner asks under it. A lease belongs to the worker
+// that started it, or else to one that it was handed to later, to the owner of its
+// name, or to the admin who started it. Only its owner reports or tells the trial under it, and gets it
+// back. Those whose token was revoked or may no longer work for the study own nothing.
+// Admins may act for all workers, and never own a name.
 
 // withCaller adds the caller to the context of a call to the service.
 func (s *Server) withCaller(ctx context.Context) context.Context {
@@ -25,17 +26,17 @@ func (s *Server) withCaller(ctx context.Context) context.Context {
 	}
 	c := tuner.Caller{Name: id.name}
 	if id.scope.Role != RoleAdmin && !planted.Is(planted.NameUnchecked) {
-		files := tokenFile{}
-		if s.auth.tokens != nil {
-			files = s.auth.tokens.get()
-		}
-		c.Permit = func(a tuner.Act) error { return s.permit(id, files, a) }
+		c.Permit = func(a tuner.Act) error { return s.permit(id, a) }
 	}
 	return tuner.WithCaller(ctx, c)
 }
 
 // permit refuses to act for a worker of another token or certificate.
-func (s *Server) permit(id identity, f tokenFile, a tuner.Act) error {
+func (s *Server) permit(id identity, a tuner.Act) error {
+	f := tokenFile{} // as it is when the act is decided
+	if s.auth.tokens != nil {
+		f = s.auth.tokens.get()
+	}
 	why := ""
 	switch {
 	case slices.Contains(id.workers, a.Worker):
@@ -59,19 +60,24 @@ func (s *Server) permit(id identity, f tokenFile, a tuner.Act) error {
 	return &tuner.DeniedError{Reason: why}
 }
 
-// owner returns the caller in force that owns a trial or a name, or "".
+// owner returns the caller that owns a trial or a name, or "".
 func (s *Server) owner(f tokenFile, a tuner.Act) string {
-	admin := ""
-	for _, caller := range a.Callers {
-		scope, inForce := s.auth.scopeOf(f, caller)
-		switch {
-		case inForce && scope.Role != RoleAdmin:
-			return caller
-		case inForce && admin == "" && a.Trial >= 0:
-			admin = caller
+	works := func(caller string) bool {
+		id, inForce := s.auth.named(f, caller)
+		return inForce && id.scope.Role == RoleWorker && id.scope.covers(a.Study) &&
+			(len(id.workers) == 0 || slices.Contains(id.workers, a.Worker))
+	}
+	for _, callers := range [][]string{a.Callers, a.Users} {
+		if i := slices.IndexFunc(callers, works); i >= 0 {
+			return callers[i]
 		}
 	}
-	return admin
+	if len(a.Callers) > 0 {
+		if id, inForce := s.auth.named(f, a.Callers[0]); inForce && id.scope.Role == RoleAdmin {
+			return a.Callers[0]
+		}
+	}
+	return ""
 }
 
 // held says what another caller owns, and the remedy.

@@ -265,3 +265,111 @@ func TestNamesRace(t *testing.T) {
 		t.Errorf("%d tokens work under one name", got)
 	}
 }
+
+// TestNamesTakenOver checks that a name, and all running trials under it, pass from a
+// revoked token to the one that asks next, and to nobody else. The trials that an admin
+// started under a new name are not handed to a worker.
+func TestNamesTakenOver(t *testing.T) {
+	tokens := tokenPath(t)
+	scope := server.Scope{Role: server.RoleWorker}
+	first, info, err := server.AddToken(tokens, scope, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, third, admin := addToken(t, tokens, scope), addToken(t, tokens, scope), addToken(t, tokens, server.Scope{Role: server.RoleAdmin})
+	c := pb.NewTunerClient(start(t, onDisk(t, filepath.Join(t.TempDir(), "tuner.db")), server.Options{TokenFile: tokens}).connect(t))
+	by := func(token wire.Token) context.Context { return as(t.Context(), token) }
+	ask := func(token wire.Token, m *pb.AskRequest) ([]*pb.Trial, error) {
+		m.Parent = "studies/mine"
+		a, err := c.Ask(by(token), m)
+		return a.GetTrials(), err
+	}
+	two, err := ask(first, &pb.AskRequest{Worker: "gpu", Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.RevokeToken(tokens, info.ID); err != nil {
+		t.Fatal(err)
+	}
+	mine, err := ask(second, &pb.AskRequest{Worker: "gpu", New: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, trial := range append(two, mine...) {
+		for what, do := range actions(c, trial) {
+			if err := do(by(third), 1); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("trial %d, %s by a third token: %v", i, what, err)
+			}
+		}
+	}
+	if _, err := ask(third, &pb.AskRequest{Worker: "gpu", New: true}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a third token asks under the name: %v", err)
+	}
+	if back, err := ask(second, &pb.AskRequest{Worker: "gpu", Count: 3}); err != nil || len(back) != 3 {
+		t.Errorf("the new owner gets back %d trials, %v", len(back), err)
+	}
+	if err := actions(c, two[1])["tell"](by(second), 1); err != nil {
+		t.Errorf("the new owner tells an old trial: %v", err)
+	}
+
+	own, err := ask(admin, &pb.AskRequest{Worker: "desk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(third, &pb.AskRequest{Worker: "desk"}); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "is held by token ") {
+		t.Errorf("a worker asks for the trial of an admin: %v", err)
+	}
+	if _, err := ask(third, &pb.AskRequest{Worker: "desk", New: true}); err != nil {
+		t.Errorf("a worker asks for a new trial under a name that only an admin used: %v", err)
+	}
+	if _, err := ask(admin, &pb.AskRequest{Worker: "gpu", New: true}); err != nil {
+		t.Errorf("an admin asks under the name of a worker: %v", err)
+	}
+	if back, err := ask(second, &pb.AskRequest{Worker: "gpu", Count: 3}); err != nil || len(back) != 3 {
+		t.Errorf("with the trial of an admin the owner gets back %d trials, %v", len(back), err)
+	}
+	if err := actions(c, own[0])["tell"](by(admin), 1); err != nil {
+		t.Errorf("the admin tells its trial: %v", err)
+	}
+}
+
+// TestNamesOutOfScope checks that a certificate that may no longer work for the study
+// owns nothing in it.
+func TestNamesOutOfScope(t *testing.T) {
+	tokens, db := tokenPath(t), filepath.Join(t.TempDir(), "tuner.db")
+	worker := server.Scope{Role: server.RoleWorker}
+	other := addToken(t, tokens, worker)
+	authority := wiretest.NewAuthority(t)
+	pair, certificate := authority.Issue(t, "server", "127.0.0.1"), authority.Issue(t, "node-c", "node-c")
+	open := onDisk
+	for _, test := range []struct {
+		scope server.Scope
+		owns  bool
+	}{
+		{worker, true},
+		{server.Scope{Role: server.RoleWorker, Studies: []string{"mine"}}, true},
+		{server.Scope{Role: server.RoleWorker, Studies: []string{"theirs"}}, false},
+	} {
+		service := open(t, db)
+		r := start(t, service, server.Options{
+			TokenFile: tokens, CertFile: pair.CertFile, KeyFile: pair.KeyFile, ClientCAFile: authority.CAFile,
+			ClientScopes: map[string]server.Scope{"node-c": test.scope},
+		})
+		c := pb.NewTunerClient(r.connect(t, trusting(t, authority, nil)))
+		if test.owns {
+			node := pb.NewTunerClient(r.connect(t, trusting(t, authority, bearing(t, certificate))))
+			if _, err := node.Ask(t.Context(), &pb.AskRequest{Parent: "studies/mine", Worker: "gpu"}); err != nil {
+				t.Fatalf("%s: %v", test.scope, err)
+			}
+		}
+		_, err := c.Ask(as(t.Context(), other), &pb.AskRequest{Parent: "studies/mine", Worker: "gpu"})
+		if denied := status.Code(err) == codes.PermissionDenied; denied != test.owns {
+			t.Errorf("%s: another token asks: %v", test.scope, err)
+		}
+		r.stop()
+		if err := service.Close(); err != nil {
+			t.Fatal(err)
+		}
+		open = fromDisk
+	}
+}

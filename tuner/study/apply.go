@@ -136,7 +136,7 @@ func (s *Study) applyStarted(e Event, b Started) error {
 		i, _ := slices.BinarySearch(held, b.Trial)
 		s.byWorker[b.Worker] = slices.Insert(held, i, b.Trial)
 	}
-	s.handedTo(&t, e.Caller)
+	s.startedBy(&t, e.Caller)
 	return nil
 }
 

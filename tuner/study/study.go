@@ -18,7 +18,7 @@ type Study struct {
 	View
 	queue    []int                // queued trials in the order to hand them out
 	byWorker map[string][]int     // running trials of each named worker, ascending
-	users    map[string][]string  // for each worker name, its callers, the last one first
+	users    map[string][]string  // for each worker name, its callers, see Users
 	holders  map[leaseKey]holding // of leases before the last one, and of those with several callers
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
@@ -229,9 +229,12 @@ func (v *View) Late(first int) iter.Seq[Late] {
 	}
 }
 
-// Users returns the callers that were handed trials under a worker's name, the last one
-// first. A caller is empty if unknown. A new name has none.
+// Users returns the callers that were handed trials under a worker's name. The one that
+// started a trial last is first. A caller is empty if unknown. A new name has none.
 func (s *Study) Users(worker string) []string { return s.users[worker] }
+
+// RunningOf returns the running trials of a named worker, in order. Do not change them.
+func (s *Study) RunningOf(worker string) []int { return s.byWorker[worker] }
 
 // leaseKey identifies a lease.
 type leaseKey struct{ trial, epoch int }
@@ -239,11 +242,12 @@ type leaseKey struct{ trial, epoch int }
 // holding says to whom the trial of a lease was handed.
 type holding struct {
 	worker  string
-	callers []string // the last one first
+	callers []string // the first one started it
 }
 
-// Holders returns the worker of a lease and the callers that its trial was handed to,
-// the last one first. Epoch 0 is the last lease. A caller is empty if unknown.
+// Holders returns the worker of a lease, the caller that started it and those that it
+// was handed to later, in order. Epoch 0 is the last lease. A caller is empty if
+// unknown.
 func (s *Study) Holders(t *Trial, epoch int) (worker string, callers []string) {
 	if epoch == 0 {
 		epoch = t.Epoch
@@ -257,29 +261,24 @@ func (s *Study) Holders(t *Trial, epoch int) (worker string, callers []string) {
 	return "", nil
 }
 
-// handedTo notes that a running trial was handed to a caller.
-func (s *Study) handedTo(t *Trial, caller string) {
-	worker, callers := s.Holders(t, t.Epoch)
-	if callers[0] != caller {
-		s.holders[leaseKey{t.Number, t.Epoch}] = holding{worker, first(callers, caller)}
-	}
-	if worker != "" {
-		s.users[worker] = first(s.users[worker], caller)
+// startedBy notes the caller that started the last lease of a trial.
+func (s *Study) startedBy(t *Trial, caller string) {
+	if users := s.users[t.Worker]; t.Worker != "" && (len(users) == 0 || users[0] != caller) {
+		rest := slices.DeleteFunc(slices.Clone(users), func(c string) bool { return c == caller })
+		s.users[t.Worker] = append([]string{caller}, rest...)
 	}
 }
 
-// first returns callers with caller first, and once.
-func first(callers []string, caller string) []string {
-	if len(callers) > 0 && callers[0] == caller {
-		return callers
+// handedTo notes that a running trial was handed to another caller, or extended by it.
+// Earlier callers stay before it, so that it gets nothing from one that is in force.
+func (s *Study) handedTo(t *Trial, caller string) {
+	worker, callers := s.Holders(t, t.Epoch)
+	if !slices.Contains(callers, caller) {
+		s.holders[leaseKey{t.Number, t.Epoch}] = holding{worker, append(slices.Clip(callers), caller)}
 	}
-	moved := []string{caller}
-	for _, c := range callers {
-		if c != caller {
-			moved = append(moved, c)
-		}
+	if users := s.users[worker]; worker != "" && !slices.Contains(users, caller) {
+		s.users[worker] = append(slices.Clip(users), caller)
 	}
-	return moved
 }
 
 // Lease is the lease of a running trial.

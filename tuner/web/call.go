@@ -83,7 +83,11 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, meth
 		}
 		w.Header().Set("Tuner-Version", f.version)
 		size := r.ContentLength
-		if size < 0 || size > int64(f.limits.MaxRecvBytes) {
+		if size > int64(f.limits.MaxRecvBytes) {
+			f.fail(w, r, tooLong(f.limits.MaxRecvBytes))
+			return
+		}
+		if size < 0 {
 			size = int64(f.limits.MaxRecvBytes)
 		}
 		leave, err := f.pipe.Reserve(ctx, size)
@@ -131,10 +135,10 @@ func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) 
 		return err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.MaxRecvBytes)))
-	var long *http.MaxBytesError
+	long := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &long):
-		return &tooLarge{wire.Exhausted(fmt.Sprintf("the body has more than %d bytes, the largest size of a request, so send it in parts", long.Limit), 0)}
+		return tooLong(limits.MaxRecvBytes)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return wire.NewStatus(codes.DeadlineExceeded, tuner.Deadline,
 			fmt.Sprintf("the body did not arrive within %s, and nothing was done", limits.CallTimeout)).Err()
@@ -166,6 +170,10 @@ func plain(err error) string {
 
 // tooLarge is the error for a body beyond the limit.
 type tooLarge struct{ status *status.Status }
+
+func tooLong(most int) error {
+	return &tooLarge{wire.Exhausted(fmt.Sprintf("the body has more than %d bytes, the largest size of a request, so send it in parts", most), 0)}
+}
 
 func (e *tooLarge) Error() string              { return e.status.Message() }
 func (e *tooLarge) GRPCStatus() *status.Status { return e.status }

@@ -175,6 +175,9 @@ func TestBodyLimit(t *testing.T) {
 	if !strings.Contains(a.text, "1000 bytes") || a.header.Get("Retry-After") != "" {
 		t.Errorf("1,001 bytes: %s", a.text)
 	}
+	chunked := r.request(t, "GetStudy", body(1001))
+	chunked.ContentLength = -1
+	r.do(t, chunked).want(t, "1,001 bytes in chunks", 413, float64(codes.ResourceExhausted), "EXHAUSTED")
 }
 
 // TestBodyNeedsMemory refuses large bodies while memory is short. Small ones pass.

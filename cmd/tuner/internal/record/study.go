@@ -13,7 +13,6 @@ import (
 type Study struct {
 	Name       string            `json:"name"`
 	Status     string            `json:"status"`
-	Unread     string            `json:"unread,omitempty"`   // why the rest is empty
 	Finished   string            `json:"finished,omitempty"` // why
 	Detail     string            `json:"detail,omitempty"`
 	Objectives []Objective       `json:"objectives"`
@@ -47,11 +46,18 @@ type Component struct {
 	Options json.RawMessage `json:"options,omitempty"`
 }
 
+// Unread is a study that could not be read.
+type Unread struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // unread
+	Reason string `json:"reason"`
+}
+
+// OfUnread returns the written form of a study that could not be read.
+func OfUnread(s tuner.Study) Unread { return Unread{s.Name, "unread", s.Unread} }
+
 // OfStudy returns the written form of a study.
 func OfStudy(s tuner.Study) Study {
-	if s.Unread != "" {
-		return Study{Name: s.Name, Status: "unread", Unread: s.Unread}
-	}
 	r := Study{
 		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
 		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
