@@ -18,16 +18,35 @@ var measures = map[string]Measure{
 	"1-r2":             func(f, y []float64, c int) float64 { return 1 - R2(f, y, c) },
 	"class-error":      ClassError,
 	"1-auc":            func(f, y []float64, c int) float64 { return 1 - AUC(f, y, c) },
-	"log-loss":         LogLoss,
-	"brier":            Brier,
+
+	"1-balanced-accuracy": func(f, y []float64, c int) float64 { return 1 - BalancedAccuracy(f, y, c) },
 }
 
+// probabilityMeasures holds the errors of probabilities.
+var probabilityMeasures = map[string]func(Link) Measure{
+	"log-loss":          LogLoss,
+	"brier":             Brier,
+	"calibration-error": CalibrationError,
+}
+
+// NeedsProbabilities reports whether the error with this name is one of probabilities.
+func NeedsProbabilities(name string) bool { return probabilityMeasures[name] != nil }
+
 // MeasureNames returns the names that MeasureNamed knows, sorted.
-func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
+func MeasureNames() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(measures)), maps.Keys(probabilityMeasures))
+	slices.Sort(names)
+	return names
+}
 
 // MeasureNamed returns the error with this name, or nil if there is none. Smaller is
-// better for all of them.
-func MeasureNamed(name string) Measure { return measures[name] }
+// better for all of them. Probabilities come from the link.
+func MeasureNamed(name string, l Link) Measure {
+	if of := probabilityMeasures[name]; of != nil {
+		return of(l)
+	}
+	return measures[name]
+}
 
 // MSE is the mean of (f − y)² over rows and outputs.
 func MSE(outputs, targets []float64, _ int) float64 {
@@ -112,6 +131,27 @@ func ClassError(outputs, targets []float64, c int) float64 {
 	return float64(wrong) / float64(len(truth))
 }
 
+// BalancedAccuracy is the mean over the classes of the share of their rows whose class
+// is right, see [ClassError]. Classes without rows do not count. Larger is better.
+func BalancedAccuracy(outputs, targets []float64, c int) float64 {
+	truth, guess := data.Classes(targets, c), data.Classes(outputs, c)
+	rows, right := make([]float64, max(c, 2)), make([]float64, max(c, 2))
+	for i, k := range truth {
+		rows[k]++
+		if guess[i] == k {
+			right[k]++
+		}
+	}
+	sum, classes := 0.0, 0.0
+	for k, n := range rows {
+		if n > 0 {
+			sum += right[k] / n
+			classes++
+		}
+	}
+	return sum / classes
+}
+
 // AUC is the area under the ROC curve. It is the share of pairs of a row of class +1
 // and a row of class −1 in which the former has the larger output. Equal outputs count
 // half. Larger is better. For c > 1 it is the mean over the outputs, one against all.
@@ -164,16 +204,11 @@ func rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) 
 	return wins / (positives * negatives), positives > 0 && negatives > 0
 }
 
-// LogLoss is LogLossOf for outputs of the link Logistic.
-func LogLoss(outputs, targets []float64, c int) float64 {
-	return LogLossOf(Logistic)(outputs, targets, c)
-}
-
-// LogLossOf returns the mean of −log p of the true class in nats, with p from the link.
-// A probability counts as at least 1e-15.
-func LogLossOf(l Link) Measure {
+// LogLoss returns the mean of −log p of the true class in nats, with p from the link. A
+// probability counts as at least 1e-15.
+func LogLoss(l Link) Measure {
 	return func(outputs, targets []float64, c int) float64 {
-		if c == 1 && l == Logistic { // without rounding p to 1
+		if c == 1 && l != Expected { // without rounding p to 1
 			s := 0.0
 			for i, y := range targets {
 				s += math.Min(logistic(-sign(y)*outputs[i]), -math.Log(1e-15))
@@ -186,19 +221,52 @@ func LogLossOf(l Link) Measure {
 	}
 }
 
-// Brier is the mean of Σ_k (p_k − [k is the class])², for outputs of the link
-// Logistic.
-func Brier(outputs, targets []float64, c int) float64 {
-	s := 0.0
-	eachTrueProbability(Logistic, outputs, targets, c, func(p []float64, k int) {
-		for j, v := range p {
-			if j == k {
-				v--
+// Brier returns the mean of Σ_k (p_k − [k is the class])², with p from the link.
+func Brier(l Link) Measure {
+	return func(outputs, targets []float64, c int) float64 {
+		s := 0.0
+		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) {
+			for j, v := range p {
+				if j == k {
+					v--
+				}
+				s += v * v
 			}
-			s += v * v
+		})
+		return s / float64(len(targets)/c)
+	}
+}
+
+// calibrationBins is the usual number of bins for the calibration error.
+const calibrationBins = 15
+
+// CalibrationError returns the expected calibration error, with p from the link. Rows
+// are put into 15 bins by the probability of their most probable class. It is the mean
+// over the rows of the difference, in the row's bin, between the mean of this
+// probability and the share of rows whose class is right (Naeini, Cooper and Hauskrecht
+// 2015, and Guo et al. 2017 for several classes).
+func CalibrationError(l Link) Measure {
+	return func(outputs, targets []float64, c int) float64 {
+		var difference [calibrationBins]float64
+		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) {
+			guess := 0
+			for j, v := range p {
+				if v > p[guess] {
+					guess = j
+				}
+			}
+			bin := min(int(p[guess]*calibrationBins), calibrationBins-1)
+			difference[bin] += p[guess]
+			if guess == k {
+				difference[bin]--
+			}
+		})
+		s := 0.0
+		for _, d := range difference {
+			s += math.Abs(d)
 		}
-	})
-	return s / float64(len(targets)/c)
+		return s / float64(len(targets)/c)
+	}
 }
 
 // eachTrueProbability calls f with the probabilities of each row and its class.

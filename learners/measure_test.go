@@ -3,6 +3,7 @@ package learners_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/bkbtuner/bkb/learners"
@@ -15,7 +16,7 @@ func TestMeasuresByHand(t *testing.T) {
 		"relative-error":   math.Sqrt((0 + 1 + 4.0/25 + 1.0/16) / 4),
 		"normalised-error": math.Sqrt(6 / 12.75), "1-r2": 6 / 12.75,
 	} {
-		if got := learners.MeasureNamed(name)(f, y, 1); math.Abs(got-want) > 1e-14 {
+		if got := learners.MeasureNamed(name, learners.Expected)(f, y, 1); math.Abs(got-want) > 1e-14 {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
@@ -30,11 +31,11 @@ func TestMeasuresByHand(t *testing.T) {
 	if v := learners.NormalisedError([]float64{2, 1}, []float64{2, 2}, 1); !math.IsInf(v, 1) {
 		t.Errorf("normalised error of constant targets that are missed: %v", v)
 	}
-	if learners.MeasureNamed("no such") != nil {
+	if learners.MeasureNamed("no such", learners.Expected) != nil {
 		t.Error("a measure without a name")
 	}
 	for _, name := range learners.MeasureNames() {
-		if learners.MeasureNamed(name) == nil {
+		if learners.MeasureNamed(name, learners.Softmax) == nil {
 			t.Errorf("%s is listed but not known", name)
 		}
 	}
@@ -48,6 +49,65 @@ func TestClassError(t *testing.T) {
 	y := []float64{1, -1, -1, -1, -1, 1, -1, 1, -1}
 	if got := learners.ClassError(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
 		t.Errorf("three classes: %v, want 2/3: of equal outputs the first counts", got)
+	}
+}
+
+func TestBalancedAccuracy(t *testing.T) {
+	// Of three rows of −1 two are right, and of one row of +1 none.
+	if got := learners.BalancedAccuracy([]float64{-1, -2, 3, -4}, []float64{-1, -1, -1, 1}, 1); math.Abs(got-1.0/3) > 1e-15 {
+		t.Errorf("two classes: %v, want 1/3", got)
+	}
+	if got := learners.BalancedAccuracy([]float64{-1, 2}, []float64{-1, -1}, 1); got != 0.5 {
+		t.Errorf("rows of one class: %v, want 1/2", got)
+	}
+	f := []float64{1, 0, 0, 1, 0, 0, 0, 0, 1}
+	y := []float64{1, -1, -1, -1, 1, -1, -1, -1, 1}
+	if got := learners.BalancedAccuracy(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
+		t.Errorf("three classes: %v, want 2/3", got)
+	}
+}
+
+func TestCalibrationError(t *testing.T) {
+	logit := func(p float64) float64 { return math.Log(p / (1 - p)) }
+	// Nine rows are sure to 0.9 and right in eight cases. Three are sure to 0.6, for the
+	// other class, and right in one case.
+	var f, y []float64
+	for i := range 9 {
+		f, y = append(f, logit(0.9)), append(y, 1)
+		if i == 0 {
+			y[0] = -1
+		}
+	}
+	for i := range 3 {
+		f, y = append(f, logit(0.4)), append(y, 1)
+		if i == 0 {
+			y[9] = -1
+		}
+	}
+	want := (math.Abs(9*0.9-8) + math.Abs(3*0.6-1)) / 12
+	if got := learners.CalibrationError(learners.Logistic)(f, y, 1); math.Abs(got-want) > 1e-12 {
+		t.Errorf("two classes: %v, want %v", got, want)
+	}
+	if got := learners.CalibrationError(learners.Softmax)([]float64{50, 0, 0, 0, 50, 0}, []float64{1, -1, -1, 1, -1, -1}, 3); math.Abs(got-0.5) > 1e-12 {
+		t.Errorf("sure, and right in half of the cases: %v", got)
+	}
+}
+
+// Labels drawn from the probabilities themselves have a small calibration error.
+func TestCalibrationOfTruth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	const n, c = 40000, 4
+	f, y := normals(n*c, rng), slices.Repeat([]float64{-1}, n*c)
+	p := learners.Softmax.Probabilities(f, c)
+	for i := range n {
+		u, k := rng.Float64(), 0
+		for ; k < c-1 && u >= p[i*c+k]; k++ {
+			u -= p[i*c+k]
+		}
+		y[i*c+k] = 1
+	}
+	if got := learners.CalibrationError(learners.Softmax)(f, y, c); got > 0.02 {
+		t.Errorf("the calibration error is %v", got)
 	}
 }
 
@@ -104,7 +164,7 @@ func TestLogLoss(t *testing.T) {
 				y[i] = 1
 			}
 		}
-		for _, link := range []learners.Link{learners.Expected, learners.Logistic} {
+		for _, link := range []learners.Link{learners.Expected, learners.Logistic, learners.Softmax} {
 			p := link.Probabilities(f, c)
 			loss, brier, classes := 0.0, 0.0, max(c, 2)
 			for i := range n {
@@ -126,18 +186,18 @@ func TestLogLoss(t *testing.T) {
 					brier += e * e / n
 				}
 			}
-			if got := learners.LogLossOf(link)(f, y, c); math.Abs(got-loss) > 1e-12*(1+loss) {
+			if got := learners.LogLoss(link)(f, y, c); math.Abs(got-loss) > 1e-12*(1+loss) {
 				t.Errorf("c = %d, link %q: %v, want %v", c, link, got, loss)
 			}
-			if got := learners.Brier(f, y, c); link == learners.Logistic && math.Abs(got-brier) > 1e-12 {
+			if got := learners.Brier(link)(f, y, c); math.Abs(got-brier) > 1e-12 {
 				t.Errorf("c = %d: Brier %v, want %v", c, got, brier)
 			}
 		}
 	}
-	if got, want := learners.LogLoss([]float64{40}, []float64{1}, 1), math.Exp(-40); math.Abs(got-want) > 1e-3*want {
+	if got, want := learners.LogLoss(learners.Logistic)([]float64{40}, []float64{1}, 1), math.Exp(-40); math.Abs(got-want) > 1e-3*want {
 		t.Errorf("log(1 + exp(−40)) = %v", got)
 	}
-	if got, want := learners.LogLoss([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
+	if got, want := learners.LogLoss(learners.Logistic)([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
 		t.Errorf("a sure mistake costs %v, want %v", got, want)
 	}
 }

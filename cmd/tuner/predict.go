@@ -92,7 +92,7 @@ func newPredictions(f *learners.File, out []float64) *predictions {
 		p.names, p.values = p.e.OutputNames(), out
 		return p
 	}
-	if link := learners.LinkOf(f.Model); link == learners.Logistic {
+	if link := learners.LinkOf(f.Model); link != learners.Expected {
 		for _, class := range p.e.Classes {
 			p.names = append(p.names, "probability "+class)
 		}

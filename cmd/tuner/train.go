@@ -177,7 +177,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	}
 	o := t.options
 	o.Seed, o.Validation = t.split.Seed, data.Validation
-	name, measure, err := training.MeasureNamed(t.measure, data.Encoding)
+	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, t.algorithm.Link(values))
 	if err != nil {
 		return usagef("--measure: %w", err)
 	}

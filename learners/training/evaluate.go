@@ -63,9 +63,9 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 }
 
 // MeasureNamed returns the measure with this name, of outputs in the units of the
-// targets. The empty name means "rmse", and "class-error" where the targets are
+// targets with the link l. The empty name means "rmse", and "class-error" where the targets are
 // classes.
-func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, error) {
+func MeasureNamed(name string, e *data.Encoding, l learners.Link) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
 	case name == "" && classes:
@@ -73,14 +73,14 @@ func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, erro
 	case name == "":
 		name = "rmse"
 	}
-	m := learners.MeasureNamed(name)
+	m := learners.MeasureNamed(name, l)
 	if m == nil {
 		return "", nil, fmt.Errorf("measure %q is not one of %s", name, strings.Join(learners.MeasureNames(), ", "))
 	}
 	if classes {
 		return name, m, nil
 	}
-	if slices.Contains([]string{"class-error", "1-auc", "log-loss", "brier"}, name) {
+	if learners.NeedsProbabilities(name) || slices.Contains([]string{"class-error", "1-auc", "1-balanced-accuracy"}, name) {
 		return "", nil, fmt.Errorf("measure %q is for classes, and the target is a number", name)
 	}
 	return name, func(outputs, targets []float64, c int) float64 {
@@ -91,10 +91,22 @@ func MeasureNamed(name string, e *data.Encoding) (string, learners.Measure, erro
 	}, nil
 }
 
+// Link returns the link of the models with these hyper-parameters.
+func (a *Algorithm) Link(v Values) learners.Link {
+	switch {
+	case a.Name != logFalkon.Name:
+		return learners.Expected
+	case a.Resolve(v)[multiclassParameter.Name] == oneVsRest:
+		return learners.Logistic
+	default:
+		return learners.Softmax
+	}
+}
+
 // CheckMeasure refuses measures of probabilities for an algorithm whose outputs are not
 // probabilities.
 func (a *Algorithm) CheckMeasure(name string) error {
-	if (name == "log-loss" || name == "brier") && a.Name != logFalkon.Name {
+	if learners.NeedsProbabilities(name) && a.Name != logFalkon.Name {
 		return fmt.Errorf("measure %q needs probabilities, which %s does not give; %s does", name, a.Name, logFalkon.Name)
 	}
 	return nil
@@ -102,8 +114,9 @@ func (a *Algorithm) CheckMeasure(name string) error {
 
 // Evaluate measures a model on data of its encoding. For regression it gives R², and
 // the root mean square error and mean absolute error in the units of the targets. For
-// classification it gives the class error and the area under the ROC curve, and the
-// logarithmic loss if the loss gives probabilities. Each of several targets also has
+// classification it gives the class error, the balanced accuracy and the area under the
+// ROC curve. If the loss gives probabilities, it also gives the logarithmic loss, the
+// Brier score and the expected calibration error. Each of several targets also has
 // its own scores, such as "rmse(u)". It returns a *learners.DataError for data without
 // targets.
 func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source) ([]Score, error) {
@@ -120,9 +133,12 @@ func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.
 		return nil, err
 	}
 	if e.Task == data.Classification {
-		scores := []Score{{"class-error", learners.ClassError(f, y, c)}, {"auc", learners.AUC(f, y, c)}}
-		if l := learners.LinkOf(m); l == learners.Logistic {
-			scores = append(scores, Score{"log-loss", learners.LogLossOf(l)(f, y, c)})
+		scores := []Score{
+			{"class-error", learners.ClassError(f, y, c)}, {"balanced-accuracy", learners.BalancedAccuracy(f, y, c)}, {"auc", learners.AUC(f, y, c)},
+		}
+		if l := learners.LinkOf(m); l != learners.Expected {
+			scores = append(scores, Score{"log-loss", learners.LogLoss(l)(f, y, c)},
+				Score{"brier", learners.Brier(l)(f, y, c)}, Score{"calibration-error", learners.CalibrationError(l)(f, y, c)})
 		}
 		return scores, nil
 	}

@@ -187,9 +187,11 @@ var logFalkon = Algorithm{
 	Summary: "kernel logistic regression on M centres, for classes with probabilities",
 	About: `Logistic FALKON is FALKON for classes, with probabilities. It fits the logistic loss by
 Newton's method with a falling λ, and FALKON's preconditioned iteration computes each
-step (Marteau-Ferey, Bach and Rudi, 2019).`,
+step (Marteau-Ferey, Bach and Rudi, 2019). More than two classes are learned together, by
+the multinomial loss.`,
 	Parameters: withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		multiclassParameter,
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "as many as λ needs to fall, and 10", Doc: "the largest number of Newton steps"},
 		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of conjugate gradient iterations in a Newton step"},
 		Parameter{Name: "decay", Kind: Real, Positive: true, Default: "100", Doc: "the factor by which λ falls from a Newton step to the next, above 1"},
@@ -203,11 +205,25 @@ step (Marteau-Ferey, Bach and Rudi, 2019).`,
 		k, err := r.kernel(p)
 		return falkon.LogisticParams{
 			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
-			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
+			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0), Multiclass: r.multiclass(),
 			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Decay: r.real("decay", 0), Tolerance: r.real("tolerance", 0),
 			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
 		}, err
 	},
+}
+
+const oneVsRest = "one-vs-rest"
+
+var multiclassParameter = Parameter{
+	Name: "multiclass", Kind: Choice, Default: string(falkon.SoftmaxLoss), Choices: []string{string(falkon.SoftmaxLoss), oneVsRest},
+	Doc: "how more than two classes are learned (softmax for all together)",
+}
+
+func (r reader) multiclass() falkon.Multiclass {
+	if r.text(multiclassParameter.Name) == oneVsRest {
+		return falkon.OneVsRest
+	}
+	return falkon.SoftmaxLoss
 }
 
 const direct = "direct"

@@ -127,7 +127,7 @@ func TestPositiveValuesAreNotZero(t *testing.T) {
 func TestMeasuresOfProbabilities(t *testing.T) {
 	for _, a := range Algorithms() {
 		for _, name := range learners.MeasureNames() {
-			probabilities := name == "log-loss" || name == "brier"
+			probabilities := name == "log-loss" || name == "brier" || name == "calibration-error"
 			if err := a.CheckMeasure(name); (err != nil) != (probabilities && a.Name != "log-falkon") {
 				t.Errorf("%s, %s: %v", a.Name, name, err)
 			}
