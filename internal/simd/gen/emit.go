@@ -8,14 +8,13 @@ import (
 
 // precision is one of the two element types.
 type precision struct {
-	bits  int // 32 or 64
-	size  int // bytes of an element
-	lanes int // elements of a 256-bit register
+	bits int // 32 or 64
+	size int // bytes of an element
 }
 
 var (
-	f32 = precision{32, 4, 8}
-	f64 = precision{64, 8, 4}
+	f32 = precision{32, 4}
+	f64 = precision{64, 8}
 )
 
 func (p precision) typ() string { return fmt.Sprintf("float%d", p.bits) }
@@ -54,8 +53,26 @@ func (p precision) float(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// file collects the assembly and the Go declarations.
+// target is a kind of machine. It has the registers and the forms of instructions that the
+// text of a kernel is written with.
+type target struct {
+	name   string // of the path and of the files
+	suffix string // of the functions, before their precision
+	prefix string // of the vector registers
+	width  int    // bytes of a vector register
+	count  int    // number of vector registers
+	panels int    // column panels that a tile takes side by side
+	masks  bool   // whether comparisons set mask registers
+}
+
+var avx2 = target{name: "avx2", prefix: "Y", width: 32, count: 16, panels: 1}
+
+// r returns a vector register.
+func (t target) r(i int) string { return fmt.Sprintf("%s%d", t.prefix, i) }
+
+// file collects the assembly and the Go declarations for a target.
 type file struct {
+	target
 	text, stubs, data strings.Builder
 	constants         map[string]bool
 }
@@ -74,7 +91,7 @@ type param struct{ name, typ string }
 // begin starts a function. Every type is 8 bytes, except a float32, which must come last.
 // Types are "int", "*T" and "T".
 func (f *file) begin(p precision, stem, doc string, params ...param) *function {
-	fn := &function{file: f, p: p, name: fmt.Sprintf("%sF%d", stem, p.bits), args: map[string]int{}}
+	fn := &function{file: f, p: p, name: fmt.Sprintf("%s%sF%d", stem, f.suffix, p.bits), args: map[string]int{}}
 	var decl []string
 	size := 0
 	for _, a := range params {
@@ -129,6 +146,9 @@ func (f *function) load(arg, register string) {
 // arg returns an argument as a memory operand.
 func (f *function) arg(name string) string { return fmt.Sprintf("%s+%d(FP)", name, f.args[name]) }
 
+// lanes returns how many elements a vector register has.
+func (f *function) lanes() int { return f.width / f.p.size }
+
 // label writes a label. Its name is local to the function.
 func (f *function) label(name string) { fmt.Fprintf(&f.text, "%s:\n", name) }
 
@@ -146,12 +166,9 @@ func (f *function) constant(bits uint64) string {
 // mem returns a memory operand.
 func mem(base string, offset int) string { return fmt.Sprintf("%d(%s)", offset, base) }
 
-// y returns a 256-bit register.
-func y(i int) string { return fmt.Sprintf("Y%d", i) }
-
 // zero clears registers from ≤ i < to.
 func (f *function) zero(from, to int) {
 	for i := from; i < to; i++ {
-		f.i("VXORPS", y(i), y(i), y(i))
+		f.i("VXORPS", f.r(i), f.r(i), f.r(i))
 	}
 }

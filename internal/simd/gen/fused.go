@@ -33,33 +33,34 @@ func fusedTile(f *file, p precision, statistic, function string) {
 	const half = mr // vectors
 	e := emitter{function: fn, g: g, a: g.allocate(result, 2), batch: half, par: "R13", cached: make([]value, 2), scratch: 12}
 	fn.label("tile")
-	fn.statistic(s)
+	sh := f.shape(1, "")
+	fn.statistic(s, sh, "BX", nil)
 	for k := range half {
-		fn.move(y(half+k), mem("R8", 32*(half+k)))
+		fn.move(f.r(half+k), mem("R8", f.width*(half+k)))
 	}
 	for h := range 2 {
-		e.vector = func(k int) string { return mem("R8", 32*(half*h+k)) }
+		e.vector = func(k int) string { return mem("R8", f.width*(half*h+k)) }
 		if h > 0 {
 			e.loadVectors()
 		}
 		e.apply()
 		slot := e.a.slot[result]
-		sum := func(i int) string { return y(half*(1-slot) + i) }
-		fn.move(mem("R11", 0), "Y12")
-		fn.move(mem("R11", 32), "Y13")
+		sum := func(i int) string { return f.r(half*(1-slot) + i) }
+		fn.move(mem("R11", 0), f.r(12))
+		fn.move(mem("R11", 32), f.r(13))
 		for k := range half {
 			fn.move(e.register(result, k), e.vector(k))
 		}
 		for i := range half / 2 {
-			fn.move(mem("R12", 32*(half/2*h+i)), sum(i))
+			fn.move(mem("R12", f.width*(half/2*h+i)), sum(i))
 		}
 		for c := range 2 {
 			for i := range half / 2 {
-				fn.v("VFMADD231", e.register(result, 2*i+c), y(12+c), sum(i))
+				fn.v("VFMADD231", e.register(result, 2*i+c), f.r(12+c), sum(i))
 			}
 		}
 		for i := range half / 2 {
-			fn.move(sum(i), mem("R12", 32*(half/2*h+i)))
+			fn.move(sum(i), mem("R12", f.width*(half/2*h+i)))
 		}
 	}
 	fn.i("ADDQ", 64, "DX")

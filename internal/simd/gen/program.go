@@ -215,14 +215,15 @@ func newProgram(p precision, body func(g *program, x value) value) (g *program, 
 }
 
 // vectorFunction emits func(x *T, n int, par *T). It runs the program in place on n > 0
-// tiles of 12 vectors at x.
+// tiles at x.
 func (f *file) vectorFunction(p precision, stem, doc string, body func(g *program, x value) value) {
 	g, result := newProgram(p, body)
 	fn := f.begin(p, stem, doc, param{"x", "*T"}, param{"n", "int"}, param{"par", "*T"})
 	e := emitter{function: fn, g: g, a: g.allocate(result, never), par: "SI"}
-	e.vector = func(k int) string { return mem("DI", 32*k) }
+	e.vector = func(k int) string { return mem("DI", f.width*k) }
+	vectors := mr * piece / f.width // of a tile
 	for _, b := range []int{6, 4, 3, 2, 1} {
-		if b*e.a.slots+scratch <= 16 {
+		if vectors%b == 0 && b*e.a.slots+scratch <= f.count {
 			e.batch = b
 			break
 		}
@@ -230,18 +231,20 @@ func (f *file) vectorFunction(p precision, stem, doc string, body func(g *progra
 	if e.batch == 0 {
 		panic(fmt.Sprintf("%s: %d values alive at once", fn.name, e.a.slots))
 	}
-	e.cached = make([]value, min(4, 16-e.batch*e.a.slots))
+	e.cached = make([]value, min(f.count/4, f.count-e.batch*e.a.slots))
 	fn.load("x", "DI")
 	fn.load("n", "CX")
 	fn.load("par", "SI")
-	fn.i("IMULQ", 12/e.batch, "CX")
+	if calls := vectors / e.batch; calls > 1 {
+		fn.i("IMULQ", calls, "CX")
+	}
 	fn.label("loop")
 	e.loadVectors()
 	e.apply()
 	for k := range e.batch {
-		fn.move(e.register(result, k), mem("DI", 32*k))
+		fn.move(e.register(result, k), mem("DI", f.width*k))
 	}
-	fn.i("ADDQ", 32*e.batch, "DI")
+	fn.i("ADDQ", f.width*e.batch, "DI")
 	fn.i("DECQ", "CX")
 	fn.i("JNZ", "loop")
 	fn.end()
@@ -284,9 +287,9 @@ func (e *emitter) register(v value, k int) string {
 	case v == e.parked:
 		return e.vector(k)
 	case e.a.slot[v] == memory:
-		return y(e.scratch + k%2)
+		return e.r(e.scratch + k%2)
 	}
-	return y(e.a.slot[v]*e.batch + k)
+	return e.r(e.a.slot[v]*e.batch + k)
 }
 
 // source returns the memory operand of a constant or parameter.
@@ -301,18 +304,18 @@ func (e *emitter) source(v value) string {
 func (e *emitter) fetch(v value, not ...int) int {
 	for i, c := range e.cached {
 		if c == v {
-			return 15 - i
+			return e.count - 1 - i
 		}
 	}
 	i := e.next % len(e.cached)
-	for len(not) > 0 && 15-i == not[0] {
+	for len(not) > 0 && e.count-1-i == not[0] {
 		e.next++
 		i = e.next % len(e.cached)
 	}
 	e.next++
 	e.cached[i] = v
-	e.bcast(e.source(v), y(15-i))
-	return 15 - i
+	e.bcast(e.source(v), e.r(e.count-1-i))
+	return e.count - 1 - i
 }
 
 // node emits one operation for all vectors of the batch.
@@ -332,7 +335,7 @@ func (e *emitter) node(v value, n node) {
 	for k := range e.batch {
 		arg := func(i int) string {
 			if r, ok := fixed[n.args[i]]; ok {
-				return y(r)
+				return e.r(r)
 			}
 			return e.register(n.args[i], k)
 		}
@@ -340,8 +343,12 @@ func (e *emitter) node(v value, n node) {
 		switch n.op {
 		case "VSQRT":
 			e.v(n.op, arg(0), dst)
-		case "VROUND":
-			e.v(n.op, 8, arg(0), dst) // to nearest, no exception
+		case "VROUND": // to nearest, no exception
+			if e.masks {
+				e.v("VRNDSCALE", 8, arg(0), dst)
+				break
+			}
+			e.v(n.op, 8, arg(0), dst)
 		case "VPSLL", "VPSRL":
 			e.i(e.p.integer(n.op), n.imm, arg(0), dst)
 		case "VPADD":
@@ -349,8 +356,18 @@ func (e *emitter) node(v value, n node) {
 		case "VMAX", "VMIN":
 			e.v(n.op, arg(0), arg(1), dst) // with NaN, the first operand is returned
 		case "VCMP":
+			if e.masks {
+				e.v(n.op, n.imm, arg(1), arg(0), "K1")
+				e.i(e.p.integer("VPMOVM2"), "K1", dst)
+				break
+			}
 			e.v(n.op, n.imm, arg(1), arg(0), dst)
 		case "VBLENDV":
+			if e.masks {
+				e.i(e.p.integer("VPMOV")+"2M", arg(0), "K1")
+				e.v("VBLENDM", arg(1), arg(2), "K1", dst)
+				break
+			}
 			e.v(n.op, arg(0), arg(1), arg(2), dst)
 		default:
 			e.v(n.op, arg(1), arg(0), dst)
@@ -377,7 +394,7 @@ func (e *emitter) fused(v value, n node) {
 	}
 	reg := func(w value, fixed, k int) string {
 		if in(w) {
-			return y(fixed)
+			return e.r(fixed)
 		}
 		return e.register(w, k)
 	}

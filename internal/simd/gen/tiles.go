@@ -2,45 +2,100 @@ package main
 
 import "fmt"
 
-// mr is the number of rows of a tile. Its columns fill two registers.
+// mr is the number of rows of a tile.
 const mr = 6
 
-// acc is the accumulator of row r, half h, which is Y0 … Y11.
-func acc(r, h int) string { return y(2*r + h) }
+// piece is the bytes of a row of a column panel. They fill two registers, or one.
+const piece = 64
+
+// shape is the part of a kernel's work that its registers hold, 6 rows of a few column
+// panels.
+type shape struct {
+	panels int
+	regs   int    // registers of a row
+	prefix string // of labels
+}
+
+func (t target) shape(panels int, prefix string) shape {
+	return shape{panels, panels * piece / t.width, prefix}
+}
+
+// acc returns the accumulator of row r, register h of the row.
+func (f *function) acc(s shape, r, h int) string { return f.r(s.regs*r + h) }
+
+// place returns the column panel of register h of a row, and its offset there.
+func (t target) place(h int) (panel, offset int) { return h * t.width / piece, h * t.width % piece }
+
+// inTiles returns register h of row r of tiles at base, one after the other.
+func (t target) inTiles(base string, r, h int) string {
+	panel, offset := t.place(h)
+	return mem(base, piece*mr*panel+piece*r+offset)
+}
+
+// inPanels returns register h of step i of column panels at base, which are R12 bytes
+// apart. R13 is three times R12.
+func (t target) inPanels(base string, i, h int) string {
+	panel, offset := t.place(h)
+	return mem(base, piece*i+offset) + [...]string{"", "(R12*1)", "(R12*2)", "(R13*1)"}[panel]
+}
+
+// passes emits body for the panels that CX counts, at most the given number side by side,
+// and one by one for the rest.
+func (f *function) passes(label string, most int, body func(s shape)) {
+	most = min(most, f.panels)
+	if most > 1 {
+		f.i("SUBQ", most, "CX")
+		f.i("JLT", "rest")
+		f.label("many")
+		body(f.shape(most, "many"))
+		f.i("SUBQ", most, "CX")
+		f.i("JGE", "many")
+		f.label("rest")
+		f.i("ADDQ", most, "CX")
+		f.i("JZ", "done")
+	}
+	f.label(label)
+	body(f.shape(1, ""))
+	f.i("DECQ", "CX")
+	f.i("JNZ", label)
+	if most > 1 {
+		f.label("done")
+	}
+}
 
 // kLoop emits step for k = 0 … n−1, four at a time. It overwrites the register counter,
 // which has the count. The function step(i) works at offset i from the pointers, which
-// advance moves.
-func (f *function) kLoop(n, counter string, step func(i int), advance func(by int)) {
+// advance moves. The prefix is that of the labels.
+func (f *function) kLoop(prefix, n, counter string, step func(i int), advance func(by int)) {
 	f.i("MOVQ", n, counter)
 	f.i("SHRQ", 2, counter)
-	f.i("JZ", "remainder")
-	f.label("four")
+	f.i("JZ", prefix+"remainder")
+	f.label(prefix + "four")
 	for i := range 4 {
 		step(i)
 	}
 	advance(4)
 	f.i("DECQ", counter)
-	f.i("JNZ", "four")
-	f.label("remainder")
+	f.i("JNZ", prefix+"four")
+	f.label(prefix + "remainder")
 	f.i("MOVQ", n, counter)
 	f.i("ANDQ", 3, counter)
-	f.i("JZ", "summed")
-	f.label("one")
+	f.i("JZ", prefix+"summed")
+	f.label(prefix + "one")
 	step(0)
 	advance(1)
 	f.i("DECQ", counter)
-	f.i("JNZ", "one")
-	f.label("summed")
+	f.i("JNZ", prefix+"one")
+	f.label(prefix + "summed")
 }
 
 // statistics are the sums over coordinates of a tile, in the order of
 // simd.Statistic. Each gets the row's element in a register x, a register t and
 // the column's vector b, in a register or in memory, and adds to sum.
-// Y15 holds the constant, if there is one.
+// The last register of all holds the constant, if there is one.
 var statistics = []struct {
 	name, doc string
-	constant  func(p precision) uint64 // nil if there is none, and then t is Y15
+	constant  func(p precision) uint64 // nil if there is none
 	term      func(f *function, x, t, b, sum string)
 }{
 	{"dot", "Σ a·b", nil, func(f *function, x, _, b, sum string) {
@@ -54,15 +109,20 @@ var statistics = []struct {
 		"manhattan", "Σ |a − b|", func(p precision) uint64 { return 1<<(p.bits-1) - 1 },
 		func(f *function, x, t, b, sum string) {
 			f.v("VSUB", b, x, t)
-			f.v("VAND", "Y15", t, t)
+			f.v("VAND", f.r(f.count-1), t, t)
 			f.v("VADD", t, sum, sum)
 		},
 	},
 	{
 		"mismatches", "Σ [a ≠ b]", func(p precision) uint64 { return p.float(1) },
 		func(f *function, x, t, b, sum string) {
+			if f.masks {
+				f.v("VCMP", notEqual, b, x, "K1")
+				f.v("VADD", f.r(f.count-1), sum, "K1", sum)
+				return
+			}
 			f.v("VCMP", notEqual, b, x, t)
-			f.v("VAND", "Y15", t, t)
+			f.v("VAND", f.r(f.count-1), t, t)
 			f.v("VADD", t, sum, sum)
 		},
 	},
@@ -77,80 +137,111 @@ func tile(f *file, p precision, s int) {
 	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"ha", "BX"}, {"b", "DI"}, {"hb", "DX"}, {"out", "R8"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	if st.constant != nil {
-		fn.bcast(fn.constant(st.constant(p)), "Y15")
-	}
-	fn.label("tile")
-	fn.statistic(s)
-	for r := range mr {
-		for h := range 2 {
-			fn.move(acc(r, h), mem("R8", 64*r+32*h))
+	fn.apart("AX", piece)
+	fn.constantOf(s)
+	fn.passes("tile", f.panels, func(sh shape) {
+		fn.statistic(s, sh, "BX", nil)
+		for r := range mr {
+			for h := range sh.regs {
+				fn.move(fn.acc(sh, r, h), f.inTiles("R8", r, h))
+			}
 		}
-	}
-	fn.i("ADDQ", 64, "DX")
-	fn.i("ADDQ", 64*mr, "R8")
-	fn.i("DECQ", "CX")
-	fn.i("JNZ", "tile")
+		fn.i("ADDQ", piece*sh.panels, "DX")
+		fn.i("ADDQ", piece*mr*sh.panels, "R8")
+	})
 	fn.end()
 }
 
+// apart loads R12 with the distance of column panels, n·size bytes, and R13 with three
+// times that, if the target takes several.
+func (f *function) apart(n string, size int) {
+	if f.panels == 1 {
+		return
+	}
+	f.i("IMUL3Q", size, n, "R12")
+	f.i("LEAQ", "(R12)(R12*2)", "R13")
+}
+
+// constantOf loads the constant of a statistic.
+func (f *function) constantOf(s int) {
+	if c := statistics[s].constant; c != nil {
+		f.bcast(f.constant(c(f.p)), f.r(f.count-1))
+	}
+}
+
 // statistic emits the sums of a tile. AX is k, SI points to the row panel, and DI to the
-// column panel, which it advances past. BX and DX point to ha and hb. R9 and R10 are
-// overwritten.
-func (f *function) statistic(s int) {
+// column panels, which it advances past. The register ha and DX point to ha and hb. R9 and
+// R10 are overwritten, and SI is kept. After each step it emits also(i), with the
+// offset i, if that is not nil.
+func (f *function) statistic(s int, sh shape, ha string, also func(i int)) {
 	st, p := statistics[s], f.p
-	// With a constant in a register, the second half of b stays in memory.
-	var halves [2]func(i int) string
-	b := func(i, h int) string { return mem("DI", 64*i+32*h) }
-	halves[0] = func(int) string { return "Y12" }
-	halves[1] = func(int) string { return "Y13" }
-	x, t := "Y14", "Y15"
+	// The sums come first. The columns follow, as many as leave two registers and the
+	// constant. The others stay in memory.
+	free := f.count - mr*sh.regs
 	if st.constant != nil {
-		halves[1] = func(i int) string { return b(i, 1) }
-		x, t = "Y13", "Y14"
+		free--
+	}
+	held := min(sh.regs, free-2)
+	first := mr*sh.regs + held
+	b := func(i, h int) string {
+		if h < held {
+			return f.r(mr*sh.regs + h)
+		}
+		return f.inPanels("DI", i, h)
 	}
 	for r := range mr {
-		f.bcast(mem("BX", r*p.size), x)
-		for h := range 2 {
-			f.v("VADD", mem("DX", 32*h), x, acc(r, h))
+		x := f.r(first)
+		f.bcast(mem(ha, r*p.size), x)
+		for h := range sh.regs {
+			f.v("VADD", mem("DX", f.width*h), x, f.acc(sh, r, h))
 		}
 	}
 	f.i("MOVQ", "SI", "R9")
-	f.kLoop("AX", "R10", func(i int) {
-		f.move(b(i, 0), "Y12")
-		if st.constant == nil {
-			f.move(b(i, 1), "Y13")
+	f.kLoop(sh.prefix, "AX", "R10", func(i int) {
+		for h := range held {
+			f.move(f.inPanels("DI", i, h), b(i, h))
 		}
 		for r := range mr {
-			row, tmp := x, t
-			if st.name == "dot" && r%2 == 1 {
-				row = t // two rows in flight
+			x := f.r(first)
+			if st.name == "dot" { // rows in flight
+				x = f.r(first + r%(free-held))
 			}
-			f.bcast(mem("R9", (i*mr+r)*p.size), row)
-			for h := range 2 {
-				st.term(f, row, tmp, halves[h](i), acc(r, h))
+			f.bcast(mem("R9", (i*mr+r)*p.size), x)
+			for h := range sh.regs {
+				st.term(f, x, f.r(first+1+h%(free-held-1)), b(i, h), f.acc(sh, r, h))
 			}
+		}
+		if also != nil {
+			also(i)
 		}
 	}, func(by int) {
 		f.i("ADDQ", by*mr*p.size, "R9")
-		f.i("ADDQ", by*64, "DI")
+		f.i("ADDQ", by*piece, "DI")
 	})
+	if sh.panels > 1 {
+		f.i("ADDQ", "R13", "DI")
+	}
 }
 
-// product adds a·b over k to the accumulators, or subtracts it.
-func (f *function) product(instruction, k, counter, a, b string) {
-	f.kLoop(k, counter, func(i int) {
-		f.move(mem(b, 64*i), "Y12")
-		f.move(mem(b, 64*i+32), "Y13")
+// product adds a·b over k to the accumulators, or subtracts it. It advances a past the row
+// panel and b past the first column panel.
+func (f *function) product(instruction string, sh shape, k, counter, a, b string) {
+	column := func(h int) string { return f.r(mr*sh.regs + h) }
+	first := (mr + 1) * sh.regs
+	f.kLoop(sh.prefix, k, counter, func(i int) {
+		for h := range sh.regs {
+			f.move(f.inPanels(b, i, h), column(h))
+		}
 		for r := range mr {
-			x := y(14 + r%2)
+			x := f.r(first + r%(f.count-first))
 			f.bcast(mem(a, (i*mr+r)*f.p.size), x)
-			f.v(instruction, x, "Y12", acc(r, 0))
-			f.v(instruction, x, "Y13", acc(r, 1))
+			for h := range sh.regs {
+				f.v(instruction, x, column(h), f.acc(sh, r, h))
+			}
 		}
 	}, func(by int) {
 		f.i("ADDQ", by*mr*f.p.size, a)
-		f.i("ADDQ", by*64, b)
+		f.i("ADDQ", by*piece, b)
 	})
 }
 
@@ -162,32 +253,35 @@ func gemm(f *file, p precision) {
 		fn.load(l[0], l[1])
 	}
 	fn.i("IMULQ", p.size, "R8")
-	fn.zero(0, 12)
+	sh := f.shape(1, "")
+	fn.zero(0, mr*sh.regs)
 	fn.i("MOVQ", "DX", "R9")
 	for range mr {
 		fn.i("PREFETCHT0", mem("R9", 0))
 		fn.i("PREFETCHT0", mem("R9", 56))
 		fn.i("ADDQ", "R8", "R9")
 	}
-	fn.product("VFMADD231", "AX", "R10", "SI", "DI")
-	fn.bcast(fn.arg("alpha"), "Y12")
+	fn.product("VFMADD231", sh, "AX", "R10", "SI", "DI")
+	alpha := mr * sh.regs
+	fn.bcast(fn.arg("alpha"), f.r(alpha))
 	fn.load("keep", "AX")
 	fn.i("TESTQ", "AX", "AX")
 	fn.i("JZ", "fresh")
 	for r := range mr {
-		for h := range 2 {
-			fn.move(mem("DX", 32*h), y(13+h))
-			fn.v("VFMADD231", acc(r, h), "Y12", y(13+h))
-			fn.move(y(13+h), mem("DX", 32*h))
+		for h := range sh.regs {
+			old := f.r(alpha + 1 + h)
+			fn.move(mem("DX", f.width*h), old)
+			fn.v("VFMADD231", fn.acc(sh, r, h), f.r(alpha), old)
+			fn.move(old, mem("DX", f.width*h))
 		}
 		fn.i("ADDQ", "R8", "DX")
 	}
 	fn.end()
 	fn.label("fresh")
 	for r := range mr {
-		for h := range 2 {
-			fn.v("VMUL", "Y12", acc(r, h), acc(r, h))
-			fn.move(acc(r, h), mem("DX", 32*h))
+		for h := range sh.regs {
+			fn.v("VMUL", f.r(alpha), fn.acc(sh, r, h), fn.acc(sh, r, h))
+			fn.move(fn.acc(sh, r, h), mem("DX", f.width*h))
 		}
 		fn.i("ADDQ", "R8", "DX")
 	}
@@ -201,23 +295,25 @@ func trsm(f *file, p precision) {
 	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"b", "DI"}, {"c", "DX"}} {
 		fn.load(l[0], l[1])
 	}
+	sh := f.shape(1, "")
 	for r := range mr {
-		for h := range 2 {
-			fn.move(mem("DX", 64*r+32*h), acc(r, h))
+		for h := range sh.regs {
+			fn.move(f.inTiles("DX", r, h), fn.acc(sh, r, h))
 		}
 	}
-	fn.product("VFNMADD231", "AX", "R10", "SI", "DI")
+	fn.product("VFNMADD231", sh, "AX", "R10", "SI", "DI")
+	free := mr * sh.regs
 	for c := range mr {
-		fn.bcast(mem("SI", (c*mr+c)*p.size), "Y12")
-		for h := range 2 {
-			fn.v("VMUL", "Y12", acc(c, h), acc(c, h))
-			fn.move(acc(c, h), mem("DX", 64*c+32*h))
+		fn.bcast(mem("SI", (c*mr+c)*p.size), f.r(free))
+		for h := range sh.regs {
+			fn.v("VMUL", f.r(free), fn.acc(sh, c, h), fn.acc(sh, c, h))
+			fn.move(fn.acc(sh, c, h), f.inTiles("DX", c, h))
 		}
 		for r := c + 1; r < mr; r++ {
-			x := y(12 + (r-c)%4)
+			x := f.r(free + (r-c)%4)
 			fn.bcast(mem("SI", (c*mr+r)*p.size), x)
-			for h := range 2 {
-				fn.v("VFNMADD231", x, acc(c, h), acc(r, h))
+			for h := range sh.regs {
+				fn.v("VFNMADD231", x, fn.acc(sh, c, h), fn.acc(sh, r, h))
 			}
 		}
 	}
@@ -231,27 +327,39 @@ func multiply(f *file, p precision) {
 	for _, l := range [][2]string{{"k", "SI"}, {"v", "DX"}, {"u", "DI"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
+	fn.rowSums("tile", "DX", func(r, h int) string { return f.inTiles("SI", r, h) }, func(panels int) {
+		fn.i("ADDQ", piece*panels, "DX")
+		fn.i("ADDQ", piece*mr*panels, "SI")
+	})
+}
+
+// rowSums emits sums over the lanes of 6 rows, in two registers each, of the products with
+// the vector at v. The function at returns register h of row r, and advance moves on by a
+// number of panels. DI points to the sums in memory.
+func (f *function) rowSums(loop, v string, at func(r, h int) string, advance func(panels int)) {
+	const regs = 2
+	most := regs * f.width / piece
+	all := f.shape(most, "")
 	for r := range mr {
-		fn.move(mem("DI", 32*r), acc(r, 0))
-		fn.i("VXORPS", acc(r, 1), acc(r, 1), acc(r, 1))
+		f.move(mem("DI", f.width*r), f.acc(all, r, 0))
+		f.i("VXORPS", f.acc(all, r, 1), f.acc(all, r, 1), f.acc(all, r, 1))
 	}
-	fn.label("tile")
-	fn.move(mem("DX", 0), "Y12")
-	fn.move(mem("DX", 32), "Y13")
-	for r := range mr {
-		for h := range 2 {
-			fn.v("VFMADD231", mem("SI", 64*r+32*h), y(12+h), acc(r, h))
+	f.passes(loop, most, func(sh shape) {
+		for h := range sh.regs {
+			f.move(mem(v, f.width*h), f.r(mr*regs+h))
 		}
-	}
-	fn.i("ADDQ", 64, "DX")
-	fn.i("ADDQ", 64*mr, "SI")
-	fn.i("DECQ", "CX")
-	fn.i("JNZ", "tile")
+		for r := range mr {
+			for h := range sh.regs {
+				f.v("VFMADD231", at(r, h), f.r(mr*regs+h), f.acc(all, r, h))
+			}
+		}
+		advance(sh.panels)
+	})
 	for r := range mr {
-		fn.v("VADD", acc(r, 1), acc(r, 0), acc(r, 0))
-		fn.move(acc(r, 0), mem("DI", 32*r))
+		f.v("VADD", f.acc(all, r, 1), f.acc(all, r, 0), f.acc(all, r, 0))
+		f.move(f.acc(all, r, 0), mem("DI", f.width*r))
 	}
-	fn.end()
+	f.end()
 }
 
 // multiplyT emits the product of a transposed row panel of K with 6 numbers.
@@ -261,26 +369,34 @@ func multiplyT(f *file, p precision) {
 	for _, l := range [][2]string{{"k", "SI"}, {"u", "DX"}, {"w", "DI"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	for r := range mr {
-		fn.bcast(mem("DX", r*p.size), y(10+r))
+	fn.columnSums("tile", "DX", mr, func(r, h int) string { return f.inTiles("SI", r, h) }, func(panels int) {
+		fn.i("ADDQ", piece*panels, "DI")
+		fn.i("ADDQ", piece*mr*panels, "SI")
+	})
+}
+
+// columnSums emits the sums of rows times factors, which are at u. DI points to the sums in
+// memory, and at and advance are those of rowSums.
+func (f *function) columnSums(loop, u string, rows int, at func(r, h int) string, advance func(panels int)) {
+	const factors = 10 // the first register of the factors
+	for r := range rows {
+		f.bcast(mem(u, r*f.p.size), f.r(factors+r))
 	}
-	fn.label("tile")
-	for h := range 2 {
-		fn.move(mem("DI", 32*h), y(h))
-	}
-	for r := range mr {
-		for h := range 2 {
-			fn.v("VFMADD231", mem("SI", 64*r+32*h), y(10+r), y(h))
+	f.passes(loop, f.panels, func(sh shape) {
+		for h := range sh.regs {
+			f.move(mem("DI", f.width*h), f.r(h))
 		}
-	}
-	for h := range 2 {
-		fn.move(y(h), mem("DI", 32*h))
-	}
-	fn.i("ADDQ", 64, "DI")
-	fn.i("ADDQ", 64*mr, "SI")
-	fn.i("DECQ", "CX")
-	fn.i("JNZ", "tile")
-	fn.end()
+		for r := range rows {
+			for h := range sh.regs {
+				f.v("VFMADD231", at(r, h), f.r(factors+r), f.r(h))
+			}
+		}
+		for h := range sh.regs {
+			f.move(f.r(h), mem("DI", f.width*h))
+		}
+		advance(sh.panels)
+	})
+	f.end()
 }
 
 // rowAt returns the addresses of 6 rows, R8 bytes apart. SI points to the first, and DX to
@@ -306,28 +422,11 @@ func multiplyRows(f *file, p precision) {
 	for _, l := range [][2]string{{"v", "BX"}, {"u", "DI"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	for r := range mr {
-		fn.move(mem("DI", 32*r), acc(r, 0))
-		fn.i("VXORPS", acc(r, 1), acc(r, 1), acc(r, 1))
-	}
-	fn.label("piece")
-	fn.move(mem("BX", 0), "Y12")
-	fn.move(mem("BX", 32), "Y13")
-	for r := range mr {
-		for h := range 2 {
-			fn.v("VFMADD231", rowAt(r, 32*h), y(12+h), acc(r, h))
+	fn.rowSums("piece", "BX", func(r, h int) string { return rowAt(r, f.width*h) }, func(panels int) {
+		for _, pointer := range []string{"BX", "SI", "DX"} {
+			fn.i("ADDQ", piece*panels, pointer)
 		}
-	}
-	for _, pointer := range []string{"BX", "SI", "DX"} {
-		fn.i("ADDQ", 64, pointer)
-	}
-	fn.i("DECQ", "CX")
-	fn.i("JNZ", "piece")
-	for r := range mr {
-		fn.v("VADD", acc(r, 1), acc(r, 0), acc(r, 0))
-		fn.move(acc(r, 0), mem("DI", 32*r))
-	}
-	fn.end()
+	})
 }
 
 // addRows emits the sum of rows of a matrix, 6 or 1, in place, with factors.
@@ -338,27 +437,11 @@ func addRows(f *file, p precision, stem string, rows int) {
 	for _, l := range [][2]string{{"u", "BX"}, {"w", "DI"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	for r := range rows {
-		fn.bcast(mem("BX", r*p.size), y(10+r))
-	}
-	fn.label("piece")
-	for h := range 2 {
-		fn.move(mem("DI", 32*h), y(h))
-	}
-	for r := range rows {
-		for h := range 2 {
-			fn.v("VFMADD231", rowAt(r, 32*h), y(10+r), y(h))
+	fn.columnSums("piece", "BX", rows, func(r, h int) string { return rowAt(r, f.width*h) }, func(panels int) {
+		for _, pointer := range []string{"DI", "SI", "DX"} {
+			fn.i("ADDQ", piece*panels, pointer)
 		}
-	}
-	for h := range 2 {
-		fn.move(y(h), mem("DI", 32*h))
-	}
-	for _, pointer := range []string{"DI", "SI", "DX"} {
-		fn.i("ADDQ", 64, pointer)
-	}
-	fn.i("DECQ", "CX")
-	fn.i("JNZ", "piece")
-	fn.end()
+	})
 }
 
 // squares emits the sums of squares of the columns of a column panel.
@@ -367,19 +450,22 @@ func squares(f *file, p precision) {
 	for _, l := range [][2]string{{"k", "AX"}, {"b", "DI"}, {"s", "DX"}} {
 		fn.load(l[0], l[1])
 	}
-	fn.zero(0, 8) // four sums for each column
-	fn.kLoop("AX", "R10", func(i int) {
-		for h := range 2 {
-			fn.move(mem("DI", 64*i+32*h), y(8+2*i+h))
-			fn.v("VFMADD231", y(8+2*i+h), y(8+2*i+h), y(2*i+h))
+	regs := f.shape(1, "").regs
+	fn.zero(0, 4*regs) // four sums for each column
+	fn.kLoop("", "AX", "R10", func(i int) {
+		for h := range regs {
+			x := f.r(4*regs + regs*i + h)
+			fn.move(mem("DI", piece*i+f.width*h), x)
+			fn.v("VFMADD231", x, x, f.r(regs*i+h))
 		}
-	}, func(by int) { fn.i("ADDQ", by*64, "DI") })
-	for h := range 2 {
-		fn.v("VADD", y(2+h), y(h), y(h))
-		fn.v("VADD", y(6+h), y(4+h), y(4+h))
-		fn.v("VADD", y(4+h), y(h), y(h))
-		fn.v("VADD", mem("DX", 32*h), y(h), y(h))
-		fn.move(y(h), mem("DX", 32*h))
+	}, func(by int) { fn.i("ADDQ", by*piece, "DI") })
+	for h := range regs {
+		sum := func(i int) string { return f.r(regs*i + h) }
+		fn.v("VADD", sum(1), sum(0), sum(0))
+		fn.v("VADD", sum(3), sum(2), sum(2))
+		fn.v("VADD", sum(2), sum(0), sum(0))
+		fn.v("VADD", mem("DX", f.width*h), sum(0), sum(0))
+		fn.move(sum(0), mem("DX", f.width*h))
 	}
 	fn.end()
 }
@@ -393,13 +479,14 @@ func drain(f *file) {
 	fn.load("n", "CX")
 	fn.zero(8, 9)
 	fn.label("loop")
-	for i := range 4 {
-		fn.i("VCVTPS2PD", mem("SI", 16*i), y(i))
-		fn.i("VADDPD", mem("DI", 32*i), y(i), y(i))
-		fn.i("VMOVUPD", y(i), mem("DI", 32*i))
+	for i := range 2 * piece / f.width {
+		fn.i("VCVTPS2PD", mem("SI", f.width/2*i), f.r(i))
+		fn.i("VADDPD", mem("DI", f.width*i), f.r(i), f.r(i))
+		fn.i("VMOVUPD", f.r(i), mem("DI", f.width*i))
 	}
-	fn.i("VMOVUPS", "Y8", mem("SI", 0))
-	fn.i("VMOVUPS", "Y8", mem("SI", 32))
+	for i := range piece / f.width {
+		fn.i("VMOVUPS", f.r(8), mem("SI", f.width*i))
+	}
 	fn.i("ADDQ", 64, "SI")
 	fn.i("ADDQ", 128, "DI")
 	fn.i("DECQ", "CX")
@@ -419,7 +506,7 @@ func transpose(f *file, p precision) {
 	fn.i("LEAQ", "(SI)(R9*2)", "DX") // rows 2 and 3
 	reg, width := func(i int) string { return fmt.Sprintf("X%d", i) }, 16
 	if p.bits == 64 {
-		reg, width = y, 32
+		reg, width = avx2.r, 32
 	}
 	fn.label("loop")
 	for r, at := range []string{"(SI)", "(SI)(R9*1)", "(DX)", "(DX)(R9*1)"} {
@@ -465,11 +552,12 @@ func pieces(f *file, p precision) {
 	fn.i("IMULQ", p.size, "R8")
 	fn.i("IMULQ", p.size, "R9")
 	fn.label("loop")
-	for h := range 2 {
-		fn.move(mem("SI", 32*h), y(h))
+	regs := f.shape(1, "").regs
+	for h := range regs {
+		fn.move(mem("SI", f.width*h), f.r(h))
 	}
-	for h := range 2 {
-		fn.move(y(h), mem("DI", 32*h))
+	for h := range regs {
+		fn.move(f.r(h), mem("DI", f.width*h))
 	}
 	fn.i("ADDQ", "R9", "SI")
 	fn.i("ADDQ", "R8", "DI")
@@ -489,11 +577,11 @@ func cholesky(f *file, p precision) {
 	fn.load("u", "DI")
 	fn.load("ok", "DX")
 	row := leaf * p.size
-	vectors := leaf / p.lanes
+	vectors := leaf / fn.lanes()
 	fn.i("XORQ", "AX", "AX") // j
 	fn.i("MOVQ", "DI", "SI") // row j
 	fn.i("VXORPS", "X15", "X15", "X15")
-	fn.bcast(fn.constant(p.float(1)), "Y14")
+	fn.bcast(fn.constant(p.float(1)), f.r(14))
 	scalar := "SS"
 	if p.bits == 64 {
 		scalar = "SD"
@@ -511,10 +599,10 @@ func cholesky(f *file, p precision) {
 		fn.i("JLS", "done") // not above 0, or NaN
 		fn.i("VSQRT"+scalar, "X12", "X12", "X12")
 		fn.i("VDIV"+scalar, "X12", "X14", "X13")
-		fn.i("VBROADCAST"+scalar, "X13", "Y13")
+		fn.i("VBROADCAST"+scalar, "X13", f.r(13))
 		for v := first; v < vectors; v++ {
-			fn.v("VMUL", mem("SI", 32*v), "Y13", y(v))
-			fn.move(y(v), mem("SI", 32*v))
+			fn.v("VMUL", mem("SI", f.width*v), f.r(13), f.r(v))
+			fn.move(f.r(v), mem("SI", f.width*v))
 		}
 		fn.i("VMOV"+scalar, "X12", diagonal)
 		fn.i("INCQ", "AX")
@@ -523,19 +611,19 @@ func cholesky(f *file, p precision) {
 		fn.i("CMPQ", "CX", fmt.Sprintf("$%d", leaf))
 		fn.i("JGE", "done")
 		fn.label(below)
-		fn.bcast(fmt.Sprintf("(SI)(CX*%d)", p.size), "Y12")
+		fn.bcast(fmt.Sprintf("(SI)(CX*%d)", p.size), f.r(12))
 		for v := first; v < vectors; v++ {
-			t := y(8 + v%4)
-			fn.move(mem("R8", 32*v), t)
-			fn.v("VFNMADD231", y(v), "Y12", t)
-			fn.move(t, mem("R8", 32*v))
+			t := f.r(8 + v%4)
+			fn.move(mem("R8", f.width*v), t)
+			fn.v("VFNMADD231", f.r(v), f.r(12), t)
+			fn.move(t, mem("R8", f.width*v))
 		}
 		fn.i("ADDQ", row, "R8")
 		fn.i("INCQ", "CX")
 		fn.i("CMPQ", "CX", fmt.Sprintf("$%d", leaf))
 		fn.i("JLT", below)
 		fn.i("ADDQ", row, "SI")
-		fn.i("TESTQ", fmt.Sprintf("$%d", p.lanes-1), "AX")
+		fn.i("TESTQ", fmt.Sprintf("$%d", fn.lanes()-1), "AX")
 		fn.i("JNZ", pivot)
 	}
 	fn.label("done")
@@ -550,7 +638,7 @@ func peak(f *file, p precision) {
 	fn.zero(0, 16)
 	fn.label("loop")
 	for i := range 12 {
-		fn.v("VFMADD231", "Y12", "Y13", y(i))
+		fn.v("VFMADD231", f.r(12), f.r(13), f.r(i))
 	}
 	fn.i("DECQ", "CX")
 	fn.i("JNZ", "loop")
