@@ -41,12 +41,12 @@ func packTriangle(c *Cholesky) triangle {
 
 // solve replaces panels of 8 columns, each padded×8, by L⁻¹ times them.
 func (t triangle) solve(panels []float64) {
-	kern, size := simd.For[float64](), t.padded*lanes
+	size := t.padded * lanes
+	if len(panels) == 0 {
+		return
+	}
 	for p := 0; p < t.padded; p += simd.Rows {
-		a := &t.data[offset(p)]
-		for at := 0; at < len(panels); at += size {
-			kern.Trsm(p, a, &panels[at], &panels[at+p*lanes])
-		}
+		simd.For[float64]().Trsm(p, &t.data[offset(p)], &panels[0], &panels[p*lanes], size, len(panels)/size)
 	}
 }
 

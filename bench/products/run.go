@@ -125,11 +125,11 @@ func peaks() (p32, p64 float64) {
 	const n = 200000
 	for range 3 {
 		start := clock(thread)
-		simd.Peak[float32](n)
+		flops32 := simd.Peak[float32](n)
 		middle := clock(thread)
-		simd.Peak[float64](n)
+		flops64 := simd.Peak[float64](n)
 		end := clock(thread)
-		p32, p64 = max(p32, n*12*16/(middle-start)), max(p64, n*12*8/(end-middle))
+		p32, p64 = max(p32, flops32/(middle-start)), max(p64, flops64/(end-middle))
 	}
 	return p32, p64
 }

@@ -16,8 +16,8 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this program",
 		Long: `Version prints the version of the module, the commit if the build has it, the version of
-Go, the system, and the vector instructions in use (avx2 or portable). The flag --version
-prints the same line.`,
+Go, the system, and the vector instructions in use (avx512, avx2 or portable). The flag
+--version prints the same line.`,
 		Example: "  tuner version",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -149,30 +149,39 @@ func product[T Float](a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], 
 // block sets c to the product of two packed blocks, plus c if keep is not 0.
 func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k, keep int, alpha T, c Matrix[T], lower bool, shift int) {
 	nr := simd.Columns[T]()
-	for j := 0; j < n; j += nr {
-		w := min(nr, n-j)
+	group := kern.Panels * nr
+	for j0 := 0; j0 < n; j0 += group {
 		for i := 0; i < m; i += simd.Rows {
-			h := min(simd.Rows, m-i)
-			if lower && j > i+h-1+shift {
-				continue
+			h, j1 := min(simd.Rows, m-i), min(j0+group, n)
+			whole := 0 // columns of full tiles
+			if h == simd.Rows {
+				whole = visible(lower, j1-j0, i+shift-j0) / nr * nr
 			}
-			at := i*c.Stride + j
-			if h == simd.Rows && w == nr && (!lower || j+w-1 <= i+shift) {
-				kern.Gemm(k, &pa[i*k], &pb[j*k], &c.Data[at], c.Stride, keep, alpha)
-				continue
+			if whole > 0 {
+				kern.Gemm(k, &pa[i*k], &pb[j0*k], &c.Data[i*c.Stride+j0], c.Stride, whole/nr, keep, alpha)
 			}
-			// At an edge or on the diagonal, a separate tile is used, with the same
-			// roundings.
-			tile := sized(&buf.c, simd.TileSize[T]())
-			clear(tile)
-			for r := range h {
-				copy(tile[r*nr:], c.Data[at+r*c.Stride:][:visible(lower, w, i+r+shift-j)])
+			if lower {
+				j1 = min(j1, i+h+shift)
 			}
-			kern.Gemm(k, &pa[i*k], &pb[j*k], &tile[0], nr, keep, alpha)
-			for r := range h {
-				copy(c.Data[at+r*c.Stride:], tile[r*nr:][:visible(lower, w, i+r+shift-j)])
+			for j := j0 + whole; j < j1; j += nr {
+				edge(kern, buf, pa[i*k:], pb[j*k:], h, min(nr, n-j), k, keep, alpha, c.Sub(i, j, i+h, j+min(nr, n-j)), lower, i+shift-j)
 			}
 		}
+	}
+}
+
+// edge is block for one tile at an edge or on the diagonal. It uses a separate tile, with
+// the same roundings.
+func edge[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, h, w, k, keep int, alpha T, c Matrix[T], lower bool, shift int) {
+	nr := simd.Columns[T]()
+	tile := sized(&buf.c, simd.TileSize[T]())
+	clear(tile)
+	for r := range h {
+		copy(tile[r*nr:], c.row(r)[:visible(lower, w, r+shift)])
+	}
+	kern.Gemm(k, &pa[0], &pb[0], &tile[0], nr, 1, keep, alpha)
+	for r := range h {
+		copy(c.row(r), tile[r*nr:][:visible(lower, w, r+shift)])
 	}
 }
 

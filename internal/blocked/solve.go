@@ -149,10 +149,7 @@ func (s solver[T]) base(at int, l, b Matrix[T]) {
 			s.packColumns(panels[j*np:][:nr*np], b, n, j0+j, min(nr, m-j))
 		}
 		for p := 0; p < np; p += rows {
-			a := &triangle[panelOffset(p)]
-			for j := 0; j < m; j += nr {
-				s.kern.Trsm(p, a, &panels[j*np], &panels[j*np+p*nr])
-			}
+			s.kern.Trsm(p, &triangle[panelOffset(p)], &panels[0], &panels[p*nr], np*nr, (m+nr-1)/nr)
 		}
 		for l := 0; l < n && full > 0; l++ {
 			s.kern.Pieces(&b.row(s.index(l, n))[j0], nr, &panels[l*nr], np*nr, full)

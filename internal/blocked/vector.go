@@ -51,7 +51,7 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	defer buf.give()
 	xs := sized(&buf.b, (k+nr-1)/nr*nr)
 	clear(xs[copy(xs, x):])
-	lanes := sized(&buf.c, rows*nr/2)
+	lanes := sized(&buf.c, rows*simd.Lanes[T]())
 	for i := 0; i < m; {
 		// The last 6 overlap the ones before. If there are fewer than 6, each is taken 6
 		// times.
@@ -72,7 +72,7 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 				kern.MultiplyRows(&rest[0], nr, &xs[l+full], &lanes[0], 1)
 			}
 			for r := range h {
-				for _, v := range lanes[r*nr/2:][:nr/2] {
+				for _, v := range lanes[r*simd.Lanes[T]():][:simd.Lanes[T]()] {
 					sum[r] += v
 				}
 			}

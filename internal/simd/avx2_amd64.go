@@ -4,52 +4,52 @@
 
 package simd
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ a·b over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ a·b over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func dotF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
+func dotF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ (a − b)² over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ (a − b)² over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func squaredF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
+func squaredF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ |a − b| over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ |a − b| over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func manhattanF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
+func manhattanF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ [a ≠ b] over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ [a ≠ b] over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func mismatchesF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int)
+func mismatchesF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func dotDecay2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+func dotDecay2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int, panels int, v *float32, u *float32, par *float32)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func dotCosTurnsF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+func dotCosTurnsF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int, panels int, v *float32, u *float32, par *float32)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func squaredFall2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, n int, v *float32, u *float32, par *float32)
+func squaredFall2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int, panels int, v *float32, u *float32, par *float32)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
 //
 //go:noescape
-func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, keep int, alpha float32)
+func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, n int, keep int, alpha float32)
 
-// c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of a panel; L follows a, its diagonal inverted
+// c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
 //go:noescape
-func trsmF32(k int, a *float32, b *float32, c *float32)
+func trsmF32(k int, a *float32, b *float32, c *float32, step int, n int)
 
-// u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes that are still to be added up
+// u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes of 32 bytes that are still to be added up
 //
 //go:noescape
 func multiplyF32(k *float32, v *float32, u *float32, n int)
@@ -59,7 +59,7 @@ func multiplyF32(k *float32, v *float32, u *float32, n int)
 //go:noescape
 func multiplyTF32(k *float32, u *float32, w *float32, n int)
 
-// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up
+// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes of 32 bytes that are still to be added up
 //
 //go:noescape
 func multiplyRowsF32(a *float32, step int, v *float32, u *float32, n int)
@@ -169,52 +169,107 @@ func cosF32(x *float32, n int, par *float32)
 //go:noescape
 func peakF32(n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ a·b over k, for n > 0 column panels t
+func avx2F32() *Kernels[float32] {
+	return &Kernels[float32]{
+		Path:   "avx2",
+		Lanes:  8,
+		Panels: 1,
+		L2:     512 << 10,
+		Tile: [statistics]TileFunc[float32]{
+			Dot:        dotF32,
+			Squared:    squaredF32,
+			Manhattan:  manhattanF32,
+			Mismatches: mismatchesF32,
+		},
+		Blocks: [statistics][functions]BlocksFunc[float32]{
+			Dot: {
+				Decay2:   dotDecay2F32,
+				CosTurns: dotCosTurnsF32,
+			},
+			Squared: {
+				Fall2: squaredFall2F32,
+			},
+			Manhattan:  {},
+			Mismatches: {},
+		},
+		Func: [functions]func(*float32, int, *float32){
+			affineF32,
+			expScaledF32,
+			decay2F32,
+			fall2F32,
+			matern12F32,
+			matern32F32,
+			matern52F32,
+			rationalQuadraticF32,
+			powerF32,
+			arcCosineF32,
+			cosTurnsF32,
+			expF32,
+			exp2F32,
+			cosF32,
+		},
+		Multiply:     multiplyF32,
+		MultiplyT:    multiplyTF32,
+		MultiplyRows: multiplyRowsF32,
+		AddRows:      addRowsF32,
+		AddRow:       addRowF32,
+		Squares:      squaresF32,
+		Gemm:         gemmF32,
+		Trsm:         trsmF32,
+		Pieces:       piecesF32,
+		Cholesky:     choleskyF32,
+		Transpose:    transposeF32,
+		Drain:        drainF32,
+		peak:         peakF32,
+	}
+}
+
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ a·b over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func dotF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
+func dotF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ (a − b)² over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ (a − b)² over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func squaredF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
+func squaredF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ |a − b| over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ |a − b| over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func manhattanF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
+func manhattanF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int)
 
-// out[t][r][c] = ha[r] + hb[t][c] + Σ [a ≠ b] over k, for n > 0 column panels t
+// out[t·step + r·nr + c] = ha[r] + hb[t][c] + Σ [a ≠ b] over k, for n > 0 column panels t of nr columns. step counts elements
 //
 //go:noescape
-func mismatchesF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int)
+func mismatchesF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ a·b over k), φ(x) = 2^min(x, 0), 0 below the normal numbers, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func dotDecay2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
+func dotDecay2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int, panels int, v *float64, u *float64, par *float64)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ a·b over k), φ(x) = cos 2πx, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func dotCosTurnsF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
+func dotCosTurnsF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int, panels int, v *float64, u *float64, par *float64)
 
-// out[t][r][c] = K = φ(ha[r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[r][lane] += Σ K[t][r][·]·v[t][·], for n > 0 column panels t
+// out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + Σ (a − b)² over k), φ(x) = 2^(−par0·x) for par0·x ≥ 0, 0 below the normal numbers, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements
 //
 //go:noescape
-func squaredFall2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, n int, v *float64, u *float64, par *float64)
+func squaredFall2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int, panels int, v *float64, u *float64, par *float64)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
 //
 //go:noescape
-func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, keep int, alpha float64)
+func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, n int, keep int, alpha float64)
 
-// c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of a panel; L follows a, its diagonal inverted
+// c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
 //go:noescape
-func trsmF64(k int, a *float64, b *float64, c *float64)
+func trsmF64(k int, a *float64, b *float64, c *float64, step int, n int)
 
-// u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes that are still to be added up
+// u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes of 32 bytes that are still to be added up
 //
 //go:noescape
 func multiplyF64(k *float64, v *float64, u *float64, n int)
@@ -224,7 +279,7 @@ func multiplyF64(k *float64, v *float64, u *float64, n int)
 //go:noescape
 func multiplyTF64(k *float64, u *float64, w *float64, n int)
 
-// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up
+// u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes of 32 bytes that are still to be added up
 //
 //go:noescape
 func multiplyRowsF64(a *float64, step int, v *float64, u *float64, n int)
@@ -333,6 +388,61 @@ func cosF64(x *float64, n int, par *float64)
 //
 //go:noescape
 func peakF64(n int)
+
+func avx2F64() *Kernels[float64] {
+	return &Kernels[float64]{
+		Path:   "avx2",
+		Lanes:  4,
+		Panels: 1,
+		L2:     512 << 10,
+		Tile: [statistics]TileFunc[float64]{
+			Dot:        dotF64,
+			Squared:    squaredF64,
+			Manhattan:  manhattanF64,
+			Mismatches: mismatchesF64,
+		},
+		Blocks: [statistics][functions]BlocksFunc[float64]{
+			Dot: {
+				Decay2:   dotDecay2F64,
+				CosTurns: dotCosTurnsF64,
+			},
+			Squared: {
+				Fall2: squaredFall2F64,
+			},
+			Manhattan:  {},
+			Mismatches: {},
+		},
+		Func: [functions]func(*float64, int, *float64){
+			affineF64,
+			expScaledF64,
+			decay2F64,
+			fall2F64,
+			matern12F64,
+			matern32F64,
+			matern52F64,
+			rationalQuadraticF64,
+			powerF64,
+			arcCosineF64,
+			cosTurnsF64,
+			expF64,
+			exp2F64,
+			cosF64,
+		},
+		Multiply:     multiplyF64,
+		MultiplyT:    multiplyTF64,
+		MultiplyRows: multiplyRowsF64,
+		AddRows:      addRowsF64,
+		AddRow:       addRowF64,
+		Squares:      squaresF64,
+		Gemm:         gemmF64,
+		Trsm:         trsmF64,
+		Pieces:       piecesF64,
+		Cholesky:     choleskyF64,
+		Transpose:    transposeF64,
+		Drain:        drain[float64],
+		peak:         peakF64,
+	}
+}
 
 // w += x, x = 0, for n > 0 groups of 16
 //

@@ -22,7 +22,7 @@ func benchmarkTile[T Float](b *testing.B) {
 		for s, name := range []string{"dot", "squared", "manhattan", "mismatches"} {
 			b.Run(fmt.Sprintf("%s/float%d/d=%d", name, 8*Size[T](), d), func(b *testing.B) {
 				for b.Loop() {
-					k.Tile[s](d, &a[0], &ha[0], &bs[0], &hb[0], &out[0], n)
+					k.Tile[s](d, &a[0], &ha[0], &bs[0], &hb[0], &out[0], TileSize[T](), n)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n*TileSize[T]()*d), "ns/term")
 			})

@@ -1,6 +1,6 @@
 // Package simd has the innermost loops of all numeric work. They are tiles of pairs of
 // vectors, element-wise functions, and the micro-kernels of matrix algebra, for float32 and
-// float64, in assembly for AVX2 with FMA and in portable Go.
+// float64, in assembly for AVX-512 and for AVX2 with FMA, and in portable Go.
 //
 // # Panels
 //
@@ -15,12 +15,14 @@
 //	the tiles of one row panel, one after the other
 //	out: ┌ 6×nr, row by row ┐┌ 6×nr ┐┌ 6×nr ┐ …
 //
-// A tile is 12 registers, which keep the sums over coordinates. Then one function is
-// applied to the panel of tiles, and the panel is multiplied from the right
-// ([Kernels].Multiply) or from the left (MultiplyT). For Gaussian kernels and random
-// features, function and product from the right come before a tile leaves the registers
-// (Fused), one half after the other. At most a few hundred tiles are written before they
-// are used, so that they stay in the caches. Package panel chooses their number.
+// A tile is 12 registers of AVX2, which keep the sums over coordinates. With AVX-512 it is 6
+// registers, and four tiles of one row panel are computed side by side. Then one function
+// is applied to the panel of tiles, and the panel is multiplied from the right
+// ([Kernels].Multiply) or from the left (MultiplyT). For some kernels and random features,
+// function and product from the right come before a tile leaves the registers (Blocks), 6
+// registers at a time. Blocks takes several row panels, and the column panels stay in L1
+// for all of them. At most a few hundred tiles are written before they are used, so that
+// they stay in the caches. Package panel chooses their number.
 //
 // [Squared] takes direct differences, so that equal vectors have distance 0 exactly. On
 // machines that add and multiply in different units this costs no more than inner products.
@@ -38,12 +40,17 @@
 // # Paths
 //
 // The implementation is chosen once, when the program starts. The tag noasm leaves out all
-// assembly. BKB_SIMD=portable in the environment chooses the portable path. A name of no
-// path is an error of [Check], which the command line, the benchmarks and the tests of this
-// package report. Other programs continue with the best path. Paths round differently, so
-// results agree to a few ulp of their largest terms, not to the bit. On one path every
-// result depends only on the operands. [Paths] lists them, and every test of this package
-// runs on each.
+// assembly. BKB_SIMD=avx512, avx2 or portable in the environment chooses a path. A name of
+// no path of this machine is an error of [Check], which the command line, the benchmarks
+// and the tests of this package report. Other programs continue with the best path. On one
+// path every result depends only on the operands. [Paths] lists them, and every test of
+// this package runs on each.
+//
+// Portable Go rounds differently, so its results agree to a few ulp of their largest terms,
+// not to the bit. The paths in assembly have the same bits, with one exception. The sums of
+// Blocks over columns have as many lanes as a register. Callers choose blocks by
+// [Kernels].L2, so longer sums over rows may also differ. Matrix algebra and predictions of
+// Gaussian processes, and thus suggestions, do not depend on the width of the registers.
 //
 // The scheduler cannot interrupt assembly, so callers limit the length of one call to well
 // below 0.1 ms.
@@ -51,13 +58,13 @@
 // # Adding a function
 //
 // Write it in gen/functions.go with the operations of gen/program.go. Add it to the list at
-// the end of that file, to the constants of Func, to scalars in portable.go and to
-// machine_amd64.go. Add its values at the ends of the range to TestSpecial and its accuracy
+// the end of that file, to the constants of Func and to scalars in portable.go. Add its values at the ends of the range to TestSpecial and its accuracy
 // to TestCovariances or TestUlp. Then
 //
 //	go generate ./internal/simd
 //
-// writes avx2_amd64.s and avx2_amd64.go. A test compares them with the output of the
-// generator. Another searches for instructions without VEX prefix and for returns without
-// VZEROUPPER. Both make the code slower by a factor, which no other test would detect.
+// writes the assembly of both paths and the tables of their kernels. A test compares them
+// with the output of the generator. Another searches for instructions without VEX prefix
+// and for returns without VZEROUPPER. Both make the code slower by a factor, which no other
+// test would detect.
 package simd

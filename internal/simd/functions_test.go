@@ -8,9 +8,12 @@ import (
 	"testing"
 )
 
+// testedPaths returns the paths that this machine has.
+func testedPaths[T Float](t *testing.T) []*Kernels[T] { return Paths[T]() }
+
 // onPaths runs a test for every path that this machine has.
 func onPaths[T Float](t *testing.T, test func(t *testing.T, k *Kernels[T])) {
-	for _, k := range Paths[T]() {
+	for _, k := range testedPaths[T](t) {
 		t.Run(fmt.Sprintf("%s%d", k.Path, 8*Size[T]()), func(t *testing.T) { test(t, k) })
 	}
 }

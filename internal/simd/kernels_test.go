@@ -34,6 +34,12 @@ func newArena[T Float](rng *rand.Rand, n int, hostile bool) arena[T] {
 // p returns the operand as a kernel takes it.
 func (a arena[T]) p() *T { return &a.all[guard] }
 
+// part returns n elements from i on as an operand, without guards of its own.
+func (a arena[T]) part(i, n int) arena[T] {
+	all := a.all[i : i+n+2*guard]
+	return arena[T]{all, all[guard : guard+n]}
+}
+
 func (a arena[T]) clone() arena[T] {
 	all := append([]T(nil), a.all...)
 	return arena[T]{all, all[guard : len(all)-guard]}
@@ -67,12 +73,18 @@ func TestKernels(t *testing.T) {
 }
 
 func testKernels[T Float](t *testing.T, k *Kernels[T]) {
-	want := portable[T]()
+	compareKernels(t, k, portable[T](), epsilon[T]())
+}
+
+// compareKernels fails unless the results of two paths differ by rounding errors at most,
+// with eps as the unit, or not at all if that is 0.
+func compareKernels[T Float](t *testing.T, k, want *Kernels[T], eps float64) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(5, uint64(Size[T]())))
-	nr, eps := Columns[T](), epsilon[T]()
+	nr := Columns[T]()
 	depths := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 33, 90, 300}
 	for _, depth := range depths {
-		for _, n := range []int{1, 2, 3, 5} {
+		for _, n := range []int{1, 2, 3, 4, 5, 9} {
 			for _, hostile := range []bool{false, true} {
 				name := fmt.Sprintf("k=%d n=%d hostile=%v", depth, n, hostile)
 				scale := 30 * float64(depth+2)
@@ -80,18 +92,20 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				a, b := operand((depth+Rows)*Rows), operand(n*depth*nr)
 				ha, hb := operand(Rows), operand(n*nr)
 				for s := range want.Tile {
-					out := operand(n * Rows * nr)
+					step := TileSize[T]() + depth%3*nr
+					out := operand((n-1)*step + TileSize[T]())
 					ref := out.clone()
-					k.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), n)
-					want.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), ref.p(), n)
+					k.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), step, n)
+					want.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), ref.p(), step, n)
 					same(t, fmt.Sprint("tile ", s, " ", name), out.all, ref.all, eps, scale)
 				}
 				panel := operand(n * Rows * nr)
-				u, v, w := operand(Rows*nr/2), operand(n*nr), operand(n*nr)
-				lanes, sums := u.clone(), u.clone()
+				v, w := operand(n*nr), operand(n*nr)
+				lanes := operand(Rows * Lanes[T]())
+				sums := lanes.clone()
 				k.Multiply(panel.p(), v.p(), lanes.p(), n)
 				want.Multiply(panel.p(), v.p(), sums.p(), n)
-				same(t, "multiply "+name, addLanes(lanes), addLanes(sums), eps, 30*float64(n*nr))
+				same(t, "multiply "+name, addLanes(lanes).all, addLanes(sums).all, eps, 30*float64(n*nr))
 				ref := w.clone()
 				k.MultiplyT(panel.p(), ha.p(), w.p(), n)
 				want.MultiplyT(panel.p(), ha.p(), ref.p(), n)
@@ -99,11 +113,11 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 
 				step := n*nr + depth%3
 				rows := operand((Rows-1)*step + n*nr)
-				lanes, sums = operand(Rows*nr/2), operand(Rows*nr/2)
-				copy(sums.all, lanes.all)
+				lanes = operand(Rows * Lanes[T]())
+				sums = lanes.clone()
 				k.MultiplyRows(rows.p(), step, v.p(), lanes.p(), n)
 				want.MultiplyRows(rows.p(), step, v.p(), sums.p(), n)
-				same(t, "multiplyRows "+name, addLanes(lanes), addLanes(sums), eps, 30*float64(n*nr))
+				same(t, "multiplyRows "+name, addLanes(lanes).all, addLanes(sums).all, eps, 30*float64(n*nr))
 				w = operand(n * nr)
 				ref = w.clone()
 				k.AddRows(rows.p(), step, ha.p(), w.p(), n)
@@ -126,11 +140,11 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 				same(t, "squares "+name, w.all, ref.all, eps, sum)
 
 				for keep := range 2 {
-					ldc := nr + n - 1
-					c := operand(Rows * ldc)
+					ldc := n*nr + depth%3
+					c := operand((Rows-1)*ldc + n*nr)
 					ref := c.clone()
-					k.Gemm(depth, a.p(), b.p(), c.p(), ldc, keep, -0.75)
-					want.Gemm(depth, a.p(), b.p(), ref.p(), ldc, keep, -0.75)
+					k.Gemm(depth, a.p(), b.p(), c.p(), ldc, n, keep, -0.75)
+					want.Gemm(depth, a.p(), b.p(), ref.p(), ldc, n, keep, -0.75)
 					same(t, "gemm "+name, c.all, ref.all, eps, scale)
 				}
 
@@ -160,63 +174,142 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 	}
 }
 
-// addLanes completes the sums of Multiply, and keeps the guards.
-func addLanes[T Float](u arena[T]) []T {
-	out := append([]T(nil), u.all...)
+// addLanes returns the sums over the lanes of 6 rows, between the same guards.
+func addLanes[T Float](u arena[T]) arena[T] {
 	n := len(u.in) / Rows
+	all := append([]T(nil), u.all[:guard]...)
 	for r := range Rows {
 		s := T(0)
-		for i := range n {
-			s += u.in[r*n+i]
-			out[guard+r*n+i] = 0
+		for _, v := range u.in[r*n:][:n] {
+			s += v
 		}
-		out[guard+r*n] = s
+		all = append(all, s)
 	}
-	return out
+	all = append(all, u.all[guard+len(u.in):]...)
+	return arena[T]{all, all[guard : guard+Rows]}
 }
 
-func TestFused(t *testing.T) {
-	onPaths(t, testFused[float64])
-	onPaths(t, testFused[float32])
+func TestPathsAgree(t *testing.T) {
+	t.Run("float64", testPathsAgree[float64])
+	t.Run("float32", testPathsAgree[float32])
 }
 
-// testFused compares with the three steps of the same path, which the other tests compare
+// testPathsAgree compares the paths in assembly to the bit. Suggestions thus do not depend
+// on the width of the registers. Only the sums of Blocks do.
+func testPathsAgree[T Float](t *testing.T) {
+	all := testedPaths[T](t)
+	all = all[:len(all)-1] // without the portable one
+	if len(all) < 2 {
+		t.Skip("this machine has no two paths in assembly")
+	}
+	for _, k := range all[1:] {
+		compareKernels(t, all[0], k, 0)
+		compareTrsm(t, all[0], k, 0)
+		compareFunctions(t, all[0], k)
+		compareCholesky(t, all[0], k)
+	}
+}
+
+func compareFunctions[T Float](t *testing.T, k, want *Kernels[T]) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(10, 10))
+	for f := range functions {
+		par := newArena[T](rng, len(Params[T]{}), false)
+		p := (*Params[T])(par.in)
+		*p = Params[T]{T(0.3 * rng.Float64()), -1.5}
+		p.SetPower(5)
+		for _, n := range []int{1, 2, 5} {
+			x := newArena[T](rng, n*TileSize[T](), true)
+			copy(x.in, floats[T](n*TileSize[T]()/2, 100))
+			ref := x.clone()
+			k.Func[f](x.p(), n, par.p())
+			want.Func[f](ref.p(), n, par.p())
+			same(t, fmt.Sprint("function ", f, " n=", n), x.all, ref.all, 0, 0)
+		}
+	}
+}
+
+func compareCholesky[T Float](t *testing.T, k, want *Kernels[T]) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(11, 11))
+	for _, bad := range []int{Leaf, 0, 9, 31} {
+		u := newArena[T](rng, Leaf*Leaf, false)
+		for i := range Leaf {
+			u.in[i*Leaf+i] += 40
+			if i == bad {
+				u.in[i*Leaf+i] = -400
+			}
+		}
+		ref := u.clone()
+		ok, refOK := new(int), new(int)
+		k.Cholesky(u.p(), ok)
+		want.Cholesky(ref.p(), refOK)
+		if *ok != bad || *refOK != bad {
+			t.Errorf("%d and %d pivots, want %d", *ok, *refOK, bad)
+		}
+		for i := range *ok {
+			same(t, "cholesky", u.in[i*Leaf+i:(i+1)*Leaf], ref.in[i*Leaf+i:(i+1)*Leaf], 0, 0)
+		}
+		same(t, "cholesky before", u.all[:guard], ref.all[:guard], 0, 0)
+		same(t, "cholesky after", u.all[guard+Leaf*Leaf:], ref.all[guard+Leaf*Leaf:], 0, 0)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	onPaths(t, testBlocks[float64])
+	onPaths(t, testBlocks[float32])
+}
+
+// testBlocks compares with the three steps of the same path, which the other tests compare
 // with the portable one. Tiles are equal to the bit, and sums are in another order.
-func testFused[T Float](t *testing.T, k *Kernels[T]) {
+func testBlocks[T Float](t *testing.T, k *Kernels[T]) {
 	rng := rand.New(rand.NewPCG(7, uint64(Size[T]())))
-	nr, found := Columns[T](), 0
-	for s := range k.Fused {
-		for f, fused := range k.Fused[s] {
-			if fused == nil {
+	nr, size, found := Columns[T](), TileSize[T](), 0
+	for s := range k.Blocks {
+		for f, blocks := range k.Blocks[s] {
+			if blocks == nil {
 				continue
 			}
 			found++
 			for _, depth := range []int{0, 1, 2, 3, 4, 5, 7, 8, 18, 33, 90, 300} {
-				for _, n := range []int{1, 2, 5} {
+				for _, n := range []int{1, 2, 3, 4, 5, 9} {
+					panels := 1 + rng.IntN(3)
 					hostile := rng.IntN(2) == 0
 					operand := func(n int) arena[T] { return newArena[T](rng, n, hostile) }
-					a, b, ha, hb := operand(depth*Rows), operand(n*depth*nr), operand(Rows), operand(n*nr)
-					v, u := operand(n*nr), operand(Rows*nr/2)
-					out := operand(n * Rows * nr)
-					par := &Params[T]{T(rng.Float64() / float64(depth+1)), T(rng.NormFloat64())}
+					a, b, ha, hb := operand(panels*depth*Rows), operand(n*depth*nr), operand(panels*Rows), operand(n*nr)
+					v, u := operand(n*nr), operand(panels*Rows*k.Lanes)
+					step := n*size + rng.IntN(3)*nr
+					out := operand((panels-1)*step + n*size)
+					par := newArena[T](rng, len(Params[T]{}), false)
+					copy(par.in, []T{T(rng.Float64() / float64(depth+1)), T(rng.NormFloat64())})
 					refU, refOut := u.clone(), out.clone()
-					fused(depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), n, v.p(), u.p(), &par[0])
-					k.Tile[s](depth, a.p(), ha.p(), b.p(), hb.p(), refOut.p(), n)
-					k.Func[f](refOut.p(), n, &par[0])
-					k.Multiply(refOut.p(), v.p(), refU.p(), n)
-					name := fmt.Sprintf("statistic %d function %d k=%d n=%d hostile=%v", s, f, depth, n, hostile)
-					same(t, name, out.all, refOut.all, 0, 0)
-					if !hostile {
-						same(t, name+" sums", addLanes(u), addLanes(refU), epsilon[T](), 30*float64(n*nr))
-					} else {
-						sameKind(t, name+" sums", addLanes(u), addLanes(refU))
+					blocks(depth, a.p(), ha.p(), b.p(), hb.p(), out.p(), step, n, panels, v.p(), u.p(), par.p())
+					name := fmt.Sprintf("statistic %d function %d k=%d n=%d panels=%d hostile=%v", s, f, depth, n, panels, hostile)
+					for p := range panels {
+						to, sums := refOut.part(p*step, n*size), newArena[T](rng, Rows*Lanes[T](), false)
+						clear(sums.in)
+						for r, v := range addLanes(refU.part(p*Rows*k.Lanes, Rows*k.Lanes)).in {
+							sums.in[r*Lanes[T]()] = v
+						}
+						k.Tile[s](depth, a.part(p*depth*Rows, depth*Rows).p(), ha.part(p*Rows, Rows).p(), b.p(), hb.p(), to.p(), size, n)
+						k.Func[f](to.p(), n, par.p())
+						k.Multiply(to.p(), v.p(), sums.p(), n)
+						got, want := addLanes(u.part(p*Rows*k.Lanes, Rows*k.Lanes)), addLanes(sums)
+						if hostile {
+							sameKind(t, name+" sums", got.in, want.in)
+						} else {
+							same(t, name+" sums", got.in, want.in, epsilon[T](), 30*float64(n*nr))
+						}
 					}
+					same(t, name, out.all, refOut.all, 0, 0)
+					same(t, name+" before the sums", u.all[:guard], refU.all[:guard], 0, 0)
+					same(t, name+" after the sums", u.all[guard+len(u.in):], refU.all[guard+len(u.in):], 0, 0)
 				}
 			}
 		}
 	}
 	if found == 0 && k.Path != "portable" {
-		t.Error("no fused tile")
+		t.Error("no tile is finished in registers")
 	}
 }
 
@@ -237,18 +330,27 @@ func TestTrsmKernel(t *testing.T) {
 }
 
 func testTrsmKernel[T Float](t *testing.T, k *Kernels[T]) {
+	compareTrsm(t, k, portable[T](), epsilon[T]())
+}
+
+func compareTrsm[T Float](t *testing.T, k, want *Kernels[T], eps float64) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(6, 6))
 	nr := Columns[T]()
 	for _, depth := range []int{0, 1, 3, 4, 6, 12, 96} {
-		a := newArena[T](rng, (depth+Rows)*Rows, false)
-		for i := range a.in[depth*Rows:] { // a well-conditioned triangle
-			a.in[depth*Rows+i] *= 0.3
+		for _, n := range []int{1, 2, 4, 5, 9} {
+			a := newArena[T](rng, (depth+Rows)*Rows, false)
+			for i := range a.in[depth*Rows:] { // a well-conditioned triangle
+				a.in[depth*Rows+i] *= 0.3
+			}
+			// As in a panel, c follows b.
+			step := (depth+Rows)*nr + n%3
+			bc := newArena[T](rng, (n-1)*step+(depth+Rows)*nr, false)
+			ref := bc.clone()
+			k.Trsm(depth, a.p(), bc.p(), &bc.all[guard+depth*nr], step, n)
+			want.Trsm(depth, a.p(), ref.p(), &ref.all[guard+depth*nr], step, n)
+			same(t, fmt.Sprint("trsm k=", depth, " n=", n), bc.all, ref.all, eps, 30*float64(depth+Rows))
 		}
-		b, c := newArena[T](rng, depth*nr, false), newArena[T](rng, Rows*nr, false)
-		ref := c.clone()
-		k.Trsm(depth, a.p(), b.p(), c.p())
-		portable[T]().Trsm(depth, a.p(), b.p(), ref.p())
-		same(t, fmt.Sprint("trsm k=", depth), c.all, ref.all, epsilon[T](), 30*float64(depth+Rows))
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 func portable[T Float]() *Kernels[T] {
 	k := &Kernels[T]{
 		Path:         "portable",
-		Tile:         [statistics]func(int, *T, *T, *T, *T, *T, int){dotTile[T], squaredTile[T], manhattanTile[T], mismatchTile[T]},
+		Lanes:        Lanes[T](),
+		Panels:       1,
+		L2:           512 << 10,
+		Tile:         [statistics]TileFunc[T]{dotTile[T], squaredTile[T], manhattanTile[T], mismatchTile[T]},
 		Multiply:     multiply[T],
 		MultiplyT:    multiplyT[T],
 		MultiplyRows: multiplyRows[T],
@@ -25,7 +28,6 @@ func portable[T Float]() *Kernels[T] {
 		Pieces:       pieces[T],
 		Cholesky:     cholesky[T],
 		Drain:        drain[T],
-		peak:         func(int) {},
 	}
 	for f := range k.Func {
 		k.Func[f] = elementwise[T](scalars[f])
@@ -35,8 +37,8 @@ func portable[T Float]() *Kernels[T] {
 
 // dotTile, like squaredTile, works on 2×4 pairs at a time, which fit in the registers of
 // any machine.
-func dotTile[T Float](k int, a, ha, b, hb, out *T, n int) {
-	tiles(k, a, ha, b, hb, out, n, func(as, bs, o []T, nr int) {
+func dotTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
+	tiles(k, a, ha, b, hb, out, step, n, func(as, bs, o []T, nr int) {
 		for r := 0; r < Rows; r += 2 {
 			for c := 0; c < nr; c += 4 {
 				dot2x4(k, as[r:], bs[c:], nr, nr, o[r*nr+c:])
@@ -45,8 +47,8 @@ func dotTile[T Float](k int, a, ha, b, hb, out *T, n int) {
 	})
 }
 
-func squaredTile[T Float](k int, a, ha, b, hb, out *T, n int) {
-	tiles(k, a, ha, b, hb, out, n, func(as, bs, o []T, nr int) {
+func squaredTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
+	tiles(k, a, ha, b, hb, out, step, n, func(as, bs, o []T, nr int) {
 		for r := 0; r < Rows; r += 2 {
 			for c := 0; c < nr; c += 4 {
 				squared2x4(k, as[r:], bs[c:], nr, o[r*nr+c:])
@@ -55,12 +57,12 @@ func squaredTile[T Float](k int, a, ha, b, hb, out *T, n int) {
 	})
 }
 
-func manhattanTile[T Float](k int, a, ha, b, hb, out *T, n int) {
-	pairs(k, a, ha, b, hb, out, n, func(x, y T) T { return T(math.Abs(float64(x - y))) })
+func manhattanTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
+	pairs(k, a, ha, b, hb, out, step, n, func(x, y T) T { return T(math.Abs(float64(x - y))) })
 }
 
-func mismatchTile[T Float](k int, a, ha, b, hb, out *T, n int) {
-	pairs(k, a, ha, b, hb, out, n, func(x, y T) T {
+func mismatchTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
+	pairs(k, a, ha, b, hb, out, step, n, func(x, y T) T {
 		if x != y {
 			return 1
 		}
@@ -69,8 +71,8 @@ func mismatchTile[T Float](k int, a, ha, b, hb, out *T, n int) {
 }
 
 // pairs is a tile with any term.
-func pairs[T Float](k int, a, ha, b, hb, out *T, n int, term func(x, y T) T) {
-	tiles(k, a, ha, b, hb, out, n, func(as, bs, o []T, nr int) {
+func pairs[T Float](k int, a, ha, b, hb, out *T, step, n int, term func(x, y T) T) {
+	tiles(k, a, ha, b, hb, out, step, n, func(as, bs, o []T, nr int) {
 		for i := range o {
 			r, c := i/nr, i%nr
 			s := o[i]
@@ -84,11 +86,11 @@ func pairs[T Float](k int, a, ha, b, hb, out *T, n int, term func(x, y T) T) {
 
 // tiles starts n tiles with ha[r] + hb[c] and calls add to sum over k, one tile after the
 // other.
-func tiles[T Float](k int, a, ha, b, hb, out *T, n int, add func(as, bs, o []T, nr int)) {
+func tiles[T Float](k int, a, ha, b, hb, out *T, step, n int, add func(as, bs, o []T, nr int)) {
 	nr := Columns[T]()
-	h, hs, o := unsafe.Slice(ha, Rows), unsafe.Slice(hb, n*nr), unsafe.Slice(out, n*Rows*nr)
+	h, hs, o := unsafe.Slice(ha, Rows), unsafe.Slice(hb, n*nr), unsafe.Slice(out, (n-1)*step+Rows*nr)
 	for t := range n {
-		tile := o[t*Rows*nr:][:Rows*nr]
+		tile := o[t*step:][:Rows*nr]
 		for i := range tile {
 			tile[i] = h[i/nr] + hs[t*nr+i%nr]
 		}
@@ -140,7 +142,7 @@ func squared2x4[T Float](k int, a, b []T, nr int, o []T) {
 
 func multiply[T Float](k, v, u *T, n int) {
 	nr := Columns[T]()
-	ks, vs, us := unsafe.Slice(k, n*Rows*nr), unsafe.Slice(v, n*nr), unsafe.Slice(u, Rows*nr/2)
+	ks, vs, us := unsafe.Slice(k, n*Rows*nr), unsafe.Slice(v, n*nr), unsafe.Slice(u, Rows*Lanes[T]())
 	for t := range n {
 		vt := vs[t*nr:][:nr]
 		for r := range Rows {
@@ -152,7 +154,7 @@ func multiply[T Float](k, v, u *T, n int) {
 				s2 += row[c+2] * vt[c+2]
 				s3 += row[c+3] * vt[c+3]
 			}
-			us[r*nr/2] += (s0 + s1) + (s2 + s3)
+			us[r*Lanes[T]()] += (s0 + s1) + (s2 + s3)
 		}
 	}
 }
@@ -173,7 +175,7 @@ func multiplyT[T Float](k, u, w *T, n int) {
 
 func multiplyRows[T Float](a *T, step int, v, u *T, n int) {
 	w := n * Columns[T]()
-	as, vs, us := unsafe.Slice(a, (Rows-1)*step+w), unsafe.Slice(v, w), unsafe.Slice(u, Rows*Columns[T]()/2)
+	as, vs, us := unsafe.Slice(a, (Rows-1)*step+w), unsafe.Slice(v, w), unsafe.Slice(u, Rows*Lanes[T]())
 	for r := range Rows {
 		row := as[r*step:][:w]
 		var s0, s1, s2, s3 T
@@ -183,7 +185,7 @@ func multiplyRows[T Float](a *T, step int, v, u *T, n int) {
 			s2 += row[c+2] * vs[c+2]
 			s3 += row[c+3] * vs[c+3]
 		}
-		us[r*Columns[T]()/2] += (s0 + s1) + (s2 + s3)
+		us[r*Lanes[T]()] += (s0 + s1) + (s2 + s3)
 	}
 }
 
@@ -219,43 +221,48 @@ func squares[T Float](k int, b, s *T) {
 	}
 }
 
-func gemm[T Float](k int, a, b, c *T, ldc, keep int, alpha T) {
+func gemm[T Float](k int, a, b, c *T, ldc, n, keep int, alpha T) {
 	nr := Columns[T]()
-	cs := unsafe.Slice(c, (Rows-1)*ldc+nr)
+	cs := unsafe.Slice(c, (Rows-1)*ldc+n*nr)
 	var as, bs []T
 	if k > 0 {
-		as, bs = unsafe.Slice(a, k*Rows), unsafe.Slice(b, k*nr)
+		as, bs = unsafe.Slice(a, k*Rows), unsafe.Slice(b, n*k*nr)
 	}
 	for r := 0; keep == 0 && r < Rows; r++ {
-		clear(cs[r*ldc:][:nr])
+		clear(cs[r*ldc:][:n*nr])
 	}
-	for r := 0; k > 0 && r < Rows; r += 2 {
-		for j := 0; j < nr; j += 4 {
-			var s [8]T
-			dot2x4(k, as[r:], bs[j:], nr, 4, s[:])
-			for i, v := range s {
-				cs[(r+i/4)*ldc+j+i%4] += alpha * v
+	for t := 0; k > 0 && t < n; t++ {
+		for r := 0; r < Rows; r += 2 {
+			for j := 0; j < nr; j += 4 {
+				var s [8]T
+				dot2x4(k, as[r:], bs[t*k*nr+j:], nr, 4, s[:])
+				for i, v := range s {
+					cs[(r+i/4)*ldc+t*nr+j+i%4] += alpha * v
+				}
 			}
 		}
 	}
 }
 
-func trsm[T Float](k int, a, b, c *T) {
+func trsm[T Float](k int, a, b, c *T, step, n int) {
 	nr := Columns[T]()
-	as, cs := unsafe.Slice(a, (k+Rows)*Rows), unsafe.Slice(c, Rows*nr)
+	as, cs := unsafe.Slice(a, (k+Rows)*Rows), unsafe.Slice(c, (n-1)*step+Rows*nr)
 	var bs []T
 	if k > 0 {
-		bs = unsafe.Slice(b, k*nr)
+		bs = unsafe.Slice(b, (n-1)*step+k*nr)
 	}
-	for l := range k {
-		subtractRows(as[l*Rows:][:Rows], bs[l*nr:][:nr], cs)
-	}
-	for l := range Rows {
-		col, row := as[(k+l)*Rows:][:Rows], cs[l*nr:][:nr]
-		for j := range row {
-			row[j] *= col[l]
+	for t := range n {
+		tile := cs[t*step:][:Rows*nr]
+		for l := range k {
+			subtractRows(as[l*Rows:][:Rows], bs[t*step+l*nr:][:nr], tile)
 		}
-		subtractRows(col[l+1:], row, cs[(l+1)*nr:])
+		for l := range Rows {
+			col, row := as[(k+l)*Rows:][:Rows], tile[l*nr:][:nr]
+			for j := range row {
+				row[j] *= col[l]
+			}
+			subtractRows(col[l+1:], row, tile[(l+1)*nr:])
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ func Size[T Float]() int {
 // TileSize is the number of elements of a tile.
 func TileSize[T Float]() int { return Rows * Columns[T]() }
 
+// Lanes is the number of sums that [Kernels].Multiply keeps for a row. They fill 32 bytes.
+func Lanes[T Float]() int { return Columns[T]() / 2 }
+
 // Leaf is the order of the matrices that [Kernels].Cholesky factors.
 const Leaf = 32
 
@@ -112,29 +115,43 @@ func allBits[T Float]() T {
 	return v
 }
 
-// FusedTile sets out to K = φ(statistic), with a, ha, b and hb as for a tile, and
-// adds K·v to u as Multiply does.
-type FusedTile[T Float] func(k int, a, ha, b, hb, out *T, n int, v, u, par *T)
+// TileFunc computes one row panel against n column panels:
+//
+//	out[t·step + r·nr + c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
+type TileFunc[T Float] func(k int, a, ha, b, hb, out *T, step, n int)
+
+// BlocksFunc does Tile, Func and Multiply in one, for several row panels. The tiles of a row
+// panel follow each other, step elements after those of the last, and u has the sums of one
+// row panel after the other.
+type BlocksFunc[T Float] func(k int, a, ha, b, hb, out *T, step, n, panels int, v, u, par *T)
 
 // Kernels are the innermost loops for one element type on one kind of machine. All memory
-// is packed as doc.go shows. Counts n are positive, and k is not negative. Pointers of
-// panels that are only read may have any value if k is 0.
+// is packed as doc.go shows. Counts n and panels are positive, and k is not negative.
+// Pointers of panels that are only read may have any value if k is 0.
 //
 // No call allocates. A call must stay well below a millisecond, because it cannot be
-// interrupted. Callers keep n·k below about 100,000.
+// interrupted. Callers keep the product of n, k and the row panels below about 100,000.
 type Kernels[T Float] struct {
-	// Path is the name of the implementation, "avx2" or "portable".
+	// Path is the name of the implementation, "avx512", "avx2" or "portable".
 	Path string
-	// Tile computes one row panel against n column panels:
-	//	out[t][r][c] = ha[r] + hb[t][c] + statistic over k of a[·][r], b[t][·][c].
-	Tile [statistics]func(k int, a, ha, b, hb, out *T, n int)
-	// Fused does Tile, Func and Multiply in one, for some pairs. It is nil for others. The
-	// tiles are the same to the bit.
-	Fused [statistics][functions]FusedTile[T]
+	// Lanes is the number of sums that Blocks keeps for a row.
+	Lanes int
+	// Panels is the number of column panels that kernels take side by side, which are best
+	// in cache together. They take any number, and the results are the same to the bit.
+	Panels int
+	// L2 is the size in bytes of the second-level cache that blocks of operands are made
+	// for. It belongs to the path and not to the machine, because the size of blocks
+	// determines the order of summation.
+	L2 int
+	// Tile computes statistics of pairs.
+	Tile [statistics]TileFunc[T]
+	// Blocks finishes tiles in registers, for some pairs. It is nil for others. The tiles
+	// are those of Tile and Func to the bit.
+	Blocks [statistics][functions]BlocksFunc[T]
 	// Func applies a function in place to n tiles.
 	Func [functions]func(x *T, n int, par *T)
 	// Multiply adds to u[r][lane], 32 bytes for each row, the product of a row panel of n
-	// tiles with v. The caller sums over lanes.
+	// tiles with v. The caller sums over lanes. All paths in assembly have the same bits.
 	Multiply func(k, v, u *T, n int)
 	// MultiplyT adds the product of the transposed row panel with u to w.
 	MultiplyT func(k, u, w *T, n int)
@@ -146,12 +163,13 @@ type Kernels[T Float] struct {
 	AddRow       func(a *T, step int, u, w *T, n int)
 	// Squares adds the sums over k of the squares of a column panel to s.
 	Squares func(k int, b, s *T)
-	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for a full tile, and adds the old
-	// value if keep is not 0.
-	Gemm func(k int, a, b, c *T, ldc, keep int, alpha T)
-	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on one tile. The 6×6 triangle L
-	// follows a as six more columns, with its diagonal inverted.
-	Trsm func(k int, a, b, c *T)
+	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for one row panel and n column
+	// panels, and adds the old value if keep is not 0.
+	Gemm func(k int, a, b, c *T, ldc, n, keep int, alpha T)
+	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on n tiles. The next b and c are step elements
+	// further. The 6×6 triangle L follows a as six more columns, with its diagonal
+	// inverted.
+	Trsm func(k int, a, b, c *T, step, n int)
 	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
 	// columns l.
 	Transpose func(dst *T, step int, src *T, ld, n int)
@@ -328,5 +346,12 @@ func Aligned[T Float](n int) []T {
 }
 
 // Peak makes n rounds of 12 independent multiply-adds of vectors, if the path in use has
-// any. These are 24·n·32/Size flops. It exists to be timed.
-func Peak[T Float](n int) { For[T]().peak(n) }
+// any, and returns their flops. It exists to be timed.
+func Peak[T Float](n int) (flops float64) {
+	k := For[T]()
+	if k.peak == nil {
+		return 0
+	}
+	k.peak(n)
+	return float64(n) * 2 * 12 * float64(k.Lanes)
+}

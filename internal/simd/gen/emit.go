@@ -62,10 +62,15 @@ type target struct {
 	width  int    // bytes of a vector register
 	count  int    // number of vector registers
 	panels int    // column panels that a tile takes side by side
+	slots  int    // most registers that a vector takes while a tile is finished
 	masks  bool   // whether comparisons set mask registers
+	l2     int    // KiB of second-level cache that all machines have that are worth it
 }
 
-var avx2 = target{name: "avx2", prefix: "Y", width: 32, count: 16, panels: 1}
+var (
+	avx2   = target{name: "avx2", prefix: "Y", width: 32, count: 16, panels: 1, slots: 2, l2: 512}
+	avx512 = target{name: "avx512", suffix: "Z", prefix: "Z", width: 64, count: 32, panels: 4, slots: 4, masks: true, l2: 1024}
+)
 
 // r returns a vector register.
 func (t target) r(i int) string { return fmt.Sprintf("%s%d", t.prefix, i) }
@@ -91,6 +96,11 @@ type param struct{ name, typ string }
 // begin starts a function. Every type is 8 bytes, except a float32, which must come last.
 // Types are "int", "*T" and "T".
 func (f *file) begin(p precision, stem, doc string, params ...param) *function {
+	return f.beginFrame(p, stem, 0, doc, params...)
+}
+
+// beginFrame is begin with so many bytes of local memory.
+func (f *file) beginFrame(p precision, stem string, frame int, doc string, params ...param) *function {
 	fn := &function{file: f, p: p, name: fmt.Sprintf("%s%sF%d", stem, f.suffix, p.bits), args: map[string]int{}}
 	var decl []string
 	size := 0
@@ -105,7 +115,7 @@ func (f *file) begin(p precision, stem, doc string, params ...param) *function {
 		}
 	}
 	fmt.Fprintf(&f.stubs, "\n// %s\n//\n//go:noescape\nfunc %s(%s)\n", doc, fn.name, strings.Join(decl, ", "))
-	fmt.Fprintf(&f.text, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", fn.name, strings.Join(decl, ", "), fn.name, size)
+	fmt.Fprintf(&f.text, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", fn.name, strings.Join(decl, ", "), fn.name, frame, size)
 	return fn
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 	if err := run(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"avx2_amd64.s", "avx2_amd64.go"} {
+	for _, name := range []string{"avx2_amd64.s", "avx2_amd64.go", "avx512_amd64.s", "avx512_amd64.go"} {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -37,17 +38,30 @@ func TestConventions(t *testing.T) {
 	if err := run(dir); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "avx2_amd64.s"))
-	if err != nil {
-		t.Fatal(err)
+	for _, machine := range []target{avx2, avx512} {
+		text, err := os.ReadFile(filepath.Join(dir, machine.name+"_amd64.s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkConventions(t, machine, text)
 	}
-	integer := strings.Fields("MOVQ ADDQ IMULQ SHRQ ANDQ DECQ INCQ CMPQ TESTQ XORQ LEAQ JZ JNZ JLT JGE JLS RET PREFETCHT0")
+}
+
+// wide matches the registers that only AVX-512 has.
+var wide = regexp.MustCompile(`\b(Z[0-9]|K[0-7]|[XY](1[6-9]|[23][0-9]))`)
+
+func checkConventions(t *testing.T, machine target, text []byte) {
+	t.Helper()
+	integer := strings.Fields("MOVQ ADDQ SUBQ IMULQ IMUL3Q SHRQ ANDQ DECQ INCQ CMPQ TESTQ XORQ LEAQ JMP JZ JNZ JLT JGE JLS RET PREFETCHT0 PREFETCHT1")
 	last := ""
 	for _, line := range strings.Split(string(text), "\n") {
 		if !strings.HasPrefix(line, "\t") {
 			continue
 		}
 		op := strings.Fields(line)[0]
+		if machine == avx2 && wide.MatchString(line) {
+			t.Errorf("AVX-512 on the path avx2: %s", line)
+		}
 		if op[0] != 'V' && !slices.Contains(integer, op) {
 			t.Errorf("instruction without VEX: %s", line)
 		}
@@ -72,11 +86,16 @@ func TestAllocate(t *testing.T) {
 		for _, pair := range fused {
 			phi := functions[indexOf(pair.function, len(functions), func(i int) string { return functions[i].name })]
 			g, result := newProgram(p, phi.body)
-			a := g.allocate(result, 2)
-			if a.slots > 2 {
-				t.Errorf("%s: %d slots", phi.name, a.slots)
+			for _, machine := range []target{avx2, avx512} {
+				if pair.least > machine.slots {
+					continue
+				}
+				a := g.allocate(result, machine.slots)
+				if a.slots < 2 || a.slots > machine.slots {
+					t.Errorf("%s: %d slots", phi.name, a.slots)
+				}
+				checkAllocation(t, "fused "+phi.name, g, result, a)
 			}
-			checkAllocation(t, "fused "+phi.name, g, result, a)
 		}
 	}
 }

@@ -202,7 +202,8 @@ type emitter struct {
 	parked  value              // the value that is stored there now
 	cached  []value            // which constant each of the last registers holds
 	next    int
-	scratch int // first register for values that are parked at once
+	scratch int                      // first register for values that are parked at once
+	at      func(slot, k int) string // the register of vector k in a slot
 }
 
 // scratch is the number of registers for constants and copies.
@@ -221,6 +222,7 @@ func (f *file) vectorFunction(p precision, stem, doc string, body func(g *progra
 	fn := f.begin(p, stem, doc, param{"x", "*T"}, param{"n", "int"}, param{"par", "*T"})
 	e := emitter{function: fn, g: g, a: g.allocate(result, never), par: "SI"}
 	e.vector = func(k int) string { return mem("DI", f.width*k) }
+	e.at = func(slot, k int) string { return f.r(slot*e.batch + k) }
 	vectors := mr * piece / f.width // of a tile
 	for _, b := range []int{6, 4, 3, 2, 1} {
 		if vectors%b == 0 && b*e.a.slots+scratch <= f.count {
@@ -289,7 +291,7 @@ func (e *emitter) register(v value, k int) string {
 	case e.a.slot[v] == memory:
 		return e.r(e.scratch + k%2)
 	}
-	return e.r(e.a.slot[v]*e.batch + k)
+	return e.at(e.a.slot[v], k)
 }
 
 // source returns the memory operand of a constant or parameter.

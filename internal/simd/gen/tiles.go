@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // mr is the number of rows of a tile.
 const mr = 6
@@ -32,11 +35,24 @@ func (t target) inTiles(base string, r, h int) string {
 	return mem(base, piece*mr*panel+piece*r+offset)
 }
 
+// apart returns register h of a row of column panels that start at an offset from base. The
+// panels are as many bytes apart as the register one has, and three has three times that.
+func (t target) apart(base string, offset, h int, one, three string) string {
+	panel, at := t.place(h)
+	return mem(base, offset+at) + [...]string{"", "(" + one + "*1)", "(" + one + "*2)", "(" + three + "*1)"}[panel]
+}
+
 // inPanels returns register h of step i of column panels at base, which are R12 bytes
 // apart. R13 is three times R12.
 func (t target) inPanels(base string, i, h int) string {
-	panel, offset := t.place(h)
-	return mem(base, piece*i+offset) + [...]string{"", "(R12*1)", "(R12*2)", "(R13*1)"}[panel]
+	return t.apart(base, piece*i, h, "R12", "R13")
+}
+
+// distance loads R12 with the distance of column panels, n·size bytes, and R13 with three
+// times that.
+func (f *function) distance(n string, size int) {
+	f.i("IMUL3Q", size, n, "R12")
+	f.i("LEAQ", "(R12)(R12*2)", "R13")
 }
 
 // passes emits body for the panels that CX counts, at most the given number side by side,
@@ -129,37 +145,29 @@ var statistics = []struct {
 }
 
 // tile emits one row panel against n column panels. For each it computes the statistics of
-// 6×NR pairs, stored one after the other at out.
+// 6×NR pairs.
 func tile(f *file, p precision, s int) {
 	st := statistics[s]
-	fn := f.begin(p, st.name, fmt.Sprintf("out[t][r][c] = ha[r] + hb[t][c] + %s over k, for n > 0 column panels t", st.doc),
-		param{"k", "int"}, param{"a", "*T"}, param{"ha", "*T"}, param{"b", "*T"}, param{"hb", "*T"}, param{"out", "*T"}, param{"n", "int"})
-	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"ha", "BX"}, {"b", "DI"}, {"hb", "DX"}, {"out", "R8"}, {"n", "CX"}} {
+	fn := f.begin(p, st.name, fmt.Sprintf("out[t·step + r·nr + c] = ha[r] + hb[t][c] + %s over k, for n > 0 column panels t of nr columns. step counts elements", st.doc),
+		param{"k", "int"}, param{"a", "*T"}, param{"ha", "*T"}, param{"b", "*T"}, param{"hb", "*T"}, param{"out", "*T"}, param{"step", "int"}, param{"n", "int"})
+	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"ha", "BX"}, {"b", "DI"}, {"hb", "DX"}, {"out", "R8"}, {"step", "R11"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	fn.apart("AX", piece)
+	fn.i("IMULQ", p.size, "R11")
+	fn.distance("AX", piece)
 	fn.constantOf(s)
 	fn.passes("tile", f.panels, func(sh shape) {
 		fn.statistic(s, sh, "BX", nil)
+		fn.i("LEAQ", "(R11)(R11*2)", "R9")
 		for r := range mr {
 			for h := range sh.regs {
-				fn.move(fn.acc(sh, r, h), f.inTiles("R8", r, h))
+				fn.move(fn.acc(sh, r, h), f.apart("R8", piece*r, h, "R11", "R9"))
 			}
 		}
 		fn.i("ADDQ", piece*sh.panels, "DX")
-		fn.i("ADDQ", piece*mr*sh.panels, "R8")
+		fn.i("LEAQ", fmt.Sprintf("(R8)(R11*%d)", sh.panels), "R8")
 	})
 	fn.end()
-}
-
-// apart loads R12 with the distance of column panels, n·size bytes, and R13 with three
-// times that, if the target takes several.
-func (f *function) apart(n string, size int) {
-	if f.panels == 1 {
-		return
-	}
-	f.i("IMUL3Q", size, n, "R12")
-	f.i("LEAQ", "(R12)(R12*2)", "R13")
 }
 
 // constantOf loads the constant of a statistic.
@@ -247,82 +255,100 @@ func (f *function) product(instruction string, sh shape, k, counter, a, b string
 
 // gemm emits the micro-kernel of matrix products.
 func gemm(f *file, p precision) {
-	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for a full tile, plus the old value if keep is not 0. ldc counts elements",
-		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"keep", "int"}, param{"alpha", "T"})
-	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R8"}} {
+	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements",
+		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"n", "int"}, param{"keep", "int"}, param{"alpha", "T"})
+	for _, l := range [][2]string{{"k", "AX"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R8"}, {"n", "CX"}, {"keep", "R11"}} {
 		fn.load(l[0], l[1])
 	}
 	fn.i("IMULQ", p.size, "R8")
-	sh := f.shape(1, "")
-	fn.zero(0, mr*sh.regs)
-	fn.i("MOVQ", "DX", "R9")
-	for range mr {
-		fn.i("PREFETCHT0", mem("R9", 0))
-		fn.i("PREFETCHT0", mem("R9", 56))
-		fn.i("ADDQ", "R8", "R9")
-	}
-	fn.product("VFMADD231", sh, "AX", "R10", "SI", "DI")
-	alpha := mr * sh.regs
-	fn.bcast(fn.arg("alpha"), f.r(alpha))
-	fn.load("keep", "AX")
-	fn.i("TESTQ", "AX", "AX")
-	fn.i("JZ", "fresh")
-	for r := range mr {
-		for h := range sh.regs {
-			old := f.r(alpha + 1 + h)
-			fn.move(mem("DX", f.width*h), old)
-			fn.v("VFMADD231", fn.acc(sh, r, h), f.r(alpha), old)
-			fn.move(old, mem("DX", f.width*h))
+	fn.distance("AX", piece)
+	fn.passes("tile", f.panels, func(sh shape) {
+		fn.load("a", "SI")
+		fn.zero(0, mr*sh.regs)
+		fn.i("MOVQ", "DX", "R9")
+		for range mr {
+			for line := range sh.panels {
+				fn.i("PREFETCHT0", mem("R9", piece*line))
+			}
+			fn.i("PREFETCHT0", mem("R9", piece*sh.panels-8)) // if it ends in another line
+			fn.i("ADDQ", "R8", "R9")
 		}
-		fn.i("ADDQ", "R8", "DX")
-	}
-	fn.end()
-	fn.label("fresh")
-	for r := range mr {
-		for h := range sh.regs {
-			fn.v("VMUL", f.r(alpha), fn.acc(sh, r, h), fn.acc(sh, r, h))
-			fn.move(fn.acc(sh, r, h), mem("DX", f.width*h))
+		fn.product("VFMADD231", sh, "AX", "R10", "SI", "DI")
+		if sh.panels > 1 {
+			fn.i("ADDQ", "R13", "DI")
 		}
-		fn.i("ADDQ", "R8", "DX")
-	}
+		alpha := mr * sh.regs
+		fn.bcast(fn.arg("alpha"), f.r(alpha))
+		fn.i("MOVQ", "DX", "R9")
+		fn.i("TESTQ", "R11", "R11")
+		fn.i("JZ", sh.prefix+"fresh")
+		for r := range mr {
+			for h := range sh.regs {
+				old := f.r(alpha + 1 + h%(f.count-alpha-1))
+				fn.move(mem("R9", f.width*h), old)
+				fn.v("VFMADD231", fn.acc(sh, r, h), f.r(alpha), old)
+				fn.move(old, mem("R9", f.width*h))
+			}
+			fn.i("ADDQ", "R8", "R9")
+		}
+		fn.i("JMP", sh.prefix+"written")
+		fn.label(sh.prefix + "fresh")
+		for r := range mr {
+			for h := range sh.regs {
+				fn.v("VMUL", f.r(alpha), fn.acc(sh, r, h), fn.acc(sh, r, h))
+				fn.move(fn.acc(sh, r, h), mem("R9", f.width*h))
+			}
+			fn.i("ADDQ", "R8", "R9")
+		}
+		fn.label(sh.prefix + "written")
+		fn.i("ADDQ", piece*sh.panels, "DX")
+	})
 	fn.end()
 }
 
-// trsm emits one step of the solution of L·Y = B for one panel of columns.
+// trsm emits one step of the solution of L·Y = B for panels of columns.
 func trsm(f *file, p precision) {
-	fn := f.begin(p, "trsm", "c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of a panel; L follows a, its diagonal inverted",
-		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"})
-	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"b", "DI"}, {"c", "DX"}} {
+	fn := f.begin(p, "trsm", "c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further",
+		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"step", "int"}, param{"n", "int"})
+	for _, l := range [][2]string{{"k", "AX"}, {"b", "R8"}, {"c", "DX"}, {"step", "R9"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
 	}
-	sh := f.shape(1, "")
-	for r := range mr {
-		for h := range sh.regs {
-			fn.move(f.inTiles("DX", r, h), fn.acc(sh, r, h))
-		}
-	}
-	fn.product("VFNMADD231", sh, "AX", "R10", "SI", "DI")
-	free := mr * sh.regs
-	for c := range mr {
-		fn.bcast(mem("SI", (c*mr+c)*p.size), f.r(free))
-		for h := range sh.regs {
-			fn.v("VMUL", f.r(free), fn.acc(sh, c, h), fn.acc(sh, c, h))
-			fn.move(fn.acc(sh, c, h), f.inTiles("DX", c, h))
-		}
-		for r := c + 1; r < mr; r++ {
-			x := f.r(free + (r-c)%4)
-			fn.bcast(mem("SI", (c*mr+r)*p.size), x)
+	fn.distance("R9", p.size)
+	fn.passes("panel", f.panels, func(sh shape) {
+		at := func(r, h int) string { return f.inPanels("DX", r, h) }
+		fn.load("a", "SI")
+		fn.i("MOVQ", "R8", "DI")
+		for r := range mr {
 			for h := range sh.regs {
-				fn.v("VFNMADD231", x, fn.acc(sh, c, h), fn.acc(sh, r, h))
+				fn.move(at(r, h), fn.acc(sh, r, h))
 			}
 		}
-	}
+		fn.product("VFNMADD231", sh, "AX", "R10", "SI", "DI")
+		free := mr * sh.regs
+		for c := range mr {
+			fn.bcast(mem("SI", (c*mr+c)*p.size), f.r(free))
+			for h := range sh.regs {
+				fn.v("VMUL", f.r(free), fn.acc(sh, c, h), fn.acc(sh, c, h))
+				fn.move(fn.acc(sh, c, h), at(c, h))
+			}
+			for r := c + 1; r < mr; r++ {
+				x := f.r(free + (r-c)%4)
+				fn.bcast(mem("SI", (c*mr+r)*p.size), x)
+				for h := range sh.regs {
+					fn.v("VFNMADD231", x, fn.acc(sh, c, h), fn.acc(sh, r, h))
+				}
+			}
+		}
+		for _, pointer := range []string{"R8", "DX"} {
+			fn.i("LEAQ", fmt.Sprintf("(%s)(R12*%d)", pointer, sh.panels), pointer)
+		}
+	})
 	fn.end()
 }
 
 // multiply emits the product of a row panel of K with a vector.
 func multiply(f *file, p precision) {
-	fn := f.begin(p, "multiply", "u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes that are still to be added up",
+	fn := f.begin(p, "multiply", "u[r][lane] += Σ over n > 0 tiles of k[t][r][·]·v[t][·], in lanes of 32 bytes that are still to be added up",
 		param{"k", "*T"}, param{"v", "*T"}, param{"u", "*T"}, param{"n", "int"})
 	for _, l := range [][2]string{{"k", "SI"}, {"v", "DX"}, {"u", "DI"}, {"n", "CX"}} {
 		fn.load(l[0], l[1])
@@ -333,33 +359,46 @@ func multiply(f *file, p precision) {
 	})
 }
 
-// rowSums emits sums over the lanes of 6 rows, in two registers each, of the products with
-// the vector at v. The function at returns register h of row r, and advance moves on by a
-// number of panels. DI points to the sums in memory.
+// rowSums emits sums over the lanes of 6 rows of the products with the vector at v. The
+// function at returns register h of row r, and advance moves on by one panel. DI points to
+// the sums in memory, 32 bytes for a row. Either half of a tile has its own sum, in a
+// register or in half of one, so that the results are the same to the bit on every target.
 func (f *function) rowSums(loop, v string, at func(r, h int) string, advance func(panels int)) {
-	const regs = 2
-	most := regs * f.width / piece
-	all := f.shape(most, "")
+	sh := f.shape(1, "")
 	for r := range mr {
-		f.move(mem("DI", f.width*r), f.acc(all, r, 0))
-		f.i("VXORPS", f.acc(all, r, 1), f.acc(all, r, 1), f.acc(all, r, 1))
+		f.move(mem("DI", avx2.width*r), f.narrow(f.acc(sh, r, 0)))
+		for h := 1; h < sh.regs; h++ {
+			f.i("VXORPS", f.acc(sh, r, h), f.acc(sh, r, h), f.acc(sh, r, h))
+		}
 	}
-	f.passes(loop, most, func(sh shape) {
-		for h := range sh.regs {
-			f.move(mem(v, f.width*h), f.r(mr*regs+h))
-		}
-		for r := range mr {
-			for h := range sh.regs {
-				f.v("VFMADD231", at(r, h), f.r(mr*regs+h), f.acc(all, r, h))
-			}
-		}
-		advance(sh.panels)
-	})
+	f.label(loop)
+	for h := range sh.regs {
+		f.move(mem(v, f.width*h), f.r(mr*sh.regs+h))
+	}
 	for r := range mr {
-		f.v("VADD", f.acc(all, r, 1), f.acc(all, r, 0), f.acc(all, r, 0))
-		f.move(f.acc(all, r, 0), mem("DI", f.width*r))
+		for h := range sh.regs {
+			f.v("VFMADD231", at(r, h), f.r(mr*sh.regs+h), f.acc(sh, r, h))
+		}
+	}
+	advance(1)
+	f.i("DECQ", "CX")
+	f.i("JNZ", loop)
+	for r := range mr {
+		low, high := f.narrow(f.acc(sh, r, 0)), avx2.r(mr*sh.regs)
+		if sh.regs == 1 {
+			f.i("VEXTRACTF64X4", 1, f.acc(sh, r, 0), high)
+		} else {
+			high = f.acc(sh, r, 1)
+		}
+		f.v("VADD", high, low, low)
+		f.move(low, mem("DI", avx2.width*r))
 	}
 	f.end()
+}
+
+// narrow returns the lower half of a wide register.
+func (t target) narrow(register string) string {
+	return avx2.prefix + strings.TrimPrefix(register, t.prefix)
 }
 
 // multiplyT emits the product of a transposed row panel of K with 6 numbers.
@@ -416,7 +455,7 @@ func (f *function) rows(a, step string) {
 
 // multiplyRows emits the product of 6 rows of a matrix, in place, with a vector.
 func multiplyRows(f *file, p precision) {
-	fn := f.begin(p, "multiplyRows", "u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes that are still to be added up",
+	fn := f.begin(p, "multiplyRows", "u[r][lane] += Σ over n > 0 pieces of 64 bytes of a[r·step + ·]·v[·] for 6 rows r, in lanes of 32 bytes that are still to be added up",
 		param{"a", "*T"}, param{"step", "int"}, param{"v", "*T"}, param{"u", "*T"}, param{"n", "int"})
 	fn.rows("a", "step")
 	for _, l := range [][2]string{{"v", "BX"}, {"u", "DI"}, {"n", "CX"}} {
@@ -635,7 +674,7 @@ func cholesky(f *file, p precision) {
 func peak(f *file, p precision) {
 	fn := f.begin(p, "peak", "12n multiply-adds of vectors, as fast as they go", param{"n", "int"})
 	fn.load("n", "CX")
-	fn.zero(0, 16)
+	fn.zero(0, 14)
 	fn.label("loop")
 	for i := range 12 {
 		fn.v("VFMADD231", f.r(12), f.r(13), f.r(i))

@@ -11,10 +11,10 @@ type Block[T Float] struct {
 	rows  int
 	a     []T       // [panels][d][6]
 	start []T       // [panels][6], of expanded distances
-	none  []T       // zeros, where others start
+	none  []T       // zeros for a block, where others start
 	norms []float64 // |x_i|, if the function asks for norms
 	k     []T       // [panels][tiles][6][nr]
-	lanes []T       // sums of one panel of rows with one vector
+	lanes []T       // [panels][6][lanes], sums with one vector
 	t     []T       // one panel of a right-hand side
 	run   []T       // sums over the rows of the block, if T is not float64
 	flat  []T       // one panel of rows before they are interleaved
@@ -51,8 +51,8 @@ func (b *Block[T]) Reset(c *Columns[T], height int) {
 	grow(&b.a, panels*simd.Rows*max(1, c.d))
 	grow(&b.start, panels*simd.Rows)
 	grow(&b.k, panels*simd.Rows*c.padded())
-	grow(&b.none, simd.Rows)
-	grow(&b.lanes, simd.TileSize[T]()/2)
+	grow(&b.none, panels*simd.Rows)
+	grow(&b.lanes, panels*simd.Rows*b.kern.Lanes)
 	grow(&b.t, simd.Rows)
 	grow(&b.run, c.padded())
 	grow(&b.flat, simd.Rows*c.d)
@@ -61,8 +61,8 @@ func (b *Block[T]) Reset(c *Columns[T], height int) {
 	b.sides, b.out = resized(b.sides, panels), resized(b.out, panels*simd.Rows)
 	if c.far != nil {
 		grow(&b.afar, len(b.a))
-		grow(&b.spare, min(subchunk, c.tiles)*simd.TileSize[T]())
-		grow(&b.other, len(b.lanes))
+		grow(&b.spare, min(b.span(), c.tiles)*simd.TileSize[T]())
+		grow(&b.other, simd.Rows*b.kern.Lanes)
 	}
 }
 
@@ -85,6 +85,32 @@ func grow[E Float](s *[]E, n int) {
 // the function and the product find them in L1.
 const subchunk = 64
 
+// span returns the number of tiles whose products are summed in lanes of type T. If tiles are
+// finished in registers, every lane has 128 terms for any width of the registers.
+func (b *Block[T]) span() int {
+	if !b.finished() {
+		return subchunk
+	}
+	return subchunk * b.kern.Lanes / simd.Lanes[T]()
+}
+
+// finished reports whether a kernel finishes tiles in registers.
+func (b *Block[T]) finished() bool {
+	return b.blocks(b.c) != nil && (b.c.far == nil || b.blocks(b.c.far) != nil)
+}
+
+func (b *Block[T]) blocks(c *Columns[T]) simd.BlocksFunc[T] {
+	return b.kern.Blocks[c.plan.statistic][c.plan.fn]
+}
+
+// width returns the lanes of the sums of a row with the first vector.
+func (b *Block[T]) width() int {
+	if b.finished() {
+		return b.kern.Lanes
+	}
+	return simd.Lanes[T]()
+}
+
 // Evaluate sets the block to rows i0 ≤ i < i1 of x, at most as many as its height. If v is
 // not nil it also sets t = K·v, row-major rows×n. This costs little more, because each
 // piece of K is still in cache.
@@ -100,12 +126,13 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 	}
 	for t0 := 0; t0 < c.tiles; t0 += c.chunk {
 		t1 := min(t0+c.chunk, c.tiles)
-		for p := 0; p*simd.Rows < b.rows; p++ {
-			for s0 := t0; s0 < t1; {
-				n := c.alike(s0, min(subchunk, t1-s0))
-				b.piece(p, s0, n, v, t)
-				s0 += n
+		for s0 := t0; s0 < t1; {
+			n := c.alike(s0, min(b.span(), t1-s0))
+			for p, panels := 0, 0; p*simd.Rows < b.rows; p += panels {
+				panels = b.together(p, s0, v)
+				b.piece(p, panels, s0, n, v, t)
 			}
+			s0 += n
 		}
 	}
 	if v != nil {
@@ -113,59 +140,94 @@ func Evaluate[T, S Float](b *Block[T], x Rows[S], i0, i1 int, v *Vectors[T], t [
 	}
 }
 
-// piece computes n tiles of row panel p from s0 on, and adds their products with v
-// to t.
-func (b *Block[T]) piece(p, s0, n int, v *Vectors[T], t []float64) {
-	size := simd.TileSize[T]()
-	k := b.k[(p*b.c.tiles+s0)*size:][:n*size]
-	side := b.sides[p]
+// together returns how many row panels from p on are evaluated in one call at the tiles
+// from s0 on. With several vectors it is one, so that these find its part of K in L1.
+func (b *Block[T]) together(p, s0 int, v *Vectors[T]) int {
+	n, side := 1, b.sideOf(p, s0)
+	if v == nil || v.n != 1 || side == mixed || !b.finished() {
+		return n
+	}
+	for (p+n)*simd.Rows < b.rows && b.sideOf(p+n, s0) == side {
+		n++
+	}
+	return n
+}
+
+// sideOf returns the columns with which row panel p is evaluated at the tiles from s0 on.
+func (b *Block[T]) sideOf(p, s0 int) side {
 	if b.c.beyond != nil && b.c.beyond[s0] {
-		side = allFar
+		return allFar
 	}
-	switch side {
+	return b.sides[p]
+}
+
+// piece computes n tiles of some row panels from p on and tiles from s0 on, and adds their
+// products with v to t. A mixed panel comes alone.
+func (b *Block[T]) piece(p, panels, s0, n int, v *Vectors[T], t []float64) {
+	size := simd.TileSize[T]()
+	step := b.c.tiles * size
+	k := b.k[p*step+s0*size:]
+	switch b.sideOf(p, s0) {
 	case allNear:
-		b.fill(b.c, b.a, p, s0, k, v, b.lanes)
+		b.fill(b.c, b.a, p, panels, s0, n, k, step, v, b.lanes)
 	case allFar:
-		b.fill(b.c.far, b.afar, p, s0, k, v, b.lanes)
+		b.fill(b.c.far, b.afar, p, panels, s0, n, k, step, v, b.lanes)
 	case mixed:
-		b.fill(b.c, b.a, p, s0, k, v, b.lanes)
-		b.fill(b.c.far, b.afar, p, s0, b.spare[:n*size], v, b.other)
-		b.choose(p, k)
+		b.fill(b.c, b.a, p, 1, s0, n, k, step, v, b.lanes)
+		b.fill(b.c.far, b.afar, p, 1, s0, n, b.spare, step, v, b.other)
+		b.choose(p, k[:n*size])
 	}
-	if v != nil && v.n > 0 {
-		b.addLanes(p, 0, v.n, t)
-		b.multiply(p, s0, n, 1, v, t)
+	if v == nil || v.n == 0 {
+		return
+	}
+	for q := range panels {
+		b.addLanes(p+q, 0, v.n, b.lanes[q*simd.Rows*b.width():], b.width(), t)
+		b.multiply(p+q, s0, n, 1, v, t)
 	}
 }
 
-// fill sets k to tiles of row panel p from s0 on, and lanes to their product with the first
-// vector. It does so in registers if the function allows it.
-func (b *Block[T]) fill(c *Columns[T], a []T, p, s0 int, k []T, v *Vectors[T], lanes []T) {
-	nr, n := simd.Columns[T](), len(k)/simd.TileSize[T]()
+// fill sets k to n tiles from s0 on of some row panels from p on, step elements apart, and
+// lanes to their products with the first vector. It does so in registers if the function
+// allows it, for any number of panels, else for one.
+func (b *Block[T]) fill(c *Columns[T], a []T, p, panels, s0, n int, k []T, step int, v *Vectors[T], lanes []T) {
+	nr, size := simd.Columns[T](), simd.TileSize[T]()
 	x, y, hy := &a[p*simd.Rows*c.d], &c.b[s0*nr*c.d], &c.start[s0*nr]
-	hx := &b.start[p*simd.Rows]
-	if !c.plan.half {
-		hx = &b.none[0]
+	hx := &b.none[0]
+	if c.plan.half {
+		hx = &b.start[p*simd.Rows]
 	}
 	multiply := v != nil && v.n > 0
 	if multiply {
-		clear(lanes)
+		clear(lanes[:panels*simd.Rows*b.width()])
 	}
-	if fused := b.kern.Fused[c.plan.statistic][c.plan.fn]; fused != nil && multiply {
-		fused(c.d, x, hx, y, hy, &k[0], n, &v.data[s0*nr], &lanes[0], &c.par[0])
+	if blocks := b.blocks(c); b.finished() && multiply {
+		for most := b.most(panels); n > 0; n -= most {
+			now := min(most, n)
+			blocks(c.d, x, hx, y, hy, &k[0], step, now, panels, &v.data[s0*nr], &lanes[0], &c.par[0])
+			if s0 += now; now < n {
+				y, hy, k = &c.b[s0*nr*c.d], &c.start[s0*nr], k[now*size:]
+			}
+		}
 		return
 	}
-	b.kern.Tile[c.plan.statistic](c.d, x, hx, y, hy, &k[0], n)
+	b.kern.Tile[c.plan.statistic](c.d, x, hx, y, hy, &k[0], size, n)
 	b.kern.Func[c.plan.fn](&k[0], n, &c.par[0])
 	if multiply {
 		b.kern.Multiply(&k[0], &v.data[s0*nr], &lanes[0], n)
 	}
 }
 
+// most returns how many tiles of some row panels go into one call, so that it stays below
+// 0.1 ms.
+func (b *Block[T]) most(panels int) int {
+	p := b.kern.Panels
+	return max(p, 40000/((b.c.d+16)*panels)/p*p)
+}
+
 // choose replaces the rows of panel p that are beyond reach, in k and lanes, by
 // those in spare and other.
 func (b *Block[T]) choose(p int, k []T) {
-	nr, size := simd.Columns[T](), simd.TileSize[T]()
+	nr, size, lanes := simd.Columns[T](), simd.TileSize[T](), b.width()
 	for r := range simd.Rows {
 		if !b.out[p*simd.Rows+r] {
 			continue
@@ -173,7 +235,7 @@ func (b *Block[T]) choose(p int, k []T) {
 		for t := r * nr; t < len(k); t += size {
 			copy(k[t:t+nr], b.spare[t:])
 		}
-		copy(b.lanes[r*nr/2:][:nr/2], b.other[r*nr/2:])
+		copy(b.lanes[r*lanes:][:lanes], b.other[r*lanes:])
 	}
 }
 
@@ -232,18 +294,17 @@ func (b *Block[T]) multiply(p, s0, n, first int, v *Vectors[T], t []float64) {
 	c := b.c
 	nr, tile := simd.Columns[T](), simd.TileSize[T]()
 	for q := first; q < v.n; q++ {
-		clear(b.lanes)
+		clear(b.lanes[:simd.Rows*simd.Lanes[T]()])
 		b.kern.Multiply(&b.k[(p*c.tiles+s0)*tile], &v.data[q*c.padded()+s0*nr], &b.lanes[0], n)
-		b.addLanes(p, q, v.n, t)
+		b.addLanes(p, q, v.n, b.lanes, simd.Lanes[T](), t)
 	}
 }
 
 // addLanes adds the sums of row panel p over their lanes to column q of t, rows×n.
-func (b *Block[T]) addLanes(p, q, n int, t []float64) {
-	lanes := simd.Columns[T]() / 2
+func (b *Block[T]) addLanes(p, q, n int, sums []T, lanes int, t []float64) {
 	for r := range min(simd.Rows, b.rows-p*simd.Rows) {
 		s := 0.0
-		for _, e := range b.lanes[r*lanes:][:lanes] {
+		for _, e := range sums[r*lanes:][:lanes] {
 			s += float64(e)
 		}
 		t[(p*simd.Rows+r)*n+q] += s

@@ -19,7 +19,7 @@ type Columns[T Float] struct {
 	start []T       // [tiles][nr], where the sums start
 	norms []float64 // |y_j| if the function asks for norms
 	mean  []float64 // subtracted from all inputs, or nil
-	chunk int       // tiles whose columns fill half of L2
+	chunk int       // tiles whose columns fill a quarter of L2
 
 	// With a reach, far has the same with direct differences. It is for rows with |a|²/2
 	// beyond limit, and for the tiles that have a column beyond.
@@ -99,7 +99,9 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 		c.norms = make([]float64, c.padded())
 	}
 	c.b, c.start = simd.Aligned[T](c.tiles*nr*max(1, y.D)), simd.Aligned[T](c.tiles*nr)
-	c.chunk = max(1, min(c.tiles, (128<<10)/max(1, 64*y.D)))
+	kern := simd.For[T]()
+	c.chunk = kern.L2 / 4 / max(1, 64*y.D)
+	c.chunk = max(kern.Panels, min(c.tiles, c.chunk/kern.Panels*kern.Panels))
 	flat := make([]T, nr*y.D)
 	for j := 0; j < y.N; j += nr {
 		var norms []float64
@@ -207,7 +209,7 @@ func (c *Columns[T]) padded() int { return c.tiles * simd.Columns[T]() }
 // Height returns how many rows of K fill about half of L2. This is the best number of rows
 // for a [Block], a multiple of 6 from 12 to 96. It depends only on M.
 func (c *Columns[T]) Height() int {
-	rows := (224 << 10) / max(1, c.padded()*simd.Size[T]()) / simd.Rows * simd.Rows
+	rows := simd.For[T]().L2 / 16 * 7 / max(1, c.padded()*simd.Size[T]()) / simd.Rows * simd.Rows
 	return max(2*simd.Rows, min(rows, 16*simd.Rows))
 }
 

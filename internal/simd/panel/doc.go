@@ -5,21 +5,23 @@
 // A [Function] defines k by a statistic of pairs and an element-wise function of it. [Pack]
 // packs Y as columns once. A [Block] has a few rows of K at a time:
 //
-//	            columns, chunk by chunk (128 KiB, in L2)
+//	            columns, chunk by chunk (a quarter of L2)
 //	          ┌─────────┬─────────┬────
 //	6 rows    │ 64 tiles│→        │        each piece, 24 KiB in L1:
 //	          ├─────────┼─────────┼────      statistic → function → t += piece·v
 //	6 rows    │         │         │
 //	          └─────────┴─────────┴────    then, with K in L2: w += Kᵀg(t)
 //
-// The height of a block ([Columns.Height]) makes K fill half of L2. The caller shares the
-// rows of X among workers. For products with kernels this is kernel.Operator.
+// The height of a block ([Columns.Height]) makes K fill half of L2. If simd.Kernels.Blocks
+// has the function, one call takes a piece of all rows of the block, in up to 128 tiles, and
+// does the three steps in registers. The caller shares the rows of X among workers. For
+// products with kernels this is kernel.Operator.
 //
 // # Precision
 //
 // Inputs are float32 or float64, vectors float64. The panels are of type T. With T =
-// float64 all numbers are float64. With T = float32 a tile and the sums over 64 tiles of
-// columns, in 8 lanes, or over the rows of one block are float32, and all longer sums are
+// float64 all numbers are float64. With T = float32 a tile, the sums of 128 columns in a lane
+// of a register, and those over the rows of one block are float32. All longer sums are
 // float64. The error of a product relative to |K||v| is then about 1e-7, for any n and M.
 // Inputs of distances are centred on the mean of the columns first, so that float32 spends
 // no digits on their common part. Where K has to be more accurate than 1e-6, as in

@@ -34,7 +34,9 @@ func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok b
 func (t *Transposed[T]) Padded() int { return len(t.start) }
 
 // Buffer returns the number of elements in the buffer of [EvaluateTransposed].
-func (t *Transposed[T]) Buffer() int { return simd.Columns[T]() * (2*t.c.d + 2) }
+func (t *Transposed[T]) Buffer() int {
+	return simd.Columns[T]() * (t.c.d + simd.For[T]().Panels*(t.c.d+1))
+}
 
 // EvaluateTransposed sets dst to K of rows i0 ≤ i < i1 of x. Each nr of them give a panel,
 // t.Padded()×nr, with dst[j·nr + r] = k(x_r, y_j). Missing rows and columns are 0. The
@@ -44,31 +46,42 @@ func EvaluateTransposed[T, S Float](t *Transposed[T], dst []T, x Rows[S], i0, i1
 	if x.D != c.d || i0 < 0 || i1 > x.N {
 		panic("panel: precondition: rows are in the range of x")
 	}
-	kern, size := simd.For[T](), simd.TileSize[T]()
-	b, flat, start := buffer[:nr*c.d], buffer[nr*c.d:][:nr*c.d], buffer[2*nr*c.d:][:nr]
-	for i := i0; i < i1 && padded > 0; i += nr {
-		n := min(nr, i1-i)
-		clear(start)
-		packPanel(c, c.plan.scaleX, x, i, n, nr, b, start, nil, flat)
-		panel := dst[:padded*nr]
-		dst = dst[padded*nr:]
+	kern := simd.For[T]()
+	group := kern.Panels * nr
+	b, start, flat := buffer[:group*c.d], buffer[group*c.d:][:group], buffer[group*(c.d+1):][:nr*c.d]
+	clear(start)
+	for i := i0; i < i1 && padded > 0; i += group {
+		n := min(group, i1-i)
+		panels := (n + nr - 1) / nr
+		for q := range panels {
+			packPanel(c, c.plan.scaleX, x, i+q*nr, min(nr, n-q*nr), nr, b[q*nr*c.d:], start[q*nr:], nil, flat)
+		}
 		for p := 0; p < padded; p += simd.Rows {
-			kern.Tile[c.plan.statistic](c.d, &t.a[p*c.d], &t.start[p], &buffer[0], &start[0], &panel[p*nr], 1)
+			kern.Tile[c.plan.statistic](c.d, &t.a[p*c.d], &t.start[p], &buffer[0], &start[0], &dst[p*nr], padded*nr, panels)
 		}
-		const most = 256 // tiles of one call
-		for tile := 0; tile < padded/simd.Rows; tile += most {
-			kern.Func[c.plan.fn](&panel[tile*size], min(most, padded/simd.Rows-tile), &c.par[0])
+		for q := range panels {
+			t.finish(dst[q*padded*nr:][:padded*nr], min(nr, n-q*nr))
 		}
-		if c.scale != 1 {
-			for j := range panel {
-				panel[j] = T(float64(panel[j]) * c.scale)
-			}
+		dst = dst[panels*padded*nr:]
+	}
+}
+
+// finish applies the function to the statistics of a panel of n rows of x.
+func (t *Transposed[T]) finish(panel []T, n int) {
+	c, nr, padded, size := t.c, simd.Columns[T](), len(t.start), simd.TileSize[T]()
+	const most = 256 // tiles of one call
+	for tile := 0; tile < padded/simd.Rows; tile += most {
+		simd.For[T]().Func[c.plan.fn](&panel[tile*size], min(most, padded/simd.Rows-tile), &c.par[0])
+	}
+	if c.scale != 1 {
+		for j := range panel {
+			panel[j] = T(float64(panel[j]) * c.scale)
 		}
-		clear(panel[c.m*nr:])
-		for j := n; j < nr; j++ {
-			for l := j; l < len(panel); l += nr {
-				panel[l] = 0
-			}
+	}
+	clear(panel[c.m*nr:])
+	for j := n; j < nr; j++ {
+		for l := j; l < len(panel); l += nr {
+			panel[l] = 0
 		}
 	}
 }
