@@ -44,7 +44,9 @@
 // no path of this machine is an error of [Check], which the command line, the benchmarks
 // and the tests of this package report. Other programs continue with the best path. On one
 // path every result depends only on the operands. [Paths] lists them, and every test of
-// this package runs on each.
+// this package runs on each. Where the machine lacks instructions, the tests interpret the
+// assembly of that path (interpret_test.go), and say so. The interpreter also finds reads and
+// writes outside of the operands.
 //
 // Portable Go rounds differently, so its results agree to a few ulp of their largest terms,
 // not to the bit. The paths in assembly have the same bits, with one exception. The sums of

@@ -5,11 +5,31 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// testedPaths returns the paths that this machine has.
-func testedPaths[T Float](t *testing.T) []*Kernels[T] { return Paths[T]() }
+// testedPaths returns the paths that this machine has, and an interpreter for the others, from
+// the best to the portable one.
+func testedPaths[T Float](t *testing.T) []*Kernels[T] {
+	t.Helper()
+	all, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := Paths[T]()
+	var tested []*Kernels[T]
+	for _, a := range all {
+		i := slices.IndexFunc(there, func(k *Kernels[T]) bool { return k.Path == a.path })
+		if i >= 0 {
+			tested = append(tested, there[i])
+			continue
+		}
+		t.Logf("this machine has no %s, so its assembly is interpreted", a.path)
+		tested = append(tested, interpreted[T](a))
+	}
+	return append(tested, there[len(there)-1])
+}
 
 // onPaths runs a test for every path that this machine has.
 func onPaths[T Float](t *testing.T, test func(t *testing.T, k *Kernels[T])) {
