@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -298,12 +299,9 @@ func (k *Kernels[T]) cos(x []T) {
 	for len(x) > 0 { // in pieces, so that one large number costs little
 		piece := x[:min(len(x), 8*TileSize[T]())]
 		x = x[len(piece):]
-		moderate := true
-		for _, v := range piece {
-			if v > limit || v < -limit {
-				moderate = false
-				break
-			}
+		moderate := k.within(piece, limit)
+		if !moderate {
+			moderate = !slices.ContainsFunc(piece, func(v T) bool { return v > limit || v < -limit })
 		}
 		if moderate {
 			k.Apply(fullCos, piece, nil)
@@ -313,6 +311,27 @@ func (k *Kernels[T]) cos(x []T) {
 			piece[i] = T(math.Cos(float64(v)))
 		}
 	}
+}
+
+// within reports whether sums of squares show that no |x| is above limit. They also leave
+// out large numbers that are not above it, and NaN.
+func (k *Kernels[T]) within(x []T, limit T) bool {
+	nr, tile := Columns[T](), takeTile[T]()
+	defer giveTile(tile)
+	sums := tile[:nr]
+	clear(sums)
+	if n := len(x) / nr; n > 0 {
+		k.Squares(n, &x[0], &sums[0])
+	}
+	for i, v := range x[len(x)/nr*nr:] {
+		sums[i] += v * v
+	}
+	for _, s := range sums {
+		if !(s <= limit*limit) {
+			return false
+		}
+	}
+	return true
 }
 
 // Tiles for the ends of slices.
