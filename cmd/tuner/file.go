@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
@@ -88,7 +89,12 @@ other process may use the file meanwhile.`,
 				return err
 			}
 			logger := g.logger(cmd, slog.LevelWarn)
-			before, after, err := bolt.Compact(cmd.Context(), path, bolt.CompactOptions{Keep: keep, Open: bolt.Options{LockTimeout: g.lockTimeout, Logger: logger}})
+			var before, after int64
+			err = g.awaitLock(cmd.Context(), cmd, func(turn time.Duration) (err error) {
+				o := bolt.CompactOptions{Keep: keep, Open: bolt.Options{LockTimeout: turn, Logger: logger}}
+				before, after, err = bolt.Compact(cmd.Context(), path, o)
+				return err
+			})
 			if err != nil {
 				return offlineError(err, path)
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,7 @@ type globals struct {
 	color       string
 	propose     time.Duration // of commands with the flag of proposeFlag
 	maxFile     int64         // bytes, with 0 for the store's default
+	waited      atomic.Bool   // the command said that it waits for a file
 }
 
 const (
@@ -171,7 +173,7 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	path, logger, o := g.file(), g.logger(cmd, slog.LevelWarn), g.service()
 	o.Logger = logger
 	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
-		st, err := g.openStore(ctx, path, e, logger)
+		st, err := g.openStore(ctx, cmd, path, e, logger)
 		if err != nil {
 			return nil, err
 		}
@@ -181,28 +183,54 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 }
 
 // openStore opens a file once no other process uses it.
-func (g *globals) openStore(ctx context.Context, path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
-	end := time.Now().Add(g.lockTimeout)
+func (g *globals) openStore(ctx context.Context, cmd *cobra.Command, path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
+	var st *bolt.Store
+	err := g.awaitLock(ctx, cmd, func(turn time.Duration) (err error) {
+		st, err = bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger, MaxSize: g.maxFile})
+		return err
+	})
+	if bool(e) && readOnly(err) {
+		return openReadOnly(path, logger)
+	}
+	return st, fileError(err, path)
+}
+
+// quietWait is the wait for a file after which a command says that it waits.
+const quietWait = time.Second
+
+// awaitLock calls open until the file is not in use, for at most --lock-timeout. open
+// waits for turn.
+func (g *globals) awaitLock(ctx context.Context, cmd *cobra.Command, open func(turn time.Duration) error) error {
+	start := time.Now()
 	for {
 		// The tries are short, so that Ctrl-C has an effect in between.
-		turn := min(time.Until(end), 250*time.Millisecond)
+		turn := min(g.lockTimeout-time.Since(start), 250*time.Millisecond)
 		if turn <= 0 {
 			turn = -1
 		}
-		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger, MaxSize: g.maxFile})
+		err := open(turn)
+		used := (*bolt.FileError)(nil)
 		switch {
-		case err == nil:
-			return st, nil
-		case bool(e) && readOnly(err):
-			return openReadOnly(path, logger)
-		case errors.Is(err, bolt.ErrInUse) && turn < 0 && g.lockTimeout > 0:
-			return nil, fileError(fmt.Errorf("%w; waited %v", err, g.lockTimeout), path)
-		case !errors.Is(err, bolt.ErrInUse) || turn < 0:
-			return nil, fileError(err, path)
+		case !errors.Is(err, bolt.ErrInUse):
+			return err
+		case turn < 0 && g.lockTimeout > 0:
+			return fmt.Errorf("%w; waited %v", err, g.lockTimeout)
+		case turn < 0:
+			return err
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return ctx.Err()
+		case errors.As(err, &used) && time.Since(start) >= quietWait && !g.waited.Swap(true):
+			g.note(cmd, "Waiting up to %v for %s, which %s has open.", g.lockTimeout, used.Path, processText(used))
 		}
 	}
+}
+
+// processText names the process that has a file open.
+func processText(e *bolt.FileError) string {
+	if e.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d (%s)", e.PID, e.Name)
 }
 
 // readOnly tells whether a file cannot be opened for writing, for its permissions or

@@ -135,7 +135,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		logger.Warn(warning, "cert", s.options.CertFile)
 	}
 	g.maxFile = s.maxFile
-	st, err := g.openStore(ctx, g.file(), mayCreate, logger)
+	st, err := g.openStore(ctx, cmd, g.file(), mayCreate, logger)
 	if err != nil {
 		return err
 	}

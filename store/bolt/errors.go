@@ -37,6 +37,7 @@ type FileError struct {
 	Detail string // the finding, may be empty
 	Remedy string // what the user can do
 	PID    int    // for [ErrInUse], the process that has the file open, 0 if unknown
+	Name   string // the name of this process
 
 	cause error // error of the system besides Reason, may be nil
 }

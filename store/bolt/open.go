@@ -166,7 +166,7 @@ func (p *opening) inUse(f *os.File) error {
 		return e
 	}
 	if pid, name := holder(info); pid != 0 {
-		e.PID = pid
+		e.PID, e.Name = pid, name
 		e.Detail = strings.TrimSuffix(fmt.Sprintf("process %d (%s) has it open; %s", pid, name, e.Detail), "; ")
 	}
 	return e
