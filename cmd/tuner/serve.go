@@ -128,9 +128,15 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return err
 	}
 	s.options.Memory = memory
-	if err := server.Check(s.options, s.http.addresses()...); err != nil { // before the file is created
-		return err
+	listeners, err := server.Listen(s.options, s.http.addresses()...) // before the file is created
+	if err != nil {
+		return inFlags(err)
 	}
+	defer func() {
+		for _, l := range listeners {
+			l.Close() // a second time unless an error came before it served
+		}
+	}()
 	if warning := keyWarning(s.options.CertFile, s.options.KeyFile); warning != "" {
 		logger.Warn(warning, "cert", s.options.CertFile)
 	}
@@ -165,23 +171,19 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err != nil {
 		return err
 	}
-	listener, err := srv.Listen()
-	if err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
-	if err := s.http.open(cmd, srv, listener, fatal); err != nil {
-		return errors.Join(err, listener.Close())
+	if err := s.http.open(cmd, srv, listeners, fatal); err != nil {
+		return err
 	}
 	backupCtx, stopBackups := context.WithCancel(ctx)
 	defer stopBackups()
 	backedUp, err := s.backups.serve(backupCtx, st, g.file(), logger, srv.Registry())
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	defer func() { stopBackups(); <-backedUp }()
-	g.note(cmd, "Listening on %s%s\nHit Ctrl-C to quit.", addressText(listener), s.http.note())
-	if err := srv.Serve(ctx, listener); err != nil {
+	g.note(cmd, "Listening on %s%s\nHit Ctrl-C to quit.", addressText(listeners[0]), s.http.note())
+	if err := srv.Serve(ctx, listeners[0]); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -189,6 +191,30 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	g.note(cmd, "Stopped.")
 	return nil
+}
+
+// flagNames has the flags of the options of a server.
+var flagNames = strings.NewReplacer(
+	"Address:", "--listen:",
+	"AllowTLS12", "--allow-tls12",
+	"CertFile", "--cert",
+	"ClientCAFile", "--client-ca",
+	"ClientScopes", "--client-scope",
+	"InsecureAllowRemote", "--insecure-allow-remote",
+	"KeyFile", "--key",
+	"MetricsAddress:", "--metrics:",
+	"MetricsAllowRemote", "--metrics-allow-remote",
+	"StopTimeout", "--stop-timeout",
+	"TokenFile", "--tokens",
+)
+
+// inFlags names the flags in an error about the options of a server, and makes it one of
+// the command line.
+func inFlags(err error) error {
+	if wrong := (*server.OptionError)(nil); errors.As(err, &wrong) {
+		return usageError{errors.New(flagNames.Replace(wrong.Error()))}
+	}
+	return err
 }
 
 // keyWarning says which clients cannot connect to a server because of its key.
@@ -248,7 +274,7 @@ func (s *serving) parse(g *globals) error {
 		s.options.ClientScopes[name] = scope
 	}
 	if err := s.options.Validate(); err != nil {
-		return usageError{err}
+		return inFlags(err)
 	}
 	if s.backups.dir != "" && s.backups.every == 0 {
 		return usagef("--backup-to needs --backup-every, such as 5m")

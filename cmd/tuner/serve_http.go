@@ -59,10 +59,11 @@ func (h *httpFace) addresses() []string {
 
 // open prepares the face and the ready file of a server, before the server serves. The
 // caller holds the lock of the database, so the ready file of another server is never
-// removed. stop ends the server, with an error or nil.
-func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, grpc net.Listener, stop func(error)) (err error) {
+// removed. The listeners are those of gRPC and, if there is an address for it, of HTTP.
+// stop ends the server, with an error or nil.
+func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.Listener, stop func(error)) (err error) {
 	h.cmd, h.stop = cmd, stop
-	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(grpc), TLS: srv.Options().CertFile != ""}
+	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(listeners[0]), TLS: srv.Options().CertFile != ""}
 	if h.ready != "" {
 		if err := removeReady(h.ready); err != nil {
 			return err
@@ -74,9 +75,7 @@ func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, grpc net.Listene
 	if h.face, err = web.New(srv, h.state.Version); err != nil {
 		return err
 	}
-	if h.listener, err = srv.ListenAt(h.address); err != nil {
-		return fmt.Errorf("--http: %w", err)
-	}
+	h.listener = listeners[1]
 	h.state.HTTP = addressText(h.listener)
 	return nil
 }
@@ -120,12 +119,9 @@ func (h *httpFace) serve() {
 // close ends all of it once the server has stopped.
 func (h *httpFace) close() error {
 	var faults []error
-	switch {
-	case h.served != nil:
+	if h.served != nil {
 		faults = append(faults, h.face.Close())
 		<-h.served
-	case h.listener != nil:
-		faults = append(faults, h.listener.Close())
 	}
 	if h.written {
 		if err := os.Remove(h.ready); err != nil && !errors.Is(err, fs.ErrNotExist) {

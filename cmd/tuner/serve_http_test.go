@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -201,17 +202,26 @@ func TestReadyFile(t *testing.T) {
 // TestServeMistakes checks that wrong flags are refused, and which of them before the
 // database is made.
 func TestServeMistakes(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	for name, c := range map[string]struct {
 		args   []string
 		status int
 		says   string
 		made   bool
 	}{
-		"exposed":       {[]string{"--http", "0.0.0.0:0"}, exitFailure, "refusing to listen on 0.0.0.0:0", false},
+		"exposed":       {[]string{"--http", "0.0.0.0:0"}, exitUsage, "give --cert and --key, and --tokens or --client-ca, listen on 127.0.0.1, or allow it with --insecure-allow-remote", false},
 		"no address":    {[]string{"--http", "nonsense"}, exitFailure, `"nonsense" must be host:port or unix:path`, false},
 		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
 		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
-		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitFailure, "--http: another process is listening on x", true},
+		"taken port":    {[]string{"--listen", other.Addr().String()}, exitFailure, "another process is listening on " + other.Addr().String(), false},
+		"metrics":       {[]string{"--metrics", ":0"}, exitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
+		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, exitUsage, "--cert and --key must be given together", false},
+		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, exitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
+		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitFailure, "another process is listening on x; stop it, or choose another address", false},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)
@@ -219,6 +229,9 @@ func TestServeMistakes(t *testing.T) {
 		status := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...), strings.NewReader(""), io.Discard, &stderr)
 		if status != c.status || !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%s: status %d, %s", name, status, &stderr)
+		}
+		if field := regexp.MustCompile(`[A-Z][a-z]+[A-Z]\w*`).FindString(stderr.String()); field != "" {
+			t.Errorf("%s: the text names the field %s and not its flag: %s", name, field, &stderr)
 		}
 		if _, err := os.Stat("tuner.db"); (err == nil) != c.made {
 			t.Errorf("%s: the database: %v", name, err)

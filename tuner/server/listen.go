@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // address is an address to listen on.
@@ -32,7 +34,11 @@ func parseAddress(s string) (address, error) {
 
 func (a address) listen() (net.Listener, error) {
 	if a.network != "unix" {
-		return net.Listen(a.network, a.where)
+		l, err := net.Listen(a.network, a.where)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, inUse(a.where)
+		}
+		return l, err
 	}
 	if err := removeStale(a.where); err != nil {
 		return nil, err
@@ -61,9 +67,45 @@ func removeStale(path string) error {
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return fmt.Errorf("another process is listening on %s", path)
+		return inUse(path)
 	}
 	return os.Remove(path)
+}
+
+// inUse is the error of an address that is in use.
+func inUse(where string) error {
+	return fmt.Errorf("another process is listening on %s; stop it, or choose another address", where)
+}
+
+// Listen listens on o.Address and on further addresses, in this order, for a server that
+// is made later. It reads certificates and tokens, and returns the errors of [New] and
+// [Server.Listen]. A command can call it before it creates a store.
+func Listen(o Options, further ...string) (listeners []net.Listener, err error) {
+	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
+	s, err := New(nil, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	defer func() {
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			listeners = nil
+		}
+	}()
+	if _, err := s.metricsAddress(); err != nil {
+		return nil, err
+	}
+	for _, where := range append([]string{s.options.Address}, further...) {
+		l, err := s.ListenAt(where)
+		if err != nil {
+			return listeners, err
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
 }
 
 // Listen listens on Options.Address. It refuses to do so if other machines could reach
@@ -72,20 +114,14 @@ func (s *Server) Listen() (net.Listener, error) { return s.ListenAt(s.options.Ad
 
 // ListenAt is [Server.Listen] at another address.
 func (s *Server) ListenAt(where string) (net.Listener, error) {
-	a, err := s.allowed(where)
+	a, err := parseAddress(where)
 	if err != nil {
 		return nil, err
 	}
-	return a.listen()
-}
-
-// allowed parses an address and refuses it if the server must not listen there.
-func (s *Server) allowed(where string) (address, error) {
-	a, err := parseAddress(where)
-	if err != nil {
-		return address{}, err
+	if err := s.checkExposure(where, a.remote); err != nil {
+		return nil, err
 	}
-	return a, s.checkExposure(where, a.remote)
+	return a.listen()
 }
 
 // checkExposure refuses to serve other machines without encryption or without known
@@ -101,14 +137,15 @@ func (s *Server) checkExposure(where string, remote bool) error {
 			"address", where, "tls", o.tls(), "authentication", o.closed())
 		return nil
 	}
-	lacks := "TLS (a certificate and key)"
+	const identify, encrypt = "TokenFile or ClientCAFile", "CertFile and KeyFile"
+	lacks, remedy := "TLS", encrypt
 	switch {
 	case o.tls():
-		lacks = "tokens or client certificates"
+		lacks, remedy = "authentication", identify
 	case !o.closed():
-		lacks += " and tokens or client certificates"
+		lacks, remedy = "TLS and authentication", encrypt+", and "+identify
 	}
-	return fmt.Errorf("refusing to listen on %s without %s, because other machines can reach it; configure them, listen on 127.0.0.1, or allow insecure remote access", where, lacks)
+	return optionError("refusing to listen on %s without %s, because other machines can reach it; give %s, listen on 127.0.0.1, or allow it with InsecureAllowRemote", where, lacks, remedy)
 }
 
 // remote reports whether other machines can reach a listener.

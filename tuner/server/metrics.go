@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -108,15 +109,29 @@ func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 
 // listenMetrics listens on the metrics address. It returns nil if there is none.
 func (s *Server) listenMetrics() (net.Listener, error) {
-	if s.options.MetricsAddress == "" {
-		return nil, nil
-	}
-	a, err := parseAddress(s.options.MetricsAddress)
-	if err != nil {
+	a, err := s.metricsAddress()
+	if err != nil || a == (address{}) {
 		return nil, err
 	}
-	if a.remote && !s.options.MetricsAllowRemote {
-		return nil, errors.New("refusing to show metrics on " + s.options.MetricsAddress + ", because other machines can reach it; listen on 127.0.0.1 or allow remote metrics")
+	l, err := a.listen()
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return a.listen()
+	return l, nil
+}
+
+// metricsAddress is the address of the metrics, and empty if there is none.
+func (s *Server) metricsAddress() (address, error) {
+	where := s.options.MetricsAddress
+	if where == "" {
+		return address{}, nil
+	}
+	a, err := parseAddress(where)
+	if err != nil {
+		return address{}, fmt.Errorf("metrics: %w", err)
+	}
+	if a.remote && !s.options.MetricsAllowRemote {
+		return address{}, optionError("refusing to serve metrics on %s, because other machines can reach it; listen on 127.0.0.1, or allow it with MetricsAllowRemote", where)
+	}
+	return a, nil
 }

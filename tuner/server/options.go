@@ -194,25 +194,41 @@ func (o Options) Validate() error {
 	}
 	o = o.withDefaults()
 	_, err := parseAddress(o.Address)
-	add(err != nil, "address: %w", err)
+	add(err != nil, "Address: %w", err)
 	if o.MetricsAddress != "" {
 		_, err := parseAddress(o.MetricsAddress)
-		add(err != nil, "metrics address: %w", err)
+		add(err != nil, "MetricsAddress: %w", err)
 	}
-	add((o.CertFile == "") != (o.KeyFile == ""), "a certificate and its key must be given together")
-	add(o.ClientCAFile != "" && !o.tls(), "client certificates need TLS; give the server a certificate and key")
-	add(o.AllowTLS12 && !o.tls(), "TLS 1.2 is allowed but TLS is off; give a certificate and key")
-	add(len(o.ClientScopes) > 0 && o.ClientCAFile == "", "scopes of client certificates need the CA certificate that signed them")
+	add((o.CertFile == "") != (o.KeyFile == ""), "CertFile and KeyFile must be given together")
+	add(o.ClientCAFile != "" && !o.tls(), "ClientCAFile needs TLS; give CertFile and KeyFile too")
+	add(o.AllowTLS12 && !o.tls(), "AllowTLS12 needs TLS; give CertFile and KeyFile too")
+	add(len(o.ClientScopes) > 0 && o.ClientCAFile == "", "ClientScopes needs the CA certificate that signed the clients'; give ClientCAFile too")
 	add(o.ClientCAFile != "" && len(o.ClientScopes) == 0 && o.TokenFile == "",
-		"client certificates without scopes or tokens permit nothing; give scopes or a token file")
+		"ClientCAFile alone permits nothing; give ClientScopes or TokenFile too")
 	for _, name := range slices.Sorted(maps.Keys(o.ClientScopes)) {
 		err := o.ClientScopes[name].Validate()
-		add(err != nil, "scope of client certificate %q: %w", name, err)
-		add(name == "" || len(name) > maxCertificateName || !utf8.ValidString(name), "scope of client certificate %q: its name must be UTF-8 of 1 to %d bytes", name, maxCertificateName)
+		add(err != nil, "ClientScopes: certificate %q: %w", name, err)
+		add(name == "" || len(name) > maxCertificateName || !utf8.ValidString(name), "ClientScopes: certificate %q: its name must be UTF-8 of 1 to %d bytes", name, maxCertificateName)
 	}
-	add(o.StopTimeout < 0 || o.DrainDelay < 0, "times must not be negative")
-	return errors.Join(faults...)
+	add(o.StopTimeout < 0, "StopTimeout %s: must not be negative", o.StopTimeout)
+	add(o.DrainDelay < 0, "DrainDelay %s: must not be negative", o.DrainDelay)
+	if len(faults) == 0 {
+		return nil
+	}
+	return &OptionError{errors.Join(faults...)}
 }
+
+// OptionError says what is wrong with [Options]. It names their fields, so that a command
+// can name its flags instead.
+type OptionError struct{ err error }
+
+func optionError(format string, args ...any) error {
+	return &OptionError{fmt.Errorf(format, args...)}
+}
+
+func (e *OptionError) Error() string { return e.err.Error() }
+
+func (e *OptionError) Unwrap() error { return e.err }
 
 // maxCertificateName is the most bytes of a certificate's name. Events store the name.
 const maxCertificateName = 256
@@ -222,17 +238,22 @@ func (l Limits) faults() (faults []error) {
 		name string
 		v    int64
 	}{
-		{"message size", int64(l.MaxRecvBytes)},
-		{"answer size", int64(l.MaxSendBytes)},
-		{"header size", int64(l.MaxHeaderBytes)},
-		{"connect timeout", int64(l.ConnectTimeout)},
-		{"call timeout", int64(l.CallTimeout)},
-		{"ask timeout", int64(l.AskTimeout)},
-		{"ping interval", int64(min(l.MinPingInterval, l.PingInterval, l.PingTimeout))},
-		{"connection age", int64(min(l.MaxIdle, l.MaxAge, l.MaxAgeGrace, l.StrangerIdle))},
+		{"MaxRecvBytes", int64(l.MaxRecvBytes)},
+		{"MaxSendBytes", int64(l.MaxSendBytes)},
+		{"MaxHeaderBytes", int64(l.MaxHeaderBytes)},
+		{"ConnectTimeout", int64(l.ConnectTimeout)},
+		{"CallTimeout", int64(l.CallTimeout)},
+		{"AskTimeout", int64(l.AskTimeout)},
+		{"MinPingInterval", int64(l.MinPingInterval)},
+		{"PingInterval", int64(l.PingInterval)},
+		{"PingTimeout", int64(l.PingTimeout)},
+		{"MaxIdle", int64(l.MaxIdle)},
+		{"MaxAge", int64(l.MaxAge)},
+		{"MaxAgeGrace", int64(l.MaxAgeGrace)},
+		{"StrangerIdle", int64(l.StrangerIdle)},
 	} {
 		if f.v < 0 {
-			faults = append(faults, fmt.Errorf("limits: the %s must not be negative", f.name))
+			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", f.name))
 		}
 	}
 	return faults

@@ -26,7 +26,7 @@ func TestValidateReportsAll(t *testing.T) {
 	if err == nil {
 		t.Fatal("no fault was found")
 	}
-	for _, want := range []string{"address:", "metrics address:", "key", "CA certificate", `"x"`, "times", "message size", "connection age"} {
+	for _, want := range []string{"Address: ", "MetricsAddress: ", "CertFile and KeyFile", "CA certificate", `"x"`, "StopTimeout -1ns: ", "Limits.MaxRecvBytes ", "Limits.MaxAge "} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing about %q in: %v", want, err)
 		}
@@ -49,9 +49,9 @@ func TestRemoteRefused(t *testing.T) {
 		o    server.Options
 		want string
 	}{
-		"nothing":     {server.Options{}, "TLS (a certificate and key) and tokens"},
-		"tokens only": {server.Options{TokenFile: path}, "without TLS"},
-		"TLS only":    {server.Options{CertFile: pair.CertFile, KeyFile: pair.KeyFile}, "without tokens"},
+		"nothing":     {server.Options{}, "without TLS and authentication"},
+		"tokens only": {server.Options{TokenFile: path}, "without TLS, because other machines can reach it; give CertFile and KeyFile, listen"},
+		"TLS only":    {server.Options{CertFile: pair.CertFile, KeyFile: pair.KeyFile}, "give TokenFile or ClientCAFile, listen on 127.0.0.1, or allow it with InsecureAllowRemote"},
 		"both":        {server.Options{CertFile: pair.CertFile, KeyFile: pair.KeyFile, TokenFile: path}, ""},
 		"insists":     {server.Options{InsecureAllowRemote: true}, ""},
 	} {

@@ -107,24 +107,6 @@ func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// Check reports whether a server with these options could listen on Options.Address and
-// on further addresses. It reads certificates and tokens, and returns the errors of [New]
-// and [Server.Listen], but does not listen.
-func Check(o Options, further ...string) error {
-	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
-	s, err := New(nil, o)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	for _, where := range append(further, s.options.Address) {
-		if _, err := s.allowed(where); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Options returns the server's options with the defaults filled in.
 func (s *Server) Options() Options { return s.options }
 
@@ -199,7 +181,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}
 	metrics, err := s.listenMetrics()
 	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
+		return err
 	}
 	return s.serve(ctx, listeners, metrics)
 }

@@ -270,11 +270,14 @@ func TestExposure(t *testing.T) {
 		"by request": {server.Options{InsecureAllowRemote: true}, true},
 	} {
 		c.options.Address = "127.0.0.1:0"
-		if err := server.Check(c.options, "0.0.0.0:0"); (err == nil) != c.ok {
-			t.Errorf("%s: Check says %v", name, err)
-		}
-		if err := server.Check(c.options, "127.0.0.1:0"); err != nil {
-			t.Errorf("%s: on loopback Check says %v", name, err)
+		for where, ok := range map[string]bool{"0.0.0.0:0": c.ok, "127.0.0.1:0": true} {
+			listeners, err := server.Listen(c.options, where)
+			if (err == nil) != ok || ok != (len(listeners) == 2) {
+				t.Errorf("%s on %s: Listen returns %d listeners and %v", name, where, len(listeners), err)
+			}
+			for _, l := range listeners {
+				l.Close()
+			}
 		}
 		s, err := server.New(withStudies(t), c.options)
 		if err != nil {
