@@ -157,7 +157,7 @@ func (a *autoRun) run(ctx context.Context, g *globals, cmd *cobra.Command, algor
 func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	switch {
 	case len(a.data.paths) == 0:
-		return o, usagef("there is no data; name the file with --data")
+		return o, errNoData
 	case a.trials < 0 || a.budget < 0:
 		return o, usagef("--trials %d, --budget %s: must not be negative", a.trials, a.budget)
 	case a.workers < 1 || a.threads < 0:

@@ -52,7 +52,7 @@ func useColor(mode string, terminal bool, env func(string) string) (bool, error)
 	case colorAuto:
 		return terminal && env("NO_COLOR") == "" && env("TERM") != "dumb", nil
 	}
-	return false, usagef("--color %s: must be auto, always or never", mode)
+	return false, oneOf("--color", mode, colorAuto, colorAlways, colorNever)
 }
 
 // painter is an output that shows colours.

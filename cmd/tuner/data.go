@@ -66,10 +66,12 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 	})
 }
 
+var errNoData = usagef("there is no data; name the file with --data")
+
 // open reads the table.
 func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	if len(d.paths) == 0 {
-		return nil, usagef("there is no data; name the file with --data")
+		return nil, errNoData
 	}
 	o := &d.options
 	if o.Missing != nil && !slices.Contains(o.Missing, "") {
@@ -209,6 +211,12 @@ type encodingFlags struct {
 	options               data.EncodingOptions
 }
 
+// The values of --impute and --unknown.
+var (
+	imputeNames  = []string{"error", "mean", "median", "most-frequent"}
+	unknownNames = []string{"zero", "error"}
+)
+
 var imputes = map[string]data.Missing{
 	"": data.MissingError, "error": data.MissingError,
 	"mean": data.FillMean, "median": data.FillMedian, "most-frequent": data.FillMostFrequent,
@@ -224,8 +232,8 @@ func (e *encodingFlags) add(cmd *cobra.Command) {
 		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "columns to predict that training lacked")
 	})
 	register(cmd, "task", words(string(data.Regression), string(data.Classification)))
-	register(cmd, "impute", words("error", "mean", "median", "most-frequent"))
-	register(cmd, "unknown", words("zero", "error"))
+	register(cmd, "impute", words(imputeNames...))
+	register(cmd, "unknown", words(unknownNames...))
 }
 
 func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
@@ -234,11 +242,11 @@ func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	case "", data.Regression, data.Classification:
 		o.Task = t
 	default:
-		return o, usagef("--task %s: must be regression or classification", e.task)
+		return o, oneOf("--task", e.task, string(data.Regression), string(data.Classification))
 	}
 	m, ok := imputes[e.impute]
 	if !ok {
-		return o, usagef("--impute %s: must be error, mean, median or most-frequent", e.impute)
+		return o, oneOf("--impute", e.impute, imputeNames...)
 	}
 	o.Missing = m
 	switch e.unknown {
@@ -247,7 +255,7 @@ func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	case "error":
 		o.Unknown = data.UnknownError
 	default:
-		return o, usagef("--unknown %s: must be zero or error", e.unknown)
+		return o, oneOf("--unknown", e.unknown, unknownNames...)
 	}
 	return o, nil
 }

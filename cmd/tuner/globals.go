@@ -391,5 +391,9 @@ func explain(ctx context.Context, svc tuner.Service, name string, err error) err
 
 // similar returns the name that a misspelled name most likely stands for, or "".
 func similar(name string, names []string) string {
-	return nearest.Name(name, names, max(2, len(name)/4)+1)
+	limit := max(2, len(name)/4) + 1
+	if len(name) < 4 { // most short words are near to others
+		limit = 2
+	}
+	return nearest.Name(name, names, limit)
 }

@@ -280,6 +280,40 @@ func listLine(name, text string) string {
 	return fmt.Sprintf("  %-*s%s", column, name, strings.ReplaceAll(wrapTo(text, helpWidth-column-2), "\n", "\n"+strings.Repeat(" ", column+2)))
 }
 
+// newHelp is the command that shows help pages.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help page of a command or topic",
+		Long:    `Help shows the help page of a command or of a topic. Without either it lists them.`,
+		Example: "  tuner help train krr\n  tuner help exit-codes",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nothing()
+			}
+			var list []string
+			for _, sub := range about.Commands() {
+				if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+					list = append(list, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return beginning(list, toComplete), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if about == nil {
+				return err
+			}
+			// Find checks the arguments of the program, but not those of its commands.
+			if len(rest) > 0 || err != nil {
+				return noArgs(about, rest)
+			}
+			return about.Help()
+		},
+	}
+}
+
 // newTopics returns the help pages that belong to no single command.
 func newTopics() []*cobra.Command {
 	return []*cobra.Command{

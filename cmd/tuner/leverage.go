@@ -84,8 +84,13 @@ type leverages struct {
 }
 
 func (l *leverage) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
-	if !(l.lambda > 0 && l.lambda <= math.MaxFloat64) {
-		return usagef("--lambda %v: must be positive and finite", l.lambda)
+	switch {
+	case !cmd.Flags().Changed("data"):
+		return errNoData
+	case !cmd.Flags().Changed("lambda"):
+		return usagef("there is no λ; give one with --lambda, such as 1e-3")
+	case !(l.lambda > 0 && l.lambda <= math.MaxFloat64):
+		return usagef("--lambda %v: must be above 0 and finite", l.lambda)
 	}
 	o, err := l.encoding.encoding()
 	if err != nil {
@@ -138,7 +143,7 @@ func (l *leverage) compute(ctx context.Context, r *leverages, k kernel.Kernel, s
 		r.Points = d.Len()
 		r.scores, err = d.Scores(ctx, k, src, 0)
 	default:
-		return usagef("--method %s: must be auto, exact, bless, bless-r, squeak, recursive or two-pass", method)
+		return oneOf("--method", method, leverageMethods...)
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		err = usageError{err}
 	} else {
-		err = root.ExecuteContext(ctx)
+		var cmd *cobra.Command
+		cmd, err = root.ExecuteContextC(ctx)
+		err = nameFlag(cmd, err)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = &statusError{exitInterrupted, errors.New("interrupted")}
@@ -64,9 +66,7 @@ models them to suggest better ones.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
@@ -87,7 +87,7 @@ models them to suggest better ones.`,
 		{"Server", []*cobra.Command{newServe(g), newHealth(g), newToken(g)}},
 		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g)}},
 		{"Diagnose", []*cobra.Command{newDiagnose(g), newReplay(g), newBench(g)}},
-		{"Program", []*cobra.Command{newVersion(), newMan()}},
+		{"Program", []*cobra.Command{newVersion(), newMan(), newCompletion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
@@ -96,8 +96,8 @@ models them to suggest better ones.`,
 		root.AddCommand(group.commands...)
 	}
 	root.AddCommand(newTopics()...)
+	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Program")
-	root.SetCompletionCommandGroupID("Program")
 	setConnections(root)
 	g.complete(root)
 	return root

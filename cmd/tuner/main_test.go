@@ -131,7 +131,7 @@ func TestParseComponent(t *testing.T) {
 
 func TestSimilar(t *testing.T) {
 	names := []string{"digits", "letters", "a"}
-	for in, want := range map[string]string{"digit": "digits", "dgiits": "digits", "leters": "letters", "words": "", "": "a"} {
+	for in, want := range map[string]string{"digit": "digits", "dgiits": "digits", "leters": "letters", "words": "", "": "a", "xy": ""} {
 		if got := similar(in, names); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

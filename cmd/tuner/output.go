@@ -37,11 +37,8 @@ func (f *format) String() string { return f.value }
 func (f *format) Type() string   { return "format" }
 
 func (f *format) Set(s string) error {
-	if !slices.Contains(f.allowed, s) {
-		return fmt.Errorf("must be %s", strings.Join(f.allowed, ", "))
-	}
 	f.value = s
-	return nil
+	return oneOf("--format", s, f.allowed...)
 }
 
 // jsonLine writes a value as JSON on one line. Characters that can forge output on a

@@ -295,7 +295,7 @@ func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {
 		}
 		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})), nil
 	default:
-		return nil, usagef("--log-format %s: must be text or json", s.logFormat)
+		return nil, oneOf("--log-format", s.logFormat, "text", "json")
 	}
 }
 

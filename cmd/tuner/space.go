@@ -81,7 +81,7 @@ The formats are that of tuner space as yaml or json, and Optuna's short JSON.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := spaceWriters[to]
 			if !ok {
-				return usagef("--to %s: must be yaml, json or optuna", to)
+				return oneOf("--to", to, "yaml", "json", "optuna")
 			}
 			sp, err := g.readSpace(cmd, args[0])
 			if err != nil {

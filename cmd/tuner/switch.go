@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -13,7 +14,10 @@ func newSwitch(g *globals, cmd *cobra.Command, done string, f func(ctx context.C
 	cmd.Args = between(0, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-			if _, err := f(ctx, svc, name); err != nil {
+			_, err := f(ctx, svc, name)
+			if tuner.CodeOf(err) == tuner.Finished {
+				return &statusError{statusOf(err), fmt.Errorf("study %s has finished and stays so; continue it in a new one with tuner create-study NAME --from %s", name, name)}
+			} else if err != nil {
 				return err
 			}
 			g.note(cmd, "%s study %s.", done, name)

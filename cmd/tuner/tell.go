@@ -33,11 +33,11 @@ func parseTarget(args []string) (t target, fromEnv bool, err error) {
 		args, fromEnv = append([]string{os.Getenv("TUNER_STUDY"), os.Getenv("TUNER_TRIAL")}, args...), true
 	}
 	if len(args) < 2 {
-		return t, false, usagef("name the trial too: %s TRIAL", args[0])
+		return t, false, usagef("there is no trial; give its number after the study, as in %s 3", args[0])
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil || n < 0 {
-		return t, false, usagef("trial %q: must be a number of at least 0", args[1])
+		return t, false, usagef("trial %q: must be a whole number of at least 0", args[1])
 	}
 	return target{args[0], n, args[2:]}, fromEnv, nil
 }
@@ -153,12 +153,12 @@ func (t *telling) outcome(spec study.Spec, words []string) (err error) {
 	o.State = study.Completed
 	if t.state != "" {
 		if o.State, err = record.ParseState(t.state); err != nil || !o.State.Terminal() {
-			return usagef("--state %s: must be completed, failed, infeasible or pruned", t.state)
+			return oneOf("--state", t.state, toldStates...)
 		}
 	}
 	if t.reason != "" || o.State == study.Failed {
 		if o.Reason, err = record.ParseReason(t.reason); err != nil || t.reason == "expired" {
-			return usagef("--reason %s: must be crash, cancelled or nan", t.reason)
+			return oneOf("--reason", t.reason, toldReasons...)
 		}
 	}
 	if o.State == study.Completed && len(words) == 0 {

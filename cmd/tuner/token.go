@@ -95,7 +95,7 @@ func newTokenList(path func() string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tokens, err := server.ListTokens(path())
 			if errors.Is(err, fs.ErrNotExist) {
-				return &statusError{exitNotFound, fmt.Errorf("there is no file %s; tuner token add creates one", path())}
+				return noTokenFile(path())
 			} else if err != nil {
 				return err
 			}
@@ -119,6 +119,10 @@ func newTokenList(path func() string) *cobra.Command {
 	return cmd
 }
 
+func noTokenFile(path string) error {
+	return &statusError{exitNotFound, fmt.Errorf("there is no token file %s; name it with --tokens, or create it with tuner token add", path)}
+}
+
 func expiryText(t server.TokenInfo) string {
 	switch {
 	case t.Expires.IsZero():
@@ -139,7 +143,10 @@ server refuses the token at once.`,
 		Example: "  tuner token revoke 1a2b3c4d",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := server.RevokeToken(path(), args[0]); err != nil {
+			err := server.RevokeToken(path(), args[0])
+			if errors.Is(err, fs.ErrNotExist) {
+				return noTokenFile(path())
+			} else if err != nil {
 				return &statusError{exitNotFound, err}
 			}
 			g.note(cmd, "Revoked token %s.", args[0])
