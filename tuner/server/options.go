@@ -253,7 +253,7 @@ func (l Limits) faults() (faults []error) {
 		{"StrangerIdle", int64(l.StrangerIdle)},
 	} {
 		if f.v < 0 {
-			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", f.name))
+			faults = append(faults, fmt.Errorf("%s must not be negative", "Limits."+f.name))
 		}
 	}
 	return faults
