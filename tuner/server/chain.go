@@ -155,7 +155,7 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	}
 	if !id.scope.permits(s.permissions[method], request) {
 		s.metrics.authFailures.WithLabelValues("scope").Inc()
-		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()
+		return id.scope.denied(s.permissions[method], request)
 	}
 	if id.rate != "" && s.permissions[method] >= needWork {
 		if wait := s.writes.takeN(id.rate, s.bytes.size(request)); wait > 0 {
@@ -295,7 +295,7 @@ func (a *admittedStream) recheck() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.request != nil && !id.scope.permits(need, a.request) {
-		return wire.Denied(true, "the scope "+id.scope.String()+" does not permit this").Err()
+		return id.scope.denied(need, a.request)
 	}
 	return nil
 }

@@ -104,6 +104,23 @@ func (s Scope) permits(n need, request any) bool {
 	}
 }
 
+// denied is the error of a request that the scope does not permit. It names the scopes
+// that do.
+func (s Scope) denied(n need, request any) error {
+	worker := Scope{Role: RoleWorker}
+	if study, ok := wire.StudyOf(resourceOf(request)); ok && n != needReadAll {
+		worker.Studies = []string{study}
+	}
+	enough := string(RoleAdmin)
+	if worker.permits(n, request) {
+		enough = worker.String() + " or " + enough
+	}
+	if (Scope{Role: RoleRead}).permits(n, request) {
+		enough = string(RoleRead) + ", " + enough
+	}
+	return wire.Denied(true, "the scope "+s.String()+" does not permit this call; it needs the scope "+enough).Err()
+}
+
 func (s Scope) coversRequest(request any) bool {
 	study, ok := wire.StudyOf(resourceOf(request))
 	return ok && s.covers(study)

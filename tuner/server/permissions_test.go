@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,8 +150,12 @@ func TestPermissions(t *testing.T) {
 	for method, try := range methods(conn) {
 		for caller, token := range callers {
 			ctx, cancel := context.WithCancel(as(t.Context(), token))
-			got := status.Code(try(ctx))
+			err := try(ctx)
+			got := status.Code(err)
 			cancel()
+			if enough := " does not permit this call; it needs the scope " + enoughFor(method); got == denied && !strings.HasSuffix(status.Convert(err).Message(), enough) {
+				t.Errorf("%s by the %s: %v, want …%s", method, caller, err, enough)
+			}
 			expected := want(method, caller)
 			if (got == unknown || got == denied || expected != passed) && got != expected {
 				t.Errorf("%s by the %s: %s, want %s", method, caller, got, expected)
@@ -182,6 +187,20 @@ func TestPermissions(t *testing.T) {
 	}
 	if err := conn.Invoke(t.Context(), "/tuner.v1.Tuner//Ask", &pb.GetStudyRequest{}, &pb.Study{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("an odd path: %v", err)
+	}
+}
+
+// enoughFor are the scopes that permit a method on the study mine.
+func enoughFor(method string) string {
+	switch method {
+	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetDiagnosis", "Watch":
+		return "read, worker:mine or admin"
+	case "ListStudies":
+		return "read, worker or admin"
+	case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials":
+		return "worker:mine or admin"
+	default:
+		return "admin"
 	}
 }
 
