@@ -19,9 +19,10 @@ import (
 func (g *globals) remarkEdges(cmd *cobra.Command, spec study.Spec, best []study.Trial, remedy func([]space.Edge) string) {
 	edges, lines := edgesOf(spec, best)
 	for _, line := range lines {
-		g.note(cmd, "%s: the optimum may lie beyond it.", line)
+		g.note(cmd, "%s.", line)
 	}
 	if len(lines) > 0 {
+		g.note(cmd, "The optimum may lie beyond.")
 		g.note(cmd, "%s", remedy(edges))
 	}
 }
@@ -72,7 +73,7 @@ func (a *autoRun) wider(g *globals, cmd *cobra.Command, spec study.Spec) func([]
 		for _, name := range slices.Sorted(maps.Keys(ranges)) {
 			words = append(words, "--range", ranges[name])
 		}
-		return "To continue in a wider range, run\n\n  " + strings.Join(words, " ")
+		return "To continue in a wider range, run\n\n  " + foldCommand(strings.Join(words, " "), outputWidth(cmd.ErrOrStderr()))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
@@ -175,21 +176,52 @@ func (p *progress) ended(e runner.Event) {
 	if p.terminal != nil && !better && e.Trial.State != study.Failed && p.g.verbose == 0 {
 		return // the bar shows enough
 	}
-	head := fmt.Sprintf("Trial %d: %s%s", e.Trial.Number, e.Trial.Outcome, p.predicted(e))
-	tail := ""
+	head, predicted, tail := fmt.Sprintf("Trial %d: %s", e.Trial.Number, p.outcome(e.Trial)), p.predicted(e), ""
 	if e.Trial.State == study.Completed && !p.keeps(e.Trial.Outcome) {
 		tail += "  breaks a constraint"
 	}
-	if p.best != nil && !better {
-		tail += "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
-	} else if better {
+	best, config := "", "  "+configText(e.Trial)
+	if better {
 		tail += "  the best so far"
+	} else if p.best != nil {
+		best = "  best: " + bestText(*p.best, p.study.Spec.Objectives[0])
 	}
-	config := configText(e.Trial)
-	if p.terminal != nil && p.g.verbose == 0 { // tuner trials has the whole configuration
-		config = short(config, max(outputWidth(p.terminal)-utf8.RuneCountInString(clean(head+tail))-2, 12))
+	if p.g.verbose == 0 { // tuner trials has all of it
+		if e.Trial.State == study.Pruned { // the reason may be long
+			head = short(clean(head), outputWidth(p.out))
+		}
+		room := outputWidth(p.out) - utf8.RuneCountInString(clean(head+tail))
+		fit := func(text string, least int) string {
+			n := utf8.RuneCountInString(clean(text))
+			if room < min(n, least) {
+				return ""
+			}
+			text = short(text, room)
+			room -= min(n, room)
+			return text
+		}
+		predicted, best = fit(predicted, len(predicted)), fit(best, len(best))
+		config = fit(config, 16)
 	}
-	p.line("%s  %s%s", head, config, tail)
+	p.line("%s%s%s%s%s", head, predicted, config, tail, best)
+}
+
+// outcome is the text of an outcome, with all metrics if the user asked for more.
+func (p *progress) outcome(t study.Trial) string {
+	o := t.Outcome
+	if p.g.verbose > 0 {
+		return o.String()
+	}
+	var words []string
+	for _, objective := range p.study.Spec.Objectives {
+		if text := meanText(record.OfTrial(t), objective.Name); text != "" {
+			words = append(words, objective.Name+"="+text)
+		}
+	}
+	if t.State != study.Completed {
+		words = append([]string{study.Outcome{State: o.State, Reason: o.Reason, Message: o.Message}.String()}, words...)
+	}
+	return strings.Join(words, " ")
 }
 
 // predicted is what the model predicted for a trial that this run got as a suggestion.

@@ -63,6 +63,56 @@ func TestProgressKnowsOthers(t *testing.T) {
 	}
 }
 
+// A line fits 80 columns, unless all is asked for. The first to go are the end of the
+// configuration and the best trial.
+func TestProgressFits(t *testing.T) {
+	p, out, tell := newProgressTest(t, 0)
+	event := func(x float64) {
+		trial := tell(x)
+		trial.Suggestion.Mean, trial.Suggestion.StdDev = []float64{1.0 / 3}, []float64{0.0123}
+		p.event(runner.Event{Kind: runner.Ended, Trial: trial, Noise: []float64{0.001}})
+	}
+	event(2.123456789)
+	event(1.0 / 3)
+	event(0.5)
+	t.Setenv("COLUMNS", "70")
+	event(0.75)
+	t.Setenv("COLUMNS", "44")
+	event(0.875)
+	p.g.verbose = 1
+	event(0.4321987654321)
+	want := []string{
+		explainOutcome,
+		"Trial 0: loss=2.12346 (predicted 0.3333±0.012)  x=0.813276  the best so far",
+		"Trial 1: loss=0.333333 (predicted 0.3333±0.012)  x=0.0737869  the best so far",
+		"Trial 2: loss=0.5 (predicted 0.3333±0.012)  best: loss=0.333333 (trial 1)",
+		"Trial 3: loss=0.75 (predicted 0.3333±0.012)  x=0.742277",
+		"Trial 4: loss=0.875 (predicted 0.3333±0.012)",
+		"Trial 5: completed loss=0.4321987654321 (predicted 0.3333±0.012)  x=0.457021  best: loss=0.333333 (trial 1)",
+	}
+	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		if i >= len(want) || line != want[i] {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+	if n := strings.Count(out.String(), "\n"); n != len(want) {
+		t.Errorf("%d lines, want %d", n, len(want))
+	}
+}
+
+func TestFoldCommand(t *testing.T) {
+	const text = `tuner auto --data 'a -b' --set 'it'\''s -c=1' --range x=1..2`
+	for width, want := range map[int]string{
+		80: text,
+		31: "tuner auto --data 'a -b' \\\n    --set 'it'\\''s -c=1' \\\n    --range x=1..2",
+		1:  "tuner auto \\\n    --data 'a -b' \\\n    --set 'it'\\''s -c=1' \\\n    --range x=1..2",
+	} {
+		if got := foldCommand(text, width); got != want {
+			t.Errorf("in %d columns: %s\nwant %s", width, got, want)
+		}
+	}
+}
+
 // A run says that it waits only if it does, because the trials that are left may be its
 // own.
 func TestProgressWaits(t *testing.T) {

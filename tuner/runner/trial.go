@@ -152,7 +152,8 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 	case infeasible != nil:
 		return study.Outcome{State: study.Infeasible, Message: message(*infeasible)}, false
 	case errors.Is(job.err, ErrPruned):
-		return study.Outcome{State: study.Pruned, Message: message(job.err.Error())}, false
+		why := strings.TrimPrefix(strings.TrimPrefix(job.err.Error(), ErrPruned.Error()), ": ")
+		return study.Outcome{State: study.Pruned, Message: message(why)}, false
 	case job.exited(ExitInfeasible):
 		return study.Outcome{State: study.Infeasible, Message: message(job.lastWords())}, false
 	case job.exited(ExitStop):
