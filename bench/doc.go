@@ -8,7 +8,7 @@
 //
 //	exp, err := papers.Find("fig5.1")
 //	result, err := exp.Run(ctx, &bench.Env{Scale: bench.Quick, Seed: 1})
-//	result.WriteText(os.Stdout)
+//	result.WriteText(os.Stdout, 80)
 //
 // # Adding an experiment
 //

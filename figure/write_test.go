@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"image"
 	"image/png"
 	"math"
@@ -55,10 +56,17 @@ func golden(t *testing.T, name string, got []byte) {
 func TestWriters(t *testing.T) {
 	r := sample()
 	var b bytes.Buffer
-	if err := r.WriteText(&b); err != nil {
+	if err := r.WriteText(&b, 0); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "sample.txt", b.Bytes())
+	for _, width := range []int{40, 30} {
+		b.Reset()
+		if err := r.WriteText(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, fmt.Sprintf("sample-%d.txt", width), b.Bytes())
+	}
 	b.Reset()
 	for _, table := range r.Tables {
 		b.WriteString("\n")

@@ -36,7 +36,7 @@ func quick(t *testing.T, name string, env bench.Env) *figure.Result {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil {
+	if err := r.WriteText(&text, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("seed %d\n%s", env.Seed, text.String())
@@ -387,7 +387,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: %v after %d reports", e.Name, err, reports)
 		}
 		if r != nil {
-			if err := r.WriteText(&bytes.Buffer{}); err != nil {
+			if err := r.WriteText(&bytes.Buffer{}, 80); err != nil {
 				t.Errorf("%s: %v", e.Name, err)
 			}
 		}

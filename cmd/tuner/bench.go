@@ -116,9 +116,10 @@ func (b *benching) list(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	t := newTable(out, "EXPERIMENT", "SOURCE", "TITLE")
+	t := newTable(out, "EXPERIMENT", "TITLE AND SOURCE")
+	t.width, t.least, t.wrap = outputWidth(out), map[int]int{1: 20}, true
 	for _, e := range papers.All() {
-		t.row(e.Name, e.Source, e.Title)
+		t.row(e.Name, e.Title+" ("+e.Source+")")
 	}
 	return t.end()
 }
@@ -260,8 +261,8 @@ func (b *benching) write(g *globals, cmd *cobra.Command, m measured) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(out, "%s (%s)\n\n", m.Title, m.Source)
-		if err := m.WriteText(out); err != nil {
+		fmt.Fprintf(out, "%s\n\n", wrapTo(m.Title+" ("+m.Source+")", outputWidth(out)))
+		if err := m.WriteText(out, outputWidth(out)); err != nil {
 			return err
 		}
 	}

@@ -169,7 +169,7 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 		if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}
-	} else if err := r.WriteText(cmd.OutOrStdout()); err != nil {
+	} else if err := r.WriteText(cmd.OutOrStdout(), outputWidth(cmd.OutOrStdout())); err != nil {
 		return err
 	}
 	for _, w := range []struct {
@@ -204,6 +204,8 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 // lists prints the suites, problems and optimisers.
 func (b *benchingBO) lists(out io.Writer) error {
 	t := newTable(out, "PROBLEM", "TIER", "SUITE")
+	t.width, t.least = outputWidth(out), map[int]int{2: 20}
+	t.wrap = true
 	for _, s := range bo.Suites() {
 		for _, l := range s.Problems {
 			t.row(l.Name, string(l.Tier), s.Title)
@@ -214,6 +216,8 @@ func (b *benchingBO) lists(out io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	t = newTable(out, "OPTIMISER", "KIND", "TITLE")
+	t.width, t.least = outputWidth(out), map[int]int{2: 20}
+	t.wrap = true
 	for _, k := range bo.Contestants() {
 		t.row(k.Name, string(k.Kind), k.Title)
 	}

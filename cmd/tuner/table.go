@@ -28,6 +28,7 @@ type table struct {
 	drop   []int                         // columns that may be left out, in order
 	colors map[int]func(s string) string // escape sequences for the cells of a column
 	record bool                          // a table of one row that does not fit is written as a list
+	wrap   bool                          // the last column is wrapped and not cut
 	left   []int                         // columns that were left out
 	begun  bool                          // the header was written
 }
@@ -78,7 +79,19 @@ func (t *table) flush() error {
 			return err
 		}
 	}
+	last := len(t.header) - 1
 	for _, row := range t.rows {
+		if t.wrap {
+			lines := strings.Split(wrapTo(row[last], widths[last]), "\n")
+			for _, line := range lines[:len(lines)-1] {
+				row[last] = line
+				if err := t.line(row, widths, t.color); err != nil {
+					return err
+				}
+				row = make([]string, len(row)) // the next lines have the last column alone
+			}
+			row[last] = lines[len(lines)-1]
+		}
 		if err := t.line(row, widths, t.color); err != nil {
 			return err
 		}
