@@ -38,21 +38,18 @@ best model to a file.
 
 It creates a study. Its trials train on training rows and are compared on validation
 rows. The first trial has the settings of theory. At the end auto trains the best
-configuration on training and validation rows together, and shows it beside theory's. The
-best trial is the one with the least validation error. The command best may recommend
-another one, because it goes by the proposer's model.
+configuration on both, and shows it beside theory's. The command best goes by the model
+and may recommend another one.
 
-ALGORITHM is one of those of tuner train. Ranges come from
-theory, the number of rows and their distances. If the best value lies at an end of its
-range, stderr says so, and --range sets a wider one.
+ALGORITHM is one of those of tuner train. Ranges come from theory and the data. If the
+best value lies at an end of its range, stderr says so, and --range sets a wider one.
 
 Ctrl-C loses nothing. The same command continues the study, and with --server several
 machines with the same data can share it. To continue a finished study, start a new one
 with --from.`,
 		Example: `  tuner auto --demo
   tuner auto falkon --data housing.csv --target price --trials 40
-  tuner auto falkon --data housing.csv --target price --from falkon-housing \
-    --range lambda=1e-14..1e-4`,
+  tuner auto falkon --data housing.csv --target price --from falkon-housing`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.demo {
@@ -96,21 +93,21 @@ type autoRun struct {
 func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 	a.data.add(cmd)
 	a.data.addTarget(cmd)
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse or class-error)")
+		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
+		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
+		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
+	})
 	flagGroup(cmd, group{title: "Study"}, func(f *pflag.FlagSet) {
 		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
-		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m, 0 for no limit")
+		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m")
 		f.StringVar(&a.study, "study", "", "`name` (default ALGORITHM-FILE)")
 		f.StringVar(&a.from, "from", "", "`study` of the same data that a new study continues")
 		f.StringVar(&a.proposer, "proposer", "", "`proposer`, bkb (default), sobol or random")
 		f.StringVar(&a.pruner, "pruner", "", "`pruner`, median (default), asha or none")
 		f.StringArrayVar(&a.set, "set", nil, "fixed hyper-parameter, `name=value` (repeatable)")
 		f.StringArrayVar(&a.ranges, "range", nil, "range of a hyper-parameter, `name=a..b` (repeatable)")
-	})
-	flagGroup(cmd, group{title: "Validation"}, func(f *pflag.FlagSet) {
-		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse, or class-error for classes)")
-		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
-		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
-		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
 	})
 	flagGroup(cmd, group{title: "Run"}, func(f *pflag.FlagSet) {
 		f.IntVarP(&a.workers, "workers", "j", 2, "number of trials at a time")
@@ -120,13 +117,13 @@ func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 		f.StringVar(&a.logDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		f.BoolVar(&a.demo, "demo", false, "FALKON on generated data")
 	})
-	flagGroup(cmd, output, func(f *pflag.FlagSet) {
+	flagGroup(cmd, group{title: "Run"}, func(f *pflag.FlagSet) {
 		f.StringVarP(&a.out, "out", "o", "", "`file` for the model (default STUDY.model)")
 		f.StringVar(&a.png, "png", "", "`directory` for plots of the trials")
 	})
 	a.encoding.add(cmd)
 	a.format = formatFlag(cmd, "table", "json")
-	assign(cmd.Flag("format"), output)
+	assign(cmd.Flag("format"), group{title: "Run"})
 	register(cmd, "measure", words(learners.MeasureNames()...))
 	register(cmd, "set", hyperParameters)
 	register(cmd, "range", hyperParameters)

@@ -28,8 +28,8 @@ type backupHabit struct {
 func (h *backupHabit) flags(f *pflag.FlagSet, prefix string) {
 	h.prefix = prefix
 	f.StringVar(&h.dir, prefix+"to", "", "`directory` for backups, created if missing")
-	f.DurationVar(&h.every, prefix+"every", 0, "time between two backups, such as 5m (default no repetition)")
-	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups of this store to keep, 0 for all")
+	f.DurationVar(&h.every, prefix+"every", 0, "time between two backups, such as 5m")
+	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups to keep, 0 for all")
 }
 
 func (h *backupHabit) check() error {

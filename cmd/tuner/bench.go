@@ -46,7 +46,7 @@ and prints the completed parts.
 		fs.Uint64Var(&b.env.Seed, "seed", 1, "seed of random numbers")
 		fs.IntVar(&b.env.Repeats, "repeats", 0, "number of repetitions (default the experiment's)")
 		fs.IntVar(&b.env.Workers, "workers", 0, "number of threads (default one per processor)")
-		fs.StringVar(&b.env.Data, "data", "", "`directory` of real data (default $BKB_DATA, else ../shared/data)")
+		fs.StringVar(&b.env.Data, "data", "", "`directory` of real data (default $BKB_DATA)")
 		fs.StringVar(&b.csv, "csv", "", "`directory` for tables as CSV, or a file *.csv for one table")
 		fs.StringVar(&b.png, "png", "", "`directory` for plots as PNG")
 	})

@@ -38,26 +38,26 @@ measures the time and memory of an ask after many trials instead.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), g, cmd) },
 	}
 	flagGroup(cmd, group{title: "Selection"}, func(fs *pflag.FlagSet) {
-		fs.StringVar((*string)(&b.c.Tier), "tier", string(bo.Standard), "`tier`, smoke (seconds), standard (hours) or full (days)")
+		fs.StringVar((*string)(&b.c.Tier), "tier", string(bo.Standard), "`tier`, smoke (seconds), standard (hours), full (days)")
 		fs.StringSliceVar(&b.c.Suites, "suite", nil, "`suites` (default all)")
 		fs.StringSliceVar(&b.c.Problems, "problem", nil, "`problems` or patterns (default all)")
-		fs.StringSliceVar(&b.c.Optimisers, "optimiser", nil, "`optimisers` or kinds (default ours, baselines, and peers with --python)")
+		fs.StringSliceVar(&b.c.Optimisers, "optimiser", nil, "`optimisers` or kinds (default ours, baselines, peers)")
 		fs.StringArrayVar(&b.variants, "variant", nil, "BKB with other options, `NAME=JSON` (repeatable)")
 		fs.BoolVar(&b.list, "list", false, "list of suites, problems and optimisers")
 	})
 	flagGroup(cmd, group{title: "Runs"}, func(fs *pflag.FlagSet) {
-		fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds of each problem, half for slow peers (default the tier's)")
+		fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds of each problem (default the tier's)")
 		fs.IntVar(&b.c.Trials, "trials", 0, "trials of each run (default the tier's)")
-		fs.IntVar(&b.c.Jobs, "jobs", 1, "runs at a time, with times of asks by the wall clock above 1")
+		fs.IntVar(&b.c.Jobs, "jobs", 1, "runs at a time")
 		fs.StringVar(&b.c.Out, "out", "bench-bo", "`directory` of the runs")
-		fs.StringVar(&b.c.Data, "data", "", "`directory` of real data (default $BKB_DATA, else ../shared/data)")
-		fs.StringVar(&b.c.Python, "python", "", "`interpreter` of the peers, or the directory of make bench-bo-peers")
+		fs.StringVar(&b.c.Data, "data", "", "`directory` of real data (default $BKB_DATA)")
+		fs.StringVar(&b.c.Python, "python", "", "`interpreter` of the peers, or a directory of them")
 		fs.BoolVar(&b.redo, "redo", false, "deletion of the selected runs first")
 	})
 	flagGroup(cmd, group{title: "Asks"}, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&b.latency, "latency", false, "time and memory of asks instead")
 		fs.IntSliceVar(&b.sizes, "sizes", nil, "`numbers` of trials for --latency (default 100,1000,10000,100000)")
-		fs.IntVar(&b.asks, "asks", 0, "asks of each for --latency (default 300, and 20 for peers)")
+		fs.IntVar(&b.asks, "asks", 0, "asks for --latency (default 300, and 20 for peers)")
 	})
 	flagGroup(cmd, output, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&b.report, "report", false, "report on existing runs only")

@@ -103,13 +103,10 @@ func pageName(cmd *cobra.Command) string {
 	return cmd.CommandPath()
 }
 
-// The most lines of a help page, and of those of algorithms with many hyper-parameters.
-const (
-	maxHelpLines      = 65
-	maxAlgorithmLines = 70
-)
+// maxHelpLines is the most lines of a help page.
+const maxHelpLines = 57
 
-// Every command has a short line, a page of at most a screen and a half, and an example
+// Every command has a short line, a page of about a screen, and an example
 // that names it.
 func TestHelpPages(t *testing.T) {
 	var walk func(cmd *cobra.Command)
@@ -119,12 +116,8 @@ func TestHelpPages(t *testing.T) {
 		}
 		about, rest := helpPage(cmd)
 		page := about + "\n" + rest
-		most := maxHelpLines
-		if cmd.Flag("target") != nil {
-			most = maxAlgorithmLines
-		}
-		if n := strings.Count(page, "\n"); n > most {
-			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, most)
+		if n := strings.Count(page, "\n"); n > maxHelpLines {
+			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, maxHelpLines)
 		}
 		for line := range strings.Lines(page) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > helpWidth {
@@ -158,7 +151,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		{"ask", []string{"--db file", "--server host:port", "More flags: tuner help connection, tuner --help"}, []string{"--token-file", "--quiet"}},
 		{"health", []string{"--server host:port"}, []string{"--db"}},
 		{"check", []string{"--db file"}, []string{"--server"}},
-		{"serve", []string{"--cert file", "--client-ca file           PEM file with the CA certificate", "tuner help limits"}, []string{"--server host:port", "--max-calls"}},
+		{"serve", []string{"--cert file", "--client-ca file           PEM file with the CA certificate of the clients", "tuner help limits"}, []string{"--server host:port", "--max-calls"}},
 		{"train krr", []string{"--data file", "tuner help data"}, []string{"--db", "--server", "--delimiter"}},
 		{"version", nil, []string{"--db", "--server"}},
 		{"connection", []string{"--ca file", "--token-file file", "--insecure", "--lock-timeout"}, []string{"--quiet"}},

@@ -64,7 +64,7 @@ func (g *globals) flags(root *cobra.Command) {
 	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server, 0 for one try")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no messages on stderr except errors")
 	f.CountVarP(&g.verbose, "verbose", "v", "more messages on stderr, all with -vv")
-	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto (on a terminal without NO_COLOR), always or never")
+	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto, always or never")
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "quiet", "verbose", "color":
@@ -79,7 +79,7 @@ func (g *globals) flags(root *cobra.Command) {
 
 // proposeFlag adds the flag with the time that asks wait for suggestions.
 func (g *globals) proposeFlag(fs *pflag.FlagSet) {
-	fs.DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "longest wait before a random suggestion")
+	fs.DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "wait before a random suggestion")
 }
 
 // checkPropose refuses a wrong flag of proposeFlag.

@@ -182,7 +182,7 @@ func flagLines(fs *pflag.FlagSet) string {
 	width := 0
 	fs.VisitAll(func(f *pflag.Flag) {
 		name, usage := pflag.UnquoteUsage(f)
-		text := "      --" + f.Name
+		text := "  --" + f.Name
 		if f.Shorthand != "" {
 			text = "  -" + f.Shorthand + ", --" + f.Name
 		}
@@ -268,7 +268,15 @@ func writeCommands(out io.Writer, cmd *cobra.Command) {
 		list(g.Title, func(sub *cobra.Command) bool { return sub.GroupID == g.ID && sub.IsAvailableCommand() })
 	}
 	list("Commands", func(sub *cobra.Command) bool { return sub.GroupID == "" && sub.IsAvailableCommand() })
-	list("Topics of tuner help", func(sub *cobra.Command) bool { return sub.IsAdditionalHelpTopicCommand() })
+	var topics []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAdditionalHelpTopicCommand() {
+			topics = append(topics, sub.Name())
+		}
+	}
+	if len(topics) > 0 {
+		fmt.Fprintln(out, wrapTo("Topics of tuner help: "+strings.Join(topics, ", "), helpWidth))
+	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintln(out)
 	}
@@ -391,7 +399,8 @@ func newLimitsTopic() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limits",
 		Short: "Limits of a server",
-		Long: `A server refuses what exceeds its limits. These are flags of tuner serve.
+		Long: `A server refuses what exceeds its limits. These are flags of tuner serve. A negative
+number means no limit.
 
 The limits of calls, watches and rates protect the clients from each other. The
 limits of stored bytes and reports protect the disk.`,

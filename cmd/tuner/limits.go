@@ -30,14 +30,14 @@ func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
 		{&l.MaxWatchesPerToken, "max-watches-per-token", 200, "watches at once with one token"},
 		{&l.MaxWatchesPerStudy, "max-watches-per-study", 500, "watches at once of one study"},
 	} {
-		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("%s (0 means %d, negative no limit)", f.usage, f.most))
+		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("%s (default %d)", f.usage, f.most))
 	}
-	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes per second of changing requests with one token (0 means 2097152, negative no limit)")
+	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes per second of changes with one token (default 2097152)")
 }
 
 // quotaFlags adds flags for the most that a server stores.
 func quotaFlags(fs *pflag.FlagSet, o *tuner.Options, maxFile *int64) {
 	fs.Int64Var(&o.MaxStudyBytes, "max-study-bytes", 1<<30, "bytes of events in one study, 0 for no limit")
-	fs.Int64Var(&o.MaxStudyReports, "max-study-reports", 10_000_000, "reports of all trials of one study, 0 for no limit")
-	fs.Int64Var(maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file, negative for no limit (writes stop 16 MiB before)")
+	fs.Int64Var(&o.MaxStudyReports, "max-study-reports", 10_000_000, "reports of one study, 0 for no limit")
+	fs.Int64Var(maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file (writes stop 16 MiB before)")
 }

@@ -32,17 +32,15 @@ The command:
   {trial}    number of the trial; also {epoch} and {study}
 
 An argument with an inactive parameter is left out, and the option before it too. The
-environment has TUNER_PARAM_LR and so on (see tuner help environment). Run sends the
-heartbeats.
+environment has TUNER_PARAM_LR and so on. Run sends the heartbeats.
 
 What the command prints on stdout:
   loss=0.31 accuracy=0.9     the result, or {"loss": 0.31}; the last line counts
   step=3 loss=0.51           an intermediate value, for a pruner
   infeasible=REASON          the configuration cannot work
 
-Exit code 66 means infeasible too. Exit code 14 means that the command was told to stop,
-so the trial is pruned. Any other code except 0 is a failure, with the last line of
-stderr as its message.
+Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned). Any
+other code except 0 is a failure, with the last line of stderr as its message.
 
 Ctrl-C ends the commands and the run. The same command line continues later with the
 trials that were running. A second Ctrl-C does not wait for --grace.`,
@@ -82,21 +80,21 @@ func (r *running) flags(g *globals, cmd *cobra.Command) {
 	flagGroup(cmd, group{title: "Trials"}, func(fs *pflag.FlagSet) {
 		fs.IntVarP(&o.Parallel, "parallel", "j", 1, "number of trials at a time")
 		fs.IntVar(&o.Limit, "limit", 0, "number of trials of this run, 0 for no limit")
-		fs.IntVar(&o.MaxFailures, "max-failures", 10, "number of crashes in a row that end the run, 0 for no limit")
-		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial, which then fails, 0 for no limit")
+		fs.IntVar(&o.MaxFailures, "max-failures", 10, "crashes in a row that end the run, 0 for no limit")
+		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial, 0 for no limit")
 		fs.DurationVar(&o.Grace, "grace", runner.DefaultGrace, "time between SIGTERM and SIGKILL")
 		fs.StringVar(&o.CostMetric, "cost", "", "`metric` with the cost of a trial, or seconds")
-		fs.StringVar(&o.Result, "result", "", "`file` with the result of the command, with placeholders (default stdout)")
+		fs.StringVar(&o.Result, "result", "", "`file` with the result, with placeholders (default stdout)")
 	})
 	flagGroup(cmd, group{title: "Run"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
-		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default one that --log-dir keeps)")
-		fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "longest time of retries if the server or file is unreachable")
+		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default that of --log-dir)")
+		fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "retries of a server or file for this time")
 		g.proposeFlag(fs)
 		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
 	})
 	r.form = formatFlag(cmd, "table", "json", "yaml", "args", "none")
-	cmd.Flag("format").Usage = "`format` of the best trial at the end, one of table, json, yaml, args, none"
+	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args or none"
 	assign(cmd.Flag("format"), group{title: "Run"})
 	r.spec.add(cmd)
 	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"

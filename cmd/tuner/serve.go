@@ -36,9 +36,9 @@ func newServe(g *globals) *cobra.Command {
 		Long: `Serve opens the file and serves it over gRPC until Ctrl-C or SIGTERM. Calls in
 progress still finish then. All other commands reach it with --server.
 
-By default it listens on this machine only, without TLS and without tokens. An
-address that other machines can reach needs a certificate (--cert, --key), and
-tokens (--tokens, see tuner token) or client certificates (--client-ca).`,
+By default it listens on this machine only, without TLS and tokens. Other machines
+need a certificate (--cert, --key), and tokens (--tokens, see tuner token) or client
+certificates (--client-ca).`,
 		Example: `  tuner serve
   tuner serve --listen 0.0.0.0:7070 --cert server.pem --key server.key \
     --tokens tokens.json`,
@@ -64,7 +64,7 @@ var limitsPage = group{"Limits", "tuner help limits"}
 func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 	o := &s.options
 	flagGroup(cmd, group{title: "Address and TLS"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.Address, "listen", server.DefaultAddress, "`host:port` or unix:path to listen on")
+		fs.StringVar(&o.Address, "listen", server.DefaultAddress, "`host:port` or unix:path")
 		fs.StringVar(&g.cert, "cert", "", "PEM `file` with the server's certificate")
 		fs.StringVar(&g.key, "key", "", "PEM `file` with the private key of --cert")
 		fs.BoolVar(&o.AllowTLS12, "allow-tls12", false, "TLS 1.2 for clients without TLS 1.3")
@@ -73,21 +73,21 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 	flagGroup(cmd, group{title: "HTTP and embedding"}, s.http.flags)
 	flagGroup(cmd, group{title: "Access"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&s.tokens, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
-		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate that signed the clients'")
-		fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "scope of a client certificate, `name=scope` (repeatable)")
-		fs.BoolVar(&o.Reflection, "reflection", false, "gRPC reflection, which lists methods and messages")
+		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate of the clients")
+		fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "scope of a client certificate, repeatable, `name=scope`")
+		fs.BoolVar(&o.Reflection, "reflection", false, "gRPC reflection of methods and messages")
 	})
 	s.addLimits(cmd)
 	flagGroup(cmd, group{title: "Time limits"}, func(fs *pflag.FlagSet) {
-		fs.DurationVar(&o.StopTimeout, "stop-timeout", 10*time.Second, "longest wait for calls in progress at the end")
+		fs.DurationVar(&o.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls in progress at the end")
 		g.proposeFlag(fs)
 	})
 	flagGroup(cmd, group{title: "Backups"}, func(fs *pflag.FlagSet) { s.backups.flags(fs, "backup-") })
 	flagGroup(cmd, group{title: "Metrics and logs"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus (default none)")
+		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus")
 		fs.BoolVar(&o.MetricsAllowRemote, "metrics-allow-remote", false, "access to the metrics from other machines")
-		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes, one JSON line each (default the log only)")
-		fs.StringVar(&s.logFormat, "log-format", "text", "`format` of the log on stderr, text or json")
+		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes in JSON lines (default the log only)")
+		fs.StringVar(&s.logFormat, "log-format", "text", "`format` of the log, text or json")
 	})
 	register(cmd, "log-format", words("text", "json"))
 }
@@ -95,10 +95,10 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 // addLimits adds the flags of the page on limits.
 func (s *serving) addLimits(cmd *cobra.Command) {
 	flagGroup(cmd, limitsPage, func(fs *pflag.FlagSet) {
-		fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls per second with one token (0 means 200, negative no limit)")
+		fs.Float64Var(&s.options.Limits.Rate, "rate", 0, "calls per second with one token (default 200)")
 		limitFlags(fs, &s.options.Limits)
 		quotaFlags(fs, &s.quota, &s.maxFile)
-		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory of the process (0 means three quarters of the machine's or the container's, negative no limit)")
+		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory of the process (default three quarters of the machine's or the container's)")
 	})
 }
 

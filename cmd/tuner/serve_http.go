@@ -36,7 +36,7 @@ type httpFace struct {
 }
 
 func (h *httpFace) flags(f *pflag.FlagSet) {
-	f.StringVar(&h.address, "http", "", "`host:port` or unix:path for JSON over HTTP (default none)")
+	f.StringVar(&h.address, "http", "", "`host:port` or unix:path for JSON over HTTP")
 	f.BoolVar(&h.untilEOF, "until-eof", false, "stop when stdin ends")
 	f.StringVar(&h.ready, "ready-file", "", "JSON `file` of addresses while the server runs")
 }

@@ -22,11 +22,15 @@ func newTrain(g *globals) *cobra.Command {
 		Use:   "train",
 		Short: "Train a kernel learner on a file of data",
 		Long: `Train fits one of the bundled learners to a file of data and writes the model to a
-file. The commands predict and evaluate use the model.`,
+file. The commands predict and evaluate use the model.
+
+Only training rows are fitted. An iterative algorithm keeps the step with the least
+validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	new(trainer).addValidation(cmd) // for the page
 	for _, a := range training.Algorithms() {
 		cmd.AddCommand(newTrainAlgorithm(g, a))
 	}
@@ -50,10 +54,7 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   a.Name + " --data FILE --out MODEL",
 		Short: a.Summary,
-		Long: a.About + `
-
-Only training rows are fitted. An iterative algorithm keeps the step with the least
-validation error. Ctrl-C ends the fit and keeps the best model so far.`,
+		Long:    a.About,
 		Example: fmt.Sprintf("  tuner train %s --data train.csv --target price --out price.model", a.Name),
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
@@ -71,13 +72,7 @@ validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
 	t.encoding.add(cmd)
-	flagGroup(cmd, group{title: "Validation"}, func(f *pflag.FlagSet) {
-		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
-		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
-		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
-		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
-		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
-	})
+	t.addValidation(cmd)
 	register(cmd, "measure", words(learners.MeasureNames()...))
 	flagGroup(cmd, output, func(f *pflag.FlagSet) {
 		f.StringVarP(&t.out, "out", "o", "", "`file` for the model")
@@ -86,6 +81,17 @@ validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 	t.format = formatFlag(cmd, "table", "json", "jsonl")
 	assign(cmd.Flag("format"), output)
 	return cmd
+}
+
+// addValidation adds the flags that are on the page of train.
+func (t *trainer) addValidation(cmd *cobra.Command) {
+	flagGroup(cmd, group{"Validation", "tuner train"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
+		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
+		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
+		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
+		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
+	})
 }
 
 // addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
