@@ -3,7 +3,9 @@ package runner
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ type reading struct {
 	lastStep   []study.Metric // of the last line with one
 	besides    []study.Metric // of the last line without an objective
 	infeasible *string
+	unread     string         // the last line with an objective that is not written as name=NUMBER
 	reports    []study.Report // not yet taken
 	fresh      chan struct{}  // holds a token if there are reports
 }
@@ -49,10 +52,13 @@ func (r *reading) line(text string) {
 	}
 	s.metrics = slices.DeleteFunc(s.metrics, func(m study.Metric) bool { return !r.tellable(m) })
 	if !slices.ContainsFunc(s.metrics, func(m study.Metric) bool { return r.objective(m.Name) >= 0 }) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		if len(s.metrics) > 0 {
-			r.mu.Lock()
 			r.besides = s.metrics
-			r.mu.Unlock()
+		}
+		if name, _, _ := r.meant(text); name != "" {
+			r.unread = text
 		}
 		return
 	}
@@ -136,6 +142,53 @@ func (r *reading) other() []study.Metric {
 	defer r.mu.Unlock()
 	return r.besides
 }
+
+// advice says how to write the last line that names an objective and was not read. It is
+// empty if there is none.
+func (r *reading) advice() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name, value, matched := r.meant(r.unread)
+	switch {
+	case name == "":
+		return ""
+	case strings.Contains(value, ","):
+		return fmt.Sprintf("%q looks like a decimal comma, so write %s=%s", matched, name, strings.Replace(value, ",", ".", 1))
+	default:
+		return fmt.Sprintf("write %q as %s=%s", matched, name, value)
+	}
+}
+
+// maxMeant is the most bytes of a line in which a value is looked for.
+const maxMeant = 200
+
+// meant returns the objective and the number that a line most likely reports, as the line
+// has them.
+func (r *reading) meant(text string) (name, value, matched string) {
+	if text = strings.TrimSpace(text); len(text) > maxMeant {
+		return "", "", ""
+	}
+	for _, o := range r.objectives {
+		for from := text; ; {
+			before, after, ok := strings.Cut(from, o.Name)
+			if !ok {
+				break
+			}
+			if m := valueAfter.FindStringSubmatch(after); m != nil && !inName.MatchString(before) {
+				return o.Name, m[1], o.Name + m[0]
+			}
+			from = after
+		}
+	}
+	return "", "", ""
+}
+
+var (
+	// valueAfter is what follows a name: signs that people put there, and a number.
+	valueAfter = regexp.MustCompile(`^["']?\s*[:=]?\s*["']?([-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?)`)
+	// inName matches what comes before the end of a longer name.
+	inName = regexp.MustCompile(`[\w./-]$`)
+)
 
 // parseLine reads words name=value, or a JSON object.
 func parseLine(text string) said {

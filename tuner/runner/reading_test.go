@@ -99,3 +99,29 @@ func FuzzParseLine(f *testing.F) {
 		}
 	})
 }
+
+// What a line says in another form than name=NUMBER is no value. The error says how to
+// write it.
+func TestAdvice(t *testing.T) {
+	for text, want := range map[string]string{
+		"score: 0,5":             `"score: 0,5" looks like a decimal comma, so write score=0.5`,
+		"score=0,5":              `"score=0,5" looks like a decimal comma, so write score=0.5`,
+		"the score: -1,25e-3 ok": `"score: -1,25e-3" looks like a decimal comma, so write score=-1.25e-3`,
+		"score: 0.5":             `write "score: 0.5" as score=0.5`,
+		"score 7":                `write "score 7" as score=7`,
+		`{"score": "0,5"}`:       `"score\": \"0,5" looks like a decimal comma, so write score=0.5`,
+		"myscore: 0,5":           "",
+		"my_score 3, score: 0,5": `"score: 0,5" looks like a decimal comma, so write score=0.5`,
+		"score: bad":             "",
+		"scores 3":               "",
+		"loss=1":                 "",
+		"":                       "",
+	} {
+		r := newReading([]study.Objective{{Name: "other"}, {Name: "score"}})
+		r.line(text)
+		r.line("epoch 7 done")
+		if got := r.advice(); got != want {
+			t.Errorf("%q: %s\nwant %s", text, got, want)
+		}
+	}
+}

@@ -148,7 +148,7 @@ func TestHowCommandsEnd(t *testing.T) {
 			0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
 			1) exit 66;;
 			2) echo infeasible=too large;;
-			3) echo hello; echo lost=1 time=2;;
+			3) echo hello; echo loss: 0,5; echo lost=1 time=2;;
 			4) echo loss=nan;;
 			5) echo loss=-inf;;
 			6) trap '' TERM; while :; do sleep 0.05; done;;
@@ -167,7 +167,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		"failed(crash): boom: no such file (exit status 3)",
 		"infeasible",
 		"infeasible: too large",
-		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time",
+		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time; \"loss: 0,5\" looks like a decimal comma, so write loss=0.5",
 		"failed(nan) loss=NaN",
 		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
 		"failed(crash): ended because it ran longer than 3s",

@@ -169,6 +169,9 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		if said := append(metrics, reading.other()...); len(said) > 0 {
 			text += "; it reported " + namesText(said)
 		}
+		if advice := reading.advice(); advice != "" {
+			text += "; " + advice
+		}
 		return crash(text), true
 	}
 	return study.Outcome{State: study.Completed, Metrics: metrics}, false
