@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ func (g *globals) complete(root *cobra.Command) {
 	flags := map[string]completion{
 		"from":     g.studyNames,
 		"study":    g.studyNames,
-		"proposer": words(propose.BKB, propose.Sobol, propose.Random, propose.Grid),
+		"proposer": proposers,
 		"pruner":   g.pruners,
 		"minimize": g.objectives,
 		"maximize": g.objectives,
@@ -255,9 +256,49 @@ func (g *globals) objectives(cmd *cobra.Command, _ []string, toComplete string) 
 	})
 }
 
-// pruners completes a pruner, and after NAME:metric= an objective of the new study.
+// proposers completes a proposer, and after NAME: its options.
+func proposers(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if strings.Contains(toComplete, ":") {
+		return options(toComplete, func(c study.Component, spec study.Spec) error {
+			_, err := propose.New(c, spec)
+			return err
+		})
+	}
+	return words(propose.BKB, propose.Sobol, propose.Random, propose.Grid)(cmd, nil, toComplete)
+}
+
+// options completes the last of NAME:option=value,option=… by the error of an option that
+// does not exist.
+func options(toComplete string, make func(study.Component, study.Spec) error) ([]string, cobra.ShellCompDirective) {
+	name, given, _ := strings.Cut(toComplete, ":")
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		return nothing()
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
+	unknown := (*study.InvalidError)(nil)
+	if err := make(study.Component{Name: name, Options: `{"": 0}`}, spec); !errors.As(err, &unknown) {
+		return nothing()
+	}
+	items := strings.Split(given, ",")
+	last := items[len(items)-1]
+	var out []string
+	for _, word := range assignments(unknown.Known, items[:len(items)-1], last) {
+		out = append(out, strings.TrimSuffix(toComplete, last)+word)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// pruners completes a pruner, after NAME: its options, and after NAME:metric= an objective
+// of the new study.
 func (g *globals) pruners(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	before, _, ok := strings.Cut(toComplete, "metric=")
+	if !ok && strings.Contains(toComplete, ":") {
+		return options(toComplete, func(c study.Component, spec study.Spec) error {
+			_, err := prune.New(c, spec)
+			return err
+		})
+	}
 	if !ok {
 		return words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model)(cmd, nil, toComplete)
 	}

@@ -62,11 +62,10 @@ func TestOptionsDescribed(t *testing.T) {
 		if !errors.As(err, &invalid) || !strings.HasSuffix(invalid.Field, ".unheard_of") {
 			t.Fatalf("%s: %v", name, err)
 		}
-		_, list, ok := strings.Cut(invalid.Remedy, " are ")
-		if !ok {
-			t.Fatalf("%s: %s", name, invalid.Remedy)
+		if len(invalid.Known) == 0 {
+			t.Fatalf("%s: %v", name, invalid)
 		}
-		for _, option := range append(strings.Split(list, ", "), name) {
+		for _, option := range append(invalid.Known, name) {
 			if !strings.Contains(section, "`"+option+"`") {
 				t.Errorf("%s does not tell of the option %s of %s", docsFile, option, name)
 			}
@@ -76,11 +75,10 @@ func TestOptionsDescribed(t *testing.T) {
 		_, err := propose.New(study.Component{Name: name, Options: `{"unheard_of": 1}`}, spec)
 		check(name, err)
 	}
-	for name, must := range map[string]string{
-		prune.Median: "", prune.Percentile: "", prune.ASHA: "", prune.Hyperband: `"max_resource": 9, `,
-		prune.Threshold: `"lower": 0, `, prune.Patience: `"patience_steps": 3, `, prune.Model: "",
+	for _, name := range []string{
+		prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model,
 	} {
-		_, err := prune.New(study.Component{Name: name, Options: "{" + must + `"unheard_of": 1}`}, spec)
+		_, err := prune.New(study.Component{Name: name, Options: `{"unheard_of": 1}`}, spec)
 		check(name, err)
 	}
 }

@@ -52,8 +52,8 @@ type trainer struct {
 func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 	t := trainer{algorithm: a}
 	cmd := &cobra.Command{
-		Use:   a.Name + " --data FILE --out MODEL",
-		Short: a.Summary,
+		Use:     a.Name + " --data FILE --out MODEL",
+		Short:   a.Summary,
 		Long:    a.About,
 		Example: fmt.Sprintf("  tuner train %s --data train.csv --target price --out price.model", a.Name),
 		Args:    noArgs,

@@ -22,6 +22,8 @@ type InvalidError struct {
 	Value  string // value of the field
 	Rule   string // rule for the value
 	Remedy string // how to fix it, may be empty
+	// Known are the options that exist if the field is an unknown option.
+	Known []string
 }
 
 func (e *InvalidError) Error() string {

@@ -56,13 +56,16 @@ func (o *Options) Object(field string, text []byte) map[string]json.RawMessage {
 
 // Fail records an error unless there is an earlier one.
 func (o *Options) Fail(field, value, rule, remedy string) {
-	if o.err != nil {
-		return
+	if o.err == nil {
+		o.err = &InvalidError{Field: field, Value: shortValue(value), Rule: rule, Remedy: remedy}
 	}
-	if len(value) > 60 {
-		value = strings.ToValidUTF8(value[:60], "") + "…"
+}
+
+func shortValue(text string) string {
+	if len(text) > 60 {
+		text = strings.ToValidUTF8(text[:60], "") + "…"
 	}
-	o.err = &InvalidError{Field: field, Value: value, Rule: rule, Remedy: remedy}
+	return text
 }
 
 // Take marks an option as known and returns its value.
@@ -130,7 +133,8 @@ func (o *Options) Choice(name string, words ...string) string {
 	return word
 }
 
-// Finish returns the first error. An option that was not taken is an error, too.
+// Finish returns the first error. An option that was not taken is an error that comes
+// before the others, because a misspelled option is often a missing one too.
 func (o *Options) Finish(component string) error {
 	for _, name := range slices.Sorted(maps.Keys(o.raw)) {
 		if slices.Contains(o.known, name) {
@@ -140,7 +144,10 @@ func (o *Options) Finish(component string) error {
 		if len(o.known) > 0 {
 			remedy = "the options of " + component + " are " + strings.Join(o.known, ", ")
 		}
-		o.Fail(fmt.Sprintf("%s.%.60s", o.field, name), string(o.raw[name]), "there is no such option", remedy)
+		return &InvalidError{
+			Field: fmt.Sprintf("%s.%.60s", o.field, name), Value: shortValue(string(o.raw[name])),
+			Rule: "there is no such option", Remedy: remedy, Known: slices.Clone(o.known),
+		}
 	}
 	return o.err
 }
