@@ -1,4 +1,4 @@
-.PHONY: help test race paths shows lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python wheels
+.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python wheels
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,8 +54,8 @@ FUZZTIME ?= 30s
 fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
 	.ci/fuzz '$(PKG)' $(FUZZTIME)
 
-shows: ## what takes longer than everyday tests: tune on real files, one killed in the middle (a minute)
-	BKB_SHOWS=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
+test-long: ## tests that take too long for every day: tune on real files, one killed in the middle (a minute)
+	BKB_LONG=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
@@ -118,6 +118,9 @@ bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner ben
 	    echo '$(START)' | $$env/bin/python bench/peers.py $$(echo $$name | sed s,optuna,optuna-gp,) 2>>$$env/pip.log | tee -a $$env/pip.log | grep '"ok"' >$$env/ready && \
 	    echo "$$name: $$(cat $$env/ready)" || { rm -f $$env/ready; echo "$$name: could not be installed; the end of $$env/pip.log:"; tail -n 3 $$env/pip.log; }; \
 	done
+
+# Tests find the data beside the project themselves.
+bench-bo bench-bo-full: export BKB_DATA ?= $(wildcard ../shared/data)
 
 # What is done stays in $(BO_RUNS): interrupted, the same command goes on.
 BO_RUNS ?= $(HOME)/.cache/bkb-peers/bo-runs

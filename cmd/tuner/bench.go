@@ -212,14 +212,7 @@ func dataFolder(flag string) string {
 	if flag != "" {
 		return flag
 	}
-	if folder := os.Getenv("BKB_DATA"); folder != "" {
-		return folder
-	}
-	folder := filepath.Join("..", "shared", "data")
-	if isDir(folder) {
-		return folder
-	}
-	return ""
+	return os.Getenv("BKB_DATA")
 }
 
 // measured is a result in JSON, with its origin.

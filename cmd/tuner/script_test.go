@@ -32,17 +32,17 @@ func TestScripts(t *testing.T) {
 }
 
 // condition evaluates the conditions of scripts. The data are there if [data], a Python
-// with gRPC is if [python], and long scripts are wanted if [shows].
+// with gRPC is if [python], and long scripts are wanted if [long].
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":
 		return datatest.Find() != "", nil
 	case "python":
 		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
-	case "shows":
-		return os.Getenv("BKB_SHOWS") != "", nil
+	case "long":
+		return os.Getenv("BKB_LONG") != "", nil
 	}
-	return false, errors.New("the only conditions are data, python and shows")
+	return false, errors.New("the only conditions are data, python and long")
 }
 
 // python is the interpreter that $TUNER_PYTHON names, else python3.

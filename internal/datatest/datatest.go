@@ -37,7 +37,7 @@ func Folder(tb testing.TB) string {
 	tb.Helper()
 	folder := Find()
 	if folder == "" {
-		tb.Skip("no real data: neither $BKB_DATA nor ../shared/data beside the project has a MANIFEST.md; set BKB_DATA to the data directory")
+		tb.Skip("no real data; set BKB_DATA to a data directory with a MANIFEST.md")
 	}
 	return folder
 }
