@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -15,8 +16,9 @@ import (
 )
 
 func newPredict(g *globals) *cobra.Command {
-	var data dataFlags
+	var flags dataFlags
 	var model string
+	var scores bool
 	cmd := &cobra.Command{
 		Use:   "predict --model MODEL --data FILE",
 		Short: "Predict with a trained model",
@@ -24,30 +26,42 @@ func newPredict(g *globals) *cobra.Command {
 
 A predicted number is in the unit of the target. For classes the line has the name of the
 class, and its probability if the model has probabilities (log-falkon), else its score.
-The data must have the columns of the training data. The target may be missing.`,
-		Example: "  tuner predict --model price.model --data new.csv > predicted.csv",
-		Args:    noArgs,
+The data must have the columns of the training data. The target may be missing.
+
+A NumPy array (--format npy) has the predicted numbers or classes, and with --scores the
+scores or probabilities.`,
+		Example: `  tuner predict --model price.model --data new.csv > predicted.csv
+  tuner predict --model digits.model --data x.npy --scores -f npy > scores.npy`,
+		Args: noArgs,
 	}
 	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
 		f.StringVarP(&model, "model", "m", "", "`file` of the model")
 	})
-	data.add(cmd)
-	form := formatFlag(cmd, "csv", "jsonl", "json")
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&scores, "scores", false, "scores or probabilities of classes alone")
+	form := formatFlag(cmd, "csv", "jsonl", "json", "npy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, (*dataset.Table).EncodeInputs)
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &flags, (*dataset.Table).EncodeInputs)
 		if err != nil {
 			return err
 		}
 		defer closeTable()
+		if scores && file.Encoding.Task != data.Classification {
+			return &statusError{exitInvalid, fmt.Errorf("--scores: %s predicts numbers, and only classes have scores; leave it out", model)}
+		}
 		out := make([]float64, src.Len()*file.Model.Outputs())
 		if err := file.Model.Predict(cmd.Context(), out, src); err != nil {
 			return dataError(err)
 		}
 		p := newPredictions(file, out)
-		if form.value != "csv" {
-			return p.writeJSON(cmd.OutOrStdout())
+		p.scores = scores
+		switch {
+		case form.value == "npy":
+			return p.writeNPY(cmd.OutOrStdout())
+		case form.value == "csv":
+			return p.writeCSV(cmd.OutOrStdout())
 		}
-		return p.writeCSV(cmd.OutOrStdout())
+		return p.writeJSON(cmd.OutOrStdout())
 	}
 	return cmd
 }
@@ -83,6 +97,7 @@ type predictions struct {
 	c      int
 	out    []float64 // n×c
 	values []float64 // n×columns of targets, probabilities or scores
+	scores bool      // leave the class out
 }
 
 func newPredictions(f *learners.File, out []float64) *predictions {
@@ -118,7 +133,8 @@ func (p *predictions) row(i int) []float64 { return p.values[i*len(p.names):][:l
 func (p *predictions) writeCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	var cells []string
-	if p.classes() {
+	named := p.classes() && !p.scores
+	if named {
 		cells = append(cells, "class")
 	}
 	if err := w.Write(append(cells, p.names...)); err != nil {
@@ -126,7 +142,7 @@ func (p *predictions) writeCSV(out io.Writer) error {
 	}
 	for i := range len(p.out) / p.c {
 		cells = cells[:0]
-		if p.classes() {
+		if named {
 			cells = append(cells, p.class(i))
 		}
 		for _, v := range p.row(i) {
@@ -143,7 +159,7 @@ func (p *predictions) writeCSV(out io.Writer) error {
 func (p *predictions) writeJSON(out io.Writer) error {
 	for i := range len(p.out) / p.c {
 		row := map[string]any{}
-		if p.classes() {
+		if p.classes() && !p.scores {
 			row["class"] = p.class(i)
 		}
 		for j, v := range p.row(i) {
@@ -157,6 +173,30 @@ func (p *predictions) writeJSON(out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// writeNPY writes targets or scores as numbers n×columns, or n if there is one column,
+// and classes as n numbers or texts.
+func (p *predictions) writeNPY(out io.Writer) error {
+	n := len(p.out) / p.c
+	if p.classes() && !p.scores {
+		if p.e.ClassNumbers == nil {
+			texts := make([]string, n)
+			for i := range texts {
+				texts[i] = p.class(i)
+			}
+			return dataset.WriteNPYTexts(out, texts)
+		}
+		numbers := make([]float64, n)
+		for i := range numbers {
+			numbers[i] = p.e.ClassNumbers[p.e.Class(p.out[i*p.c:][:p.c])]
+		}
+		return dataset.WriteNPY(out, numbers, n)
+	}
+	if len(p.names) == 1 {
+		return dataset.WriteNPY(out, p.values, n)
+	}
+	return dataset.WriteNPY(out, p.values, n, len(p.names))
 }
 
 func newEvaluate(g *globals) *cobra.Command {
