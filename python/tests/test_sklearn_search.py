@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+pytest.importorskip("sklearn", minversion="1.9")
 
 import numpy as np
 from scipy import stats
@@ -51,6 +53,22 @@ class Quadratic(BaseEstimator):  # type: ignore[misc]
 
 
 SPACE = {"x": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    "script, said",
+    [
+        ("sys.modules['sklearn'] = None", "bkb.sklearn needs scikit-learn 1.9 or newer, install"),
+        ("sklearn.__version__ = '1.8.2'", "scikit-learn is of version 1.8.2. bkb.sklearn needs"),
+    ],
+)
+def test_without_scikit_learn(script: str, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, sklearn; {script}; import bkb, bkb.sklearn"],
+        capture_output=True,
+        text=True,
+    )
+    assert f"ImportError: {said}" in done.stderr
 
 
 # RandomizedSearchCV passes and fails the same.

@@ -12,13 +12,34 @@ np.True_
 
 from __future__ import annotations
 
+_REMEDY = "bkb.sklearn needs scikit-learn 1.9 or newer, install bkb-tuner[sklearn]"
 try:
-    import sklearn as _sklearn  # noqa: F401
+    from sklearn import __version__ as _version
 except ImportError as e:
-    raise ImportError(
-        "bkb.sklearn needs scikit-learn 1.6 or newer, install bkb-tuner[sklearn]"
-    ) from e
+    raise ImportError(_REMEDY) from e
+if tuple(map(int, _version.split(".")[:2])) < (1, 9):
+    raise ImportError(f"scikit-learn is of version {_version}. {_REMEDY}")
 
-from ._search import BKBSearchCV
+from ._estimators import (  # noqa: E402
+    BKBAutoClassifier,
+    BKBAutoRegressor,
+    FalkonClassifier,
+    FalkonRegressor,
+    LogisticFalkonClassifier,
+    NystromRegressor,
+    SGDRandomFeaturesClassifier,
+    SGDRandomFeaturesRegressor,
+)
+from ._search import BKBSearchCV  # noqa: E402
 
-__all__ = ["BKBSearchCV"]
+__all__ = [
+    "BKBAutoClassifier",
+    "BKBAutoRegressor",
+    "BKBSearchCV",
+    "FalkonClassifier",
+    "FalkonRegressor",
+    "LogisticFalkonClassifier",
+    "NystromRegressor",
+    "SGDRandomFeaturesClassifier",
+    "SGDRandomFeaturesRegressor",
+]

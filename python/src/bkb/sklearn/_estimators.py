@@ -1,0 +1,571 @@
+"""The kernel learners of the program tuner as estimators."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._binary import find_binary
+from .._errors import Error
+from ._folder import temporary_parent
+
+# Exit codes of tuner that Python has exceptions for.
+USAGE, INVALID, DEADLINE, INTERRUPTED = 2, 4, 23, 130
+
+# The flag of each parameter. A parameter that is None is left to the program.
+FLAGS = {
+    "kernel": "kernel",
+    "length_scale": "length-scale",
+    "degree": "degree",
+    "offset": "offset",
+    "alpha": "lambda",
+    "n_centers": "centers",
+    "sampler": "sampler",
+    "solver": "solver",
+    "max_iter": "iterations",
+    "tol": "tolerance",
+    "precision": "precision",
+    "features": "features",
+    "n_random_features": "random-features",
+    "batch_size": "batch-size",
+    "step_size": "step-size",
+    "n_passes": "passes",
+    "averaging": "averaging",
+    "n_trials": "trials",
+    "timeout": "budget",
+    "validation_fraction": "validation",
+}
+
+
+class _Learner(BaseEstimator):  # type: ignore[misc]
+    """A learner of the program, which runs for fit and for predict.
+
+    The model is the bytes of its file, so that an estimator can be copied and pickled.
+    """
+
+    _task: ClassVar[str]
+    random_state: Any
+    n_jobs: int | None
+
+    def _train(self) -> list[str]:
+        """Return the command that trains, without data and output."""
+        raise NotImplementedError
+
+    def _learned(self, summary: Mapping[str, Any]) -> None:
+        """Set attributes from the JSON that the command printed."""
+
+    def _fit(self, X: Any, y: Any) -> None:
+        seed = 1 + check_random_state(self.random_state).randint(2**31 - 1)
+        parent = temporary_parent(2 * (X.nbytes + y.nbytes))
+        with tempfile.TemporaryDirectory(prefix="bkb-", dir=parent) as folder:
+            model = os.path.join(folder, "model")
+            targets = os.path.join(folder, "y.npy")
+            np.save(targets, y)
+            command = [
+                *self._train(),
+                *self._data(folder, X),
+                f"--target-file={targets}",
+                f"--task={self._task}",
+                f"--seed={seed}",
+                "--test=0",
+                f"--out={model}",
+                "--format=json",
+                "--quiet",
+            ]
+            summary = json.loads(self._run(command, folder))
+            with open(model, "rb") as f:
+                self.model_ = f.read()
+        self._learned(summary)
+
+    def _predict(self, X: Any, *more: str) -> Any:
+        check_is_fitted(self, "model_")
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        parent = temporary_parent(X.nbytes + len(self.model_))
+        with tempfile.TemporaryDirectory(prefix="bkb-", dir=parent) as folder:
+            model = os.path.join(folder, "model")
+            with open(model, "wb") as f:
+                f.write(self.model_)
+            command = ["predict", f"--model={model}", *self._data(folder, X), *more]
+            return np.load(io.BytesIO(self._run([*command, "--format=npy", "--quiet"], folder)))
+
+    @staticmethod
+    def _data(folder: str, X: Any) -> list[str]:
+        path = os.path.join(folder, "x.npy")
+        np.save(path, X)
+        return [f"--data={path}", *(["--float32"] if X.dtype == np.float32 else [])]
+
+    def _run(self, command: list[str], folder: str) -> bytes:
+        env = {**os.environ, "GOMAXPROCS": str(effective_n_jobs(self.n_jobs))}
+        done = subprocess.run(
+            [find_binary(), *command], cwd=folder, env=env, capture_output=True, check=False
+        )
+        if done.returncode == 0:
+            return done.stdout
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        message = f"{type(self).__name__}, {self._reword(said[-1])}" if said else ""
+        if done.returncode in (USAGE, INVALID):
+            raise ValueError(message)
+        if done.returncode == DEADLINE:
+            raise TimeoutError(message)
+        if done.returncode == INTERRUPTED:
+            raise KeyboardInterrupt
+        raise Error(message or f"tuner {command[0]} ended with status {done.returncode}")
+
+    @staticmethod
+    def _reword(message: str) -> str:
+        """Write a message of the program with the names of parameters here."""
+        text = re.sub(r"^tuner: (\S+: )?", "", message)
+        for param, flag in FLAGS.items():
+            text = re.sub(rf"(^|--){flag} ", f"{param} ", text)
+        return text
+
+
+class _Regressor(RegressorMixin, _Learner):  # type: ignore[misc]
+    """What regressors have in common."""
+
+    _task = "regression"
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs, of float32 or float64.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        self : object
+
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            y_numeric=True,
+            multi_output=True,
+            ensure_min_samples=2,
+        )
+        self._column = y.ndim == 2
+        self._fit(X, y.astype(np.float64, copy=False))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted targets, in the shape of y."""
+        y = self._predict(X)
+        return y.reshape(-1, 1) if self._column and y.ndim == 1 else y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class _Classifier(ClassifierMixin, _Learner):  # type: ignore[misc]
+    """What classifiers have in common."""
+
+    _task = "classification"
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs, of float32 or float64.
+        y : array-like of shape (n_samples,)
+            Classes, of numbers or texts.
+
+        Returns
+        -------
+        self : object
+
+        """
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs two classes or more, and y has only one class, "
+                f"{self.classes_[0]}"
+            )
+        self._fit(X, codes)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted classes."""
+        codes = self._predict(X)
+        return self.classes_[codes.astype(int)]
+
+
+class _Scores(_Classifier):
+    """A classifier without probabilities."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the score of each class, or of the second one if there are two."""
+        return self._predict(X, "--scores")
+
+
+class _Probabilities(_Classifier):
+    """A classifier with probabilities."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class."""
+        return self._predict(X, "--scores")
+
+
+class _Algorithm(_Learner):
+    """A learner of ``tuner train``."""
+
+    _algorithm: ClassVar[str]
+
+    def _train(self) -> list[str]:
+        given = {FLAGS[k]: v for k, v in self.get_params().items() if k in FLAGS}
+        flags = [f"--{flag}={v}" for flag, v in given.items() if v is not None]
+        return ["train", self._algorithm, *flags, "--validation=0"]
+
+    def _learned(self, summary: Mapping[str, Any]) -> None:
+        self.settings_: dict[str, str] = summary["parameters"]
+        self.n_iter_: int = summary["iterations"]
+
+
+class _Centers(_Algorithm):
+    """A learner whose model has centers."""
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "gaussian",
+        length_scale: float | None = None,
+        degree: int = 3,
+        offset: float = 1.0,
+        alpha: float | None = None,
+        n_centers: int | None = None,
+        sampler: str = "uniform",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        precision: str = "float64",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.length_scale = length_scale
+        self.degree = degree
+        self.offset = offset
+        self.alpha = alpha
+        self.n_centers = n_centers
+        self.sampler = sampler
+        self.max_iter = max_iter
+        self.tol = tol
+        self.precision = precision
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class FalkonRegressor(_Regressor, _Centers):
+    """Kernel ridge regression on some centers, by FALKON.
+
+    Inputs and targets are standardized.
+
+    Parameters
+    ----------
+    kernel : str
+        gaussian, laplace, matern12, matern32, matern52, rational-quadratic, linear,
+        polynomial or arc-cosine.
+    length_scale : float, optional
+        Length scale in units of the standardized inputs. Left out, it is the median
+        distance of 1000 rows.
+    degree, offset : int, float
+        Of the polynomial kernel.
+    alpha : float, optional
+        Ridge for each sample, lambda in the papers. Left out, it is the largest kernel
+        value divided by n_samples.
+    n_centers : int, optional
+        Number of centers. Left out, it is about 10 √n_samples.
+    sampler : str
+        How centers are chosen, one of uniform, bless, bless-r, squeak, recursive,
+        two-pass and exact.
+    max_iter : int, optional
+        Largest number of iterations, 20 if left out.
+    tol : float, optional
+        Relative residual that ends the iteration, 1e-7 if left out.
+    precision : str
+        float64 or float32, for kernel values.
+    random_state : int, RandomState or None
+        Seed.
+    n_jobs : int, optional
+        Number of threads, 1 if left out.
+
+    Attributes
+    ----------
+    model_ : bytes
+        The file of the model, which ``tuner predict`` reads.
+    settings_ : dict
+        Hyper-parameters that were used, by the flags of ``tuner train``.
+    n_iter_ : int
+        Number of iterations.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> FalkonRegressor(alpha=1e-2, random_state=0).fit(X, y).score(X, y) > 0.5
+    True
+
+    """
+
+    _algorithm = "falkon"
+
+
+class FalkonClassifier(_Scores, _Centers):
+    """Classification by kernel ridge regression on some centers, by FALKON.
+
+    Inputs are standardized. Parameters and attributes are those of `FalkonRegressor`, and
+    ``classes_``.
+    """
+
+    _algorithm = "falkon"
+
+
+class LogisticFalkonClassifier(_Probabilities, _Centers):
+    """Kernel logistic regression on some centers, by FALKON.
+
+    Inputs are standardized. Parameters and attributes are those of `FalkonRegressor`, and
+    ``classes_``. Here ``max_iter`` counts Newton steps and is 10 or more if left out.
+    ``tol`` is the norm of the gradient that ends the fit, 1e-3 if left out.
+    """
+
+    _algorithm = "log-falkon"
+
+
+class NystromRegressor(_Regressor, _Centers):
+    """Kernel ridge regression on some centers, without FALKON's preconditioner.
+
+    Inputs and targets are standardized. Parameters and attributes are those of
+    `FalkonRegressor`, and ``solver``, one of direct, gradient, sgd and cg. ``max_iter``
+    and ``tol`` have no effect on the direct solver.
+    """
+
+    _algorithm = "nystrom"
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "gaussian",
+        length_scale: float | None = None,
+        degree: int = 3,
+        offset: float = 1.0,
+        alpha: float | None = None,
+        n_centers: int | None = None,
+        sampler: str = "uniform",
+        solver: str = "direct",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        precision: str = "float64",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            length_scale=length_scale,
+            degree=degree,
+            offset=offset,
+            alpha=alpha,
+            n_centers=n_centers,
+            sampler=sampler,
+            max_iter=max_iter,
+            tol=tol,
+            precision=precision,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.solver = solver
+
+
+class _SGDRandomFeatures(_Algorithm):
+    _algorithm = "sgdrf"
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "gaussian",
+        length_scale: float | None = None,
+        degree: int = 3,
+        offset: float = 1.0,
+        features: str | None = None,
+        n_random_features: int | None = None,
+        batch_size: int | None = None,
+        step_size: float | None = None,
+        n_passes: int = 5,
+        alpha: float = 0.0,
+        averaging: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.length_scale = length_scale
+        self.degree = degree
+        self.offset = offset
+        self.features = features
+        self.n_random_features = n_random_features
+        self.batch_size = batch_size
+        self.step_size = step_size
+        self.n_passes = n_passes
+        self.alpha = alpha
+        self.averaging = averaging
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class SGDRandomFeaturesRegressor(_Regressor, _SGDRandomFeatures):
+    """Stochastic gradient descent on random features of a kernel.
+
+    Inputs and targets are standardized.
+
+    Parameters
+    ----------
+    kernel, length_scale, degree, offset, random_state, n_jobs
+        As in `FalkonRegressor`.
+    features : str, optional
+        Kind of random features, one of orthogonal, fourier, fourier-cosine, fastfood,
+        relu and gaussian-sketch. Left out, it suits the kernel.
+    n_random_features : int, optional
+        Number of random features. Left out, it is 4 √n_samples, from 256 to 16384.
+    batch_size : int, optional
+        Rows of a mini-batch, √n_samples if left out.
+    step_size : float, optional
+        Step size. Left out, it is derived from the largest stable one.
+    n_passes : int
+        Passes over the data.
+    alpha : float
+        Ridge for each sample.
+    averaging : str, optional
+        Iterates that make the model, one of none, tail and all. Left out, it is tail for
+        more than 10 passes, else none.
+
+    Attributes
+    ----------
+    model_, settings_, n_iter_
+        As in `FalkonRegressor`.
+
+    """
+
+
+class SGDRandomFeaturesClassifier(_Scores, _SGDRandomFeatures):
+    """Classification by stochastic gradient descent on random features of a kernel.
+
+    Inputs are standardized. Parameters and attributes are those of
+    `SGDRandomFeaturesRegressor`, and ``classes_``.
+    """
+
+
+class _Auto(_Learner):
+    """What ``tuner auto`` tunes."""
+
+    def __init__(
+        self,
+        algorithm: str = "falkon",
+        *,
+        n_trials: int = 60,
+        timeout: float | None = None,
+        validation_fraction: float = 0.2,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.n_trials = n_trials
+        self.timeout = timeout
+        self.validation_fraction = validation_fraction
+        self.ranges = ranges
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _train(self) -> list[str]:
+        command = [
+            "auto",
+            str(self.algorithm),
+            "--db=study.db",
+            "--study=auto",
+            "--log-dir=logs",
+            f"--trials={self.n_trials}",
+            f"--validation={self.validation_fraction}",
+            "--workers=1",
+        ]
+        if self.timeout is not None:
+            command.append(f"--budget={self.timeout}s")
+        for param, (low, high) in (self.ranges or {}).items():
+            command.append(f"--range={FLAGS.get(param, param)}={low}..{high}")
+        return command
+
+    def _learned(self, summary: Mapping[str, Any]) -> None:
+        self.settings_: dict[str, str] = summary["best"]["values"]
+        self.validation_error_: float = summary["best"]["validation"]
+        self.n_trials_: int = summary["trials"]
+
+
+class BKBAutoRegressor(_Regressor, _Auto):
+    """A kernel learner whose hyper-parameters BKB tunes in ``fit``.
+
+    Each trial trains on a part of the rows and is compared on the rest. The best
+    configuration is then trained on all rows. The first trial has the settings of theory.
+
+    Parameters
+    ----------
+    algorithm : str
+        A learner of ``tuner train``, such as falkon, nystrom or sgdrf.
+    n_trials : int
+        Number of trials.
+    timeout : float, optional
+        Seconds after which no trial begins.
+    validation_fraction : float
+        Share of the rows for comparing trials.
+    ranges : dict, optional
+        Ranges of hyper-parameters, tuples of low and high, instead of those of theory.
+    random_state : int, RandomState or None
+        Seed.
+    n_jobs : int, optional
+        Number of threads, 1 if left out.
+
+    Attributes
+    ----------
+    model_ : bytes
+        The file of the model, which ``tuner predict`` reads.
+    settings_ : dict
+        Hyper-parameters of the best trial, by the flags of ``tuner train``.
+    validation_error_ : float
+        Validation error of the best trial.
+    n_trials_ : int
+        Trials that ran.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> BKBAutoRegressor(n_trials=5, random_state=0).fit(X, y).n_trials_
+    5
+
+    """
+
+
+class BKBAutoClassifier(_Scores, _Auto):
+    """A kernel learner for classes whose hyper-parameters BKB tunes in ``fit``.
+
+    Parameters and attributes are those of `BKBAutoRegressor`, and ``classes_``.
+    """
