@@ -54,10 +54,34 @@ func (r *release) modules(ctx context.Context, info *buildinfo.BuildInfo) ([]mod
 	return list, nil
 }
 
+// writeLicences writes the licences of what a program links, one directory for each
+// module.
+func (r *release) writeLicences(ctx context.Context, info *buildinfo.BuildInfo) error {
+	modules, err := r.modules(ctx, info)
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		for _, f := range m.texts {
+			path := filepath.Join(r.out, filepath.FromSlash(strings.TrimPrefix(f.name, "licenses/")))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path, f.data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents|ftl)([-_.].*)?$`)
 
 // read fills in the licences of a module from the files in its directory.
 func (m *module) read(dir string, deep bool) error {
+	if dir == "" {
+		return fmt.Errorf("module %s %s is not in the module cache: run go mod download", m.path, m.version)
+	}
 	known := map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -4,6 +4,10 @@
 // are sorted, owners are zero, and all times are the time of the commit.
 //
 //	go run ./internal/release -out dist
+//
+// With -licences it writes only the licences of a program that is built already:
+//
+//	go run ./internal/release -licences bin/tuner -out licenses
 package main
 
 import (
@@ -35,6 +39,7 @@ func main() {
 	var r release
 	flag.StringVar(&r.out, "out", "dist", "the directory for the archives")
 	flag.StringVar(&r.targets, "targets", targets, "the systems, as OS/ARCH with spaces between")
+	flag.StringVar(&r.licences, "licences", "", "the program whose licences to write to -out, and nothing else")
 	flag.BoolVar(&r.dirty, "dirty", false, "build from files that are not committed, too")
 	flag.Parse()
 	if err := r.run(ctx); err != nil {
@@ -44,8 +49,8 @@ func main() {
 }
 
 type release struct {
-	out, targets string
-	dirty        bool
+	out, targets, licences string
+	dirty                  bool
 
 	root string // of the module
 	work string // for the programs and pages
@@ -54,6 +59,13 @@ type release struct {
 func (r *release) run(ctx context.Context) (err error) {
 	if r.root, err = output(ctx, "", nil, "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
 		return err
+	}
+	if r.licences != "" {
+		info, err := buildinfo.ReadFile(r.licences)
+		if err != nil {
+			return fmt.Errorf("-licences %s: must be a program that Go built: %w", r.licences, err)
+		}
+		return r.writeLicences(ctx, info)
 	}
 	if r.work, err = os.MkdirTemp("", "release-"); err != nil {
 		return err

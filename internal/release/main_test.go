@@ -133,6 +133,35 @@ func TestLicences(t *testing.T) {
 	}
 }
 
+// The licences of a program are those of the modules that its build information names.
+func TestWriteLicences(t *testing.T) {
+	out := t.TempDir()
+	r := &release{root: "../..", out: out}
+	info := linked(t, r)
+	if err := r.writeLicences(t.Context(), info); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"std@" + strings.TrimPrefix(info.GoVersion, "go")}
+	for _, d := range info.Deps {
+		want = append(want, d.Path+"@"+d.Version)
+	}
+	if len(want) < 20 {
+		t.Errorf("the program links only %q", want)
+	}
+	for _, m := range want {
+		if found, err := filepath.Glob(filepath.Join(out, m, "*")); err != nil || len(found) == 0 {
+			t.Errorf("no licence of %s (%v)", m, err)
+		}
+	}
+	text := filepath.Join(out, want[0], "LICENSE")
+	if err := (&release{licences: text, out: out}).run(t.Context()); err == nil || !strings.Contains(err.Error(), "must be a program that Go built") {
+		t.Error(err)
+	}
+	if err := (&module{path: "a.b/c", version: "v1.0.0"}).read("", true); err == nil || err.Error() != "module a.b/c v1.0.0 is not in the module cache: run go mod download" {
+		t.Error(err)
+	}
+}
+
 func TestSPDX(t *testing.T) {
 	for text, want := range map[string]string{
 		"Permission is hereby granted,\n free of charge":                          "MIT",
