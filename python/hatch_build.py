@@ -92,6 +92,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg,unused-ignor
         build_data["shared_scripts"][str(binary)] = name
         for legal in ("LICENSE", "NOTICE"):
             build_data["extra_metadata"][str(_module() / legal)] = legal
+        licences = self.work / "licenses"
+        _licences(binary, licences)
+        build_data["extra_metadata"][str(licences)] = "licenses"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the program."""
@@ -135,17 +138,34 @@ def _host_target() -> str:
 
 def _build(target: str, binary: Path) -> None:
     system, arch = target.split("/")
-    vcs = "auto" if _module() == HERE.parent else "false"
+    # A wheel of a checkout is for others. An sdist is built for this machine, with what
+    # other builds left in Go's cache, which -trimpath would not use.
+    checkout = _module() == HERE.parent
     _run_go(
         "build",
-        "-trimpath",
-        f"-buildvcs={vcs}",
+        *(["-trimpath"] if checkout else []),
+        f"-buildvcs={'auto' if checkout else 'false'}",
         "-ldflags=-s -w",
         "-o",
         str(binary),
         "./cmd/tuner",
         GOOS=system,
         GOARCH=arch,
+        CGO_ENABLED="0",
+    )
+
+
+def _licences(binary: Path, folder: Path) -> None:
+    """Write the licences of the Go modules that the program links."""
+    _run_go(
+        "run",
+        "./internal/release",
+        "-licences",
+        str(binary),
+        "-out",
+        str(folder),
+        GOOS="",  # this system, whatever the program is for
+        GOARCH="",
         CGO_ENABLED="0",
     )
 

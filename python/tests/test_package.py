@@ -10,6 +10,8 @@ import csv
 import hashlib
 import io
 import os
+import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -54,7 +56,7 @@ def interpreter(program: bytes) -> bool:
 
 @pytest.mark.skipif(not WHEELS, reason="BKB_DIST names no folder with wheels")
 @pytest.mark.parametrize("path", WHEELS, ids=lambda p: p.name.split("-")[-1][:30])
-def test_wheel(path: Path) -> None:
+def test_wheel(path: Path, tmp_path: Path) -> None:
     assert path.stat().st_size <= 16e6
     with zipfile.ZipFile(path) as z:
         names = z.namelist()
@@ -72,6 +74,19 @@ def test_wheel(path: Path) -> None:
                 assert listed[n] == "sha256=" + digest.decode().rstrip("="), n
         assert {"bkb/py.typed", "bkb/__init__.py", "bkb/aio.py"} <= set(names)
         assert any(n.endswith("/LICENSE") for n in names)
+        go = shutil.which("go")
+        if go:
+            (tmp_path / "tuner").write_bytes(program)
+            linked = subprocess.check_output([go, "version", "-m", tmp_path / "tuner"], text=True)
+            modules = re.findall(r"^\tdep\t(\S+)\t(\S+)", linked, re.MULTILINE)
+            assert len(modules) > 20
+            for module, version in [*modules, ("std", "")]:
+                texts = [
+                    n
+                    for n in names
+                    if f".dist-info/extra_metadata/licenses/{module}@{version}" in n
+                ]
+                assert texts and all(z.read(n).strip() for n in texts), module
     platform = platform_of(program)
     wanted = [platform]
     if platform.startswith("linux_"):
