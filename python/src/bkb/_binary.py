@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sysconfig
 from pathlib import Path
 
@@ -31,6 +30,8 @@ def find_binary() -> str:
     for path in looked:
         if os.access(path, os.X_OK):
             return str(path)
+    import shutil  # which costs as much as the rest of the package's start
+
     found = shutil.which(name)
     if found:
         return found

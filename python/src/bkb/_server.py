@@ -13,17 +13,18 @@ import json
 import os
 import socket
 import stat
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._binary import find_binary
 from ._errors import InvalidRequest, Unavailable
 from ._transport import Endpoint
+
+if TYPE_CHECKING:
+    import subprocess
 
 START_TIMEOUT = 30.0
 STOP_TIMEOUT = 10.0
@@ -31,14 +32,20 @@ LOCKED = 20  # exit status of tuner when another process has the file
 LONGEST_PATH = 103  # of a Unix socket on macOS
 
 
+def _temporary() -> str:
+    import tempfile  # which takes long, and is needed only without other folders
+
+    return tempfile.gettempdir()
+
+
 def _private_directory() -> Path:
     """Return the folder for sockets, which only this user can enter."""
     if os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "bkb" / "run"
+        base = Path(os.environ.get("LOCALAPPDATA") or _temporary()) / "bkb" / "run"
         base.mkdir(parents=True, exist_ok=True)
         return base
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) / "bkb" if runtime else Path(tempfile.gettempdir()) / f"bkb-{os.getuid()}"
+    base = Path(runtime) / "bkb" if runtime else Path(_temporary()) / f"bkb-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         base.mkdir(mode=0o700)
     s = base.lstat()
@@ -52,7 +59,7 @@ def _private_directory() -> Path:
 
 def _log_directory() -> Path:
     if os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "bkb" / "log"
+        base = Path(os.environ.get("LOCALAPPDATA") or _temporary()) / "bkb" / "log"
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bkb"
     base.mkdir(parents=True, exist_ok=True)
@@ -121,6 +128,8 @@ class EmbeddedServer:
             p, self._process, self._endpoint = self._process, None, None
         if p is None or p.stdin is None:
             return
+        import subprocess
+
         p.stdin.close()
         try:
             p.wait(STOP_TIMEOUT)
@@ -206,6 +215,8 @@ class EmbeddedServer:
 
     def _launch(self) -> tuple[subprocess.Popen[bytes], int]:
         """Start a server, and return it with the size of its log before."""
+        import subprocess
+
         program = find_binary()
         if not Path(self.db).parent.is_dir():
             raise InvalidRequest(f"db is {self.db!r}, make its folder first")

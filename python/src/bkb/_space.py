@@ -16,6 +16,8 @@ When = Mapping[str, ParamValue | Sequence[ParamValue]]
 
 @dataclass(frozen=True)
 class _Number:
+    """A range."""  # dataclass makes a long one of the signature where there is none
+
     low: float
     high: float
     step: float | None = None
@@ -80,6 +82,8 @@ class Int(_Number):
 
 @dataclass(frozen=True)
 class _Choice:
+    """A list of values."""
+
     values: Sequence[ParamValue]
     when: When | None = None
 

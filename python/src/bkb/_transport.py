@@ -6,10 +6,8 @@ Each thread has one connection. A child process after a fork makes its own.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
 import os
-import random
 import threading
 import time
 from collections.abc import Iterator
@@ -80,6 +78,8 @@ class Endpoint:
     def _local(self) -> bool:
         if self.path is not None or self.host == "localhost":
             return True
+        import ipaddress
+
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -295,6 +295,8 @@ class Transport:
         left = until - time.monotonic()
         if not f.retryable() or left <= 0 or f.retry_after > left:
             return None
+        import random
+
         pause = max(random.random() * longest + longest / 8, f.retry_after)
         return min(pause, left)  # so that the last try is when the time is over
 
