@@ -1,4 +1,4 @@
-.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python wheels
+.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python python-ray wheels
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,13 @@ python: $(PYENV)/ready ## build the Python package, install it in a folder of it
 	$(PYENV)/bin/pip install -q --force-reinstall --no-deps python/dist/host/*.whl
 	cd python && $(PYENV)/bin/ruff check -q . && $(PYENV)/bin/ruff format -q --check . && $(PYENV)/bin/mypy && \
 	BKB_DIST=dist/host $(PYENV)/bin/pytest
+
+# Ray takes 700 MB, so that its tests have a folder of their own.
+RAYENV ?= $(HOME)/.cache/bkb-python/ray
+python-ray: ## test the searcher for Ray Tune, with Ray in a folder of its own (3 minutes from nothing)
+	test -x $(RAYENV)/bin/pytest || { python3 -m venv $(RAYENV) && $(RAYENV)/bin/pip install -q 'ray[tune]' pytest; }
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	cd python && BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=src $(RAYENV)/bin/pytest tests/test_ray.py
 
 # The version in the names is that of the newest heading of the changelog, or the tag.
 SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._choices import Choices
 from .._codec import plain
 from .._errors import InvalidRequest
 from .._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space
@@ -80,7 +81,8 @@ def _read(param: str, name: str, given: Any) -> Dimension:
     if isinstance(given, tuple):
         return Dimension(name, param, _range(param, given))
     if isinstance(given, (list, np.ndarray)):
-        return _choices(param, name, list(given))
+        choices = Choices(list(given), param)
+        return Dimension(name, param, choices.parameter, choices.decode, choices.encode)
     if all(hasattr(given, a) for a in ("rvs", "ppf", "support")):
         return _distribution(param, name, given)
     raise InvalidRequest(
@@ -101,31 +103,6 @@ def _range(param: str, given: tuple[Any, ...]) -> Parameter:
     low, high = bounds
     whole = isinstance(low, int) and isinstance(high, int)
     return Int(low, high, scale=scale) if whole else Float(low, high, scale=scale)
-
-
-def _choices(param: str, name: str, values: list[Any]) -> Dimension:
-    if not values:
-        raise InvalidRequest(f"parameter {param!r} of space is an empty list, give values")
-    # What the study can hold travels as it is, so that its trials can be read. The
-    # place in the list stands for anything else.
-    sent = [plain(v) for v in values]
-    kinds = {type(v) for v in sent}
-    simple = len(kinds) == 1 and kinds <= {str, bool, int, float} and len(set(sent)) == len(sent)
-    if not simple or any(isinstance(v, float) and not math.isfinite(v) for v in sent):
-        sent = [str(i) for i in range(len(values))]
-    index = {v: i for i, v in enumerate(sent)}
-
-    def encode(value: Any) -> Any:
-        for v, s in zip(values, sent, strict=True):
-            if v is value or (type(v) is type(value) and v == value):
-                return s
-        raise InvalidRequest(f"{value!r} is not among the values of {param!r}, {values!r}")
-
-    pairs = list(zip(sent, sent[1:], strict=False))
-    ordered = isinstance(sent[0], (int, float)) and not isinstance(sent[0], bool)
-    ordered = ordered and (all(a < b for a, b in pairs) or all(a > b for a, b in pairs))
-    parameter = Ordinal(sent) if ordered and len(sent) > 2 else Categorical(sent)
-    return Dimension(name, param, parameter, lambda v: values[index[v]], encode)
 
 
 def _distribution(param: str, name: str, given: Any) -> Dimension:
