@@ -218,7 +218,7 @@ func (o Options) Validate() error {
 	return &OptionError{errors.Join(faults...)}
 }
 
-// OptionError says what is wrong with [Options]. It names their fields, so that a command
+// OptionError refuses [Options]. It names their fields, so that a command
 // can name its flags instead.
 type OptionError struct{ err error }
 
