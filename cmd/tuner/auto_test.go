@@ -54,7 +54,14 @@ func TestCommandForAWiderRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.ranges, _ = cmd.Flags().GetStringArray("range")
-		if got := a.wider(g, cmd, study.Spec{})([]space.Edge{edge}); !strings.HasSuffix(got, "\n  "+programName()+" "+want) {
+		got := a.wider(g, cmd, study.Spec{})([]space.Edge{edge})
+		for line := range strings.Lines(got) {
+			if len(line) > 81 {
+				t.Errorf("a line has %d characters: %s", len(line)-1, line)
+			}
+		}
+		got = strings.ReplaceAll(got, " \\\n    ", " ") // as a shell reads it
+		if !strings.HasSuffix(got, "\n  "+programName()+" "+want) {
 			t.Errorf("%s:\n%s\nwant %s", line, got, want)
 		}
 	}

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/katib"
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -76,7 +78,7 @@ func (f *specFlags) apply(g *globals, cmd *cobra.Command, spec *study.Spec) erro
 	changed := cmd.Flags().Changed
 	var err error
 	if f.space != "" {
-		if spec.Space, err = g.readSpace(cmd, f.space); err != nil {
+		if err = f.readSpace(g, cmd, spec); err != nil {
 			return err
 		}
 	}
@@ -109,6 +111,36 @@ func (f *specFlags) apply(g *globals, cmd *cobra.Command, spec *study.Spec) erro
 		spec.Attributes, err = parseAttributes(f.attributes)
 	}
 	return err
+}
+
+// readSpace reads the space of a spec. Of a whole Experiment of Katib it reads the other
+// settings too, unless flags give them.
+func (f *specFlags) readSpace(g *globals, cmd *cobra.Command, spec *study.Spec) error {
+	sp, form, text, err := g.readSpaceFile(cmd, f.space)
+	if err != nil {
+		return err
+	}
+	spec.Space = sp
+	if form != space.FormKatib || !katib.IsExperiment(text) {
+		return nil
+	}
+	changed := cmd.Flags().Changed
+	given := katib.Given{
+		Objective: len(f.minimize)+len(f.maximize) > 0, MaxTrials: changed("max-trials"),
+		Proposer: changed("proposer"), Pruner: changed("pruner"), Seed: changed("seed"),
+	}
+	x, err := katib.Read(text, given)
+	if err != nil {
+		return &statusError{statusInvalid(), fmt.Errorf("%s: %w", f.space, err)}
+	}
+	set(&spec.Objectives, []study.Objective{x.Objective}, !given.Objective)
+	set(&spec.MaxTrials, x.MaxTrials, !given.MaxTrials)
+	set(&spec.Proposer, study.Component{Name: x.Proposer}, x.Proposer != "")
+	set(&spec.Seed, x.Seed, x.HasSeed)
+	if len(x.Left) > 0 {
+		g.note(cmd, "%s: left out %s, which say how Katib runs trials.", f.space, strings.Join(x.Left, ", "))
+	}
+	return nil
 }
 
 func set[T any](to *T, value T, given bool) {
@@ -194,7 +226,9 @@ func newCreateStudy(g *globals) *cobra.Command {
 		Long: `Create-study creates a study and prints its name.
 
 A name has letters a to z, digits, -, _ and dots. See tuner space for the file of
---space, which may also come from Optuna or Katib. Options of a proposer or pruner are
+--space, which may also come from Optuna or Katib. Of an Experiment of Katib the
+objective, maxTrialCount and the algorithm are read too, and each setting that a study
+does not have is refused. Options of a proposer or pruner are
 written as bkb:start=10,cost=told or as bkb:{"start": 10}. See docs/cli.md for all
 options.
 

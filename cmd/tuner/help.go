@@ -345,7 +345,7 @@ func newTopics() []*cobra.Command {
   TUNER_STUDY   study of a command that names none
   NO_COLOR      no colours, unless --color always is given
   COLUMNS       width of tables where stdout is no terminal (default 80)
-  BKB_SIMD      vector instructions: avx512, avx2 or portable (default: the best)
+  BKB_SIMD      vector instructions, avx512, avx2 or portable (default the best)
   BKB_DATA      folder of real data for tuner bench
 
 A command that tuner run starts also has TUNER_TRIAL, TUNER_EPOCH, TUNER_LEASE,

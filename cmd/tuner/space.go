@@ -111,17 +111,23 @@ var spaceWriters = map[string]func(*space.Space) ([]byte, error){
 
 // readSpace reads a space from a file, - for stdin, and notes its format and advice.
 func (g *globals) readSpace(cmd *cobra.Command, path string) (*space.Space, error) {
+	sp, _, _, err := g.readSpaceFile(cmd, path)
+	return sp, err
+}
+
+// readSpaceFile is readSpace, and returns the form and the text of the file too.
+func (g *globals) readSpaceFile(cmd *cobra.Command, path string) (*space.Space, space.Form, []byte, error) {
 	text, err := readFile(cmd, path)
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
 	sp, warnings, err := space.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s:\n%w", path, err)
+		return nil, 0, nil, fmt.Errorf("%s:\n%w", path, err)
 	}
 	form, err := space.Detect(text)
 	if err != nil {
-		return nil, err
+		return nil, 0, nil, err
 	}
 	if form != space.FormOwn {
 		g.note(cmd, "%s is read as %s.", path, form)
@@ -129,7 +135,7 @@ func (g *globals) readSpace(cmd *cobra.Command, path string) (*space.Space, erro
 	for _, w := range warnings {
 		g.note(cmd, "%s: %s", path, w)
 	}
-	return sp, nil
+	return sp, form, text, nil
 }
 
 func readFile(cmd *cobra.Command, path string) ([]byte, error) {

@@ -187,8 +187,7 @@ var logFalkon = Algorithm{
 	Summary: "kernel logistic regression on M centres, for classes with probabilities",
 	About: `Logistic FALKON is FALKON for classes, with probabilities. It fits the logistic loss by
 Newton's method with a falling λ, and FALKON's preconditioned iteration computes each
-step (Marteau-Ferey, Bach and Rudi, 2019). More than two classes are learned together, by
-the multinomial loss.`,
+step (Marteau-Ferey, Bach and Rudi, 2019).`,
 	Parameters: withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		multiclassParameter,
