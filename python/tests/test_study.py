@@ -456,7 +456,9 @@ def test_waits_for_trials_of_others(shared: bkb.Client, name: str) -> None:
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_ctrl_c(tmp_path: Path, name: str, n_jobs: int) -> None:
     script = """
-        import sys, time, bkb
+        import signal, sys, time, bkb
+        # A shell ignores Ctrl-C for what it runs in the background, and so would this.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="l", db=sys.argv[1])
         def objective(trial):
             print(trial.number, flush=True)
