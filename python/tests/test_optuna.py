@@ -1,0 +1,428 @@
+"""The sampler under Optuna's own cases for samplers, and what they leave out."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+)
+from optuna.trial import FrozenTrial, TrialState
+
+import bkb
+from bkb.optuna import ASKED, BKBSampler
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class TestOptunaCases(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return BKBSampler
+
+
+def sphere(trial: optuna.Trial) -> float:
+    return sum((trial.suggest_float(f"x{i}", -5, 5) - 1) ** 2 for i in range(3))
+
+
+def copies(client: bkb.Client) -> list[bkb.Study]:
+    return [client.load_study(s.name) for s in client.studies()]
+
+
+def the_copy(client: bkb.Client) -> bkb.Study:
+    (study,) = copies(client)
+    return study
+
+
+def test_finds_the_minimum() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1))
+    study.optimize(sphere, n_trials=40)
+    chance = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    chance.optimize(sphere, n_trials=40)
+    assert study.best_value < 0.01 < chance.best_value
+
+
+def test_seed() -> None:
+    def params(seed: int) -> list[dict[str, Any]]:
+        study = optuna.create_study(sampler=BKBSampler(seed=seed))
+        study.optimize(sphere, n_trials=12)
+        return [t.params for t in study.trials]
+
+    first = params(7)
+    assert params(7) == first
+    assert params(8) != first
+
+
+def test_reseed_and_pickle() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=3))
+    study.optimize(sphere, n_trials=3)
+    same, other = pickle.loads(pickle.dumps(study)), copy.deepcopy(study)
+    other.sampler.reseed_rng()
+    for s in (same, other, study):
+        s.optimize(sphere, n_trials=3)
+    assert len(same.trials) == len(other.trials) == 6
+    assert same.trials[3].params != other.trials[3].params
+
+
+def test_every_outcome_is_told(own: bkb.Client) -> None:
+    study = optuna.create_study(direction="maximize", sampler=BKBSampler(seed=1, client=own))
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        n = trial.number
+        if n == 3:
+            raise ValueError("too bad")
+        if n == 4:
+            return math.nan
+        for step in range(5):
+            trial.report(x + step, step)
+            if n == 5 and step == 2:
+                raise optuna.TrialPruned
+        return math.inf if n == 6 else x
+
+    study.optimize(objective, n_trials=9, catch=ValueError)
+    mirror = the_copy(own)
+    assert mirror.directions == ("maximize",)
+    views = {v.params["p0"]: v for v in mirror.iter_trials(reports=True)}
+    assert mirror.status.running == 0
+    for t in study.trials:
+        view = views[t.params["x"]]
+        if t.number in (3, 4):
+            assert (view.state, view.reason) == ("failed", "crash")
+        elif t.number == 5:
+            assert view.state == "pruned"
+            assert [(r.step, r.values) for r in view.reports] == [
+                (s, {"value": t.params["x"] + s}) for s in range(3)
+            ]
+        elif t.number == 6:  # the best so far
+            assert view.value == max(u.value for u in study.trials[:3] if u.value is not None)
+        else:
+            assert view.value == t.value and len(view.reports) == 5
+    origins = [views[t.params["x"]].origin for t in study.trials]
+    assert origins == ["added"] + ["suggested"] * 8
+
+
+def test_trials_of_others_are_added(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(sphere, n_trials=10)
+    study.sampler = BKBSampler(client=own)
+    study.optimize(sphere, n_trials=5)
+    study.sampler = optuna.samplers.RandomSampler(seed=2)
+    study.optimize(sphere, n_trials=5)
+    study.sampler = BKBSampler(client=own)
+    study.optimize(sphere, n_trials=1)
+    assert sorted((c.status.added, c.status.completed) for c in copies(own)) == [(10, 15), (20, 21)]
+
+
+def test_enqueued_trial_out_of_range_teaches_nothing(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=BKBSampler(client=own))
+    study.optimize(sphere, n_trials=2)
+    study.enqueue_trial({"x0": 99.0})
+    study.enqueue_trial({"x0": 2.0})
+    with pytest.warns(UserWarning, match="out of range"):
+        study.optimize(sphere, n_trials=4)
+    mirror = the_copy(own)
+    states = [(t.state, t.reason) for t in mirror.trials]
+    assert states.count(("failed", "cancelled")) == 2  # both ran otherwise than asked
+    assert mirror.status.completed == 5
+    assert 2.0 in [t.params["p0"] for t in mirror.trials if t.state == "completed"]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("fixed", [{"x1": 0.5}, {"x0": 1.0, "x1": 1.0, "x2": 1.0}])
+def test_partial_fixed_sampler(own: bkb.Client, fixed: dict[str, float]) -> None:
+    study = optuna.create_study(sampler=BKBSampler(client=own))
+    study.optimize(sphere, n_trials=5)
+    study.sampler = optuna.samplers.PartialFixedSampler(fixed, study.sampler)
+    study.optimize(sphere, n_trials=5)
+    assert all(t.params[n] == v for t in study.trials[5:] for n, v in fixed.items())
+    assert all(c.status.running == 0 for c in copies(own))
+
+
+def conditional(trial: optuna.Trial) -> float:
+    model = trial.suggest_categorical("model", ["svm", "forest", None])
+    if model == "svm":
+        return abs(math.log10(trial.suggest_float("C", 1e-4, 1e4, log=True)) - 1)
+    if model is None:
+        return 3.0
+    depth = trial.suggest_int("depth", 1, 5)
+    layers = [trial.suggest_float(f"width{i}", 0, 1) for i in range(depth)]
+    return 1 + sum(layers) / depth
+
+
+def test_conditions_are_inferred(own: bkb.Client) -> None:
+    sampler = BKBSampler(seed=2, client=own)
+    study = optuna.create_study(sampler=sampler)
+    for model in ("forest", "svm", None, "forest"):
+        study.enqueue_trial({"model": model, "depth": 2})
+    study.enqueue_trial({"model": "forest", "depth": 1})
+    study.optimize(conditional, n_trials=60)
+    trial = study.ask()
+    newest = max(copies(own), key=lambda c: c.status.completed)
+    space = sampler.infer_relative_search_space(study, study.trials[-1])
+    names = {n: f"p{i}" for i, n in enumerate(sorted(space))}
+    parameters: dict[str, Any] = {n: newest.space[p] for n, p in names.items()}
+    assert parameters["C"].when == {names["model"]: "c0"}
+    assert parameters["depth"].when == {names["model"]: "c1"}
+    assert set(parameters["width1"].when) == {names["depth"]}
+    assert newest.status.completed == 60  # no trial is outside of the model
+    assert study.best_value < 0.05 and study.best_params["model"] == "svm"
+    study.tell(trial, state=TrialState.FAIL)
+
+
+@pytest.fixture
+def warnings_of_sampler() -> Iterator[list[str]]:
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("optuna.bkb").addHandler(handler)
+    yield said
+    logging.getLogger("optuna.bkb").removeHandler(handler)
+
+
+def test_changing_range_is_sampled_independently(warnings_of_sampler: list[str]) -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1))
+    study.optimize(
+        lambda t: t.suggest_float("x", 0, t.number + 1) + t.suggest_float("y", 0, 1), n_trials=8
+    )
+    (said,) = warnings_of_sampler
+    assert "`x` in Trial#2 is sampled independently" in said
+
+
+def test_warning_can_be_suppressed(warnings_of_sampler: list[str]) -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1, warn_independent_sampling=False))
+    study.optimize(lambda t: t.suggest_float("x", 0, t.number + 1), n_trials=6)
+    assert not warnings_of_sampler
+
+
+def test_constraints(own: bkb.Client) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("right", 0.5 - x)
+        trial.set_constraint("always", -1.0)
+        return min((x - 0.2) ** 2 - 0.1, (x - 0.8) ** 2) + (y - 0.5) ** 2
+
+    study = optuna.create_study(sampler=BKBSampler(seed=1, client=own))
+    study.optimize(objective, n_trials=40)
+    feasible = [t for t in study.trials if t.constraints["right"] <= 0]
+    assert len([t for t in feasible if t.number >= 20]) > 12
+    assert min(t.value for t in feasible if t.value is not None) < 1e-3
+    newest = max(copies(own), key=lambda c: c.status.completed)
+    told = [t.metrics["violation"][0] for t in newest.trials if t.state == "completed"]
+    assert sorted(told) == sorted(max(t.constraints.values()) for t in study.trials)
+
+
+def test_several_objectives(own: bkb.Client) -> None:
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=BKBSampler(seed=1, client=own)
+    )
+    study.optimize(lambda t: ((x := t.suggest_float("x", 0, 1)), x**2), n_trials=10)
+    mirror = the_copy(own)
+    assert mirror.objective_names == ("value0", "value1")
+    assert mirror.directions == ("minimize", "maximize")
+    told = sorted(t.values for t in mirror.trials if t.values)
+    assert told == sorted(tuple(t.values) for t in study.trials)
+
+
+def test_threads(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1, client=own))
+    study.optimize(sphere, n_trials=40, n_jobs=4)
+    assert len({tuple(t.params.values()) for t in study.trials}) == 40
+    newest = max(copies(own), key=lambda c: c.status.completed)
+    assert (newest.status.completed, newest.status.running) == (40, 0)
+
+
+def test_running_trials_of_others_are_known(own: bkb.Client, tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    mine = optuna.create_study(storage=storage, study_name="s", sampler=BKBSampler(client=own))
+    mine.optimize(sphere, n_trials=6)
+    theirs = optuna.load_study(storage=storage, study_name="s", sampler=BKBSampler())
+    running = theirs.ask()
+    running.suggest_float("x0", -5, 5)  # the others are only published
+    mine.optimize(sphere, n_trials=1)
+    asked = theirs.trials[running.number].system_attrs[ASKED]
+    (view,) = the_copy(own).iter_trials(states=["running"])
+    assert view.params == {f"p{i}": asked[f"x{i}"] for i in range(3)}
+    assert view.origin == "enqueued"
+    for i in range(3):
+        running.suggest_float(f"x{i}", -5, 5)
+    theirs.tell(running, 5.0)
+    mine.optimize(sphere, n_trials=1)
+    assert the_copy(own).trial(view.number).value == 5.0
+
+
+class Rival(BKBSampler):
+    """Publishes what another worker proposes in the moment between ask and publication."""
+
+    rival: optuna.Trial | None = None
+
+    def _ask(self, study: optuna.Study, trial: FrozenTrial, *args: Any) -> dict[str, Any]:
+        storage = study._storage
+        publish, first = storage.set_trial_system_attr, True
+
+        def both(trial_id: int, key: str, value: Any) -> None:
+            nonlocal first
+            if first and self.rival is not None:
+                first = False
+                publish(self.rival._trial_id, key, value)
+            publish(trial_id, key, value)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(storage, "set_trial_system_attr", both)
+            return super()._ask(study, trial, *args)
+
+
+def test_of_two_equal_proposals_the_later_is_repeated(own: bkb.Client, tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    sampler = Rival(client=own, seed=1)
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    study.optimize(sphere, n_trials=6)
+    sampler.rival = study.ask()
+    trial = study.ask()
+    mine = {f"x{i}": trial.suggest_float(f"x{i}", -5, 5) for i in range(3)}
+    attrs = [t.system_attrs[ASKED] for t in study.trials[-2:]]
+    assert attrs[0] != attrs[1] == mine
+    states = [(t.state, t.reason) for t in the_copy(own).trials]
+    assert states.count(("failed", "cancelled")) == 1
+
+
+WORKER = """
+import sys, time, optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from bkb.optuna import BKBSampler
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+study = optuna.load_study(
+    study_name="s", storage=JournalStorage(JournalFileBackend(sys.argv[1])), sampler=BKBSampler()
+)
+
+def objective(trial):
+    value = sum((trial.suggest_float(f"x{i}", -5, 5) - 1) ** 2 for i in range(4))
+    time.sleep(0.02)
+    return value
+
+study.optimize(objective, n_trials=int(sys.argv[2]))
+"""
+
+
+def test_processes_on_one_storage(tmp_path: Path) -> None:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    path, workers, each = str(tmp_path / "journal"), 4, 25
+    study = optuna.create_study(study_name="s", storage=JournalStorage(JournalFileBackend(path)))
+    command = [sys.executable, "-c", textwrap.dedent(WORKER), path, str(each)]
+    processes = [
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(workers)
+    ]
+    for p in processes:
+        _, err = p.communicate(timeout=300)
+        assert p.returncode == 0, err
+    trials = study.trials
+    assert len(trials) == workers * each
+    assert len({tuple(t.params.values()) for t in trials}) == workers * each
+    close = [
+        (a.number, b.number)
+        for a in trials
+        for b in trials[: a.number]
+        if b.datetime_complete is not None
+        and a.datetime_start is not None
+        and a.datetime_start < b.datetime_complete
+        and all(abs(v - b.params[n]) < 1e-5 for n, v in a.params.items())
+    ]
+    assert not close  # no two that ran at once
+
+
+def _in_child(study: optuna.Study, queue: Any) -> None:
+    study.optimize(sphere, n_trials=3)
+    queue.put([t.params for t in study.trials[-3:]])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_fork() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1))
+    study.optimize(sphere, n_trials=5)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(study, queue))
+    child.start()
+    theirs = queue.get(timeout=60)
+    child.join(60)
+    assert child.exitcode == 0
+    study.optimize(sphere, n_trials=3)
+    assert not [p for p in theirs if p in [t.params for t in study.trials]]
+
+
+def test_search_space_beyond_doubles(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=BKBSampler(client=own, warn_independent_sampling=False))
+    study.optimize(
+        lambda t: t.suggest_int("huge", 0, 2**60) * 0.0 + t.suggest_float("x", 0, 1), n_trials=4
+    )
+    assert list(the_copy(own).space) == ["p0"]
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(-10.2, 10.2, step=0.1),
+        FloatDistribution(1e-9, 1e9, log=True),
+        optuna.distributions.IntDistribution(-7, 8, step=3),
+        optuna.distributions.IntDistribution(1, 1000, log=True),
+        optuna.distributions.CategoricalDistribution([None, True, 1.5, "a"]),
+    ],
+)
+def test_values_return_as_they_were(distribution: optuna.distributions.BaseDistribution) -> None:
+    from bkb.optuna import _Axis
+
+    axis = _Axis("p0", distribution)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    for _ in range(50):
+        value = study.ask({"x": distribution}).params["x"]
+        code = axis.encode(value)
+        assert code is not None
+        back = axis.decode(code)
+        assert type(back) is type(value)
+        assert back == pytest.approx(value) if isinstance(value, float) else back == value
+
+
+def test_old_copies_are_deleted(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=BKBSampler(client=own, warn_independent_sampling=False))
+    for n in range(8):
+        study.optimize(lambda t, n=n: sum(t.suggest_float(f"x{i}", 0, 1) for i in range(9 - n)), 2)  # type: ignore[misc]
+    assert len(copies(own)) == 4
+
+
+def test_program_leaves_nothing_behind(tmp_path: Path) -> None:
+    script = """
+        import optuna
+        from bkb.optuna import BKBSampler
+        study = optuna.create_study(sampler=BKBSampler())
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
