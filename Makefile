@@ -66,7 +66,7 @@ PYENV ?= $(HOME)/.cache/bkb-python/venv
 PYBUILD = $(PYENV)/bin/python -m build --no-isolation
 $(PYENV)/ready: python/pyproject.toml
 	python3 -m venv $(PYENV)
-	$(PYENV)/bin/pip install -q build hatchling mypy 'optuna>=5' pandas pytest ruff scikit-learn tqdm
+	$(PYENV)/bin/pip install -q build hatchling mypy 'optuna>=5' pandas plotly pytest ruff scikit-learn tqdm
 	touch $@
 
 python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)

@@ -14,10 +14,12 @@ from ._errors import InvalidRequest
 from ._space import Space
 from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
 from ._trial import LEASE, Trial, encode_metrics, encode_outcome
-from ._views import Diagnosis, Event, Report, StudyStatus, TrialView
+from ._views import Diagnosis, Event, StudyStatus, TrialView, last_epoch
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    import optuna
 
     from ._client import Client
     from ._optimize import Run
@@ -102,6 +104,11 @@ class Study:
 
     def _get(self) -> JSON:
         return self.client.transport.call("GetStudy", {"name": self._parent})
+
+    def spec(self) -> JSON:
+        """Return what the study was created with, in the form of the wire."""
+        spec: JSON = self._get()["spec"]
+        return spec
 
     @property
     def status(self) -> StudyStatus:
@@ -433,6 +440,27 @@ class Study:
 
         return to_dataframe(self, backend)
 
+    def to_optuna(self, storage: Any = None, *, study_name: str | None = None) -> optuna.Study:
+        """Return a copy of the study for Optuna, as for its plots. It needs Optuna.
+
+        Parameters
+        ----------
+        storage : str or optuna.storages.BaseStorage, optional
+            Storage of the copy. By default it is in memory.
+        study_name : str, optional
+            Name of the copy. The default is the name of the study.
+
+        Notes
+        -----
+        A trial that is infeasible has the state FAIL and the attribute ``bkb:state``. The
+        reason of a failure, the message, the origin, the cost and the standard errors are
+        in attributes with the same prefix, and other metrics are in attributes.
+
+        """
+        from ._to_optuna import to_optuna
+
+        return to_optuna(self, storage, study_name)
+
     def watch(self, after: int = 0) -> Iterator[Event]:
         """Yield what happens in the study, and wait for more.
 
@@ -550,7 +578,7 @@ def _as_dict(view: TrialView) -> dict[str, Any]:
         "message": view.message,
         "std_err": dict(view.std_errs),
         "attributes": view.attributes,
-        "reports": {r.step: r.values for r in _last_epoch(view.reports)},
+        "reports": {r.step: r.values for r in last_epoch(view.reports)},
     }
     if view.metrics:
         trial["value"] = view.metrics
@@ -559,8 +587,3 @@ def _as_dict(view: TrialView) -> dict[str, Any]:
     if view.reason:
         trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
     return trial
-
-
-def _last_epoch(reports: Sequence[Report]) -> list[Report]:
-    last = max((r.epoch for r in reports), default=0)
-    return [r for r in reports if r.epoch == last]

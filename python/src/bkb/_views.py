@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -73,6 +73,12 @@ class Report:
         """Read a message."""
         values = {name: decode_float(v) for name, v in m.get("values", {}).items()}
         return cls(int(m.get("step", 0)), values, int(m.get("epoch", 0)))
+
+
+def last_epoch(reports: Sequence[Report]) -> list[Report]:
+    """Return the reports of the last time that a trial was started."""
+    last = max((r.epoch for r in reports), default=0)
+    return [r for r in reports if r.epoch == last]
 
 
 @dataclass(frozen=True, slots=True)
