@@ -97,7 +97,11 @@ logging.getLogger("bkb").addHandler(logging.NullHandler())
 
 
 def create_study(
-    name: str, space: SpaceLike, *, db: str | os.PathLike[str] | None = None, **options: Any
+    name: str,
+    space: SpaceLike | None = None,
+    *,
+    db: str | os.PathLike[str] | None = None,
+    **options: Any,
 ) -> Study:
     """Make a study in a file.
 
@@ -105,8 +109,9 @@ def create_study(
     ----------
     name : str
         Name of the study.
-    space : dict, str or path
-        Search space.
+    space : dict, str or path, optional
+        Search space. Without it the objective defines it with ``trial.suggest_float``,
+        ``suggest_int`` and ``suggest_categorical``.
     db : path, optional
         The file, ``TUNER_DB`` or ``tuner.db`` if left out.
     **options

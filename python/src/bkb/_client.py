@@ -16,6 +16,7 @@ from ._codec import (
     encode_int,
     number,
 )
+from ._define import OpenStudy, is_root, root_spec
 from ._errors import InvalidRequest
 from ._server import EmbeddedServer, embedded
 from ._space import Space, SpaceLike, space_text
@@ -85,7 +86,7 @@ class Client:
     def create_study(
         self,
         name: str,
-        space: SpaceLike,
+        space: SpaceLike | None = None,
         *,
         minimize: Names | None = None,
         maximize: Names | None = None,
@@ -106,8 +107,9 @@ class Client:
         ----------
         name : str
             Name of the study.
-        space : dict, str or path
-            Parameters by name, a text in YAML or JSON, or a file of one.
+        space : dict, str or path, optional
+            Parameters by name, a text in YAML or JSON, or a file of one. Without it the
+            objective defines the space with ``trial.suggest_float`` and the like.
         minimize, maximize : str or list of str
             Names of the objectives.
         max_trials : int
@@ -131,7 +133,7 @@ class Client:
 
         """
         spec: JSON = {
-            "space": space_text(space),
+            "space": "" if space is None else space_text(space),
             "objectives": _encode_objectives(minimize, maximize),
             "maxTrials": encode_int(_count(max_trials, "max_trials")),
             "maxCost": encode_float(number(max_cost, "max_cost")),
@@ -147,6 +149,8 @@ class Client:
             spec["proposer"] = _encode_component(proposer, "proposer")
         if pruner is not None:
             spec["pruner"] = _encode_component(pruner, "pruner")
+        if space is None:
+            root_spec(spec)
         request = {"studyId": name, "spec": spec}
         try:
             message = self.transport.call("CreateStudy", request, writes=True)
@@ -154,18 +158,29 @@ class Client:
             if not exist_ok:
                 raise
             study = self.load_study(name)
+            if isinstance(study, OpenStudy) != (space is None):
+                has = "no" if isinstance(study, OpenStudy) else "a"
+                raise _errors.StudyExists(
+                    f"study {name!r} exists with {has} declared search space, take another name"
+                ) from None
             study.check_same(spec["objectives"], space if isinstance(space, Mapping) else None)
             return study
-        return Study(self, message)
+        return self._study(message)
+
+    def _study(self, message: JSON) -> Study:
+        return OpenStudy(self, message) if is_root(message) else Study(self, message)
 
     def load_study(self, name: str) -> Study:
         """Return the study of this name."""
-        return Study(self, self.transport.call("GetStudy", {"name": f"studies/{name}"}))
+        return self._study(self.transport.call("GetStudy", {"name": f"studies/{name}"}))
 
     def delete_study(self, name: str) -> None:
         """Delete a study with all its trials, for good."""
-        uid = self.transport.call("GetStudy", {"name": f"studies/{name}"})["uid"]
-        request = {"name": f"studies/{name}", "uid": uid}
+        message = self.transport.call("GetStudy", {"name": f"studies/{name}"})
+        if is_root(message):
+            for generation in reversed(OpenStudy(self, message).generations[1:]):
+                self.delete_study(generation)
+        request = {"name": f"studies/{name}", "uid": message["uid"]}
         self.transport.call("DeleteStudy", request, writes=True)
 
     def studies(self) -> Iterator[StudyStatus]:

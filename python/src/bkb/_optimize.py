@@ -162,7 +162,10 @@ class Run:
         if self._executor is None:
             value = self.objective(trial)
         else:
-            value = self._executor.submit(self.objective, trial).result()
+            value, suggestions = self._executor.submit(_evaluate, self.objective, trial).result()
+            trial.take(suggestions)
+            if isinstance(value, TrialPruned):
+                raise value
         if value is None:
             raise InvalidRequest("value is None, return a number from the objective")
         return value
@@ -181,6 +184,15 @@ class Run:
                 self._bar.update()
         for callback in self._callbacks:
             callback(self.study, view)
+
+
+def _evaluate(objective: Callable[[Trial], Any], trial: Trial) -> tuple[Any, Any]:
+    """Return the value of an objective, or TrialPruned, and what it suggested."""
+    try:
+        value = objective(trial)
+    except TrialPruned as e:
+        value = e
+    return value, trial.suggestions()
 
 
 def _cancelled(study: Study, e: BaseException) -> JSON:

@@ -96,6 +96,11 @@ class _Choice:
         """Return a number as the value of the list that equals it."""
         return _among(self.values, value)
 
+    def index(self, value: Any) -> int:
+        """Return the index of a value in the list, or -1."""
+        found = [i for i, v in enumerate(self.values) if type(v) is type(value) and v == value]
+        return found[0] if found else -1
+
 
 @dataclass(frozen=True)
 class Categorical(_Choice):
@@ -161,6 +166,27 @@ def _among(values: Sequence[ParamValue], value: Any) -> Any:
         if same_sort and isinstance(candidate, str) == isinstance(v, str) and candidate == v:
             return candidate
     return v
+
+
+def same(a: Parameter, b: Parameter) -> bool:
+    """Compare two parameters as a server reads them."""
+    return _form(a) == _form(b)
+
+
+def same_values(a: Parameter, b: Parameter) -> bool:
+    """Compare two parameters without their conditions."""
+    return {**_form(a), "when": None} == {**_form(b), "when": None}
+
+
+def _form(p: Parameter) -> JSON:
+    fields: JSON = json.loads(json.dumps(p.to_json()))
+    if fields.get("scale") == "linear":
+        del fields["scale"]
+    fields["when"] = {
+        k: sorted(v, key=repr) if isinstance(v, list) else [v]
+        for k, v in fields.get("when", {}).items()
+    }
+    return fields
 
 
 class Space(Mapping[str, Parameter]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from . import _errors
 from ._codec import JSON, dumps, encode_attributes, encode_duration, encode_int, encode_value
 from ._errors import InvalidRequest
-from ._space import Space
+from ._space import Space, same
 from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
 from ._trial import LEASE, Trial, encode_metrics, encode_outcome
 from ._views import Diagnosis, Event, StudyStatus, TrialView, last_epoch
@@ -92,7 +91,7 @@ class Study:
         if space is None or not typed:
             return
         given, stored = Space(space), self.space
-        differ = [n for n in given if n not in stored or not _same(given[n], stored[n])]
+        differ = [n for n in given if n not in stored or not same(given[n], stored[n])]
         differ += [n for n in stored if n not in given]
         if differ:
             raise _errors.StudyExists(
@@ -188,8 +187,12 @@ class Study:
         answer = self.client.transport.call("Ask", request, writes=True)
         for text in answer.get("warnings", []):
             log.warning("study %s, %s", self.name, text)
-        trials = [Trial(self, m, lease) for m in answer["trials"]]
+        trials = [self.make_trial(m, lease) for m in answer["trials"]]
         return trials[0] if count is None else trials
+
+    def make_trial(self, message: JSON, lease: float | None) -> Trial:
+        """Return the trial of a message."""
+        return Trial(self, message, lease)
 
     def tell(
         self,
@@ -256,7 +259,8 @@ class Study:
             )
         return TrialView.decode(answer["trial"], self.objective_names)
 
-    def _encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
+    def encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
+        """Return parameters in the form of the wire."""
         config = {}
         for name, value in params.items():
             if name not in self.space:
@@ -272,7 +276,7 @@ class Study:
         """Put a configuration in the queue, which is handed out before others."""
         request = {
             "parent": self._parent,
-            "config": self._encode_config(params),
+            "config": self.encode_config(params),
             "attributes": encode_attributes(attributes),
         }
         answer = self.client.transport.call("EnqueueTrial", request, writes=True)
@@ -289,11 +293,14 @@ class Study:
             ``attributes``, and ``reports``, a dict from steps to values.
 
         """
+        return self.add_encoded(self.encode_new(trial) for trial in trials)
+
+    def add_encoded(self, messages: Iterable[JSON]) -> list[int]:
+        """Add trials in the form of the wire, and return their numbers."""
         numbers: list[int] = []
         batch: list[JSON] = []
         size = 0
-        for trial in trials:
-            m = self._encode_new(trial)
+        for m in messages:
             bytes_ = len(dumps(m)) + 1
             if batch and (len(batch) == TRIALS_PER_MESSAGE or size + bytes_ > BYTES_PER_MESSAGE):
                 numbers += self._add(batch, len(numbers))
@@ -315,9 +322,10 @@ class Study:
             raise
         return [int(n) for n in answer["numbers"]]
 
-    def _encode_new(self, trial: NewTrial) -> JSON:
+    def encode_new(self, trial: NewTrial) -> JSON:
+        """Return a trial to add in the form of the wire."""
         if isinstance(trial, TrialView):
-            trial = _as_dict(trial)
+            trial = as_dict(trial)
         known = {"params", "value", "state", "reason", "message", "std_err", "cost"}
         unknown = set(trial) - known - {"attributes", "reports"}
         if unknown or "params" not in trial:
@@ -328,7 +336,7 @@ class Study:
         told = {k: trial[k] for k in known - {"params"} if k in trial}
         m: JSON = {
             "requestId": new_request_id(),
-            "config": self._encode_config(trial["params"]),
+            "config": self.encode_config(trial["params"]),
             "outcome": encode_outcome(self.objective_names, **told),
             "attributes": encode_attributes(trial.get("attributes")),
         }
@@ -554,22 +562,8 @@ class Study:
             run.stop.set()
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Compare two parameters as a server reads them."""
-
-    def form(p: Any) -> Any:
-        fields = json.loads(json.dumps(p.to_json()))
-        if fields.get("scale") == "linear":
-            del fields["scale"]
-        fields["when"] = {
-            k: v if isinstance(v, list) else [v] for k, v in fields.get("when", {}).items()
-        }
-        return fields
-
-    return bool(form(a) == form(b))
-
-
-def _as_dict(view: TrialView) -> dict[str, Any]:
+def as_dict(view: TrialView) -> dict[str, Any]:
+    """Return a finished trial as a trial to add."""
     if view.state in ("queued", "running"):
         raise InvalidRequest(f"trial {view.number} is {view.state}, add trials that are over")
     trial: dict[str, Any] = {

@@ -20,6 +20,7 @@ from ._codec import (
 )
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
+from ._space import Categorical, Float, Int, Parameter, same_values
 from ._views import TrialView
 
 if TYPE_CHECKING:
@@ -161,6 +162,49 @@ class Trial:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stop": False, "_stop_reason": ""}
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """Return the value of a parameter, as in Optuna.
+
+        In a study without a declared search space this defines the parameter. In another
+        one it must agree with the space.
+        """
+        return float(self.suggest(name, Float(float(low), float(high), step=step, log=log)))
+
+    def suggest_int(
+        self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
+    ) -> int:
+        """Return the value of an integer parameter. See `suggest_float`."""
+        return int(self.suggest(name, Int(low, high, step=None if step == 1 else step, log=log)))
+
+    def suggest_categorical(self, name: str, choices: Sequence[ParamValue]) -> Any:
+        """Return the value of a categorical parameter. See `suggest_float`."""
+        return self.suggest(name, Categorical(list(choices)))
+
+    def suggest(self, name: str, p: Parameter) -> Any:
+        """Return the value of a parameter, which must agree with the search space."""
+        known = self.study.space.get(name)
+        if known is None or not same_values(known, p):
+            has = "has no such parameter" if known is None else f"has {known!r}"
+            raise InvalidRequest(
+                f"parameter {name!r} is {p!r} and the search space of study {self.study.name!r} "
+                f"{has}, ask for what the space has, or create a study without a space"
+            )
+        if name not in self.params:
+            raise InvalidRequest(
+                f"parameter {name!r} is not active in trial {self.number}, ask for it only if "
+                f"its condition {dict(known.when or {})!r} holds"
+            )
+        return self.params[name]
+
+    def suggestions(self) -> Any:
+        """Return what an objective in another process changed."""
+        return None
+
+    def take(self, suggestions: Any) -> None:
+        """Take over what an objective in another process changed."""
 
     @property
     def _name(self) -> str:

@@ -214,7 +214,7 @@ class BKBSampler(BaseSampler):
         directions: dict[str, list[str]] = {"minimize": [], "maximize": []}
         for name, d in zip(names, study.directions, strict=True):
             directions[d.name.lower()].append(name)
-        base = re.sub(r"[^A-Za-z0-9_-]+", "-", study.study_name)[:40].strip("-")
+        base = re.sub(r"[^a-z0-9_-]+", "-", study.study_name.lower())[:40].strip("-")
         return (self._client or _private_client()).create_study(
             f"optuna-{base}-{uuid.uuid4().hex[:8]}",
             space,

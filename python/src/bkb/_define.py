@@ -1,0 +1,627 @@
+"""Studies without a declared search space, whose objective defines it while it runs.
+
+A study of the server has a fixed space. So a study without one is a series of them. NAME
+has no parameters, and its first trial discovers some with values of the client. NAME.g1
+has these parameters. A trial that needs another space starts the next generation, which
+takes over all trials.
+
+The request id of a trial that is taken over depends on the trial and the generation
+only. So several processes can do it at once, and again after a crash, and no trial is
+lost or doubled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from . import _errors
+from ._codec import (
+    JSON,
+    ParamValue,
+    decode_duration,
+    encode_attributes,
+    encode_duration,
+    encode_float,
+    encode_int,
+)
+from ._errors import InvalidRequest
+from ._presence import MOST_VALUES, Presence, Value
+from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, same
+from ._study import Study, as_dict
+from ._trial import Trial
+from ._views import StudyStatus, TrialView
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+log = logging.getLogger("bkb")
+
+MARK = "define-by-run"  # attribute and only parameter of the first study of a series
+ROOT = "bkb:root"  # attribute of a generation, the uid of the first study
+WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
+LEFT = "bkb:left"  # of a generation, the trials that may still begin
+NEXT = "bkb:next"  # of a generation whose successor is being made
+PARAMS = "bkb:params"  # of a trial that did not run as asked
+ID = "bkb:id"  # of a trial that was taken over, generation and number of its origin
+REPLACED = "bkb:replaced"  # of a trial that another one stands for
+MOST_GENERATIONS = 8
+PATIENCE = 5.0  # seconds that a successor is waited for
+
+
+def root_spec(spec: JSON) -> None:
+    """Make the spec of a study that of the first of a series."""
+    kept = {"proposer": spec.pop("proposer", None)}
+    spec["space"] = json.dumps(Space({MARK: Constant(MARK)}).to_json())
+    spec["proposer"] = {"name": "random"}
+    spec["attributes"] = {**spec["attributes"], MARK: json.dumps(kept)}
+
+
+def is_root(message: JSON) -> bool:
+    """Tell whether a study is the first of a series."""
+    return MARK in message.get("attributes", {})
+
+
+def generation_name(name: str, number: int) -> str:
+    """Return the name of a generation on the server."""
+    return f"{name}.g{number}" if number else name
+
+
+class _Generation(Study):
+    """One study of the series."""
+
+    def __init__(self, client: Client, message: JSON, series: OpenStudy, number: int) -> None:
+        super().__init__(client, message)
+        self.series, self.generation = series, number
+        self.left: str = message.get("attributes", {}).get(LEFT, "")
+
+    def make_trial(self, message: JSON, lease: float | None) -> Trial:
+        return OpenTrial(self, message, lease)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the parameters that the objective defined."""
+        return dict(self.space) if self.generation else {}
+
+
+class OpenTrial(Trial):
+    """A running trial of a study without a declared space.
+
+    `params` has the parameters that the objective has asked for.
+    """
+
+    study: _Generation
+
+    def __init__(self, study: _Generation, message: JSON, lease: float | None = None) -> None:
+        super().__init__(study, message, lease)
+        self.asked = {n: v for n, v in self.params.items() if n in study.parameters()}
+        self.params = {}
+        self.domains: dict[str, Parameter] = {}
+
+    def suggest(self, name: str, p: Parameter) -> Any:
+        """Return the proposed value of a parameter, or a random one."""
+        if name in self.params:
+            merge(name, self.domains[name], p)
+            return self.params[name]
+        known = self.study.parameters().get(name)
+        if known is not None:
+            merge(name, known, p)
+        value = self.asked.get(name)
+        if value is None or not contains(p, value):
+            first = self.study.generation == 0 and self.number == 0
+            seed = f"{self.study.name}/{self.number}/{self.epoch}/{name}"
+            value = centre(p) if first else draw(p, random.Random(seed))
+        self.params[name], self.domains[name] = value, p
+        return value
+
+    def suggestions(self) -> Any:
+        return self.params, self.domains
+
+    def take(self, suggestions: Any) -> None:
+        self.params, self.domains = suggestions
+
+    def tell_outcome(self, outcome: JSON) -> TrialView:
+        return self.study.series.settle(self, outcome)
+
+    def tell_here(self, outcome: JSON) -> TrialView:
+        """Tell the outcome to the generation that asked."""
+        return super().tell_outcome(outcome)
+
+
+class OpenStudy(Study):
+    """A study whose objective defines the search space. See `Study`.
+
+    All methods are about the newest generation, which has the trials of all.
+    """
+
+    def __init__(self, client: Client, message: JSON) -> None:
+        super().__init__(client, message)
+        self._uid = str(message["uid"])
+        self._root: JSON = message["spec"]
+        self._options: JSON = json.loads(message["attributes"][MARK])
+        self._created: str = message["createTime"]
+        self._current = _Generation(client, message, self, 0)
+        self._unmodelled: set[str] = set()
+        self._full = False
+        self._lock = threading.RLock()
+        self.refresh()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    @property
+    def _parent(self) -> str:
+        self.refresh()
+        return f"studies/{self._current.name}"
+
+    @property
+    def status(self) -> StudyStatus:
+        """The state of the study and the number of its trials."""
+        status = super().status
+        limit = int(self._root.get("maxTrials", 0))
+        if self._current.left == "0":
+            status = dataclasses.replace(status, state="finished", finish_reason="max_trials")
+        return dataclasses.replace(status, name=self.name, max_trials=limit)
+
+    @property
+    def generations(self) -> list[str]:
+        """Names of the studies on the server, from the first to the newest."""
+        self.refresh()
+        return [generation_name(self.name, n) for n in range(self._current.generation + 1)]
+
+    def refresh(self) -> bool:
+        """Go to the newest generation, and tell whether that is another one."""
+        with self._lock:
+            before = self._current
+            while True:
+                number = self._current.generation + 1
+                name = f"studies/{generation_name(self.name, number)}"
+                try:
+                    message = self.client.transport.call("GetStudy", {"name": name})
+                except _errors.NotFound:
+                    break
+                self._move(message, number)
+            return self._current is not before
+
+    def _move(self, message: JSON, number: int) -> None:
+        attributes = message.get("attributes", {})
+        if attributes.get(ROOT) != self._uid:
+            raise _errors.StudyExists(
+                f"study {message['name'].removeprefix('studies/')!r} is not a generation of "
+                f"{self.name!r}, delete it or take another name for {self.name!r}"
+            )
+        self._current = _Generation(self.client, message, self, number)
+        self.space = self._current.space
+        if WHOLE not in attributes:
+            self._take_over()
+
+    # Trials to run.
+
+    @overload
+    def ask(self, count: None = None, *, worker: str = "", lease: float | None = None) -> Trial: ...
+    @overload
+    def ask(
+        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
+    ) -> list[Trial]: ...
+    def ask(
+        self,
+        count: int | Literal["auto"] | None = None,
+        *,
+        worker: str = "",
+        lease: float | None = None,
+    ) -> Trial | list[Trial]:
+        """Get a trial to run. See `Study.ask`."""
+        while True:
+            g = self._current
+            if g.left == "0":
+                raise _errors.StudyFinished(
+                    f"study {self.name!r} has run its {self._root['maxTrials']} trials"
+                )
+            try:
+                return g.ask(count, worker=worker, lease=lease)
+            except (_errors.StudyPaused, _errors.StudyFinished):
+                if not self._await_successor(g):
+                    raise
+
+    def _await_successor(self, g: _Generation) -> bool:
+        """Wait for the next generation if it is being made, and tell whether to ask again."""
+        until = time.monotonic() + PATIENCE
+        while not self.refresh() and g is self._current:
+            if NEXT not in self._status_of(g.generation).attributes:
+                return False
+            if time.monotonic() > until:  # the process that made it has died
+                self.client.set_attributes(f"studies/{g.name}", {NEXT: ""})
+                g.resume()
+                return True
+            time.sleep(0.02)
+        return True
+
+    def _status_of(self, number: int) -> StudyStatus:
+        name = f"studies/{generation_name(self.name, number)}"
+        return StudyStatus.decode(self.client.transport.call("GetStudy", {"name": name}))
+
+    def settle(self, trial: OpenTrial, outcome: JSON) -> TrialView:
+        """Tell an outcome, and start a generation if the trial needs one."""
+        with self._lock:
+            params, asked, g = trial.params, trial.asked, trial.study
+            state = outcome["state"].removeprefix("TRIAL_STATE_").lower()
+            attributes = dict(outcome.get("attributes", {}))
+            if params != asked:
+                attributes[PARAMS] = json.dumps(params)
+                outcome = {**outcome, "attributes": attributes}
+            # A proposed parameter that the objective did not ask for has no effect, so that
+            # the outcome is also that of the proposal.
+            as_asked = all(asked.get(n, v) == v for n, v in params.items())
+            if not as_asked and state in ("completed", "pruned"):
+                attributes[REPLACED] = state
+                outcome = {
+                    **outcome,
+                    "state": "TRIAL_STATE_FAILED",
+                    "reason": "FAIL_REASON_CANCELLED",
+                    "message": "the objective asked for other ranges than proposed",
+                }
+            # The trial is told before its generation is looked for. So a process that starts
+            # one finds the trial, or the trial finds the generation.
+            view = trial.tell_here(outcome)
+            self.refresh()
+            # A pruned trial may lack parameters only because it ended early.
+            if state == "completed" and self._deviates(trial):
+                self._grow(trial)
+            return self._forward(g, view)
+
+    def _forward(self, g: _Generation, view: TrialView) -> TrialView:
+        """Add a trial to the newest generation as it ran, if it is not there."""
+        h = self._current
+        there = g.generation == h.generation and REPLACED not in view.attributes
+        if h.generation == 0 or there:
+            return view
+        m = self._encode(g.trial(view.number), g, h)
+        number = None if m is None else self._add_one(h, m)
+        return view if number is None else h.trial(number, reports=False)
+
+    def _add_one(self, h: _Generation, m: JSON) -> int | None:
+        try:
+            return h.add_encoded([m])[0]
+        except _errors.StudyFinished:
+            self._reopen()
+        except InvalidRequest as e:  # another process added it with other notes
+            if "was used for another request" not in str(e):
+                raise
+        return None
+
+    # Generations.
+
+    def _deviates(self, trial: OpenTrial) -> bool:
+        """Tell whether a trial may need another space than that of the newest generation."""
+        known = self._current.parameters()
+        unknown = {
+            n
+            for n, p in trial.domains.items()
+            if n not in self._unmodelled
+            and (n not in known or not covers(known[n], p) or n not in trial.asked)
+        }
+        missing = trial.asked.keys() - trial.params.keys()
+        return bool(unknown or missing)
+
+    def _grow(self, trial: OpenTrial) -> None:
+        """Start a generation if the trial needs another space."""
+        while not self._full:
+            space = self._infer(trial)
+            known = self._current.parameters()
+            if (
+                not space
+                or space.keys() == known.keys()
+                and all(same(space[n], known[n]) for n in known)
+            ):
+                return
+            number = self._current.generation + 1
+            if number > MOST_GENERATIONS:
+                self._full = True
+                log.warning(
+                    "study %s has had %d search spaces and gets no more, parameters that are "
+                    "not in the last one are drawn at random",
+                    self.name,
+                    MOST_GENERATIONS,
+                )
+                return
+            paused = self._rest()
+            name = generation_name(self.name, number)
+            request = {"studyId": name, "spec": self._spec(space)}
+            try:
+                message = self.client.transport.call("CreateStudy", request, writes=True)
+            except _errors.StudyExists:  # of another process, which may have the parameters
+                self.refresh()
+                continue
+            self._move(message, number)
+            if paused:
+                self._current.pause()
+            return
+
+    def _reopen(self) -> None:
+        """Start a generation for late trials of a study that has run its trials."""
+        h = self._current
+        if self._status_of(h.generation).finish_reason != "max_trials":
+            log.warning("a trial ended after study %s finished and is not in it", h.name)
+            return
+        name = generation_name(self.name, h.generation + 1)
+        request = {"studyId": name, "spec": self._spec(h.parameters())}
+        with contextlib.suppress(_errors.StudyExists):
+            self.client.transport.call("CreateStudy", request, writes=True)
+        self.refresh()
+
+    def _rest(self) -> bool:
+        """Hand out no more trials of this generation, and tell whether it was paused."""
+        g = self._current
+        status = self._status_of(g.generation)
+        paused = status.state == "paused" and NEXT not in status.attributes
+        self.client.set_attributes(f"studies/{g.name}", {NEXT: "1"})
+        with contextlib.suppress(_errors.StudyFinished):
+            g.pause()
+        return paused
+
+    def _infer(self, trial: OpenTrial) -> dict[str, Parameter]:
+        """Return the space of all trials that completed, of which this is one."""
+        domains = self._current.parameters()
+        for name, p in trial.domains.items():
+            domains[name] = merge(name, domains[name], p) if name in domains else p
+        presence = Presence()
+        for g in self._until(self._current.generation):
+            for view in _own(g, ["completed", "failed"]):
+                if view.attributes.get(REPLACED, view.state) == "completed":
+                    presence.add(_keys(_ran(view), domains))
+        conditions = presence.conditions()
+        space: dict[str, Parameter] = {}
+        for name, c in conditions.items():  # parents come first
+            if name not in domains:
+                continue
+            if c is None:
+                space[name] = dataclasses.replace(domains[name], when=None)
+            elif c.parent in space:
+                values = _unkeys(c.values, space[c.parent])
+                space[name] = dataclasses.replace(domains[name], when={c.parent: values})
+        for name in sorted(domains.keys() - space.keys() - self._unmodelled):
+            self._unmodelled.add(name)
+            log.warning(
+                "parameter %r of study %s is present in some trials, and no parameter with few "
+                "values decides in which, so it is drawn at random",
+                name,
+                self.name,
+            )
+        return space
+
+    def _spec(self, space: Mapping[str, Parameter]) -> JSON:
+        spec = dict(self._root)
+        spec["space"] = json.dumps(Space(space).to_json())
+        del spec["proposer"]
+        if self._options["proposer"] is not None:
+            spec["proposer"] = self._options["proposer"]
+        ours = (MARK, WHOLE, LEFT, NEXT)
+        notes = self._status_of(self._current.generation).attributes
+        attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self._uid}
+        limit = int(spec.get("maxTrials", 0))
+        if limit:
+            numbers = range(self._current.generation + 1)
+            begun = sum(_begun(self._status_of(n)) for n in numbers)
+            spec["maxTrials"] = encode_int(max(1, limit - begun))
+            attributes[LEFT] = str(max(0, limit - begun))
+        if "timeout" in spec:
+            created = StudyStatus.decode(self._get_root()).created
+            assert created is not None
+            left = decode_duration(spec["timeout"]) - (time.time() - created.timestamp())
+            spec["timeout"] = encode_duration(max(1.0, left), "timeout")
+        if spec.get("maxCost"):
+            numbers = range(self._current.generation + 1)
+            spent = sum(self._status_of(n).cost for n in numbers)
+            spec["maxCost"] = encode_float(max(1e-9, float(spec["maxCost"]) - spent))
+        spec["attributes"] = encode_attributes(attributes)
+        return spec
+
+    def _get_root(self) -> JSON:
+        return self.client.transport.call("GetStudy", {"name": f"studies/{self.name}"})
+
+    def _until(self, number: int) -> Iterator[_Generation]:
+        """Yield the generations up to this one."""
+        for n in range(number + 1):
+            name = f"studies/{generation_name(self.name, n)}"
+            message = self.client.transport.call("GetStudy", {"name": name})
+            yield _Generation(self.client, message, self, n)
+
+    def _take_over(self) -> None:
+        """Copy the trials of all generations to the newest."""
+        new = self._current
+        try:
+            for old in self._until(new.generation - 1):
+                new.add_encoded(self._encode_all(old, new))
+        except _errors.StudyFinished:
+            self._reopen()
+        self.client.set_attributes(f"studies/{new.name}", {WHOLE: "1"})
+
+    def _encode_all(self, old: _Generation, new: _Generation) -> Iterator[JSON]:
+        over = ["queued", "completed", "failed", "infeasible", "pruned"]
+        for view in _own(old, over, reports=True):
+            m = self._encode(view, old, new)
+            if m is not None:
+                yield m
+
+    def _encode(self, view: TrialView, old: _Generation, new: _Generation) -> JSON | None:
+        ran, space = _ran(view), new.parameters()
+        config = fit(ran, space) or fit({**view.params, **ran}, space)
+        if config is None:
+            return None
+        origin = f"{old.generation}/{view.number}"
+        attributes = {k: v for k, v in view.attributes.items() if k != REPLACED}
+        attributes[ID] = origin
+        if view.state == "queued":
+            m: JSON = {
+                "config": new.encode_config(config),
+                "attributes": encode_attributes(attributes),
+                "enqueue": True,
+            }
+        else:
+            trial = {**as_dict(view), "params": config, "attributes": attributes}
+            if REPLACED in view.attributes:
+                trial["state"] = view.attributes[REPLACED]
+                del trial["reason"], trial["message"]
+            m = new.encode_new(trial)
+        m["requestId"] = self._request_id(new, origin)
+        return m
+
+    def _request_id(self, target: _Generation, origin: str) -> str:
+        import hashlib  # takes long to import
+
+        text = f"{self._uid}/{target.generation}/{origin}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _begun(s: StudyStatus) -> int:
+    return s.running + s.completed + s.failed + s.infeasible + s.pruned - s.added
+
+
+def _ran(view: TrialView) -> Mapping[str, ParamValue]:
+    """Return the parameters that a trial ran with."""
+    if PARAMS in view.attributes:
+        ran: dict[str, ParamValue] = json.loads(view.attributes[PARAMS])
+        return ran
+    return view.params
+
+
+def _own(g: _Generation, states: list[str], *, reports: bool = False) -> Iterator[TrialView]:
+    """Yield the trials that this generation handed out or has in its queue."""
+    for view in g.iter_trials(states=states, reports=reports):
+        if view.origin != "added":
+            yield view
+
+
+def _keys(
+    params: Mapping[str, ParamValue], domains: Mapping[str, Parameter]
+) -> dict[str, Value | None]:
+    """Return the values for Presence, in which True and 1 must differ."""
+    keys: dict[str, Value | None] = {}
+    for name, v in params.items():
+        p = domains.get(name)
+        if isinstance(p, Categorical):
+            keys[name] = f"c{p.index(v)}"
+        elif isinstance(p, Int) and p.high - p.low < MOST_VALUES:
+            keys[name] = int(v)
+        else:
+            keys[name] = None
+    return keys
+
+
+def _unkeys(values: Iterable[Value], parent: Parameter) -> list[ParamValue]:
+    if isinstance(parent, Categorical):
+        return [parent.values[i] for i in sorted(int(str(v)[1:]) for v in values)]
+    return sorted(int(v) for v in values)
+
+
+def fit(
+    params: Mapping[str, ParamValue], space: Mapping[str, Parameter]
+) -> dict[str, ParamValue] | None:
+    """Return the active parameters of a space, or None if they are not all there."""
+    config: dict[str, ParamValue] = {}
+    left = dict(space)
+    while left:
+        ready = [n for n in left if not any(parent in left for parent in left[n].when or {})]
+        for name in ready:
+            p = left.pop(name)
+            if all(
+                parent in config and _agrees(config[parent], values)
+                for parent, values in (p.when or {}).items()
+            ):
+                if name not in params or not contains(p, params[name]):
+                    return None
+                config[name] = p.coerce(params[name])
+    return config
+
+
+def _agrees(value: ParamValue, values: Any) -> bool:
+    several = values if isinstance(values, (list, tuple)) else [values]
+    return any(type(value) is type(v) and value == v for v in several)
+
+
+def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
+    """Return a parameter with the ranges of both, which must be alike otherwise."""
+    alike = type(a) is type(b)
+    if alike and isinstance(a, (Float, Int)) and isinstance(b, (Float, Int)):
+        alike = (a.log, a.scale, a.step) == (b.log, b.scale, b.step)
+        if alike and a.step is not None:
+            steps = (a.low - b.low) / a.step
+            alike = abs(steps - round(steps)) < 1e-9
+        if alike:
+            low, high = min(a.low, b.low), max(a.high, b.high)
+            return dataclasses.replace(a, low=low, high=high)
+    elif alike and isinstance(a, (Categorical, Ordinal)) and isinstance(b, (Categorical, Ordinal)):
+        alike = [(type(v), v) for v in a.values] == [(type(v), v) for v in b.values]
+    if alike:
+        return a
+    raise InvalidRequest(
+        f"parameter {name!r} is {_text(b)} and was {_text(a)} before, only the range of a number "
+        "may change, so give the parameter another name"
+    )
+
+
+def _text(p: Parameter) -> str:
+    fields = {k: v for k, v in vars(p).items() if k != "when" and v is not None and v is not False}
+    return f"{type(p).__name__}({', '.join(f'{k}={v!r}' for k, v in fields.items())})"
+
+
+def covers(a: Parameter, b: Parameter) -> bool:
+    """Tell whether a has all values of b, which is of the same kind."""
+    if isinstance(a, (Float, Int)) and isinstance(b, (Float, Int)):
+        return a.low <= b.low and b.high <= a.high
+    return True
+
+
+def contains(p: Parameter, value: ParamValue) -> bool:
+    """Tell whether a parameter has a value."""
+    if isinstance(p, (Categorical, Ordinal)):
+        return p.index(value) >= 0
+    if isinstance(p, Constant):
+        return p.value == value
+    if isinstance(value, (str, bool)) or not p.low <= value <= p.high:
+        return False
+    steps = (value - p.low) / p.step if p.step else 0.0
+    return abs(steps - round(steps)) < 1e-9 and (isinstance(p, Float) or float(value).is_integer())
+
+
+def centre(p: Parameter) -> ParamValue:
+    """Return the value in the middle of a parameter."""
+    return _at(p, 0.5)
+
+
+def draw(p: Parameter, source: random.Random) -> ParamValue:
+    """Return a random value of a parameter."""
+    return _at(p, source.random())
+
+
+def _at(p: Parameter, u: float) -> ParamValue:
+    """Return the value at a share u below 1 of a parameter."""
+    if isinstance(p, (Categorical, Ordinal)):
+        first = 0 if isinstance(p, Categorical) and u == 0.5 else int(u * len(p.values))
+        return p.values[first]
+    if isinstance(p, Constant):
+        return p.value
+    if p.step or isinstance(p, Int) and not p.log:
+        step = p.step or 1
+        n = math.floor((p.high - p.low) / step + 1e-9) + 1
+        v: float = p.low + step * int(u * n)
+    elif p.log:
+        low, high = math.log(p.low), math.log(p.high)
+        v = math.exp(low + u * (high - low))
+    else:
+        v = p.low + u * (p.high - p.low)
+    v = min(max(v, p.low), p.high)
+    return round(v) if isinstance(p, Int) else float(v)
