@@ -379,6 +379,20 @@ def test_search_space_beyond_doubles(own: bkb.Client) -> None:
     assert list(the_copy(own).space) == ["p0"]
 
 
+def test_ends_of_a_range_are_left_out(own: bkb.Client) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 1e-3, 1e3, log=True)
+        assert 0 < x < 1 and 1e-3 < y < 1e3
+        return x - math.log(y)
+
+    study = optuna.create_study(sampler=BKBSampler(seed=1, client=own))
+    study.optimize(objective, n_trials=20)
+    assert study.best_value == pytest.approx(-math.log(1e3), abs=1e-6)
+    mirror = the_copy(own)
+    assert mirror.status.completed == 20 and mirror.status.failed == 0
+    assert 0.0 in [t.params["p0"] for t in mirror.trials]  # it proposed the end
+
+
 @pytest.mark.parametrize(
     "distribution",
     [

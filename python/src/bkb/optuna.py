@@ -62,6 +62,7 @@ MOST_REPORTS = 1000  # intermediate values of a trial that are told
 TRIES = 6  # of a proposal that another process makes too
 PAUSE = 0.02  # seconds between the first two at most
 NEAR = 1e-3  # of a range, what parallel workers must not propose at once
+EDGE = 1e-9  # of a range, how far continuous values are inside
 EXACT = 2**53  # largest integer of an axis, beyond it doubles skip integers
 
 
@@ -350,9 +351,25 @@ class _Axis:
             return d.choices[int(str(value)[1:])]
         assert isinstance(d, (FloatDistribution, IntDistribution))
         assert not isinstance(value, str)
+        if isinstance(d, FloatDistribution) and d.step is None:
+            return self._inside(d, float(value))
         v = d.low + value * (d.step or 1) if self._stepped() else value
         v = min(max(v, d.low), d.high)
         return int(v) if isinstance(d, IntDistribution) else float(v)
+
+    @staticmethod
+    def _inside(d: FloatDistribution, v: float) -> float:
+        """Move a value at an end of a range inside.
+
+        BKB proposes the ends. The samplers of Optuna hardly ever do, and objectives that
+        were written for them divide by a value or take its logarithm.
+        """
+        if d.log:
+            share = math.exp(EDGE * (math.log(d.high) - math.log(d.low)))
+            low, high = d.low * share, d.high / share
+        else:
+            low, high = d.low + EDGE * (d.high - d.low), d.high - EDGE * (d.high - d.low)
+        return min(max(v, low), high)
 
 
 class _History:
@@ -479,9 +496,10 @@ class _Mirror:
     def ask(self, number: int) -> dict[str, Any]:
         """Ask for the parameters of a trial."""
         trial = self.study.ask()
-        config = dict(trial.params)
-        self._open[number] = _Open(trial, config)
-        return {name: a.decode(config[a.name]) for name, a in self.axes.items() if a.name in config}
+        asked = trial.params
+        params = {n: a.decode(asked[a.name]) for n, a in self.axes.items() if a.name in asked}
+        self._open[number] = _Open(trial, self.config(params) or dict(asked))
+        return params
 
     def cancel(self, number: int) -> None:
         """Tell that a trial does not run as asked."""
