@@ -16,6 +16,7 @@ import pytest
 
 import bkb
 from bkb import _lease, _study
+from bkb._transport import Transport
 
 SPACE: dict[str, bkb.Parameter] = {
     "lr": bkb.Float(1e-5, 0.1, log=True),
@@ -481,6 +482,73 @@ def test_ctrl_c(tmp_path: Path, name: str, n_jobs: int) -> None:
     p.send_signal(signal.SIGINT)
     out, _ = p.communicate(timeout=60)
     assert out.strip() == str([("failed", "cancelled")] * n_jobs)
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+@pytest.mark.parametrize("count", [None, 3])
+def test_ctrl_c_during_an_ask(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch, arrived: bool, count: int | None
+) -> None:
+    study = make(shared, name)
+    once = Transport._once
+    interrupted: list[str] = []
+
+    def interrupt(self: Transport, method: str, *args: Any) -> bytes:
+        if method == "Ask" and not interrupted:
+            interrupted.append(method)
+            if arrived:
+                once(self, method, *args)
+            raise KeyboardInterrupt
+        return once(self, method, *args)
+
+    monkeypatch.setattr(Transport, "_once", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.ask(count)
+    assert [(t.state, t.reason) for t in study.trials] == [("failed", "cancelled")] * (count or 1)
+
+
+def test_ctrl_c_during_an_ask_of_a_named_worker(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make(shared, name)
+    once = Transport._once
+
+    def interrupt(self: Transport, method: str, *args: Any) -> bytes:
+        once(self, method, *args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Transport, "_once", interrupt)
+        study.ask(worker="w")
+    assert study.ask(worker="w").number == 0  # it gets the trial back
+
+
+def test_trial_asked_for_while_the_run_ends(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make(shared, name)
+    ask, ran = study.ask, []
+
+    def slow(*args: Any, **options: Any) -> bkb.Trial:
+        trial: bkb.Trial = ask(*args, **options)
+        if trial.number == 1:
+            assert study._runs[0].stop.wait(30)
+        return trial
+
+    def objective(trial: bkb.Trial) -> float:
+        ran.append(trial.number)
+        while trial.number == 0 and study.status.running < 2:
+            time.sleep(0.01)
+        raise ValueError("boom")
+
+    monkeypatch.setattr(study, "ask", slow)
+    with pytest.raises(ValueError, match="boom"):
+        study.optimize(objective, n_jobs=2)
+    assert ran == [0]
+    assert [(t.state, t.reason) for t in study.trials] == [
+        ("failed", "crash"),
+        ("failed", "cancelled"),
+    ]
 
 
 def test_progress_bar(shared: bkb.Client, name: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -98,10 +98,13 @@ class Run:
         self.stop.set()
         for trial in victims:
             trial.lost("the run was cancelled")
-            try:
-                trial.tell_outcome(_cancelled(self.study, e))
-            except _errors.Error as failure:
-                log.warning("trial %d could not be told, %s", trial.number, failure)
+            self._cancel(trial, e)
+
+    def _cancel(self, trial: Trial, e: BaseException) -> None:
+        try:
+            trial.tell_outcome(_cancelled(self.study, e))
+        except _errors.Error as failure:
+            log.warning("trial %d could not be told, %s", trial.number, failure)
 
     def _work(self) -> None:
         try:
@@ -136,7 +139,12 @@ class Run:
 
     def _trial(self, trial: Trial) -> None:
         with self._lock:
-            self._open.add(trial)
+            error = self._error
+            if error is None:
+                self._open.add(trial)
+        if error is not None:  # the run ended while this trial was asked for
+            self._cancel(trial, error)
+            return
         heartbeats.add(trial, self._lease)
         failure: BaseException | None = None
         try:

@@ -184,11 +184,33 @@ class Study:
             request["worker"] = worker
         if lease is not None:
             request["lease"] = encode_duration(lease, "lease")
-        answer = self.client.transport.call("Ask", request, writes=True)
+        request["requestId"] = new_request_id()
+        try:
+            answer = self.client.transport.call("Ask", request, writes=True)
+        except KeyboardInterrupt:
+            if not worker:  # a named worker gets the trials back
+                self._return(request)
+            raise
         for text in answer.get("warnings", []):
             log.warning("study %s, %s", self.name, text)
         trials = [self.make_trial(m, lease) for m in answer["trials"]]
         return trials[0] if count is None else trials
+
+    def _return(self, request: JSON) -> None:
+        """Cancel the trials of an ask whose answer did not arrive.
+
+        The same request has the same answer. If it did not arrive either, it hands out
+        trials now, which are cancelled too.
+        """
+        try:
+            answer = self.client.transport.call("Ask", request, writes=True, retry_for=1.0)
+            for m in answer["trials"]:
+                trial = self.make_trial(m, None)
+                trial.tell(state="failed", reason="cancelled", message="the ask was interrupted")
+        except _errors.StudyFinished:
+            pass
+        except _errors.Error as e:
+            log.warning("a trial may run until its lease ends, %s", e)
 
     def make_trial(self, message: JSON, lease: float | None) -> Trial:
         """Return the trial of a message."""
