@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/server"
 )
 
 // Exit codes that are used by name.
@@ -49,7 +50,7 @@ func exits() []exit {
 		{12, []tuner.Code{tuner.Paused}, "the study is paused, so ask later"},
 		{13, []tuner.Code{tuner.TrialState, tuner.LeaseLost, tuner.AlreadyTold}, "the trial is not running, is another worker's, or has an outcome"},
 		{exitStop, nil, "the trial should stop (report and heartbeat with --exit-code)"},
-		{exitUnavailable, []tuner.Code{tuner.Unavailable}, "the server is unreachable or the file in use, and nothing has changed"},
+		{exitUnavailable, []tuner.Code{tuner.Unavailable}, "no server answers, or the file or address is in use; nothing has changed"},
 		{21, []tuner.Code{tuner.Unknown}, "the outcome is unknown, so repeat it with the same --request-id"},
 		{22, []tuner.Code{tuner.Exhausted}, "a limit is reached or the disk is full, so retry later"},
 		{23, []tuner.Code{tuner.Deadline}, "the time limit has passed"},
@@ -97,7 +98,7 @@ func statusOf(err error) int {
 		return exitUsage
 	case errors.As(err, &status):
 		return status.status
-	case errors.Is(err, runner.ErrClaimed):
+	case errors.Is(err, runner.ErrClaimed), errors.Is(err, server.ErrAddressInUse):
 		return exitUnavailable
 	case errors.Is(err, runner.ErrFailures):
 		return exitFailure

@@ -217,11 +217,11 @@ func TestServeMistakes(t *testing.T) {
 		"no address":    {[]string{"--http", "nonsense"}, exitFailure, `"nonsense" must be host:port or unix:path`, false},
 		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
 		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
-		"taken port":    {[]string{"--listen", other.Addr().String()}, exitFailure, "another process is listening on " + other.Addr().String(), false},
+		"taken port":    {[]string{"--listen", other.Addr().String()}, exitUnavailable, "another process is listening on " + other.Addr().String(), false},
 		"metrics":       {[]string{"--metrics", ":0"}, exitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
 		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, exitUsage, "--cert and --key must be given together", false},
 		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, exitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
-		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitFailure, "another process is listening on x; stop it, or choose another address", false},
+		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitUnavailable, "another process is listening on x; stop it, or choose another address", false},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)

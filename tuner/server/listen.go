@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -40,6 +41,13 @@ func (a address) listen() (net.Listener, error) {
 		}
 		return l, err
 	}
+	// Another process that begins to listen here has bound the socket, but does not listen
+	// yet. It would look stale.
+	unlock, err := lockFolder(filepath.Dir(a.where))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if err := removeStale(a.where); err != nil {
 		return nil, err
 	}
@@ -72,9 +80,11 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// inUse is the error of an address that is in use.
+// ErrAddressInUse is wrapped by the error of an address on which another process listens.
+var ErrAddressInUse = errors.New("another process is listening")
+
 func inUse(where string) error {
-	return fmt.Errorf("another process is listening on %s; stop it, or choose another address", where)
+	return fmt.Errorf("%w on %s; stop it, or choose another address", ErrAddressInUse, where)
 }
 
 // Listen listens on o.Address and on further addresses, in this order, for a server that

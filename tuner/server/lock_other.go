@@ -7,3 +7,5 @@ package server
 func lockFile(string) (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }
+
+func lockFolder(path string) (unlock func() error, err error) { return lockFile(path) }

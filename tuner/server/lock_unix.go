@@ -14,6 +14,19 @@ func lockFile(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return lock(f)
+}
+
+// lockFolder locks a folder, and needs no file for it.
+func lockFolder(path string) (unlock func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return lock(f)
+}
+
+func lock(f *os.File) (unlock func() error, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		if err == nil {
@@ -21,7 +34,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		}
 		if !errors.Is(err, syscall.EINTR) {
 			f.Close()
-			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+			return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 		}
 	}
 }
