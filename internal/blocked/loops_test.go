@@ -42,6 +42,7 @@ var loops = map[string]struct {
 	"learners/avgsgd/primal.go":     {3, "sparse rows, where a step is one row and the next depends on it"},
 	"learners/avgsgd/study.go":      {3, "a parabola through points"},
 	"learners/falkon/cg.go":         {1, "sums over columns of vectors"},
+	"learners/falkon/losses.go":     {1, "the mean over the classes of one row"},
 	"learners/krr/decomposition.go": {2, "diagonals, which are weighted sums of squares"},
 	"learners/linear.go":            {1, "sparse rows"},
 	"learners/nystrom/cg.go":        {2, "sums of vectors, output by output"},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -451,7 +452,7 @@ func TestNotes(t *testing.T) {
 			notes = append(notes, p.Notes...)
 			return nil
 		}})
-	if err != nil || len(notes) != 1 {
+	if err != nil || len(notes) != 2 || !strings.HasPrefix(notes[0], "the sampler chose 4 centres for λ = ") || !strings.HasPrefix(notes[1], "of 4 centres, 1 are ") {
 		t.Errorf("notes %q, %v", notes, err)
 	}
 }
