@@ -185,7 +185,7 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	}
 	a.usefulWorkers, a.warnings, a.noise = made.UsefulWorkers, made.Warnings, made.Noise
 	if made.Capped > 0 {
-		a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model rests on %d inducing points, the most that the proposer's option cap allows", made.Capped))
+		a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model would have more inducing points without the proposer's option cap, which is %d", made.Capped))
 	}
 	whole := len(a.reply.Trials) + len(made.Suggestions)
 	for _, suggestion := range made.Suggestions {

@@ -580,7 +580,7 @@ def test_watch(own: bkb.Client, name: str) -> None:
     def follow() -> None:
         for e in study.watch():
             events.append(e)
-            if e.study_state == "finished":
+            if e.event == "finished":
                 return
 
     follower = threading.Thread(target=follow)

@@ -3893,8 +3893,8 @@ type WatchResponse struct {
 	Time     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	// The event in a word, such as started, told, expired.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
-	// The states after the event. A trial is present only if the event is about one,
-	// with only the reports that the event added.
+	// The states when the event is sent, which may be later than the event. A trial is
+	// present only if the event is about one, with only the reports that the event added.
 	StudyState StudyState `protobuf:"varint,4,opt,name=study_state,json=studyState,proto3,enum=tuner.v1.StudyState" json:"study_state,omitempty"`
 	Trial      *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
 	// The caller that caused the event, such as "token 3f2a9c01" or "certificate

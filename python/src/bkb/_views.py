@@ -285,6 +285,8 @@ class Event:
         Position in the study's log. Give it to ``watch`` to continue after it.
     event : str
         One word, such as started, told or expired.
+    study_state, trial
+        As they are when the event is sent, which may be later than the event.
 
     """
 

@@ -75,12 +75,12 @@ func (e *Engine) Draw() Draw {
 // Gain returns log det V of the first objective.
 func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 
-// Capped returns the number of inducing points of the first surface that would have more
-// without the option cap, or 0 if none would.
+// Capped returns the option cap if a surface would have more inducing points without it,
+// else 0.
 func (e *Engine) Capped() int {
-	for j, p := range e.surfaces {
+	for j := range e.surfaces {
 		if !e.exact(j) {
-			return p.rank()
+			return e.author.options.Cap
 		}
 	}
 	return 0
