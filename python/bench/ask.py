@@ -149,7 +149,7 @@ def main() -> None:
         print(json.dumps(result))
         return
     print(
-        f"import {result['import']:.0f} ms of CPU, of which {result['python']:.0f} ms are Python's, "
+        f"import {result['import']:.0f} ms of CPU, {result['python']:.0f} of it Python's, "
         f"start {result['start']:.0f} ms"
     )
     print(f"{'':4} {'trials':>7} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8}")
