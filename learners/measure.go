@@ -248,6 +248,7 @@ const calibrationBins = 15
 func CalibrationError(l Link) Measure {
 	return func(outputs, targets []float64, c int) float64 {
 		var difference [calibrationBins]float64
+		invalid := false
 		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) {
 			guess := 0
 			for j, v := range p {
@@ -255,12 +256,18 @@ func CalibrationError(l Link) Measure {
 					guess = j
 				}
 			}
+			if invalid = invalid || !(p[guess] >= 0 && p[guess] <= 1); invalid {
+				return
+			}
 			bin := min(int(p[guess]*calibrationBins), calibrationBins-1)
 			difference[bin] += p[guess]
 			if guess == k {
 				difference[bin]--
 			}
 		})
+		if invalid { // outputs that are not numbers
+			return math.NaN()
+		}
 		s := 0.0
 		for _, d := range difference {
 			s += math.Abs(d)

@@ -91,6 +91,11 @@ func TestCalibrationError(t *testing.T) {
 	if got := learners.CalibrationError(learners.Softmax)([]float64{50, 0, 0, 0, 50, 0}, []float64{1, -1, -1, 1, -1, -1}, 3); math.Abs(got-0.5) > 1e-12 {
 		t.Errorf("sure, and right in half of the cases: %v", got)
 	}
+	for _, f := range []float64{math.NaN(), math.Inf(1)} {
+		if got := learners.CalibrationError(learners.Softmax)([]float64{f, 0, 0}, []float64{1, -1, -1}, 3); !math.IsNaN(got) {
+			t.Errorf("of the output %v it is %v", f, got)
+		}
+	}
 }
 
 // Labels drawn from the probabilities themselves have a small calibration error.

@@ -75,10 +75,17 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg,unused-ignor
         if self.target_name == "sdist":
             build_data["force_include"].update(go_sources())
             return
-        self.work = Path(tempfile.mkdtemp(prefix="bkb-build-"))
         target = os.environ.get("BKB_TARGET") or _host_target()
         if target not in PLATFORMS:
             raise SystemExit(f"BKB_TARGET is {target!r}, give one of {', '.join(PLATFORMS)}")
+        self.work = Path(tempfile.mkdtemp(prefix="bkb-build-"))
+        try:
+            self._add_program(target, build_data)
+        except BaseException:  # also SystemExit, after which finalize is not called
+            shutil.rmtree(self.work, ignore_errors=True)
+            raise
+
+    def _add_program(self, target: str, build_data: dict[str, Any]) -> None:
         name = "tuner.exe" if target.startswith("windows/") else "tuner"
         binary = self.work / name
         prebuilt = os.environ.get("BKB_PREBUILT")

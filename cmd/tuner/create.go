@@ -125,6 +125,10 @@ func (f *specFlags) readSpace(g *globals, cmd *cobra.Command, spec *study.Spec) 
 		return nil
 	}
 	changed := cmd.Flags().Changed
+	if from := cmd.Flags().Lookup("from"); from != nil && from.Changed {
+		g.note(cmd, "%s: only its parameters are read, because --from gives the other settings.", f.space)
+		return nil
+	}
 	given := katib.Given{
 		Objective: len(f.minimize)+len(f.maximize) > 0, MaxTrials: changed("max-trials"),
 		Proposer: changed("proposer"), Pruner: changed("pruner"), Seed: changed("seed"),
@@ -138,7 +142,7 @@ func (f *specFlags) readSpace(g *globals, cmd *cobra.Command, spec *study.Spec) 
 	set(&spec.Proposer, study.Component{Name: x.Proposer}, x.Proposer != "")
 	set(&spec.Seed, x.Seed, x.HasSeed)
 	if len(x.Left) > 0 {
-		g.note(cmd, "%s: left out %s, which say how Katib runs trials.", f.space, strings.Join(x.Left, ", "))
+		g.note(cmd, "%s: left out %s (how Katib runs trials).", f.space, strings.Join(x.Left, ", "))
 	}
 	return nil
 }

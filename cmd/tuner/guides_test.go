@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/simd"
+	"golang.org/x/sys/cpu"
 )
 
 // TestGuides runs the pages of docs that have blocks of kind console. In such a block a
@@ -110,6 +110,9 @@ type guide struct {
 // have now.
 func runGuide(t *testing.T, text string) string {
 	g := &guide{dir: t.TempDir(), port: freePort(t), env: append(os.Environ(), "TUNER_DB=", "TUNER_SERVER=", "TUNER_STUDY=", "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1")}
+	if onGuidesPath() {
+		g.env = append(g.env, "BKB_SIMD="+guidesPath)
+	}
 	if name := os.Getenv("TUNER_PYTHON"); name != "" { // its folder has the modules' commands too
 		g.env = append(g.env, "PATH="+filepath.Dir(name)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
@@ -246,10 +249,14 @@ var numeral = regexp.MustCompile(`[-+]?\d+(\.\d+)?([eE][-+]?\d+)?`)
 // guidesPath is the numeric path on which the pages were made.
 const guidesPath = "avx2"
 
+// onGuidesPath reports whether this machine has that path. Commands of the pages then use
+// it, also where a wider one is the default.
+func onGuidesPath() bool { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
+
 // alike compares lines, except their numbers and spaces on another numeric path.
 func alike(got, want []string) bool {
 	plain := func(line string) string {
-		if simd.For[float64]().Path == guidesPath {
+		if onGuidesPath() {
 			return line
 		}
 		return strings.Join(strings.Fields(numeral.ReplaceAllString(line, "0")), " ")

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,13 +91,13 @@ func BenchmarkRestart(b *testing.B) {
 }
 
 // startServer runs this program's serve command in a process of its own.
-func startServer(b *testing.B, db string) (*exec.Cmd, string) {
+func startServer(b testing.TB, db string, flags ...string) (*exec.Cmd, string) {
 	b.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command(exe, "serve", "--db", db, "--listen", "127.0.0.1:0", "--rate", "-1")
+	cmd := exec.Command(exe, append([]string{"serve", "--db", db, "--listen", "127.0.0.1:0", "--rate", "-1"}, flags...)...)
 	cmd.Args[0] = "tuner" // what testscript.Main goes by
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -116,6 +118,31 @@ func startServer(b *testing.B, db string) (*exec.Cmd, string) {
 	}
 	b.Fatalf("the server ended without listening: %v", cmd.Wait())
 	return nil, ""
+}
+
+// TestServerTakesOver starts a server of a file and an address that another one still has.
+// It waits until that one stops.
+func TestServerTakesOver(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signals to stop a server with")
+	}
+	db := filepath.Join(t.TempDir(), "tuner.db")
+	first, address := startServer(t, db)
+	stopped := make(chan error, 1)
+	time.AfterFunc(300*time.Millisecond, func() {
+		err := first.Process.Signal(syscall.SIGTERM)
+		stopped <- errors.Join(err, first.Wait())
+	})
+	second, again := startServer(t, db, "--listen", address)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if again != address {
+		t.Errorf("the second server listens on %s, the first one on %s", again, address)
+	}
+	if err := errors.Join(second.Process.Signal(syscall.SIGTERM), second.Wait()); err != nil {
+		t.Error(err)
+	}
 }
 
 // anonymousMB is the process's resident memory without mapped files, in MB.

@@ -128,7 +128,18 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return err
 	}
 	s.options.Memory = memory
+	g.maxFile = s.maxFile
 	listeners, err := server.Listen(s.options, s.http.addresses()...) // before the file is created
+	var st *bolt.Store
+	if errors.Is(err, server.ErrAddressInUse) && exists(g.file()) {
+		// It may be in use by the server of this file that is about to stop.
+		if st, err = g.openStore(ctx, cmd, g.file(), mustExist, logger); err != nil {
+			return err
+		}
+		if listeners, err = server.Listen(s.options, s.http.addresses()...); err != nil {
+			return errors.Join(inFlags(err), st.Close())
+		}
+	}
 	if err != nil {
 		return inFlags(err)
 	}
@@ -140,10 +151,10 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if warning := keyWarning(s.options.CertFile, s.options.KeyFile); warning != "" {
 		logger.Warn(warning, "cert", s.options.CertFile)
 	}
-	g.maxFile = s.maxFile
-	st, err := g.openStore(ctx, cmd, g.file(), mayCreate, logger)
-	if err != nil {
-		return err
+	if st == nil {
+		if st, err = g.openStore(ctx, cmd, g.file(), mayCreate, logger); err != nil {
+			return err
+		}
 	}
 	ctx, fatal := context.WithCancelCause(ctx)
 	defer fatal(nil)
@@ -215,6 +226,11 @@ func inFlags(err error) error {
 		return usageError{errors.New(flagNames.Replace(wrong.Error()))}
 	}
 	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // keyWarning says which clients cannot connect to a server because of its key.

@@ -576,6 +576,11 @@ func (p *processor) lanes(to operand) {
 			if p.compare(imm, p.get(src[1], i), p.get(src[0], i)) {
 				copy(out[at:][:in.size], "\xff\xff\xff\xff\xff\xff\xff\xff")
 			}
+		case "VROUND", "VRNDSCALE":
+			if imm != 8 { // to the nearest, and ties to even
+				p.fault("rounding %d", imm)
+			}
+			p.arithmetic(out, src, i, old[:])
 		default:
 			p.arithmetic(out, src, i, old[:])
 		}

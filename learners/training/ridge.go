@@ -34,7 +34,7 @@ var (
 		return p
 	}()
 	samplerLambdaParameter = Parameter{
-		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "as small as the centres need",
+		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "as small as the centres need, 100λ if not bless",
 		Doc: "the λ of the sampler's leverage scores",
 	}
 	precisionParameter = Parameter{

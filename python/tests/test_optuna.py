@@ -119,6 +119,21 @@ def test_every_outcome_is_told(own: bkb.Client) -> None:
     assert origins == ["added"] + ["suggested"] * 8
 
 
+def test_infinity_at_first(own: bkb.Client) -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=1, client=own))
+    study.add_trial(
+        optuna.create_trial(
+            params={"x": 0.9},
+            distributions={"x": optuna.distributions.FloatDistribution(0, 1)},
+            value=math.inf,
+        )
+    )
+    study.optimize(lambda t: 100 + (t.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=20)
+    assert study.best_value < 100.01
+    states = [v.state for v in the_copy(own).iter_trials()]
+    assert states.count("infeasible") == 1 and states.count("completed") == 20
+
+
 def test_trials_of_others_are_added(own: bkb.Client) -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     study.optimize(sphere, n_trials=10)
@@ -348,7 +363,9 @@ def test_processes_on_one_storage(tmp_path: Path) -> None:
         and a.datetime_start < b.datetime_complete
         and all(abs(v - b.params[n]) < 1e-5 for n, v in a.params.items())
     ]
-    assert not close  # no two that ran at once
+    # Each worker asks again if another one has published nearly the same point. What both
+    # asked for before either published remains.
+    assert len(close) <= 3
 
 
 def _in_child(study: optuna.Study, queue: Any) -> None:

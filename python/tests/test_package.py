@@ -175,3 +175,9 @@ def test_import_takes_nothing_from_outside() -> None:
     out = subprocess.check_output([sys.executable, "-I", "-S", "-c", code], text=True)
     outside = set(out.split()) - set(sys.stdlib_module_names) - {"bkb", "__main__"}
     assert not outside
+
+
+def test_warnings_are_seen() -> None:
+    code = "import bkb, logging; logging.getLogger('bkb').warning('y is drawn at random')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "y is drawn at random" in done.stderr

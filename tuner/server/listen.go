@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // address is an address to listen on.
@@ -36,14 +38,14 @@ func parseAddress(s string) (address, error) {
 func (a address) listen() (net.Listener, error) {
 	if a.network != "unix" {
 		l, err := net.Listen(a.network, a.where)
-		if errors.Is(err, syscall.EADDRINUSE) {
+		if errors.Is(err, syscall.EADDRINUSE) || runtime.GOOS == "windows" && errors.Is(err, wsaAddressInUse) {
 			return nil, inUse(a.where)
 		}
 		return l, err
 	}
 	// Another process that begins to listen here has bound the socket, but does not listen
 	// yet. It would look stale.
-	unlock, err := lockFolder(filepath.Dir(a.where))
+	unlock, err := lockFolder(filepath.Dir(a.where), folderPatience)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +75,22 @@ func removeStale(path string) error {
 	case info.Mode()&fs.ModeSocket == 0:
 		return fmt.Errorf("%s exists and is not a socket; choose another path or remove it", path)
 	}
-	if c, err := net.Dial("unix", path); err == nil {
+	c, err := net.Dial("unix", path)
+	if err == nil {
 		c.Close()
 		return inUse(path)
 	}
+	if !errors.Is(err, syscall.ECONNREFUSED) { // a full queue of connections, for one
+		return fmt.Errorf("%w: %w", inUse(path), err)
+	}
 	return os.Remove(path)
 }
+
+// folderPatience is how long a server waits for others that begin to listen in the folder.
+const folderPatience = 2 * time.Second
+
+// wsaAddressInUse is the error of Windows, for which package syscall has no name.
+const wsaAddressInUse = syscall.Errno(10048)
 
 // ErrAddressInUse is wrapped by the error of an address on which another process listens.
 var ErrAddressInUse = errors.New("another process is listening")

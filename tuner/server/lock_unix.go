@@ -4,8 +4,10 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
+	"time"
 )
 
 // lockFile waits for an exclusive lock on a file beside the one to change.
@@ -14,19 +16,6 @@ func lockFile(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return lock(f)
-}
-
-// lockFolder locks a folder, and needs no file for it.
-func lockFolder(path string) (unlock func() error, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return lock(f)
-}
-
-func lock(f *os.File) (unlock func() error, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		if err == nil {
@@ -34,7 +23,25 @@ func lock(f *os.File) (unlock func() error, err error) {
 		}
 		if !errors.Is(err, syscall.EINTR) {
 			f.Close()
-			return nil, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		}
+	}
+}
+
+// lockFolder locks a folder, and needs no file for it. It waits for a while. A folder that
+// cannot be read is not locked.
+func lockFolder(path string, wait time.Duration) (unlock func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return func() error { return nil }, nil
+	}
+	for limit := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case err == nil:
+			return f.Close, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR), time.Now().After(limit):
+			f.Close()
+			return nil, fmt.Errorf("%w: the folder is locked by another process: %w", inUse(path), err)
 		}
 	}
 }

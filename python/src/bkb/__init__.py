@@ -93,8 +93,6 @@ __all__ = [
     "studies",
 ]
 
-logging.getLogger("bkb").addHandler(logging.NullHandler())
-
 
 def create_study(
     name: str,

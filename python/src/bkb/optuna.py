@@ -618,8 +618,10 @@ class _Mirror:
             low, high = self._bounds[i]
             if math.isfinite(v):
                 self._bounds[i] = min(low, v), max(high, v)
+            elif low > high:  # there is no value yet that could stand for infinity
+                return {"state": "infeasible"}
             else:  # the model has no use for infinity, so the worst or best value so far
-                v = 0.0 if low > high else high if v > 0 else low
+                v = high if v > 0 else low
             metrics[name] = v
         if self._constrained:
             worst = max(t.constraints.values(), default=0.0)

@@ -22,7 +22,7 @@ type Experiment struct {
 	Proposer  string
 	Seed      uint64 // valid if HasSeed
 	HasSeed   bool
-	// Left are the fields that say how Katib runs trials, which a study does not.
+	// Left are the fields that say how Katib runs trials, which a study does not say.
 	Left []string
 }
 
@@ -136,9 +136,6 @@ func Read(text []byte, given Given) (*Experiment, error) {
 	if n := s.EarlyStopping; !given.Pruner && n.Kind != 0 {
 		return nil, refuse(&n, "spec.earlyStopping", "is not the same as any pruner of the tuner", "remove it, and give --pruner, such as --pruner median")
 	}
-	if given.Proposer {
-		return x, nil
-	}
 	return x, s.Algorithm.read(x, given)
 }
 
@@ -160,17 +157,19 @@ func (o objective) read() (study.Objective, error) {
 
 // read sets the proposer and the seed. Without an algorithm the default stays.
 func (a algorithm) read(x *Experiment, given Given) error {
-	if a.Name.Kind == 0 {
-		return nil
-	}
 	name, ok := proposers[a.Name.Value]
-	if !ok {
+	if a.Name.Kind != 0 && !ok && !given.Proposer {
 		known := strings.Join(slices.Sorted(maps.Keys(proposers)), ", ")
 		return refuse(&a.Name, "spec.algorithm.algorithmName", "the tuner has "+known+" of Katib's algorithms", "give --proposer, such as --proposer bkb")
 	}
-	x.Proposer = name
+	if !given.Proposer {
+		x.Proposer = name
+	}
 	for _, s := range a.Settings {
 		field := "spec.algorithm.algorithmSettings " + s.Name
+		if s.Name != "random_state" && given.Proposer {
+			continue
+		}
 		if s.Name != "random_state" {
 			return refuse(&s.Value, field, "has no counterpart in the tuner", "remove it, or give --proposer with options of the tuner")
 		}

@@ -77,6 +77,10 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	}
+	seeded := "  objective: {type: minimize, objectiveMetricName: loss}\n  algorithm: {algorithmName: tpe, algorithmSettings: [{name: random_state, value: 7}, {name: gamma, value: 1}]}\n"
+	if x, err := Read([]byte(head+seeded), Given{Proposer: true}); err != nil || x.Seed != 7 || !x.HasSeed || x.Proposer != "" {
+		t.Errorf("the seed beside a given proposer: %+v, %v", x, err)
+	}
 	if _, err := Read([]byte(head+"  objective: [1]\n"), Given{}); err == nil {
 		t.Error("a list was taken for an objective")
 	}
