@@ -568,3 +568,19 @@ def test_module_function(tmp_path: Path) -> None:
     server = study.client.server
     assert server is not None
     server.stop()
+
+
+def test_mixed_numbers_and_grids(own: bkb.Client) -> None:
+    study = own.create_study("mixed", minimize="loss", max_trials=12)
+    choices = [0.1, 1, 10]
+
+    def objective(trial: bkb.Trial) -> float:
+        c = trial.suggest_categorical("c", choices)
+        x = trial.suggest_float("x", -10.2, 10.2, step=0.1)
+        assert c in choices and type(c) is type(choices[choices.index(c)])
+        assert abs(round(10 * x) - 10 * x) < 1e-9
+        return abs(c - 1) + abs(x)
+
+    study.optimize(objective)
+    assert study.status.completed == 12
+    assert all({"c", "x"} <= v.params.keys() for v in study.iter_trials())

@@ -21,6 +21,7 @@ import random
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors
@@ -114,6 +115,8 @@ class OpenTrial(Trial):
         if known is not None:
             merge(name, known, p)
         value = self.asked.get(name)
+        if value is not None:
+            value = p.coerce(value)  # the server may have made an int a float
         if value is None or not contains(p, value):
             first = self.study.generation == 0 and self.number == 0
             seed = f"{self.study.name}/{self.number}/{self.epoch}/{name}"
@@ -541,9 +544,11 @@ def fit(
                 parent in config and _agrees(config[parent], values)
                 for parent, values in (p.when or {}).items()
             ):
-                if name not in params or not contains(p, params[name]):
+                if name not in params:
                     return None
                 config[name] = p.coerce(params[name])
+                if not contains(p, config[name]):
+                    return None
     return config
 
 
@@ -564,13 +569,19 @@ def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
             low, high = min(a.low, b.low), max(a.high, b.high)
             return dataclasses.replace(a, low=low, high=high)
     elif alike and isinstance(a, (Categorical, Ordinal)) and isinstance(b, (Categorical, Ordinal)):
-        alike = [(type(v), v) for v in a.values] == [(type(v), v) for v in b.values]
+        alike = [_stored(v) for v in a.values] == [_stored(v) for v in b.values]
     if alike:
         return a
     raise InvalidRequest(
         f"parameter {name!r} is {_text(b)} and was {_text(a)} before, only the range of a number "
         "may change, so give the parameter another name"
     )
+
+
+def _stored(v: ParamValue) -> tuple[type, ParamValue]:
+    """Return the kind and value of a choice, where ints of a list with floats are floats."""
+    number = isinstance(v, int) and not isinstance(v, bool)
+    return (float, float(v)) if number else (type(v), v)
 
 
 def _text(p: Parameter) -> str:
@@ -617,7 +628,8 @@ def _at(p: Parameter, u: float) -> ParamValue:
     if p.step or isinstance(p, Int) and not p.log:
         step = p.step or 1
         n = math.floor((p.high - p.low) / step + 1e-9) + 1
-        v: float = p.low + step * int(u * n)
+        # In decimals, as the server computes the grid.
+        v = float(Decimal(repr(p.low)) + Decimal(repr(step)) * int(u * n))
     elif p.log:
         low, high = math.log(p.low), math.log(p.high)
         v = math.exp(low + u * (high - low))
