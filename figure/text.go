@@ -35,21 +35,18 @@ func (r *Result) WriteText(out io.Writer, width int) error {
 	return err
 }
 
-// wrap writes a text in lines of at most width columns. The lines after the first are
-// indented.
-func wrap(b *strings.Builder, text string, width int) {
-	if utf8.RuneCountInString(text) <= width {
-		b.WriteString(text + "\n")
-		return
-	}
+// Wrap breaks a text into lines of at most limit columns, where words allow it. The lines
+// after the first begin with indent.
+func Wrap(text string, limit int, indent string) string {
+	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
-		case column+1+n > width:
-			b.WriteString("\n  ")
-			column = 2
+		case column+1+n > limit:
+			b.WriteString("\n" + indent)
+			column = len(indent)
 		default:
 			b.WriteByte(' ')
 			column++
@@ -57,7 +54,15 @@ func wrap(b *strings.Builder, text string, width int) {
 		b.WriteString(word)
 		column += n
 	}
-	b.WriteByte('\n')
+	return b.String()
+}
+
+// wrap writes a text that is too wide in indented lines.
+func wrap(b *strings.Builder, text string, width int) {
+	if utf8.RuneCountInString(text) > width {
+		text = Wrap(text, width, "  ")
+	}
+	b.WriteString(text + "\n")
 }
 
 const gap = "  " // between columns

@@ -254,7 +254,7 @@ func (b *benching) write(g *globals, cmd *cobra.Command, m measured) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(out, "%s\n\n", wrapTo(m.Title+" ("+m.Source+")", outputWidth(out)))
+		fmt.Fprintf(out, "%s\n\n", figure.Wrap(m.Title+" ("+m.Source+")", outputWidth(out), ""))
 		if err := m.WriteText(out, outputWidth(out)); err != nil {
 			return err
 		}

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -200,7 +200,7 @@ func flagLines(fs *pflag.FlagSet) string {
 	var b strings.Builder
 	for i := range left {
 		indent := strings.Repeat(" ", width+2)
-		text := strings.ReplaceAll(wrapTo(right[i], helpWidth-width-2), "\n", "\n"+indent)
+		text := strings.ReplaceAll(figure.Wrap(right[i], helpWidth-width-2, ""), "\n", "\n"+indent)
 		if pad := width - len(left[i]); pad >= 0 {
 			b.WriteString(left[i] + strings.Repeat(" ", pad+2) + text + "\n")
 		} else {
@@ -219,31 +219,10 @@ func wrap(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !isTable(p) {
-			paragraphs[i] = wrapTo(p, helpWidth)
+			paragraphs[i] = figure.Wrap(p, helpWidth, "")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
-}
-
-// wrapTo breaks the lines of a paragraph so that they fit a width.
-func wrapTo(paragraph string, limit int) string {
-	var b strings.Builder
-	width := 0
-	for word := range strings.FieldsSeq(paragraph) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case width == 0:
-		case width+1+n > limit:
-			b.WriteByte('\n')
-			width = 0
-		default:
-			b.WriteByte(' ')
-			width++
-		}
-		b.WriteString(word)
-		width += n
-	}
-	return b.String()
 }
 
 // isTable tells whether a paragraph of a help text has indented lines.
@@ -275,7 +254,7 @@ func writeCommands(out io.Writer, cmd *cobra.Command) {
 		}
 	}
 	if len(topics) > 0 {
-		fmt.Fprintln(out, wrapTo("Topics of tuner help: "+strings.Join(topics, ", "), helpWidth))
+		fmt.Fprintln(out, figure.Wrap("Topics of tuner help: "+strings.Join(topics, ", "), helpWidth, ""))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintln(out)
@@ -285,7 +264,7 @@ func writeCommands(out io.Writer, cmd *cobra.Command) {
 // listLine is an entry of a list, which may have several lines.
 func listLine(name, text string) string {
 	const column = 15
-	return fmt.Sprintf("  %-*s%s", column, name, strings.ReplaceAll(wrapTo(text, helpWidth-column-2), "\n", "\n"+strings.Repeat(" ", column+2)))
+	return fmt.Sprintf("  %-*s%s", column, name, strings.ReplaceAll(figure.Wrap(text, helpWidth-column-2, ""), "\n", "\n"+strings.Repeat(" ", column+2)))
 }
 
 // newHelp is the command that shows help pages.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -82,7 +83,7 @@ func (t *table) flush() error {
 	last := len(t.header) - 1
 	for _, row := range t.rows {
 		if t.wrap {
-			lines := strings.Split(wrapTo(row[last], widths[last]), "\n")
+			lines := strings.Split(figure.Wrap(row[last], widths[last], ""), "\n")
 			for _, line := range lines[:len(lines)-1] {
 				row[last] = line
 				if err := t.line(row, widths, t.color); err != nil {

@@ -267,7 +267,7 @@ func TestNamesRace(t *testing.T) {
 }
 
 // TestNamesTakenOver checks that a name, and all running trials under it, pass from a
-// revoked token to the one that asks next, and to nobody else. The trials that an admin
+// revoked token to the one that asks next, and to no other. The trials that an admin
 // started under a new name are not handed to a worker.
 func TestNamesTakenOver(t *testing.T) {
 	tokens := tokenPath(t)
