@@ -1,4 +1,4 @@
-.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns python python-ray wheels
+.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 	go vet ./...
 	go tool staticcheck ./...
 	.ci/deadcode
+
+deploy: ## run the commands of docs/deploy.md for systemd and Docker as they stand (needs root; 3 minutes)
+	BKB_DOCKER=1 go test -count=1 -v -run TestDeploy ./cmd/tuner
 
 release: ## build the archives of a release in dist/ (6 systems, 10 minutes from nothing)
 	go run ./internal/release -out dist
