@@ -18,7 +18,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	see := "see " + cmd.CommandPath() + " --help"
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		f := wrong.GetFlag()
-		if text := valueRule(f.Value.Type(), wrong.Unwrap()); text != "" {
+		if text := valueRule(f.Value.Type(), wrong.GetValue(), wrong.Unwrap()); text != "" {
 			return usagef("--%s %q: %s", f.Name, wrong.GetValue(), text)
 		}
 		return wrong.Unwrap()
@@ -42,9 +42,14 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // valueRule says what the value of a flag must be, by the type of the flag. It is empty
 // for types whose errors name the flag themselves.
-func valueRule(kind string, err error) string {
-	if errors.Is(err, strconv.ErrRange) {
+func valueRule(kind, value string, err error) string {
+	switch {
+	case errors.Is(err, strconv.ErrRange) && strings.HasPrefix(value, "-"):
+		return "too far below 0; give a larger number"
+	case errors.Is(err, strconv.ErrRange):
 		return "too large; give a smaller number"
+	case kind == "duration" && durationForm.MatchString(value):
+		return "too long; give at most 2562047h, which is 292 years"
 	}
 	switch kind {
 	case "int", "int64", "count":
@@ -57,12 +62,18 @@ func valueRule(kind string, err error) string {
 		return "must be a number with a unit, such as 30s, 5m or 12h"
 	case "bool":
 		return "must be true or false; leave the value out for true"
+	case "intSlice":
+		return "must be whole numbers with commas, such as 10,100"
 	case "stringSlice":
 		return "must be a list with commas, such as a,b"
 	default:
 		return ""
 	}
 }
+
+// durationForm is a number with a unit, which time.ParseDuration refuses only if it is
+// too long.
+var durationForm = regexp.MustCompile(`^-?(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)$`)
 
 // oneOf refuses a value that is not allowed. what is the flag or argument.
 func oneOf(what, value string, allowed ...string) error {
