@@ -7,7 +7,7 @@
 // Operands are copied into the panels of package simd. Each block stays in one level of the
 // caches, and every product of blocks consists of full tiles:
 //
-//	Gemm, Syrk   C_ij += A_il·B_lj, 120×256 of A in L2, 256×8 of B in L1
+//	Gemm, Syrk   C_ij += A_il·B_lj, 120×256 of A in L2, 256×1024 of B beyond
 //	SolveLower   halves until 320 are left; then panels of 8 right-hand sides,
 //	             6 rows at a time, solved in registers
 //	Triangle     SolveLower again and again, the triangles on the diagonal packed

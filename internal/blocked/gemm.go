@@ -2,9 +2,9 @@ package blocked
 
 import "github.com/bkbtuner/bkb/internal/simd"
 
-// These are the sizes of the blocks. A block of blockM×blockK of A is in L2, a panel of
-// blockK of B in L1, and blockK×blockN of B in any larger cache. They determine the order
-// of summation.
+// These are the sizes of the blocks. A block of blockM×blockK of A is in L2 beside the
+// panels of B that a kernel takes side by side, and blockK×blockN of B is in any larger
+// cache. They determine the order of summation.
 const (
 	blockM = 120 // a multiple of 6
 	blockN = 1024

@@ -349,11 +349,19 @@ func (a *assembly) call(name string, args ...any) {
 		}
 	}
 	p.regions = append(p.regions, region{frameBase, make([]byte, r.frame), true}, region{argsBase, block, false})
-	for i := range p.vector { // a routine must not depend on what it finds there
+	// A routine must not depend on what it finds in registers and flags.
+	for i := range p.vector {
 		for j := range p.vector[i] {
 			p.vector[i][j] = 0xff
 		}
 	}
+	for i := range p.general {
+		p.general[i] = 0xdead_beef_dead_beef
+	}
+	for i := range p.mask {
+		p.mask[i] = 0xaaaa_aaaa_aaaa_aaaa
+	}
+	p.zero, p.less, p.below = true, true, true
 	for pc := 0; ; {
 		p.in = &r.code[pc]
 		if p.in.op == "RET" {

@@ -130,8 +130,8 @@ type BlocksFunc[T Float] func(k int, a, ha, b, hb, out *T, step, n, panels int, 
 // is packed as doc.go shows. Counts n and panels are positive, and k is not negative.
 // Pointers of panels that are only read may have any value if k is 0.
 //
-// No call allocates. A call must stay well below a millisecond, because it cannot be
-// interrupted. Callers keep the product of n, k and the row panels below about 100,000.
+// No call allocates. A call must stay well below 0.1 ms, because it cannot be interrupted.
+// Callers keep the product of n, k and the row panels below about 100,000.
 type Kernels[T Float] struct {
 	// Path is the name of the implementation, "avx512", "avx2" or "portable".
 	Path string
