@@ -84,19 +84,25 @@ const (
 	knownTo  = 0.6  // standard deviations of the noise
 	nearTo   = 0.1  // length scales to the nearest inducing point
 	quietest = 1e-4 // noise variance from which on a near configuration is a useful replicate
+	sameTo   = 1e-6 // share of each range within which two configurations are the same
 )
 
 // known reports for candidate i whether running it would teach nothing. That is so if an
 // inducing point is near, the standard deviation is small, and the mean exceeds the best by
 // little. Both are measured in units of the noise. A study that has found an optimum
-// exactly then looks elsewhere. Suggestions that exploit are exempt. By the study's own
-// measure they gain little, but they lower regrets by orders of magnitude. Where noise
-// exceeds quietest, with several objectives, and with replicate, no candidate is known in
-// this sense.
+// exactly then looks elsewhere. Suggestions that exploit gain little by the study's own
+// measure, but they lower regrets by orders of magnitude. They skip only a candidate that is
+// the same as a trial but for rounding. Where noise exceeds quietest, with several
+// objectives, and with replicate, no candidate is known in this sense.
 func (a *acquisition) known(w wish, pool *bandit.Pool) func(i int) bool {
 	noise := a.engine.Event.Surfaces[0].Noise
-	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || w.exploit || noise > quietest {
+	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || noise > quietest {
 		return func(int) bool { return false }
+	}
+	if w.exploit {
+		return func(i int) bool {
+			return a.engine.Results.Near(pool.X[i], sameTo) || model.Near(a.chosen, pool.X[i], sameTo)
+		}
 	}
 	best, resolved := a.elite.now().best(), knownTo*math.Sqrt(noise)
 	return func(i int) bool {

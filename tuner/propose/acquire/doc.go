@@ -64,7 +64,8 @@
 // With one objective and almost no noise (ξ² ≤ 1e-4) a candidate that is nearly a
 // repetition is treated the same, unless replicate. It is within 0.1 length scales of an
 // inducing point, has σ < 0.6ξ, and a mean that exceeds the best by less than 0.6ξ. The
-// best other candidate is suggested. Suggestions that exploit skip this check.
+// best other candidate is suggested. Suggestions that exploit only skip candidates that are
+// within 1e-6 of a trial in each coordinate of the cube.
 //
 // # Best trials
 //
