@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -131,7 +132,9 @@ def test_narrower_range_is_added_as_it_ran(shared: bkb.Client, name: str) -> Non
     trials = list(study.iter_trials(states=["completed"], reports=True))
     assert sorted(float(t.params["x"]) for t in trials) == sorted(ran)
     assert all(t.value == t.params["x"] == t.reports[0].values["loss"] for t in trials)
-    replaced = list(study.iter_trials(states=["failed"]))
+    assert [t.number for t in study.trials] == list(range(8)) and study.status.failed > 0
+    newest = shared.transport.call("GetStudy", {"name": f"studies/{study.generations[-1]}"})
+    replaced = list(bkb.Study(shared, newest).iter_trials(states=["failed"]))
     assert replaced and {t.reason for t in replaced} == {"cancelled"}
     # The next generation does not take them along.
     study.optimize(lambda t: t.suggest_float("x", 0, 2), n_trials=1)
@@ -161,6 +164,176 @@ def test_another_kind_is_refused(shared: bkb.Client, name: str, second: Any, sai
     assert (last.state, last.reason) == ("failed", "crash")
     study.optimize(first, n_trials=2)
     assert study.status.completed == 4
+
+
+BAD_DOMAINS: list[tuple[Any, str]] = [
+    (lambda t: t.suggest_categorical("bad", ["a", None]), "'bad' has choice None.*give texts"),
+    (lambda t: t.suggest_categorical("bad", [(1, 2), (3, 4)]), r"choice \(1, 2\).*not tuple"),
+    (lambda t: t.suggest_categorical("bad", []), r"choices \[\], there is one choice or more"),
+    (lambda t: t.suggest_categorical("bad", ["a", "a"]), "'a' is written the same, leave out one"),
+    (lambda t: t.suggest_categorical("bad", [1, "1"]), "written the same"),
+    (lambda t: t.suggest_categorical("bad", [True, "true"]), "written the same"),
+    (lambda t: t.suggest_categorical("bad", [1, 1.0]), "written the same"),
+    (lambda t: t.suggest_categorical("bad", [0.5, math.nan]), "a number is finite"),
+    (lambda t: t.suggest_categorical("bad", ["x" * 5000]), "at most 4096 bytes"),
+    (lambda t: t.suggest_categorical("bad", [str(i) for i in range(10_001)]), "at most 10000"),
+    (lambda t: t.suggest_float("bad", 2, 1), "low 2.0, low is at most high, which is 1.0, swap"),
+    (lambda t: t.suggest_int("bad", 2, 1), "low 2, low is at most high"),
+    (lambda t: t.suggest_float("bad", 0, 1, log=True), "low 0.0, a range with log=True is above 0"),
+    (lambda t: t.suggest_int("bad", 0, 9, log=True), "low 0, a range with log=True"),
+    (lambda t: t.suggest_float("bad", 0, math.inf), "high inf, it is a finite number"),
+    (lambda t: t.suggest_float("bad", None, 1), "low of parameter 'bad' is None"),
+    (lambda t: t.suggest_float("bad", 0, 1, step=0), "step 0, a step is above 0"),
+    (lambda t: t.suggest_int("bad", 0, 9, step=-2), "step -2, a step is above 0"),
+    (lambda t: t.suggest_float("bad", 1, 2, step=0.5, log=True), "log=True has no step"),
+    (lambda t: t.suggest_int("bad", 0.5, 9), "low 0.5, an int has whole numbers, round it"),
+    (lambda t: t.suggest_int("bad", 0, 2**63), "an int has 64 bits"),
+    (lambda t: t.suggest_float("", 0, 1), "name '', a name has characters"),
+    (lambda t: t.suggest_float(" bad", 0, 1), "no space at its ends, rename it"),
+    (lambda t: t.suggest_float("b\nad", 0, 1), "all printable"),
+    (lambda t: t.suggest_float("b" * 129, 0, 1), "at most 128 bytes, shorten it"),
+    (lambda t: t.suggest_float(3, 0, 1), "a name is a text"),
+    (lambda t: t.suggest_float("X", 0, 1), "'X' differs from parameter 'x' only in case, .*rename"),
+]
+
+
+@pytest.mark.parametrize("bad, said", BAD_DOMAINS)
+def test_bad_domain_is_refused_where_it_is_asked_for(
+    shared: bkb.Client, name: str, bad: Any, said: str
+) -> None:
+    study = make(shared, name)
+    for begun in (False, True):  # before and after the first generation
+        with study.ask() as trial:
+            x = trial.suggest_float("x", 0, 1)
+            with pytest.raises(bkb.InvalidRequest, match=said):
+                bad(trial)
+            assert trial.params == {"x": x}
+            trial.tell(x)
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+        assert list(study.space) == ["x"], begun
+    assert study.status.completed == 4 and len(study.generations) == 2
+
+
+def test_choices_of_numpy(shared: bkb.Client, name: str) -> None:
+    np = pytest.importorskip("numpy", reason="NumPy is not installed")
+    study = make(shared, name)
+
+    def objective(trial: bkb.Trial) -> float:
+        c = trial.suggest_categorical("c", np.array([16, 32, 64]))
+        assert type(c) is int
+        return (
+            c
+            + trial.suggest_float("x", np.float32(0), np.float64(1))
+            + trial.suggest_int("n", np.int64(1), 3)
+        )
+
+    study.optimize(objective, n_trials=4)
+    assert study.space["c"] == bkb.Categorical([16, 32, 64])
+    assert study.status.completed == 4
+
+
+def test_seed_decides_the_draws(shared: bkb.Client, name: str) -> None:
+    def drawn(suffix: str, seed: int) -> list[Any]:
+        study = make(shared, name + suffix, seed=seed)
+        trials = [study.ask() for _ in range(3)]
+        return [t.suggest_float("x", 0, 1) for t in trials]
+
+    first = drawn("a", 7)
+    assert drawn("b", 7) == first and drawn("c", 8) != first
+    assert drawn("d", 0) != drawn("e", 0)
+
+
+def test_numbers_are_those_of_the_series(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    late = [study.ask() for _ in range(4)]
+    for trial in late[1:]:
+        static_xy(trial)
+    static_xy(late[0])
+    assert late[0].tell(1.0).number == 0
+    second = [study.ask() for _ in range(2)]
+    assert [t.number for t in late + second] == [0, 1, 2, 3, 4, 5]
+    wide_xy(second[0])
+    assert second[0].tell(2.0).number == 4
+    third = study.ask()
+    assert third.number == 6
+    for trial in late[1:]:
+        assert trial.tell(10.0 + trial.number).number == trial.number
+    assert study.add_trials([{"params": {"x": 1.0, "y": 1.0}, "value": 7.0}]) == [7]
+    static_xy(third)
+    assert third.tell(6.0).number == 6
+    wide_xy(second[1])
+    assert study.tell(second[1], 5.0).number == 5
+    assert len(study.generations) == 3
+    for other in (study, shared.load_study(name)):
+        assert [(t.number, t.value) for t in other.trials] == [
+            *enumerate([1.0, 11.0, 12.0, 13.0, 2.0, 5.0, 6.0, 7.0])
+        ]
+        assert [other.trial(n).number for n in range(8)] == list(range(8))
+        assert other.best_trial.number == 0
+        with pytest.raises(bkb.NotFound, match="has no trial 8, its numbers are below 8"):
+            other.trial(8)
+    after = study.ask()
+    assert after.number == 8
+    assert shared.load_study(name).tell(8, 9.0).number == 8
+    seen = {e.trial.number for e in zip_until(study.watch(), 8) if e.trial is not None}
+    assert seen == set(range(9))
+
+
+def zip_until(events: Any, last: int) -> Any:
+    for e in events:
+        yield e
+        if e.event == "told" and e.trial is not None and e.trial.number == last:
+            return
+
+
+def test_numbers_are_unique_with_threads(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, max_trials=40)
+    begun: list[int] = []
+    told: list[int] = []
+
+    def objective(trial: bkb.Trial) -> float:
+        begun.append(trial.number)
+        time.sleep(0.01)
+        return conditional(trial)
+
+    study.optimize(objective, n_jobs=4, callbacks=[lambda _, view: told.append(view.number)])
+    assert len(study.generations) > 2
+    assert sorted(begun) == sorted(told) == [t.number for t in study.trials] == list(range(40))
+
+
+def test_views_before_the_first_generation(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    assert not study.space and study.trials == []
+    with pytest.raises(bkb.InvalidRequest, match="which has no parameters yet"):
+        study.enqueue({"x": 1})
+    with study.ask() as trial:
+        x = trial.suggest_float("x", 0, 1)
+        view = trial.tell(state="infeasible")
+    assert view.params == study.trials[0].params == {"x": x}
+    again = shared.load_study(name)
+    assert again.trials[0].params == {"x": x} and not again.space
+    running = study.ask()
+    assert study.trial(1).params == {} and running.params == {}
+    study.optimize(lambda t: 1.0, n_trials=1)
+    assert study.best_params == {}
+
+
+def test_added_and_queued_trials_go_along_once(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    study.optimize(static_xy, n_trials=1)
+    study.add_trials([{"params": {"x": 0.125, "y": 0.125}, "value": 0.25}])
+    study.enqueue({"x": 0.5, "y": 0.5})
+    study.enqueue({"x": 0.75, "y": 0.75})
+    study.enqueue({"x": 0.25, "y": 0.25})
+    for high in (2, 3, 4):  # each starts a generation
+        study.optimize(
+            lambda t, high=high: t.suggest_float("x", 0, high) + t.suggest_float("y", 0, 1),  # type: ignore[misc]
+            1,
+        )
+    assert len(study.generations) == 5
+    assert study.status.queued == 0
+    assert [t.params["x"] for t in study.trials[1:]] == [0.125, 0.5, 0.75, 0.25]
+    assert [t.number for t in study.trials] == list(range(5))
 
 
 def test_steps_must_agree(shared: bkb.Client, name: str) -> None:

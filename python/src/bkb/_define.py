@@ -20,7 +20,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -50,11 +50,14 @@ MARK = "define-by-run"  # attribute and only parameter of the first study of a s
 ROOT = "bkb:root"  # attribute of a generation, the uid of the first study
 WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
 LEFT = "bkb:left"  # of a generation, the trials that may still begin
+BASE = "bkb:base"  # of a generation, how many numbers of trials the ones before used
 NEXT = "bkb:next"  # of a generation whose successor is being made
 PARAMS = "bkb:params"  # of a trial that did not run as asked
 ID = "bkb:id"  # of a trial that was taken over, generation and number of its origin
+NUMBER = "bkb:number"  # of a trial that was taken over, its number in the series
 REPLACED = "bkb:replaced"  # of a trial that another one stands for
 MOST_GENERATIONS = 8
+FEW = 20  # trials that are looked up one by one
 PATIENCE = 5.0  # seconds that a successor is waited for
 
 
@@ -82,7 +85,62 @@ class _Generation(Study):
     def __init__(self, client: Client, message: JSON, series: OpenStudy, number: int) -> None:
         super().__init__(client, message)
         self.series, self.generation = series, number
-        self.left: str = message.get("attributes", {}).get(LEFT, "")
+        attributes = message.get("attributes", {})
+        self.left: str = attributes.get(LEFT, "")
+        # Numbers in the series by place, which is the number in this study, and back.
+        self._numbers: list[int] = []
+        self._places: dict[int, int] = {}
+        self._next = int(attributes.get(BASE, 0))
+
+    def number(self, view: TrialView) -> int:
+        """Return the number in the series of a trial of this study.
+
+        A trial that was taken over keeps its number. The others are counted.
+        """
+        with self.series.lock:
+            self._learn(view.number)
+            if view.number == len(self._numbers):
+                self._note(view)
+            return self._numbers[view.number]
+
+    def place(self, number: int) -> int | None:
+        """Return the number in this study of a trial of the series, or None."""
+        with self.series.lock:
+            if number not in self._places:
+                self._learn(self.count())
+            return self._places.get(number)
+
+    def used(self) -> int:
+        """Return how many numbers of the series are used up to this study."""
+        with self.series.lock:
+            self._learn(self.count())
+            return self._next
+
+    def count(self) -> int:
+        """Return the number of trials of this study."""
+        s = self.status
+        return s.queued + s.running + s.completed + s.failed + s.infeasible + s.pruned
+
+    def _learn(self, end: int) -> None:
+        if end - len(self._numbers) > FEW:
+            for view in self.iter_trials():
+                if view.number == len(self._numbers):
+                    self._note(view)
+        while len(self._numbers) < end:
+            self._note(self.trial(len(self._numbers), reports=False))
+
+    def _note(self, view: TrialView) -> None:
+        known = view.attributes.get(NUMBER)
+        n = self._next if known is None else int(known)
+        self._next += known is None
+        self._places[n] = len(self._numbers)
+        self._numbers.append(n)
+
+    def shown(self, view: TrialView) -> TrialView:
+        """Return a trial of this study as one of the series."""
+        params = view.params if self.generation else {**_ran(view)}
+        params = {n: v for n, v in params.items() if n != MARK} if MARK in params else params
+        return dataclasses.replace(view, number=self.number(view), params=params)
 
     def make_trial(self, message: JSON, lease: float | None) -> Trial:
         return OpenTrial(self, message, lease)
@@ -102,6 +160,7 @@ class OpenTrial(Trial):
 
     def __init__(self, study: _Generation, message: JSON, lease: float | None = None) -> None:
         super().__init__(study, message, lease)
+        self.number = study.number(self.view)
         self.asked = {n: v for n, v in self.params.items() if n in study.parameters()}
         self.params = {}
         self.domains: dict[str, Parameter] = {}
@@ -114,12 +173,14 @@ class OpenTrial(Trial):
         known = self.study.parameters().get(name)
         if known is not None:
             merge(name, known, p)
+        else:
+            _check_case(name, {**self.study.parameters(), **self.domains})
         value = self.asked.get(name)
         if value is not None:
             value = p.coerce(value)  # the server may have made an int a float
         if value is None or not contains(p, value):
-            first = self.study.generation == 0 and self.number == 0
-            seed = f"{self.study.name}/{self.number}/{self.epoch}/{name}"
+            first = self.study.generation == 0 and self.place == 0
+            seed = f"{self.study.series.seed}/{self.number}/{self.epoch}/{name}"
             value = centre(p) if first else draw(p, random.Random(seed))
         self.params[name], self.domains[name] = value, p
         return value
@@ -149,21 +210,26 @@ class OpenStudy(Study):
         self._uid = str(message["uid"])
         self._root: JSON = message["spec"]
         self._options: JSON = json.loads(message["attributes"][MARK])
-        self._created: str = message["createTime"]
-        self._current = _Generation(client, message, self, 0)
+        self.seed = f"{self._root.get('seed', 0)}" if int(self._root.get("seed", 0)) else self._uid
         self._unmodelled: set[str] = set()
         self._full = False
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        self._generations = [_Generation(client, message, self, 0)]
+        self.space = Space({})
         self.refresh()
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        del state["_lock"]
+        del state["lock"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+
+    @property
+    def _current(self) -> _Generation:
+        return self._generations[-1]
 
     @property
     def _parent(self) -> str:
@@ -183,11 +249,11 @@ class OpenStudy(Study):
     def generations(self) -> list[str]:
         """Names of the studies on the server, from the first to the newest."""
         self.refresh()
-        return [generation_name(self.name, n) for n in range(self._current.generation + 1)]
+        return [g.name for g in self._generations]
 
     def refresh(self) -> bool:
         """Go to the newest generation, and tell whether that is another one."""
-        with self._lock:
+        with self.lock:
             before = self._current
             while True:
                 number = self._current.generation + 1
@@ -206,10 +272,63 @@ class OpenStudy(Study):
                 f"study {message['name'].removeprefix('studies/')!r} is not a generation of "
                 f"{self.name!r}, delete it or take another name for {self.name!r}"
             )
-        self._current = _Generation(self.client, message, self, number)
+        self._generations.append(_Generation(self.client, message, self, number))
         self.space = self._current.space
         if WHOLE not in attributes:
             self._take_over()
+
+    # Trials by their numbers in the series.
+
+    def _view(self, m: JSON) -> TrialView:
+        study = str(m["name"]).removeprefix("studies/").partition("/")[0]
+        with self.lock:
+            g = next(g for g in self._generations if g.name == study)
+        return g.shown(g._view(m))
+
+    def _locate(self, number: int) -> tuple[_Generation, int]:
+        """Return the newest generation that has a trial, and its number there."""
+        self.refresh()
+        for g in reversed(self._generations):
+            place = g.place(number)
+            if place is not None:
+                return g, place
+        raise _errors.NotFound(
+            f"study {self.name!r} has no trial {number}, its numbers are below "
+            f"{self._current.used()}, give one of them"
+        )
+
+    def _trial_name(self, number: int) -> str:
+        g, place = self._locate(number)
+        return f"studies/{g.name}/trials/{place}"
+
+    def tell_outcome(self, trial: int, epoch: int, outcome: JSON) -> TrialView:
+        """Tell an outcome in the form of the wire."""
+        with self.lock:
+            g, place = self._locate(trial)
+            return self._forward(g, g.tell_outcome(place, epoch, outcome))
+
+    def add_encoded(self, messages: Iterable[JSON]) -> list[int]:
+        """Add trials in the form of the wire, and return their numbers."""
+        self.refresh()
+        g = self._current
+        places = g.add_encoded(messages)
+        return [g.number(g.trial(place, reports=False)) for place in places]
+
+    def iter_trials(
+        self, *, states: Sequence[str] = (), worker: str = "", reports: bool = False
+    ) -> Iterator[TrialView]:
+        """Yield trials, without those that another one stands for. See `Study.iter_trials`."""
+        self.refresh()
+        g = self._current
+        g.used()
+        for view in g.iter_trials(states=states, worker=worker, reports=reports):
+            if g.place(g.number(view)) == view.number:
+                yield g.shown(view)
+
+    @property
+    def trials(self) -> list[TrialView]:
+        """All trials in order of number."""
+        return sorted(super().trials, key=lambda t: t.number)
 
     # Trials to run.
 
@@ -258,7 +377,7 @@ class OpenStudy(Study):
 
     def settle(self, trial: OpenTrial, outcome: JSON) -> TrialView:
         """Tell an outcome, and start a generation if the trial needs one."""
-        with self._lock:
+        with self.lock:
             params, asked, g = trial.params, trial.asked, trial.study
             state = outcome["state"].removeprefix("TRIAL_STATE_").lower()
             attributes = dict(outcome.get("attributes", {}))
@@ -290,10 +409,10 @@ class OpenStudy(Study):
         h = self._current
         there = g.generation == h.generation and REPLACED not in view.attributes
         if h.generation == 0 or there:
-            return view
+            return g.shown(view)
         m = self._encode(g.trial(view.number), g, h)
-        number = None if m is None else self._add_one(h, m)
-        return view if number is None else h.trial(number, reports=False)
+        place = None if m is None else self._add_one(h, m)
+        return g.shown(view) if place is None else h.shown(h.trial(place, reports=False))
 
     def _add_one(self, h: _Generation, m: JSON) -> int | None:
         try:
@@ -381,7 +500,7 @@ class OpenStudy(Study):
         for name, p in trial.domains.items():
             domains[name] = merge(name, domains[name], p) if name in domains else p
         presence = Presence()
-        for g in self._until(self._current.generation):
+        for g in self._generations:
             for view in _own(g, ["completed", "failed"]):
                 if view.attributes.get(REPLACED, view.state) == "completed":
                     presence.add(_keys(_ran(view), domains))
@@ -414,6 +533,7 @@ class OpenStudy(Study):
         ours = (MARK, WHOLE, LEFT, NEXT)
         notes = self._status_of(self._current.generation).attributes
         attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self._uid}
+        attributes[BASE] = str(self._current.used())
         limit = int(spec.get("maxTrials", 0))
         if limit:
             numbers = range(self._current.generation + 1)
@@ -435,25 +555,20 @@ class OpenStudy(Study):
     def _get_root(self) -> JSON:
         return self.client.transport.call("GetStudy", {"name": f"studies/{self.name}"})
 
-    def _until(self, number: int) -> Iterator[_Generation]:
-        """Yield the generations up to this one."""
-        for n in range(number + 1):
-            name = f"studies/{generation_name(self.name, n)}"
-            message = self.client.transport.call("GetStudy", {"name": name})
-            yield _Generation(self.client, message, self, n)
-
     def _take_over(self) -> None:
         """Copy the trials of all generations to the newest."""
         new = self._current
         try:
-            for old in self._until(new.generation - 1):
+            for old in self._generations[:-1]:
                 new.add_encoded(self._encode_all(old, new))
         except _errors.StudyFinished:
             self._reopen()
         self.client.set_attributes(f"studies/{new.name}", {WHOLE: "1"})
 
     def _encode_all(self, old: _Generation, new: _Generation) -> Iterator[JSON]:
-        over = ["queued", "completed", "failed", "infeasible", "pruned"]
+        over = ["completed", "failed", "infeasible", "pruned"]
+        if old.generation == new.generation - 1:  # which has the queue of those before
+            over.append("queued")
         for view in _own(old, over, reports=True):
             m = self._encode(view, old, new)
             if m is not None:
@@ -467,6 +582,7 @@ class OpenStudy(Study):
         origin = f"{old.generation}/{view.number}"
         attributes = {k: v for k, v in view.attributes.items() if k != REPLACED}
         attributes[ID] = origin
+        attributes[NUMBER] = str(old.number(view))
         if view.state == "queued":
             m: JSON = {
                 "config": new.encode_config(config),
@@ -502,9 +618,9 @@ def _ran(view: TrialView) -> Mapping[str, ParamValue]:
 
 
 def _own(g: _Generation, states: list[str], *, reports: bool = False) -> Iterator[TrialView]:
-    """Yield the trials that this generation handed out or has in its queue."""
+    """Yield the trials of this generation that are no copies of trials that ran before."""
     for view in g.iter_trials(states=states, reports=reports):
-        if view.origin != "added":
+        if ID not in view.attributes or view.origin == "enqueued":
             yield view
 
 
@@ -555,6 +671,16 @@ def fit(
 def _agrees(value: ParamValue, values: Any) -> bool:
     several = values if isinstance(values, (list, tuple)) else [values]
     return any(type(value) is type(v) and value == v for v in several)
+
+
+def _check_case(name: str, known: Mapping[str, Parameter]) -> None:
+    """Refuse a new name that differs from another one only in case."""
+    for other in known:
+        if other != name and other.casefold() == name.casefold():
+            raise InvalidRequest(
+                f"parameter {name!r} differs from parameter {other!r} only in case, "
+                "names differ in more, rename one of them"
+            )
 
 
 def merge(name: str, a: Parameter, b: Parameter) -> Parameter:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from ._codec import JSON, ParamValue, plain
 from ._errors import InvalidRequest
@@ -166,6 +167,100 @@ def _among(values: Sequence[ParamValue], value: Any) -> Any:
         if same_sort and isinstance(candidate, str) == isinstance(v, str) and candidate == v:
             return candidate
     return v
+
+
+MOST_BYTES = 128  # of a name
+MOST_CHOICES = 10_000
+MOST_TEXT = 4096  # bytes of a choice
+EXACT = 2**63
+
+
+def check(name: Any, p: Parameter) -> None:
+    """Refuse a parameter that a server would refuse, before a trial uses it."""
+
+    def refuse(field: str, value: Any, rule: str, remedy: str) -> NoReturn:
+        has = f"has {field} {value!r}" if field else "is wrong"
+        raise InvalidRequest(f"parameter {name!r} {has}, {rule}, {remedy}")
+
+    if not isinstance(name, str):
+        raise InvalidRequest(f"the name of a parameter is {name!r}, a name is a text, give a text")
+    if not name or name.strip() != name or _disturbs(name):
+        refuse(
+            "name",
+            name,
+            "a name has characters, all printable, and no space at its ends",
+            "rename it",
+        )
+    if len(name.encode()) > MOST_BYTES:
+        refuse("name", name, f"a name has at most {MOST_BYTES} bytes", "shorten it")
+    if isinstance(p, (Float, Int)):
+        _check_range(p, refuse)
+    elif isinstance(p, (Categorical, Ordinal)):
+        _check_choices(p.values, refuse)
+
+
+def _disturbs(name: str) -> bool:
+    if name.isprintable():
+        return False
+    import unicodedata
+
+    return any(unicodedata.category(c) in ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn") for c in name)
+
+
+def _check_range(p: Float | Int, refuse: Callable[[str, Any, str, str], NoReturn]) -> None:
+    whole = isinstance(p, Int)
+    for field, v in (("low", p.low), ("high", p.high), ("step", p.step)):
+        if v is None and field == "step":
+            continue
+        if isinstance(v, bool) or not isinstance(v, (int, float)) or not math.isfinite(v):
+            refuse(field, v, "it is a finite number", "give a number")
+        if whole and not float(v).is_integer():
+            refuse(field, v, "an int has whole numbers", "round it, or use suggest_float")
+        if whole and not -EXACT <= v < EXACT:
+            refuse(field, v, "an int has 64 bits", "give a smaller number, or use suggest_float")
+    if p.low > p.high:
+        refuse("low", p.low, f"low is at most high, which is {p.high!r}", "swap them")
+    log = p.log or p.scale not in (None, "linear")
+    if log and p.low <= 0:
+        refuse("low", p.low, "a range with log=True is above 0", "raise low, or leave out log")
+    if p.step is not None and p.step <= 0:
+        refuse("step", p.step, "a step is above 0", "give a positive one, or leave it out")
+    if log and p.step is not None:
+        refuse("step", p.step, "a range with log=True has no step", "leave out step or log")
+
+
+def _check_choices(values: Sequence[Any], refuse: Callable[[str, Any, str, str], NoReturn]) -> None:
+    if not values:
+        refuse("choices", list(values), "there is one choice or more", "give choices")
+    if len(values) > MOST_CHOICES:
+        rule = f"there are at most {MOST_CHOICES}"
+        refuse("choices", f"{len(values)} of them", rule, "give fewer, or use suggest_int")
+    texts: dict[str, Any] = {}
+    for v in values:
+        remedy = "give texts such as 'none' and look them up in a dict"
+        if type(v) not in (str, bool, int, float):
+            refuse(
+                "choice",
+                v,
+                f"a choice is a text, a number or a bool, not {type(v).__name__}",
+                remedy,
+            )
+        if isinstance(v, float) and not math.isfinite(v):
+            refuse("choice", v, "a number is finite", remedy)
+        if isinstance(v, str) and len(v.encode(errors="surrogatepass")) > MOST_TEXT:
+            refuse("choice", v[:40] + "…", f"a text has at most {MOST_TEXT} bytes", remedy)
+        text = _text(v)
+        if text in texts:
+            rule = f"{texts[text]!r} is written the same"
+            refuse("choice", v, rule, "leave out one of them, or rename it")
+        texts[text] = v
+
+
+def _text(v: ParamValue) -> str:
+    """Return a choice as the server writes it."""
+    if isinstance(v, bool):
+        return str(v).lower()
+    return str(int(v)) if isinstance(v, float) and v.is_integer() and abs(v) < 1e6 else str(v)
 
 
 def same(a: Parameter, b: Parameter) -> bool:

@@ -268,7 +268,7 @@ class Study:
     def tell_outcome(self, trial: int, epoch: int, outcome: JSON) -> TrialView:
         """Tell an outcome in the form of the wire."""
         request = {
-            "name": f"{self._parent}/trials/{trial}",
+            "name": self._trial_name(trial),
             "epoch": encode_int(epoch),
             "outcome": outcome,
         }
@@ -279,16 +279,21 @@ class Study:
                 trial,
                 self.name,
             )
-        return TrialView.decode(answer["trial"], self.objective_names)
+        return self._view(answer["trial"])
+
+    def _view(self, m: JSON) -> TrialView:
+        return TrialView.decode(m, self.objective_names)
+
+    def _trial_name(self, number: int) -> str:
+        return f"{self._parent}/trials/{number}"
 
     def encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
         """Return parameters in the form of the wire."""
         config = {}
         for name, value in params.items():
             if name not in self.space:
-                raise InvalidRequest(
-                    f"parameter {name!r} is not in the space, which has {', '.join(self.space)}"
-                )
+                has = ", ".join(self.space) or "no parameters yet"
+                raise InvalidRequest(f"parameter {name!r} is not in the space, which has {has}")
             config[name] = encode_value(self.space[name].coerce(value), name)
         return config
 
@@ -302,7 +307,7 @@ class Study:
             "attributes": encode_attributes(attributes),
         }
         answer = self.client.transport.call("EnqueueTrial", request, writes=True)
-        return TrialView.decode(answer, self.objective_names)
+        return self._view(answer)
 
     def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
         """Add finished trials that ran elsewhere, and return their numbers.
@@ -376,7 +381,7 @@ class Study:
     def trial(self, number: int, *, reports: bool = True) -> TrialView:
         """Return a trial by its number."""
         view = "TRIAL_VIEW_FULL" if reports else "TRIAL_VIEW_BASIC"
-        name = f"{self._parent}/trials/{number}"
+        name = self._trial_name(number)
         m = self.client.transport.call("GetTrial", {"name": name, "view": view})
         if "reports" in m.get("omitted", []) and reports:
             m["reports"] = [
@@ -385,7 +390,7 @@ class Study:
                 for r in page.get("reports", [])
             ]
             m["omitted"].remove("reports")
-        return TrialView.decode(m, self.objective_names)
+        return self._view(m)
 
     def iter_trials(
         self, *, states: Sequence[str] = (), worker: str = "", reports: bool = False
@@ -411,10 +416,10 @@ class Study:
             request["view"] = "TRIAL_VIEW_FULL"
         for page in self.client.pages("ListTrials", request):
             for m in page.get("trials", []):
-                if reports and "reports" in m.get("omitted", []):
-                    yield self.trial(int(m.get("number", 0)))
-                else:
-                    yield TrialView.decode(m, self.objective_names)
+                view = self._view(m)
+                if reports and "reports" in view.omitted:
+                    view = self.trial(view.number)
+                yield view
 
     @property
     def trials(self) -> list[TrialView]:
@@ -423,7 +428,7 @@ class Study:
 
     def _best(self) -> list[TrialView]:
         return [
-            TrialView.decode(m, self.objective_names)
+            self._view(m)
             for page in self.client.pages("GetBest", {"parent": self._parent})
             for m in page.get("trials", [])
         ]
@@ -507,7 +512,7 @@ class Study:
             request = {"parent": self._parent, "after": encode_int(position)}
             try:
                 for m in transport.stream("Watch", request):
-                    event = Event.decode(m, self.objective_names)
+                    event = Event.decode(m, self._view)
                     position, pause = event.position, FIRST_PAUSE
                     yield event
                     until = time.monotonic() + transport.retry_for

@@ -83,7 +83,8 @@ def _frozen(
                 system[f"constraints:{name} max"] = v - limit["max"]
             if "min" in limit:
                 system[f"constraints:{name} min"] = limit["min"] - v
-    params = dict(view.params)
+    # Of a study without a declared space the parameters are known from its second trial on.
+    params = {n: v for n, v in view.params.items() if n in distributions}
     if state == TrialState.WAITING:  # Optuna's queue
         system["fixed_params"], params = params, {}
     return FrozenTrial(

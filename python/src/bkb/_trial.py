@@ -20,7 +20,7 @@ from ._codec import (
 )
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
-from ._space import Categorical, Float, Int, Parameter, same_values
+from ._space import Categorical, Float, Int, Parameter, check, same_values
 from ._views import TrialView
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Trial:
     def __init__(self, study: Study, message: JSON, lease: float | None = None) -> None:
         view = TrialView.decode(message, study.objective_names)
         self.study = study
-        self.number = view.number
+        self.number = self.place = view.number  # place is that in the server's study
         self.params: dict[str, ParamValue] = dict(view.params)
         self.suggestion = view.suggestion
         self.epoch = view.epoch
@@ -171,17 +171,24 @@ class Trial:
         In a study without a declared search space this defines the parameter. In another
         one it must agree with the space.
         """
-        return float(self.suggest(name, Float(float(low), float(high), step=step, log=log)))
+        low = number(low, f"low of parameter {name!r}")
+        high = number(high, f"high of parameter {name!r}")
+        return float(self._suggest(name, Float(low, high, step=plain(step), log=log)))
 
     def suggest_int(
         self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
     ) -> int:
         """Return the value of an integer parameter. See `suggest_float`."""
-        return int(self.suggest(name, Int(low, high, step=None if step == 1 else step, log=log)))
+        low, high, step = plain(low), plain(high), plain(step)
+        return int(self._suggest(name, Int(low, high, step=None if step == 1 else step, log=log)))
 
     def suggest_categorical(self, name: str, choices: Sequence[ParamValue]) -> Any:
         """Return the value of a categorical parameter. See `suggest_float`."""
-        return self.suggest(name, Categorical(list(choices)))
+        return self._suggest(name, Categorical([plain(v) for v in choices]))
+
+    def _suggest(self, name: str, p: Parameter) -> Any:
+        check(name, p)
+        return self.suggest(name, p)
 
     def suggest(self, name: str, p: Parameter) -> Any:
         """Return the value of a parameter, which must agree with the search space."""
@@ -208,7 +215,7 @@ class Trial:
 
     @property
     def _name(self) -> str:
-        return f"studies/{self.study.name}/trials/{self.number}"
+        return f"studies/{self.study.name}/trials/{self.place}"
 
     def report(self, value: Any, step: int) -> None:
         """Report an intermediate value, or a dict of metrics, at a step.
@@ -293,7 +300,7 @@ class Trial:
 
     def tell_outcome(self, outcome: JSON) -> TrialView:
         """Tell an outcome in the form of the wire."""
-        view = self.study.tell_outcome(self.number, self.epoch, outcome)
+        view = self.study.tell_outcome(self.place, self.epoch, outcome)
         self._told = True
         heartbeats.remove(self)
         return view

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -297,12 +297,12 @@ class Event:
     trial: TrialView | None
 
     @classmethod
-    def decode(cls, m: JSON, objectives: tuple[str, ...]) -> Event:
+    def decode(cls, m: JSON, view: Callable[[JSON], TrialView]) -> Event:
         """Read a message."""
         return cls(
             int(m.get("position", 0)),
             decode_time(m.get("time")),
             m.get("event", ""),
             _word(m.get("studyState", ""), "STUDY_STATE_"),
-            TrialView.decode(m["trial"], objectives) if "trial" in m else None,
+            view(m["trial"]) if "trial" in m else None,
         )
