@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import bkb
 import bkb.sklearn as ours
+from bkb import _scratch
 from bkb._binary import find_binary
 from bkb.sklearn import (
     BKBAutoClassifier,
@@ -34,7 +35,6 @@ from bkb.sklearn import (
     SGDRandomFeaturesClassifier,
     SGDRandomFeaturesRegressor,
 )
-from bkb.sklearn import _folder as folder
 from bkb.sklearn._estimators import _Learner
 
 NAMES = [n for n in ours.__all__ if n != "BKBSearchCV"]
@@ -255,7 +255,7 @@ def test_exit_codes(
 
 
 def test_files_are_temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(folder, "MEMORY", str(tmp_path))
+    monkeypatch.setattr(_scratch, "MEMORY", str(tmp_path))
     seen = []
     run = _Learner._run
 
@@ -270,7 +270,7 @@ def test_files_are_temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     model.predict(FLOWERS)
     assert seen == [["model", "x.npy", "y.npy"], ["model", "x.npy"]]
     assert list(tmp_path.iterdir()) == []
-    assert folder.temporary_parent(0) == str(tmp_path)
-    assert folder.temporary_parent(1 << 60) is None
-    monkeypatch.setattr(folder, "MEMORY", str(tmp_path / "none"))
-    assert folder.temporary_parent(0) is None
+    assert _scratch.temporary_parent(0) == str(tmp_path)
+    assert _scratch.temporary_parent(1 << 60) is None
+    monkeypatch.setattr(_scratch, "MEMORY", str(tmp_path / "none"))
+    assert _scratch.temporary_parent(0) is None

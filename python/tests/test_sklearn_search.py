@@ -283,9 +283,9 @@ def test_a_kept_study(tmp_path: Path, name: str) -> None:
 def test_a_study_that_is_not_kept() -> None:
     search = BKBSearchCV(Quadratic(), SPACE, n_iter=2, cv=2, random_state=0).fit(ROWS)
     assert not hasattr(search, "study_")
-    from bkb.sklearn._search import _scratch
+    from bkb._scratch import scratch_client
 
-    assert list(_scratch().studies()) == []
+    assert list(scratch_client().studies()) == []
 
 
 def test_a_search_that_is_continued(tmp_path: Path, name: str) -> None:

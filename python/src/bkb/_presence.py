@@ -11,6 +11,7 @@ Value = str | int | bool
 # An integer with more values has each of them in few trials, so that it seems to decide
 # about any parameter that is absent at times.
 MOST_VALUES = 32
+MOST_PARENTS = 16  # above a parameter, the limit of the server
 
 
 class Condition(NamedTuple):
@@ -69,15 +70,17 @@ class Presence:
         """
         out = set(excluded)
         explained: dict[str, Condition | None] = {}
+        depths: dict[str, int] = {}
         # A parent is in more trials than its child, so that it comes first.
         for p, n in sorted(self._count.items(), key=lambda item: (-item[1], item[0])):
             if p in out:
                 continue
             if n == self._trials:
-                explained[p] = None
+                explained[p], depths[p] = None, 0
                 continue
-            parent = self._parent(p, explained)
+            parent = self._parent(p, [q for q, depth in depths.items() if depth < MOST_PARENTS])
             if parent is not None:
+                depths[p] = depths[parent] + 1
                 explained[p] = Condition(parent, frozenset(self._with[p, parent]))
         return explained
 

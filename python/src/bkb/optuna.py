@@ -13,15 +13,14 @@ the next parameters.
 
 from __future__ import annotations
 
-import atexit
+import copy
 import json
 import logging
 import math
 import os
 import random
 import re
-import shutil
-import tempfile
+import sys
 import threading
 import time
 import uuid
@@ -42,10 +41,12 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import InMemoryStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from ._client import Client, Component, open_file
+from ._client import Client, Component
 from ._codec import JSON, ParamValue, encode_float, encode_int
+from ._errors import InvalidRequest
 from ._presence import MOST_VALUES, Condition, Presence, Value
-from ._space import Categorical, Float, Int, Parameter
+from ._scratch import scratch_client
+from ._space import MOST_CHOICES, Categorical, Float, Int, Parameter
 from ._study import Study
 from ._trial import Trial
 
@@ -54,6 +55,7 @@ __all__ = ["BKBSampler"]
 # Optuna's handler shows it, and optuna.logging.set_verbosity applies to it.
 log = logging.getLogger("optuna.bkb")
 
+INTERRUPTED = "bkb:interrupted"  # system attribute of a trial that Ctrl-C ended
 ASKED = "bkb:asked"  # system attribute of a trial, what the sampler proposed
 VIOLATION = "violation"  # metric, the largest constraint, feasible up to 0
 LEASE = 366 * 86400.0  # of the copies, since Optuna decides when a trial is over
@@ -184,20 +186,30 @@ class BKBSampler(BaseSampler):
     def _mirror(
         self, study: optuna.Study, history: _History, search_space: dict[str, BaseDistribution]
     ) -> _Mirror:
-        conditions = history.conditions
-        space = {}
-        for name, d in sorted(search_space.items()):
-            c = conditions.get(name)
-            usable = not d.single() and _representable(d)
-            if usable and (c is None or c.parent in search_space):
-                space[name] = (d, c)
-        known = {name for name, (_, c) in space.items() if c is None or c.parent in space}
-        space = {name: dc for name, dc in space.items() if name in known}
+        usable: dict[str, tuple[BaseDistribution, Condition | None]] = {}
+        for name, c in history.conditions.items():  # parents come first
+            d = search_space.get(name)
+            if d is None or d.single() or not _representable(d):
+                continue
+            if c is None or c.parent in usable:  # another sampler may fix the parent
+                usable[name] = (d, c)
+        space = dict(sorted(usable.items()))
         key = repr((space, history.constrained))
         mirror = history.mirrors.get(key)
         if mirror is None:
             seed = self._random.getrandbits(63)
-            mirror = _Mirror(self._create, study, space, history.constrained, seed)
+            try:
+                mirror = _Mirror(self._create, study, space, history.constrained, seed)
+            except InvalidRequest as e:
+                log.warning(
+                    "BKBSampler cannot propose the %d parameters of study %s, so `%s` samples "
+                    "them, because %s",
+                    len(space),
+                    study.study_name,
+                    type(self._independent).__name__,
+                    e,
+                )
+                mirror = _Mirror(self._create, study, {}, history.constrained, seed)
             history.mirrors[key] = mirror
             while len(history.mirrors) > MIRRORS:
                 history.mirrors.popitem(last=False)[1].delete()
@@ -216,7 +228,7 @@ class BKBSampler(BaseSampler):
         for name, d in zip(names, study.directions, strict=True):
             directions[d.name.lower()].append(name)
         base = re.sub(r"[^a-z0-9_-]+", "-", study.study_name.lower())[:40].strip("-")
-        return (self._client or _private_client()).create_study(
+        return (self._client or scratch_client()).create_study(
             f"optuna-{base}-{uuid.uuid4().hex[:8]}",
             space,
             minimize=directions["minimize"],
@@ -244,10 +256,10 @@ class BKBSampler(BaseSampler):
                     history.warned.add(param_name)
                     log.warning(
                         "The parameter `%s` in Trial#%d is sampled independently using `%s` "
-                        "instead of `BKBSampler`, because its range changes or is too wide, or "
-                        "no parameter with few values decides whether it is present. You can "
-                        "suppress this warning by setting `warn_independent_sampling` to "
-                        "`False`.",
+                        "instead of `BKBSampler`, because its range changes, is too wide or "
+                        "has too many choices, or no parameter with few values decides whether it "
+                        "is present, or a chain of too many does. You can suppress this warning "
+                        "by setting `warn_independent_sampling` to `False`.",
                         param_name,
                         trial.number,
                         type(self._independent).__name__,
@@ -268,6 +280,10 @@ class BKBSampler(BaseSampler):
         """Tell the outcome of a trial to the study that proposed it."""
         with self._lock:
             history = self._history(study)
+            if state == TrialState.FAIL and _interrupted():
+                trial = copy.copy(trial)
+                trial.system_attrs = {**trial.system_attrs, INTERRUPTED: True}
+                study._storage.set_trial_system_attr(trial._trial_id, INTERRUPTED, True)
             for mirror in history.mirrors.values():
                 mirror.settle_asked(trial, state, values)
             history.asked.pop(trial.number, None)
@@ -287,7 +303,7 @@ def _objectives(study: optuna.Study) -> list[str]:
 
 def _representable(d: BaseDistribution) -> bool:
     if isinstance(d, CategoricalDistribution):
-        return True
+        return len(d.choices) <= MOST_CHOICES
     if isinstance(d, (FloatDistribution, IntDistribution)):
         integral = isinstance(d, IntDistribution) or d.step is not None
         return math.isfinite(d.high - d.low) and not (
@@ -612,7 +628,8 @@ class _Mirror:
         if state == TrialState.PRUNED:
             return {"state": "pruned"}
         if state != TrialState.COMPLETE or values is None:
-            return {"state": "failed", "reason": "crash", "message": _reason(t)}
+            reason = "cancelled" if INTERRUPTED in t.system_attrs else "crash"
+            return {"state": "failed", "reason": reason, "message": _reason(t)}
         metrics = {}
         for i, (name, v) in enumerate(zip(self._objectives, values, strict=True)):
             low, high = self._bounds[i]
@@ -650,6 +667,19 @@ class _Mirror:
         self.study.client.transport.call("Report", request, writes=True)
 
 
+def _interrupted() -> bool:
+    """Tell whether Ctrl-C ended the trial whose outcome Optuna tells the sampler now.
+
+    Optuna passes no exception on. It is a variable of the function that ran the objective.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name == "_run_trial":
+            return isinstance(frame.f_locals.get("func_err"), KeyboardInterrupt)
+    return False
+
+
 def _reason(t: FrozenTrial) -> str:
     reason = t.system_attrs.get("fail_reason")
     return "" if reason is None else json.dumps(reason)[:1000]
@@ -661,35 +691,3 @@ def _near(p: Parameter, a: ParamValue, b: ParamValue) -> bool:
     if p.log:
         x, y, low, high = map(math.log, (x, y, low, high))
     return abs(x - y) < NEAR * (high - low)
-
-
-_private: tuple[int, Client] | None = None
-_private_lock = threading.Lock()
-
-
-def _private_client() -> Client:
-    """Return a client of a temporary file, which all samplers of this process share."""
-    global _private
-    with _private_lock:
-        if _private is None or _private[0] != os.getpid():
-            folder = tempfile.mkdtemp(prefix="bkb-optuna-")
-            client = open_file(os.path.join(folder, "tuner.db"))
-            _private = os.getpid(), client
-            atexit.register(_remove, os.getpid(), client, folder)
-        return _private[1]
-
-
-def _remove(pid: int, client: Client, folder: str) -> None:
-    if pid == os.getpid():
-        if client.server is not None:
-            client.server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _after_fork() -> None:
-    global _private_lock
-    _private_lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._binary import find_binary
 from .._errors import Error
-from ._folder import temporary_parent
+from .._scratch import temporary_parent
 
 # Exit codes of tuner that Python has exceptions for.
 USAGE, INVALID, DEADLINE, INTERRUPTED = 2, 4, 23, 130

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import math
 import os
 import re
-import shutil
-import tempfile
-import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +19,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 
 from .. import _errors
-from .._client import Client, Component, open_file
+from .._client import Component, open_file
+from .._scratch import scratch_client
 from .._study import Study
 from .._trial import Trial
-from ._folder import temporary_parent
 from ._space import candidate, check_count, read_space, size, study_space
 
 SCORE = "score"  # objective of the study
@@ -234,7 +230,7 @@ class _Search:
         owner = self.owner
         seed = 1 + check_random_state(owner.random_state).randint(2**31 - 1)
         kept = owner.study is not None or owner.db is not None
-        client = open_file(owner.db) if kept else _scratch()
+        client = open_file(owner.db) if kept else scratch_client()
         name = owner.study or "search-" + uuid.uuid4().hex[:12]
         study = client.create_study(
             name,
@@ -401,25 +397,3 @@ def _several(metrics: Any, refit: Any) -> ValueError:
 
 def _last_line(text: str | None) -> str | None:
     return text.strip().splitlines()[-1] if text else None
-
-
-_lock = threading.Lock()
-_scratches: dict[int, Client] = {}
-
-
-def _scratch() -> Client:
-    """Return the file of this process for studies that are not kept."""
-    pid = os.getpid()
-    with _lock:
-        if pid not in _scratches:
-            folder = tempfile.mkdtemp(prefix="bkb-", dir=temporary_parent(0))
-            _scratches[pid] = client = open_file(os.path.join(folder, "search.db"))
-            atexit.register(_end, pid, client, folder)
-        return _scratches[pid]
-
-
-def _end(pid: int, client: Client, folder: str) -> None:
-    if pid == os.getpid():  # and not a fork
-        if client.server is not None:
-            client.server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
