@@ -62,7 +62,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(bkb.__path__, "bkb.") if m.name
 @pytest.mark.parametrize("module", ["bkb", *MODULES])
 def test_docstrings(module: str, tmp_path: Path) -> None:
     if module == "bkb.ray":
-        pytest.importorskip("ray")
+        pytest.importorskip("ray", reason="Ray is not installed, make python-ray installs it")
     here = os.getcwd()
     os.chdir(tmp_path)
     try:

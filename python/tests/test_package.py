@@ -126,7 +126,7 @@ def build(source: Path, out: Path, **env: str) -> subprocess.CompletedProcess[st
 
 
 def test_a_program_that_is_built_already(tmp_path: Path) -> None:
-    pytest.importorskip("build")
+    pytest.importorskip("build", reason="build is not installed")
     out = tmp_path / "out"
     done = build(PROJECT, out, BKB_PREBUILT=find_binary(), BKB_TARGET="darwin/arm64")
     assert done.returncode == 0, done.stderr
@@ -143,7 +143,7 @@ def test_a_program_that_is_built_already(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_of_a_build(tmp_path: Path, env: dict[str, str], said: str) -> None:
-    pytest.importorskip("build")
+    pytest.importorskip("build", reason="build is not installed")
     done = build(PROJECT, tmp_path, **env)
     assert done.returncode != 0 and said in done.stdout + done.stderr
 

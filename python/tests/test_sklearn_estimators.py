@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn", minversion="1.9")
+pytest.importorskip("sklearn", minversion="1.9", reason="scikit-learn 1.9 is not installed")
 
 import numpy as np
 from sklearn.base import clone
@@ -59,6 +59,37 @@ def test_checks_of_scikit_learn(name: str) -> None:
     failed = [(r["check_name"], r["exception"]) for r in done if r["status"] == "failed"]
     assert not failed
     assert sum(r["status"] == "passed" for r in done) > 45
+
+
+@pytest.mark.parametrize("kind", [LogisticFalkonClassifier, BKBAutoClassifier])
+def test_scores_of_logistic_classifiers(kind: Any) -> None:
+    model = kind(random_state=0)
+    if kind is BKBAutoClassifier:
+        assert not hasattr(model, "predict_proba")
+        model.set_params(algorithm="log-falkon", n_trials=3)
+    two = KINDS != 0
+    model.fit(FLOWERS[two], SPECIES[two])
+    scores, p = model.decision_function(FLOWERS), model.predict_proba(FLOWERS)
+    assert scores.shape == (150,) and p.shape == (150, 2)
+    assert scores == pytest.approx(np.log(p[:, 1] / p[:, 0]))
+    assert (model.classes_[(scores > 0).astype(int)] == model.predict(FLOWERS)).all()
+    model.fit(FLOWERS, SPECIES)
+    scores = model.decision_function(FLOWERS)
+    assert scores.shape == (150, 3)
+    assert (model.classes_[scores.argmax(axis=1)] == model.predict(FLOWERS)).all()
+
+
+def test_multiclass() -> None:
+    p = {}
+    for multiclass in ("softmax", "one-vs-rest"):
+        model = LogisticFalkonClassifier(multiclass=multiclass, random_state=0)
+        model.fit(FLOWERS, SPECIES)
+        assert model.settings_["multiclass"] == multiclass and model.score(FLOWERS, SPECIES) > 0.95
+        p[multiclass] = model.predict_proba(FLOWERS)
+        assert p[multiclass].sum(axis=1) == pytest.approx(1)
+    assert np.abs(p["softmax"] - p["one-vs-rest"]).max() > 0.01
+    with pytest.raises(ValueError, match="multiclass"):
+        LogisticFalkonClassifier(multiclass="both").fit(FLOWERS, SPECIES)
 
 
 @pytest.mark.parametrize("name", REGRESSORS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn", minversion="1.9")
+pytest.importorskip("sklearn", minversion="1.9", reason="scikit-learn 1.9 is not installed")
 
 import numpy as np
 from scipy import stats
@@ -58,7 +58,7 @@ SPACE = {"x": (0.0, 1.0)}
 @pytest.mark.parametrize(
     "script, said",
     [
-        ("sys.modules['sklearn'] = None", "bkb.sklearn needs scikit-learn 1.9 or newer, install"),
+        ("sys.modules['sklearn'] = None", "bkb.sklearn needs scikit-learn 1.9 or newer, run"),
         ("sklearn.__version__ = '1.8.2'", "scikit-learn is of version 1.8.2. bkb.sklearn needs"),
     ],
 )
@@ -359,6 +359,12 @@ def test_spaces() -> None:
         "objects": [step, None, (1, 2)],
         "mixed": [1, 1.0, True],
         "bounds": bkb.Int(2, 8, step=2),
+        "range": range(1, 4),
+        "steps": range(0, 10, 3),
+        "down": range(3, 0, -1),
+        "one": range(5, 6),
+        "disorder": [100, 1, 10],
+        "numbers": [0, 0.5, 1],
     }
     dimensions = read_space(given)
     space = study_space(dimensions)
@@ -378,10 +384,16 @@ def test_spaces() -> None:
     assert space["objects"] == bkb.Categorical(["0", "1", "2"])
     assert space["mixed"] == bkb.Categorical(["0", "1", "2"])
     assert space["bounds"] == bkb.Int(2, 8, step=2)
+    assert space["range"] == bkb.Int(1, 3) and space["steps"] == bkb.Int(0, 9, step=3)
+    assert space["down"] == bkb.Ordinal([3, 2, 1]) and space["one"] == bkb.Categorical([5])
+    assert space["disorder"] == bkb.Ordinal([1, 10, 100])
+    assert space["numbers"] == bkb.Ordinal([0.0, 0.5, 1.0])
     config = dict.fromkeys(space, 0.5) | {"sizes": 10, "array": 0.1, "words": "b", "bools": False}
-    config |= {"objects": "0", "mixed": "2"}
+    config |= {"objects": "0", "mixed": "2", "down": 2, "one": 5, "disorder": 1, "numbers": 1.0}
     params = candidate(dimensions, config)
     assert params["normal"] == 10 and params["objects"] is step and params["mixed"] is True
+    assert params["disorder"] == 1 and params["down"] == 2
+    assert params["numbers"] == 1 and type(params["numbers"]) is int
     assert params["array"] == 0.1 and type(params["array"]) is np.float64
     assert size(read_space({"a": [1, 2], "b": (1, 3)})) == 6
     assert size(dimensions) == math.inf

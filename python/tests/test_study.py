@@ -425,6 +425,26 @@ def test_exceptions_of_objectives(shared: bkb.Client, name: str) -> None:
         study.optimize(lambda t: None, n_trials=1)
 
 
+@pytest.mark.parametrize(
+    "catch", [[KeyError], (ValueError, KeyError), {LookupError}, (k for k in (KeyError,))]
+)
+def test_catch_takes_what_optuna_takes(shared: bkb.Client, name: str, catch: Any) -> None:
+    def objective(trial: bkb.Trial) -> float:
+        raise KeyError("lost")
+
+    study = make(shared, name)
+    study.optimize(objective, n_trials=2, catch=catch)
+    assert study.status.failed == 2
+
+
+@pytest.mark.parametrize("catch", ["KeyError", [3], KeyError("x"), [KeyboardInterrupt]])
+def test_catch_is_checked_before_a_trial(shared: bkb.Client, name: str, catch: Any) -> None:
+    study = make(shared, name)
+    with pytest.raises(bkb.InvalidRequest, match="catch has .*, which is no exception class, give"):
+        study.optimize(lambda t: 1.0, n_trials=1, catch=catch)
+    assert not study.trials
+
+
 def test_an_exception_cancels_the_other_threads(shared: bkb.Client, name: str) -> None:
     study = make(shared, name)
     both = threading.Barrier(2, timeout=30)
@@ -552,7 +572,7 @@ def test_trial_asked_for_while_the_run_ends(
 
 
 def test_progress_bar(shared: bkb.Client, name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tqdm")
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
     make(shared, name).optimize(lambda t: 1.0, n_trials=3, show_progress_bar=True)
     assert "3/3" in capfd.readouterr().err
 

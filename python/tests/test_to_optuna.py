@@ -134,7 +134,7 @@ def test_several_objectives(shared: bkb.Client, name: str) -> None:
 
 
 def test_plots(shared: bkb.Client, name: str) -> None:
-    pytest.importorskip("plotly")
+    pytest.importorskip("plotly", reason="Plotly is not installed")
     space = {k: v for k, v in SPACE.items() if k in ("lr", "width", "opt", "momentum")}
     study = shared.create_study(name, space, minimize="loss", pruner="median")
 

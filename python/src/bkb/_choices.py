@@ -24,6 +24,8 @@ class Choices:
         self.name, self.values = name, list(values)
         sent = [plain(v) for v in values]
         kinds = {type(v) for v in sent}
+        if kinds == {int, float} and all(float(v) == v for v in sent):
+            kinds, sent = {float}, [float(v) for v in sent]
         simple = len(kinds) == 1 and kinds <= {str, bool, int, float}
         simple = simple and len(set(sent)) == len(sent)
         if not simple or any(isinstance(v, float) and not math.isfinite(v) for v in sent):
@@ -33,13 +35,13 @@ class Choices:
 
     @property
     def parameter(self) -> Categorical | Ordinal:
-        """The parameter, which is ordinal for numbers that rise or fall."""
+        """The parameter, which is ordinal for numbers. Numbers in disorder are sorted."""
         s = self._sent
         if len(s) < 3 or not isinstance(s[0], (int, float)) or isinstance(s[0], bool):
             return Categorical(s)
         pairs = list(zip(s, s[1:], strict=False))
         ordered = all(a < b for a, b in pairs) or all(a > b for a, b in pairs)
-        return Ordinal(s) if ordered else Categorical(s)
+        return Ordinal(s if ordered else sorted(s))
 
     def decode(self, value: Any) -> Any:
         """Return the choice for a value of the study."""

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("bkb")
 
 
+Catch = type[Exception] | Iterable[type[Exception]]
+
+
+def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
+    """Return the exceptions that do not end a run as except takes them."""
+    given: Any = catch
+    kinds = tuple(given) if isinstance(given, Iterable) else (given,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise InvalidRequest(
+                f"catch has {kind!r}, which is no exception class, give a class such as "
+                "ValueError, or a list of classes"
+            )
+    return kinds
+
+
 class Run:
     """One call of optimize."""
 
@@ -33,7 +49,7 @@ class Run:
         *,
         n_trials: int | None,
         timeout: float | None,
-        catch: type[Exception] | tuple[type[Exception], ...],
+        catch: Catch,
         callbacks: Sequence[Callback],
         lease: float,
         executor: Executor | None,
@@ -45,7 +61,8 @@ class Run:
         self.stop = threading.Event()
         self._left = n_trials
         self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._catch, self._callbacks, self._lease = catch, callbacks, lease
+        self._catch = exceptions(catch)
+        self._callbacks, self._lease = callbacks, lease
         self._executor = executor
         self._lock = threading.Lock()
         self._open: set[Trial] = set()

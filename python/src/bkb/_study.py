@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import optuna
 
     from ._client import Client
-    from ._optimize import Run
+    from ._optimize import Catch, Run
 
 log = logging.getLogger("bkb")
 
@@ -532,7 +532,7 @@ class Study:
         *,
         timeout: float | None = None,
         n_jobs: int = 1,
-        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        catch: Catch = (),
         callbacks: Sequence[Callback] = (),
         lease: float = LEASE,
         executor: Executor | None = None,
@@ -551,7 +551,7 @@ class Study:
             Seconds after which it begins no more trials.
         n_jobs : int
             Trials at once, each in a thread. -1 is the number of processors.
-        catch : exception class or tuple of them
+        catch : exception class, or list or tuple of them
             Exceptions of the objective that end the trial as failed and not the run.
         callbacks : list of callable
             Functions of the study and the `TrialView` of each trial that ended.

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, overload
 from . import _client, _errors, _study, _trial
 from ._codec import ParamValue
 from ._lease import heartbeats
+from ._optimize import Catch, exceptions
 from ._space import SpaceLike
 from ._views import Diagnosis, Event, StudyStatus, TrialView
 
@@ -150,7 +151,7 @@ class Study:
         n_trials: int | None = None,
         *,
         n_parallel: int = 1,
-        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        catch: Catch = (),
         lease: float = _trial.LEASE,
     ) -> None:
         """Run a coroutine function as trials until the study finishes.
@@ -163,7 +164,7 @@ class Study:
             Trials that this call runs at most.
         n_parallel : int
             Trials at once.
-        catch : exception class or tuple of them
+        catch : exception class, or list or tuple of them
             Exceptions that end the trial as failed and not the run. Any other cancels
             the trials that run.
         lease : float
@@ -172,7 +173,7 @@ class Study:
         """
         if n_parallel < 1:
             raise _errors.InvalidRequest(f"n_parallel is {n_parallel}, give an integer above 0")
-        left = n_trials
+        left, caught = n_trials, exceptions(catch)
 
         async def work() -> None:
             nonlocal left
@@ -182,7 +183,7 @@ class Study:
                 trial = await self._next(lease)
                 if trial is None:
                     return
-                await self._run(trial, objective, catch, lease)
+                await self._run(trial, objective, caught, lease)
 
         tasks = [asyncio.ensure_future(work()) for _ in range(n_parallel)]
         try:
@@ -207,7 +208,7 @@ class Study:
         self,
         trial: Trial,
         objective: Callable[[Trial], Awaitable[Any]],
-        catch: type[Exception] | tuple[type[Exception], ...],
+        catch: tuple[type[Exception], ...],
         lease: float,
     ) -> None:
         failure: BaseException | None = None
@@ -217,7 +218,7 @@ class Study:
             outcome = _trial.encode_outcome(self.sync.objective_names, value)
         except BaseException as e:
             outcome = trial.sync.outcome_of(e)
-            if not isinstance(e, (_errors.TrialPruned, catch)):
+            if not isinstance(e, (_errors.TrialPruned, *catch)):
                 failure = e
         finally:
             heartbeats.remove(trial.sync)

@@ -31,7 +31,7 @@ try:
     from ray.tune.search.variant_generator import parse_spec_vars
     from ray.tune.utils.util import flatten_dict, unflatten_dict
 except ImportError as e:
-    raise ImportError("bkb.ray needs Ray Tune, install bkb-tuner[ray]") from e
+    raise ImportError("bkb.ray needs Ray Tune, run pip install 'bkb-tuner[ray]'") from e
 
 from . import _errors
 from ._choices import Choices

@@ -12,7 +12,7 @@ np.True_
 
 from __future__ import annotations
 
-_REMEDY = "bkb.sklearn needs scikit-learn 1.9 or newer, install bkb-tuner[sklearn]"
+_REMEDY = "bkb.sklearn needs scikit-learn 1.9 or newer, run pip install 'bkb-tuner[sklearn]'"
 try:
     from sklearn import __version__ as _version
 except ImportError as e:

@@ -15,6 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -44,6 +45,7 @@ FLAGS = {
     "step_size": "step-size",
     "n_passes": "passes",
     "averaging": "averaging",
+    "multiclass": "multiclass",
     "n_trials": "trials",
     "timeout": "budget",
     "validation_fraction": "validation",
@@ -222,12 +224,22 @@ class _Scores(_Classifier):
         return self._predict(X, "--scores")
 
 
+def _log_odds(probabilities: Any) -> Any:
+    """Return the log odds of the second class of two, or log probabilities of more."""
+    logs = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+
 class _Probabilities(_Classifier):
     """A classifier with probabilities."""
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class."""
         return self._predict(X, "--scores")
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the log probability of each class, or the log odds if there are two."""
+        return _log_odds(self.predict_proba(X))
 
 
 class _Algorithm(_Learner):
@@ -349,9 +361,43 @@ class LogisticFalkonClassifier(_Probabilities, _Centers):
     Inputs are standardized. Parameters and attributes are those of `FalkonRegressor`, and
     ``classes_``. Here ``max_iter`` counts Newton steps and is 10 or more if left out.
     ``tol`` is the norm of the gradient that ends the fit, 1e-3 if left out.
+    ``multiclass`` is softmax, which learns more than two classes together, or one-vs-rest.
     """
 
     _algorithm = "log-falkon"
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "gaussian",
+        length_scale: float | None = None,
+        degree: int = 3,
+        offset: float = 1.0,
+        alpha: float | None = None,
+        n_centers: int | None = None,
+        sampler: str = "uniform",
+        multiclass: str = "softmax",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        precision: str = "float64",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            length_scale=length_scale,
+            degree=degree,
+            offset=offset,
+            alpha=alpha,
+            n_centers=n_centers,
+            sampler=sampler,
+            max_iter=max_iter,
+            tol=tol,
+            precision=precision,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.multiclass = multiclass
 
 
 class NystromRegressor(_Regressor, _Centers):
@@ -567,5 +613,19 @@ class BKBAutoRegressor(_Regressor, _Auto):
 class BKBAutoClassifier(_Scores, _Auto):
     """A kernel learner for classes whose hyper-parameters BKB tunes in ``fit``.
 
-    Parameters and attributes are those of `BKBAutoRegressor`, and ``classes_``.
+    Parameters and attributes are those of `BKBAutoRegressor`, and ``classes_``. With the
+    algorithm log-falkon there is ``predict_proba``.
     """
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the score of each class, or of the second one if there are two."""
+        scores = super().decision_function(X)
+        return _log_odds(scores) if self._has_probabilities() else scores
+
+    def _has_probabilities(self) -> bool:
+        return str(self.algorithm) == "log-falkon"
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class."""
+        return self._predict(X, "--scores")

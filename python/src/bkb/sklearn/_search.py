@@ -45,7 +45,7 @@ class BKBSearchCV(BaseSearchCV):  # type: ignore[misc]
     estimator : estimator
         What is tuned.
     space : dict or list of dicts
-        Parameters by name. Each is a list of values, a tuple ``(low, high)`` or
+        Parameters by name. Each is a list of values, a range, a tuple ``(low, high)`` or
         ``(low, high, "log")``, a distribution of scipy.stats, or a parameter of bkb
         such as ``bkb.Float``. A list of dicts is a choice between spaces.
     n_iter : int

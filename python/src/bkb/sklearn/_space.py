@@ -80,14 +80,17 @@ def _read(param: str, name: str, given: Any) -> Dimension:
         return Dimension(name, param, given)
     if isinstance(given, tuple):
         return Dimension(name, param, _range(param, given))
-    if isinstance(given, (list, np.ndarray)):
+    if isinstance(given, range) and len(given) > 1 and given.step > 0:
+        step = given.step if given.step > 1 else None
+        return Dimension(name, param, Int(given[0], given[-1], step=step))
+    if isinstance(given, (list, range, np.ndarray)):
         choices = Choices(list(given), param)
         return Dimension(name, param, choices.parameter, choices.decode, choices.encode)
     if all(hasattr(given, a) for a in ("rvs", "ppf", "support")):
         return _distribution(param, name, given)
     raise InvalidRequest(
-        f"parameter {param!r} of space is {given!r}, give a list of values, a tuple of low and "
-        "high, a distribution of scipy.stats, or a parameter of bkb"
+        f"parameter {param!r} of space is {given!r}, give a list of values, a range, a tuple of "
+        "low and high, a distribution of scipy.stats, or a parameter of bkb"
     )
 
 
