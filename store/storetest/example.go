@@ -11,7 +11,7 @@ import (
 var instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 
 // Examples returns one event of each kind, Created first, with a value in every field
-// of its body. The last one has a caller, too. Together they are not a valid log of one
+// of its body. The last but one has a caller, too. Together they are not a valid log of one
 // study.
 func Examples() []study.Event {
 	bodies := []study.Body{
@@ -31,6 +31,7 @@ func Examples() []study.Event {
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
 		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
+		study.Foreign{Trial: 6, State: study.Running, Change: []byte{10, 0, 255}},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {
@@ -40,7 +41,7 @@ func Examples() []study.Event {
 			Body:    b,
 		}
 	}
-	events[len(events)-1].Caller = "token 3f2a9c01" // needs format 3
+	events[15].Caller = "token 3f2a9c01" // needs format 3
 	return events
 }
 
