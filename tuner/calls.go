@@ -203,7 +203,9 @@ func (t *Tuner) trial(ctx context.Context, name string, number int) (study.Trial
 		var missing error
 		err := d.log.read(ctx, func(s *study.Study) {
 			var ok bool
-			if trial, ok = s.Trial(number); !ok {
+			if s.Spec().Foreign() {
+				missing = study.ErrForeign
+			} else if trial, ok = s.Trial(number); !ok {
 				missing = &study.TrialNotFoundError{Trial: number, Trials: s.Trials()}
 			}
 		})
@@ -239,6 +241,9 @@ func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) 
 	err := t.with(ctx, name, func(d *desk) error {
 		return d.log.read(ctx, func(s *study.Study) { view = s.Snapshot() })
 	})
+	if err == nil && view.Spec().Foreign() {
+		return nil, study.ErrForeign
+	}
 	return view, err
 }
 

@@ -26,6 +26,9 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 	if err := p.log.read(ctx, func(s *study.Study) { v = s.Snapshot() }); err != nil {
 		return err
 	}
+	if v.Spec().Foreign() {
+		return study.ErrForeign
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the proposer panicked: %v", r)

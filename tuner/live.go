@@ -20,6 +20,7 @@ type live struct {
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
+	foreign   Foreign // nil for a study of this service, and without Options.Foreign
 }
 
 // fold returns the study of a log in a store. It calls each with every event and stops
@@ -44,10 +45,14 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	fits := o.Memory.reading(true)
+	fits, position := o.Memory.reading(true), study.Position(0)
 	if v.study, err = fold(ctx, st, id, func(e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
+		position++
+		if err := v.observe(id, e, o); err != nil {
+			return &store.CorruptError{Study: id, Position: position, Reason: err.Error()}
+		}
 		return fits(e)
 	}); err != nil {
 		return nil, err
@@ -75,6 +80,9 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	}
 	v.leases.observe(e, now)
 	v.held.add(e)
+	if v.foreign != nil {
+		return v.foreign.Apply(e)
+	}
 	if n, ok := e.Trial(); ok && v.pruner != nil {
 		t, _ := v.study.Trial(n)
 		v.pruner.Update(t)

@@ -51,6 +51,10 @@ func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events 
 		if reply.Missing > 0 {
 			held.bytes++ // for a suggestion that is not made yet
 		}
+	case study.Change:
+		if ends(events) {
+			return nil
+		}
 	case study.ReportValues, study.Enqueue, study.Add, study.SetAttributes:
 	default:
 		return nil
@@ -66,6 +70,16 @@ func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events 
 		return &QuotaError{"reports", held.reports, q.reports, "--max-study-reports"}
 	}
 	return nil
+}
+
+// ends reports whether events end a trial of another optimiser.
+func ends(events []study.Event) bool {
+	for _, e := range events {
+		if f, ok := e.Body.(study.Foreign); ok && f.State >= study.Completed {
+			return true
+		}
+	}
+	return false
 }
 
 // starts reports whether events start a trial.

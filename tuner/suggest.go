@@ -36,6 +36,9 @@ func (g *suggester) free() {
 const phaseFallback = "fallback"
 
 func newSuggester(spec study.Spec, o Options) (*suggester, error) {
+	if spec.Foreign() {
+		spec.Proposer = study.Component{Name: propose.Random} // is never asked
+	}
 	proposer, err := propose.New(spec.Proposer, spec)
 	if err != nil {
 		return nil, err

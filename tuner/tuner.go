@@ -40,6 +40,9 @@ type Options struct {
 	// Memory, if not nil, limits the memory for studies. If there is no room to read a
 	// study, the error is a [MemoryError]. Idle studies are then dropped soon.
 	Memory *Memory
+	// Foreign makes the state of a study of Optuna. Nil means that such studies are only
+	// listed.
+	Foreign func(store.StudyID) Foreign
 	// Now is the wall clock. If nil, it is time.Now.
 	Now func() time.Time
 	// Logger receives background errors. Nil discards them.
@@ -356,12 +359,7 @@ func (t *Tuner) DeleteStudy(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.store.Delete(ctx, info.ID); err != nil {
-		t.checkFatal(err)
-		return err
-	}
-	t.forgetName(name)
-	return nil
+	return t.DeleteForeign(ctx, ForeignStudy{info.ID, name})
 }
 
 // forgetName drops the desk of a name that now means another study or none. The desk

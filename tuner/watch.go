@@ -161,6 +161,8 @@ func happening(r store.Record, v *study.View) Happening {
 		h.Kind = "attributed"
 	case study.Anchored:
 		h.Kind = "anchored"
+	case study.Foreign:
+		h.Kind = "foreign"
 	}
 	if n, ok := r.Event.Trial(); ok {
 		t, _ := v.Trial(n)
