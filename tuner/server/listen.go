@@ -99,8 +99,8 @@ func inUse(where string) error {
 	return fmt.Errorf("%w on %s; stop it, or choose another address", ErrAddressInUse, where)
 }
 
-// Listen listens on o.Address and on further addresses, in this order, for a server that
-// is made later. It reads certificates and tokens, and returns the errors of [New] and
+// Listen listens on o.Address, on further addresses and on o.GuestAddress, in this order,
+// for a server that is made later. It reads certificates and tokens, and returns the errors of [New] and
 // [Server.Listen]. A command can call it before it creates a store.
 func Listen(o Options, further ...string) (listeners []net.Listener, err error) {
 	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
@@ -122,6 +122,13 @@ func Listen(o Options, further ...string) (listeners []net.Listener, err error) 
 	}
 	for _, where := range append([]string{s.options.Address}, further...) {
 		l, err := s.ListenAt(where)
+		if err != nil {
+			return listeners, err
+		}
+		listeners = append(listeners, l)
+	}
+	if s.options.GuestAddress != "" {
+		l, err := s.ListenGuest(s.options.GuestAddress)
 		if err != nil {
 			return listeners, err
 		}

@@ -52,7 +52,8 @@ type Server struct {
 	grpc      *grpc.Server
 	handlers  *handlers
 	health    *health.Server
-	pipe      *Pipe // nil unless something asked for it
+	pipe      *Pipe    // nil unless something asked for it
+	guests    []*guest // fixed when it serves
 
 	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
@@ -114,19 +115,7 @@ func (s *Server) Options() Options { return s.options }
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
-	l := s.options.Limits
-	options := append(s.callOptions(),
-		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
-		grpc.ConnectionTimeout(l.ConnectTimeout),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionIdle: l.MaxIdle, MaxConnectionAge: l.MaxAge, MaxConnectionAgeGrace: l.MaxAgeGrace,
-			Time: l.PingInterval, Timeout: l.PingTimeout,
-		}),
-	)
-	if l.MaxStreams >= 0 {
-		options = append(options, grpc.MaxConcurrentStreams(uint32(l.MaxStreams)))
-	}
+	options := append(s.connectionOptions(), s.callOptions()...)
 	creds, err := s.transportCredentials()
 	if err != nil {
 		return nil, err
@@ -135,6 +124,24 @@ func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
 		options = append(options, grpc.Creds(creds))
 	}
 	return options, nil
+}
+
+// connectionOptions are the limits of connections over the network.
+func (s *Server) connectionOptions() []grpc.ServerOption {
+	l := s.options.Limits
+	options := []grpc.ServerOption{
+		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
+		grpc.ConnectionTimeout(l.ConnectTimeout),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: l.MaxIdle, MaxConnectionAge: l.MaxAge, MaxConnectionAgeGrace: l.MaxAgeGrace,
+			Time: l.PingInterval, Timeout: l.PingTimeout,
+		}),
+	}
+	if l.MaxStreams >= 0 {
+		options = append(options, grpc.MaxConcurrentStreams(uint32(l.MaxStreams)))
+	}
+	return options
 }
 
 // callOptions are the options of calls, the same for all connections.
@@ -154,6 +161,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	defer func() {
 		for _, l := range listeners {
 			l.Close()
+		}
+		for _, g := range s.guests {
+			g.listener.Close()
 		}
 	}()
 	if s.served.Swap(true) {
@@ -188,11 +198,16 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 
 func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
-	ended := make(chan error, len(listeners)+2)
+	ended := make(chan error, len(listeners)+len(s.guests)+2)
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Limit())
 		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
+	}
+	for _, g := range s.guests {
+		running++
+		s.log.Info("serving "+g.Name, "address", g.listener.Addr().String())
+		go func() { ended <- g.grpc.Serve(s.held.over(&limitedListener{g.listener, s.connections})) }()
 	}
 	go s.connections.reap(s.stopping)
 	if s.pipe != nil {
@@ -230,12 +245,15 @@ func (s *Server) setServing() {
 	}
 }
 
-// each does something to the gRPC servers of the network and of the pipe, at once.
+// each does something to the gRPC servers of the network, the pipe and the guests, at once.
 func (s *Server) each(do func(*grpc.Server)) {
 	var all sync.WaitGroup
 	all.Go(func() { do(s.grpc) })
 	if s.pipe != nil {
 		all.Go(func() { do(s.pipe.grpc) })
+	}
+	for _, g := range s.guests {
+		all.Go(func() { do(g.grpc) })
 	}
 	all.Wait()
 }
