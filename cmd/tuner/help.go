@@ -334,6 +334,7 @@ TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
 		newConnectionTopic(),
 		newDataTopic(),
 		newLimitsTopic(),
+		newOptunaTopic(),
 	}
 }
 
@@ -387,5 +388,22 @@ limits of stored bytes and reports protect the disk.`,
 	}
 	var s serving
 	s.addLimits(cmd)
+	return cmd
+}
+
+func newOptunaTopic() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "optuna",
+		Short: "Optuna's storage on a server",
+		Long: `With tuner serve --optuna, scripts and dashboards of Optuna use the file of the server
+as their storage, through Optuna's GrpcStorageProxy. See docs/optuna.md.
+
+Optuna's clients send no token and use no TLS. So every process on this machine can
+read and change the studies of Optuna, and no other studies. From other machines,
+use a tunnel such as ssh -L.`,
+		Example: "  tuner serve --optuna 127.0.0.1:13000",
+	}
+	var s serving
+	flagGroup(cmd, optunaPage, s.optuna.flags)
 	return cmd
 }

@@ -71,6 +71,7 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 		fs.BoolVar(&o.InsecureAllowRemote, "insecure-allow-remote", false, "access from other machines without TLS or tokens")
 	})
 	flagGroup(cmd, group{title: "HTTP and embedding"}, s.http.flags)
+	flagGroup(cmd, optunaPage, s.optuna.flags)
 	flagGroup(cmd, group{title: "Access"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&s.tokens, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
 		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate of the clients")
@@ -112,6 +113,7 @@ type serving struct {
 	logFormat    string
 	backups      backupHabit
 	http         httpFace
+	optuna       optunaFace
 	maxFile      int64 // bytes
 }
 
@@ -161,6 +163,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	o := g.service()
 	o.MaxStudyBytes, o.MaxStudyReports = s.quota.MaxStudyBytes, s.quota.MaxStudyReports
 	o.Memory = memory
+	s.optuna.options(&o)
 	o.LongLived, o.Logger = true, logger
 	o.OnFatal = func(err error) { fatal(storeFailure(cmp.Or(st.Failure(), err))) }
 	// Most of the memory of a server is trials, which never become garbage. Collecting
@@ -182,8 +185,11 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err != nil {
 		return err
 	}
+	if err := s.optuna.open(srv, svc, listeners, logger); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
-	if err := s.http.open(cmd, srv, listeners, fatal); err != nil {
+	if err := s.http.open(cmd, srv, listeners, s.optuna.where(), fatal); err != nil {
 		return err
 	}
 	backupCtx, stopBackups := context.WithCancel(ctx)
@@ -193,7 +199,10 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return err
 	}
 	defer func() { stopBackups(); <-backedUp }()
-	g.note(cmd, "Listening on %s%s\nHit Ctrl-C to quit.", addressText(listeners[0]), s.http.note())
+	defer s.optuna.work.Wait()
+	defer fatal(nil) // ends the work
+	s.optuna.serve(ctx)
+	g.note(cmd, "Listening on %s%s%s\nHit Ctrl-C to quit.", addressText(listeners[0]), s.http.note(), s.optuna.note())
 	if err := srv.Serve(ctx, listeners[0]); err != nil {
 		return err
 	}
@@ -212,6 +221,7 @@ var flagNames = strings.NewReplacer(
 	"ClientCAFile", "--client-ca",
 	"ClientScopes", "--client-scope",
 	"InsecureAllowRemote", "--insecure-allow-remote",
+	"GuestAddress:", "--optuna:",
 	"KeyFile", "--key",
 	"MetricsAddress:", "--metrics:",
 	"MetricsAllowRemote", "--metrics-allow-remote",
@@ -274,6 +284,7 @@ func (s *serving) close(svc tuner.Service) error {
 
 // parse checks the flags and converts them to options.
 func (s *serving) parse(g *globals) error {
+	s.options.GuestAddress = s.optuna.address
 	s.options.TokenFile, s.options.CertFile, s.options.KeyFile = tokensFile(s.tokens), g.cert, g.key
 	for _, pair := range s.clientScopes {
 		name, text, ok := strings.Cut(pair, "=")
@@ -295,7 +306,7 @@ func (s *serving) parse(g *globals) error {
 	if s.backups.dir != "" && s.backups.every == 0 {
 		return usagef("--backup-to needs --backup-every, such as 5m")
 	}
-	return errors.Join(s.backups.check(), s.http.check())
+	return errors.Join(s.backups.check(), s.http.check(), s.optuna.check())
 }
 
 func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {

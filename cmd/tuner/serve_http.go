@@ -61,9 +61,9 @@ func (h *httpFace) addresses() []string {
 // caller holds the lock of the database, so the ready file of another server is never
 // removed. The listeners are those of gRPC and, if there is an address for it, of HTTP.
 // stop ends the server, with an error or nil.
-func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.Listener, stop func(error)) (err error) {
+func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.Listener, optuna string, stop func(error)) (err error) {
 	h.cmd, h.stop = cmd, stop
-	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(listeners[0]), TLS: srv.Options().CertFile != ""}
+	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(listeners[0]), Optuna: optuna, TLS: srv.Options().CertFile != ""}
 	if h.ready != "" {
 		if err := removeReady(h.ready); err != nil {
 			return err
@@ -137,6 +137,7 @@ type readiness struct {
 	Version string `json:"version"`
 	GRPC    string `json:"grpc"`           // host:port or unix:path
 	HTTP    string `json:"http,omitempty"` // likewise
+	Optuna  string `json:"optuna,omitempty"`
 	TLS     bool   `json:"tls"`
 }
 

@@ -22,7 +22,8 @@ func newStudies(g *globals) *cobra.Command {
 		Long: `Studies lists all studies, or the named ones, with their state.
 
 A study that cannot be read has the status unread, with the reason. It is damaged,
-or it is too large for the memory of the server.
+or it is too large for the memory of the server. A study that Optuna made through
+tuner serve --optuna has the status optuna. Its trials can be read by Optuna only.
 
 The format names prints one name on each line. The formats json, jsonl and yaml have
 all settings of a study.`,
@@ -138,6 +139,9 @@ func (t *studyTable) put(v any) error {
 func statusText(s tuner.Study) string {
 	if s.Status == study.StatusFinished {
 		return fmt.Sprintf("finished (%s)", s.Finished.Reason)
+	}
+	if s.Spec.Foreign() {
+		return s.Spec.Proposer.Name
 	}
 	return s.Status.String()
 }
