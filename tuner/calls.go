@@ -43,11 +43,19 @@ const maxConflicts = 20
 func (t *Tuner) Study(ctx context.Context, name string) (Study, error) {
 	var v Study
 	err := t.with(ctx, name, func(d *desk) error {
-		return d.log.read(ctx, func(s *study.Study) { v = view(name, d.id, s) })
+		return d.log.read(ctx, func(l *live) { v = l.view(name, d.id, t.options.Now()) })
 	})
 	return v, err
 }
 
+// view returns the study as it stands. The log's lock is held.
+func (v *live) view(name string, id store.StudyID, now time.Time) Study {
+	out := view(name, id, v.study)
+	v.digest.show(&out, now)
+	return out
+}
+
+// view returns a study without its digest.
 func view(name string, id store.StudyID, s *study.Study) Study {
 	status, how := s.Status()
 	v := Study{
@@ -85,7 +93,7 @@ func (t *Tuner) change(ctx context.Context, name string, c study.Command) (Study
 		return d.log.update(ctx, func(l *live) error {
 			_, err := d.log.decide(ctx, c)
 			if err == nil {
-				v = view(name, d.id, l.study)
+				v = l.view(name, d.id, t.options.Now())
 			}
 			return err
 		})
@@ -201,12 +209,12 @@ func (t *Tuner) trial(ctx context.Context, name string, number int) (study.Trial
 	var trial study.Trial
 	err := t.with(ctx, name, func(d *desk) error {
 		var missing error
-		err := d.log.read(ctx, func(s *study.Study) {
+		err := d.log.read(ctx, func(v *live) {
 			var ok bool
-			if s.Spec().Foreign() {
+			if v.study.Spec().Foreign() {
 				missing = study.ErrForeign
-			} else if trial, ok = s.Trial(number); !ok {
-				missing = &study.TrialNotFoundError{Trial: number, Trials: s.Trials()}
+			} else if trial, ok = v.study.Trial(number); !ok {
+				missing = &study.TrialNotFoundError{Trial: number, Trials: v.study.Trials()}
 			}
 		})
 		return errors.Join(err, missing)
@@ -239,7 +247,7 @@ func (t *Tuner) Reports(ctx context.Context, name string, number, first, limit i
 func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) {
 	var view *study.View
 	err := t.with(ctx, name, func(d *desk) error {
-		return d.log.read(ctx, func(s *study.Study) { view = s.Snapshot() })
+		return d.log.read(ctx, func(v *live) { view = v.study.Snapshot() })
 	})
 	if err == nil && view.Spec().Foreign() {
 		return nil, study.ErrForeign

@@ -23,7 +23,7 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 		return ctx.Err()
 	}
 	var v *study.View
-	if err := p.log.read(ctx, func(s *study.Study) { v = s.Snapshot() }); err != nil {
+	if err := p.log.read(ctx, func(l *live) { v = l.study.Snapshot() }); err != nil {
 		return err
 	}
 	if v.Spec().Foreign() {

@@ -104,3 +104,14 @@ func (d *desk) tick() {
 		d.clock.tick(d.log)
 	}
 }
+
+// glance returns the study as the desk left it. If not all of it is stored, ok is false.
+func (d *desk) glance() (g glance, ok bool) {
+	l := d.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == nil || l.broken != errRetired || l.live.study.Position() != l.committed {
+		return glance{}, false
+	}
+	return glance{view(d.name, d.id, l.live.study), l.live.digest}, true
+}

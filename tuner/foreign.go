@@ -133,6 +133,9 @@ func (t *Tuner) DeleteForeign(ctx context.Context, s ForeignStudy) error {
 		t.checkFatal(err)
 		return err
 	}
+	t.mu.Lock()
+	delete(t.glances, s.ID)
+	t.mu.Unlock()
 	t.forgetName(s.Name)
 	return nil
 }

@@ -17,15 +17,16 @@ import (
 type live struct {
 	study     *study.Study
 	held      amount       // size of the study
+	digest    digest       // what lists show of the study
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
 	foreign   Foreign // nil for a study of this service, and without Options.Foreign
 }
 
-// fold returns the study of a log in a store. It calls each with every event and stops
-// at its first error.
-func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study.Event) error) (*study.Study, error) {
+// fold returns the study of a log in a store. It calls each with the study after every
+// event and stops at its first error.
+func fold(ctx context.Context, st store.Store, id store.StudyID, each func(*study.Study, study.Event) error) (*study.Study, error) {
 	s := new(study.Study)
 	for r, err := range st.Read(ctx, id, 0) {
 		if err != nil {
@@ -34,7 +35,7 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(study
 		if err := s.Apply(r.Event); err != nil {
 			return nil, &store.CorruptError{Study: id, Position: r.Position, Reason: err.Error()}
 		}
-		if err := each(r.Event); err != nil {
+		if err := each(s, r.Event); err != nil {
 			return nil, err
 		}
 	}
@@ -46,9 +47,10 @@ func readLive(ctx context.Context, st store.Store, id store.StudyID, name string
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
 	fits, position := o.Memory.reading(true), study.Position(0)
-	if v.study, err = fold(ctx, st, id, func(e study.Event) error {
+	if v.study, err = fold(ctx, st, id, func(s *study.Study, e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
+		v.digest.observe(s, e)
 		position++
 		if err := v.observe(id, e, o); err != nil {
 			return &store.CorruptError{Study: id, Position: position, Reason: err.Error()}
@@ -80,6 +82,7 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	}
 	v.leases.observe(e, now)
 	v.held.add(e)
+	v.digest.observe(v.study, e)
 	if v.foreign != nil {
 		return v.foreign.Apply(e)
 	}

@@ -272,14 +272,14 @@ func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
 
 // read calls f with the live study under the lock, and waits until everything that f
 // saw is stored. It does not call f after the log has ended.
-func (l *eventLog) read(ctx context.Context, f func(s *study.Study)) error {
+func (l *eventLog) read(ctx context.Context, f func(v *live)) error {
 	l.mu.Lock()
 	v, err := l.current()
 	if err != nil {
 		l.mu.Unlock()
 		return err
 	}
-	f(v.study)
+	f(v)
 	b := l.barrier()
 	l.mu.Unlock()
 	if planted.Is(planted.ReadUncommitted) {

@@ -85,7 +85,7 @@ func mark(i int) study.Command {
 
 func marks(t *testing.T, l *eventLog) (n int) {
 	t.Helper()
-	if err := l.read(t.Context(), func(s *study.Study) { n = len(s.Attributes()) }); err != nil {
+	if err := l.read(t.Context(), func(v *live) { n = len(v.study.Attributes()) }); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -186,7 +186,7 @@ func TestLogEnds(t *testing.T) {
 			if err := l.do(t.Context(), mark(1)); !errors.Is(err, c.refuse) {
 				t.Errorf("the next call: %v", err)
 			}
-			if err := l.read(t.Context(), func(*study.Study) { t.Error("read") }); !errors.Is(err, c.refuse) {
+			if err := l.read(t.Context(), func(*live) { t.Error("read") }); !errors.Is(err, c.refuse) {
 				t.Errorf("a read: %v", err)
 			}
 		})

@@ -128,6 +128,13 @@ func TestMemoryOfStudies(t *testing.T) {
 			}
 		}
 		list, more, err := tn.Studies(t.Context(), "", 0)
+		if err != nil || more || len(list) != 2 || list[0].Position == 0 || list[1].Position == 0 {
+			t.Fatalf("studies that have been in memory: %d of them, %v", len(list), err)
+		}
+		tn.mu.Lock()
+		clear(tn.glances)
+		tn.mu.Unlock()
+		list, more, err = tn.Studies(t.Context(), "", 0)
 		if err != nil || more || len(list) != 2 {
 			t.Fatalf("%d studies, %v", len(list), err)
 		}

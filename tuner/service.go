@@ -67,8 +67,8 @@ type Service interface {
 	// over its replicates. For several objectives it returns the Pareto front of the
 	// means, ordered by number.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
-	// Diagnose describes the model of a study's proposer. All fields are 0 while there
-	// is no model. The error wraps ErrUnsupported if the proposer never has one.
+	// Diagnose describes the model of a study's proposer. While there is no model, State
+	// says why, and all other fields but Missing are 0. The error wraps ErrUnsupported if the proposer never has one.
 	Diagnose(ctx context.Context, name string) (propose.Diagnosis, error)
 	// Watch yields the events of a study after a position of its log. It ends when ctx
 	// ends or the study is deleted, and yields the error last.
@@ -103,6 +103,12 @@ type Study struct {
 	Added      int // of Trials, and not counted towards MaxTrials
 	Cost       float64
 	Attributes study.Attributes
+	// BestMeasured is the completed trial with the best mean, the first of equal ones. A
+	// trial that violates the constraints counts only if no trial keeps them. It has no
+	// values if no trial has completed, and in a study of several objectives.
+	BestMeasured Measured
+	LastTold     time.Time // when the last outcome was told or added, zero if none was
+	ToldLastHour int       // outcomes told within the last 60 minutes, added trials not included
 	// Unread is the reason why [Service.Studies] could not read the study. The other
 	// fields but Name and ID are zero then.
 	Unread string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ type Tuner struct {
 	mu      sync.Mutex
 	desks   map[string]*desk
 	leaving map[string]*desk // dropped, possibly with events still to store
+	glances map[store.StudyID]glance
 	closed  bool
 	fatal   error
 
@@ -99,7 +101,7 @@ func Open(s store.Store, o Options) *Tuner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk)}
+	t := &Tuner{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk), glances: make(map[store.StudyID]glance)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.turns = newTurns(t.ctx)
 	t.shares = newShares()
@@ -222,8 +224,11 @@ func (t *Tuner) drop(d *desk) {
 	d.retire()
 }
 
-// gone is called when a desk has stored everything.
+// gone is called when a desk has stored everything. Lists show the study as it left it.
 func (t *Tuner) gone(d *desk) {
+	if g, ok := d.glance(); ok {
+		t.keepGlance(g)
+	}
 	t.mu.Lock()
 	close(d.gone)
 	if t.leaving[d.name] == d {
@@ -428,22 +433,71 @@ func (t *Tuner) unread(info store.Info, why error) Study {
 	return Study{Name: info.Name, ID: info.ID, Unread: why.Error()}
 }
 
-// glance returns the current state of a study and does not keep it in memory.
+// glance returns the current state of a study and does not keep it in memory. A study
+// that has not changed since an earlier glance is not read again.
 func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	t.mu.Lock()
 	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
+	g, known := t.glances[info.ID]
 	t.mu.Unlock()
 	if busy {
 		return t.Study(ctx, info.Name)
 	}
-	s, err := fold(ctx, t.store, info.ID, t.options.Memory.reading(false))
+	if !known || g.study.Position != info.Head {
+		var err error
+		if g, err = t.read(ctx, info); err != nil {
+			return Study{}, err
+		}
+		t.keepGlance(g)
+	}
+	return g.show(info.Name, t.options.Now()), nil
+}
+
+// glance is a study as a list shows it, with the digest at its position.
+type glance struct {
+	study  Study
+	digest digest
+}
+
+// show returns the study under its name at a time.
+func (g glance) show(name string, now time.Time) Study {
+	s := g.study
+	s.Name, s.Counts = name, maps.Clone(s.Counts)
+	g.digest.show(&s, now)
+	return s
+}
+
+// read reads a study from its first event.
+func (t *Tuner) read(ctx context.Context, info store.Info) (glance, error) {
+	var d digest
+	fits := t.options.Memory.reading(false)
+	s, err := fold(ctx, t.store, info.ID, func(s *study.Study, e study.Event) error {
+		d.observe(s, e)
+		return fits(e)
+	})
 	if err != nil {
-		return Study{}, err
+		return glance{}, err
 	}
 	if s.Position() == 0 {
-		return Study{}, &store.NotFoundError{Study: info.ID} // deleted in the meantime
+		return glance{}, &store.NotFoundError{Study: info.ID} // deleted in the meantime
 	}
-	return view(info.Name, info.ID, s), nil
+	return glance{view(info.Name, info.ID, s), d}, nil
+}
+
+// maxGlances is the largest number of studies whose state is kept for lists.
+const maxGlances = 10_000
+
+// keepGlance keeps the state of a study for later lists.
+func (t *Tuner) keepGlance(g glance) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.glances {
+		if len(t.glances) < maxGlances {
+			break
+		}
+		delete(t.glances, id)
+	}
+	t.glances[g.study.ID] = g
 }
 
 // Backuper is a store that can copy itself while in use.

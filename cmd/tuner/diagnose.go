@@ -34,8 +34,8 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				d, err := svc.Diagnose(ctx, name)
-				if err == nil && d.Results == 0 {
-					err = &statusError{exitNotFound, fmt.Errorf("study %s has no model yet, because too few trials have finished", name)}
+				if err == nil && d.State != propose.ModelReady && d.Results == 0 {
+					err = &statusError{exitNotFound, noModel(name, d.State, d.Missing)}
 				}
 				if err != nil {
 					return err
@@ -56,6 +56,24 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 	}
 	form = formatFlag(cmd, "table", "json")
 	return cmd
+}
+
+// noModel says why a study has no model.
+func noModel(study string, s propose.ModelState, missing int) error {
+	switch s {
+	case propose.ModelNone:
+		return fmt.Errorf("study %s has no model, because its space has no parameter that varies", study)
+	case propose.ModelAtNextAsk:
+		return fmt.Errorf("study %s has no model yet, because the next ask makes it: run tuner ask %s", study, study)
+	case propose.ModelWaiting:
+		results := "results are"
+		if missing == 1 {
+			results = "result is"
+		}
+		return fmt.Errorf("study %s has no model yet, because %d more %s needed", study, missing, results)
+	default: // of a server of an earlier version
+		return fmt.Errorf("study %s has no model yet, because too few trials have finished", study)
+	}
 }
 
 // draw is the JSON of how inducing points were drawn.

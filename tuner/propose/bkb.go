@@ -116,8 +116,13 @@ func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (For
 // Diagnose implements [Diagnoser].
 func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
 	e, err := b.model.At(v)
-	if e == nil || err != nil {
+	if err != nil {
 		return Diagnosis{}, err
+	}
+	if e == nil {
+		var d Diagnosis
+		d.State, d.Missing = b.model.State()
+		return d, nil
 	}
 	return b.chooser.Diagnose(e, v.Trials()), nil
 }

@@ -88,6 +88,7 @@ type (
 	Diagnosis  = acquire.Diagnosis // the state of a model
 	Draw       = model.Draw        // how its inducing points were drawn
 	DrawStep   = model.Step        // one λ of BLESS
+	ModelState = model.State       // whether there is a model
 )
 
 // The phases of suggestions.
@@ -96,6 +97,14 @@ const (
 	PhaseModel   = model.PhaseModel   // upper confidence bound
 	PhaseExploit = model.PhaseExploit // posterior mean
 	PhaseExplore = model.PhaseExplore // wide upper confidence bound
+)
+
+// The states of a study's model.
+const (
+	ModelNone      = model.None      // the space has no parameter to model
+	ModelWaiting   = model.Waiting   // more results are needed
+	ModelAtNextAsk = model.AtNextAsk // there are enough results, and the next ask makes the model
+	ModelReady     = model.Ready
 )
 
 // ErrExhausted is returned when there is nothing left to suggest, now or later.

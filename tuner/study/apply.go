@@ -44,7 +44,7 @@ func (s *Study) apply(e Event) error {
 	case Extended:
 		return s.applyExtended(e, b)
 	case Reported:
-		return s.applyReported(b)
+		return s.applyReported(e, b)
 	case Expired:
 		return s.applyExpired(e, b)
 	case Told:
@@ -129,7 +129,7 @@ func (s *Study) applyStarted(e Event, b Started) error {
 		s.holders[leaseKey{b.Trial, t.Epoch}] = holding{worker, callers}
 	}
 	t.State, t.lastStep = Running, -1
-	t.Epoch, t.Worker, t.Deadline, t.Started = b.Epoch, b.Worker, b.Deadline, e.Time
+	t.Epoch, t.Worker, t.Deadline, t.Started, t.Seen = b.Epoch, b.Worker, b.Deadline, e.Time, e.Time
 	t.holder = e.Caller
 	s.put(t)
 	s.running[b.Trial] = struct{}{}
@@ -147,13 +147,13 @@ func (s *Study) applyExtended(e Event, b Extended) error {
 	if err != nil {
 		return err
 	}
-	t.Deadline = b.Deadline
+	t.Deadline, t.Seen = b.Deadline, e.Time
 	s.put(t)
 	s.handedTo(&t, e.Caller)
 	return nil
 }
 
-func (s *Study) applyReported(b Reported) error {
+func (s *Study) applyReported(e Event, b Reported) error {
 	t, err := s.findRunning(b.Trial, b.Epoch)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *Study) applyReported(b Reported) error {
 	for _, r := range b.Reports {
 		t.lastStep = max(t.lastStep, r.Step)
 	}
-	t.Reports = append(t.Reports, b.Reports...)
+	t.Reports, t.Seen = append(t.Reports, b.Reports...), e.Time
 	s.put(t)
 	return nil
 }

@@ -58,6 +58,9 @@ type Trial struct {
 	Expiries int       // how often its lease expired
 	Worker   string    // worker of the last lease, empty if unnamed
 	Deadline time.Time // end of the last lease
+	// Seen is the time of the last event in which the holder of the last lease started the
+	// trial, extended the lease or reported.
+	Seen time.Time
 
 	Reports    []Report // of all epochs, in order of arrival
 	Outcome    Outcome  // of a terminal trial

@@ -3,6 +3,7 @@ package wire
 import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // EncodeDiagnosis encodes a diagnosis of a model.
@@ -11,6 +12,8 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 		Results: int64(d.Results), InducingPoints: int64(d.InducingPoints), Capped: d.Capped,
 		EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain, Noise: d.Noise,
 		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings, Draw: encodeDraw(d.Draw),
+		State: pb.ModelState(d.State), MissingResults: int64(d.Missing), Position: uint64(d.Position), EventResults: int64(d.EventResults),
+		LengthScales: d.LengthScales,
 	}
 }
 
@@ -35,6 +38,9 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		InducingPoints: number[int](&d, "inducing_points", m.GetInducingPoints()), Capped: m.GetCapped(),
 		EffectiveDimension: m.GetEffectiveDimension(), InformationGain: m.GetInformationGain(), Noise: m.GetNoise(),
 		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(), Warnings: m.GetWarnings(),
+		State: enum(&d, "state", m.GetState(), propose.ModelReady), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
+		Position: study.Position(m.GetPosition()), EventResults: number[int](&d, "event_results", m.GetEventResults()),
+		LengthScales: orNil(m.GetLengthScales()),
 	}
 	draw := m.GetDraw()
 	out.Draw = propose.Draw{

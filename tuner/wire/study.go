@@ -101,7 +101,18 @@ func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 		Cost:         s.Cost,
 		Attributes:   s.Attributes,
 		Added:        int64(s.Added),
+		BestMeasured: encodeMeasured(s.BestMeasured),
+		LastToldTime: encodeTime(s.LastTold),
+		ToldLastHour: int64(s.ToldLastHour),
 	}, nil
+}
+
+// encodeMeasured leaves out a trial without values.
+func encodeMeasured(m tuner.Measured) *pb.MeasuredTrial {
+	if len(m.Values) == 0 {
+		return nil
+	}
+	return &pb.MeasuredTrial{Number: int64(m.Trial), Values: m.Values}
 }
 
 // DecodeStudy reads a study.
@@ -129,6 +140,11 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 		Added:      number[int](&d, "added", m.GetAdded()),
 		Cost:       m.GetCost(),
 		Attributes: orNil(study.Attributes(m.GetAttributes())),
+		BestMeasured: tuner.Measured{
+			Trial: number[int](&d, "best_measured.number", m.GetBestMeasured().GetNumber()), Values: m.GetBestMeasured().GetValues(),
+		},
+		LastTold:     d.time("last_told_time", m.GetLastToldTime()),
+		ToldLastHour: number[int](&d, "told_last_hour", m.GetToldLastHour()),
 	}
 	s.Counts, s.Trials = d.counts(m)
 	return s, d.err

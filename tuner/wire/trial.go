@@ -45,6 +45,7 @@ func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 		EndTime:       encodeTime(t.Ended),
 		Expiries:      int32Of(t.Expiries),
 		ToldEpoch:     int64(t.ToldEpoch),
+		LastSeenTime:  encodeTime(t.Seen),
 	}
 	for _, l := range t.Late {
 		outcome, err := EncodeOutcome(l.Outcome)
@@ -89,6 +90,7 @@ func (d *decoder) trial(m *pb.Trial) study.Trial {
 		Created:    d.time("trial.create_time", m.GetCreateTime()),
 		Started:    d.time("trial.start_time", m.GetStartTime()),
 		Ended:      d.time("trial.end_time", m.GetEndTime()),
+		Seen:       d.time("trial.last_seen_time", m.GetLastSeenTime()),
 	}
 	if g := m.GetSuggestion(); g != nil {
 		t.Suggestion = study.Suggestion{

@@ -459,6 +459,65 @@ func (TrialView) EnumDescriptor() ([]byte, []int) {
 	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{6}
 }
 
+// ModelState says whether a study has a model.
+type ModelState int32
+
+const (
+	ModelState_MODEL_STATE_UNSPECIFIED ModelState = 0
+	// The space has no parameter to model.
+	ModelState_MODEL_STATE_NONE ModelState = 1
+	// More results are needed.
+	ModelState_MODEL_STATE_WAITING ModelState = 2
+	// There are enough results. The next ask makes the model.
+	ModelState_MODEL_STATE_AT_NEXT_ASK ModelState = 3
+	ModelState_MODEL_STATE_READY       ModelState = 4
+)
+
+// Enum value maps for ModelState.
+var (
+	ModelState_name = map[int32]string{
+		0: "MODEL_STATE_UNSPECIFIED",
+		1: "MODEL_STATE_NONE",
+		2: "MODEL_STATE_WAITING",
+		3: "MODEL_STATE_AT_NEXT_ASK",
+		4: "MODEL_STATE_READY",
+	}
+	ModelState_value = map[string]int32{
+		"MODEL_STATE_UNSPECIFIED": 0,
+		"MODEL_STATE_NONE":        1,
+		"MODEL_STATE_WAITING":     2,
+		"MODEL_STATE_AT_NEXT_ASK": 3,
+		"MODEL_STATE_READY":       4,
+	}
+)
+
+func (x ModelState) Enum() *ModelState {
+	p := new(ModelState)
+	*p = x
+	return p
+}
+
+func (x ModelState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModelState) Descriptor() protoreflect.EnumDescriptor {
+	return file_proto_tuner_v1_tuner_proto_enumTypes[7].Descriptor()
+}
+
+func (ModelState) Type() protoreflect.EnumType {
+	return &file_proto_tuner_v1_tuner_proto_enumTypes[7]
+}
+
+func (x ModelState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModelState.Descriptor instead.
+func (ModelState) EnumDescriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{7}
+}
+
 // Value is one parameter's value.
 type Value struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -842,7 +901,14 @@ type Study struct {
 	Added int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
 	// Why the server could not read the study, only in an answer to ListStudies. Of
 	// the other fields only name and uid are set then.
-	Unread        string `protobuf:"bytes,19,opt,name=unread,proto3" json:"unread,omitempty"`
+	Unread string `protobuf:"bytes,19,opt,name=unread,proto3" json:"unread,omitempty"`
+	// The completed trial with the best measured objective. Absent if there is none,
+	// and in a study of several objectives. GetBest asks the model, this does not.
+	BestMeasured *MeasuredTrial `protobuf:"bytes,20,opt,name=best_measured,json=bestMeasured,proto3" json:"best_measured,omitempty"`
+	// When the last outcome was told or added.
+	LastToldTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=last_told_time,json=lastToldTime,proto3" json:"last_told_time,omitempty"`
+	// Outcomes told within the last 60 minutes, without added trials.
+	ToldLastHour  int64 `protobuf:"varint,22,opt,name=told_last_hour,json=toldLastHour,proto3" json:"told_last_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1010,6 +1076,80 @@ func (x *Study) GetUnread() string {
 	return ""
 }
 
+func (x *Study) GetBestMeasured() *MeasuredTrial {
+	if x != nil {
+		return x.BestMeasured
+	}
+	return nil
+}
+
+func (x *Study) GetLastToldTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastToldTime
+	}
+	return nil
+}
+
+func (x *Study) GetToldLastHour() int64 {
+	if x != nil {
+		return x.ToldLastHour
+	}
+	return 0
+}
+
+// MeasuredTrial is a completed trial with the mean of each objective, in order.
+type MeasuredTrial struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Values        []float64              `protobuf:"fixed64,2,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasuredTrial) Reset() {
+	*x = MeasuredTrial{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasuredTrial) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasuredTrial) ProtoMessage() {}
+
+func (x *MeasuredTrial) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasuredTrial.ProtoReflect.Descriptor instead.
+func (*MeasuredTrial) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MeasuredTrial) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *MeasuredTrial) GetValues() []float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // SpaceWarning is advice about a search space that is valid but probably not as
 // intended.
 type SpaceWarning struct {
@@ -1025,7 +1165,7 @@ type SpaceWarning struct {
 
 func (x *SpaceWarning) Reset() {
 	*x = SpaceWarning{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[5]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1177,7 @@ func (x *SpaceWarning) String() string {
 func (*SpaceWarning) ProtoMessage() {}
 
 func (x *SpaceWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[5]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1190,7 @@ func (x *SpaceWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpaceWarning.ProtoReflect.Descriptor instead.
 func (*SpaceWarning) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{5}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SpaceWarning) GetLine() int32 {
@@ -1113,14 +1253,17 @@ type Trial struct {
 	// The fields of this message that are incomplete because the answer would be too
 	// large. They are reports, late_results, attributes, or outcome, which then has
 	// only state, reason and cost. GetTrial and ListReports have them.
-	Omitted       []string `protobuf:"bytes,19,rep,name=omitted,proto3" json:"omitted,omitempty"`
+	Omitted []string `protobuf:"bytes,19,rep,name=omitted,proto3" json:"omitted,omitempty"`
+	// When the holder of the last lease last started the trial, sent a heartbeat or
+	// reported.
+	LastSeenTime  *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=last_seen_time,json=lastSeenTime,proto3" json:"last_seen_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[6]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1275,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[6]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1288,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{6}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Trial) GetName() string {
@@ -1281,6 +1424,13 @@ func (x *Trial) GetOmitted() []string {
 	return nil
 }
 
+func (x *Trial) GetLastSeenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeenTime
+	}
+	return nil
+}
+
 // Suggestion is the proposer's information about a configuration that it made.
 type Suggestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1303,7 +1453,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[7]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1465,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[7]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1478,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{7}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Suggestion) GetPhase() string {
@@ -1393,7 +1543,7 @@ type IntermediateValues struct {
 
 func (x *IntermediateValues) Reset() {
 	*x = IntermediateValues{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[8]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1555,7 @@ func (x *IntermediateValues) String() string {
 func (*IntermediateValues) ProtoMessage() {}
 
 func (x *IntermediateValues) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[8]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1568,7 @@ func (x *IntermediateValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntermediateValues.ProtoReflect.Descriptor instead.
 func (*IntermediateValues) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{8}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntermediateValues) GetStep() int64 {
@@ -1454,7 +1604,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[9]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1616,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[9]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1629,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{9}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Metric) GetValues() []float64 {
@@ -1514,7 +1664,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[10]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1676,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[10]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1689,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{10}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Outcome) GetState() TrialState {
@@ -1596,7 +1746,7 @@ type LateResult struct {
 
 func (x *LateResult) Reset() {
 	*x = LateResult{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[11]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1758,7 @@ func (x *LateResult) String() string {
 func (*LateResult) ProtoMessage() {}
 
 func (x *LateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[11]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1771,7 @@ func (x *LateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LateResult.ProtoReflect.Descriptor instead.
 func (*LateResult) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{11}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LateResult) GetEpoch() int64 {
@@ -1657,7 +1807,7 @@ type CreateStudyRequest struct {
 
 func (x *CreateStudyRequest) Reset() {
 	*x = CreateStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[12]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1819,7 @@ func (x *CreateStudyRequest) String() string {
 func (*CreateStudyRequest) ProtoMessage() {}
 
 func (x *CreateStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[12]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1832,7 @@ func (x *CreateStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateStudyRequest.ProtoReflect.Descriptor instead.
 func (*CreateStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{12}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateStudyRequest) GetRequestId() string {
@@ -1715,7 +1865,7 @@ type GetStudyRequest struct {
 
 func (x *GetStudyRequest) Reset() {
 	*x = GetStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[13]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1877,7 @@ func (x *GetStudyRequest) String() string {
 func (*GetStudyRequest) ProtoMessage() {}
 
 func (x *GetStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[13]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1890,7 @@ func (x *GetStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStudyRequest.ProtoReflect.Descriptor instead.
 func (*GetStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{13}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetStudyRequest) GetName() string {
@@ -1761,7 +1911,7 @@ type ListStudiesRequest struct {
 
 func (x *ListStudiesRequest) Reset() {
 	*x = ListStudiesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[14]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1923,7 @@ func (x *ListStudiesRequest) String() string {
 func (*ListStudiesRequest) ProtoMessage() {}
 
 func (x *ListStudiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[14]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1936,7 @@ func (x *ListStudiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStudiesRequest.ProtoReflect.Descriptor instead.
 func (*ListStudiesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{14}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListStudiesRequest) GetPageSize() int32 {
@@ -1814,7 +1964,7 @@ type ListStudiesResponse struct {
 
 func (x *ListStudiesResponse) Reset() {
 	*x = ListStudiesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[15]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +1976,7 @@ func (x *ListStudiesResponse) String() string {
 func (*ListStudiesResponse) ProtoMessage() {}
 
 func (x *ListStudiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[15]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +1989,7 @@ func (x *ListStudiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStudiesResponse.ProtoReflect.Descriptor instead.
 func (*ListStudiesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{15}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListStudiesResponse) GetStudies() []*Study {
@@ -1870,7 +2020,7 @@ type DeleteStudyRequest struct {
 
 func (x *DeleteStudyRequest) Reset() {
 	*x = DeleteStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[16]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1882,7 +2032,7 @@ func (x *DeleteStudyRequest) String() string {
 func (*DeleteStudyRequest) ProtoMessage() {}
 
 func (x *DeleteStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[16]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1895,7 +2045,7 @@ func (x *DeleteStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStudyRequest.ProtoReflect.Descriptor instead.
 func (*DeleteStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{16}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteStudyRequest) GetRequestId() string {
@@ -1927,7 +2077,7 @@ type DeleteStudyResponse struct {
 
 func (x *DeleteStudyResponse) Reset() {
 	*x = DeleteStudyResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[17]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2089,7 @@ func (x *DeleteStudyResponse) String() string {
 func (*DeleteStudyResponse) ProtoMessage() {}
 
 func (x *DeleteStudyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[17]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2102,7 @@ func (x *DeleteStudyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteStudyResponse.ProtoReflect.Descriptor instead.
 func (*DeleteStudyResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{17}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{18}
 }
 
 type PauseStudyRequest struct {
@@ -1965,7 +2115,7 @@ type PauseStudyRequest struct {
 
 func (x *PauseStudyRequest) Reset() {
 	*x = PauseStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[18]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2127,7 @@ func (x *PauseStudyRequest) String() string {
 func (*PauseStudyRequest) ProtoMessage() {}
 
 func (x *PauseStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[18]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2140,7 @@ func (x *PauseStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseStudyRequest.ProtoReflect.Descriptor instead.
 func (*PauseStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{18}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PauseStudyRequest) GetRequestId() string {
@@ -2017,7 +2167,7 @@ type ResumeStudyRequest struct {
 
 func (x *ResumeStudyRequest) Reset() {
 	*x = ResumeStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[19]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2179,7 @@ func (x *ResumeStudyRequest) String() string {
 func (*ResumeStudyRequest) ProtoMessage() {}
 
 func (x *ResumeStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[19]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2192,7 @@ func (x *ResumeStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeStudyRequest.ProtoReflect.Descriptor instead.
 func (*ResumeStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{19}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ResumeStudyRequest) GetRequestId() string {
@@ -2070,7 +2220,7 @@ type FinishStudyRequest struct {
 
 func (x *FinishStudyRequest) Reset() {
 	*x = FinishStudyRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[20]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2232,7 @@ func (x *FinishStudyRequest) String() string {
 func (*FinishStudyRequest) ProtoMessage() {}
 
 func (x *FinishStudyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[20]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2245,7 @@ func (x *FinishStudyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishStudyRequest.ProtoReflect.Descriptor instead.
 func (*FinishStudyRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{20}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FinishStudyRequest) GetRequestId() string {
@@ -2132,7 +2282,7 @@ type SetAttributesRequest struct {
 
 func (x *SetAttributesRequest) Reset() {
 	*x = SetAttributesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[21]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2294,7 @@ func (x *SetAttributesRequest) String() string {
 func (*SetAttributesRequest) ProtoMessage() {}
 
 func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[21]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2307,7 @@ func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{21}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetAttributesRequest) GetRequestId() string {
@@ -2189,7 +2339,7 @@ type SetAttributesResponse struct {
 
 func (x *SetAttributesResponse) Reset() {
 	*x = SetAttributesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2351,7 @@ func (x *SetAttributesResponse) String() string {
 func (*SetAttributesResponse) ProtoMessage() {}
 
 func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2364,7 @@ func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{22}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 type AskRequest struct {
@@ -2239,7 +2389,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2401,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2414,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{23}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AskRequest) GetRequestId() string {
@@ -2333,7 +2483,7 @@ type AskResponse struct {
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2495,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2508,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{24}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AskResponse) GetTrials() []*Trial {
@@ -2403,7 +2553,7 @@ type TellRequest struct {
 
 func (x *TellRequest) Reset() {
 	*x = TellRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2565,7 @@ func (x *TellRequest) String() string {
 func (*TellRequest) ProtoMessage() {}
 
 func (x *TellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2578,7 @@ func (x *TellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellRequest.ProtoReflect.Descriptor instead.
 func (*TellRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{25}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TellRequest) GetRequestId() string {
@@ -2471,7 +2621,7 @@ type TellResponse struct {
 
 func (x *TellResponse) Reset() {
 	*x = TellResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2633,7 @@ func (x *TellResponse) String() string {
 func (*TellResponse) ProtoMessage() {}
 
 func (x *TellResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +2646,7 @@ func (x *TellResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellResponse.ProtoReflect.Descriptor instead.
 func (*TellResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{26}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TellResponse) GetTrial() *Trial {
@@ -2525,7 +2675,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2687,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2700,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{27}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReportRequest) GetRequestId() string {
@@ -2593,7 +2743,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2755,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2768,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{28}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReportResponse) GetShouldStop() bool {
@@ -2653,7 +2803,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2815,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2828,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{29}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *HeartbeatRequest) GetName() string {
@@ -2713,7 +2863,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2875,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2888,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{30}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HeartbeatResponse) GetShouldStop() bool {
@@ -2774,7 +2924,7 @@ type EnqueueTrialRequest struct {
 
 func (x *EnqueueTrialRequest) Reset() {
 	*x = EnqueueTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2936,7 @@ func (x *EnqueueTrialRequest) String() string {
 func (*EnqueueTrialRequest) ProtoMessage() {}
 
 func (x *EnqueueTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2949,7 @@ func (x *EnqueueTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueTrialRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{31}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EnqueueTrialRequest) GetRequestId() string {
@@ -2844,7 +2994,7 @@ type AddTrialRequest struct {
 
 func (x *AddTrialRequest) Reset() {
 	*x = AddTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +3006,7 @@ func (x *AddTrialRequest) String() string {
 func (*AddTrialRequest) ProtoMessage() {}
 
 func (x *AddTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3019,7 @@ func (x *AddTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialRequest.ProtoReflect.Descriptor instead.
 func (*AddTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{32}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AddTrialRequest) GetRequestId() string {
@@ -2926,7 +3076,7 @@ type AddTrialsRequest struct {
 
 func (x *AddTrialsRequest) Reset() {
 	*x = AddTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3088,7 @@ func (x *AddTrialsRequest) String() string {
 func (*AddTrialsRequest) ProtoMessage() {}
 
 func (x *AddTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3101,7 @@ func (x *AddTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialsRequest.ProtoReflect.Descriptor instead.
 func (*AddTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AddTrialsRequest) GetParent() string {
@@ -2987,7 +3137,7 @@ type NewTrial struct {
 
 func (x *NewTrial) Reset() {
 	*x = NewTrial{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3149,7 @@ func (x *NewTrial) String() string {
 func (*NewTrial) ProtoMessage() {}
 
 func (x *NewTrial) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3162,7 @@ func (x *NewTrial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewTrial.ProtoReflect.Descriptor instead.
 func (*NewTrial) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NewTrial) GetRequestId() string {
@@ -3067,7 +3217,7 @@ type AddTrialsResponse struct {
 
 func (x *AddTrialsResponse) Reset() {
 	*x = AddTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3229,7 @@ func (x *AddTrialsResponse) String() string {
 func (*AddTrialsResponse) ProtoMessage() {}
 
 func (x *AddTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3242,7 @@ func (x *AddTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialsResponse.ProtoReflect.Descriptor instead.
 func (*AddTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AddTrialsResponse) GetNumbers() []int64 {
@@ -3112,7 +3262,7 @@ type GetTrialRequest struct {
 
 func (x *GetTrialRequest) Reset() {
 	*x = GetTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3274,7 @@ func (x *GetTrialRequest) String() string {
 func (*GetTrialRequest) ProtoMessage() {}
 
 func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3287,7 @@ func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrialRequest.ProtoReflect.Descriptor instead.
 func (*GetTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetTrialRequest) GetName() string {
@@ -3167,7 +3317,7 @@ type ListReportsRequest struct {
 
 func (x *ListReportsRequest) Reset() {
 	*x = ListReportsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3329,7 @@ func (x *ListReportsRequest) String() string {
 func (*ListReportsRequest) ProtoMessage() {}
 
 func (x *ListReportsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3342,7 @@ func (x *ListReportsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReportsRequest.ProtoReflect.Descriptor instead.
 func (*ListReportsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListReportsRequest) GetParent() string {
@@ -3227,7 +3377,7 @@ type ListReportsResponse struct {
 
 func (x *ListReportsResponse) Reset() {
 	*x = ListReportsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3389,7 @@ func (x *ListReportsResponse) String() string {
 func (*ListReportsResponse) ProtoMessage() {}
 
 func (x *ListReportsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3402,7 @@ func (x *ListReportsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReportsResponse.ProtoReflect.Descriptor instead.
 func (*ListReportsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListReportsResponse) GetReports() []*IntermediateValues {
@@ -3285,7 +3435,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3297,7 +3447,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3310,7 +3460,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListTrialsRequest) GetParent() string {
@@ -3365,7 +3515,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3377,7 +3527,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3390,7 +3540,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3417,7 +3567,7 @@ type GetBestRequest struct {
 
 func (x *GetBestRequest) Reset() {
 	*x = GetBestRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3579,7 @@ func (x *GetBestRequest) String() string {
 func (*GetBestRequest) ProtoMessage() {}
 
 func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3592,7 @@ func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestRequest.ProtoReflect.Descriptor instead.
 func (*GetBestRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetBestRequest) GetParent() string {
@@ -3471,7 +3621,7 @@ type GetBestResponse struct {
 
 func (x *GetBestResponse) Reset() {
 	*x = GetBestResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3633,7 @@ func (x *GetBestResponse) String() string {
 func (*GetBestResponse) ProtoMessage() {}
 
 func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3646,7 @@ func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestResponse.ProtoReflect.Descriptor instead.
 func (*GetBestResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetBestResponse) GetTrials() []*Trial {
@@ -3522,7 +3672,7 @@ type GetDiagnosisRequest struct {
 
 func (x *GetDiagnosisRequest) Reset() {
 	*x = GetDiagnosisRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3684,7 @@ func (x *GetDiagnosisRequest) String() string {
 func (*GetDiagnosisRequest) ProtoMessage() {}
 
 func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3697,7 @@ func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
 func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetDiagnosisRequest) GetParent() string {
@@ -3557,8 +3707,8 @@ func (x *GetDiagnosisRequest) GetParent() string {
 	return ""
 }
 
-// Diagnosis describes the model for the first objective. Without a model all fields
-// are 0.
+// Diagnosis describes the model for the first objective. Without a model only state
+// and missing_results are set.
 type Diagnosis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Finished trials that the model knows.
@@ -3580,14 +3730,24 @@ type Diagnosis struct {
 	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// How the present inducing points were drawn. Absent for a model of an earlier
 	// program.
-	Draw          *InducingPointDraw `protobuf:"bytes,11,opt,name=draw,proto3" json:"draw,omitempty"`
+	Draw  *InducingPointDraw `protobuf:"bytes,11,opt,name=draw,proto3" json:"draw,omitempty"`
+	State ModelState         `protobuf:"varint,12,opt,name=state,proto3,enum=tuner.v1.ModelState" json:"state,omitempty"`
+	// How many more results a model needs, while it is WAITING.
+	MissingResults int64 `protobuf:"varint,13,opt,name=missing_results,json=missingResults,proto3" json:"missing_results,omitempty"`
+	// The position of the event that made the model, and the number of results that it
+	// was made from. Later results are added to the model without another event.
+	Position     uint64 `protobuf:"varint,14,opt,name=position,proto3" json:"position,omitempty"`
+	EventResults int64  `protobuf:"varint,15,opt,name=event_results,json=eventResults,proto3" json:"event_results,omitempty"`
+	// The length scale of each ordered parameter that is not constant, as a part of its
+	// range. A short one means that the objective varies fast along the parameter.
+	LengthScales  map[string]float64 `protobuf:"bytes,16,rep,name=length_scales,json=lengthScales,proto3" json:"length_scales,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3759,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3772,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Diagnosis) GetResults() int64 {
@@ -3692,6 +3852,41 @@ func (x *Diagnosis) GetDraw() *InducingPointDraw {
 	return nil
 }
 
+func (x *Diagnosis) GetState() ModelState {
+	if x != nil {
+		return x.State
+	}
+	return ModelState_MODEL_STATE_UNSPECIFIED
+}
+
+func (x *Diagnosis) GetMissingResults() int64 {
+	if x != nil {
+		return x.MissingResults
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetEventResults() int64 {
+	if x != nil {
+		return x.EventResults
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetLengthScales() map[string]float64 {
+	if x != nil {
+		return x.LengthScales
+	}
+	return nil
+}
+
 // How the inducing points of the first objective's model were drawn.
 type InducingPointDraw struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3710,7 +3905,7 @@ type InducingPointDraw struct {
 
 func (x *InducingPointDraw) Reset() {
 	*x = InducingPointDraw{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +3917,7 @@ func (x *InducingPointDraw) String() string {
 func (*InducingPointDraw) ProtoMessage() {}
 
 func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +3930,7 @@ func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
 func (*InducingPointDraw) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *InducingPointDraw) GetSampler() string {
@@ -3785,7 +3980,7 @@ type InducingPointStep struct {
 
 func (x *InducingPointStep) Reset() {
 	*x = InducingPointStep{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3992,7 @@ func (x *InducingPointStep) String() string {
 func (*InducingPointStep) ProtoMessage() {}
 
 func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +4005,7 @@ func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
 func (*InducingPointStep) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *InducingPointStep) GetLambda() float64 {
@@ -3845,7 +4040,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +4052,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +4065,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -3906,7 +4101,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3918,7 +4113,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3931,7 +4126,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -3984,7 +4179,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3996,7 +4191,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4009,7 +4204,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
 }
 
 type BackupResponse struct {
@@ -4022,7 +4217,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4034,7 +4229,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4047,7 +4242,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -4097,7 +4292,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x06\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -4123,15 +4318,21 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x18\x11 \x03(\v2\x1f.tuner.v1.Study.AttributesEntryR\n" +
 	"attributes\x12\x14\n" +
 	"\x05added\x18\x12 \x01(\x03R\x05added\x12\x16\n" +
-	"\x06unread\x18\x13 \x01(\tR\x06unread\x1a=\n" +
+	"\x06unread\x18\x13 \x01(\tR\x06unread\x12<\n" +
+	"\rbest_measured\x18\x14 \x01(\v2\x17.tuner.v1.MeasuredTrialR\fbestMeasured\x12@\n" +
+	"\x0elast_told_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\flastToldTime\x12$\n" +
+	"\x0etold_last_hour\x18\x16 \x01(\x03R\ftoldLastHour\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"r\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"?\n" +
+	"\rMeasuredTrial\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x16\n" +
+	"\x06values\x18\x02 \x03(\x01R\x06values\"r\n" +
 	"\fSpaceWarning\x12\x12\n" +
 	"\x04line\x18\x01 \x01(\x05R\x04line\x12\x1c\n" +
 	"\tparameter\x18\x02 \x01(\tR\tparameter\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x16\n" +
-	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xd3\a\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\x95\b\n" +
 	"\x05Trial\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12*\n" +
@@ -4159,7 +4360,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\bexpiries\x18\x11 \x01(\x05R\bexpiries\x12\x1d\n" +
 	"\n" +
 	"told_epoch\x18\x12 \x01(\x03R\ttoldEpoch\x12\x18\n" +
-	"\aomitted\x18\x13 \x03(\tR\aomitted\x1aJ\n" +
+	"\aomitted\x18\x13 \x03(\tR\aomitted\x12@\n" +
+	"\x0elast_seen_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\flastSeenTime\x1aJ\n" +
 	"\vConfigEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\x1a=\n" +
@@ -4377,7 +4579,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xec\x02\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\x8f\x05\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -4391,7 +4593,15 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x03gap\x18\t \x01(\x01R\x03gap\x12\x1a\n" +
 	"\bwarnings\x18\n" +
 	" \x03(\tR\bwarnings\x12/\n" +
-	"\x04draw\x18\v \x01(\v2\x1b.tuner.v1.InducingPointDrawR\x04draw\"\xa7\x01\n" +
+	"\x04draw\x18\v \x01(\v2\x1b.tuner.v1.InducingPointDrawR\x04draw\x12*\n" +
+	"\x05state\x18\f \x01(\x0e2\x14.tuner.v1.ModelStateR\x05state\x12'\n" +
+	"\x0fmissing_results\x18\r \x01(\x03R\x0emissingResults\x12\x1a\n" +
+	"\bposition\x18\x0e \x01(\x04R\bposition\x12#\n" +
+	"\revent_results\x18\x0f \x01(\x03R\feventResults\x12J\n" +
+	"\rlength_scales\x18\x10 \x03(\v2%.tuner.v1.Diagnosis.LengthScalesEntryR\flengthScales\x1a?\n" +
+	"\x11LengthScalesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xa7\x01\n" +
 	"\x11InducingPointDraw\x12\x18\n" +
 	"\asampler\x18\x01 \x01(\tR\asampler\x12\x16\n" +
 	"\x06lambda\x18\x02 \x01(\x01R\x06lambda\x12\x12\n" +
@@ -4458,7 +4668,14 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\tTrialView\x12\x1a\n" +
 	"\x16TRIAL_VIEW_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRIAL_VIEW_BASIC\x10\x01\x12\x13\n" +
-	"\x0fTRIAL_VIEW_FULL\x10\x022\x97\v\n" +
+	"\x0fTRIAL_VIEW_FULL\x10\x02*\x8c\x01\n" +
+	"\n" +
+	"ModelState\x12\x1b\n" +
+	"\x17MODEL_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10MODEL_STATE_NONE\x10\x01\x12\x17\n" +
+	"\x13MODEL_STATE_WAITING\x10\x02\x12\x1b\n" +
+	"\x17MODEL_STATE_AT_NEXT_ASK\x10\x03\x12\x15\n" +
+	"\x11MODEL_STATE_READY\x10\x042\x97\v\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -4497,8 +4714,8 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 	return file_proto_tuner_v1_tuner_proto_rawDescData
 }
 
-var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -4507,194 +4724,202 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(FailReason)(0),               // 4: tuner.v1.FailReason
 	(Origin)(0),                   // 5: tuner.v1.Origin
 	(TrialView)(0),                // 6: tuner.v1.TrialView
-	(*Value)(nil),                 // 7: tuner.v1.Value
-	(*Objective)(nil),             // 8: tuner.v1.Objective
-	(*Component)(nil),             // 9: tuner.v1.Component
-	(*StudySpec)(nil),             // 10: tuner.v1.StudySpec
-	(*Study)(nil),                 // 11: tuner.v1.Study
-	(*SpaceWarning)(nil),          // 12: tuner.v1.SpaceWarning
-	(*Trial)(nil),                 // 13: tuner.v1.Trial
-	(*Suggestion)(nil),            // 14: tuner.v1.Suggestion
-	(*IntermediateValues)(nil),    // 15: tuner.v1.IntermediateValues
-	(*Metric)(nil),                // 16: tuner.v1.Metric
-	(*Outcome)(nil),               // 17: tuner.v1.Outcome
-	(*LateResult)(nil),            // 18: tuner.v1.LateResult
-	(*CreateStudyRequest)(nil),    // 19: tuner.v1.CreateStudyRequest
-	(*GetStudyRequest)(nil),       // 20: tuner.v1.GetStudyRequest
-	(*ListStudiesRequest)(nil),    // 21: tuner.v1.ListStudiesRequest
-	(*ListStudiesResponse)(nil),   // 22: tuner.v1.ListStudiesResponse
-	(*DeleteStudyRequest)(nil),    // 23: tuner.v1.DeleteStudyRequest
-	(*DeleteStudyResponse)(nil),   // 24: tuner.v1.DeleteStudyResponse
-	(*PauseStudyRequest)(nil),     // 25: tuner.v1.PauseStudyRequest
-	(*ResumeStudyRequest)(nil),    // 26: tuner.v1.ResumeStudyRequest
-	(*FinishStudyRequest)(nil),    // 27: tuner.v1.FinishStudyRequest
-	(*SetAttributesRequest)(nil),  // 28: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 29: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 30: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 31: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 32: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 33: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 34: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 35: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 36: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 37: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 38: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 39: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 40: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 41: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 42: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 43: tuner.v1.GetTrialRequest
-	(*ListReportsRequest)(nil),    // 44: tuner.v1.ListReportsRequest
-	(*ListReportsResponse)(nil),   // 45: tuner.v1.ListReportsResponse
-	(*ListTrialsRequest)(nil),     // 46: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 47: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 48: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 49: tuner.v1.GetBestResponse
-	(*GetDiagnosisRequest)(nil),   // 50: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 51: tuner.v1.Diagnosis
-	(*InducingPointDraw)(nil),     // 52: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 53: tuner.v1.InducingPointStep
-	(*WatchRequest)(nil),          // 54: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 55: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 56: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 57: tuner.v1.BackupResponse
-	nil,                           // 58: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 59: tuner.v1.Study.AttributesEntry
-	nil,                           // 60: tuner.v1.Trial.ConfigEntry
-	nil,                           // 61: tuner.v1.Trial.AttributesEntry
-	nil,                           // 62: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 63: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 64: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 65: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 66: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 67: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 68: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 69: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 70: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 71: tuner.v1.NewTrial.AttributesEntry
-	(*durationpb.Duration)(nil),   // 72: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 73: google.protobuf.Timestamp
+	(ModelState)(0),               // 7: tuner.v1.ModelState
+	(*Value)(nil),                 // 8: tuner.v1.Value
+	(*Objective)(nil),             // 9: tuner.v1.Objective
+	(*Component)(nil),             // 10: tuner.v1.Component
+	(*StudySpec)(nil),             // 11: tuner.v1.StudySpec
+	(*Study)(nil),                 // 12: tuner.v1.Study
+	(*MeasuredTrial)(nil),         // 13: tuner.v1.MeasuredTrial
+	(*SpaceWarning)(nil),          // 14: tuner.v1.SpaceWarning
+	(*Trial)(nil),                 // 15: tuner.v1.Trial
+	(*Suggestion)(nil),            // 16: tuner.v1.Suggestion
+	(*IntermediateValues)(nil),    // 17: tuner.v1.IntermediateValues
+	(*Metric)(nil),                // 18: tuner.v1.Metric
+	(*Outcome)(nil),               // 19: tuner.v1.Outcome
+	(*LateResult)(nil),            // 20: tuner.v1.LateResult
+	(*CreateStudyRequest)(nil),    // 21: tuner.v1.CreateStudyRequest
+	(*GetStudyRequest)(nil),       // 22: tuner.v1.GetStudyRequest
+	(*ListStudiesRequest)(nil),    // 23: tuner.v1.ListStudiesRequest
+	(*ListStudiesResponse)(nil),   // 24: tuner.v1.ListStudiesResponse
+	(*DeleteStudyRequest)(nil),    // 25: tuner.v1.DeleteStudyRequest
+	(*DeleteStudyResponse)(nil),   // 26: tuner.v1.DeleteStudyResponse
+	(*PauseStudyRequest)(nil),     // 27: tuner.v1.PauseStudyRequest
+	(*ResumeStudyRequest)(nil),    // 28: tuner.v1.ResumeStudyRequest
+	(*FinishStudyRequest)(nil),    // 29: tuner.v1.FinishStudyRequest
+	(*SetAttributesRequest)(nil),  // 30: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil), // 31: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),            // 32: tuner.v1.AskRequest
+	(*AskResponse)(nil),           // 33: tuner.v1.AskResponse
+	(*TellRequest)(nil),           // 34: tuner.v1.TellRequest
+	(*TellResponse)(nil),          // 35: tuner.v1.TellResponse
+	(*ReportRequest)(nil),         // 36: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),        // 37: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),      // 38: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),     // 39: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),   // 40: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),       // 41: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),      // 42: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 43: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 44: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 45: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),    // 46: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),   // 47: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),     // 48: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 49: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 50: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 51: tuner.v1.GetBestResponse
+	(*GetDiagnosisRequest)(nil),   // 52: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 53: tuner.v1.Diagnosis
+	(*InducingPointDraw)(nil),     // 54: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 55: tuner.v1.InducingPointStep
+	(*WatchRequest)(nil),          // 56: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 57: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 58: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 59: tuner.v1.BackupResponse
+	nil,                           // 60: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 61: tuner.v1.Study.AttributesEntry
+	nil,                           // 62: tuner.v1.Trial.ConfigEntry
+	nil,                           // 63: tuner.v1.Trial.AttributesEntry
+	nil,                           // 64: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 65: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 66: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 67: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 68: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 69: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 70: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 71: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 72: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 73: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 74: tuner.v1.Diagnosis.LengthScalesEntry
+	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
-	8,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	72, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	72, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
-	9,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
-	9,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	58, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
-	10, // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
+	9,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
+	75, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	75, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	10, // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
+	10, // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
+	60, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	11, // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	73, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
-	12, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	59, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
-	3,  // 13: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	60, // 14: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
-	5,  // 15: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
-	14, // 16: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	73, // 17: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
-	15, // 18: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
-	17, // 19: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
-	18, // 20: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	61, // 21: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	73, // 22: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	73, // 23: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	73, // 24: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	62, // 25: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
-	3,  // 26: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
-	4,  // 27: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	63, // 28: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	64, // 29: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	73, // 30: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
-	17, // 31: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
-	10, // 32: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
-	11, // 33: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	65, // 34: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	72, // 35: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	13, // 36: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	17, // 37: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	13, // 38: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	15, // 39: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	73, // 40: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	72, // 41: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	73, // 42: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	66, // 43: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	67, // 44: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	68, // 45: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	15, // 46: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	17, // 47: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	69, // 48: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	41, // 49: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	70, // 50: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	71, // 51: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	15, // 52: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	17, // 53: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
-	6,  // 54: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
-	15, // 55: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
-	3,  // 56: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	6,  // 57: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
-	13, // 58: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	13, // 59: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	52, // 60: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
-	53, // 61: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	73, // 62: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 63: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	13, // 64: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	7,  // 65: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	16, // 66: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	7,  // 67: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	7,  // 68: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	7,  // 69: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	19, // 70: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	20, // 71: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	21, // 72: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	23, // 73: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	25, // 74: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	26, // 75: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	27, // 76: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	28, // 77: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	30, // 78: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	32, // 79: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	34, // 80: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	36, // 81: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	38, // 82: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	39, // 83: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	40, // 84: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	43, // 85: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	44, // 86: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	46, // 87: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	48, // 88: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	50, // 89: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	54, // 90: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	56, // 91: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	11, // 92: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	11, // 93: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	22, // 94: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	24, // 95: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	11, // 96: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	11, // 97: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	11, // 98: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	29, // 99: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	31, // 100: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	33, // 101: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	35, // 102: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	37, // 103: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	13, // 104: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	13, // 105: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	42, // 106: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	13, // 107: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	45, // 108: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	47, // 109: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	49, // 110: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	51, // 111: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	55, // 112: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	57, // 113: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	92, // [92:114] is the sub-list for method output_type
-	70, // [70:92] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	76, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	14, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
+	61, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	13, // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
+	76, // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	3,  // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
+	62, // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	5,  // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
+	16, // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
+	76, // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	17, // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
+	19, // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
+	20, // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
+	63, // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	76, // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	76, // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	76, // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	76, // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	64, // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	3,  // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
+	4,  // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
+	65, // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	66, // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	76, // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	19, // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
+	11, // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
+	12, // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
+	67, // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	75, // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	15, // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	19, // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	15, // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	17, // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	76, // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	75, // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	76, // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	68, // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	69, // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	70, // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	17, // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	19, // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	71, // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	43, // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	72, // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	73, // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	17, // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	19, // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	6,  // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
+	17, // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	3,  // 59: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	6,  // 60: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
+	15, // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	15, // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	54, // 63: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	7,  // 64: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
+	74, // 65: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	55, // 66: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	76, // 67: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,  // 68: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	15, // 69: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	8,  // 70: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	18, // 71: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	8,  // 72: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	8,  // 73: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	8,  // 74: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	21, // 75: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	22, // 76: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	23, // 77: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	25, // 78: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	27, // 79: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	28, // 80: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	29, // 81: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	30, // 82: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	32, // 83: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	34, // 84: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	36, // 85: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	38, // 86: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	40, // 87: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	41, // 88: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	42, // 89: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	45, // 90: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	46, // 91: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	48, // 92: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	50, // 93: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	52, // 94: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	56, // 95: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	58, // 96: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	12, // 97: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	12, // 98: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	24, // 99: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	26, // 100: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	12, // 101: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	12, // 102: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	12, // 103: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	31, // 104: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	33, // 105: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	35, // 106: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	37, // 107: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	39, // 108: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	15, // 109: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	15, // 110: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	44, // 111: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	15, // 112: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	47, // 113: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	49, // 114: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	51, // 115: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	53, // 116: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	57, // 117: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	59, // 118: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	97, // [97:119] is the sub-list for method output_type
+	75, // [75:97] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -4708,14 +4933,14 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		(*Value_StringValue)(nil),
 		(*Value_BoolValue)(nil),
 	}
-	file_proto_tuner_v1_tuner_proto_msgTypes[9].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   65,
+			NumEnums:      8,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

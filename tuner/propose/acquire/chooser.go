@@ -68,6 +68,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 		gap, _ = a.gap()
 	}
 	return Diagnosis{
+		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,

@@ -32,8 +32,15 @@ type Proposal struct {
 	Converged bool
 }
 
-// Diagnosis describes the state of a model. Without a model all fields are 0.
+// Diagnosis describes the state of a model. Without a model only State and Missing are
+// set.
 type Diagnosis struct {
+	State   model.State
+	Missing int // results that a model still needs
+	// Position is that of the event that made the model, from EventResults results.
+	Position     study.Position
+	EventResults int
+
 	Results            int      // that the model knows, late ones included
 	InducingPoints     int      // m
 	Capped             bool     // the option cap prevents more inducing points
@@ -46,4 +53,7 @@ type Diagnosis struct {
 	// Draw describes how the present inducing points were drawn. Its Sampler is empty for a
 	// model of an earlier program.
 	Draw model.Draw
+	// LengthScales are those of the ordered parameters that are not constant, as parts of
+	// their ranges.
+	LengthScales map[string]float64
 }

@@ -11,8 +11,9 @@ import (
 // Engine is the model that is in effect, with the results since its event. Its posteriors
 // are those of the objectives and, if there have been infeasible trials, of feasibility.
 type Engine struct {
-	Event   Event
-	Results *Results
+	Event     Event
+	Effective study.Position // of the event
+	Results   *Results
 
 	author   author
 	text     []byte // of the model event
@@ -123,6 +124,17 @@ func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 	out, _ := e.expense.predict(x)
 	for i, z := range out {
 		out[i] = e.Event.Expense.Target.Value(z)
+	}
+	return out
+}
+
+// LengthScales returns the length scale of the first objective along each ordered parameter.
+func (e *Engine) LengthScales() map[string]float64 {
+	out := make(map[string]float64)
+	for c, a := range e.author.space.Axes() {
+		if a.Ordered {
+			out[a.Parameter] = e.surfaces[0].k.LengthScale(c)
+		}
 	}
 	return out
 }

@@ -40,6 +40,9 @@ func milestone(last int, list []Result, start int) int {
 	return c
 }
 
+// leastMeasured is how many measured results a model needs.
+const leastMeasured = 2
+
 // first returns the number of results from which the first model is made. It is at least
 // start, with at least two measured ones. It is 0 if there are not that many.
 func first(list []Result, start int) int {
@@ -48,7 +51,7 @@ func first(list []Result, start int) int {
 		if r.Y != nil {
 			measured++
 		}
-		if i+1 >= start && measured >= 2 {
+		if i+1 >= start && measured >= leastMeasured {
 			return i + 1
 		}
 	}

@@ -346,6 +346,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 		}
 		x := float64(seed)
 		out = propose.Diagnosis{
+			State: propose.ModelReady, Missing: 4, Position: study.Position(seed), EventResults: 3, LengthScales: map[string]float64{"lr": x},
 			Results: int(seed), InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
 			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
 			Warnings: []string{"no cost", fmt.Sprint("seed ", seed)},
