@@ -34,6 +34,7 @@ type desk struct {
 	log      *eventLog
 	clock    *clock
 	proposer *proposer
+	columns  columns
 }
 
 // newDesk returns a desk. It loads its study once its predecessor, if any, has stored

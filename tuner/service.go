@@ -61,6 +61,9 @@ type Service interface {
 	Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error)
 	// Trials returns the trials that match the filter, ordered by number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
+	// Columns returns numbers of trials, column by column. They take far less room than
+	// trials.
+	Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error)
 	// Best recommends trials, and none if no trial has completed. For one objective it
 	// returns the best completed trial by the proposer's model (see
 	// propose.Recommender). Without a model it returns the first with the best mean

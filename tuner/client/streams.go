@@ -6,6 +6,8 @@ import (
 	"io"
 	"iter"
 
+	"google.golang.org/grpc"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -118,4 +120,22 @@ func (c *Client) Backup(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
+}
+
+// Columns implements [tuner.Service]. An answer that breaks off is asked for again.
+func (c *Client) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
+	m, err := wire.EncodeColumnQuery(name, q)
+	if err != nil {
+		return tuner.Columns{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	whole := func(ctx context.Context, m *pb.GetColumnsRequest, o ...grpc.CallOption) (tuner.Columns, error) {
+		stream, err := c.stub.GetColumns(ctx, m, o...)
+		if err != nil {
+			return tuner.Columns{}, err
+		}
+		return wire.DecodeColumns(stream.Recv, io.EOF)
+	}
+	return call(ctx, c, reads, whole, m, func(c tuner.Columns) (tuner.Columns, error) { return c, nil })
 }

@@ -1,6 +1,8 @@
 package propose
 
 import (
+	"slices"
+
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -19,6 +21,17 @@ func Constrained(c study.Component) []string {
 	var out []string
 	for _, k := range constraintsOf(c) {
 		out = append(out, k.String())
+	}
+	return out
+}
+
+// ConstrainedMetrics returns the names of the metrics that [Keeps] checks.
+func ConstrainedMetrics(c study.Component) []string {
+	var out []string
+	for _, k := range constraintsOf(c) {
+		if name := k.Metric(); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
 	}
 	return out
 }

@@ -348,6 +348,32 @@ func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBe
 	return page, nil
 }
 
+func (h *handlers) GetColumns(m *pb.GetColumnsRequest, stream grpc.ServerStreamingServer[pb.GetColumnsResponse]) error {
+	name, q, err := wire.DecodeColumnQuery(m)
+	if err != nil {
+		return err
+	}
+	ctx := stream.Context()
+	room, err := h.server.enterMemory(ctx, memoryOfList)
+	if err != nil {
+		return err
+	}
+	defer room()
+	columns, err := h.service.Columns(ctx, name, q)
+	if err != nil {
+		return h.server.endOfStream(ctx, err)
+	}
+	for message := range wire.EncodeColumns(columns, min(chunkBytes, h.server.options.Limits.MaxSendBytes/2)) {
+		read := h.server.unread(ctx)
+		err := stream.Send(message)
+		read()
+		if err != nil {
+			return h.server.endOfStream(ctx, err)
+		}
+	}
+	return h.server.endOfStream(ctx, nil)
+}
+
 func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) (*pb.Diagnosis, error) {
 	name, err := wire.ParseStudyName(m.GetParent())
 	if err != nil {

@@ -51,6 +51,7 @@ func permissions() map[string]need {
 		pb.Tuner_ListTrials_FullMethodName:    needRead,
 		pb.Tuner_ListReports_FullMethodName:   needRead,
 		pb.Tuner_GetBest_FullMethodName:       needRead,
+		pb.Tuner_GetColumns_FullMethodName:    needRead,
 		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,
 		pb.Tuner_Backup_FullMethodName:        needAdmin,

@@ -64,6 +64,10 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"ListTrials":  func(ctx context.Context) error { return of(c.ListTrials(ctx, &pb.ListTrialsRequest{Parent: parent})) },
 		"ListReports": func(ctx context.Context) error { return of(c.ListReports(ctx, &pb.ListReportsRequest{Parent: trial})) },
 		"GetBest":     func(ctx context.Context) error { return of(c.GetBest(ctx, &pb.GetBestRequest{Parent: parent})) },
+		"GetColumns": func(ctx context.Context) error {
+			s, err := c.GetColumns(ctx, &pb.GetColumnsRequest{Parent: parent})
+			return first(func() error { return of(s.Recv()) }, err)
+		},
 		"GetDiagnosis": func(ctx context.Context) error {
 			return of(c.GetDiagnosis(ctx, &pb.GetDiagnosisRequest{Parent: parent}))
 		},
@@ -128,7 +132,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetDiagnosis", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}
@@ -193,7 +197,7 @@ func TestPermissions(t *testing.T) {
 // enoughFor are the scopes that permit a method on the study mine.
 func enoughFor(method string) string {
 	switch method {
-	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetDiagnosis", "Watch":
+	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Watch":
 		return "read, worker:mine or admin"
 	case "ListStudies":
 		return "read, worker or admin"

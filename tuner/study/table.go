@@ -53,3 +53,26 @@ func (t *table) share() table {
 	t.owner = nil
 	return c
 }
+
+// changed yields the entries of t that differ from those of an earlier copy of the same
+// table, or are new, in order. It costs O(n/chunkSize) and O(chunkSize) for each chunk
+// that was written to.
+func (t *table) changed(before *table) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i, c := range t.chunks {
+			var old *chunk
+			if before != nil && i < len(before.chunks) {
+				old = before.chunks[i]
+			}
+			if c == old && min(t.n, before.n) >= (i+1)*chunkSize {
+				continue
+			}
+			for k := range min(chunkSize, t.n-i*chunkSize) {
+				n := i*chunkSize + k
+				if (old == nil || n >= before.n || old.trials[k] != c.trials[k]) && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -459,6 +459,64 @@ func (TrialView) EnumDescriptor() ([]byte, []int) {
 	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{6}
 }
 
+type ColumnType int32
+
+const (
+	ColumnType_COLUMN_TYPE_UNSPECIFIED ColumnType = 0
+	ColumnType_COLUMN_TYPE_UINT8       ColumnType = 1
+	ColumnType_COLUMN_TYPE_UINT16      ColumnType = 2
+	ColumnType_COLUMN_TYPE_UINT32      ColumnType = 3
+	ColumnType_COLUMN_TYPE_FLOAT32     ColumnType = 4
+	ColumnType_COLUMN_TYPE_FLOAT64     ColumnType = 5
+)
+
+// Enum value maps for ColumnType.
+var (
+	ColumnType_name = map[int32]string{
+		0: "COLUMN_TYPE_UNSPECIFIED",
+		1: "COLUMN_TYPE_UINT8",
+		2: "COLUMN_TYPE_UINT16",
+		3: "COLUMN_TYPE_UINT32",
+		4: "COLUMN_TYPE_FLOAT32",
+		5: "COLUMN_TYPE_FLOAT64",
+	}
+	ColumnType_value = map[string]int32{
+		"COLUMN_TYPE_UNSPECIFIED": 0,
+		"COLUMN_TYPE_UINT8":       1,
+		"COLUMN_TYPE_UINT16":      2,
+		"COLUMN_TYPE_UINT32":      3,
+		"COLUMN_TYPE_FLOAT32":     4,
+		"COLUMN_TYPE_FLOAT64":     5,
+	}
+)
+
+func (x ColumnType) Enum() *ColumnType {
+	p := new(ColumnType)
+	*p = x
+	return p
+}
+
+func (x ColumnType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ColumnType) Descriptor() protoreflect.EnumDescriptor {
+	return file_proto_tuner_v1_tuner_proto_enumTypes[7].Descriptor()
+}
+
+func (ColumnType) Type() protoreflect.EnumType {
+	return &file_proto_tuner_v1_tuner_proto_enumTypes[7]
+}
+
+func (x ColumnType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ColumnType.Descriptor instead.
+func (ColumnType) EnumDescriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{7}
+}
+
 // ModelState says whether a study has a model.
 type ModelState int32
 
@@ -502,11 +560,11 @@ func (x ModelState) String() string {
 }
 
 func (ModelState) Descriptor() protoreflect.EnumDescriptor {
-	return file_proto_tuner_v1_tuner_proto_enumTypes[7].Descriptor()
+	return file_proto_tuner_v1_tuner_proto_enumTypes[8].Descriptor()
 }
 
 func (ModelState) Type() protoreflect.EnumType {
-	return &file_proto_tuner_v1_tuner_proto_enumTypes[7]
+	return &file_proto_tuner_v1_tuner_proto_enumTypes[8]
 }
 
 func (x ModelState) Number() protoreflect.EnumNumber {
@@ -515,7 +573,7 @@ func (x ModelState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModelState.Descriptor instead.
 func (ModelState) EnumDescriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{7}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{8}
 }
 
 // Value is one parameter's value.
@@ -3663,6 +3721,351 @@ func (x *GetBestResponse) GetNextPageToken() string {
 	return ""
 }
 
+type GetColumnsRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Columns in the order of the answer. A name that ends with a slash selects all
+	// columns that begin with it. Without names the answer has all columns.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// If not 0, only trials with an event after this position of the study's log. If
+	// there are many events, the answer has all trials nevertheless.
+	After         uint64 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetColumnsRequest) Reset() {
+	*x = GetColumnsRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetColumnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetColumnsRequest) ProtoMessage() {}
+
+func (x *GetColumnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetColumnsRequest.ProtoReflect.Descriptor instead.
+func (*GetColumnsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *GetColumnsRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *GetColumnsRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *GetColumnsRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// GetColumnsResponse is a part of the answer. The data of all columns, one after
+// another, are the chunks, one after another.
+type GetColumnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only in the first message.
+	Head          *ColumnsHead `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Chunk         []byte       `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetColumnsResponse) Reset() {
+	*x = GetColumnsResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetColumnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetColumnsResponse) ProtoMessage() {}
+
+func (x *GetColumnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetColumnsResponse.ProtoReflect.Descriptor instead.
+func (*GetColumnsResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *GetColumnsResponse) GetHead() *ColumnsHead {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *GetColumnsResponse) GetChunk() []byte {
+	if x != nil {
+		return x.Chunk
+	}
+	return nil
+}
+
+type ColumnsHead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The study's. If it differs from that of an earlier answer, the study is another.
+	Uid uint64 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The position of the study's log that the columns show. Ask for changes after it.
+	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The server's clock.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// Trials of the study.
+	Trials int64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
+	// Rows of every column. Without a column named number, row i is trial i.
+	Rows          int64     `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	Columns       []*Column `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ColumnsHead) Reset() {
+	*x = ColumnsHead{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ColumnsHead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ColumnsHead) ProtoMessage() {}
+
+func (x *ColumnsHead) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ColumnsHead.ProtoReflect.Descriptor instead.
+func (*ColumnsHead) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ColumnsHead) GetUid() uint64 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *ColumnsHead) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *ColumnsHead) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ColumnsHead) GetTrials() int64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *ColumnsHead) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ColumnsHead) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+// Column describes numbers that are little-endian and not aligned. The columns are
+//
+//	number                   the trial's number, only if rows are left out
+//	state, origin, phase     codes, whose names are the labels
+//	epoch                    at most 255
+//	created, started, ended,
+//	seen                     seconds since 1970, NaN for none
+//	cost                     NaN if not told
+//	value/METRIC             mean of an objective, NaN for none
+//	report/METRIC            value of an objective reported last, NaN for none
+//	mean/METRIC, sd/METRIC,
+//	bound/METRIC             prediction when the trial was suggested, or NaN
+//	metric/METRIC            mean of a metric with a constraint, NaN for none
+//	parameter/NAME           coordinate in [0, 1] times 65,534, or 65,535 for an
+//	                         inactive parameter
+type Column struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type   ColumnType             `protobuf:"varint,2,opt,name=type,proto3,enum=tuner.v1.ColumnType" json:"type,omitempty"`
+	Labels []string               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Values of a parameter with their coordinates, for an axis.
+	Ticks         []*Tick `protobuf:"bytes,4,rep,name=ticks,proto3" json:"ticks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Column) Reset() {
+	*x = Column{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Column) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Column) ProtoMessage() {}
+
+func (x *Column) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Column.ProtoReflect.Descriptor instead.
+func (*Column) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Column) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Column) GetType() ColumnType {
+	if x != nil {
+		return x.Type
+	}
+	return ColumnType_COLUMN_TYPE_UNSPECIFIED
+}
+
+func (x *Column) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *Column) GetTicks() []*Tick {
+	if x != nil {
+		return x.Ticks
+	}
+	return nil
+}
+
+type Tick struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In [0, 1].
+	At            float64 `protobuf:"fixed64,1,opt,name=at,proto3" json:"at,omitempty"`
+	Value         *Value  `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tick) Reset() {
+	*x = Tick{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tick) ProtoMessage() {}
+
+func (x *Tick) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tick.ProtoReflect.Descriptor instead.
+func (*Tick) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Tick) GetAt() float64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Tick) GetValue() *Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 type GetDiagnosisRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -3672,7 +4075,7 @@ type GetDiagnosisRequest struct {
 
 func (x *GetDiagnosisRequest) Reset() {
 	*x = GetDiagnosisRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +4087,7 @@ func (x *GetDiagnosisRequest) String() string {
 func (*GetDiagnosisRequest) ProtoMessage() {}
 
 func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +4100,7 @@ func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
 func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetDiagnosisRequest) GetParent() string {
@@ -3747,7 +4150,7 @@ type Diagnosis struct {
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3759,7 +4162,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3772,7 +4175,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Diagnosis) GetResults() int64 {
@@ -3905,7 +4308,7 @@ type InducingPointDraw struct {
 
 func (x *InducingPointDraw) Reset() {
 	*x = InducingPointDraw{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3917,7 +4320,7 @@ func (x *InducingPointDraw) String() string {
 func (*InducingPointDraw) ProtoMessage() {}
 
 func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3930,7 +4333,7 @@ func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
 func (*InducingPointDraw) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *InducingPointDraw) GetSampler() string {
@@ -3980,7 +4383,7 @@ type InducingPointStep struct {
 
 func (x *InducingPointStep) Reset() {
 	*x = InducingPointStep{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3992,7 +4395,7 @@ func (x *InducingPointStep) String() string {
 func (*InducingPointStep) ProtoMessage() {}
 
 func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4005,7 +4408,7 @@ func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
 func (*InducingPointStep) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *InducingPointStep) GetLambda() float64 {
@@ -4040,7 +4443,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4455,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4468,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -4101,7 +4504,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4516,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4529,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -4179,7 +4582,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +4594,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +4607,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
 }
 
 type BackupResponse struct {
@@ -4217,7 +4620,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4229,7 +4632,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4242,7 +4645,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -4577,7 +4980,29 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"b\n" +
 	"\x0fGetBestResponse\x12'\n" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"W\n" +
+	"\x11GetColumnsRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x04R\x05after\"U\n" +
+	"\x12GetColumnsResponse\x12)\n" +
+	"\x04head\x18\x01 \x01(\v2\x15.tuner.v1.ColumnsHeadR\x04head\x12\x14\n" +
+	"\x05chunk\x18\x02 \x01(\fR\x05chunk\"\xc3\x01\n" +
+	"\vColumnsHead\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\x04R\x03uid\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x04R\bposition\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06trials\x18\x04 \x01(\x03R\x06trials\x12\x12\n" +
+	"\x04rows\x18\x05 \x01(\x03R\x04rows\x12*\n" +
+	"\acolumns\x18\x06 \x03(\v2\x10.tuner.v1.ColumnR\acolumns\"\x84\x01\n" +
+	"\x06Column\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
+	"\x04type\x18\x02 \x01(\x0e2\x14.tuner.v1.ColumnTypeR\x04type\x12\x16\n" +
+	"\x06labels\x18\x03 \x03(\tR\x06labels\x12$\n" +
+	"\x05ticks\x18\x04 \x03(\v2\x0e.tuner.v1.TickR\x05ticks\"=\n" +
+	"\x04Tick\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
+	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\"\x8f\x05\n" +
 	"\tDiagnosis\x12\x18\n" +
@@ -4668,14 +5093,22 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\tTrialView\x12\x1a\n" +
 	"\x16TRIAL_VIEW_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRIAL_VIEW_BASIC\x10\x01\x12\x13\n" +
-	"\x0fTRIAL_VIEW_FULL\x10\x02*\x8c\x01\n" +
+	"\x0fTRIAL_VIEW_FULL\x10\x02*\xa2\x01\n" +
+	"\n" +
+	"ColumnType\x12\x1b\n" +
+	"\x17COLUMN_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11COLUMN_TYPE_UINT8\x10\x01\x12\x16\n" +
+	"\x12COLUMN_TYPE_UINT16\x10\x02\x12\x16\n" +
+	"\x12COLUMN_TYPE_UINT32\x10\x03\x12\x17\n" +
+	"\x13COLUMN_TYPE_FLOAT32\x10\x04\x12\x17\n" +
+	"\x13COLUMN_TYPE_FLOAT64\x10\x05*\x8c\x01\n" +
 	"\n" +
 	"ModelState\x12\x1b\n" +
 	"\x17MODEL_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10MODEL_STATE_NONE\x10\x01\x12\x17\n" +
 	"\x13MODEL_STATE_WAITING\x10\x02\x12\x1b\n" +
 	"\x17MODEL_STATE_AT_NEXT_ASK\x10\x03\x12\x15\n" +
-	"\x11MODEL_STATE_READY\x10\x042\x97\v\n" +
+	"\x11MODEL_STATE_READY\x10\x042\xe2\v\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -4697,7 +5130,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\vListReports\x12\x1c.tuner.v1.ListReportsRequest\x1a\x1d.tuner.v1.ListReportsResponse\x12G\n" +
 	"\n" +
 	"ListTrials\x12\x1b.tuner.v1.ListTrialsRequest\x1a\x1c.tuner.v1.ListTrialsResponse\x12>\n" +
-	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12B\n" +
+	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12I\n" +
+	"\n" +
+	"GetColumns\x12\x1b.tuner.v1.GetColumnsRequest\x1a\x1c.tuner.v1.GetColumnsResponse0\x01\x12B\n" +
 	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12:\n" +
 	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12=\n" +
 	"\x06Backup\x12\x17.tuner.v1.BackupRequest\x1a\x18.tuner.v1.BackupResponse0\x01B0Z.github.com/bkbtuner/bkb/proto/tuner/v1;tunerv1b\x06proto3"
@@ -4714,8 +5149,8 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 	return file_proto_tuner_v1_tuner_proto_rawDescData
 }
 
-var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -4724,202 +5159,216 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(FailReason)(0),               // 4: tuner.v1.FailReason
 	(Origin)(0),                   // 5: tuner.v1.Origin
 	(TrialView)(0),                // 6: tuner.v1.TrialView
-	(ModelState)(0),               // 7: tuner.v1.ModelState
-	(*Value)(nil),                 // 8: tuner.v1.Value
-	(*Objective)(nil),             // 9: tuner.v1.Objective
-	(*Component)(nil),             // 10: tuner.v1.Component
-	(*StudySpec)(nil),             // 11: tuner.v1.StudySpec
-	(*Study)(nil),                 // 12: tuner.v1.Study
-	(*MeasuredTrial)(nil),         // 13: tuner.v1.MeasuredTrial
-	(*SpaceWarning)(nil),          // 14: tuner.v1.SpaceWarning
-	(*Trial)(nil),                 // 15: tuner.v1.Trial
-	(*Suggestion)(nil),            // 16: tuner.v1.Suggestion
-	(*IntermediateValues)(nil),    // 17: tuner.v1.IntermediateValues
-	(*Metric)(nil),                // 18: tuner.v1.Metric
-	(*Outcome)(nil),               // 19: tuner.v1.Outcome
-	(*LateResult)(nil),            // 20: tuner.v1.LateResult
-	(*CreateStudyRequest)(nil),    // 21: tuner.v1.CreateStudyRequest
-	(*GetStudyRequest)(nil),       // 22: tuner.v1.GetStudyRequest
-	(*ListStudiesRequest)(nil),    // 23: tuner.v1.ListStudiesRequest
-	(*ListStudiesResponse)(nil),   // 24: tuner.v1.ListStudiesResponse
-	(*DeleteStudyRequest)(nil),    // 25: tuner.v1.DeleteStudyRequest
-	(*DeleteStudyResponse)(nil),   // 26: tuner.v1.DeleteStudyResponse
-	(*PauseStudyRequest)(nil),     // 27: tuner.v1.PauseStudyRequest
-	(*ResumeStudyRequest)(nil),    // 28: tuner.v1.ResumeStudyRequest
-	(*FinishStudyRequest)(nil),    // 29: tuner.v1.FinishStudyRequest
-	(*SetAttributesRequest)(nil),  // 30: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 31: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 32: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 33: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 34: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 35: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 36: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 37: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 38: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 39: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 40: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 41: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 42: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 43: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 44: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 45: tuner.v1.GetTrialRequest
-	(*ListReportsRequest)(nil),    // 46: tuner.v1.ListReportsRequest
-	(*ListReportsResponse)(nil),   // 47: tuner.v1.ListReportsResponse
-	(*ListTrialsRequest)(nil),     // 48: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 49: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 50: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 51: tuner.v1.GetBestResponse
-	(*GetDiagnosisRequest)(nil),   // 52: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 53: tuner.v1.Diagnosis
-	(*InducingPointDraw)(nil),     // 54: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 55: tuner.v1.InducingPointStep
-	(*WatchRequest)(nil),          // 56: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 57: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 58: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 59: tuner.v1.BackupResponse
-	nil,                           // 60: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 61: tuner.v1.Study.AttributesEntry
-	nil,                           // 62: tuner.v1.Trial.ConfigEntry
-	nil,                           // 63: tuner.v1.Trial.AttributesEntry
-	nil,                           // 64: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 65: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 66: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 67: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 68: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 69: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 70: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 71: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 72: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 73: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 74: tuner.v1.Diagnosis.LengthScalesEntry
-	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
+	(ColumnType)(0),               // 7: tuner.v1.ColumnType
+	(ModelState)(0),               // 8: tuner.v1.ModelState
+	(*Value)(nil),                 // 9: tuner.v1.Value
+	(*Objective)(nil),             // 10: tuner.v1.Objective
+	(*Component)(nil),             // 11: tuner.v1.Component
+	(*StudySpec)(nil),             // 12: tuner.v1.StudySpec
+	(*Study)(nil),                 // 13: tuner.v1.Study
+	(*MeasuredTrial)(nil),         // 14: tuner.v1.MeasuredTrial
+	(*SpaceWarning)(nil),          // 15: tuner.v1.SpaceWarning
+	(*Trial)(nil),                 // 16: tuner.v1.Trial
+	(*Suggestion)(nil),            // 17: tuner.v1.Suggestion
+	(*IntermediateValues)(nil),    // 18: tuner.v1.IntermediateValues
+	(*Metric)(nil),                // 19: tuner.v1.Metric
+	(*Outcome)(nil),               // 20: tuner.v1.Outcome
+	(*LateResult)(nil),            // 21: tuner.v1.LateResult
+	(*CreateStudyRequest)(nil),    // 22: tuner.v1.CreateStudyRequest
+	(*GetStudyRequest)(nil),       // 23: tuner.v1.GetStudyRequest
+	(*ListStudiesRequest)(nil),    // 24: tuner.v1.ListStudiesRequest
+	(*ListStudiesResponse)(nil),   // 25: tuner.v1.ListStudiesResponse
+	(*DeleteStudyRequest)(nil),    // 26: tuner.v1.DeleteStudyRequest
+	(*DeleteStudyResponse)(nil),   // 27: tuner.v1.DeleteStudyResponse
+	(*PauseStudyRequest)(nil),     // 28: tuner.v1.PauseStudyRequest
+	(*ResumeStudyRequest)(nil),    // 29: tuner.v1.ResumeStudyRequest
+	(*FinishStudyRequest)(nil),    // 30: tuner.v1.FinishStudyRequest
+	(*SetAttributesRequest)(nil),  // 31: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil), // 32: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),            // 33: tuner.v1.AskRequest
+	(*AskResponse)(nil),           // 34: tuner.v1.AskResponse
+	(*TellRequest)(nil),           // 35: tuner.v1.TellRequest
+	(*TellResponse)(nil),          // 36: tuner.v1.TellResponse
+	(*ReportRequest)(nil),         // 37: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),        // 38: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),      // 39: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),     // 40: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),   // 41: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),       // 42: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),      // 43: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 44: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 45: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 46: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),    // 47: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),   // 48: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),     // 49: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 50: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 51: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 52: tuner.v1.GetBestResponse
+	(*GetColumnsRequest)(nil),     // 53: tuner.v1.GetColumnsRequest
+	(*GetColumnsResponse)(nil),    // 54: tuner.v1.GetColumnsResponse
+	(*ColumnsHead)(nil),           // 55: tuner.v1.ColumnsHead
+	(*Column)(nil),                // 56: tuner.v1.Column
+	(*Tick)(nil),                  // 57: tuner.v1.Tick
+	(*GetDiagnosisRequest)(nil),   // 58: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 59: tuner.v1.Diagnosis
+	(*InducingPointDraw)(nil),     // 60: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 61: tuner.v1.InducingPointStep
+	(*WatchRequest)(nil),          // 62: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 63: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 64: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 65: tuner.v1.BackupResponse
+	nil,                           // 66: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 67: tuner.v1.Study.AttributesEntry
+	nil,                           // 68: tuner.v1.Trial.ConfigEntry
+	nil,                           // 69: tuner.v1.Trial.AttributesEntry
+	nil,                           // 70: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 71: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 72: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 73: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 74: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 75: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 76: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 77: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 78: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 79: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 80: tuner.v1.Diagnosis.LengthScalesEntry
+	(*durationpb.Duration)(nil),   // 81: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
-	0,  // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
-	9,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	75, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	75, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
-	10, // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
-	10, // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	60, // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
-	11, // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
-	1,  // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
-	2,  // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	76, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
-	14, // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	61, // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
-	13, // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	76, // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
-	3,  // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	62, // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
-	5,  // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
-	16, // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	76, // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
-	17, // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
-	19, // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
-	20, // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	63, // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	76, // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	76, // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	76, // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	76, // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	64, // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
-	3,  // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
-	4,  // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	65, // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	66, // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	76, // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
-	19, // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
-	11, // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
-	12, // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	67, // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	75, // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	15, // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	19, // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	15, // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	17, // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	76, // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	75, // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	76, // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	68, // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	69, // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	70, // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	17, // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	19, // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	71, // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	43, // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	72, // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	73, // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	17, // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	19, // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
-	6,  // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
-	17, // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
-	3,  // 59: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	6,  // 60: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
-	15, // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	15, // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	54, // 63: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
-	7,  // 64: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	74, // 65: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
-	55, // 66: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	76, // 67: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,  // 68: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	15, // 69: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	8,  // 70: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	18, // 71: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	8,  // 72: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	8,  // 73: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	8,  // 74: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	21, // 75: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	22, // 76: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	23, // 77: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	25, // 78: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	27, // 79: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	28, // 80: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	29, // 81: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	30, // 82: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	32, // 83: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	34, // 84: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	36, // 85: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	38, // 86: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	40, // 87: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	41, // 88: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	42, // 89: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	45, // 90: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	46, // 91: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	48, // 92: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	50, // 93: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	52, // 94: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	56, // 95: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	58, // 96: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	12, // 97: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	12, // 98: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	24, // 99: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	26, // 100: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	12, // 101: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	12, // 102: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	12, // 103: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	31, // 104: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	33, // 105: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	35, // 106: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	37, // 107: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	39, // 108: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	15, // 109: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	15, // 110: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	44, // 111: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	15, // 112: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	47, // 113: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	49, // 114: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	51, // 115: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	53, // 116: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	57, // 117: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	59, // 118: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	97, // [97:119] is the sub-list for method output_type
-	75, // [75:97] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
+	10,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
+	81,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	81,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	11,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
+	11,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
+	66,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	12,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
+	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
+	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
+	82,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	15,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
+	67,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	14,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
+	82,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
+	68,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
+	17,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
+	82,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	18,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
+	20,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
+	21,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
+	69,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	82,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	82,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	82,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	82,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	70,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
+	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
+	71,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	72,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	82,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	20,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
+	12,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
+	13,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
+	73,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	81,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	16,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	20,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	16,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	18,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	82,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	81,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	82,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	74,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	75,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	76,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	18,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	20,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	77,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	44,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	78,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	79,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	18,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	20,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
+	18,  // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	3,   // 59: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	6,   // 60: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
+	16,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	16,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	55,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
+	82,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	56,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
+	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
+	57,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
+	9,   // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
+	60,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
+	80,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	61,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	82,  // 73: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 74: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	16,  // 75: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	9,   // 76: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	19,  // 77: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	9,   // 78: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 79: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 80: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	22,  // 81: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	23,  // 82: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	24,  // 83: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	26,  // 84: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	28,  // 85: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	29,  // 86: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	30,  // 87: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	31,  // 88: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	33,  // 89: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	35,  // 90: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	37,  // 91: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	39,  // 92: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	41,  // 93: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	42,  // 94: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	43,  // 95: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	46,  // 96: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	47,  // 97: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	49,  // 98: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	51,  // 99: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	53,  // 100: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	58,  // 101: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	62,  // 102: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	64,  // 103: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	13,  // 104: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	13,  // 105: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	25,  // 106: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	27,  // 107: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	13,  // 108: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	13,  // 109: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	13,  // 110: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	32,  // 111: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	34,  // 112: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	36,  // 113: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	38,  // 114: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	40,  // 115: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	16,  // 116: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	16,  // 117: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	45,  // 118: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	16,  // 119: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	48,  // 120: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	50,  // 121: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	52,  // 122: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	54,  // 123: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	59,  // 124: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	63,  // 125: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	65,  // 126: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	104, // [104:127] is the sub-list for method output_type
+	81,  // [81:104] is the sub-list for method input_type
+	81,  // [81:81] is the sub-list for extension type_name
+	81,  // [81:81] is the sub-list for extension extendee
+	0,   // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -4939,8 +5388,8 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   67,
+			NumEnums:      9,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

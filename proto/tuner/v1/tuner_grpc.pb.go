@@ -88,6 +88,7 @@ const (
 	Tuner_ListReports_FullMethodName   = "/tuner.v1.Tuner/ListReports"
 	Tuner_ListTrials_FullMethodName    = "/tuner.v1.Tuner/ListTrials"
 	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
+	Tuner_GetColumns_FullMethodName    = "/tuner.v1.Tuner/GetColumns"
 	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
 	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
 	Tuner_Backup_FullMethodName        = "/tuner.v1.Tuner/Backup"
@@ -147,6 +148,9 @@ type TunerClient interface {
 	// GetBest recommends the best trial, or the Pareto front for several objectives,
 	// page by page.
 	GetBest(ctx context.Context, in *GetBestRequest, opts ...grpc.CallOption) (*GetBestResponse, error)
+	// GetColumns streams numbers of trials column by column, for charts of many
+	// trials. The first message has the head, and the others the data.
+	GetColumns(ctx context.Context, in *GetColumnsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetColumnsResponse], error)
 	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
 	// Watch streams the events of a study, from a position of its log on.
@@ -353,6 +357,25 @@ func (c *tunerClient) GetBest(ctx context.Context, in *GetBestRequest, opts ...g
 	return out, nil
 }
 
+func (c *tunerClient) GetColumns(ctx context.Context, in *GetColumnsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetColumnsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[0], Tuner_GetColumns_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetColumnsRequest, GetColumnsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tuner_GetColumnsClient = grpc.ServerStreamingClient[GetColumnsResponse]
+
 func (c *tunerClient) GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Diagnosis)
@@ -365,7 +388,7 @@ func (c *tunerClient) GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest,
 
 func (c *tunerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[0], Tuner_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[1], Tuner_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +407,7 @@ type Tuner_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 
 func (c *tunerClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[1], Tuner_Backup_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[2], Tuner_Backup_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -455,6 +478,9 @@ type TunerServer interface {
 	// GetBest recommends the best trial, or the Pareto front for several objectives,
 	// page by page.
 	GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error)
+	// GetColumns streams numbers of trials column by column, for charts of many
+	// trials. The first message has the head, and the others the data.
+	GetColumns(*GetColumnsRequest, grpc.ServerStreamingServer[GetColumnsResponse]) error
 	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
 	// Watch streams the events of a study, from a position of its log on.
@@ -527,6 +553,9 @@ func (UnimplementedTunerServer) ListTrials(context.Context, *ListTrialsRequest) 
 }
 func (UnimplementedTunerServer) GetBest(context.Context, *GetBestRequest) (*GetBestResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetBest not implemented")
+}
+func (UnimplementedTunerServer) GetColumns(*GetColumnsRequest, grpc.ServerStreamingServer[GetColumnsResponse]) error {
+	return status.Error(codes.Unimplemented, "method GetColumns not implemented")
 }
 func (UnimplementedTunerServer) GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDiagnosis not implemented")
@@ -900,6 +929,17 @@ func _Tuner_GetBest_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_GetColumns_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetColumnsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(TunerServer).GetColumns(m, &grpc.GenericServerStream[GetColumnsRequest, GetColumnsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tuner_GetColumnsServer = grpc.ServerStreamingServer[GetColumnsResponse]
+
 func _Tuner_GetDiagnosis_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetDiagnosisRequest)
 	if err := dec(in); err != nil {
@@ -1029,6 +1069,11 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "GetColumns",
+			Handler:       _Tuner_GetColumns_Handler,
+			ServerStreams: true,
+		},
 		{
 			StreamName:    "Watch",
 			Handler:       _Tuner_Watch_Handler,

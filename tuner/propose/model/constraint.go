@@ -17,6 +17,9 @@ type Constraint struct {
 	low, top float64 // ∓Inf for none
 }
 
+// Metric returns the name of the metric.
+func (c Constraint) Metric() string { return c.metric }
+
 // ReadConstraints reads the option constraints, {"metric": {"min": 0.9, "max": 10}, …}, in
 // order of name.
 func ReadConstraints(o *study.Options) []Constraint {

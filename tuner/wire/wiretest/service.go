@@ -360,6 +360,24 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 	return out, err
 }
 
+// Columns implements [tuner.Service]. It has only the state of every trial, whatever the
+// query.
+func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (out tuner.Columns, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		if slices.Contains(q.Names, "none") {
+			return &study.InvalidError{Field: "names", Value: "none", Rule: "there is no such column"}
+		}
+		n := e.study.Trials()
+		column := tuner.Column{Name: "state", Type: tuner.Uint8, Labels: []string{"", "a"}, Ticks: []space.Tick{{At: 0.5, Value: space.Int(7)}}, Data: make([]byte, n)}
+		for t := range e.study.All(0) {
+			column.Data[t.Number] = byte(t.State)
+		}
+		out = tuner.Columns{ID: e.id, Position: e.study.Position(), Trials: n, Rows: n, Columns: []tuner.Column{column}}
+		return nil
+	})
+	return out, err
+}
+
 // Best implements [tuner.Service]. It compares the first objective only.
 func (s *Service) Best(ctx context.Context, name string) (best []study.Trial, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {

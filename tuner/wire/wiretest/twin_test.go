@@ -28,6 +28,7 @@ var like = cmp.Options{
 	cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreUnexported(study.Trial{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b *space.Space) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
 	cmp.Comparer(func(a, b space.Config) bool { return a.Equal(b) }),
+	cmp.Comparer(func(a, b space.Value) bool { return a == b }),
 }
 
 // TestTwins makes the same calls to a service in the process and to one over the wire.
@@ -210,6 +211,19 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"trials of a worker", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			list, more, err := s.Trials(ctx, "s", tuner.Filter{Worker: "w"})
 			return listed{list, more}, err
+		}},
+		{"columns", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			names := []string{"value/", "state", "origin", "phase", "epoch", "cost", "mean/", "parameter/"} // no times, which differ
+			return of(s.Columns(ctx, "s", tuner.ColumnQuery{Names: names}))
+		}},
+		{"columns since", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Columns(ctx, "s", tuner.ColumnQuery{Names: []string{"state", "parameter/"}, After: 5}))
+		}},
+		{"columns of no name", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Columns(ctx, "s", tuner.ColumnQuery{Names: []string{"none"}}))
+		}},
+		{"columns of no study", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Columns(ctx, "none", tuner.ColumnQuery{}))
 		}},
 		{"best", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "s")) }},
 		{"best of none", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "small")) }},

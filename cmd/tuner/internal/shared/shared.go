@@ -265,6 +265,11 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (tria
 	return trials, more, err
 }
 
+// Columns implements [tuner.Service].
+func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Columns, error) { return svc.Columns(ctx, name, q) })
+}
+
 // Best implements [tuner.Service].
 func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return svc.Best(ctx, name) })

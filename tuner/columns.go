@@ -1,0 +1,458 @@
+package tuner
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ColumnQuery selects columns and rows of [Service.Columns].
+type ColumnQuery struct {
+	// Names of columns, in the order of the answer. A name that ends with a slash selects
+	// all columns that begin with it. Without names the answer has all columns.
+	Names []string
+	// After, if not 0, leaves out trials without an event after this position. If there
+	// are many events, the answer has all trials nevertheless.
+	After study.Position
+}
+
+// Columns has trials as columns of numbers, one row for each trial, by number. Without the
+// column [ColumnNumber] row i is trial i.
+type Columns struct {
+	ID       store.StudyID
+	Position study.Position
+	Time     time.Time // of the answer, by the clock of the service
+	Trials   int       // of the study
+	Rows     int
+	Columns  []Column
+}
+
+// Column is one number of every row.
+//
+// Names of columns are
+//
+//	number                     the trial's number, present only if rows are left out
+//	state, origin, phase       codes, whose names are Labels
+//	epoch                      at most 255
+//	created, started, ended,
+//	seen                       seconds since 1970, NaN for none
+//	cost                       NaN if not told
+//	value/METRIC               the mean of an objective, NaN for none
+//	metric/METRIC              the mean of a metric with a constraint, NaN for none
+//	report/METRIC              the value of an objective reported last, NaN for none
+//	mean/METRIC, sd/METRIC,
+//	bound/METRIC               what the model predicted when it suggested the trial, or NaN
+//	parameter/NAME             the coordinate in the unit cube times 65,534, or 65,535 for
+//	                           an inactive parameter
+type Column struct {
+	Name string
+	Type ColumnType
+	// Labels are the names of codes. Of code 0, which means none, the name is empty.
+	Labels []string
+	// Ticks are values of a parameter with their coordinates.
+	Ticks []space.Tick
+	// Data has the numbers, little-endian. Do not change it.
+	Data []byte
+}
+
+// ColumnNumber is the column with the number of the trial of each row.
+const ColumnNumber = "number"
+
+// InactiveCoordinate marks a parameter that a trial does not have. Coordinate u of another
+// is u times LargestCoordinate, rounded.
+const (
+	LargestCoordinate  = math.MaxUint16 - 1
+	InactiveCoordinate = math.MaxUint16
+)
+
+// ColumnType is the type of the numbers of a column.
+type ColumnType uint8
+
+// The types.
+const (
+	Uint8 ColumnType = iota + 1
+	Uint16
+	Uint32
+	Float32
+	Float64
+)
+
+// Size returns the bytes of a number.
+func (t ColumnType) Size() int {
+	switch t {
+	case Uint8:
+		return 1
+	case Uint16:
+		return 2
+	case Uint32, Float32:
+		return 4
+	case Float64:
+		return 8
+	default:
+		return 0
+	}
+}
+
+// At returns the number in row i.
+func (c *Column) At(i int) float64 {
+	switch c.Type {
+	case Uint8:
+		return float64(c.Data[i])
+	case Uint16:
+		return float64(binary.LittleEndian.Uint16(c.Data[2*i:]))
+	case Uint32:
+		return float64(binary.LittleEndian.Uint32(c.Data[4*i:]))
+	case Float32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(c.Data[4*i:])))
+	default:
+		return math.Float64frombits(binary.LittleEndian.Uint64(c.Data[8*i:]))
+	}
+}
+
+// put writes the number of row i.
+func (c *Column) put(i int, v float64) {
+	switch c.Type {
+	case Uint8:
+		c.Data[i] = uint8(min(v, math.MaxUint8))
+	case Uint16:
+		binary.LittleEndian.PutUint16(c.Data[2*i:], uint16(v))
+	case Uint32:
+		binary.LittleEndian.PutUint32(c.Data[4*i:], uint32(v))
+	case Float32:
+		binary.LittleEndian.PutUint32(c.Data[4*i:], math.Float32bits(float32(v)))
+	default:
+		binary.LittleEndian.PutUint64(c.Data[8*i:], math.Float64bits(v))
+	}
+}
+
+// Find returns the named column, or nil.
+func (c *Columns) Find(name string) *Column {
+	for i := range c.Columns {
+		if c.Columns[i].Name == name {
+			return &c.Columns[i]
+		}
+	}
+	return nil
+}
+
+// row is a trial while its numbers are written.
+type row struct {
+	trial  *study.Trial
+	u      []float64 // coordinates
+	active []bool
+}
+
+// reader is a column with the function that reads its number from a trial.
+type reader struct {
+	Column
+	read func(r *row) float64
+}
+
+// labels are the names of states and the like, of which 0 has none.
+func labels[T interface {
+	~uint8
+	String() string
+}](last T,
+) []string {
+	out := []string{""}
+	for v := T(1); v <= last; v++ {
+		out = append(out, v.String())
+	}
+	return out
+}
+
+// phases are the phases of suggestions.
+var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, phaseFallback}
+
+// seconds is a time as seconds since 1970, NaN for none.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return math.NaN()
+	}
+	return float64(t.UnixMilli()) / 1e3
+}
+
+// meanOf is the mean of a metric, NaN for none.
+func meanOf(o study.Outcome, name string) float64 {
+	m, ok := o.Metric(name)
+	if !ok {
+		return math.NaN()
+	}
+	return m.Mean()
+}
+
+// lastReported is the value of a metric that was reported last, NaN for none.
+func lastReported(t *study.Trial, name string) float64 {
+	for _, r := range slices.Backward(t.CurrentReports()) {
+		for _, v := range r.Values {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+	}
+	return math.NaN()
+}
+
+// readers returns all columns of a study, without data.
+func readers(spec study.Spec) []reader {
+	var out []reader
+	add := func(name string, t ColumnType, labels []string, read func(r *row) float64) {
+		out = append(out, reader{Column{Name: name, Type: t, Labels: labels}, read})
+	}
+	add("state", Uint8, labels(study.Pruned), func(r *row) float64 { return float64(r.trial.State) })
+	add("origin", Uint8, labels(study.OriginAdded), func(r *row) float64 { return float64(r.trial.Origin) })
+	add("phase", Uint8, phases, func(r *row) float64 { return float64(max(slices.Index(phases, r.trial.Suggestion.Phase), 0)) })
+	add("epoch", Uint8, nil, func(r *row) float64 { return float64(r.trial.Epoch) })
+	add("created", Float64, nil, func(r *row) float64 { return seconds(r.trial.Created) })
+	add("started", Float64, nil, func(r *row) float64 { return seconds(r.trial.Started) })
+	add("ended", Float64, nil, func(r *row) float64 { return seconds(r.trial.Ended) })
+	add("seen", Float64, nil, func(r *row) float64 { return seconds(r.trial.Seen) })
+	add("cost", Float64, nil, func(r *row) float64 {
+		if r.trial.Outcome.Cost == 0 {
+			return math.NaN()
+		}
+		return r.trial.Outcome.Cost
+	})
+	for j, o := range spec.Objectives {
+		add("value/"+o.Name, Float64, nil, func(r *row) float64 { return meanOf(r.trial.Outcome, o.Name) })
+		add("report/"+o.Name, Float64, nil, func(r *row) float64 { return lastReported(r.trial, o.Name) })
+		of := func(list []float64) float64 {
+			if j >= len(list) {
+				return math.NaN()
+			}
+			return list[j]
+		}
+		add("mean/"+o.Name, Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.Mean) })
+		add("sd/"+o.Name, Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.StdDev) })
+		add("bound/"+o.Name, Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.Bound) })
+	}
+	for _, name := range propose.ConstrainedMetrics(spec.Proposer) {
+		add("metric/"+name, Float64, nil, func(r *row) float64 { return meanOf(r.trial.Outcome, name) })
+	}
+	for i, a := range spec.Space.Axes() {
+		add("parameter/"+a.Parameter, Uint16, nil, func(r *row) float64 {
+			if !r.active[i] {
+				return InactiveCoordinate
+			}
+			return math.Round(min(max(r.u[i], 0), 1) * LargestCoordinate)
+		})
+		out[len(out)-1].Ticks = spec.Space.Ticks(i, columnTicks)
+	}
+	return out
+}
+
+// columnTicks is the largest number of ticks of a parameter.
+const columnTicks = 12
+
+// choose returns the columns that a query names.
+func choose(all []reader, names []string) ([]reader, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []reader
+	for _, name := range names {
+		n := len(out)
+		for _, c := range all {
+			if c.Name == name || strings.HasSuffix(name, "/") && strings.HasPrefix(c.Name, name) {
+				out = append(out, c)
+			}
+		}
+		if len(out) == n && !strings.HasSuffix(name, "/") {
+			var known []string
+			for _, c := range all {
+				known = append(known, c.Name)
+			}
+			return nil, &study.InvalidError{Field: "names", Value: fmt.Sprintf("%.60q", name), Rule: "there is no such column", Remedy: "use some of " + strings.Join(known, ", ")}
+		}
+	}
+	return out, nil
+}
+
+// columns are the columns of a study that were asked for before, as of one snapshot. They
+// go when the study is dropped from memory.
+type columns struct {
+	once sync.Once
+	all  []reader // without data
+
+	mu    sync.Mutex
+	view  *study.View
+	known map[string]*reader
+}
+
+// readers returns all columns of the study, without data.
+func (c *columns) readers(spec study.Spec) []reader {
+	c.once.Do(func() { c.all = readers(spec) })
+	return c.all
+}
+
+// maxColumnBytes is the size of the columns of a study from which on they are not kept.
+const maxColumnBytes = 64 << 20
+
+// at returns the chosen columns at a snapshot, whole. It reads only the trials that have
+// changed since the last call. A snapshot older than that of another call is the newer one
+// then, and so is the position that at returns.
+func (c *columns) at(v *study.View, chosen []reader) ([]Column, *study.View, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.view != nil && c.view.Position() > v.Position() {
+		v = c.view
+	}
+	bytes := 0
+	for name, r := range c.known {
+		if !slices.ContainsFunc(chosen, func(r reader) bool { return r.Name == name }) {
+			bytes += r.Type.Size() * v.Trials()
+		}
+	}
+	for _, r := range chosen {
+		bytes += r.Type.Size() * v.Trials()
+	}
+	if c.known == nil || bytes > maxColumnBytes {
+		c.view, c.known = nil, make(map[string]*reader)
+	}
+	var fresh, old []*reader
+	for _, r := range c.known {
+		old = append(old, r)
+	}
+	out := make([]*reader, len(chosen))
+	for i := range chosen {
+		if out[i] = c.known[chosen[i].Name]; out[i] == nil {
+			own := chosen[i]
+			out[i] = &own
+			fresh = append(fresh, out[i])
+			c.known[own.Name] = out[i]
+		}
+	}
+	err := update(v, c.view, old)
+	if err == nil {
+		err = update(v, nil, fresh)
+	}
+	if err != nil || bytes > maxColumnBytes {
+		c.view, c.known = nil, nil
+	} else {
+		c.view = v
+	}
+	var list []Column
+	for _, r := range out {
+		column := r.Column
+		column.Data = slices.Clone(column.Data)
+		list = append(list, column)
+	}
+	return list, v, err
+}
+
+// update writes the trials of v that differ from those of the snapshot before into columns.
+func update(v, before *study.View, columns []*reader) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	sp := v.Spec().Space
+	for _, c := range columns {
+		c.Data = append(c.Data, make([]byte, c.Type.Size()*v.Trials()-len(c.Data))...)
+	}
+	r := row{u: make([]float64, sp.Dim()), active: make([]bool, sp.Dim())}
+	for n := range v.Changed(before) {
+		t, _ := v.Trial(n)
+		r.trial = &t
+		if err := sp.Encode(t.Config, r.u); err != nil {
+			return fmt.Errorf("the configuration of trial %d: %w", n, err)
+		}
+		for i, a := range sp.Axes() {
+			_, r.active[i] = t.Config.Get(a.Parameter)
+		}
+		for _, c := range columns {
+			c.put(n, c.read(&r))
+		}
+	}
+	return nil
+}
+
+// maxNews is how many events Columns reads to find the trials that have changed.
+const maxNews = 20_000
+
+// Columns implements [Service].
+func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error) {
+	var out Columns
+	err := t.with(ctx, name, func(d *desk) error {
+		var v *study.View
+		if err := d.log.read(ctx, func(l *live) { v = l.study.Snapshot() }); err != nil {
+			return err
+		}
+		chosen, err := choose(d.columns.readers(v.Spec()), q.Names)
+		if err != nil {
+			return err
+		}
+		size := int64(0)
+		for _, r := range chosen {
+			size += int64(2 * r.Type.Size() * v.Trials())
+		}
+		leave, ok := t.options.Memory.Enter(size, ShareWorker)
+		if !ok {
+			return &MemoryError{t.options.Memory.Limit()}
+		}
+		defer leave()
+		list, v, err := d.columns.at(v, chosen)
+		if err != nil {
+			return err
+		}
+		out = Columns{ID: d.id, Position: v.Position(), Time: t.options.Now(), Trials: v.Trials(), Rows: v.Trials(), Columns: list}
+		rows, some, err := t.changedAfter(ctx, d.id, q.After, v)
+		if some && err == nil {
+			out.pick(rows)
+		}
+		return err
+	})
+	return out, err
+}
+
+// changedAfter returns the trials that have an event after a position, ascending. If some is
+// false, they are all of them.
+func (t *Tuner) changedAfter(ctx context.Context, id store.StudyID, after study.Position, v *study.View) (rows []int, some bool, err error) {
+	if after == 0 || after > v.Position() || v.Position()-after > maxNews {
+		return nil, false, nil
+	}
+	changed := make(map[int]struct{})
+	for r, err := range t.store.Read(ctx, id, after+1) {
+		if err != nil {
+			return nil, false, err
+		}
+		if r.Position > v.Position() {
+			break
+		}
+		if n, ok := r.Event.Trial(); ok {
+			changed[n] = struct{}{}
+		}
+	}
+	for n := range changed {
+		rows = append(rows, n)
+	}
+	slices.Sort(rows)
+	return rows, true, nil
+}
+
+// pick keeps some rows, and adds the column with their numbers.
+func (c *Columns) pick(rows []int) {
+	numbers := Column{Name: ColumnNumber, Type: Uint32, Data: make([]byte, 4*len(rows))}
+	for i, n := range rows {
+		numbers.put(i, float64(n))
+	}
+	for i := range c.Columns {
+		from := &c.Columns[i]
+		size := from.Type.Size()
+		data := make([]byte, 0, size*len(rows))
+		for _, n := range rows {
+			data = append(data, from.Data[size*n:size*(n+1)]...)
+		}
+		from.Data = data
+	}
+	c.Columns, c.Rows = append([]Column{numbers}, c.Columns...), len(rows)
+}
