@@ -1,4 +1,4 @@
-.PHONY: help test test-long race paths lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels
+.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,21 @@ paths: ## the numeric ground on each of its paths: avx512, avx2, portable, witho
 	done
 	go test -count=1 -short -tags noasm ./internal/simd/...
 	GOARCH=arm64 go vet ./internal/simd/... ./internal/blocked
+
+# cgo takes the header and the library that gorgonia.org/cu asks for from the environment.
+# Both are made from its own module, so that nothing of CUDA need be installed.
+DRIVER = $(CURDIR)/internal/gpu/cuda/driver
+CUDA = CGO_ENABLED=1 CGO_CFLAGS='-O2 -g -I$(DRIVER)/include' CGO_LDFLAGS='-O2 -g -L$(DRIVER)/lib'
+tuner-cuda: ## build bin/tuner with the CUDA path (Linux, needs a C compiler only)
+	$(CUDA) go build -tags cuda -o bin/tuner ./cmd/tuner
+
+# The driver of these tests runs the kernels on the CPU. g++ makes it.
+test-cuda: SHELL := /bin/bash
+test-cuda: .SHELLFLAGS := -o pipefail -c
+test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to compare the PTX)
+	$(CUDA) go vet -tags cuda ./...
+	$(CUDA) go test -tags cuda -v ./internal/gpu/... | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
+	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./cmd/tuner
 
 lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }

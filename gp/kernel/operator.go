@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
@@ -32,6 +33,10 @@ type Options struct {
 // or streamed. Concurrent calls wait for each other. Memory beside X and C is
 // O(workers·(M·c + tile)), kept between calls.
 //
+// If the program has devices (docs/gpu.md), large products of dense resident rows run on
+// them. Their sums have another order, so that results differ in rounding from those of
+// the CPU. If a device fails, the product and all later ones run on the CPU.
+//
 // The errors of a product are ctx.Err(), [ErrClosed], [ErrExited], [*ShapeError] and
 // [*SourceError], and those of k.Check for a streamed block. For X, v, u and the
 // product itself there is a [*NonFiniteError] of the first bad block. A panic of the
@@ -51,6 +56,7 @@ type Operator struct {
 
 	lock   chan struct{} // held during a product, guards the fields below
 	closed bool
+	gpu    gpu.Matrix // or nil
 	pool   []*worker
 	v, acc []float64
 	sum    inorder.Sum // into acc
@@ -96,6 +102,7 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	o.prepared, o.tileRows, o.taskRows = Prepare(k, centers), tileRows(o.m), taskRows
 	if p, ok := o.prepared.(*panelPrepared); ok {
 		o.panels, o.precision = newPanels(p, opts)
+		o.gpu = onDevice(p, opts, o.precision, o.resident)
 		o.prepared = p.other // for rows that are not dense
 		o.tileRows = o.panels.height()
 		o.taskRows = (taskRows + o.tileRows - 1) / o.tileRows * o.tileRows
@@ -162,6 +169,7 @@ func (o *Operator) Close() error {
 	o.lock <- struct{}{}
 	defer o.unlock()
 	o.closed = true
+	o.leaveDevice(nil)
 	o.prepared, o.panels, o.resident, o.src = nil, nil, nil, nil
 	o.pool, o.v, o.acc, o.sum = nil, nil, nil, inorder.Sum{}
 	return nil
@@ -225,11 +233,7 @@ func (o *Operator) product(ctx context.Context, r request, args ...operand) erro
 	if r.backward {
 		o.acc = slices.Grow(o.acc[:0], o.m*c)[:o.m*c]
 	}
-	p := pass{request: r, op: o, c: c}
-	if o.panels != nil && r.forward {
-		o.panels.set(o.v, c)
-	}
-	if err := p.run(ctx); err != nil {
+	if err := o.pass(ctx, r, c); err != nil {
 		return err
 	}
 	if r.backward {
@@ -239,4 +243,16 @@ func (o *Operator) product(ctx context.Context, r request, args ...operand) erro
 		copy(r.dst, o.acc)
 	}
 	return nil
+}
+
+// pass makes one pass, on the device if the operator has one.
+func (o *Operator) pass(ctx context.Context, r request, c int) error {
+	if o.gpu != nil {
+		return o.devicePass(ctx, r, c)
+	}
+	p := pass{request: r, op: o, c: c}
+	if o.panels != nil && r.forward {
+		o.panels.set(o.v, c)
+	}
+	return p.run(ctx)
 }

@@ -111,7 +111,7 @@ func TestOperatorAgainstMatrix(t *testing.T) {
 	})
 }
 
-func checkProducts(t *rapid.T, op *kernel.Operator, k naive, v, u []float64, c int) {
+func checkProducts(t rapid.TB, op *kernel.Operator, k naive, v, u []float64, c int) {
 	n, m := k.n, k.m
 	if op.Rows() != n || op.Cols() != m {
 		t.Fatalf("operator of %d×%d, want %d×%d", op.Rows(), op.Cols(), n, m)

@@ -1,0 +1,185 @@
+package kernel
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
+
+// onDevice returns K on the devices of the process, or nil if the CPU computes its products.
+func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows) gpu.Matrix {
+	single := precision == Float32
+	reach := float64(reach64)
+	if single {
+		reach = reach32
+	}
+	f := p.expand(opts.Distances, reach)
+	g, scale, ok := deviceFunction(f, p.y.D)
+	if !ok || x == nil {
+		return nil
+	}
+	shift := make([]float64, p.y.D)
+	if g.Statistic != gpu.Dot {
+		shift = centre(p.y)
+	}
+	problem := gpu.Problem{Function: g, Single: single, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
+	switch x := x.(type) {
+	case *Points[float64]:
+		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
+	case *Points[float32]:
+		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
+	default:
+		return nil
+	}
+	m, err := gpu.NewMatrix(problem)
+	if err != nil {
+		gpu.Warn(err)
+		return nil
+	}
+	return m
+}
+
+// centre returns the mean of the rows.
+func centre(y panel.Rows[float64]) []float64 {
+	mean := make([]float64, y.D)
+	for i := range y.N {
+		for c, v := range y.Data[i*y.Stride:][:y.D] {
+			mean[c] += (v - mean[c]) / float64(i+1)
+		}
+	}
+	return mean
+}
+
+// deviceRows are (x − shift)·scale.
+func deviceRows[T Float](n, d int, shift, scale []float64, row func(i int) []T) gpu.Rows {
+	return gpu.Rows{N: n, D: d, Row: func(dst []float64, i int) {
+		for c, v := range row(i)[:d] {
+			dst[c] = (float64(v) - shift[c]) * scale[c]
+		}
+	}}
+}
+
+// deviceFunction returns f as a function of coordinates that are multiplied by scale, if
+// the devices have it. The weights, and P0 of a distance, are in the scale.
+func deviceFunction(f panel.Function, d int) (g gpu.Function, scale []float64, ok bool) {
+	statistics := map[simd.Statistic]gpu.Statistic{simd.Squared: gpu.Squared, simd.Manhattan: gpu.Manhattan, simd.Dot: gpu.Dot}
+	if g.Statistic, ok = statistics[f.Statistic]; !ok || f.Norms || f.Phase != nil {
+		return g, nil, false
+	}
+	unit := f.P0 // of the statistic
+	switch f.Func {
+	case simd.ExpScaled:
+		g.Profile, unit = gpu.Decay, -f.P0*math.Log2E
+		ok = g.Statistic != gpu.Dot
+	case simd.Matern12:
+		g.Profile = gpu.Matern12
+	case simd.Matern32:
+		g.Profile = gpu.Matern32
+	case simd.Matern52:
+		g.Profile = gpu.Matern52
+	case simd.Affine:
+		g.Profile, g.P0, g.P1, g.Exponent, unit = gpu.Power, f.P0, f.P1, 1, 1
+		ok = g.Statistic == gpu.Dot
+	case simd.Power:
+		g.Profile, g.P0, g.P1, g.Exponent, unit = gpu.Power, f.P0, f.P1, f.Power, 1
+	default:
+		return g, nil, false
+	}
+	g.Factor = f.Factor
+	if g.Factor == 0 {
+		g.Factor = 1
+	}
+	g.Expand, g.Reach = f.Expand, f.Reach*unit
+	scale = make([]float64, d)
+	for c := range scale {
+		w := unit
+		if f.Weights != nil {
+			w *= f.Weights[c]
+		}
+		if g.Statistic != gpu.Manhattan {
+			w = math.Sqrt(w)
+		}
+		scale[c] = w
+	}
+	return g, scale, ok
+}
+
+// leaveDevice frees the memory of the device. If err is not nil, it reports that later
+// products run on the CPU.
+func (o *Operator) leaveDevice(err error) {
+	if o.gpu == nil {
+		return
+	}
+	if err != nil {
+		gpu.Warn(err)
+	}
+	if err := o.gpu.Close(); err != nil {
+		gpu.Warn(err)
+	}
+	o.gpu = nil
+}
+
+// devicePass is a pass in steps, each of all rows. The functions of the caller run on its
+// goroutine between them. If the device fails, the CPU makes the step that failed.
+func (o *Operator) devicePass(ctx context.Context, r request, c int) error {
+	t := r.u
+	if r.forward {
+		t = r.dst
+		if r.backward {
+			t = make([]float64, o.n*c)
+		}
+		if err := o.deviceForward(ctx, t, r.v, c); err != nil {
+			return err
+		}
+		if r.u != nil {
+			addTo(t, r.u)
+		}
+		if err := checkFiniteMatrix("Kv", t, c, 0); err != nil {
+			return err
+		}
+	}
+	if r.f != nil {
+		for i := 0; i < o.n; i += taskRows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := t[i*c : min(i+taskRows, o.n)*c]
+			r.f(i, part)
+			if err := checkFiniteMatrix("f(Kv)", part, c, i); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.backward {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.gpu != nil {
+		err := o.gpu.ApplyT(o.acc, t, c)
+		if err == nil {
+			return nil
+		}
+		o.leaveDevice(err)
+	}
+	return o.pass(ctx, request{backward: true, dst: r.dst, u: t}, c)
+}
+
+// deviceForward sets dst = K·v.
+func (o *Operator) deviceForward(ctx context.Context, dst, v []float64, c int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := o.gpu.Apply(dst, v, c)
+	if err == nil {
+		return nil
+	}
+	o.leaveDevice(err)
+	v = slices.Clone(v) // o.v is packed again
+	return o.pass(ctx, request{forward: true, dst: dst, v: v}, c)
+}

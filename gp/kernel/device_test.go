@@ -1,0 +1,221 @@
+//go:build cuda && cgo && linux
+
+package kernel_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/gpu/cudatest"
+)
+
+func TestMain(m *testing.M) { cudatest.Main(m) }
+
+// deviceKernels are the kernels that run on devices.
+func deviceKernels(d int) map[string]kernel.Kernel {
+	scales := make([]float64, d)
+	for c := range scales {
+		scales[c] = 1 + float64(c)/3
+	}
+	return map[string]kernel.Kernel{
+		"gaussian":   must(kernel.NewGaussian(math.Sqrt(float64(d)))),
+		"relevance":  must(kernel.NewScaled(0.3, must(kernel.NewGaussian(scales...)))),
+		"laplace":    must(kernel.NewLaplace(float64(d))),
+		"matern12":   must(kernel.NewMatern12(2)),
+		"matern32":   must(kernel.NewMatern32(scales...)),
+		"matern52":   must(kernel.NewScaled(3, must(kernel.NewMatern52(2)))),
+		"linear":     must(kernel.NewLinear(2)),
+		"polynomial": must(kernel.NewPolynomial(2, 1, 3)),
+	}
+}
+
+func requireOnDevice(t *testing.T, op *kernel.Operator) {
+	t.Helper()
+	if !op.OnDevice() {
+		t.Fatal("the operator is not on a device, so that this test says nothing")
+	}
+}
+
+// Products of the device agree with the definition as those of the CPU do, for inputs
+// near and far from their mean, in both precisions, and for degenerate shapes.
+func TestDeviceAgainstMatrix(t *testing.T) {
+	cudatest.Use(t, "cuda:0")
+	for _, s := range []struct {
+		n, m, d, c int
+		far        float64 // of some rows
+	}{{1, 1, 1, 1, 0}, {300, 1, 1, 2, 0}, {1, 130, 90, 1, 0}, {270, 141, 3, 1, 40}, {200, 65, 17, 4, 0}} {
+		for name, k := range deviceKernels(s.d) {
+			rng := rand.New(rand.NewPCG(7, uint64(s.n)))
+			x, y := gaussianRows(s.d)(rng, s.n).(*kernel.Points[float64]), gaussianRows(s.d)(rng, s.m).(*kernel.Points[float64])
+			for i := 3; i < s.n; i += 50 {
+				x.Row(i)[0] += s.far
+			}
+			for i := 2; i < s.m; i += 2 { // equal to a row, and to each other
+				copy(y.Row(i), x.Row(i/4%s.n))
+			}
+			for _, o := range []kernel.Options{
+				{}, {Precision: kernel.Float32}, {Distances: kernel.DirectDistances}, {Distances: kernel.ExpandedDistances, Precision: kernel.Float32},
+			} {
+				if o.Distances == kernel.ExpandedDistances && s.far != 0 {
+					continue // it has no bound there
+				}
+				op, err := kernel.NewOperator(k, kernel.FromRows(x), y, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				requireOnDevice(t, op)
+				want := newNaive(k, x, y)
+				tol := 1e-12
+				if o.Precision == kernel.Float32 {
+					tol = 3e-6
+				}
+				largest := 1.0
+				for _, v := range want.k {
+					largest = max(largest, math.Abs(v))
+				}
+				v, u := normals(rng, s.m*s.c), normals(rng, s.n*s.c)
+				got, back := make([]float64, s.n*s.c), make([]float64, s.m*s.c)
+				if err := errors.Join(op.Apply(background, got, v), op.ApplyT(background, back, u)); err != nil {
+					t.Fatal(err)
+				}
+				requireClose(t, name+" Kv", got, want.apply(v, s.c), tol*largest*float64(s.m))
+				requireClose(t, name+" Kᵀu", back, want.applyT(u, s.c), tol*largest*float64(s.n))
+				op.Close()
+			}
+		}
+	}
+}
+
+// The Operator keeps its contract on a device: Gram, GramFunc, several columns, and the
+// tests of the CPU for wrong arguments.
+func TestDeviceContract(t *testing.T) {
+	cudatest.Use(t, "cuda:0")
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(5)(rng, 400)
+	k := must(kernel.NewGaussian(2))
+	for _, c := range []int{1, 3} {
+		op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 70), kernel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireOnDevice(t, op)
+		checkProducts(t, op, newNaive(k, x, x.Slice(0, 70)), normals(rng, 70*c), normals(rng, 400*c), c)
+		op.Close()
+	}
+	op := newTestOperator(t, resident)
+	requireOnDevice(t, op)
+	v, u := make([]float64, 20), make([]float64, 1200)
+	v[7] = math.Inf(1)
+	requireNonFinite(t, op.Gram(background, make([]float64, 20), v, u), "v", 3, 1)
+	v[7] = 0
+	requireNonFinite(t, op.GramFunc(background, v, v, func(row int, t []float64) {
+		for i := range t {
+			if row+i/2 >= 300 {
+				t[i] = math.NaN()
+			}
+		}
+	}), "f(Kv)", 300, 0)
+	ctx, cancel := context.WithCancel(background)
+	if err := op.GramFunc(ctx, v, v, func(int, []float64) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	op.Close()
+	if err := op.Apply(background, make([]float64, 600), make([]float64, 10)); !errors.Is(err, kernel.ErrClosed) {
+		t.Errorf("error %v after Close, want ErrClosed", err)
+	}
+}
+
+// These stay on the CPU.
+func TestDeviceLeavesToCPU(t *testing.T) {
+	cudatest.Use(t, "cuda:0")
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(3)(rng, 300)
+	gauss := must(kernel.NewGaussian(2))
+	for name, c := range map[string]struct {
+		k   kernel.Kernel
+		src kernel.Source
+	}{
+		"streamed":             {gauss, kerneltest.Sequential(x)},
+		"sparse":               {gauss, kernel.FromRows(sparseRows(gaussianRows(3))(rng, 300))},
+		"sum":                  {must(kernel.NewSum(gauss, must(kernel.NewLinear(1)))), kernel.FromRows(x)},
+		"rational quadratic":   {must(kernel.NewRationalQuadratic(2, 1)), kernel.FromRows(x)},
+		"arc-cosine":           {must(kernel.NewArcCosine(1)), kernel.FromRows(x)},
+		"differing categories": {must(kernel.NewHamming(1)), kernel.FromRows(x)},
+	} {
+		op, err := kernel.NewOperator(c.k, c.src, x.Slice(0, 9), kernel.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op.OnDevice() {
+			t.Errorf("%s: the operator is on a device", name)
+		}
+		if err := op.Apply(background, make([]float64, 300), make([]float64, 9)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		op.Close()
+	}
+}
+
+// A device that is lost in any call of a product leaves the right result and one warning.
+// The function of the caller still runs once for every row.
+func TestDeviceLostInProduct(t *testing.T) {
+	cudatest.Fault(t, "FAKE_CUDA_LOSE", "0")
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(5)(rng, 300)
+	k := must(kernel.NewGaussian(2))
+	want, got := make([]float64, 40), make([]float64, 40)
+	v := normals(rng, 40)
+	rows := 0
+	count := func(_ int, t []float64) {
+		rows += len(t)
+		for i := range t {
+			t[i] -= 1
+		}
+	}
+	op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 40), kernel.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.GramFunc(background, want, v, count); err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
+	defer gpu.OnWarning(nil)
+	for launch, device := range map[string]string{"2": "cuda:1", "4": "cuda:2"} { // in Kv, in Kᵀu
+		cudatest.Use(t, device)
+		op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 40), kernel.Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireOnDevice(t, op)
+		os.Setenv("FAKE_CUDA_LOSE", launch)
+		rows = 0
+		if err := op.GramFunc(background, got, v, count); err != nil {
+			t.Fatal(err)
+		}
+		if rows != 300 || op.OnDevice() {
+			t.Errorf("the function had %d rows of 300, and the operator is on the device: %t", rows, op.OnDevice())
+		}
+		requireClose(t, "after the loss", got, want, 1e-11)
+		if err := op.GramFunc(background, got, v, count); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Error("the next product differs from that of the CPU")
+		}
+		op.Close()
+	}
+	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], "; continuing on the CPU") {
+		t.Errorf("warnings %q, want one", warnings)
+	}
+}

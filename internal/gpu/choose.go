@@ -1,0 +1,210 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Variable is the environment variable with the choice of the devices, if Use is not called.
+const Variable = "BKB_DEVICE"
+
+// ChoiceError reports a name that is not a choice of devices.
+type ChoiceError struct {
+	Given string
+	From  string // the flag or variable, may be empty
+}
+
+func (e *ChoiceError) Error() string {
+	from := ""
+	if e.From != "" {
+		from = e.From + " "
+	}
+	return fmt.Sprintf("%s%q is no device, want auto, cpu, cuda or cuda:N such as cuda:0", from, e.Given)
+}
+
+// UnavailableError reports a chosen device that this program or machine does not have.
+type UnavailableError struct {
+	Choice string
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("device %s: %v; use auto or cpu to compute on the CPU", e.Choice, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// errNoBackend is the reason of a program without a backend.
+var errNoBackend = errors.New("this program was built without CUDA, which needs the build tag cuda")
+
+// chosen is the state of the process.
+var chosen struct {
+	sync.Mutex
+	backend Backend
+	made    bool // devices and explicit are set
+	devices []Device
+	// explicit says that the devices were named, so that every product that they can
+	// compute runs on them.
+	explicit bool
+	warned   bool
+	warn     func(message string)
+}
+
+// Register sets the backend. It is for the init function of the backend.
+func Register(b Backend) { chosen.backend = b }
+
+// Registered returns the backend, or nil.
+func Registered() Backend { return chosen.backend }
+
+// OnWarning sets the function that receives warnings, instead of the default logger.
+func OnWarning(warn func(message string)) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	chosen.warn = warn
+}
+
+// Use chooses the devices of the process. The choices are "auto" for all devices and large
+// products, "cpu" for none, "cuda" for all devices, and "cuda:N" for one. An empty choice is
+// that of the environment. The errors are [*ChoiceError] and, except for auto and cpu,
+// [*UnavailableError].
+func Use(choice string) error {
+	from := ""
+	if choice == "" {
+		choice, from = os.Getenv(Variable), Variable
+	}
+	chosen.Lock()
+	defer chosen.Unlock()
+	chosen.made, chosen.devices, chosen.explicit = false, nil, false
+	number, named := strings.CutPrefix(choice, "cuda:")
+	switch {
+	case choice == "auto", choice == "":
+		return nil // devices are opened for the first large product
+	case choice == "cpu":
+		chosen.made = true
+		return nil
+	case choice == "cuda":
+		number = ""
+	case !named || !digits(number):
+		return &ChoiceError{Given: choice, From: from}
+	}
+	devices, err := open(number)
+	if err != nil {
+		return &UnavailableError{choice, err}
+	}
+	chosen.made, chosen.devices, chosen.explicit = true, devices, true
+	return nil
+}
+
+// digits reports whether s is a short number.
+func digits(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 8)
+	return err == nil
+}
+
+// open returns one device, or all for an empty number.
+func open(number string) ([]Device, error) {
+	if chosen.backend == nil {
+		return nil, errNoBackend
+	}
+	n, err := chosen.backend.Count()
+	if err != nil {
+		return nil, err
+	}
+	from, to := 0, n
+	if number != "" {
+		from, _ = strconv.Atoi(number)
+		to = from + 1
+	}
+	if to > n || n == 0 {
+		return nil, fmt.Errorf("this machine has %d CUDA devices, numbered from 0", n)
+	}
+	var out []Device
+	for i := from; i < to; i++ {
+		d, err := chosen.backend.Open(i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// leastWork is the number of operations of a product from which devices that were not
+// named are used. It takes two cores about 0.1 s. The first use of a device takes longer.
+const leastWork = 5e9
+
+// slowFloat64 is the ratio of speeds above which float64 stays on the CPU, unless a device
+// was named.
+const slowFloat64 = 4
+
+// devices returns the devices for a problem, none for the CPU.
+func devices(p Problem) []Device {
+	chosen.Lock()
+	defer chosen.Unlock()
+	work := float64(p.X.N) * float64(p.Y.N) * float64(2*p.Y.D+10)
+	if !chosen.made {
+		if name := os.Getenv(Variable); name != "" && name != "auto" {
+			chosen.Unlock()
+			err := Use(name)
+			chosen.Lock()
+			if err != nil {
+				warnLocked(err)
+				chosen.made = true
+			}
+		} else if work < leastWork {
+			return nil
+		} else {
+			var err error
+			chosen.made = true
+			absent := (*DriverError)(nil)
+			if chosen.backend == nil {
+				return nil
+			}
+			if chosen.devices, err = open(""); err != nil && !(errors.As(err, &absent) && absent.Absent) {
+				warnLocked(err)
+			}
+		}
+	}
+	if chosen.explicit {
+		return chosen.devices
+	}
+	if work < leastWork {
+		return nil
+	}
+	var out []Device
+	for _, d := range chosen.devices {
+		if info, err := d.Info(); err == nil && (p.Single || info.SlowerFloat64 <= slowFloat64) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Warn reports an error after which the CPU is used, the first of the process.
+func Warn(err error) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	warnLocked(err)
+}
+
+func warnLocked(err error) {
+	if errors.Is(err, ErrLost) {
+		chosen.devices = nil
+	}
+	if chosen.warned {
+		return
+	}
+	chosen.warned = true
+	message := fmt.Sprintf("%v; continuing on the CPU", err)
+	if chosen.warn == nil {
+		slog.Warn(message)
+		return
+	}
+	chosen.warn(message)
+}

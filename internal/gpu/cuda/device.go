@@ -1,0 +1,292 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/gpu/cuda/driver"
+	"github.com/bkbtuner/bkb/internal/gpu/cuda/kernels"
+)
+
+func init() { gpu.Register(new(backend)) }
+
+// DriverVariable is the environment variable with the path of the driver library, if it is
+// not the libcuda.so.1 of the system.
+const DriverVariable = "BKB_CUDA_DRIVER"
+
+const (
+	leastDriver     = 11000 // for PTX 7.0
+	leastCapability = 75    // of the PTX
+)
+
+// symbols are the functions of the driver that this package uses.
+var symbols = strings.Fields(`cuCtxSetCurrent cuCtxSynchronize cuDeviceGet cuDeviceGetAttribute cuDeviceGetCount
+	cuDeviceGetName cuDevicePrimaryCtxRetain cuDriverGetVersion cuLaunchKernel cuMemAlloc_v2 cuMemFree_v2
+	cuMemGetInfo_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2 cuMemsetD32_v2 cuModuleGetFunction cuModuleLoadData
+	cuEventCreate cuEventRecord cuEventSynchronize cuEventElapsedTime cuEventDestroy_v2`)
+
+// backend is the driver with its devices.
+type backend struct {
+	mu      sync.Mutex
+	tried   bool
+	err     error
+	version int
+	devices map[int]*device
+}
+
+// start opens the driver once.
+func (b *backend) start() error {
+	if b.tried {
+		return b.err
+	}
+	b.tried = true
+	library := os.Getenv(DriverVariable)
+	if library == "" {
+		library = "libcuda.so.1"
+	}
+	if err := driver.Open(library); err != nil {
+		b.err = &gpu.DriverError{Reason: err.Error(), Absent: true}
+		return b.err
+	}
+	missing := driver.Lacks(symbols...)
+	b.version = cu.Version()
+	switch {
+	case b.version >= 0 && b.version < leastDriver:
+		b.err = &gpu.DriverError{Reason: fmt.Sprintf("the CUDA driver is of version %s, and %s or later is needed; install a driver from 450 on", versionText(b.version), versionText(leastDriver))}
+	case missing != nil:
+		b.err = &gpu.DriverError{Reason: fmt.Sprintf("the CUDA driver %s lacks the function %s; install a driver from 450 on", library, strings.Join(missing, ", "))}
+	}
+	return b.err
+}
+
+func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+func (b *backend) Count() (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.start(); err != nil {
+		return 0, err
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return 0, &gpu.DriverError{Reason: fmt.Sprintf("the CUDA driver cannot count devices: %v", err)}
+	}
+	return n, nil
+}
+
+func (b *backend) Open(number int) (gpu.Device, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.start(); err != nil {
+		return nil, err
+	}
+	if d := b.devices[number]; d != nil {
+		return d, nil
+	}
+	d, err := open(number, b.version)
+	if err != nil {
+		return nil, err
+	}
+	if b.devices == nil {
+		b.devices = map[int]*device{}
+	}
+	b.devices[number] = d
+	return d, nil
+}
+
+// device is a GPU with the goroutine on whose thread its context is current.
+type device struct {
+	info      gpu.Info
+	calls     chan func()
+	functions map[string]cu.Function
+	lost      error // for the goroutine of the device
+}
+
+// names are the kernels.
+var names = strings.Fields("product_float_1 product_float_4 product_double_1 product_double_4 fill_float fill_double collect")
+
+func open(number, version int) (*device, error) {
+	d := &device{info: gpu.Info{Name: fmt.Sprintf("cuda:%d", number), Driver: versionText(version)}, calls: make(chan func()), functions: map[string]cu.Function{}}
+	go func() {
+		runtime.LockOSThread() // for ever, because contexts belong to threads
+		for f := range d.calls {
+			f()
+		}
+	}()
+	err := d.do(func() error { return d.start(number) })
+	if err != nil {
+		close(d.calls)
+		return nil, err
+	}
+	return d, nil
+}
+
+// start makes the context and loads the kernels.
+func (d *device) start(number int) error {
+	dev, err := cu.GetDevice(number)
+	if err != nil {
+		return d.failed("cuDeviceGet", err)
+	}
+	if d.info.Model, err = dev.Name(); err != nil {
+		return d.failed("cuDeviceGetName", err)
+	}
+	d.info.Model = strings.TrimRight(d.info.Model, "\x00")
+	major, minor, err := dev.ComputeCapability()
+	if err != nil {
+		return d.failed("cuDeviceGetAttribute", err)
+	}
+	d.info.Capability = fmt.Sprintf("%d.%d", major, minor)
+	if d.info.SlowerFloat64, err = dev.Attribute(cu.SingleToDoublePrecisionPerfRatio); err != nil {
+		return d.failed("cuDeviceGetAttribute", err)
+	}
+	if c := 10*major + minor; c < leastCapability {
+		return fmt.Errorf("%s (%s) has compute capability %s, and %d.%d or later is needed", d.info.Name, d.info.Model, d.info.Capability, leastCapability/10, leastCapability%10)
+	}
+	context, err := dev.RetainPrimaryCtx()
+	if err != nil {
+		return d.failed("cuDevicePrimaryCtxRetain", err)
+	}
+	if err := cu.SetCurrentContext(context); err != nil {
+		return d.failed("cuCtxSetCurrent", err)
+	}
+	module, err := cu.LoadData(kernels.Product)
+	if err != nil {
+		return d.failed("cuModuleLoadData", err)
+	}
+	for _, name := range names {
+		if d.functions[name], err = module.Function(name); err != nil {
+			return d.failed("cuModuleGetFunction "+name, err)
+		}
+	}
+	return nil
+}
+
+// do runs f on the thread of the device.
+func (d *device) do(f func() error) error {
+	done := make(chan error)
+	d.calls <- func() {
+		if d.lost != nil {
+			done <- d.lost
+			return
+		}
+		done <- f()
+	}
+	return <-done
+}
+
+// fatal are the results after which a context cannot be used any more.
+var fatal = []error{
+	cu.IllegalAddress, cu.LaunchFailed, cu.EccUncorrectable, cu.IllegalInstruction, cu.MisalignedAddress,
+	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, cu.LaunchTimeout, cu.HardwareStackError, cu.Deinitialized, cu.Unknown,
+}
+
+// failed returns the error of a call. After some errors the device is lost.
+func (d *device) failed(call string, err error) error {
+	for _, f := range fatal {
+		if errors.Is(err, f) {
+			err = fmt.Errorf("%w (%w)", gpu.ErrLost, err)
+			d.lost = &gpu.DeviceError{Device: d.info.Name, Call: call, Err: err}
+			return d.lost
+		}
+	}
+	return &gpu.DeviceError{Device: d.info.Name, Call: call, Err: err}
+}
+
+func (d *device) Info() (gpu.Info, error) {
+	info := d.info
+	err := d.do(func() (err error) {
+		if info.Free, info.Memory, err = cu.MemInfo(); err != nil {
+			return d.failed("cuMemGetInfo", err)
+		}
+		return nil
+	})
+	return info, err
+}
+
+// arena is memory of a device that is freed together. Its methods run on the device's
+// thread.
+type arena struct {
+	d      *device
+	blocks []cu.DevicePtr
+}
+
+// alloc returns n bytes of unspecified content.
+func (a *arena) alloc(n int64) (cu.DevicePtr, error) {
+	p, err := cu.MemAlloc(max(n, 16))
+	if err != nil {
+		return 0, a.d.failed(fmt.Sprintf("cuMemAlloc of %d bytes", n), err)
+	}
+	a.blocks = append(a.blocks, p)
+	return p, nil
+}
+
+// free frees all. It tries each block, even if one fails.
+func (a *arena) free() error {
+	var first error
+	for _, p := range a.blocks {
+		if err := cu.MemFree(p); err != nil && first == nil {
+			first = a.d.failed("cuMemFree", err)
+		}
+	}
+	a.blocks = nil
+	return first
+}
+
+// number is an element of memory.
+type number interface{ float32 | float64 | int64 }
+
+// upload copies s to the device.
+func upload[T number](d *device, to cu.DevicePtr, s []T) error {
+	if len(s) == 0 {
+		return nil
+	}
+	if err := cu.MemcpyHtoD(to, unsafe.Pointer(&s[0]), bytes(s)); err != nil {
+		return d.failed("cuMemcpyHtoD", err)
+	}
+	return nil
+}
+
+// download copies memory of the device to s.
+func download[T number](d *device, s []T, from cu.DevicePtr) error {
+	if len(s) == 0 {
+		return nil
+	}
+	if err := cu.MemcpyDtoH(unsafe.Pointer(&s[0]), from, bytes(s)); err != nil {
+		return d.failed("cuMemcpyDtoH", err)
+	}
+	return nil
+}
+
+func bytes[T number](s []T) int64 { return int64(len(s)) * int64(unsafe.Sizeof(s[0])) }
+
+// launch starts a kernel with blocks of 256 threads. Each argument is an int64 or a
+// cu.DevicePtr, because package cu copies 8 bytes of each.
+func (d *device) launch(name string, x, y int64, args ...any) error {
+	values := make([]uint64, len(args))
+	params := make([]unsafe.Pointer, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case int64:
+			values[i] = uint64(a)
+		case cu.DevicePtr:
+			values[i] = uint64(a)
+		default:
+			panic(fmt.Sprintf("cuda: precondition: argument %d of %s is a %T", i, name, a))
+		}
+		params[i] = unsafe.Pointer(&values[i])
+	}
+	if err := d.functions[name].Launch(int(x), int(y), 1, 256, 1, 1, 0, cu.NoStream, params); err != nil {
+		return d.failed("cuLaunchKernel "+name, err)
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+//go:build cuda && cgo && linux
+
+// Package kernels has the code of the device as PTX. Its source is product.cu.
+package kernels
+
+import _ "embed"
+
+//go:generate go run ./gen
+
+// Product has the kernels of product.cu.
+//
+//go:embed product.ptx
+var Product string

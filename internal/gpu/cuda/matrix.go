@@ -1,0 +1,379 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/bkbtuner/bkb/internal/gpu"
+)
+
+const (
+	slab = 8 // coordinates that a kernel reads at a time
+	// scratchBytes is the memory for rows of K that are used once, to stay in L2.
+	scratchBytes = 32 << 20
+	// reserve is the part of the free memory that a stored K leaves.
+	reserve = 16
+	// usual is the number of columns of vectors that the memory is checked for.
+	usual = 8
+)
+
+// layout is the shape of a matrix in memory.
+type layout struct {
+	float  string // of names of kernels
+	size   int64  // of an element of K
+	side   int64  // rows of a panel
+	n, m   int64
+	d0     int64 // coordinates
+	depth  int64 // padded
+	np, mp int64 // panels of X and Y
+}
+
+func newLayout(p gpu.Problem) layout {
+	l := layout{float: "double", size: 8, side: 64, n: int64(p.X.N), m: int64(p.Y.N)}
+	if p.Single {
+		l.float, l.size, l.side = "float", 4, 128
+	}
+	l.d0, l.depth = int64(p.Y.D), (int64(p.Y.D)+slab-1)/slab*slab
+	l.np, l.mp = (l.n+l.side-1)/l.side, (l.m+l.side-1)/l.side
+	return l
+}
+
+func (l layout) rows() int64    { return l.np * l.side }
+func (l layout) columns() int64 { return l.mp * l.side }
+
+// parts is the number of parts into which a product with K of the given panels is cut, so
+// that there are about most blocks. It depends only on the shape.
+func parts(rowPanels, columnPanels int64) int64 {
+	return max(1, min(columnPanels, most/rowPanels))
+}
+
+// most is the number of blocks of a product with few rows. It is several for each
+// multiprocessor of a large device.
+const most = 1024
+
+// sides is the memory of X and Y.
+func (l layout) sides() int64 {
+	side := func(panels int64) int64 { return panels * (l.side*(l.depth+1) + 1) * l.size }
+	return side(l.np) + side(l.mp) + specBytes
+}
+
+// vectors is the memory for products with c columns.
+func (l layout) vectors(c int64) int64 {
+	width := (c + 3) / 4 * 4
+	return 8 * ((l.rows()+l.columns())*width + 4*l.partial())
+}
+
+// partial is the number of sums of the parts of a product with one column, for any panels
+// of rows of K.
+func (l layout) partial() int64 { return l.side * max(l.np, l.mp, min(most, l.np*l.mp)) }
+
+// matrix is K on a device.
+type matrix struct {
+	layout
+	d      *device
+	fused  bool // the kernel computes products without K in memory
+	all    arena
+	sized  arena // for vectors of up to c columns
+	c      int64
+	spec   cu.DevicePtr
+	x, y   side
+	k      cu.DevicePtr // K, or a few panels of its rows
+	panels int64        // of rows of K in k, np if it is stored
+	filled bool         // the stored K
+	u, v   cu.DevicePtr // n×c and M×c
+	part   cu.DevicePtr
+}
+
+// side is X or Y in memory, and their norms, and the largest of each panel.
+type side struct{ data, norms, most cu.DevicePtr }
+
+// spec is that of product.cu.
+type spec struct {
+	statistic, function, power int64
+	p0, p1, factor, reach      float64
+}
+
+const specBytes = int64(unsafe.Sizeof(spec{}))
+
+func specOf(f gpu.Function) spec {
+	s := spec{int64(f.Statistic), int64(f.Profile), int64(f.Exponent), f.P0, f.P1, f.Factor, -1}
+	if f.Expand {
+		s.reach = f.Reach
+	}
+	return s
+}
+
+// NewMatrix copies X and Y to the device.
+func (d *device) NewMatrix(p gpu.Problem) (gpu.Matrix, error) {
+	l := newLayout(p)
+	m := &matrix{layout: l, d: d, all: arena{d: d}, sized: arena{d: d}}
+	m.fused = p.Function.Statistic == gpu.Squared && p.Function.Profile == gpu.Decay
+	err := d.do(func() error { return m.plan() })
+	if err == nil {
+		if p.Single {
+			err = load[float32](m, p)
+		} else {
+			err = load[float64](m, p)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.release())
+	}
+	return m, nil
+}
+
+// release is Close without an error of a device that is lost already.
+func (m *matrix) release() error {
+	if err := m.Close(); !errors.Is(err, gpu.ErrLost) {
+		return err
+	}
+	return nil
+}
+
+// plan checks the memory and takes it.
+func (m *matrix) plan() error {
+	free, _, err := cu.MemInfo()
+	if err != nil {
+		return m.d.failed("cuMemGetInfo", err)
+	}
+	row := m.side * m.columns() * m.size // bytes of a panel of rows of K
+	need := m.sides() + m.vectors(usual)
+	m.panels = 0
+	switch {
+	case need+row*m.np <= free-free/reserve:
+		m.panels = m.np
+	case !m.fused:
+		m.panels = max(1, min(m.np, scratchBytes/row, (free-need)/row))
+	}
+	if need += row * m.panels; need > free {
+		what := fmt.Sprintf("a product with %d rows, %d coordinates and %d centres in %s", m.n, m.d0, m.m, map[int64]string{4: "float32", 8: "float64"}[m.size])
+		return &gpu.MemoryError{Device: m.d.info.Name, What: what, Need: need, Free: free}
+	}
+	for _, b := range []struct {
+		to *cu.DevicePtr
+		n  int64
+	}{
+		{&m.spec, specBytes},
+		{&m.x.data, m.np * m.side * m.depth * m.size},
+		{&m.x.norms, m.rows() * m.size},
+		{&m.x.most, m.np * m.size},
+		{&m.y.data, m.mp * m.side * m.depth * m.size},
+		{&m.y.norms, m.columns() * m.size},
+		{&m.y.most, m.mp * m.size},
+		{&m.k, row * m.panels},
+	} {
+		if b.n == 0 {
+			continue // K is not stored
+		}
+		if *b.to, err = m.all.alloc(b.n); err != nil {
+			return err
+		}
+	}
+	return m.grow(1)
+}
+
+// grow takes memory for vectors of c columns.
+func (m *matrix) grow(c int64) (err error) {
+	if c <= m.c {
+		return nil
+	}
+	if err := m.sized.free(); err != nil {
+		return err
+	}
+	m.c = 0
+	width := (c + 3) / 4 * 4
+	for _, b := range []struct {
+		to *cu.DevicePtr
+		n  int64
+	}{{&m.u, m.rows() * width}, {&m.v, m.columns() * width}, {&m.part, 4 * m.partial()}} {
+		if *b.to, err = m.sized.alloc(8 * b.n); err != nil {
+			return err
+		}
+	}
+	m.c = width
+	return nil
+}
+
+// load packs X and Y in panels and copies them.
+func load[T float32 | float64](m *matrix, p gpu.Problem) error {
+	s := specOf(p.Function)
+	words := *(*[specBytes / 8]int64)(unsafe.Pointer(&s))
+	if err := m.d.do(func() error { return upload(m.d, m.spec, words[:]) }); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		to   side
+		rows gpu.Rows
+	}{{m.x, p.X}, {m.y, p.Y}} {
+		if p.Function.Profile == gpu.Cosine && one.rows.Phase == nil {
+			one.rows.Phase = make([]float64, one.rows.N)
+		}
+		if err := loadSide[T](m, one.to, one.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packed is the number of panels that are packed and copied at a time, 6 MB of float32
+// for 90 coordinates.
+const packed = 128
+
+func loadSide[T float32 | float64](m *matrix, to side, rows gpu.Rows) error {
+	panels := (rows.N + int(m.side) - 1) / int(m.side)
+	norms, largest := make([]T, panels*int(m.side)), make([]T, panels)
+	buffer := make([]T, min(packed, panels)*int(m.side*m.depth))
+	for p0 := 0; p0 < panels; p0 += packed {
+		p1 := min(p0+packed, panels)
+		clear(buffer)
+		var group sync.WaitGroup
+		workers := runtime.GOMAXPROCS(0)
+		for w := range workers {
+			group.Go(func() {
+				row := make([]float64, rows.D)
+				for p := p0 + w; p < p1; p += workers {
+					largest[p] = pack(buffer[(p-p0)*int(m.side*m.depth):], norms[p*int(m.side):], row, rows, p*int(m.side), int(m.side))
+				}
+			})
+		}
+		group.Wait()
+		at := to.data + cu.DevicePtr(int64(p0)*m.side*m.depth*m.size)
+		if err := m.d.do(func() error { return upload(m.d, at, buffer[:(p1-p0)*int(m.side*m.depth)]) }); err != nil {
+			return err
+		}
+	}
+	return m.d.do(func() error {
+		if err := upload(m.d, to.norms, norms); err != nil {
+			return err
+		}
+		return upload(m.d, to.most, largest)
+	})
+}
+
+// pack writes a panel from row i0 on, and norms or phases. It returns the largest norm.
+func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0, side int) T {
+	largest := T(0)
+	for r := range min(side, rows.N-i0) {
+		rows.Row(row, i0+r)
+		norm := 0.0
+		for k, v := range row {
+			t := T(v)
+			dst[k*side+r] = t
+			norm += float64(t) * float64(t)
+		}
+		largest = max(largest, T(norm))
+		norms[r] = T(norm)
+		if rows.Phase != nil {
+			norms[r] = T(rows.Phase[i0+r])
+		}
+	}
+	return largest
+}
+
+func (m *matrix) Stored() bool { return m.panels == m.np && m.k != 0 }
+
+func (m *matrix) Close() error {
+	return m.d.do(func() error { return errors.Join(m.sized.free(), m.all.free()) })
+}
+
+func (m *matrix) Apply(dst, v []float64, c int) error {
+	return m.d.do(func() error { return m.multiply(dst, v, int64(c), false) })
+}
+
+func (m *matrix) ApplyT(dst, u []float64, c int) error {
+	return m.d.do(func() error { return m.multiply(dst, u, int64(c), true) })
+}
+
+// multiply sets dst = Kv or Kᵀu.
+func (m *matrix) multiply(dst, v []float64, c int64, trans bool) error {
+	if err := m.grow(c); err != nil {
+		return err
+	}
+	from, to, length, padded := m.v, m.u, m.m, m.columns()
+	if trans {
+		from, to, length, padded = m.u, m.v, m.n, m.rows()
+	}
+	if err := upload(m.d, from, v); err != nil {
+		return err
+	}
+	if rest := (padded - length) * c; rest > 0 { // rows that do not exist
+		if err := cu.MemsetD32(from+cu.DevicePtr(8*length*c), 0, 2*rest); err != nil {
+			return m.d.failed("cuMemsetD32", err)
+		}
+	}
+	if err := m.passes(from, to, c, trans); err != nil {
+		return err
+	}
+	if err := cu.Synchronize(); err != nil {
+		return m.d.failed("cuCtxSynchronize", err)
+	}
+	return download(m.d, dst, to)
+}
+
+// passes multiplies with all of K at once, or with a few panels of its rows at a time.
+func (m *matrix) passes(from, to cu.DevicePtr, c int64, trans bool) error {
+	if m.panels == 0 {
+		return m.product(from, to, c, trans, 0, m.np)
+	}
+	for p0 := int64(0); p0 < m.np; p0 += m.panels {
+		p1 := min(p0+m.panels, m.np)
+		if !m.filled {
+			if err := m.fill(p0, p1); err != nil {
+				return err
+			}
+			m.filled = m.Stored()
+		}
+		if err := m.product(from, to, c, trans, p0, p1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill computes the panels p0 ≤ p < p1 of rows of K. A grid has at most 65,535 blocks in y.
+func (m *matrix) fill(p0, p1 int64) error {
+	return m.d.launch("fill_"+m.float, p1-p0, m.mp, m.spec, m.x.data, m.x.norms, m.x.most, m.y.data, m.y.norms, m.y.most, m.depth, p0, m.k, m.columns())
+}
+
+// product multiplies with the panels p0 ≤ p < p1 of rows of K.
+func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int64) error {
+	x, y := m.x, m.y
+	rows, columns := p1-p0, m.mp
+	rs, cs := m.columns(), int64(1)
+	first := cu.DevicePtr(8 * p0 * m.side * c) // of u
+	existing := min(m.n-p0*m.side, rows*m.side)
+	dst, src, add := to+first, from, int64(0)
+	if trans {
+		x, y = y, x
+		rows, columns = columns, rows
+		rs, cs = cs, rs
+		dst, src, existing = to, from+first, m.m
+		if p0 > 0 {
+			add = 1
+		}
+	}
+	cut := parts(rows, columns)
+	for q := int64(0); q < c; {
+		width := int64(1)
+		if c-q > 1 {
+			width = 4
+		}
+		err := m.d.launch(fmt.Sprintf("product_%s_%d", m.float, width), rows, cut,
+			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, m.k, rs, cs, rows*m.side, columns, src, c, q, m.part)
+		if err != nil {
+			return err
+		}
+		if err := m.d.launch("collect", (existing+255)/256, 1, dst, m.part, cut, width, rows*m.side, existing, c, q, add); err != nil {
+			return err
+		}
+		q += width
+	}
+	return nil
+}

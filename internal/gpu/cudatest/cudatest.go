@@ -1,0 +1,82 @@
+//go:build cuda && cgo && linux
+
+package cudatest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/bkbtuner/bkb/internal/gpu"
+)
+
+const driverVariable = "BKB_CUDA_DRIVER"
+
+// Real tells whether the tests run on real devices.
+func Real() bool { return os.Getenv("BKB_CUDA_REAL") == "1" }
+
+// Main runs the tests of a package with a stand-in driver, which g++ makes.
+func Main(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if !Real() && os.Getenv(driverVariable) == "" {
+		dir, err := os.MkdirTemp("", "cudatest")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		library, err := Build(dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		os.Setenv(driverVariable, library)
+		os.Setenv("FAKE_CUDA_DEVICES", "4")
+	}
+	os.Setenv(gpu.Variable, "cpu") // a test chooses its devices
+	return m.Run()
+}
+
+// Build makes the stand-in driver in a directory and returns its path.
+func Build(dir string, flags ...string) (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	out := filepath.Join(dir, "libcuda.so.1")
+	args := append([]string{"-std=c++17", "-O2", "-ffp-contract=fast", "-fPIC", "-shared", "-Wno-unknown-pragmas", "-o", out}, flags...)
+	if runtime.GOARCH == "amd64" {
+		args = append(args, "-mfma")
+	}
+	args = append(args, filepath.Join(filepath.Dir(here), "..", "cuda", "fake", "fake.cc"))
+	if text, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the stand-in driver cannot be built, install g++: %w\n%s", err, text)
+	}
+	return out, nil
+}
+
+// Use chooses devices for one test. The others of the package have none.
+func Use(t testing.TB, choice string) {
+	t.Helper()
+	if err := gpu.Use(choice); err != nil {
+		if Real() {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := gpu.Use("cpu"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Fault sets a fault of the stand-in for one test, see fake.cc.
+func Fault(t testing.TB, name, value string) {
+	t.Helper()
+	if Real() {
+		t.Skip("a real device has no faults to order")
+	}
+	t.Setenv(name, value)
+}

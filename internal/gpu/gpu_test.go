@@ -1,0 +1,220 @@
+package gpu
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stub is a backend with devices that record the problems they get.
+type stub struct {
+	n       int
+	err     error
+	slower  int
+	opened  int
+	refused error
+	parts   [][2]int // device, rows
+}
+
+type stubDevice struct {
+	s      *stub
+	number int
+}
+
+func (s *stub) Count() (int, error)             { return s.n, s.err }
+func (s *stub) Open(number int) (Device, error) { s.opened++; return stubDevice{s, number}, nil }
+
+func (d stubDevice) Info() (Info, error) { return Info{SlowerFloat64: d.s.slower}, nil }
+
+func (d stubDevice) NewMatrix(p Problem) (Matrix, error) {
+	if d.s.refused != nil && d.number == 1 {
+		return nil, d.s.refused
+	}
+	d.s.parts = append(d.s.parts, [2]int{d.number, p.X.N})
+	return &ones{p.X.N, p.Y.N}, nil
+}
+
+// ones is a matrix of ones.
+type ones struct{ n, m int }
+
+func (o *ones) Apply(dst, v []float64, _ int) error  { return fillSum(dst, v) }
+func (o *ones) ApplyT(dst, u []float64, _ int) error { return fillSum(dst, u) }
+func (o *ones) Stored() bool                         { return true }
+func (o *ones) Close() error                         { return nil }
+
+func fillSum(dst, v []float64) error {
+	s := 0.0
+	for _, x := range v {
+		s += x
+	}
+	for i := range dst {
+		dst[i] = s
+	}
+	return nil
+}
+
+// with sets the state of the process for one test.
+func with(t *testing.T, b Backend) (warnings *[]string) {
+	t.Helper()
+	old := chosen.backend
+	warnings = new([]string)
+	chosen.backend, chosen.made, chosen.warned, chosen.devices, chosen.explicit = b, false, false, nil, false
+	OnWarning(func(m string) { *warnings = append(*warnings, m) })
+	t.Cleanup(func() {
+		chosen.backend, chosen.made, chosen.warned, chosen.devices, chosen.explicit = old, false, false, nil, false
+		OnWarning(nil)
+	})
+	t.Setenv(Variable, "")
+	return warnings
+}
+
+func sized(n, m, d int) Problem {
+	return Problem{X: Rows{N: n, D: d}, Y: Rows{N: m, D: d}}
+}
+
+func TestAuto(t *testing.T) {
+	small, large := sized(1000, 100, 5), sized(100_000, 1000, 50)
+	single := large
+	single.Single = true
+	s := &stub{n: 1, slower: 2}
+	with(t, s)
+	if m, err := NewMatrix(small); m != nil || err != nil || s.opened != 0 {
+		t.Errorf("a small product: %v, %v, and %d devices were opened", m, err, s.opened)
+	}
+	if m, err := NewMatrix(large); m == nil || err != nil {
+		t.Errorf("a large product: %v, %v, want a device", m, err)
+	}
+	s.slower = 64
+	if m, _ := NewMatrix(large); m != nil {
+		t.Error("a device that is slow in float64 got a product in float64")
+	}
+	if m, _ := NewMatrix(single); m == nil {
+		t.Error("a device that is slow in float64 got no product in float32")
+	}
+	if err := Use("cuda:0"); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := NewMatrix(small); m == nil {
+		t.Error("a device that was named got no small product")
+	}
+	if err := Use("cpu"); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := NewMatrix(single); m != nil {
+		t.Error("a device got a product in spite of cpu")
+	}
+}
+
+// A machine without a driver is no reason to warn. A driver that fails is.
+func TestAutoWithoutDevice(t *testing.T) {
+	large := sized(100_000, 1000, 50)
+	for _, c := range []struct {
+		backend  Backend
+		warnings int
+	}{
+		{nil, 0},
+		{&stub{err: &DriverError{Reason: "no CUDA driver", Absent: true}}, 0},
+		{&stub{err: &DriverError{Reason: "too old"}}, 1},
+	} {
+		warnings := with(t, c.backend)
+		for range 2 {
+			if m, err := NewMatrix(large); m != nil || err != nil {
+				t.Errorf("%v, %v, want the CPU", m, err)
+			}
+		}
+		if len(*warnings) != c.warnings {
+			t.Errorf("warnings %q, want %d", *warnings, c.warnings)
+		}
+	}
+}
+
+func TestUse(t *testing.T) {
+	with(t, nil)
+	var unavailable *UnavailableError
+	if err := Use("cuda:0"); !errors.As(err, &unavailable) || err.Error() != "device cuda:0: this program was built without CUDA, which needs the build tag cuda; use auto or cpu to compute on the CPU" {
+		t.Errorf("error %v without a backend", err)
+	}
+	with(t, &stub{n: 1})
+	if err := Use("cuda:1"); !errors.As(err, &unavailable) {
+		t.Errorf("error %v of a device that is not there", err)
+	}
+	var choice *ChoiceError
+	for _, name := range []string{"gpu", "cuda:", "cuda:-1", "cuda:0x1", "cuda:999", "CUDA"} {
+		if err := Use(name); !errors.As(err, &choice) || choice.Given != name {
+			t.Errorf("Use(%q): error %v, want a ChoiceError", name, err)
+		}
+	}
+	t.Setenv(Variable, "tpu")
+	if err := Use(""); err == nil || err.Error() != `BKB_DEVICE "tpu" is no device, want auto, cpu, cuda or cuda:N such as cuda:0` {
+		t.Errorf("error %v of the environment", err)
+	}
+	t.Setenv(Variable, "cuda:0")
+	if m, err := NewMatrix(sized(1, 1, 1)); m == nil || err != nil {
+		t.Errorf("%v, %v: the environment named a device", m, err)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	s := &stub{n: 3}
+	with(t, s)
+	if err := Use("cuda"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMatrix(sized(1000, 7, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := [][2]int{{0, 256}, {1, 384}, {2, 360}}; !slices.Equal(s.parts, want) {
+		t.Errorf("rows by device %v, want %v", s.parts, want)
+	}
+	dst, u := make([]float64, 7), make([]float64, 1000)
+	for i := range u {
+		u[i] = 1
+	}
+	if err := m.ApplyT(dst, u, 1); err != nil || dst[6] != 1000 {
+		t.Errorf("Kᵀu is %v (%v), want 1000", dst, err)
+	}
+	if m, err := NewMatrix(sized(100, 7, 2)); err != nil || len(s.parts) != 4 || m == nil {
+		t.Errorf("few rows are on %d devices (%v), want 1", len(s.parts)-3, err)
+	}
+	s.refused = errors.New("no")
+	if m, err := NewMatrix(sized(1000, 7, 2)); m != nil || !errors.Is(err, s.refused) {
+		t.Errorf("%v, %v, want the error of the second device", m, err)
+	}
+}
+
+func TestWarnOnce(t *testing.T) {
+	warnings := with(t, &stub{n: 1})
+	if err := Use("cuda:0"); err != nil {
+		t.Fatal(err)
+	}
+	Warn(&MemoryError{Device: "cuda:0", What: "a product", Need: 2e9, Free: 3e6})
+	Warn(errors.New("another"))
+	if want := []string{"cuda:0 has 3 MB free, and a product needs 2 GB; continuing on the CPU"}; !slices.Equal(*warnings, want) {
+		t.Errorf("warnings %q, want %q", *warnings, want)
+	}
+	Warn(&DeviceError{Device: "cuda:0", Call: "cuLaunchKernel", Err: ErrLost})
+	if m, err := NewMatrix(sized(1, 1, 1)); m != nil || err != nil {
+		t.Errorf("%v, %v: a lost device got a product", m, err)
+	}
+}
+
+// TestDefaultBuild lists what a program without the tag consists of.
+func TestDefaultBuild(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "../../cmd/tuner")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "internal/gpu\n") {
+		t.Error("package gpu is missing, so that this test says nothing")
+	}
+	for p := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(p, "gorgonia.org/") || strings.Contains(p, "internal/gpu/cuda") || p == "runtime/cgo" {
+			t.Errorf("a build without cgo has %s", p)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package gpu
+
+import (
+	"errors"
+	"slices"
+	"sync"
+)
+
+// unit is the number of rows of X that stay together, so that the bits of Kv do not depend
+// on the number of devices.
+const unit = 128
+
+// NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
+// CPU.
+func NewMatrix(p Problem) (Matrix, error) {
+	devices := devices(p)
+	units := (p.X.N + unit - 1) / unit
+	if len(devices) > units {
+		devices = devices[:units]
+	}
+	if len(devices) == 0 || p.Y.N == 0 || p.Y.D == 0 {
+		return nil, nil
+	}
+	if len(devices) == 1 {
+		return devices[0].NewMatrix(p)
+	}
+	s := &split{n: p.X.N, m: p.Y.N}
+	for i, d := range devices {
+		from, to := units*i/len(devices)*unit, min(units*(i+1)/len(devices)*unit, p.X.N)
+		part := p
+		part.X = p.X.Slice(from, to)
+		m, err := d.NewMatrix(part)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.parts, s.from = append(s.parts, m), append(s.from, from)
+	}
+	s.from = append(s.from, p.X.N)
+	return s, nil
+}
+
+// split is a matrix by rows on several devices.
+type split struct {
+	n, m  int
+	parts []Matrix
+	from  []int // first rows, and n
+}
+
+// each runs f for all parts at once.
+func (s *split) each(f func(i int, m Matrix) error) error {
+	errs := make([]error, len(s.parts))
+	var group sync.WaitGroup
+	for i, m := range s.parts {
+		group.Go(func() { errs[i] = f(i, m) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *split) Apply(dst, v []float64, c int) error {
+	return s.each(func(i int, m Matrix) error { return m.Apply(dst[s.from[i]*c:s.from[i+1]*c], v, c) })
+}
+
+// ApplyT adds the parts in the order of the devices.
+func (s *split) ApplyT(dst, u []float64, c int) error {
+	parts := make([][]float64, len(s.parts))
+	err := s.each(func(i int, m Matrix) error {
+		parts[i] = make([]float64, s.m*c)
+		return m.ApplyT(parts[i], u[s.from[i]*c:s.from[i+1]*c], c)
+	})
+	if err != nil {
+		return err
+	}
+	copy(dst, parts[0])
+	for _, part := range parts[1:] {
+		for j, v := range part {
+			dst[j] += v
+		}
+	}
+	return nil
+}
+
+func (s *split) Stored() bool {
+	return !slices.ContainsFunc(s.parts, func(m Matrix) bool { return !m.Stored() })
+}
+
+func (s *split) Close() error {
+	return s.each(func(_ int, m Matrix) error { return m.Close() })
+}
