@@ -360,8 +360,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 	return out, err
 }
 
-// Columns implements [tuner.Service]. It has only the state of every trial, whatever the
-// query.
+// Columns implements [tuner.Service]. It has the state of every trial and no other column.
 func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (out tuner.Columns, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 		if slices.Contains(q.Names, "none") {
