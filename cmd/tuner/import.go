@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
@@ -36,27 +37,32 @@ Formats:
           with trials and perhaps space, directions and metric_names
 
 A file with a space or with distributions creates the study if it is missing. See docs/migrate.md for the export
-from Optuna and others. An SQLite file is refused.
+from Optuna and others. In place of a file, optuna+grpc://ADDRESS reads a study from
+tuner serve --optuna or from Optuna's own server. Optuna's SQLite files and journals are
+read by python -m bkb import-optuna.
 
 The whole file is checked before anything is added. After an interruption, import the same
 file again. Trials that are in the study already are not added again. Trials without an
 outcome are left out, unless --enqueue is given.`,
-		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run",
+		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run\n  tuner import digits optuna+grpc://127.0.0.1:13000",
 		Args:    exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := readAll(cmd, args[1])
+			data, err := i.read(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			if record.IsSQLite(data) {
-				return &statusError{exitInvalid, fmt.Errorf("%s is an SQLite database and cannot be imported; if it is from Optuna, export the study with optuna trials --storage sqlite:///%s --study-name NAME -f json, or with examples/python/optuna_export.py, and import that file", args[1], args[1])}
-			}
 			i.g, i.cmd, i.name, i.data = g, cmd, args[0], data
 			i.file = args[1]
-			if i.form.value == "auto" {
+			switch {
+			case strings.HasPrefix(args[1], optunaScheme):
+				i.as = record.Optuna
+			case i.form.value == "auto":
 				i.as = record.Detect(data)
-			} else {
+			default:
 				i.as = record.Form(i.form.value)
+			}
+			if i.as == record.Optuna {
+				i.source = record.OptunaSource(data)
 			}
 			_, _, makes, _ := record.OptunaStudy(data)
 			return g.with(cmd, existing(i.as != record.Optuna || !makes), i.run)
@@ -64,9 +70,28 @@ outcome are left out, unless --enqueue is given.`,
 	}
 	i.form = formatFlag(cmd, "auto", "csv", "jsonl", "json", "optuna")
 	cmd.Flag("format").Usage = "`format` of the file, one of auto, csv, jsonl, json, optuna"
+	cmd.Flags().StringVar(&i.storedName, "optuna-study", "", "`name` of the study in the storage of Optuna (default the only one)")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "check of the file only")
 	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "queue for trials without an outcome, which are left out otherwise")
 	return cmd
+}
+
+// read reads a file or a storage of Optuna.
+func (i *importing) read(cmd *cobra.Command, from string) ([]byte, error) {
+	if strings.HasPrefix(from, optunaScheme) {
+		if i.form.value != "auto" && i.form.value != string(record.Optuna) {
+			return nil, usagef("--format %s: %s has the format optuna; leave out --format", i.form.value, from)
+		}
+		return readStorage(cmd.Context(), from, i.storedName)
+	}
+	if i.storedName != "" {
+		return nil, usagef("--optuna-study needs the address of a storage, such as %s127.0.0.1:13000, and not the file %s", optunaScheme, from)
+	}
+	data, err := readAll(cmd, from)
+	if err == nil {
+		err = refuseStorage(from, data)
+	}
+	return data, err
 }
 
 func readAll(cmd *cobra.Command, path string) ([]byte, error) {
@@ -93,15 +118,17 @@ type importing struct {
 	g               *globals
 	cmd             *cobra.Command
 	name, file      string
+	storedName      string // of the study in a storage of Optuna
 	data            []byte
 	form            *format
 	as              record.Form
 	dryRun, enqueue bool
-	left            int // trials without an outcome
-	unfit           int // failed trials that the space refuses
-	late            int // late results
-	had             int // trials of the study before the import
-	added           int // trials that are new
+	source          string // of a study that can grow, whose trials keep their order
+	left            int    // trials without an outcome
+	unfit           int    // failed trials that the space refuses
+	late            int    // late results
+	had             int    // trials of the study before the import
+	added           int    // trials that are new
 }
 
 func (i *importing) run(ctx context.Context, svc tuner.Service) error {
@@ -182,6 +209,10 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 // its late results.
 func (i *importing) items(spec study.Spec, f func(where string, late int, c study.Command) error) error {
 	digest := sha256.Sum256(i.data)
+	stable := i.as == record.Optuna && i.source != ""
+	if stable {
+		digest = sha256.Sum256([]byte(i.source))
+	}
 	prefix := "import-" + hex.EncodeToString(digest[:12])
 	n := 0
 	for item, err := range record.Read(i.data, i.as) {
@@ -191,6 +222,9 @@ func (i *importing) items(spec study.Spec, f func(where string, late int, c stud
 		n++
 		id := fmt.Sprintf("%s-%d", prefix, n)
 		r := item.Trial.Bind(spec.Objectives)
+		if stable && r.Unfinished() {
+			id += "-open" // it ends later, and is another trial then
+		}
 		var c study.Command
 		if !r.Unfinished() {
 			var add study.Add

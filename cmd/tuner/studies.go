@@ -23,7 +23,7 @@ func newStudies(g *globals) *cobra.Command {
 
 A study that cannot be read has the status unread, with the reason. It is damaged,
 or it is too large for the memory of the server. A study that Optuna made through
-tuner serve --optuna has the status optuna. Its trials can be read by Optuna only.
+tuner serve --optuna has the status optuna. Optuna reads its trials, or tuner import.
 
 The format names prints one name on each line. The formats json, jsonl and yaml have
 all settings of a study.`,

@@ -21,6 +21,7 @@ type optunaFile struct {
 	Direction   string          `json:"direction"`
 	MetricNames []string        `json:"metric_names"`
 	StudyName   string          `json:"study_name"`
+	ImportID    string          `json:"import_id"`
 	Trials      []optunaTrial   `json:"trials"`
 }
 
@@ -144,6 +145,17 @@ func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok
 	}
 	objectives, err = f.objectives()
 	return sp, objectives, err == nil, err
+}
+
+// OptunaSource identifies the study of a file that was read from a storage, or is empty.
+// A later file of the study has the same trials and perhaps more, so that importing it adds
+// the new ones only.
+func OptunaSource(data []byte) string {
+	f, err := parseOptuna(data)
+	if err != nil {
+		return ""
+	}
+	return f.ImportID
 }
 
 // readOptuna yields trials whose values have positions for names. Bind gives them the

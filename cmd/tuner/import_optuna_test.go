@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	pb "github.com/bkbtuner/bkb/proto/optuna"
+)
+
+// A study of Optuna's storage is imported with its space, and again when it has grown.
+func TestImportStorage(t *testing.T) {
+	dir := shortDir(t)
+	c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--optuna", "unix:b.sock")
+	client := optunaClient(t, dir, c.state.Optuna)
+	ctx := t.Context()
+	const (
+		rate   = `{"name": "FloatDistribution", "attributes": {"step": null, "low": 1e-05, "high": 1.0, "log": true}}`
+		layers = `{"name": "IntDistribution", "attributes": {"log": false, "step": 1, "low": 1, "high": 9}}`
+		kind   = `{"name": "CategoricalDistribution", "attributes": {"choices": ["sgd", "adam"]}}`
+	)
+	create := func(name string) int64 {
+		t.Helper()
+		r, err := client.CreateNewStudy(ctx, &pb.CreateNewStudyRequest{StudyName: name, Directions: []pb.StudyDirection{pb.StudyDirection_MAXIMIZE}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StudyId
+	}
+	id := create("Digits & more")
+	add := func(n int, state pb.TrialState, value float64) int64 {
+		t.Helper()
+		trial := &pb.Trial{
+			State: state, Params: map[string]float64{"lr": 0.01 * float64(n+1), "layers": float64(n%9 + 1), "kind": float64(n % 2)},
+			Distributions:  map[string]string{"lr": rate, "layers": layers, "kind": kind},
+			UserAttributes: map[string]string{"note": fmt.Sprintf(`"n%d"`, n)}, IntermediateValues: map[int64]float64{1: value / 2, 7: math.NaN()},
+			DatetimeStart: "2026-03-01 12:30:00.123456",
+		}
+		if state == pb.TrialState_COMPLETE {
+			trial.Values = []float64{value}
+		}
+		r, err := client.CreateNewTrial(ctx, &pb.CreateNewTrialRequest{StudyId: id, TemplateTrial: trial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.TrialId
+	}
+	for n := range 12 {
+		add(n, pb.TrialState_COMPLETE, float64(n)/16)
+	}
+	add(12, pb.TrialState_FAIL, 0)
+	running := add(13, pb.TrialState_RUNNING, 0)
+	if _, err := client.SetStudySystemAttribute(ctx, &pb.SetStudySystemAttributeRequest{StudyId: id, Key: "study:metric_names", Value: `["accuracy"]`}); err != nil {
+		t.Fatal(err)
+	}
+	where := "optuna+grpc://unix:" + filepath.Join(dir, "b.sock")
+	do := func(args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := run(ctx, append([]string{"--db", filepath.Join(dir, "own.db")}, args...), strings.NewReader(""), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	if code, _, errs := do("import", "digits", where); code != exitOK || !strings.Contains(errs, "Created study digits.") || !strings.Contains(errs, "Imported 13 trials.") || !strings.Contains(errs, "Leaving out 1 trial without an outcome") {
+		t.Fatalf("%d: %s", code, errs)
+	}
+	_, out, _ := do("trials", "digits", "-f", "jsonl")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if want := `"config":{"kind":"adam","layers":6,"lr":0.06},"values":{"accuracy":0.3125},"attributes":{"note":"n5"}`; len(lines) != 13 || !strings.Contains(lines[5], want) {
+		t.Errorf("trial 5 is %s, want %s", lines[5], want)
+	}
+	if _, out, _ := do("studies", "digits"); !strings.Contains(out, "max accuracy") {
+		t.Errorf("the study is %s", out)
+	}
+	// It grows, a running trial ends, and only what is new is imported.
+	add(14, pb.TrialState_COMPLETE, 0.5)
+	if _, err := client.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: running, State: pb.TrialState_COMPLETE, Values: []float64{0.25}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Imported 2 new trials. 13 were there already.", "Imported no trials. All 15 were there already."} {
+		if code, _, errs := do("import", "digits", where, "--optuna-study", "Digits & more"); code != exitOK || !strings.Contains(errs, want) {
+			t.Errorf("%d: %s, want %q", code, errs, want)
+		}
+	}
+	if code, _, errs := do("import", "digits", where, "--optuna-study", "none"); code != exitNotFound || !strings.Contains(errs, `the storage has no study "none", but "Digits & more"`) {
+		t.Errorf("%d: %s", code, errs)
+	}
+	create("other")
+	if code, _, errs := do("import", "digits", where); code != exitNotFound || !strings.Contains(errs, `several studies, so name one of "Digits & more", "other" (--optuna-study)`) {
+		t.Errorf("%d: %s", code, errs)
+	}
+	if code, _, errs := do("import", "digits", "optuna+grpc://unix:"+filepath.Join(dir, "a.sock")); code != exitInvalid || !strings.Contains(errs, "does not speak Optuna's storage protocol; use the address of --optuna") {
+		t.Errorf("%d: %s", code, errs)
+	}
+}
