@@ -266,8 +266,7 @@ def test_a_kept_study(tmp_path: Path, name: str) -> None:
     views = search.study_.trials
     table = search.cv_results_
     assert [v.value for v in views] == pytest.approx(table["mean_test_score"])
-    errors = [v.std_errs["score"] for v in views]
-    assert errors == pytest.approx(table["std_test_score"] / 2)  # √4 folds
+    assert not any(v.std_errs for v in views)  # the folds are those of all candidates
     assert all(v.cost > 0 for v in views)
     copy = pickle.loads(pickle.dumps(search))
     assert copy.best_params_ == search.best_params_

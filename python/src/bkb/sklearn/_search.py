@@ -347,10 +347,9 @@ class _Search:
         if row.pruned:
             trial.tell(mean, state="pruned", **told)
         elif math.isfinite(mean):
-            # The folds are a sample of the scores, so their mean has a standard error.
-            many = len(scores) > 1 and min(scores) < max(scores)
-            error = float(np.std(scores)) / math.sqrt(len(scores)) if many else None
-            trial.tell(mean, std_err=error, **told)
+            # The deviation of the folds is not their noise, since all candidates have the
+            # same folds. Told as a standard error, it made searches worse.
+            trial.tell(mean, **told)
         else:
             message = _last_line(errors[-1]) if errors else f"the score is {mean}"
             reason = "crash" if errors else "nan"
