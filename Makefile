@@ -1,4 +1,4 @@
-.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels
+.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels python-neighbours
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,7 +84,7 @@ PYENV ?= $(HOME)/.cache/bkb-python/venv
 PYBUILD = $(PYENV)/bin/python -m build --no-isolation
 $(PYENV)/ready: python/pyproject.toml
 	python3 -m venv $(PYENV)
-	$(PYENV)/bin/pip install -q build hatchling mypy 'optuna>=5' pandas plotly pytest ruff scikit-learn tqdm
+	$(PYENV)/bin/pip install -q build hatchling lightgbm mypy 'optuna>=5' pandas plotly pytest ruff scikit-learn tqdm xgboost-cpu
 	touch $@
 
 python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)
@@ -93,6 +93,14 @@ python: $(PYENV)/ready ## build the Python package, install it in a folder of it
 	$(PYENV)/bin/pip install -q --force-reinstall --no-deps python/dist/host/*.whl
 	cd python && $(PYENV)/bin/ruff check -q . && $(PYENV)/bin/ruff format -q --check . && $(PYENV)/bin/mypy && \
 	BKB_DIST=dist/host $(PYENV)/bin/pytest
+
+# PyTorch is tried from its own index first, as PyPI's brings the CUDA libraries along.
+NBENV ?= $(HOME)/.cache/bkb-python/neighbours
+python-neighbours: ## test the callbacks for training libraries and MLflow, with these in a folder of their own (10 minutes from nothing)
+	test -x $(NBENV)/bin/pytest || { python3 -m venv $(NBENV) && { $(NBENV)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(NBENV)/bin/pip install -q --no-cache-dir torch; } && \
+	  $(NBENV)/bin/pip install -q alembic jax keras lightgbm lightning mlflow-skinny scikit-learn sqlalchemy xgboost-cpu pytest; }
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py -k 'callbacks or library or xgboost or lightgbm or keras or lightning or mlflow'
 
 # Ray takes 700 MB, so that its tests have a folder of their own.
 RAYENV ?= $(HOME)/.cache/bkb-python/ray

@@ -20,6 +20,15 @@ from conftest import REPOSITORY
 
 import bkb
 
+NEIGHBOURS = {
+    "xgboost": "pip installs it",
+    "lightgbm": "pip installs it",
+    "keras": "make python-neighbours installs it",
+    "lightning": "make python-neighbours installs it",
+    "mlflow": "make python-neighbours installs it",
+    "ray": "make python-ray installs it",
+}
+
 BLOCK = re.compile(r"^```python ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,18 +44,32 @@ def run(script: str, name: str, folder: Path) -> None:
     assert [line for line in printed if line in wanted] == wanted
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "python/README.md", "README.md"])
+PAGES = {
+    p: (REPOSITORY / p).read_text() for p in ("docs/python.md", "python/README.md", "README.md")
+}
+
+# Scripts of docs/python.md that need a library which the other tests do not need.
+WITH = re.findall(r"^```python (with_(\w+)\.py)$", PAGES["docs/python.md"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_page(page: str, tmp_path: Path) -> None:
-    blocks = BLOCK.findall((REPOSITORY / page).read_text())
+    blocks = BLOCK.findall(PAGES[page])
     assert blocks
     for name, text in blocks:
-        if name:
+        if name and not name.startswith("with_"):
             run(text, name, tmp_path)
     run("\n".join(text for name, text in blocks if not name), "page.py", tmp_path)
 
 
+@pytest.mark.parametrize("name, library", WITH)
+def test_block_with_a_library(name: str, library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed, {NEIGHBOURS[library]}")
+    run(dict(BLOCK.findall(PAGES["docs/python.md"]))[name], name, tmp_path)
+
+
 def test_errors_of_the_page() -> None:
-    page = (REPOSITORY / "docs/python.md").read_text().partition("\n## Errors\n")[2]
+    page = PAGES["docs/python.md"].partition("\n## Errors\n")[2]
     named = set(re.findall(r"`([A-Z]\w+)`", page.partition("## Limits")[0]))
     classes = {
         n
@@ -61,8 +84,9 @@ MODULES = [m.name for m in pkgutil.walk_packages(bkb.__path__, "bkb.") if m.name
 
 @pytest.mark.parametrize("module", ["bkb", *MODULES])
 def test_docstrings(module: str, tmp_path: Path) -> None:
-    if module == "bkb.ray":
-        pytest.importorskip("ray", reason="Ray is not installed, make python-ray installs it")
+    library = module.partition(".")[2]
+    if library in NEIGHBOURS:
+        pytest.importorskip(library, reason=f"{library} is not installed, {NEIGHBOURS[library]}")
     here = os.getcwd()
     os.chdir(tmp_path)
     try:

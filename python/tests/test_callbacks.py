@@ -1,0 +1,304 @@
+"""Callbacks and exports, each with the real library."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_docs import NEIGHBOURS
+
+import bkb
+
+
+def library(name: str) -> Any:
+    return pytest.importorskip(name, reason=f"{name} is not installed, {NEIGHBOURS[name]}")
+
+
+def rows(n: int = 200) -> tuple[Any, Any]:
+    np = pytest.importorskip("numpy", reason="NumPy is not installed")
+    x = np.random.default_rng(0).random((n, 4))
+    return x, (x[:, 0] > 0.5) + 0.1 * x[:, 1]
+
+
+def make(client: bkb.Client, name: str, **options: Any) -> bkb.Study:
+    """Make a study whose pruner ends what is worse than the median of three."""
+    options = {"minimize": "loss", **options}
+    pruner = ("median", {"min_trials": 3, "warmup_steps": 2})
+    return client.create_study(name, {"x": bkb.Float(0, 1)}, pruner=pruner, **options)
+
+
+def curves(study: bkb.Study, fit: Any) -> dict[str, list[bkb.TrialView]]:
+    """Run good trainings and then bad ones, and return the trials by state."""
+
+    def objective(trial: bkb.Trial) -> float:
+        return float(fit(trial, trial.number < 4))
+
+    study.optimize(objective, n_trials=6)
+    found: dict[str, list[bkb.TrialView]] = {}
+    for view in study.iter_trials(reports=True):
+        found.setdefault(view.state, []).append(view)
+    return found
+
+
+def check(found: dict[str, list[bkb.TrialView]], rounds: int) -> None:
+    assert {k: len(v) for k, v in found.items()} == {"completed": 4, "pruned": 2}
+    for view in found["completed"]:
+        assert [r.step for r in view.reports] == list(range(rounds))
+        assert view.value == pytest.approx(view.reports[-1].values["loss"])
+    for view in found["pruned"]:
+        assert len(view.reports) < rounds and "pruned at step" in view.message
+
+
+@pytest.mark.parametrize("way", ["train", "cv", "estimator"])
+def test_xgboost(shared: bkb.Client, name: str, way: str) -> None:
+    xgb = library("xgboost")
+    from bkb.xgboost import BKBPruningCallback
+
+    x, y = rows()
+    data = xgb.DMatrix(x, y)
+
+    def fit(trial: bkb.Trial, good: bool) -> float:
+        eta = 0.3 if good else 1e-3
+        monitor = {"train": "valid-rmse", "cv": "test-rmse", "estimator": "validation_0-rmse"}
+        callbacks = [BKBPruningCallback(trial, monitor[way])]
+        if way == "train":
+            log: dict[str, Any] = {}
+            xgb.train(
+                {"eta": eta}, data, 8, [(data, "valid")], callbacks=callbacks, evals_result=log,
+                verbose_eval=False,
+            )  # fmt: skip
+            return float(log["valid"]["rmse"][-1])
+        if way == "cv":
+            table = xgb.cv(
+                {"eta": eta}, data, 8, nfold=3, callbacks=callbacks, as_pandas=False, seed=1
+            )
+            return float(table["test-rmse-mean"][-1])
+        model = xgb.XGBRegressor(n_estimators=8, learning_rate=eta, callbacks=callbacks)
+        model.fit(x, y, eval_set=[(x, y)], verbose=False)
+        return float(model.evals_result()["validation_0"]["rmse"][-1])
+
+    check(curves(make(shared, name), fit), 8)
+
+
+@pytest.mark.parametrize("way", ["train", "cv", "estimator"])
+def test_lightgbm(shared: bkb.Client, name: str, way: str) -> None:
+    lgb = library("lightgbm")
+    from bkb.lightgbm import BKBPruningCallback
+
+    x, y = rows()
+
+    def fit(trial: bkb.Trial, good: bool) -> float:
+        params = {"learning_rate": 0.3 if good else 1e-3, "metric": "l2", "verbose": -1}
+        data, log = lgb.Dataset(x, y), {}  # type: ignore[var-annotated]
+        if way == "train":
+            callbacks = [BKBPruningCallback(trial, "valid_0-l2"), lgb.record_evaluation(log)]
+            lgb.train(params, data, 8, [lgb.Dataset(x, y, reference=data)], callbacks=callbacks)
+            return float(log["valid_0"]["l2"][-1])
+        if way == "cv":
+            callbacks = [BKBPruningCallback(trial, "valid-l2")]
+            table = lgb.cv(params, data, 8, nfold=3, stratified=False, callbacks=callbacks, seed=1)
+            return float(table["valid l2-mean"][-1])
+        model = lgb.LGBMRegressor(n_estimators=8, **params)
+        model.fit(x, y, eval_set=[(x, y)], callbacks=[BKBPruningCallback(trial, "training-l2")])
+        return float(model.evals_result_["training"]["l2"][-1])
+
+    check(curves(make(shared, name), fit), 8)
+
+
+def test_lightgbm_in_the_other_direction(shared: bkb.Client, name: str) -> None:
+    lgb = library("lightgbm")
+    from bkb.lightgbm import BKBPruningCallback
+
+    x, y = rows()
+    study = make(shared, name, minimize=None, maximize="auc")
+    trial = study.ask()
+    data = lgb.Dataset(x, y)
+    with pytest.raises(bkb.InvalidRequest, match="lower values are better.*maximize 'auc'"):
+        lgb.train(
+            {"metric": "l2", "verbose": -1}, data, 2, [lgb.Dataset(x, y, reference=data)],
+            callbacks=[BKBPruningCallback(trial, "valid_0-l2")],
+        )  # fmt: skip
+
+
+def test_unknown_monitor(shared: bkb.Client, name: str) -> None:
+    xgb = library("xgboost")
+    from bkb.xgboost import BKBPruningCallback
+
+    x, y = rows()
+    data, trial = xgb.DMatrix(x, y), make(shared, name).ask()
+    for evals, has in (([(data, "valid")], "'valid-rmse'"), ([], "no metrics")):
+        with pytest.raises(bkb.InvalidRequest, match=f"monitor is 'valid-mae' and .* has {has}"):
+            xgb.train(
+                {}, data, 2, evals, verbose_eval=False,
+                callbacks=[BKBPruningCallback(trial, "valid-mae")],
+            )  # fmt: skip
+
+
+def test_keras(shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "keras" not in sys.modules:
+        monkeypatch.setenv("KERAS_BACKEND", "jax")
+    keras = library("keras")
+    from bkb.keras import BKBPruningCallback
+
+    x, y = rows()
+
+    def fit(trial: bkb.Trial, good: bool) -> float:
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.SGD(0.1 if good else 1e-5), loss="mse")
+        past = model.fit(
+            x, y, epochs=5, verbose=0, validation_data=(x, y),
+            callbacks=[BKBPruningCallback(trial, "val_loss")],
+        )  # fmt: skip
+        return float(past.history["val_loss"][-1])
+
+    check(curves(make(shared, name), fit), 5)
+    trial = shared.load_study(name).ask()
+    with pytest.raises(bkb.InvalidRequest, match="monitor is 'acc' and the training has 'loss'"):
+        BKBPruningCallback(trial, "acc").on_epoch_end(0, {"loss": 1.0})
+
+
+MODULE = """
+import lightning, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+class Line(lightning.LightningModule):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate, self.line = rate, torch.nn.Linear(4, 1)
+    def loss(self, batch):
+        x, y = batch
+        return torch.nn.functional.mse_loss(self.line(x)[:, 0], y)
+    def training_step(self, batch, _):
+        return self.loss(batch)
+    def validation_step(self, batch, _):
+        self.log("val_loss", self.loss(batch), sync_dist=True)
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), self.rate)
+
+def train(rate, callback, **options):
+    lightning.seed_everything(0, verbose=False)
+    x = torch.rand(200, 4)
+    data = DataLoader(TensorDataset(x, (x[:, 0] > 0.5) + 0.1 * x[:, 1]), 20)
+    trainer = lightning.Trainer(
+        max_epochs=5, accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, callbacks=[callback], **options
+    )
+    trainer.fit(Line(rate), data, data)
+    return float(trainer.callback_metrics["val_loss"])
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning(shared: bkb.Client, name: str, tmp_path: Path) -> None:
+    library("lightning")
+    from bkb.lightning import BKBPruningCallback
+
+    scope: dict[str, Any] = {"__name__": "module"}
+    exec(MODULE, scope)
+
+    def fit(trial: bkb.Trial, good: bool) -> float:
+        return float(scope["train"](0.1 if good else 1e-5, BKBPruningCallback(trial, "val_loss")))
+
+    check(curves(make(shared, name), fit), 5)
+
+
+PROCESSES = """
+import sys, warnings, bkb
+sys.path.insert(0, ".")
+warnings.simplefilter("ignore")
+from module import train
+from bkb.lightning import BKBPruningCallback
+
+def fit(trial):
+    callback = BKBPruningCallback(trial, "val_loss")
+    loss = train(
+        0.1 if trial.number < 4 else 1e-5, callback, devices=2, strategy="ddp_spawn"
+    )
+    callback.check_pruned()
+    return loss
+
+if __name__ == "__main__":
+    pruner = ("median", {"min_trials": 3, "warmup_steps": 2})
+    study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss", pruner=pruner)
+    study.optimize(fit, n_trials=5)
+    print([(t.state, len(t.reports)) for t in study.iter_trials(reports=True)])
+"""
+
+
+def test_lightning_with_two_processes(tmp_path: Path) -> None:
+    library("lightning")
+    (tmp_path / "module.py").write_text(MODULE)
+    (tmp_path / "script.py").write_text(PROCESSES)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    *good, (state, reports) = eval(done.stdout.strip().splitlines()[-1])
+    assert good == [("completed", 5)] * 4 and state == "pruned" and reports < 5
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["export", "callback"])
+def test_mlflow(shared: bkb.Client, name: str, tmp_path: Path, way: str) -> None:
+    mlflow = library("mlflow")
+    pytest.importorskip("sqlalchemy", reason=f"SQLAlchemy is not installed, {NEIGHBOURS['mlflow']}")
+    from bkb.mlflow import MLflowCallback, export
+
+    def objective(trial: bkb.Trial) -> Any:
+        if trial.number == 2:
+            raise ValueError("boom")
+        for step in range(4):
+            trial.report(trial["x"] + step, step)
+        if trial.number == 3:
+            raise bkb.TrialPruned("poor")
+        return {"loss": [trial["x"], trial["x"] + 2], "größe/ok": 3}
+
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    study = shared.create_study(
+        name, {"x": bkb.Float(0, 1), "model [a]": bkb.Categorical(["svm"])}, minimize="loss"
+    )
+    callback = MLflowCallback("an experiment", uri)
+    callbacks = [callback] if way == "callback" else []
+    study.optimize(objective, n_trials=5, catch=ValueError, callbacks=callbacks, n_jobs=1)
+    study.ask()  # which still runs
+    id_ = callback.run_id(study) if way == "callback" else export(study, "an experiment", uri)
+    client = mlflow.MlflowClient(uri)
+    experiment = client.get_experiment_by_name("an experiment")
+    runs = client.search_runs([experiment.experiment_id])
+    parent = client.get_run(id_)
+    assert parent.info.run_name == name and parent.info.status == "FINISHED"
+    assert parent.data.tags["bkb.direction.loss"] == "minimize"
+    steps = [(m.step, m.value) for m in client.get_metric_history(id_, "loss")]
+    views = list(study.iter_trials(states=["completed"]))
+    assert steps == [(v.number, v.value) for v in views]
+    children = {r.data.tags["bkb.trial"]: r for r in runs if r.info.run_id != id_}
+    assert sorted(children) == ["0", "1", "2", "3", "4"]
+    assert [children[str(i)].info.status for i in range(5)] == [
+        "FINISHED", "FINISHED", "FAILED", "KILLED", "FINISHED",
+    ]  # fmt: skip
+    first = children["0"]
+    assert first.data.tags["mlflow.parentRunId"] == id_
+    assert first.data.params == {"x": str(views[0].params["x"]), "model _a_": "svm"}
+    assert first.data.metrics["größe/ok"] == 3
+    history = client.get_metric_history(first.info.run_id, "loss")
+    x = float(views[0].params["x"])
+    assert [(m.step, m.value) for m in history] == [
+        *((s, pytest.approx(x + s)) for s in range(4)),
+        (4, pytest.approx(x + 1)),
+    ]
+    assert children["2"].data.tags["bkb.message"] == "ValueError: boom"
+    assert math.isclose(first.info.end_time / 1000, views[0].ended.timestamp(), abs_tol=1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "keras", "lightning", "mlflow"])
+def test_without_the_library(name: str) -> None:
+    script = f"import sys; sys.modules[{name!r}] = None; import bkb.{name}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert f"run pip install 'bkb-tuner[{name}]'" in done.stderr
+    assert importlib.util.find_spec(f"bkb.{name}") is not None
