@@ -122,6 +122,8 @@ func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 		f.StringVar(&a.png, "png", "", "`directory` for plots of the trials")
 	})
 	a.encoding.add(cmd)
+	deviceFlag(g, cmd)
+	assign(cmd.Flag("device"), group{title: "Run"})
 	a.format = formatFlag(cmd, "table", "json")
 	assign(cmd.Flag("format"), group{title: "Run"})
 	register(cmd, "measure", words(learners.MeasureNames()...))

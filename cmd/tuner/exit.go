@@ -20,6 +20,7 @@ const (
 	exitNotFound    = 3
 	exitInvalid     = 4
 	exitDamaged     = 7
+	exitUnsupported = 8
 	exitStop        = runner.ExitStop
 	exitUnavailable = 20
 	exitInterrupted = 130
@@ -44,7 +45,7 @@ func exits() []exit {
 		{5, []tuner.Code{tuner.AlreadyExists}, "a study of this name exists"},
 		{6, []tuner.Code{tuner.Denied}, "permission is missing"},
 		{exitDamaged, []tuner.Code{tuner.Damaged}, "stored data are damaged, or a replay differs"},
-		{8, []tuner.Code{tuner.Unsupported}, "this service or store does not support it"},
+		{exitUnsupported, []tuner.Code{tuner.Unsupported}, "this service, store, program or machine does not support it"},
 		{10, []tuner.Code{tuner.Finished}, "the study has finished, so loops that ask end"},
 		{11, []tuner.Code{tuner.NoneLeft}, "all trials are handed out and some still run, so ask later"},
 		{12, []tuner.Code{tuner.Paused}, "the study is paused, so ask later"},

@@ -325,6 +325,9 @@ func newTopics() []*cobra.Command {
   NO_COLOR      no colours, unless --color always is given
   COLUMNS       width of tables where stdout is no terminal (default 80)
   BKB_SIMD      vector instructions, avx512, avx2 or portable (default the best)
+  BKB_DEVICE    device for kernel products, as --device
+  BKB_CUDA_DRIVER
+                library of the CUDA driver (default libcuda.so.1)
   BKB_DATA      folder of real data for tuner bench
 
 A command that tuner run starts also has TUNER_TRIAL, TUNER_EPOCH, TUNER_LEASE,

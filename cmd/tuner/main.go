@@ -87,7 +87,7 @@ models them to suggest better ones.`,
 		{"Server", []*cobra.Command{newServe(g), newHealth(g), newToken(g)}},
 		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g)}},
 		{"Diagnose", []*cobra.Command{newDiagnose(g), newReplay(g), newBench(g)}},
-		{"Program", []*cobra.Command{newVersion(), newMan(), newCompletion()}},
+		{"Program", []*cobra.Command{newVersion(), newDevices(), newMan(), newCompletion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {

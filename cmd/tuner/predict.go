@@ -39,6 +39,7 @@ scores or probabilities.`,
 	})
 	flags.add(cmd)
 	cmd.Flags().BoolVar(&scores, "scores", false, "scores or probabilities of classes alone")
+	deviceFlag(g, cmd)
 	form := formatFlag(cmd, "csv", "jsonl", "json", "npy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &flags, (*dataset.Table).EncodeInputs)
@@ -218,6 +219,7 @@ curve and, if the model has probabilities, the logarithmic loss.`,
 	})
 	data.add(cmd)
 	data.addTarget(cmd)
+	deviceFlag(g, cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd))

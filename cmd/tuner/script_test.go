@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bkbtuner/bkb/internal/datatest"
+	"github.com/bkbtuner/bkb/internal/gpu"
 )
 
 func TestMain(m *testing.M) {
@@ -32,17 +33,20 @@ func TestScripts(t *testing.T) {
 }
 
 // condition evaluates the conditions of scripts. The data are there if [data], a Python
-// with gRPC is if [python], and long scripts are wanted if [long].
+// with gRPC is if [python], the program has CUDA if [cuda], and long scripts are wanted if
+// [long].
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":
 		return datatest.Find() != "", nil
 	case "python":
 		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
+	case "cuda":
+		return gpu.Registered() != nil, nil
 	case "long":
 		return os.Getenv("BKB_LONG") != "", nil
 	}
-	return false, errors.New("the only conditions are data, python and long")
+	return false, errors.New("the only conditions are cuda, data, python and long")
 }
 
 // python is the interpreter that $TUNER_PYTHON names, else python3.

@@ -78,6 +78,8 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 		f.StringVarP(&t.out, "out", "o", "", "`file` for the model")
 		f.IntVar(&t.options.Workers, "workers", 0, "number of threads (default one per processor)")
 	})
+	deviceFlag(g, cmd)
+	assign(cmd.Flag("device"), output)
 	t.format = formatFlag(cmd, "table", "json", "jsonl")
 	assign(cmd.Flag("format"), output)
 	return cmd

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
@@ -16,8 +17,8 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this program",
 		Long: `Version prints the version of the module, the commit if the build has it, the version of
-Go, the system, and the vector instructions in use (avx512, avx2 or portable). The flag
---version prints the same line.`,
+Go, the system, and the vector instructions in use (avx512, avx2 or portable). A program that can use
+GPUs adds gpu=cuda. The flag --version prints the same line.`,
 		Example: "  tuner version",
 		Args:    exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -29,7 +30,11 @@ Go, the system, and the vector instructions in use (avx512, avx2 or portable). T
 
 // versionLine is the output of the command version and of the flag --version.
 func versionLine() string {
-	return strings.Join([]string{"tuner", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "simd=" + simd.For[float64]().Path}, " ")
+	words := []string{"tuner", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "simd=" + simd.For[float64]().Path}
+	if gpu.Registered() != nil {
+		words = append(words, "gpu=cuda")
+	}
+	return strings.Join(words, " ")
 }
 
 // version is the version of the module, with the commit if the build has it.

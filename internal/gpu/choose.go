@@ -40,8 +40,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the reason.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// errNoBackend is the reason of a program without a backend.
-var errNoBackend = errors.New("this program was built without CUDA, which needs the build tag cuda")
+// ErrNoBackend is the reason of a program without a backend.
+var ErrNoBackend = errors.New("this program was built without CUDA, which needs the build tag cuda")
 
 // chosen is the state of the process.
 var chosen struct {
@@ -110,7 +110,7 @@ func digits(s string) bool {
 // open returns one device, or all for an empty number.
 func open(number string) ([]Device, error) {
 	if chosen.backend == nil {
-		return nil, errNoBackend
+		return nil, ErrNoBackend
 	}
 	n, err := chosen.backend.Count()
 	if err != nil {
