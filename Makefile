@@ -36,7 +36,7 @@ tuner-cuda: ## build bin/tuner with the CUDA path (Linux, needs a C compiler onl
 test-cuda: SHELL := /bin/bash
 test-cuda: .SHELLFLAGS := -o pipefail -c
 test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to compare the PTX)
-	$(CUDA) go vet -tags cuda ./...
+	$(CUDA) go vet -tags cuda ./internal/gpu/... ./gp/kernel ./learners/falkon ./cmd/tuner
 	$(CUDA) go test -tags cuda -v ./internal/gpu/... | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
 	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./cmd/tuner
 

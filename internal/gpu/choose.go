@@ -62,11 +62,12 @@ func Register(b Backend) { chosen.backend = b }
 // Registered returns the backend, or nil.
 func Registered() Backend { return chosen.backend }
 
-// OnWarning sets the function that receives warnings, instead of the default logger.
+// OnWarning sets the function that receives the next warning, instead of the default
+// logger.
 func OnWarning(warn func(message string)) {
 	chosen.Lock()
 	defer chosen.Unlock()
-	chosen.warn = warn
+	chosen.warn, chosen.warned = warn, false
 }
 
 // Use chooses the devices of the process. The choices are "auto" for all devices and large
@@ -143,11 +144,10 @@ const leastWork = 5e9
 // was named.
 const slowFloat64 = 4
 
-// devices returns the devices for a problem, none for the CPU.
-func devices(p Problem) []Device {
+// devices returns the devices for a number of operations, none for the CPU.
+func devices(work float64, single bool) []Device {
 	chosen.Lock()
 	defer chosen.Unlock()
-	work := float64(p.X.N) * float64(p.Y.N) * float64(2*p.Y.D+10)
 	if !chosen.made {
 		if name := os.Getenv(Variable); name != "" && name != "auto" {
 			chosen.Unlock()
@@ -179,7 +179,7 @@ func devices(p Problem) []Device {
 	}
 	var out []Device
 	for _, d := range chosen.devices {
-		if info, err := d.Info(); err == nil && (p.Single || info.SlowerFloat64 <= slowFloat64) {
+		if info, err := d.Info(); err == nil && (single || info.SlowerFloat64 <= slowFloat64) {
 			out = append(out, d)
 		}
 	}

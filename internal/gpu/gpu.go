@@ -78,6 +78,18 @@ type Matrix interface {
 	Close() error
 }
 
+// Factor is a lower triangular or trapezoidal factor L on a device, in float64. Its first
+// rows, as many as its rank, are a triangle T.
+type Factor interface {
+	// Solve overwrites v, with c columns, by T⁻¹v, or by T⁻ᵀv.
+	Solve(v []float64, c int, trans bool) error
+	// Gram factors λI + Lᵀdiag(w)L, with w for each row of L, and sets the lower triangle
+	// of g, row-major of the order of the rank. It returns nil if there is no factor.
+	Gram(g, w []float64, lambda float64) (Factor, error)
+	// Close frees the memory on the device. A closed factor must not be used.
+	Close() error
+}
+
 // Info describes a device.
 type Info struct {
 	Name          string // such as "cuda:0"
@@ -92,6 +104,8 @@ type Info struct {
 type Device interface {
 	Info() (Info, error)
 	NewMatrix(p Problem) (Matrix, error)
+	// NewFactor factors as the function of the same name does.
+	NewFactor(a []float64, n int, tolerance float64, perm []int) (Factor, int, error)
 }
 
 // Backend finds devices.

@@ -26,6 +26,10 @@ type stubDevice struct {
 func (s *stub) Count() (int, error)             { return s.n, s.err }
 func (s *stub) Open(number int) (Device, error) { s.opened++; return stubDevice{s, number}, nil }
 
+func (d stubDevice) NewFactor([]float64, int, float64, []int) (Factor, int, error) {
+	return nil, 0, errors.New("a stub factors nothing")
+}
+
 func (d stubDevice) Info() (Info, error) { return Info{SlowerFloat64: d.s.slower}, nil }
 
 func (d stubDevice) NewMatrix(p Problem) (Matrix, error) {

@@ -13,7 +13,7 @@ const unit = 128
 // NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
 // CPU.
 func NewMatrix(p Problem) (Matrix, error) {
-	devices := devices(p)
+	devices := devices(float64(p.X.N)*float64(p.Y.N)*float64(2*p.Y.D+10), p.Single)
 	units := (p.X.N + unit - 1) / unit
 	if len(devices) > units {
 		devices = devices[:units]

@@ -95,7 +95,7 @@ func TestDeviceAgreesWithCPU(t *testing.T) {
 	}
 }
 
-// A fit goes on when the device is lost in an iteration.
+// A fit goes on when the device is lost in a factorisation, in a product or in a solution.
 func TestDeviceLostInFit(t *testing.T) {
 	cudatest.Fault(t, "FAKE_CUDA_LOSE", "0")
 	train := waves(300, 3)
@@ -105,16 +105,57 @@ func TestDeviceLostInFit(t *testing.T) {
 	}
 	p := falkon.Params{Kernel: k, Lambda: 1e-3, Centers: 40}
 	want := fitted(t, p, train)
-	var warnings []string
-	gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
 	defer gpu.OnWarning(nil)
-	cudatest.Use(t, "cuda:1")
-	os.Setenv("FAKE_CUDA_LOSE", "25")
-	got := fitted(t, p, train)
-	if e := distance(got, want); !(e <= 1e-5) {
-		t.Errorf("predictions are %.3g from those of the CPU, want at most 1e-5", e)
+	for launch, device := range map[string]string{"3": "cuda:1", "100": "cuda:2", "130": "cuda:3"} {
+		var warnings []string
+		gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
+		cudatest.Use(t, device)
+		os.Setenv("FAKE_CUDA_LOSE", launch)
+		got := fitted(t, p, train)
+		if e := distance(got, want); !(e <= 1e-5) {
+			t.Errorf("launch %s: predictions are %.3g from those of the CPU, want at most 1e-5", launch, e)
+		}
+		if len(warnings) != 1 || !strings.Contains(warnings[0], device+" failed in cuLaunchKernel") {
+			t.Errorf("launch %s: warnings %q, want one of the lost device", launch, warnings)
+		}
+		t.Log(warnings)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "cuda:1 failed in cuLaunchKernel") {
-		t.Errorf("warnings %q, want one of the lost device", warnings)
+}
+
+// All ways to factor and the path of λ give the results of the CPU, and leave no memory on
+// the device.
+func TestDeviceFactors(t *testing.T) {
+	train := waves(300, 3)
+	k, err := kernel.NewGaussian(3)
+	if err != nil {
+		t.Fatal(err)
 	}
+	cudatest.Use(t, "cuda:0")
+	before := free(t)
+	for _, how := range []falkon.Factorization{falkon.FactorPivoted, falkon.FactorCholesky, falkon.FactorQR, falkon.FactorEigen} {
+		p := falkon.Params{Kernel: k, Lambda: 1e-3, Centers: 40, Factorization: how, Epsilon: 1e-8, Iterations: 30, Tolerance: 1e-10}
+		cudatest.Use(t, "cpu")
+		want := fitted(t, p, train)
+		cudatest.Use(t, "cuda:0")
+		if e := distance(fitted(t, p, train), want); !(e <= 1e-7) {
+			t.Errorf("%q: predictions are %.3g from those of the CPU, want at most 1e-7", how, e)
+		}
+		if now := free(t); now != before {
+			t.Errorf("%q: %d bytes are free, before there were %d", how, now, before)
+		}
+	}
+}
+
+// free returns the free memory of the first device.
+func free(t *testing.T) int64 {
+	t.Helper()
+	d, err := gpu.Registered().Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := d.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Free
 }

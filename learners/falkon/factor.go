@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/gpu"
 )
 
 // factor is K_MM = F·Fᵀ for M weighted centres, where F is M×q of rank q. The columns
@@ -26,6 +27,8 @@ type factor interface {
 	// coordinates is the transpose, v = (∂a/∂v)ᵀ z, where z is u×c. If z are the values
 	// of a function of the span at the used centres, v is that function.
 	coordinates(v, z []float64, c int)
+	// onDevice returns the factor on a device, or nil. Its rows have the order of order().
+	onDevice() *solver
 }
 
 // Factorization says how K_MM is factored. All give the same function, up to rounding,
@@ -71,7 +74,7 @@ func newFactor(how Factorization, workers int, gram []float64, m int, epsilon fl
 type triangle struct {
 	workers int
 	l       blocked.Matrix[float64]
-	solver  *blocked.Triangle[float64] // of l, used by every iteration
+	solver  *solver // of l, used by every iteration
 	numbers []int
 }
 
@@ -85,15 +88,21 @@ func newCholesky(workers int, gram []float64, m int, epsilon float64) (factor, b
 		gram[i*m+i] += epsilon * trace
 	}
 	a := blocked.New(m, m, gram)
-	if blocked.Cholesky(workers, a) < m {
+	device, q, done := gpu.NewFactor(gram, m, 0, nil)
+	if !done {
+		q = blocked.Cholesky(workers, a)
+	}
+	if q < m {
 		return nil, false
 	}
-	return &triangle{workers, a, blocked.NewTriangle(a), upTo(m)}, true
+	return &triangle{workers, a, newSolver(a, device), upTo(m)}, true
 }
 
 func (t *triangle) rank() int    { return t.l.Cols }
 func (t *triangle) used() []int  { return t.numbers }
 func (t *triangle) order() []int { return t.numbers }
+
+func (t *triangle) onDevice() *solver { return t.solver }
 
 func (t *triangle) rows(dst []float64, i0, i1 int) int {
 	lowerRows(dst, t.l, i0, i1, i1)
@@ -102,12 +111,12 @@ func (t *triangle) rows(dst []float64, i0, i1 int) int {
 
 func (t *triangle) coefficients(a, v []float64, c int) {
 	copy(a, v)
-	t.solver.Solve(t.workers, true, blocked.New(t.l.Rows, c, a))
+	t.solver.solve(t.workers, true, a[:t.l.Rows*c], c)
 }
 
 func (t *triangle) coordinates(v, z []float64, c int) {
 	copy(v, z)
-	t.solver.Solve(t.workers, false, blocked.New(t.l.Rows, c, v))
+	t.solver.solve(t.workers, false, v[:t.l.Rows*c], c)
 }
 
 // lowerRows copies rows i0 ≤ i < i1 of a lower trapezoidal matrix, cols columns
@@ -132,12 +141,15 @@ type pivoted struct {
 func newPivoted(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
 	a := blocked.New(m, m, gram)
 	perm := make([]int, m)
-	q := blocked.PivotedCholesky(workers, a, epsilon, perm)
+	device, q, done := gpu.NewFactor(gram, m, epsilon, perm)
+	if !done {
+		q = blocked.PivotedCholesky(workers, a, epsilon, perm)
+	}
 	if q == 0 {
 		return nil, false
 	}
 	l := a.Sub(0, 0, q, q)
-	pivots := triangle{workers, l, blocked.NewTriangle(l), perm[:q]}
+	pivots := triangle{workers, l, newSolver(l, device), perm[:q]}
 	return &pivoted{pivots, a.Sub(0, 0, m, q), perm}, true
 }
 

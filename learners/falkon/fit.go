@@ -204,7 +204,10 @@ func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
 		return nil, false, nil
 	}
 	pre = newPreconditioner(factor, f.workers)
-	return pre, pre.set(f.perRow(), f.Lambda), nil
+	if ok = pre.set(f.perRow(), f.Lambda); !ok {
+		pre.close()
+	}
+	return pre, ok, nil
 }
 
 // perRow returns w_j s_j/n of the centres.
@@ -223,6 +226,7 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 	f.points = f.centers.Points.Select(pre.used())
 	op, err := kernel.NewOperator(f.Kernel, f.targets.source(), f.points, kernel.Options{Workers: f.workers, Precision: f.Precision, Distances: f.Distances})
 	if err != nil {
+		pre.close()
 		return err
 	}
 	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.RowWeights}
@@ -243,6 +247,7 @@ func (f *fit) close() {
 	if f.sys != nil {
 		f.passes += f.sys.passes
 		f.sys.op.Close()
+		f.sys.pre.close()
 		f.sys = nil
 	}
 }

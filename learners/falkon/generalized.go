@@ -80,6 +80,8 @@ func newQR(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
 	return &isometry{workers: workers, q: basis, l: l, numbers: upTo(m)}, true
 }
 
+func (s *isometry) onDevice() *solver { return nil }
+
 func (s *isometry) rank() int    { return s.q.Cols }
 func (s *isometry) used() []int  { return s.numbers }
 func (s *isometry) order() []int { return s.numbers }

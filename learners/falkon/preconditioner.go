@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/gpu"
 )
 
 // preconditioner is B of the generalised algorithm, which is never formed.
@@ -17,7 +18,7 @@ type preconditioner struct {
 	factor
 	workers int
 	g       blocked.Matrix[float64] // R transposed, lower triangular, and 0 above
-	solver  *blocked.Triangle[float64]
+	solver  *solver
 	block   []float64
 }
 
@@ -35,6 +36,9 @@ func newPreconditioner(f factor, workers int) *preconditioner {
 // set makes R for the weights w/n of the centres and λ. It reports false if the sum is
 // not positive definite because of rounding. It costs (M + q/3)q² operations.
 func (p *preconditioner) set(perRow []float64, lambda float64) bool {
+	if whole, done := p.setOnDevice(perRow, lambda); done {
+		return whole
+	}
 	q, order := p.rank(), p.order()
 	clear(p.g.Data)
 	for i := range q {
@@ -53,8 +57,36 @@ func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 		blocked.Syrk(p.workers, true, blocked.New(i1-i0, cols, p.block[:(i1-i0)*cols]), 1, 1, p.g.Sub(0, 0, cols, cols))
 	}
 	whole := blocked.Cholesky(p.workers, p.g) == q
-	p.solver = blocked.NewTriangle(p.g)
+	p.solver = newSolver(p.g, nil)
 	return whole
+}
+
+// setOnDevice is set where the factor is on a device. done is false if it is not, or if the
+// device failed.
+func (p *preconditioner) setOnDevice(perRow []float64, lambda float64) (whole, done bool) {
+	p.solver.leave(nil)
+	f := p.onDevice()
+	if f == nil || f.device == nil {
+		return false, false
+	}
+	weights := make([]float64, len(p.order()))
+	for i, k := range p.order() {
+		weights[i] = perRow[k]
+	}
+	clear(p.g.Data)
+	g, err := f.device.Gram(p.g.Data, weights, lambda)
+	if err != nil {
+		gpu.Warn(err)
+		return false, false
+	}
+	p.solver = newSolver(p.g, g)
+	return g != nil, true
+}
+
+// close frees the memory on devices. Solutions go on on the CPU.
+func (p *preconditioner) close() {
+	p.solver.leave(nil)
+	p.onDevice().leave(nil)
 }
 
 // up overwrites β, q×c, by the coordinates R⁻¹β, and down overwrites v by R⁻ᵀv.
@@ -62,7 +94,7 @@ func (p *preconditioner) up(v []float64, c int)   { p.solve(true, v, c) }
 func (p *preconditioner) down(v []float64, c int) { p.solve(false, v, c) }
 
 func (p *preconditioner) solve(trans bool, v []float64, c int) {
-	p.solver.Solve(p.workers, trans, blocked.New(p.rank(), c, v))
+	p.solver.solve(p.workers, trans, v[:p.rank()*c], c)
 }
 
 // invert overwrites coordinates v by β = Rv, as the inverse of up. It reads the half of

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -112,8 +113,11 @@ type device struct {
 	lost      error // for the goroutine of the device
 }
 
-// names are the kernels.
-var names = strings.Fields("product_float_1 product_float_4 product_double_1 product_double_4 fill_float fill_double collect")
+// modules are the PTX with the names of its kernels.
+var modules = []struct{ ptx, kernels string }{
+	{kernels.Product, "product_float_1 product_float_4 product_double_1 product_double_4 fill_float fill_double collect"},
+	{kernels.Algebra, "update factor_block solve_block pivot column"},
+}
 
 func open(number, version int) (*device, error) {
 	d := &device{info: gpu.Info{Name: fmt.Sprintf("cuda:%d", number), Driver: versionText(version)}, calls: make(chan func()), functions: map[string]cu.Function{}}
@@ -159,13 +163,15 @@ func (d *device) start(number int) error {
 	if err := cu.SetCurrentContext(context); err != nil {
 		return d.failed("cuCtxSetCurrent", err)
 	}
-	module, err := cu.LoadData(kernels.Product)
-	if err != nil {
-		return d.failed("cuModuleLoadData", err)
-	}
-	for _, name := range names {
-		if d.functions[name], err = module.Function(name); err != nil {
-			return d.failed("cuModuleGetFunction "+name, err)
+	for _, m := range modules {
+		module, err := cu.LoadData(m.ptx)
+		if err != nil {
+			return d.failed("cuModuleLoadData", err)
+		}
+		for name := range strings.FieldsSeq(m.kernels) {
+			if d.functions[name], err = module.Function(name); err != nil {
+				return d.failed("cuModuleGetFunction "+name, err)
+			}
 		}
 	}
 	return nil
@@ -269,8 +275,8 @@ func download[T number](d *device, s []T, from cu.DevicePtr) error {
 
 func bytes[T number](s []T) int64 { return int64(len(s)) * int64(unsafe.Sizeof(s[0])) }
 
-// launch starts a kernel with blocks of 256 threads. Each argument is an int64 or a
-// cu.DevicePtr, because package cu copies 8 bytes of each.
+// launch starts a kernel with blocks of 256 threads. Each argument is an int64, a float64 or
+// a cu.DevicePtr, because package cu copies 8 bytes of each.
 func (d *device) launch(name string, x, y int64, args ...any) error {
 	values := make([]uint64, len(args))
 	params := make([]unsafe.Pointer, len(args))
@@ -278,6 +284,8 @@ func (d *device) launch(name string, x, y int64, args ...any) error {
 		switch a := a.(type) {
 		case int64:
 			values[i] = uint64(a)
+		case float64:
+			values[i] = math.Float64bits(a)
 		case cu.DevicePtr:
 			values[i] = uint64(a)
 		default:

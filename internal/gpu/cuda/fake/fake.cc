@@ -12,6 +12,7 @@
 //	FAKE_CUDA_LOSE=5            the launch, counted from now, after which the device is lost
 #define DEV_HOST 1
 #include "../kernels/product.cu"
+#include "../kernels/algebra.cu"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ template <class... A> void call(void (*f)(A...), void **p) {
 struct entry { const char *name; wrapper run; } entries[] = {
 	ENTRY(product_float_1), ENTRY(product_float_4), ENTRY(product_double_1), ENTRY(product_double_4),
 	ENTRY(fill_float), ENTRY(fill_double), ENTRY(collect),
+	ENTRY(update), ENTRY(factor_block), ENTRY(solve_block), ENTRY(pivot), ENTRY(column),
 };
 
 void body() {

@@ -1,6 +1,6 @@
 //go:build cuda && cgo && linux
 
-// Package kernels has the code of the device as PTX. Its source is product.cu.
+// Package kernels has the code of the device as PTX, with its source.
 package kernels
 
 import _ "embed"
@@ -11,3 +11,8 @@ import _ "embed"
 //
 //go:embed product.ptx
 var Product string
+
+// Algebra has the kernels of algebra.cu.
+//
+//go:embed algebra.ptx
+var Algebra string

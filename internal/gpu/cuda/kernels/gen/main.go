@@ -45,7 +45,7 @@ func run(check bool) error {
 		return fmt.Errorf("%s: %w; install it, such as with apt-get install %[1]s", clang, err)
 	}
 	number := regexp.MustCompile(`\d+\.\d+\.\d+`).Find(version)
-	for _, name := range []string{"product"} {
+	for _, name := range []string{"product", "algebra"} {
 		file := name + ".ptx"
 		head := fmt.Appendf(nil, "// Made by gen from %s.cu with clang %s. DO NOT EDIT.\n", name, number)
 		old, err := os.ReadFile(file)

@@ -12,7 +12,7 @@ import (
 // the cache of results.
 func TestPTX(t *testing.T) {
 	t.Chdir("..")
-	for _, name := range []string{"product.cu", "dev.h"} {
+	for _, name := range []string{"product.cu", "algebra.cu", "dev.h"} {
 		if _, err := os.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,317 @@
+//go:build cuda && cgo && linux
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"gorgonia.org/cu"
+
+	"github.com/bkbtuner/bkb/internal/gpu"
+)
+
+const (
+	edge = 64 // order of a block on the diagonal
+	// pivots is the number of columns between updates of the rest, that of package blocked.
+	pivots = 32
+	none   = cu.DevicePtr(0)
+)
+
+// factor is L, n×rank with rows n apart, on a device.
+type factor struct {
+	d       *device
+	all     arena
+	n, rank int64
+	stride  int64
+	l       cu.DevicePtr
+	status  cu.DevicePtr // −1 until a factorisation ends early
+	v       cu.DevicePtr // right-hand sides
+	c       int64        // columns that v has room for
+	sized   arena
+}
+
+// NewFactor copies a to the device and factors it. It changes a only in the end.
+func (d *device) NewFactor(a []float64, n int, tolerance float64, perm []int) (gpu.Factor, int, error) {
+	f, err := d.newFactor(int64(n))
+	if err != nil {
+		return nil, 0, err
+	}
+	err = d.do(func() error {
+		if err := upload(d, f.l, a[:n*n]); err != nil {
+			return err
+		}
+		if perm != nil {
+			return f.pivoted(a, tolerance, perm)
+		}
+		return f.cholesky()
+	})
+	if err == nil && f.rank > 0 && (perm != nil || f.rank == f.n) {
+		err = d.do(func() error { return f.lower(a) })
+	}
+	switch {
+	case err != nil:
+		return nil, 0, errors.Join(err, f.release())
+	case f.rank == 0, perm == nil && f.rank < f.n:
+		return nil, int(f.rank), f.release()
+	}
+	return f, int(f.rank), nil
+}
+
+// newFactor takes memory for a matrix of order n.
+func (d *device) newFactor(n int64) (*factor, error) {
+	f := &factor{d: d, all: arena{d: d}, sized: arena{d: d}, n: n, stride: n}
+	err := d.do(func() error {
+		free, _, err := cu.MemInfo()
+		if err != nil {
+			return d.failed("cuMemGetInfo", err)
+		}
+		if need := 8 * n * (n + usual); need > free {
+			return &gpu.MemoryError{Device: d.info.Name, What: fmt.Sprintf("a factor of %d rows", n), Need: need, Free: free}
+		}
+		if f.l, err = f.all.alloc(8 * n * n); err != nil {
+			return err
+		}
+		if f.status, err = f.all.alloc(8); err != nil {
+			return err
+		}
+		return upload(d, f.status, []int64{-1})
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.release())
+	}
+	return f, nil
+}
+
+// release is Close without an error of a device that is lost already.
+func (f *factor) release() error {
+	if err := f.Close(); !errors.Is(err, gpu.ErrLost) {
+		return err
+	}
+	return nil
+}
+
+func (f *factor) Close() error {
+	return f.d.do(func() error { return errors.Join(f.sized.free(), f.all.free()) })
+}
+
+// at is the address of an element.
+func (f *factor) at(i, j int64) cu.DevicePtr { return f.l + cu.DevicePtr(8*(i*f.stride+j)) }
+
+// finish sets the rank from the status.
+func (f *factor) finish() error {
+	s := []int64{0}
+	if err := download(f.d, s, f.status); err != nil {
+		return err
+	}
+	f.rank = f.n
+	if s[0] >= 0 {
+		f.rank = s[0]
+	}
+	return upload(f.d, f.status, []int64{-1}) // the solutions look at it
+}
+
+// trailing subtracts the product of columns k ≤ l < k+width of L, rows from e on, from the
+// rest.
+func (f *factor) trailing(k, width, e int64) error {
+	rest := f.n - e
+	if rest == 0 {
+		return nil
+	}
+	tiles := (rest + edge - 1) / edge
+	return f.d.launch("update", tiles, tiles, f.at(e, e), f.stride, rest, rest, f.at(e, k), f.stride, int64(1), f.at(e, k), f.stride, int64(1),
+		none, width, -1.0, 1.0, int64(1), int64(0))
+}
+
+// cholesky factors blocks of columns, each with the rows below it:
+//
+//	L11 = chol(A11),  L21 = A21·L11⁻ᵀ,  A22 −= L21·L21ᵀ
+func (f *factor) cholesky() error {
+	for k := int64(0); k < f.n; k += edge {
+		width := min(edge, f.n-k)
+		e := k + width
+		if err := f.d.launch("factor_block", 1, 1, f.at(k, k), f.stride, width, k, f.status); err != nil {
+			return err
+		}
+		if rest := f.n - e; rest > 0 {
+			if err := f.d.launch("solve_block", (rest+15)/16, 1, f.at(k, k), f.stride, width, f.at(e, k), f.stride, int64(1), rest, int64(0), f.status); err != nil {
+				return err
+			}
+		}
+		if err := f.trailing(k, width, e); err != nil {
+			return err
+		}
+	}
+	return f.finish()
+}
+
+// pivoted is the algorithm of blocked.PivotedCholesky.
+func (f *factor) pivoted(a []float64, tolerance float64, perm []int) error {
+	n := f.n
+	left, numbers := make([]float64, n), make([]int64, n)
+	largest := 0.0
+	for i := range left {
+		left[i], numbers[i] = a[i*int(n)+i], int64(i)
+		if left[i] > largest {
+			largest = left[i]
+		}
+	}
+	scratch := arena{d: f.d}
+	err := func() error {
+		rest, err := scratch.alloc(8 * n)
+		if err != nil {
+			return err
+		}
+		order, err := scratch.alloc(8 * n)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(upload(f.d, rest, left), upload(f.d, order, numbers)); err != nil {
+			return err
+		}
+		for from := int64(0); from < n; from += pivots {
+			to := min(from+pivots, n)
+			for j := from; j < to; j++ {
+				if err := f.d.launch("pivot", 1, 1, f.l, f.stride, n, j, tolerance*largest, rest, order, f.status); err != nil {
+					return err
+				}
+				if j+1 == n {
+					break
+				}
+				if err := f.d.launch("column", (n-j-1+255)/256, 1, f.l, f.stride, n, from, j, rest, f.status); err != nil {
+					return err
+				}
+			}
+			if err := f.trailing(from, to-from, to); err != nil {
+				return err
+			}
+		}
+		if err := f.finish(); err != nil {
+			return err
+		}
+		return download(f.d, numbers, order)
+	}()
+	if err := errors.Join(err, scratch.free()); err != nil {
+		return err
+	}
+	for i, p := range numbers {
+		perm[i] = int(p)
+	}
+	return nil
+}
+
+// lowerRows is the number of rows that are copied back at a time.
+const lowerRows = 256
+
+// lower sets the lower triangle of a.
+func (f *factor) lower(a []float64) error {
+	block := make([]float64, min(lowerRows, f.n)*f.stride)
+	for i0 := int64(0); i0 < f.n; i0 += lowerRows {
+		i1 := min(i0+lowerRows, f.n)
+		if err := download(f.d, block[:(i1-i0)*f.stride], f.at(i0, 0)); err != nil {
+			return err
+		}
+		for i := i0; i < i1; i++ {
+			copy(a[i*f.stride:][:i+1], block[(i-i0)*f.stride:])
+		}
+	}
+	return nil
+}
+
+func (f *factor) Solve(v []float64, c int, trans bool) error {
+	return f.d.do(func() error { return f.solve(v, int64(c), trans) })
+}
+
+// solve takes the blocks of rows in their order, or from the last to the first.
+func (f *factor) solve(v []float64, c int64, trans bool) error {
+	if c > f.c {
+		if err := f.sized.free(); err != nil {
+			return err
+		}
+		f.c = 0
+		var err error
+		if f.v, err = f.sized.alloc(8 * f.rank * c); err != nil {
+			return err
+		}
+		f.c = c
+	}
+	if err := upload(f.d, f.v, v[:f.rank*c]); err != nil {
+		return err
+	}
+	row := func(i int64) cu.DevicePtr { return f.v + cu.DevicePtr(8*i*c) }
+	blocks := (f.rank + edge - 1) / edge
+	for b := range blocks {
+		back := int64(0)
+		if trans {
+			b, back = blocks-1-b, 1
+		}
+		k := b * edge
+		width := min(edge, f.rank-k)
+		if err := f.d.launch("solve_block", (c+15)/16, 1, f.at(k, k), f.stride, width, row(k), int64(1), c, c, back, f.status); err != nil {
+			return err
+		}
+		// The rows that are left lose L21·x, or L12ᵀ·x.
+		from, rest, a, ai, al := k+width, f.rank-k-width, f.at(k+width, k), f.stride, int64(1)
+		if trans {
+			from, rest, a, ai, al = 0, k, f.at(k, 0), 1, f.stride
+		}
+		if rest <= 0 {
+			continue
+		}
+		if err := f.d.launch("update", (rest+edge-1)/edge, (c+edge-1)/edge, row(from), c, rest, c, a, ai, al, row(k), int64(1), c,
+			none, width, -1.0, 1.0, int64(0), int64(0)); err != nil {
+			return err
+		}
+	}
+	return download(f.d, v[:f.rank*c], f.v)
+}
+
+// Gram squares L with the weights and factors the result.
+func (f *factor) Gram(g, w []float64, lambda float64) (gpu.Factor, error) {
+	out, err := f.d.newFactor(f.rank)
+	if err != nil {
+		return nil, err
+	}
+	err = f.d.do(func() error {
+		scratch := arena{d: f.d}
+		weights, err := scratch.alloc(8 * f.n)
+		if err == nil {
+			err = out.gram(f, weights, w, lambda)
+		}
+		return errors.Join(err, scratch.free())
+	})
+	if err == nil && out.rank == out.n {
+		err = f.d.do(func() error { return out.lower(g) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, out.release())
+	}
+	if out.rank < out.n {
+		return nil, out.release()
+	}
+	return out, nil
+}
+
+func (f *factor) gram(of *factor, weights cu.DevicePtr, w []float64, lambda float64) error {
+	if err := upload(f.d, weights, w[:of.n]); err != nil {
+		return err
+	}
+	// The update reads the matrix, which begins as λI, a block of rows at a time.
+	block := make([]float64, min(lowerRows, f.n)*f.stride)
+	for i0 := int64(0); i0 < f.n; i0 += lowerRows {
+		i1 := min(i0+lowerRows, f.n)
+		clear(block)
+		for i := i0; i < i1; i++ {
+			block[(i-i0)*f.stride+i] = lambda
+		}
+		if err := upload(f.d, f.at(i0, 0), block[:(i1-i0)*f.stride]); err != nil {
+			return err
+		}
+	}
+	tiles := (f.n + edge - 1) / edge
+	if err := f.d.launch("update", tiles, tiles, f.l, f.stride, f.n, f.n, of.l, int64(1), of.stride, of.l, int64(1), of.stride,
+		weights, of.n, 1.0, 1.0, int64(1), int64(1)); err != nil {
+		return err
+	}
+	return f.cholesky()
+}
