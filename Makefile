@@ -1,4 +1,4 @@
-.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels python-neighbours
+.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels python-neighbours bench-cuda cuda-files
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,7 +38,17 @@ test-cuda: .SHELLFLAGS := -o pipefail -c
 test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to compare the PTX)
 	$(CUDA) go vet -tags cuda ./internal/gpu/... ./gp/kernel ./learners/falkon ./cmd/tuner
 	$(CUDA) go test -tags cuda -v ./internal/gpu/... | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
+	$(CUDA) go test -tags cuda -run '^$$' -bench Kernels -benchtime 1x ./internal/gpu/cuda >/dev/null
 	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./cmd/tuner
+
+# The files in bin/cuda can be carried to a machine without Go, where bench.sh runs them.
+bench-cuda: cuda-files ## test and time the CUDA path on a GPU, by events, and FALKON against the CPU (minutes)
+	bin/cuda/bench.sh
+
+cuda-files: ## build what make bench-cuda runs in bin/cuda
+	mkdir -p bin/cuda && cp internal/gpu/cuda/bench.sh internal/gpu/cuda/kernels/*.ptx bin/cuda
+	$(CUDA) go build -tags cuda -o bin/cuda/tuner ./cmd/tuner
+	for test in internal/gpu/cuda gp/kernel learners/falkon; do $(CUDA) go test -tags cuda -c -o bin/cuda/$$(basename $$test).test ./$$test || exit 1; done
 
 lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }
