@@ -1,7 +1,7 @@
-.PHONY: help test test-long race paths tuner-cuda test-cuda lint release release-check words generate fuzz bench bench-products bench-falkon bench-bo bench-bo-full bench-bo-peers bench-bo-ask bench-compare torture torture-ci planted torture-long soak vulns deploy python python-ray wheels python-neighbours bench-cuda cuda-files
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list these targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 test: ## the everyday tests (under 4 minutes on 2 cores)
 	go test ./...
