@@ -73,6 +73,10 @@ type Service interface {
 	// Diagnose describes the model of a study's proposer. While there is no model, State
 	// says why, and all other fields but Missing are 0. The error wraps ErrUnsupported if the proposer never has one.
 	Diagnose(ctx context.Context, name string) (propose.Diagnosis, error)
+	// Predict returns what the model of a study's proposer predicts. Without a model there
+	// are no predictions, and State says why. The error wraps ErrUnsupported if the
+	// proposer never has one.
+	Predict(ctx context.Context, name string, q PredictQuery) (Predictions, error)
 	// Watch yields the events of a study after a position of its log. It ends when ctx
 	// ends or the study is deleted, and yields the error last.
 	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error]

@@ -464,15 +464,8 @@ func TestAutoCountKeepsTheRule(t *testing.T) {
 			for _, trial := range asked.Trials {
 				configs = append(configs, trial.Config)
 			}
-			var predictions []propose.Prediction
-			if err := tn.with(t.Context(), "s", func(d *desk) error {
-				return d.proposer.consult(t.Context(), func(p propose.Proposer, v *study.View) (err error) {
-					predictions, _, err = p.(propose.Predictor).Predict(t.Context(), v, configs)
-					return err
-				})
-			}); err != nil {
-				t.Fatal(err)
-			}
+			predicted := must(tn.Predict(t.Context(), "s", PredictQuery{Configs: configs}))
+			predictions := predicted.Configs
 			sum := 0.0
 			for n := range predictions {
 				if n == len(predictions)-1 && n > 0 && sum > 1.001 {

@@ -249,6 +249,15 @@ func (c *Client) Diagnose(ctx context.Context, name string) (propose.Diagnosis, 
 	return call(ctx, c, reads, c.stub.GetDiagnosis, &pb.GetDiagnosisRequest{Parent: parent}, wire.DecodeDiagnosis)
 }
 
+// Predict implements [tuner.Service].
+func (c *Client) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
+	m, err := wire.EncodePredictQuery(name, q)
+	if err != nil {
+		return tuner.Predictions{}, err
+	}
+	return call(ctx, c, reads, c.stub.Predict, m, wire.DecodePredictions)
+}
+
 // Best implements [tuner.Service].
 func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	parent, err := wire.StudyName(name)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -75,21 +74,17 @@ func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
 	return b.chooser.Recommend(v, b.model.Results, e), nil
 }
 
-// Predict implements [Predictor].
-func (b *bkb) Predict(_ context.Context, v View, configs []space.Config) ([]Prediction, bool, error) {
+// Freeze implements [Predictor].
+func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, ModelState, int, error) {
 	e, err := b.model.At(v)
-	if e == nil || err != nil {
-		return nil, false, err
+	if err != nil {
+		return nil, 0, 0, err
 	}
-	out := make([]Prediction, len(configs))
-	for i, c := range configs {
-		x, err := b.model.Results.Encode(c)
-		if err != nil {
-			return nil, false, err
-		}
-		out[i], _ = e.Past().Explain(x, nil)
+	state, missing := b.model.State()
+	if e == nil {
+		return nil, state, missing, nil
 	}
-	return out, true, nil
+	return e.Freeze(), state, missing, nil
 }
 
 // Listens implements [Forecaster].

@@ -48,7 +48,7 @@ func TestReportsTeach(t *testing.T) {
 	n := l.S.Trials()
 	l.start(l.propose(p, 1))
 	trial, _ := l.S.Trial(n)
-	before, ok, err := p.Predict(context.Background(), l.S, []space.Config{trial.Config})
+	before, ok, err := predict(p, l.S, []space.Config{trial.Config})
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

@@ -108,8 +108,8 @@ func TestLateIsAReplicate(t *testing.T) {
 					}
 					at = append(at, config)
 				}
-				got, ok, err := p.(Predictor).Predict(context.Background(), l.S, at)
-				want, okToo, errToo := q.(Predictor).Predict(context.Background(), twin.S, at)
+				got, ok, err := predict(p, l.S, at)
+				want, okToo, errToo := predict(q, twin.S, at)
 				if err != nil || errToo != nil || ok != okToo || !ok && told > 30 {
 					t.Fatalf("%+v, seed %d, %s: %t, %v and %t, %v", k, seed, when, ok, err, okToo, errToo)
 				}
@@ -397,4 +397,14 @@ func TestLateAndTheBest(t *testing.T) {
 			t.Errorf("trial %d is recommended, where 0 measured %v and %v, and 1 0.2", n, k.own, k.late)
 		}
 	}
+}
+
+// predict returns the predictions of a proposer's model. If there is none, ok is false.
+func predict(p Proposer, v View, at []space.Config) (out []Prediction, ok bool, err error) {
+	m, _, _, err := p.(Predictor).Freeze(context.Background(), v)
+	if m == nil || err != nil {
+		return nil, false, err
+	}
+	out, err = m.Predict(at)
+	return out, true, err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -58,9 +57,9 @@ type Recommender interface {
 
 // Predictor is a Proposer with a model that predicts outcomes.
 type Predictor interface {
-	// Predict returns the mean and standard deviation of every objective at every
-	// configuration, in the objective's units. If there is no model, ok is false.
-	Predict(ctx context.Context, v View, configs []space.Config) (p []Prediction, ok bool, err error)
+	// Freeze returns the model at v, without running trials. If there is none, m is nil,
+	// and the state says why and how many results are missing.
+	Freeze(ctx context.Context, v View) (m *Frozen, s ModelState, missing int, err error)
 }
 
 // Forecaster is a Proposer whose model predicts the final values of running trials.
@@ -84,6 +83,7 @@ type (
 	View       = model.View        // what a Proposer may see of a study
 	Proposal   = acquire.Proposal  // what it answers
 	Prediction = model.Prediction  // for one configuration
+	Frozen     = model.Frozen      // a model that stays as it is
 	Forecast   = model.Forecast    // for one running trial
 	Diagnosis  = acquire.Diagnosis // the state of a model
 	Draw       = model.Draw        // how its inducing points were drawn

@@ -386,6 +386,18 @@ func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) 
 	return wire.EncodeDiagnosis(d), nil
 }
 
+func (h *handlers) Predict(ctx context.Context, m *pb.PredictRequest) (*pb.PredictResponse, error) {
+	name, q, err := wire.DecodePredictQuery(m)
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.service.Predict(ctx, name, q)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodePredictions(p), nil
+}
+
 // enterWatch counts a watch or refuses it.
 func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
 	l := s.options.Limits

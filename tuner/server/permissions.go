@@ -53,6 +53,7 @@ func permissions() map[string]need {
 		pb.Tuner_GetBest_FullMethodName:       needRead,
 		pb.Tuner_GetColumns_FullMethodName:    needRead,
 		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
+		pb.Tuner_Predict_FullMethodName:       needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,
 		pb.Tuner_Backup_FullMethodName:        needAdmin,
 

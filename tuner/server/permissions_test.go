@@ -71,6 +71,9 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"GetDiagnosis": func(ctx context.Context) error {
 			return of(c.GetDiagnosis(ctx, &pb.GetDiagnosisRequest{Parent: parent}))
 		},
+		"Predict": func(ctx context.Context) error {
+			return of(c.Predict(ctx, &pb.PredictRequest{Parent: parent}))
+		},
 		"Watch": func(ctx context.Context) error {
 			s, err := c.Watch(ctx, &pb.WatchRequest{Parent: parent})
 			return first(func() error { return of(s.Recv()) }, err)
@@ -132,7 +135,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}
@@ -197,7 +200,7 @@ func TestPermissions(t *testing.T) {
 // enoughFor are the scopes that permit a method on the study mine.
 func enoughFor(method string) string {
 	switch method {
-	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Watch":
+	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
 		return "read, worker:mine or admin"
 	case "ListStudies":
 		return "read, worker or admin"

@@ -4432,6 +4432,417 @@ func (x *InducingPointStep) GetEffectiveDimension() float64 {
 	return 0
 }
 
+// PredictRequest asks for predictions of configurations, or along parameters, or both. At
+// most 20,000 in one call.
+type PredictRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Configs       []*Configuration       `protobuf:"bytes,2,rep,name=configs,proto3" json:"configs,omitempty"`
+	Slices        *SliceRequest          `protobuf:"bytes,3,opt,name=slices,proto3" json:"slices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PredictRequest) Reset() {
+	*x = PredictRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PredictRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PredictRequest) ProtoMessage() {}
+
+func (x *PredictRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PredictRequest.ProtoReflect.Descriptor instead.
+func (*PredictRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *PredictRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *PredictRequest) GetConfigs() []*Configuration {
+	if x != nil {
+		return x.Configs
+	}
+	return nil
+}
+
+func (x *PredictRequest) GetSlices() *SliceRequest {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+type Configuration struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        map[string]*Value      `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Configuration) Reset() {
+	*x = Configuration{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Configuration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Configuration) ProtoMessage() {}
+
+func (x *Configuration) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Configuration.ProtoReflect.Descriptor instead.
+func (*Configuration) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *Configuration) GetValues() map[string]*Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// SliceRequest asks for predictions along parameters while all others stay as in one
+// configuration.
+type SliceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for all that vary.
+	Parameters []string `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	// Points of each slice, 2 to 1001. 0 means 65. A parameter of fewer values has all of
+	// them.
+	Points int32 `protobuf:"varint,2,opt,name=points,proto3" json:"points,omitempty"`
+	// The configuration that the slices share. If it is missing, it is that of the
+	// recommended trial, the first of several.
+	Through       *Configuration `protobuf:"bytes,3,opt,name=through,proto3" json:"through,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SliceRequest) Reset() {
+	*x = SliceRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SliceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SliceRequest) ProtoMessage() {}
+
+func (x *SliceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SliceRequest.ProtoReflect.Descriptor instead.
+func (*SliceRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *SliceRequest) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *SliceRequest) GetPoints() int32 {
+	if x != nil {
+		return x.Points
+	}
+	return 0
+}
+
+func (x *SliceRequest) GetThrough() *Configuration {
+	if x != nil {
+		return x.Through
+	}
+	return nil
+}
+
+type PredictResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without a model, there are no predictions.
+	State          ModelState `protobuf:"varint,1,opt,name=state,proto3,enum=tuner.v1.ModelState" json:"state,omitempty"`
+	MissingResults int64      `protobuf:"varint,2,opt,name=missing_results,json=missingResults,proto3" json:"missing_results,omitempty"`
+	// The position of the study's log that the model has read, and the results that it
+	// has received.
+	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	Results  int64  `protobuf:"varint,4,opt,name=results,proto3" json:"results,omitempty"`
+	// In the order of the request.
+	Configs []*Prediction `protobuf:"bytes,5,rep,name=configs,proto3" json:"configs,omitempty"`
+	// Of the parameters that are active in the shared configuration.
+	Slices  []*Slice       `protobuf:"bytes,6,rep,name=slices,proto3" json:"slices,omitempty"`
+	Through *Configuration `protobuf:"bytes,7,opt,name=through,proto3" json:"through,omitempty"`
+	// The trial of the shared configuration, if the request does not have one.
+	Trial         *int64 `protobuf:"varint,8,opt,name=trial,proto3,oneof" json:"trial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PredictResponse) Reset() {
+	*x = PredictResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PredictResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PredictResponse) ProtoMessage() {}
+
+func (x *PredictResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PredictResponse.ProtoReflect.Descriptor instead.
+func (*PredictResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *PredictResponse) GetState() ModelState {
+	if x != nil {
+		return x.State
+	}
+	return ModelState_MODEL_STATE_UNSPECIFIED
+}
+
+func (x *PredictResponse) GetMissingResults() int64 {
+	if x != nil {
+		return x.MissingResults
+	}
+	return 0
+}
+
+func (x *PredictResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *PredictResponse) GetResults() int64 {
+	if x != nil {
+		return x.Results
+	}
+	return 0
+}
+
+func (x *PredictResponse) GetConfigs() []*Prediction {
+	if x != nil {
+		return x.Configs
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetSlices() []*Slice {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetThrough() *Configuration {
+	if x != nil {
+		return x.Through
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetTrial() int64 {
+	if x != nil && x.Trial != nil {
+		return *x.Trial
+	}
+	return 0
+}
+
+// Prediction is that of each objective, in order and in its unit.
+type Prediction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Mean  []float64              `protobuf:"fixed64,1,rep,packed,name=mean,proto3" json:"mean,omitempty"`
+	// Standard deviation of the mean.
+	StdDev []float64 `protobuf:"fixed64,2,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	// Standard deviation of the noise of an outcome.
+	Noise         []float64 `protobuf:"fixed64,3,rep,packed,name=noise,proto3" json:"noise,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prediction) Reset() {
+	*x = Prediction{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prediction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prediction) ProtoMessage() {}
+
+func (x *Prediction) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prediction.ProtoReflect.Descriptor instead.
+func (*Prediction) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Prediction) GetMean() []float64 {
+	if x != nil {
+		return x.Mean
+	}
+	return nil
+}
+
+func (x *Prediction) GetStdDev() []float64 {
+	if x != nil {
+		return x.StdDev
+	}
+	return nil
+}
+
+func (x *Prediction) GetNoise() []float64 {
+	if x != nil {
+		return x.Noise
+	}
+	return nil
+}
+
+type Slice struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Parameter string                 `protobuf:"bytes,1,opt,name=parameter,proto3" json:"parameter,omitempty"`
+	// Coordinates in [0, 1], ascending, with their values and predictions.
+	At            []float64     `protobuf:"fixed64,2,rep,packed,name=at,proto3" json:"at,omitempty"`
+	Values        []*Value      `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
+	Predictions   []*Prediction `protobuf:"bytes,4,rep,name=predictions,proto3" json:"predictions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Slice) Reset() {
+	*x = Slice{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Slice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Slice) ProtoMessage() {}
+
+func (x *Slice) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Slice.ProtoReflect.Descriptor instead.
+func (*Slice) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *Slice) GetParameter() string {
+	if x != nil {
+		return x.Parameter
+	}
+	return ""
+}
+
+func (x *Slice) GetAt() []float64 {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Slice) GetValues() []*Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Slice) GetPredictions() []*Prediction {
+	if x != nil {
+		return x.Predictions
+	}
+	return nil
+}
+
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -4443,7 +4854,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4866,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4879,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -4504,7 +4915,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4516,7 +4927,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4529,7 +4940,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -4582,7 +4993,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4594,7 +5005,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4607,7 +5018,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
 }
 
 type BackupResponse struct {
@@ -4620,7 +5031,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4632,7 +5043,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4645,7 +5056,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -5036,7 +5447,42 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x11InducingPointStep\x12\x16\n" +
 	"\x06lambda\x18\x01 \x01(\x01R\x06lambda\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12/\n" +
-	"\x13effective_dimension\x18\x03 \x01(\x01R\x12effectiveDimension\"<\n" +
+	"\x13effective_dimension\x18\x03 \x01(\x01R\x12effectiveDimension\"\x8b\x01\n" +
+	"\x0ePredictRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x121\n" +
+	"\aconfigs\x18\x02 \x03(\v2\x17.tuner.v1.ConfigurationR\aconfigs\x12.\n" +
+	"\x06slices\x18\x03 \x01(\v2\x16.tuner.v1.SliceRequestR\x06slices\"\x98\x01\n" +
+	"\rConfiguration\x12;\n" +
+	"\x06values\x18\x01 \x03(\v2#.tuner.v1.Configuration.ValuesEntryR\x06values\x1aJ\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
+	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value:\x028\x01\"y\n" +
+	"\fSliceRequest\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x01 \x03(\tR\n" +
+	"parameters\x12\x16\n" +
+	"\x06points\x18\x02 \x01(\x05R\x06points\x121\n" +
+	"\athrough\x18\x03 \x01(\v2\x17.tuner.v1.ConfigurationR\athrough\"\xcd\x02\n" +
+	"\x0fPredictResponse\x12*\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x14.tuner.v1.ModelStateR\x05state\x12'\n" +
+	"\x0fmissing_results\x18\x02 \x01(\x03R\x0emissingResults\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x18\n" +
+	"\aresults\x18\x04 \x01(\x03R\aresults\x12.\n" +
+	"\aconfigs\x18\x05 \x03(\v2\x14.tuner.v1.PredictionR\aconfigs\x12'\n" +
+	"\x06slices\x18\x06 \x03(\v2\x0f.tuner.v1.SliceR\x06slices\x121\n" +
+	"\athrough\x18\a \x01(\v2\x17.tuner.v1.ConfigurationR\athrough\x12\x19\n" +
+	"\x05trial\x18\b \x01(\x03H\x00R\x05trial\x88\x01\x01B\b\n" +
+	"\x06_trial\"O\n" +
+	"\n" +
+	"Prediction\x12\x12\n" +
+	"\x04mean\x18\x01 \x03(\x01R\x04mean\x12\x17\n" +
+	"\astd_dev\x18\x02 \x03(\x01R\x06stdDev\x12\x14\n" +
+	"\x05noise\x18\x03 \x03(\x01R\x05noise\"\x96\x01\n" +
+	"\x05Slice\x12\x1c\n" +
+	"\tparameter\x18\x01 \x01(\tR\tparameter\x12\x0e\n" +
+	"\x02at\x18\x02 \x03(\x01R\x02at\x12'\n" +
+	"\x06values\x18\x03 \x03(\v2\x0f.tuner.v1.ValueR\x06values\x126\n" +
+	"\vpredictions\x18\x04 \x03(\v2\x14.tuner.v1.PredictionR\vpredictions\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"\xe7\x01\n" +
@@ -5108,7 +5554,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x10MODEL_STATE_NONE\x10\x01\x12\x17\n" +
 	"\x13MODEL_STATE_WAITING\x10\x02\x12\x1b\n" +
 	"\x17MODEL_STATE_AT_NEXT_ASK\x10\x03\x12\x15\n" +
-	"\x11MODEL_STATE_READY\x10\x042\xe2\v\n" +
+	"\x11MODEL_STATE_READY\x10\x042\xa2\f\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -5133,7 +5579,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\aGetBest\x12\x18.tuner.v1.GetBestRequest\x1a\x19.tuner.v1.GetBestResponse\x12I\n" +
 	"\n" +
 	"GetColumns\x12\x1b.tuner.v1.GetColumnsRequest\x1a\x1c.tuner.v1.GetColumnsResponse0\x01\x12B\n" +
-	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12:\n" +
+	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12>\n" +
+	"\aPredict\x12\x18.tuner.v1.PredictRequest\x1a\x19.tuner.v1.PredictResponse\x12:\n" +
 	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12=\n" +
 	"\x06Backup\x12\x17.tuner.v1.BackupRequest\x1a\x18.tuner.v1.BackupResponse0\x01B0Z.github.com/bkbtuner/bkb/proto/tuner/v1;tunerv1b\x06proto3"
 
@@ -5150,7 +5597,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -5214,84 +5661,91 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*Diagnosis)(nil),             // 59: tuner.v1.Diagnosis
 	(*InducingPointDraw)(nil),     // 60: tuner.v1.InducingPointDraw
 	(*InducingPointStep)(nil),     // 61: tuner.v1.InducingPointStep
-	(*WatchRequest)(nil),          // 62: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 63: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 64: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 65: tuner.v1.BackupResponse
-	nil,                           // 66: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 67: tuner.v1.Study.AttributesEntry
-	nil,                           // 68: tuner.v1.Trial.ConfigEntry
-	nil,                           // 69: tuner.v1.Trial.AttributesEntry
-	nil,                           // 70: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 71: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 72: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 73: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 74: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 75: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 76: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 77: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 78: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 79: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 80: tuner.v1.Diagnosis.LengthScalesEntry
-	(*durationpb.Duration)(nil),   // 81: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 82: google.protobuf.Timestamp
+	(*PredictRequest)(nil),        // 62: tuner.v1.PredictRequest
+	(*Configuration)(nil),         // 63: tuner.v1.Configuration
+	(*SliceRequest)(nil),          // 64: tuner.v1.SliceRequest
+	(*PredictResponse)(nil),       // 65: tuner.v1.PredictResponse
+	(*Prediction)(nil),            // 66: tuner.v1.Prediction
+	(*Slice)(nil),                 // 67: tuner.v1.Slice
+	(*WatchRequest)(nil),          // 68: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 69: tuner.v1.WatchResponse
+	(*BackupRequest)(nil),         // 70: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 71: tuner.v1.BackupResponse
+	nil,                           // 72: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 73: tuner.v1.Study.AttributesEntry
+	nil,                           // 74: tuner.v1.Trial.ConfigEntry
+	nil,                           // 75: tuner.v1.Trial.AttributesEntry
+	nil,                           // 76: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 77: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 78: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 79: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 80: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 81: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 82: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 83: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 84: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 85: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 86: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                           // 87: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	10,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	81,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	81,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	88,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	88,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	11,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	11,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	66,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	72,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	12,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	82,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	89,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	15,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	67,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	73,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	14,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	82,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	89,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	68,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	74,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	17,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	82,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	89,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	18,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	21,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	69,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	82,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	82,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	82,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	82,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	70,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	75,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	89,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	89,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	89,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	89,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	76,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	71,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	72,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	82,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	77,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	78,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	89,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	20,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	12,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	13,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	73,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	81,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	79,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	88,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	16,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	20,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	16,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	18,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	82,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	81,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	82,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	74,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	75,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	76,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	89,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	88,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	89,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	80,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	81,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	82,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	18,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	77,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	83,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	44,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	78,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	79,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	84,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	85,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
 	18,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
@@ -5301,74 +5755,87 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	16,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	16,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
 	55,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	82,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	89,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
 	56,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
 	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
 	57,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
 	9,   // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
 	60,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
 	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	80,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	86,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
 	61,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	82,  // 73: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,   // 74: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	16,  // 75: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	9,   // 76: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	19,  // 77: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	9,   // 78: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 79: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 80: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	22,  // 81: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	23,  // 82: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	24,  // 83: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	26,  // 84: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	28,  // 85: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	29,  // 86: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	30,  // 87: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	31,  // 88: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	33,  // 89: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	35,  // 90: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	37,  // 91: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	39,  // 92: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	41,  // 93: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	42,  // 94: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	43,  // 95: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	46,  // 96: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	47,  // 97: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	49,  // 98: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	51,  // 99: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	53,  // 100: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	58,  // 101: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	62,  // 102: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	64,  // 103: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	13,  // 104: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	13,  // 105: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	25,  // 106: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	27,  // 107: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	13,  // 108: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	13,  // 109: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	13,  // 110: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	32,  // 111: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	34,  // 112: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	36,  // 113: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	38,  // 114: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	40,  // 115: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	16,  // 116: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	16,  // 117: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	45,  // 118: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	16,  // 119: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	48,  // 120: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	50,  // 121: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	52,  // 122: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	54,  // 123: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	59,  // 124: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	63,  // 125: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	65,  // 126: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	104, // [104:127] is the sub-list for method output_type
-	81,  // [81:104] is the sub-list for method input_type
-	81,  // [81:81] is the sub-list for extension type_name
-	81,  // [81:81] is the sub-list for extension extendee
-	0,   // [0:81] is the sub-list for field type_name
+	63,  // 73: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
+	64,  // 74: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
+	87,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	63,  // 76: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
+	8,   // 77: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
+	66,  // 78: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
+	67,  // 79: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
+	63,  // 80: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
+	9,   // 81: tuner.v1.Slice.values:type_name -> tuner.v1.Value
+	66,  // 82: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
+	89,  // 83: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 84: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	16,  // 85: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	9,   // 86: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	19,  // 87: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	9,   // 88: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 89: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 90: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 91: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	22,  // 92: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	23,  // 93: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	24,  // 94: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	26,  // 95: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	28,  // 96: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	29,  // 97: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	30,  // 98: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	31,  // 99: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	33,  // 100: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	35,  // 101: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	37,  // 102: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	39,  // 103: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	41,  // 104: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	42,  // 105: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	43,  // 106: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	46,  // 107: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	47,  // 108: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	49,  // 109: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	51,  // 110: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	53,  // 111: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	58,  // 112: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	62,  // 113: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	68,  // 114: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	70,  // 115: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	13,  // 116: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	13,  // 117: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	25,  // 118: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	27,  // 119: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	13,  // 120: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	13,  // 121: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	13,  // 122: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	32,  // 123: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	34,  // 124: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	36,  // 125: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	38,  // 126: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	40,  // 127: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	16,  // 128: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	16,  // 129: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	45,  // 130: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	16,  // 131: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	48,  // 132: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	50,  // 133: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	52,  // 134: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	54,  // 135: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	59,  // 136: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	65,  // 137: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	69,  // 138: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	71,  // 139: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	116, // [116:140] is the sub-list for method output_type
+	92,  // [92:116] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -5383,13 +5850,14 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		(*Value_BoolValue)(nil),
 	}
 	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[56].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   72,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -90,6 +90,7 @@ const (
 	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
 	Tuner_GetColumns_FullMethodName    = "/tuner.v1.Tuner/GetColumns"
 	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
+	Tuner_Predict_FullMethodName       = "/tuner.v1.Tuner/Predict"
 	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
 	Tuner_Backup_FullMethodName        = "/tuner.v1.Tuner/Backup"
 )
@@ -153,6 +154,8 @@ type TunerClient interface {
 	GetColumns(ctx context.Context, in *GetColumnsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetColumnsResponse], error)
 	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
+	// Predict returns what the model of a study's proposer predicts.
+	Predict(ctx context.Context, in *PredictRequest, opts ...grpc.CallOption) (*PredictResponse, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// Backup streams a consistent copy of the server's whole store.
@@ -386,6 +389,16 @@ func (c *tunerClient) GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest,
 	return out, nil
 }
 
+func (c *tunerClient) Predict(ctx context.Context, in *PredictRequest, opts ...grpc.CallOption) (*PredictResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PredictResponse)
+	err := c.cc.Invoke(ctx, Tuner_Predict_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[1], Tuner_Watch_FullMethodName, cOpts...)
@@ -483,6 +496,8 @@ type TunerServer interface {
 	GetColumns(*GetColumnsRequest, grpc.ServerStreamingServer[GetColumnsResponse]) error
 	// GetDiagnosis describes the model of a study's proposer.
 	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
+	// Predict returns what the model of a study's proposer predicts.
+	Predict(context.Context, *PredictRequest) (*PredictResponse, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// Backup streams a consistent copy of the server's whole store.
@@ -559,6 +574,9 @@ func (UnimplementedTunerServer) GetColumns(*GetColumnsRequest, grpc.ServerStream
 }
 func (UnimplementedTunerServer) GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDiagnosis not implemented")
+}
+func (UnimplementedTunerServer) Predict(context.Context, *PredictRequest) (*PredictResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Predict not implemented")
 }
 func (UnimplementedTunerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -958,6 +976,24 @@ func _Tuner_GetDiagnosis_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_Predict_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PredictRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).Predict(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_Predict_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).Predict(ctx, req.(*PredictRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1066,6 +1102,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetDiagnosis",
 			Handler:    _Tuner_GetDiagnosis_Handler,
+		},
+		{
+			MethodName: "Predict",
+			Handler:    _Tuner_Predict_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -147,9 +147,5 @@ func (e *Engine) Noise() float64 {
 
 // Show converts a target of objective j to the objective's units.
 func (e *Engine) Show(j int, z float64) float64 {
-	y := e.Event.Surfaces[j].Target.Value(z)
-	if e.Results.spec.Objectives[j].Direction == study.Minimize {
-		y = -y
-	}
-	return y
+	return shown(&e.Event.Surfaces[j].Target, e.Results.spec.Objectives[j], z)
 }

@@ -120,6 +120,13 @@ func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64
 	return mean, variance
 }
 
+// means returns μ of every row of x.
+func (p *posterior) means(x *kernel.Points[float64]) []float64 {
+	mean, err := p.sparse.Means(p.lift(x))
+	must(err)
+	return mean
+}
+
 // rank returns the number of inducing points m.
 func (p *posterior) rank() int { return p.sparse.Rank() }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -372,6 +373,29 @@ func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery)
 			column.Data[t.Number] = byte(t.State)
 		}
 		out = tuner.Columns{ID: e.id, Position: e.study.Position(), Trials: n, Rows: n, Columns: []tuner.Column{column}}
+		return nil
+	})
+	return out, err
+}
+
+// Predict implements [tuner.Service]. It makes up a prediction for every configuration, and
+// a slice.
+func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery) (out tuner.Predictions, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		seed := e.study.Spec().Seed
+		if seed == 0 {
+			return fmt.Errorf("a model: %w", tuner.ErrUnsupported)
+		}
+		out = tuner.Predictions{State: propose.ModelReady, Missing: 1, Position: study.Position(seed), Results: 2, Trial: tuner.NoTrial}
+		for i := range q.Configs {
+			out.Configs = append(out.Configs, propose.Prediction{Mean: []float64{float64(i)}, StdDev: []float64{1}, Noise: []float64{2}})
+		}
+		if q.Slices != nil && q.Slices.Through != nil {
+			out.Through = *q.Slices.Through
+			out.Slices = append(out.Slices, explain.Slice{Parameter: "x", At: []float64{0.5}, Values: []space.Value{space.Int(3)}, Predictions: out.Configs})
+		} else if q.Slices != nil {
+			out.Trial = q.Slices.Points
+		}
 		return nil
 	})
 	return out, err

@@ -229,6 +229,16 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"best of none", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Best(ctx, "small")) }},
 		{"diagnosis", diagnosis, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Diagnose(ctx, "s")) }},
 		{"diagnosis of no model", tuner.Unsupported, func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Diagnose(ctx, "small")) }},
+		{"predictions", diagnosis, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Predict(ctx, "s", tuner.PredictQuery{Configs: []space.Config{config(0.5, 3), config(0.25, 4)}, Slices: &tuner.SliceQuery{Points: 9}}))
+		}},
+		{"predictions through a configuration", diagnosis, func(ctx context.Context, s tuner.Service) (any, error) {
+			c := config(0.5, 3)
+			return of(s.Predict(ctx, "s", tuner.PredictQuery{Slices: &tuner.SliceQuery{Parameters: []string{"lr"}, Through: &c}}))
+		}},
+		{"predictions of no model", tuner.Unsupported, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Predict(ctx, "small", tuner.PredictQuery{}))
+		}},
 		{"attributes of a study", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: study.OfStudy, Attributes: study.Attributes{"k": "v"}})
 		}},

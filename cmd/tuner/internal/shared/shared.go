@@ -280,6 +280,11 @@ func (s *Service) Diagnose(ctx context.Context, name string) (propose.Diagnosis,
 	return call(ctx, s, func(svc tuner.Service) (propose.Diagnosis, error) { return svc.Diagnose(ctx, name) })
 }
 
+// Predict implements [tuner.Service].
+func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Predictions, error) { return svc.Predict(ctx, name, q) })
+}
+
 // Backup implements [tuner.Service].
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 	return s.Do(ctx, func(svc tuner.Service) error { return svc.Backup(ctx, w) })

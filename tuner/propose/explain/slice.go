@@ -1,0 +1,85 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// Slice is what a model predicts along one parameter, while all others stay as in one
+// configuration. Parameters that only become active on the way have the middle of their
+// range.
+type Slice struct {
+	Parameter   string
+	At          []float64 // coordinates in [0, 1], ascending
+	Values      []space.Value
+	Predictions []model.Prediction
+}
+
+// Along returns the slice through c along a parameter that is active in it, at up to a
+// number of points. A parameter of few values has all of them.
+func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, points int) (Slice, error) {
+	out := Slice{Parameter: parameter}
+	i, ok := sp.Coordinate(parameter)
+	if !ok {
+		return out, fmt.Errorf("parameter %q does not vary", parameter)
+	}
+	from := make([]float64, sp.Dim())
+	if err := sp.Encode(c, from); err != nil {
+		return out, err
+	}
+	var rows []float64
+	last := -1.0
+	for _, u := range coordinates(sp.Axes()[i].Levels, points) {
+		x := slices.Clone(from)
+		x[i] = u
+		config, err := sp.Decode(x)
+		if err == nil {
+			err = sp.Encode(config, x)
+		}
+		if err != nil {
+			return out, err
+		}
+		if x[i] == last { // the same value
+			continue
+		}
+		last = x[i]
+		v, _ := config.Get(parameter)
+		out.At, out.Values, rows = append(out.At, x[i]), append(out.Values, v), append(rows, x...)
+	}
+	out.At, out.Values, rows = thin(out.At, out.Values, rows, sp.Dim(), points)
+	out.Predictions = f.At(kernel.NewPoints(len(out.At), sp.Dim(), rows))
+	return out, nil
+}
+
+// coordinates returns a grid of [0, 1]. If there are few values it is fine enough to meet
+// each.
+func coordinates(levels uint64, points int) []float64 {
+	n := points
+	if levels > 0 && levels <= uint64(points) {
+		n = 1 + 64*int(levels)
+	}
+	out := make([]float64, n)
+	for k := range out {
+		out[k] = float64(k) / float64(n-1)
+	}
+	return out
+}
+
+// thin keeps up to a number of points, with the first and the last.
+func thin(at []float64, values []space.Value, rows []float64, dim, points int) ([]float64, []space.Value, []float64) {
+	n := len(at)
+	if n <= points {
+		return at, values, rows
+	}
+	var a, r []float64
+	var v []space.Value
+	for k := range points {
+		i := k * (n - 1) / (points - 1)
+		a, v, r = append(a, at[i]), append(v, values[i]), append(r, rows[i*dim:(i+1)*dim]...)
+	}
+	return a, v, r
+}

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Frozen is the model at one View, without running trials. It does not change with the
+// model, and several goroutines may use it.
+type Frozen struct {
+	Results int // that the model had received
+
+	spec     study.Spec
+	targets  []Target // of the objectives
+	surfaces []*posterior
+}
+
+// Freeze returns the model as it is now. It costs O(m²).
+func (e *Engine) Freeze() *Frozen {
+	f := &Frozen{Results: e.told, spec: e.Results.spec}
+	for j := range e.author.objectives {
+		p := e.surfaces[j]
+		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
+		f.surfaces = append(f.surfaces, &posterior{sparse: p.sparse.Detach(), k: p.k, room: p.room})
+	}
+	return f
+}
+
+// Objectives returns the number of objectives.
+func (f *Frozen) Objectives() int { return len(f.surfaces) }
+
+// Predict returns the prediction for every configuration, in the objectives' units. The
+// error is that of the first configuration that is not of the study's space.
+func (f *Frozen) Predict(configs []space.Config) ([]Prediction, error) {
+	x := kernel.NewPoints[float64](len(configs), f.spec.Space.Dim(), nil)
+	for i, c := range configs {
+		if err := f.spec.Space.Encode(c, x.Row(i)); err != nil {
+			return nil, err
+		}
+	}
+	return f.At(x), nil
+}
+
+// At returns the prediction at every row of x, which are encoded configurations.
+func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
+	out := make([]Prediction, x.Len())
+	for j, p := range f.surfaces {
+		mean, variance := p.predict(x)
+		noise := math.Sqrt(p.noise())
+		for i, m := range mean {
+			t := &f.targets[j]
+			out[i].Mean = append(out[i].Mean, f.show(j, m))
+			out[i].StdDev = append(out[i].StdDev, t.Deviation(m, math.Sqrt(variance[i])))
+			out[i].Noise = append(out[i].Noise, t.Deviation(m, noise))
+		}
+	}
+	return out
+}
+
+// Means returns the mean of an objective at every row of x, in its unit. It costs far less
+// than At.
+func (f *Frozen) Means(objective int, x *kernel.Points[float64]) []float64 {
+	mean := f.surfaces[objective].means(x)
+	for i, m := range mean {
+		mean[i] = f.show(objective, m)
+	}
+	return mean
+}
+
+// show converts a target of objective j to the objective's unit.
+func (f *Frozen) show(j int, z float64) float64 { return shown(&f.targets[j], f.spec.Objectives[j], z) }
+
+// shown converts a target of an objective to its unit.
+func shown(t *Target, o study.Objective, z float64) float64 {
+	y := t.Value(z)
+	if o.Direction == study.Minimize {
+		y = -y
+	}
+	return y
+}
