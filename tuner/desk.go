@@ -78,7 +78,11 @@ func (d *desk) load() error {
 
 // commit implements [backing]. A commit is not interrupted when the Tuner ends.
 func (d *desk) commit(expected study.Position, events []study.Event) error {
-	return d.t.store.Commit(context.WithoutCancel(d.t.ctx), d.id, expected, events)
+	err := d.t.store.Commit(context.WithoutCancel(d.t.ctx), d.id, expected, events)
+	if err == nil {
+		d.t.notices.changed(d.name)
+	}
+	return err
 }
 
 // read implements [backing].

@@ -58,6 +58,7 @@ func (t *Tuner) CreateForeign(ctx context.Context, name string, objectives []stu
 		return ForeignStudy{}, err
 	}
 	t.forgetName(name) // a call may have looked for the name earlier
+	t.notices.changed(name)
 	return ForeignStudy{info.ID, name}, nil
 }
 
@@ -137,5 +138,6 @@ func (t *Tuner) DeleteForeign(ctx context.Context, s ForeignStudy) error {
 	delete(t.glances, s.ID)
 	t.mu.Unlock()
 	t.forgetName(s.Name)
+	t.notices.changed(s.Name)
 	return nil
 }

@@ -81,6 +81,11 @@ type Service interface {
 	// ends or the study is deleted, and yields the error last.
 	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error]
 
+	// WatchStudies yields all studies, and then those that change, not more often than a
+	// few times a second. It ends when ctx ends, and yields the error last. Changes are
+	// those made through this service.
+	WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error]
+
 	// Backup writes a consistent copy of the whole store.
 	Backup(ctx context.Context, w io.Writer) error
 	// Close waits for calls under way and releases what the service holds.

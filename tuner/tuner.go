@@ -74,6 +74,7 @@ type Tuner struct {
 	work    sync.WaitGroup
 	turns   *turns
 	shares  *shares
+	notices notices
 
 	mu      sync.Mutex
 	desks   map[string]*desk
@@ -305,6 +306,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		return Created{}, err
 	} else {
 		t.forgetName(name) // a call may have looked for the name earlier
+		t.notices.changed(name)
 	}
 	// From here on the study exists, even if this call fails.
 	view, err := t.Study(context.WithoutCancel(ctx), name)
@@ -390,29 +392,37 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 		if len(studies) == limit {
 			return studies, true, nil
 		}
-		s, err := t.glance(ctx, info)
-		damaged, newer, large := (*store.CorruptError)(nil), (*store.NewerFormatError)(nil), (*MemoryError)(nil)
-		switch {
-		case CodeOf(err) == NotFound:
-			continue // deleted in the meantime
-		case errors.As(err, &damaged):
-			s = t.unread(info, damaged)
-		case errors.As(err, &newer):
-			s = t.unread(info, newer)
-		case errors.As(err, &large):
-			s = t.unread(info, large)
+		s, err := t.listed(ctx, info)
+		if large := (*MemoryError)(nil); errors.As(err, &large) {
+			s, err = t.unread(info, large), nil
 			if time.Since(begun) > patience {
 				return append(studies, s), true, nil
 			}
 			if err := t.options.Memory.settle(ctx); err != nil {
 				return nil, false, err
 			}
+		}
+		switch {
+		case CodeOf(err) == NotFound:
+			continue // deleted in the meantime
 		case err != nil:
 			return nil, false, err
 		}
 		studies = append(studies, s)
 	}
 	return studies, false, nil
+}
+
+// listed returns a study for a list. One that is damaged or of a newer format says so.
+func (t *Tuner) listed(ctx context.Context, info store.Info) (Study, error) {
+	s, err := t.glance(ctx, info)
+	if damaged := (*store.CorruptError)(nil); errors.As(err, &damaged) {
+		return t.unread(info, damaged), nil
+	}
+	if newer := (*store.NewerFormatError)(nil); errors.As(err, &newer) {
+		return t.unread(info, newer), nil
+	}
+	return s, err
 }
 
 // patience is how long a page of studies may wait for room in memory.

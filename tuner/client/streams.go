@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -29,28 +30,38 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		w := &watch{client: c, request: &pb.WatchRequest{Parent: parent, After: uint64(after)}, yield: yield}
-		p := newPatience(c)
-		l := c.lookOut(p.until)
-		defer func() { l.end() }()
-		for {
-			reached, err := w.follow(ctx)
-			if w.over {
-				return
-			}
-			if reached {
-				p = newPatience(c)
-				c.troubled.Store(false)
-				l.end()
-				l = c.lookOut(p.until)
-			}
-			if err == nil {
-				return
-			}
-			l.failed(err)
-			if err := p.wait(ctx, err); err != nil {
-				yield(tuner.Happening{}, c.conclude(ctx, err, false))
-				return
-			}
+		c.follow(ctx, func() (reached, over bool, err error) {
+			reached, err = w.follow(ctx)
+			return reached, w.over, err
+		}, func(err error) { yield(tuner.Happening{}, err) })
+	}
+}
+
+// follow opens one stream after another until one ends regularly, the loop over it is over,
+// or the server is unreachable for too long, in which case fail gets the error. one follows
+// a stream to its end, and reports whether there was a server.
+func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err error), fail func(error)) {
+	p := newPatience(c)
+	l := c.lookOut(p.until)
+	defer func() { l.end() }()
+	for {
+		reached, over, err := one()
+		if over {
+			return
+		}
+		if reached {
+			p = newPatience(c)
+			c.troubled.Store(false)
+			l.end()
+			l = c.lookOut(p.until)
+		}
+		if err == nil {
+			return
+		}
+		l.failed(err)
+		if err := p.wait(ctx, err); err != nil {
+			fail(c.conclude(ctx, err, false))
+			return
 		}
 	}
 }
@@ -138,4 +149,91 @@ func (c *Client) Columns(ctx context.Context, name string, q tuner.ColumnQuery) 
 		return wire.DecodeColumns(stream.Recv, io.EOF)
 	}
 	return call(ctx, c, reads, whole, m, func(c tuner.Columns) (tuner.Columns, error) { return c, nil })
+}
+
+// WatchStudies implements [tuner.Service]. After the connection broke it yields the studies
+// that differ from what it yielded before, unless the server is unreachable for longer than
+// Options.RetryFor.
+func (c *Client) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, error] {
+	return func(yield func(tuner.StudyNews, error) bool) {
+		if err := c.ready(ctx); err != nil {
+			yield(tuner.StudyNews{}, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		w := &studiesWatch{client: c, known: make(map[store.StudyID]study.Position), yield: yield}
+		c.follow(ctx, func() (reached, over bool, err error) {
+			reached, err = w.follow(ctx)
+			return reached, w.over, err
+		}, func(err error) { yield(tuner.StudyNews{}, err) })
+	}
+}
+
+// studiesWatch is one loop over news of studies. It uses as many streams as it needs.
+type studiesWatch struct {
+	client *Client
+	known  map[store.StudyID]study.Position // studies that were yielded
+	listed bool                             // the loop has had all studies
+	yield  func(tuner.StudyNews, error) bool
+	over   bool // the body of the loop wants no more, or has its error
+}
+
+// follow yields from one stream until it ends. The stream begins with all studies again.
+func (w *studiesWatch) follow(ctx context.Context) (reached bool, err error) {
+	stream, err := w.client.stub.WatchStudies(ctx, &pb.WatchStudiesRequest{})
+	if err != nil {
+		return false, err
+	}
+	header, _ := stream.Header() // its error comes again
+	reached = header != nil
+	present := make(map[store.StudyID]bool)
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return reached, nil
+		}
+		if err != nil {
+			return reached, err
+		}
+		news, err := wire.DecodeStudyNews(m)
+		if err != nil {
+			w.over = true
+			w.yield(tuner.StudyNews{}, wire.BadAnswer(err))
+			return reached, nil
+		}
+		if news = w.fresh(news, present); len(news.Studies)+len(news.Deleted) == 0 && !news.Listed {
+			continue
+		}
+		if !w.yield(news, nil) {
+			w.over = true
+			return reached, nil
+		}
+	}
+}
+
+// fresh leaves out what was yielded before. When a later stream has listed all studies, it
+// adds those that have gone meanwhile.
+func (w *studiesWatch) fresh(news tuner.StudyNews, present map[store.StudyID]bool) tuner.StudyNews {
+	studies := news.Studies
+	news.Studies = nil
+	for _, s := range studies {
+		present[s.ID] = true
+		if at, had := w.known[s.ID]; !had || at != s.Position || s.Unread != "" {
+			news.Studies = append(news.Studies, s)
+		}
+		w.known[s.ID] = s.Position
+	}
+	if news.Listed {
+		for id := range w.known {
+			if !present[id] {
+				news.Deleted = append(news.Deleted, id)
+			}
+		}
+		news.Listed, w.listed = !w.listed, true
+	}
+	for _, id := range news.Deleted {
+		delete(w.known, id)
+	}
+	return news
 }

@@ -454,6 +454,60 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	return s.endOfStream(stream.Context(), nil)
 }
 
+func (h *handlers) WatchStudies(_ *pb.WatchStudiesRequest, stream grpc.ServerStreamingServer[pb.WatchStudiesResponse]) error {
+	s, ctx := h.server, stream.Context()
+	leave, err := s.enterWatch(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := stream.SendHeader(nil); err != nil { // tells the caller that the watch has begun
+		return err
+	}
+	for news, err := range h.service.WatchStudies(ctx) {
+		if err == nil {
+			err = h.tellNews(stream, news)
+		}
+		if err != nil {
+			return s.endOfStream(ctx, err)
+		}
+	}
+	return s.endOfStream(ctx, nil)
+}
+
+// tellNews sends news of studies, in as many messages as they need.
+func (h *handlers) tellNews(stream grpc.ServerStreamingServer[pb.WatchStudiesResponse], news tuner.StudyNews) error {
+	send := func(m *pb.WatchStudiesResponse) error {
+		defer h.server.unread(stream.Context())()
+		return stream.Send(m)
+	}
+	m, fits := &pb.WatchStudiesResponse{}, h.pageOf()
+	for _, s := range news.Studies {
+		out, err := sent(wire.EncodeStudy(s))
+		if err != nil {
+			return err
+		}
+		if !fits(out) {
+			if err := send(m); err != nil {
+				return err
+			}
+			m, fits = &pb.WatchStudiesResponse{}, h.pageOf()
+			fits(out)
+		}
+		m.Studies = append(m.Studies, out)
+	}
+	for _, id := range news.Deleted {
+		m.DeletedUids = append(m.DeletedUids, uint64(id))
+	}
+	m.Listed = news.Listed
+	return send(m)
+}
+
+func (h *handlers) GetCaller(ctx context.Context, _ *pb.GetCallerRequest) (*pb.Caller, error) {
+	id, _ := identityOf(ctx)
+	return &pb.Caller{Name: id.name, Role: string(id.scope.Role), Studies: id.scope.Studies}, nil
+}
+
 // tell sends an event.
 func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], name string, happening tuner.Happening) error {
 	out, err := happened(name, happening, h.room())

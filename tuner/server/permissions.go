@@ -55,6 +55,8 @@ func permissions() map[string]need {
 		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
 		pb.Tuner_Predict_FullMethodName:       needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,
+		pb.Tuner_WatchStudies_FullMethodName:  needReadAll,
+		pb.Tuner_GetCaller_FullMethodName:     needAny,
 		pb.Tuner_Backup_FullMethodName:        needAdmin,
 
 		healthpb.Health_Check_FullMethodName:                                   needNothing,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,11 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 			s, err := c.Watch(ctx, &pb.WatchRequest{Parent: parent})
 			return first(func() error { return of(s.Recv()) }, err)
 		},
+		"WatchStudies": func(ctx context.Context) error {
+			s, err := c.WatchStudies(ctx, &pb.WatchStudiesRequest{})
+			return first(func() error { return of(s.Recv()) }, err)
+		},
+		"GetCaller": func(ctx context.Context) error { return of(c.GetCaller(ctx, &pb.GetCallerRequest{})) },
 		"Backup": func(ctx context.Context) error {
 			s, err := c.Backup(ctx, &pb.BackupRequest{})
 			return first(func() error { return of(s.Recv()) }, err)
@@ -133,13 +139,13 @@ func TestPermissions(t *testing.T) {
 			return unknown
 		}
 		switch method {
-		case "Health.Check", "Reflection":
+		case "Health.Check", "Reflection", "GetCaller":
 			return passed
 		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}
-		case "ListStudies":
+		case "ListStudies", "WatchStudies":
 			if caller == "read" || caller == "worker" {
 				return passed
 			}
@@ -202,7 +208,7 @@ func enoughFor(method string) string {
 	switch method {
 	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
 		return "read, worker:mine or admin"
-	case "ListStudies":
+	case "ListStudies", "WatchStudies":
 		return "read, worker or admin"
 	case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials":
 		return "worker:mine or admin"
@@ -217,5 +223,21 @@ func TestPermissionTableComplete(t *testing.T) {
 	services := map[string]grpc.ServiceInfo{"x.Y": {Methods: []grpc.MethodInfo{{Name: "Z"}}}}
 	if err := server.CheckComplete(services); err == nil {
 		t.Error("a method without a permission passed")
+	}
+}
+
+// TestGetCaller checks that callers learn their name and scope.
+func TestGetCaller(t *testing.T) {
+	path := tokenPath(t)
+	scope := server.Scope{Role: server.RoleWorker, Studies: []string{"mine", "other"}}
+	token := addToken(t, path, scope)
+	c := pb.NewTunerClient(start(t, withStudies(t), server.Options{TokenFile: path}).connect(t))
+	got, err := c.GetCaller(as(t.Context(), token), &pb.GetCallerRequest{})
+	if err != nil || got.GetRole() != "worker" || !slices.Equal(got.GetStudies(), scope.Studies) || !strings.HasPrefix(got.GetName(), "token ") {
+		t.Errorf("by its token the caller is %v, %v", got, err)
+	}
+	open := pb.NewTunerClient(start(t, withStudies(t), server.Options{}).connect(t))
+	if got, err := open.GetCaller(t.Context(), &pb.GetCallerRequest{}); err != nil || got.GetRole() != "admin" || got.GetName() != "anybody" {
+		t.Errorf("without tokens the caller is %v, %v", got, err)
 	}
 }

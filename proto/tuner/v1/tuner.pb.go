@@ -4985,6 +4985,205 @@ func (x *WatchResponse) GetCaller() string {
 	return ""
 }
 
+type WatchStudiesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchStudiesRequest) Reset() {
+	*x = WatchStudiesRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchStudiesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchStudiesRequest) ProtoMessage() {}
+
+func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchStudiesRequest.ProtoReflect.Descriptor instead.
+func (*WatchStudiesRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+}
+
+type WatchStudiesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Studies that are new or have changed.
+	Studies []*Study `protobuf:"bytes,1,rep,name=studies,proto3" json:"studies,omitempty"`
+	// The uid of studies that were sent before and are gone.
+	DeletedUids []uint64 `protobuf:"varint,2,rep,packed,name=deleted_uids,json=deletedUids,proto3" json:"deleted_uids,omitempty"`
+	// All studies have been sent that existed at the beginning. Sent once.
+	Listed        bool `protobuf:"varint,3,opt,name=listed,proto3" json:"listed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchStudiesResponse) Reset() {
+	*x = WatchStudiesResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchStudiesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchStudiesResponse) ProtoMessage() {}
+
+func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchStudiesResponse.ProtoReflect.Descriptor instead.
+func (*WatchStudiesResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *WatchStudiesResponse) GetStudies() []*Study {
+	if x != nil {
+		return x.Studies
+	}
+	return nil
+}
+
+func (x *WatchStudiesResponse) GetDeletedUids() []uint64 {
+	if x != nil {
+		return x.DeletedUids
+	}
+	return nil
+}
+
+func (x *WatchStudiesResponse) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
+}
+
+type GetCallerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCallerRequest) Reset() {
+	*x = GetCallerRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCallerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCallerRequest) ProtoMessage() {}
+
+func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
+func (*GetCallerRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
+}
+
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as "token 3f2a9c01" or "certificate node-7", and "anybody" on a server that
+	// knows no callers.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// admin, worker or read.
+	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	// The studies of a worker, if it is limited to some.
+	Studies       []string `protobuf:"bytes,3,rep,name=studies,proto3" json:"studies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *Caller) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Caller) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Caller) GetStudies() []string {
+	if x != nil {
+		return x.Studies
+	}
+	return nil
+}
+
 type BackupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4993,7 +5192,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5005,7 +5204,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5018,7 +5217,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
 }
 
 type BackupResponse struct {
@@ -5031,7 +5230,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5043,7 +5242,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5056,7 +5255,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -5493,7 +5692,17 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\vstudy_state\x18\x04 \x01(\x0e2\x14.tuner.v1.StudyStateR\n" +
 	"studyState\x12%\n" +
 	"\x05trial\x18\x05 \x01(\v2\x0f.tuner.v1.TrialR\x05trial\x12\x16\n" +
-	"\x06caller\x18\x06 \x01(\tR\x06caller\"\x0f\n" +
+	"\x06caller\x18\x06 \x01(\tR\x06caller\"\x15\n" +
+	"\x13WatchStudiesRequest\"|\n" +
+	"\x14WatchStudiesResponse\x12)\n" +
+	"\astudies\x18\x01 \x03(\v2\x0f.tuner.v1.StudyR\astudies\x12!\n" +
+	"\fdeleted_uids\x18\x02 \x03(\x04R\vdeletedUids\x12\x16\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x12\n" +
+	"\x10GetCallerRequest\"J\n" +
+	"\x06Caller\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x18\n" +
+	"\astudies\x18\x03 \x03(\tR\astudies\"\x0f\n" +
 	"\rBackupRequest\"&\n" +
 	"\x0eBackupResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk*V\n" +
@@ -5554,7 +5763,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x10MODEL_STATE_NONE\x10\x01\x12\x17\n" +
 	"\x13MODEL_STATE_WAITING\x10\x02\x12\x1b\n" +
 	"\x17MODEL_STATE_AT_NEXT_ASK\x10\x03\x12\x15\n" +
-	"\x11MODEL_STATE_READY\x10\x042\xa2\f\n" +
+	"\x11MODEL_STATE_READY\x10\x042\xae\r\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -5581,7 +5790,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"GetColumns\x12\x1b.tuner.v1.GetColumnsRequest\x1a\x1c.tuner.v1.GetColumnsResponse0\x01\x12B\n" +
 	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12>\n" +
 	"\aPredict\x12\x18.tuner.v1.PredictRequest\x1a\x19.tuner.v1.PredictResponse\x12:\n" +
-	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12=\n" +
+	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12O\n" +
+	"\fWatchStudies\x12\x1d.tuner.v1.WatchStudiesRequest\x1a\x1e.tuner.v1.WatchStudiesResponse0\x01\x129\n" +
+	"\tGetCaller\x12\x1a.tuner.v1.GetCallerRequest\x1a\x10.tuner.v1.Caller\x12=\n" +
 	"\x06Backup\x12\x17.tuner.v1.BackupRequest\x1a\x18.tuner.v1.BackupResponse0\x01B0Z.github.com/bkbtuner/bkb/proto/tuner/v1;tunerv1b\x06proto3"
 
 var (
@@ -5597,7 +5808,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -5669,83 +5880,87 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*Slice)(nil),                 // 67: tuner.v1.Slice
 	(*WatchRequest)(nil),          // 68: tuner.v1.WatchRequest
 	(*WatchResponse)(nil),         // 69: tuner.v1.WatchResponse
-	(*BackupRequest)(nil),         // 70: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 71: tuner.v1.BackupResponse
-	nil,                           // 72: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 73: tuner.v1.Study.AttributesEntry
-	nil,                           // 74: tuner.v1.Trial.ConfigEntry
-	nil,                           // 75: tuner.v1.Trial.AttributesEntry
-	nil,                           // 76: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 77: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 78: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 79: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 80: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 81: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 82: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 83: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 84: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 85: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 86: tuner.v1.Diagnosis.LengthScalesEntry
-	nil,                           // 87: tuner.v1.Configuration.ValuesEntry
-	(*durationpb.Duration)(nil),   // 88: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 89: google.protobuf.Timestamp
+	(*WatchStudiesRequest)(nil),   // 70: tuner.v1.WatchStudiesRequest
+	(*WatchStudiesResponse)(nil),  // 71: tuner.v1.WatchStudiesResponse
+	(*GetCallerRequest)(nil),      // 72: tuner.v1.GetCallerRequest
+	(*Caller)(nil),                // 73: tuner.v1.Caller
+	(*BackupRequest)(nil),         // 74: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 75: tuner.v1.BackupResponse
+	nil,                           // 76: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 77: tuner.v1.Study.AttributesEntry
+	nil,                           // 78: tuner.v1.Trial.ConfigEntry
+	nil,                           // 79: tuner.v1.Trial.AttributesEntry
+	nil,                           // 80: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 81: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 82: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 83: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 84: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 85: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 86: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 87: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 88: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 89: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 90: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                           // 91: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 93: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	10,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	88,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	88,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	92,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	92,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	11,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	11,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	72,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	76,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	12,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	89,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	93,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	15,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	73,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	77,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	14,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	89,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	93,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	74,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	78,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	17,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	89,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	93,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	18,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	21,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	75,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	89,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	89,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	89,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	89,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	76,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	79,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	93,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	93,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	93,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	93,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	80,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	77,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	78,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	89,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	81,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	82,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	93,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	20,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	12,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	13,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	79,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	88,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	83,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	92,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	16,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	20,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	16,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	18,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	89,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	88,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	89,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	80,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	81,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	82,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	93,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	92,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	93,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	84,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	85,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	86,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	18,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	83,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	87,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	44,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	84,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	85,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	88,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	89,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
 	18,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
 	20,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
@@ -5755,18 +5970,18 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	16,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	16,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
 	55,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	89,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	93,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
 	56,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
 	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
 	57,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
 	9,   // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
 	60,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
 	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	86,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	90,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
 	61,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
 	63,  // 73: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
 	64,  // 74: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	87,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	91,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
 	63,  // 76: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
 	8,   // 77: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
 	66,  // 78: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
@@ -5774,68 +5989,73 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	63,  // 80: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
 	9,   // 81: tuner.v1.Slice.values:type_name -> tuner.v1.Value
 	66,  // 82: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
-	89,  // 83: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	93,  // 83: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
 	1,   // 84: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
 	16,  // 85: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	9,   // 86: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	19,  // 87: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	9,   // 88: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 89: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 90: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 91: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	22,  // 92: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	23,  // 93: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	24,  // 94: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	26,  // 95: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	28,  // 96: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	29,  // 97: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	30,  // 98: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	31,  // 99: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	33,  // 100: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	35,  // 101: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	37,  // 102: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	39,  // 103: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	41,  // 104: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	42,  // 105: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	43,  // 106: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	46,  // 107: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	47,  // 108: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	49,  // 109: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	51,  // 110: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	53,  // 111: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	58,  // 112: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	62,  // 113: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	68,  // 114: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	70,  // 115: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	13,  // 116: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	13,  // 117: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	25,  // 118: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	27,  // 119: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	13,  // 120: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	13,  // 121: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	13,  // 122: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	32,  // 123: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	34,  // 124: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	36,  // 125: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	38,  // 126: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	40,  // 127: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	16,  // 128: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	16,  // 129: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	45,  // 130: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	16,  // 131: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	48,  // 132: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	50,  // 133: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	52,  // 134: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	54,  // 135: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	59,  // 136: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	65,  // 137: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	69,  // 138: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	71,  // 139: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	116, // [116:140] is the sub-list for method output_type
-	92,  // [92:116] is the sub-list for method input_type
-	92,  // [92:92] is the sub-list for extension type_name
-	92,  // [92:92] is the sub-list for extension extendee
-	0,   // [0:92] is the sub-list for field type_name
+	13,  // 86: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
+	9,   // 87: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	19,  // 88: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	9,   // 89: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 90: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 91: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	9,   // 92: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	22,  // 93: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	23,  // 94: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	24,  // 95: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	26,  // 96: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	28,  // 97: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	29,  // 98: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	30,  // 99: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	31,  // 100: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	33,  // 101: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	35,  // 102: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	37,  // 103: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	39,  // 104: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	41,  // 105: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	42,  // 106: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	43,  // 107: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	46,  // 108: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	47,  // 109: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	49,  // 110: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	51,  // 111: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	53,  // 112: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	58,  // 113: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	62,  // 114: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	68,  // 115: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	70,  // 116: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	72,  // 117: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	74,  // 118: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	13,  // 119: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	13,  // 120: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	25,  // 121: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	27,  // 122: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	13,  // 123: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	13,  // 124: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	13,  // 125: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	32,  // 126: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	34,  // 127: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	36,  // 128: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	38,  // 129: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	40,  // 130: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	16,  // 131: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	16,  // 132: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	45,  // 133: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	16,  // 134: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	48,  // 135: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	50,  // 136: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	52,  // 137: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	54,  // 138: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	59,  // 139: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	65,  // 140: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	69,  // 141: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	71,  // 142: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	73,  // 143: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	75,  // 144: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	119, // [119:145] is the sub-list for method output_type
+	93,  // [93:119] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -5857,7 +6077,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   79,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -92,6 +92,8 @@ const (
 	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
 	Tuner_Predict_FullMethodName       = "/tuner.v1.Tuner/Predict"
 	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
+	Tuner_WatchStudies_FullMethodName  = "/tuner.v1.Tuner/WatchStudies"
+	Tuner_GetCaller_FullMethodName     = "/tuner.v1.Tuner/GetCaller"
 	Tuner_Backup_FullMethodName        = "/tuner.v1.Tuner/Backup"
 )
 
@@ -158,6 +160,11 @@ type TunerClient interface {
 	Predict(ctx context.Context, in *PredictRequest, opts ...grpc.CallOption) (*PredictResponse, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
+	// WatchStudies streams all studies, and then those that change, not more often than
+	// a few times a second.
+	WatchStudies(ctx context.Context, in *WatchStudiesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStudiesResponse], error)
+	// GetCaller says who the server takes the caller for.
+	GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error)
 	// Backup streams a consistent copy of the server's whole store.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
@@ -418,9 +425,38 @@ func (c *tunerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Tuner_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 
+func (c *tunerClient) WatchStudies(ctx context.Context, in *WatchStudiesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStudiesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[2], Tuner_WatchStudies_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchStudiesRequest, WatchStudiesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tuner_WatchStudiesClient = grpc.ServerStreamingClient[WatchStudiesResponse]
+
+func (c *tunerClient) GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Caller)
+	err := c.cc.Invoke(ctx, Tuner_GetCaller_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[2], Tuner_Backup_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[3], Tuner_Backup_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -500,6 +536,11 @@ type TunerServer interface {
 	Predict(context.Context, *PredictRequest) (*PredictResponse, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
+	// WatchStudies streams all studies, and then those that change, not more often than
+	// a few times a second.
+	WatchStudies(*WatchStudiesRequest, grpc.ServerStreamingServer[WatchStudiesResponse]) error
+	// GetCaller says who the server takes the caller for.
+	GetCaller(context.Context, *GetCallerRequest) (*Caller, error)
 	// Backup streams a consistent copy of the server's whole store.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedTunerServer()
@@ -580,6 +621,12 @@ func (UnimplementedTunerServer) Predict(context.Context, *PredictRequest) (*Pred
 }
 func (UnimplementedTunerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedTunerServer) WatchStudies(*WatchStudiesRequest, grpc.ServerStreamingServer[WatchStudiesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchStudies not implemented")
+}
+func (UnimplementedTunerServer) GetCaller(context.Context, *GetCallerRequest) (*Caller, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetCaller not implemented")
 }
 func (UnimplementedTunerServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -1005,6 +1052,35 @@ func _Tuner_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Tuner_WatchServer = grpc.ServerStreamingServer[WatchResponse]
 
+func _Tuner_WatchStudies_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchStudiesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(TunerServer).WatchStudies(m, &grpc.GenericServerStream[WatchStudiesRequest, WatchStudiesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tuner_WatchStudiesServer = grpc.ServerStreamingServer[WatchStudiesResponse]
+
+func _Tuner_GetCaller_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetCallerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).GetCaller(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_GetCaller_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).GetCaller(ctx, req.(*GetCallerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1107,6 +1183,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Predict",
 			Handler:    _Tuner_Predict_Handler,
 		},
+		{
+			MethodName: "GetCaller",
+			Handler:    _Tuner_GetCaller_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -1117,6 +1197,11 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _Tuner_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchStudies",
+			Handler:       _Tuner_WatchStudies_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -448,6 +448,26 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 	}
 }
 
+// WatchStudies implements [tuner.Service]. It yields each study alone, and a deletion that
+// is made up.
+func (s *Service) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, error] {
+	return func(yield func(tuner.StudyNews, error) bool) {
+		list, _, err := s.Studies(ctx, "", 0)
+		if err != nil {
+			yield(tuner.StudyNews{}, err)
+			return
+		}
+		for i, v := range list {
+			if !yield(tuner.StudyNews{Studies: []tuner.Study{v}, Listed: i == len(list)-1}, nil) {
+				return
+			}
+		}
+		if yield(tuner.StudyNews{Deleted: []store.StudyID{list[0].ID}}, nil) {
+			<-ctx.Done()
+		}
+	}
+}
+
 // Backup implements [tuner.Service].
 func (s *Service) Backup(_ context.Context, w io.Writer) error {
 	_, err := w.Write(s.BackupData)

@@ -257,6 +257,16 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 			return watched(ctx, s, "s", 3, 5)
 		}},
 		{"watch nothing", tuner.NotFound, func(ctx context.Context, s tuner.Service) (any, error) { return watched(ctx, s, "none", 0, 1) }},
+		{"watch studies", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			var all []tuner.Study
+			for news, err := range s.WatchStudies(ctx) {
+				all = append(all, news.Studies...)
+				if err != nil || news.Listed {
+					return all, err
+				}
+			}
+			return all, nil
+		}},
 		{"backup", backup, func(ctx context.Context, s tuner.Service) (any, error) {
 			var out bytes.Buffer
 			err := s.Backup(ctx, &out)

@@ -318,6 +318,58 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 	}
 }
 
+// WatchStudies implements [tuner.Service]. It looks at the file now and then.
+func (s *Service) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, error] {
+	return func(yield func(tuner.StudyNews, error) bool) {
+		known := make(map[store.StudyID]study.Position)
+		for first := true; ; first = false {
+			news, err := s.news(ctx, known)
+			if err != nil {
+				yield(tuner.StudyNews{}, err)
+				return
+			}
+			if news.Listed = first; first || len(news.Studies)+len(news.Deleted) > 0 {
+				if !yield(news, nil) {
+					return
+				}
+			}
+			timer := time.NewTimer(poll)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				yield(tuner.StudyNews{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// news returns the studies that differ from the known ones, and updates these.
+func (s *Service) news(ctx context.Context, known map[store.StudyID]study.Position) (news tuner.StudyNews, err error) {
+	present := make(map[store.StudyID]bool)
+	for after, more := "", true; more; {
+		var page []tuner.Study
+		if page, more, err = s.Studies(ctx, after, 0); err != nil {
+			return news, err
+		}
+		for _, v := range page {
+			after, present[v.ID] = v.Name, true
+			if at, had := known[v.ID]; !had || at != v.Position {
+				known[v.ID] = v.Position
+				news.Studies = append(news.Studies, v)
+			}
+		}
+	}
+	for id := range known {
+		if !present[id] {
+			delete(known, id)
+			news.Deleted = append(news.Deleted, id)
+		}
+	}
+	return news, nil
+}
+
 // read returns some of what happened after a position, without waiting.
 func read(ctx context.Context, svc tuner.Service, name string, after study.Position) (news []tuner.Happening, err error) {
 	view, err := svc.Study(ctx, name)
