@@ -23,6 +23,7 @@ import (
 // started it.
 type httpFace struct {
 	address  string
+	noUI     bool
 	ready    string // file
 	untilEOF bool
 
@@ -36,13 +37,17 @@ type httpFace struct {
 }
 
 func (h *httpFace) flags(f *pflag.FlagSet) {
-	f.StringVar(&h.address, "http", "", "`host:port` or unix:path for JSON over HTTP")
+	f.StringVar(&h.address, "http", "", "`host:port` or unix:path for the page and JSON over HTTP")
+	f.BoolVar(&h.noUI, "no-ui", false, "JSON over HTTP without the page")
 	f.BoolVar(&h.untilEOF, "until-eof", false, "stop when stdin ends")
 	f.StringVar(&h.ready, "ready-file", "", "JSON `file` of addresses while the server runs")
 }
 
-// check refuses a ready file that cannot be written.
+// check refuses flags that do not fit, and a ready file that cannot be written.
 func (h *httpFace) check() error {
+	if h.noUI && h.address == "" {
+		return usagef("--no-ui: has no effect without --http; leave it out")
+	}
 	if folder := filepath.Dir(h.ready); h.ready != "" && !isDir(folder) {
 		return &statusError{exitNotFound, fmt.Errorf("--ready-file %s: there is no directory %s; make it first", h.ready, folder)}
 	}
@@ -72,7 +77,7 @@ func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.
 	if h.address == "" {
 		return nil
 	}
-	if h.face, err = web.New(srv, h.state.Version); err != nil {
+	if h.face, err = web.New(srv, web.Options{Version: h.state.Version, Page: !h.noUI}); err != nil {
 		return err
 	}
 	h.listener = listeners[1]

@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 	if len(bad) != 1 || !strings.Contains(fmt.Sprint(bad[0]["fieldViolations"]), "x") {
 		t.Errorf("the violations: %v", bad)
 	}
-	for path, want := range map[string][2]int{"GET /tuner.v1.Tuner/GetStudy": {405, 12}, "GET /": {404, 12}, "POST /tuner.v1.Tuner/A/B": {404, 12}, "POST /healthz": {404, 12}, "OPTIONS /tuner.v1.Tuner/GetStudy": {405, 12}} {
+	for path, want := range map[string][2]int{"GET /tuner.v1.Tuner/GetStudy": {405, 12}, "GET /nothing": {404, 12}, "POST /tuner.v1.Tuner/A/B": {404, 12}, "POST /healthz": {404, 12}, "OPTIONS /tuner.v1.Tuner/GetStudy": {405, 12}} {
 		method, path, _ := strings.Cut(path, " ")
 		q := r.request(t, "x", "")
 		q.Method, q.URL.Path = method, path

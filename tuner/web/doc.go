@@ -1,6 +1,8 @@
-// Package web serves the methods of proto/tuner/v1 in JSON over HTTP, and probes.
+// Package web serves the methods of proto/tuner/v1 in JSON over HTTP, a page for browsers,
+// and probes.
 //
 //	POST /tuner.v1.Tuner/METHOD    a call
+//	GET  /                         the page, and /studies/… within it
 //	GET  /healthz                  200 while the process answers
 //	GET  /readyz                   200 while the server serves, 503 before and after
 //
@@ -27,6 +29,21 @@
 //     site, is refused.
 //   - A listener on loopback takes only requests whose Host is localhost or an IP address.
 //     So the name of a foreign site that resolves to 127.0.0.1 is of no use.
+//
+// # Page
+//
+// The page shows studies and acts on them. Its files are embedded as they are, without a
+// build, and are served below a path with their hash, so browsers keep them. It calls the
+// methods like any other caller, and has a private API for what they do not serve well.
+//
+//	POST /api/login, /api/logout         a session for a token
+//	GET  /api/studies/STUDY/columns      trials as columns of numbers, all or the changed
+//	GET  /api/studies/STUDY/events       server-sent events about a study
+//
+// A login turns a token into a random session id in a cookie that scripts cannot read.
+// The token stays in the memory of the server. Calls with the cookie are calls with the
+// token, so a revoked token ends its sessions. With [Options].Key the face answers only
+// sessions that showed the key, which guards a server without tokens.
 //
 // # HTTP
 //

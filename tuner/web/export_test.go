@@ -37,3 +37,16 @@ func Methods() (names []string) {
 	}
 	return names
 }
+
+// WithKey gives a face a key.
+func WithKey(key string) func(*Face) { return func(f *Face) { f.key = key } }
+
+// WithoutPage takes the page from a face.
+func WithoutPage(f *Face) {
+	f.page = nil
+	routes, err := f.routes()
+	if err != nil {
+		panic(err)
+	}
+	f.http.Handler = routes
+}

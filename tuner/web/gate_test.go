@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -433,7 +434,11 @@ func TestSites(t *testing.T) {
 				t.Errorf("%s: %s: %d %s", address, c.name, a.status, a.text)
 			}
 			if !c.ok {
-				a.want(t, c.name, 403, 7, "DENIED")
+				status := 403
+				if slices.Contains(c.headers, "Host") {
+					status = 421
+				}
+				a.want(t, c.name, status, 7, "DENIED")
 			}
 			if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %s: %v", address, c.name, a.header)
@@ -503,7 +508,7 @@ func TestPipeTooLate(t *testing.T) {
 	if err := s.Serve(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := web.New(s, ""); err == nil {
+	if _, err := web.New(s, web.Options{}); err == nil {
 		t.Error("a face was made of a server that has served")
 	}
 }

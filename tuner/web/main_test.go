@@ -46,7 +46,7 @@ func start(t testing.TB, service tuner.Service, o server.Options, address string
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := web.New(s, "v1.2.3")
+	face, err := web.New(s, web.Options{Version: "v1.2.3", Page: true})
 	if err != nil {
 		t.Fatal(err)
 	}

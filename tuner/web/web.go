@@ -47,16 +47,30 @@ type Face struct {
 	log     *slog.Logger
 	version string
 	methods map[string]method
+	page    *page // nil if the face serves the calls alone
+	key     string
 	http    *http.Server
+
+	sessions sessions
 
 	decoding chan struct{} // one for each large body that is decoded
 
 	silence, writeTimeout time.Duration // the constants but in tests
 }
 
-// New makes the face of a server that does not serve yet. Callers who passed the gate
-// read the version in a header.
-func New(s *server.Server, version string) (*Face, error) {
+// Options are those of a face.
+type Options struct {
+	// Version is in a header of answers to callers who passed the gate.
+	Version string
+	// Page adds the page for browsers.
+	Page bool
+	// Key, if not empty, is what a browser must show before the face answers it. It guards
+	// a server without tokens from other users of the machine.
+	Key string
+}
+
+// New makes the face of a server that does not serve yet.
+func New(s *server.Server, options Options) (*Face, error) {
 	pipe, err := s.Pipe()
 	if err != nil {
 		return nil, err
@@ -72,7 +86,12 @@ func New(s *server.Server, version string) (*Face, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := s.Options()
-	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: version, methods: methods, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, methods: methods, key: options.Key, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
+	if options.Page {
+		if f.page, err = newPage(); err != nil {
+			return nil, err
+		}
+	}
 	routes, err := f.routes()
 	if err != nil {
 		return nil, err
@@ -108,11 +127,17 @@ func (f *Face) routes() (http.Handler, error) {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", f.ready)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f.refuse(w, http.StatusNotFound, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
-			fmt.Sprintf("the path must be %sMETHOD, not %.100q", servicePath, r.URL.Path)))
-	})
-	return mux, nil
+	mux.HandleFunc("/", f.noPath)
+	if f.page != nil {
+		f.page.routes(f, mux, compressed)
+	}
+	return f.visitor(mux), nil
+}
+
+// noPath answers a request for a path that does not exist.
+func (f *Face) noPath(w http.ResponseWriter, r *http.Request) {
+	f.refuse(w, http.StatusNotFound, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
+		fmt.Sprintf("the path must be %sMETHOD, not %.100q", servicePath, r.URL.Path)))
 }
 
 // Serve answers the requests of a listener until [Face.Close], and returns nil then. It

@@ -1,0 +1,118 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// static holds the files of the page. They are served as they are, without a build.
+//
+//go:embed static
+var static embed.FS
+
+// policy permits the page its own files only. No script can come from data, because
+// nothing may be turned into code or markup.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// pagePaths are the addresses within the page. The page reads its own address and asks
+// the API for what belongs there, so the same document is right for all of them.
+var pagePaths = []string{"/{$}", "/studies/{study}", "/studies/{study}/trials/{number}"}
+
+// asset is a file of the page.
+type asset struct {
+	data      []byte
+	kind, tag string
+}
+
+// page is the set of files, and the document that names them.
+type page struct {
+	root  string // below which the files are, with the hash of all of them
+	files map[string]asset
+	index asset
+}
+
+// newPage reads the embedded files. All have one path that changes when any of them does,
+// so browsers can keep them for ever and modules can import each other by plain names.
+func newPage() (*page, error) {
+	p := &page{files: make(map[string]asset)}
+	all := sha256.New()
+	err := fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := static.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		a := newAsset(name, data)
+		fmt.Fprintln(all, name, a.tag)
+		p.files[strings.TrimPrefix(name, "static/")] = a
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.root = "/static/" + hex.EncodeToString(all.Sum(nil)[:8]) + "/"
+	index, ok := p.files["index.html"]
+	if !ok {
+		return nil, fmt.Errorf("the page has no index.html: %w", fs.ErrNotExist)
+	}
+	delete(p.files, "index.html")
+	p.index = newAsset("index.html", bytes.ReplaceAll(index.data, []byte("/static/"), []byte(p.root)))
+	return p, nil
+}
+
+// newAsset is a file with its type, and with a tag that changes with its contents.
+func newAsset(name string, data []byte) asset {
+	sum := sha256.Sum256(data)
+	kind := mime.TypeByExtension(path.Ext(name))
+	switch path.Ext(name) { // the same on each machine
+	case ".js":
+		kind = "text/javascript; charset=utf-8"
+	case ".svg":
+		kind = "image/svg+xml"
+	case ".sum", ".txt":
+		kind = "text/plain; charset=utf-8"
+	}
+	return asset{data, kind, `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// serve answers with the file, or 304 if the browser has it.
+func (a asset) serve(w http.ResponseWriter, r *http.Request, keep string) {
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("ETag", a.tag)
+	w.Header().Set("Cache-Control", keep)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
+}
+
+// routes adds the page and its private API to a mux. The API may change in any version.
+// Programs use the methods of the service instead.
+func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler) http.HandlerFunc) {
+	for _, path := range pagePaths {
+		mux.Handle("GET "+path, compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.index.serve(w, r, "no-cache")
+		})))
+	}
+	mux.Handle("GET "+p.root+"{file...}", compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, ok := p.files[r.PathValue("file")]
+		if !ok {
+			f.noPath(w, r)
+			return
+		}
+		a.serve(w, r, "public, max-age=31536000, immutable")
+	})))
+	mux.HandleFunc("POST /api/login", f.login)
+	mux.HandleFunc("POST /api/logout", f.logout)
+	mux.Handle("GET /api/studies/{study}/columns", compressed(http.HandlerFunc(f.columns)))
+	mux.HandleFunc("GET /api/studies/{study}/events", f.events)
+}

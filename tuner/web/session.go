@@ -1,0 +1,190 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
+)
+
+const (
+	sessionLife = 12 * time.Hour
+	maxSessions = 10_000
+	// maxLogin is the size of the largest login in bytes.
+	maxLogin = 4 << 10
+)
+
+// sessions are the visitors who logged in. A browser holds a random id, and the token
+// stays here. They end with the process.
+type sessions struct {
+	mu  sync.Mutex
+	all map[string]session
+}
+
+type session struct {
+	authorization string // header for the calls of the session, empty for a visitor with the key
+	until         time.Time
+}
+
+// add begins a session and returns its id. Beyond the limit the session that ends first
+// makes room.
+func (s *sessions) add(authorization string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.all == nil {
+		s.all = make(map[string]session)
+	}
+	if len(s.all) >= maxSessions {
+		first := ""
+		for id, v := range s.all {
+			if now.After(v.until) {
+				delete(s.all, id)
+			} else if first == "" || v.until.Before(s.all[first].until) {
+				first = id
+			}
+		}
+		if len(s.all) >= maxSessions {
+			delete(s.all, first)
+		}
+	}
+	id := rand.Text()
+	s.all[id] = session{authorization, now.Add(sessionLife)}
+	return id
+}
+
+func (s *sessions) get(id string) (session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.all[id]
+	if ok && time.Now().After(v.until) {
+		delete(s.all, id)
+		return session{}, false
+	}
+	return v, ok
+}
+
+func (s *sessions) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, id)
+}
+
+// cookieName is the name of the session's cookie. Cookies ignore ports, so the name has
+// the port for the sake of other servers on the same host. Browsers take a name that
+// begins with __Host- from an encrypted connection only.
+func cookieName(r *http.Request) string {
+	name := "bkb"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		name += "-" + port
+	}
+	if r.TLS != nil {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// visitor gives a request without an Authorization that of its session. If the face has a
+// key, it refuses requests without a session.
+func (f *Face) visitor(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known := false
+		if r.Header.Get("Authorization") == "" {
+			if c, err := r.Cookie(cookieName(r)); err == nil {
+				var s session
+				if s, known = f.sessions.get(c.Value); known && s.authorization != "" {
+					r.Header.Set("Authorization", s.authorization)
+				}
+			}
+		}
+		if f.key != "" && !known && needsSession(r) {
+			f.refuse(w, http.StatusUnauthorized, wire.NewStatus(codes.Unauthenticated, tuner.Denied,
+				"log in with the address that tuner ui printed when it started"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// needsSession tells whether a request reads or changes data.
+func needsSession(r *http.Request) bool {
+	return r.URL.Path != "/api/login" && (strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, servicePath))
+}
+
+// login begins a session for a token that the service knows, or for the key of the face.
+func (f *Face) login(w http.ResponseWriter, r *http.Request) {
+	if refusal := checkType(r.Header); refusal != nil {
+		f.refuse(w, http.StatusUnsupportedMediaType, refusal)
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.limits.CallTimeout))
+	var m struct {
+		Token string `json:"token"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLogin)).Decode(&m); err != nil || m.Token == "" {
+		f.fail(w, r, wire.NewStatus(codes.InvalidArgument, tuner.Invalid, `the body must be a JSON object with the field "token"`).Err())
+		return
+	}
+	authorization := "Bearer " + m.Token
+	if f.key != "" {
+		if subtle.ConstantTimeCompare([]byte(m.Token), []byte(f.key)) == 0 {
+			f.refuse(w, http.StatusUnauthorized, wire.NewStatus(codes.Unauthenticated, tuner.Denied,
+				"the key is not that of this server; copy the address again that tuner ui printed when it started"))
+			return
+		}
+		authorization = ""
+	} else if err := f.tryToken(r.Context(), r, authorization); err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r), Value: f.sessions.add(authorization), Path: "/", MaxAge: int(sessionLife.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+	f.log.Info("login to the page", "from", r.RemoteAddr)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// tryToken makes a cheap call with a token. A scope may not permit the call, but then the
+// token is known.
+func (f *Face) tryToken(ctx context.Context, r *http.Request, authorization string) error {
+	ctx, cancel := context.WithTimeout(ctx, f.limits.CallTimeout)
+	defer cancel()
+	c := callerOf(r)
+	c.Authorization = []string{authorization}
+	admitted, err := f.pipe.Admit(ctx, c, pb.Tuner_ListStudies_FullMethodName)
+	if err == nil {
+		_, err = pb.NewTunerClient(f.pipe.Conn()).ListStudies(admitted, &pb.ListStudiesRequest{PageSize: 1})
+	}
+	switch status.Code(err) {
+	case codes.PermissionDenied:
+		return nil
+	case codes.Unauthenticated:
+		return wire.NewStatus(codes.Unauthenticated, tuner.Denied,
+			"the server does not know this token, or it has expired or was revoked; an admin makes one with tuner token add").Err()
+	default:
+		return err
+	}
+}
+
+// logout ends the session of a browser.
+func (f *Face) logout(w http.ResponseWriter, r *http.Request) {
+	name := cookieName(r)
+	if c, err := r.Cookie(name); err == nil {
+		f.sessions.remove(c.Value)
+	}
+	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,132 @@
+// @ts-check
+// Calls of the service, columns and events.
+
+import { decode } from "./columns.js";
+
+/** APIError is an error of the service, or of the way to it. */
+export class APIError extends Error {
+  constructor(/** @type {number} */ status, /** @type {any} */ body) {
+    super(body?.message || `the server answered with status ${status}`);
+    this.status = status;
+    const info = (body?.details ?? []).find((/** @type {any} */ d) => d["@type"]?.endsWith("ErrorInfo"));
+    this.reason = info?.reason ?? (status ? `HTTP ${status}` : "OFFLINE");
+  }
+}
+
+const listeners = /** @type {Set<(online: boolean) => void>} */ (new Set());
+let online = true;
+let skew = 0; // the server's clock minus that of the browser, in milliseconds
+
+/** onConnection calls f when the server becomes unreachable or reachable. */
+export const onConnection = (/** @type {(online: boolean) => void} */ f) => listeners.add(f);
+
+function connected(/** @type {boolean} */ now) {
+  if (now === online) return;
+  online = now;
+  for (const f of listeners) f(now);
+}
+
+/** serverNow is the time on the server's clock in milliseconds. */
+export const serverNow = () => Date.now() + skew;
+
+async function request(/** @type {string} */ path, /** @type {RequestInit} */ init = {}) {
+  let r;
+  try {
+    r = await fetch(path, { cache: "no-store", ...init });
+  } catch (e) {
+    if (init.signal?.aborted) throw e;
+    connected(false);
+    throw new APIError(0, { message: "the server cannot be reached" });
+  }
+  connected(true);
+  const date = Date.parse(r.headers.get("Date") ?? "");
+  if (date && Math.abs(date - serverNow()) > 1500) skew = date - Date.now();
+  if (!r.ok) {
+    const error = new APIError(r.status, await r.json().catch(() => null));
+    if (r.status === 401) dispatchEvent(new CustomEvent("bkb-login"));
+    throw error;
+  }
+  return r;
+}
+
+const json = (/** @type {any} */ body) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+/** call calls a method of the service. */
+export async function call(/** @type {string} */ method, /** @type {any} */ body, /** @type {AbortSignal|undefined} */ signal = undefined) {
+  return (await request(`/tuner.v1.Tuner/${method}`, { ...json(body), signal })).json();
+}
+
+/** login begins a session. */
+export const login = (/** @type {string} */ token) => request("/api/login", json({ token }));
+export const logout = () => request("/api/logout", json({}));
+
+const api = (/** @type {string} */ study) => `/api/studies/${encodeURIComponent(study)}`;
+
+/** loadColumns loads the trials of a study, all or those with an event after a position. */
+export async function loadColumns(/** @type {string} */ study, /** @type {string[]} */ extra = [], after = 0, /** @type {AbortSignal|undefined} */ signal = undefined) {
+  const r = await request(`${api(study)}/columns?${new URLSearchParams({ ...(extra.length && { with: extra.join(",") }), ...(after && { after: String(after) }) })}`, { signal });
+  return decode(await r.arrayBuffer());
+}
+
+/**
+ * follow hears of changes of a study while the page is visible, until the signal. A
+ * browser has few connections for all its tabs, so a hidden one holds none.
+ * @param {string} study
+ * @param {() => number} after the position that the page has
+ * @param {(news: any) => void} heard
+ * @param {(state: "live"|"reconnecting"|"paused"|"ended", message?: string) => void} changed
+ * @param {AbortSignal} signal
+ */
+export function follow(study, after, heard, changed, signal) {
+  let source = /** @type {EventSource|null} */ (null);
+  let timer = 0;
+  let wait = 1000;
+  const stop = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
+  const start = () => {
+    stop();
+    if (document.hidden || signal.aborted) return;
+    source = new EventSource(`${api(study)}/events?after=${after()}`);
+    source.onopen = () => {
+      wait = 1000;
+      connected(true);
+      changed("live");
+    };
+    source.onmessage = (e) => heard(JSON.parse(e.data));
+    source.addEventListener("end", (/** @type {any} */ e) => {
+      const { code, message } = JSON.parse(e.data);
+      if (code === "NOT_FOUND") {
+        stop();
+        changed("ended", message);
+      }
+    });
+    source.onerror = async () => {
+      // EventSource gives up on an HTTP error, and its own tries cannot say why.
+      stop();
+      if (signal.aborted) return;
+      changed("reconnecting");
+      try {
+        await call("GetStudy", { name: `studies/${study}` });
+      } catch (e) {
+        if (e instanceof APIError && e.status === 404) return changed("ended", e.message);
+        if (e instanceof APIError && e.status === 401) return;
+      }
+      timer = setTimeout(start, wait);
+      wait = Math.min(2 * wait, 4000);
+    };
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      stop();
+      changed("paused");
+    } else start();
+  }, { signal });
+  signal.addEventListener("abort", stop);
+  start();
+}
+
+/** requestID identifies a change, so that sending it twice has one effect. */
+export const requestID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");

@@ -1,0 +1,170 @@
+// @ts-check
+// Trials as columns. Row i is trial i. Parameters are coordinates in 16 bits, and their
+// axis says how a coordinate reads.
+
+/** INACTIVE is the coordinate of a parameter that a trial does not have. */
+export const INACTIVE = 65535;
+export const TOP = 65534;
+
+const types = /** @type {Record<string, any>} */ ({ u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array });
+
+/**
+ * @typedef {{name: string, type: string, offset: number, labels?: string[], axis?: any, data: any}} Column
+ * @typedef {{uid: number, n: number, rows: number, position: number, columns: Column[]}} Table
+ */
+
+/** decode reads what the server sends. @returns {Table} */
+export function decode(/** @type {ArrayBuffer} */ buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  for (const c of head.columns) c.data = new types[c.type](buffer, 4 + length + c.offset, head.rows);
+  return head;
+}
+
+/**
+ * merge puts changed rows into a table. It returns null if they belong to another study, or
+ * leave rows of this one unknown.
+ * @returns {Table|null}
+ */
+export function merge(/** @type {Table} */ t, /** @type {Table} */ changes) {
+  const numbers = column(changes, "number");
+  if (!numbers && changes.rows === changes.n) return changes; // all trials
+  if (changes.uid !== t.uid || changes.n < t.n) return null;
+  if (!numbers) return changes.rows === 0 ? { ...t, position: changes.position } : null;
+  const columns = t.columns.map((c) => {
+    const from = column(changes, c.name);
+    let data = c.data;
+    if (changes.n > t.n) {
+      data = new types[c.type](changes.n);
+      data.set(c.data);
+    }
+    if (from) for (let k = 0; k < changes.rows; k++) data[numbers[k]] = from[k];
+    return { ...c, data };
+  });
+  return { ...t, n: changes.n, rows: changes.n, position: changes.position, columns };
+}
+
+/** column finds the numbers of a column by its name. */
+export const column = (/** @type {Table} */ t, /** @type {string} */ name) => t.columns.find((c) => c.name === name)?.data;
+
+/** under lists the columns whose names begin with a prefix, by the rest of the name. */
+const under = (/** @type {Table} */ t, /** @type {string} */ prefix) => t.columns.filter((c) => c.name.startsWith(prefix)).map((c) => ({ ...c, name: c.name.slice(prefix.length) }));
+export const parameters = (/** @type {Table} */ t) => under(t, "parameter/");
+export const objectives = (/** @type {Table} */ t) => under(t, "value/");
+
+/** at is the value at a coordinate between 0 and 1, as a number or a word. */
+export function at(/** @type {any} */ axis, /** @type {number} */ u) {
+  if (axis.labels) return axis.labels[Math.min(axis.labels.length - 1, Math.floor(u * axis.labels.length))];
+  if (!axis.grid) return NaN;
+  const x = u * (axis.grid.length - 1);
+  const k = Math.min(axis.grid.length - 2, Math.floor(x));
+  const v = axis.grid[k] + (x - k) * (axis.grid[k + 1] - axis.grid[k]);
+  return axis.kind === "int" ? Math.round(v) : v;
+}
+
+/** coordinate is the inverse of at, or NaN. */
+export function coordinate(/** @type {any} */ axis, /** @type {any} */ value) {
+  if (axis.labels) {
+    const k = axis.labels.findIndex((/** @type {string} */ l) => l === String(value) || Number(l) === Number(value));
+    return k < 0 ? NaN : (k + 0.5) / axis.labels.length;
+  }
+  const g = axis.grid;
+  const x = Number(value);
+  if (!g || Number.isNaN(x)) return NaN;
+  if (x <= g[0]) return 0;
+  for (let k = 1; k < g.length; k++) if (x <= g[k]) return (k - 1 + (x - g[k - 1]) / (g[k] - g[k - 1])) / (g.length - 1);
+  return 1;
+}
+
+/** jittered spreads the values of a parameter with few levels over their cells, so that a picture shows how many there are. */
+export function jittered(/** @type {Column} */ c, /** @type {number} */ n) {
+  const levels = c.axis.levels;
+  if (!levels || levels > 256) return c.data;
+  const out = new Uint16Array(n);
+  const width = (0.7 * TOP) / levels;
+  let r = 1;
+  for (let i = 0; i < n; i++) {
+    r = (Math.imul(r, 1664525) + 1013904223) | 0;
+    const u = c.data[i];
+    out[i] = u === INACTIVE ? u : Math.max(0, Math.min(TOP, u + ((r >>> 16) / 65535 - 0.5) * width));
+  }
+  return out;
+}
+
+/**
+ * Scale maps the values of an objective to [0, 1], upwards. It is logarithmic where that
+ * shows more. A linear one leaves far values out, and counts them.
+ * @typedef {{log: boolean, low: number, high: number, left: number, u: (v: number) => number, v: (u: number) => number, ticks: {u: number, label: string}[]}} Scale
+ */
+
+/** quantiles sorts the finite values. */
+function sorted(/** @type {Float64Array} */ values) {
+  const finite = values.filter((v) => Number.isFinite(v));
+  return finite.sort();
+}
+
+/** ranks is what the views need to know of an objective. */
+export function ranks(/** @type {Float64Array} */ values, /** @type {boolean} */ maximize) {
+  const s = sorted(values);
+  const n = s.length;
+  const top = Math.min(n, Math.max(Math.ceil(n / 100), Math.min(10, Math.ceil(n / 4))));
+  const cut = n === 0 ? NaN : maximize ? s[n - top] : s[top - 1];
+  return { sorted: s, top, cut, good: (/** @type {number} */ v) => (maximize ? v >= cut : v <= cut) };
+}
+
+/** scale chooses the scale for sorted values. @returns {Scale} */
+export function scale(/** @type {Float64Array} */ s, /** @type {boolean} */ maximize, /** @type {boolean|undefined} */ log = undefined) {
+  const n = s.length;
+  let low = n ? s[0] : 0;
+  let high = n ? s[n - 1] : 1;
+  log = low > 0 && (log ?? high / low > 10);
+  let left = 0;
+  if (!log && n > 20) {
+    const q = maximize ? s[Math.floor(0.02 * n)] : s[Math.floor(0.98 * (n - 1))];
+    const far = maximize ? q - low : high - q;
+    const near = maximize ? high - q : q - low;
+    if (far > 2 * near && near > 0) {
+      if (maximize) low = q - 0.1 * near;
+      else high = q + 0.1 * near;
+      for (const v of s) if (v < low || v > high) left++;
+    }
+  }
+  if (low === high) {
+    const d = Math.abs(low) || 1;
+    low -= 0.1 * d;
+    high += 0.1 * d;
+    if (low <= 0) log = false;
+  }
+  const f = log ? Math.log10 : (/** @type {number} */ v) => v;
+  const a = f(low);
+  const k = 1 / (f(high) - a);
+  const u = (/** @type {number} */ v) => (f(v) - a) * k;
+  const v = (/** @type {number} */ x) => (log ? 10 ** (a + x / k) : a + x / k);
+  return { log, low, high, left, u, v, ticks: ticks(low, high, log).map((x) => ({ u: u(x), label: short(x) })) };
+}
+
+function short(/** @type {number} */ x) {
+  return Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(0).replace("e+", "e").replace("-", "−") : String(Number(x.toPrecision(3))).replace("-", "−");
+}
+
+/** ticks lists about five round numbers. */
+export function ticks(/** @type {number} */ low, /** @type {number} */ high, /** @type {boolean} */ log) {
+  const out = [];
+  if (log) {
+    const decades = Math.log10(high / low);
+    const steps = decades < 1 ? [1, 1.5, 2, 3, 5, 7] : decades < 3 ? [1, 2, 5] : [1];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) {
+      for (const m of steps) {
+        const x = Number(`${m}e${e}`);
+        if (x >= low && x <= high) out.push(x);
+      }
+    }
+    const every = Math.ceil(out.length / 6);
+    return out.filter((_, i) => i % every === 0);
+  }
+  const rough = (high - low) / 5;
+  const base = 10 ** Math.floor(Math.log10(rough));
+  const step = base * ([1, 2, 5, 10].find((m) => m * base >= rough) ?? 10);
+  for (let k = Math.ceil(low / step); k * step <= high; k++) out.push(Number((k * step).toPrecision(12)));
+  return out;
+}

@@ -1,0 +1,148 @@
+// @ts-check
+// Elements, formats and small parts that all views use. Text from users becomes text
+// nodes, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const svgTags = new Set(["svg", "path", "line", "circle", "polyline", "text"]);
+
+/**
+ * h makes an element. A property that begins with "on" is a listener, and one that is
+ * null, undefined or false is left out.
+ * @param {string} tag
+ * @param {Record<string, any>} [props]
+ * @param {...any} children
+ * @returns {any}
+ */
+export function h(tag, props = {}, ...children) {
+  const e = svgTags.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
+    else if (key === "style") for (const [k, v] of Object.entries(value)) /** @type {any} */ (e).style.setProperty(k, v);
+    else if (key === "value" || key === "checked") /** @type {any} */ (e)[key] = value;
+    else e.setAttribute(key, value === true ? "" : String(value));
+  }
+  e.append(...children.flat(2).filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+/** number writes a value in a few digits, without needless zeros. */
+export function number(/** @type {number|null|undefined} */ x, digits = 5) {
+  if (x === null || x === undefined || Number.isNaN(x)) return "–";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  const a = Math.abs(x);
+  const text = a !== 0 && (a < 1e-4 || a >= 1e7) ? x.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e") : String(Number(x.toPrecision(digits)));
+  return text.replace(/^-/, "−");
+}
+
+/** count writes a whole number with separators. */
+export const count = (/** @type {number} */ n) => Math.round(n).toLocaleString("en");
+
+/** percent writes a share. */
+export const percent = (/** @type {number} */ x) => (x > 0 && x < 0.001 ? "< 0.1 %" : `${Number((100 * x).toFixed(x < 0.1 ? 1 : 0))} %`);
+
+/** duration writes seconds in one or two units. */
+export function duration(/** @type {number} */ s) {
+  if (!Number.isFinite(s)) return "–";
+  s = Math.max(0, s);
+  if (s < 1) return `${Math.round(s * 1000)} ms`;
+  if (s < 60) return `${Math.round(s)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
+}
+
+/** bytesURL is the address of a study or trial within the page. */
+export const studyURL = (/** @type {string} */ name) => `/studies/${encodeURIComponent(name)}`;
+export const trialURL = (/** @type {string} */ name, /** @type {number} */ n) => `${studyURL(name)}/trials/${n}`;
+
+/** studyID is the last part of a resource name. */
+export const studyID = (/** @type {string} */ name) => name.split("/")[1];
+
+// A shape and a word, so that colour alone says nothing.
+const studyStates = /** @type {Record<string, [string, string]>} */ ({
+  STUDY_STATE_ACTIVE: ["▶", "active"],
+  STUDY_STATE_PAUSED: ["⏸", "paused"],
+  STUDY_STATE_FINISHED: ["✓", "finished"],
+});
+const trialStates = /** @type {Record<string, [string, string]>} */ ({
+  TRIAL_STATE_QUEUED: ["○", "queued"],
+  TRIAL_STATE_RUNNING: ["▶", "running"],
+  TRIAL_STATE_COMPLETED: ["●", "completed"],
+  TRIAL_STATE_FAILED: ["✕", "failed"],
+  TRIAL_STATE_INFEASIBLE: ["⊘", "infeasible"],
+  TRIAL_STATE_PRUNED: ["✂", "pruned"],
+});
+
+/** trialStateNames are the words for the numbers in the column state. */
+export const trialStateNames = ["", ...Object.values(trialStates).map((s) => s[1])];
+
+/** state is a state with its shape. */
+export function state(/** @type {string|undefined} */ name) {
+  const [shape, word] = studyStates[name ?? ""] ?? trialStates[name ?? ""] ?? ["·", "unknown"];
+  return h("span", { class: `state ${word}` }, h("span", { "aria-hidden": "true" }, shape), ` ${word}`);
+}
+
+/** command is a line for the shell with a button that copies it. */
+export function command(/** @type {string} */ line) {
+  const button = h("button", { type: "button", class: "quiet", "aria-label": `Copy the command ${line}`, onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(line);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select it by hand";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  } }, "Copy");
+  return h("span", { class: "command" }, h("code", {}, line), button);
+}
+
+/** quote makes an argument of a shell. */
+export const quote = (/** @type {string} */ s) => (/^[\w./:=@%+-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
+
+/** save offers a file for download. */
+export function save(/** @type {string} */ name, /** @type {Blob} */ blob) {
+  const url = URL.createObjectURL(blob);
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** csv writes rows. Text that a spreadsheet could take for a formula gets a quote before it. */
+export function csv(/** @type {any[][]} */ rows) {
+  const cell = (/** @type {any} */ v) => {
+    if (typeof v === "number") return Number.isNaN(v) ? "" : String(v);
+    let s = String(v ?? "");
+    if (/^[=+\-@\t\r]/.test(s)) s = `'${s}`;
+    return /[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s;
+  };
+  return new Blob([rows.map((r) => r.map(cell).join(",") + "\r\n").join("")], { type: "text/csv" });
+}
+
+/** css reads a colour of the present scheme as numbers. */
+export function css(/** @type {string} */ name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** rgb splits a colour of the form #rrggbb. */
+export function rgb(/** @type {string} */ name) {
+  const n = parseInt(css(name).slice(1), 16);
+  return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
+}
+
+/** onScheme calls f when the scheme of colours changes, until the signal. */
+export function onScheme(/** @type {() => void} */ f, /** @type {AbortSignal} */ signal) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f, { signal });
+}
+
+/** onWidth calls f when the width of an element changes, until the signal. */
+export function onWidth(/** @type {Element} */ e, /** @type {() => void} */ f, /** @type {AbortSignal} */ signal) {
+  let width = e.clientWidth;
+  const o = new ResizeObserver(() => {
+    if (e.clientWidth && Math.abs(e.clientWidth - width) > 1) {
+      width = e.clientWidth;
+      f();
+    }
+  });
+  o.observe(e);
+  signal.addEventListener("abort", () => o.disconnect());
+}

@@ -1,0 +1,151 @@
+// @ts-check
+// What each trial came to, and the best so far.
+
+import { count, css, h, number, onScheme, onWidth, trialURL } from "./dom.js";
+import { column, scale, ticks } from "./columns.js";
+import { figure } from "./figure.js";
+import { points, ratio } from "./raster.js";
+
+/**
+ * history draws a study. It reads again from it when update is called.
+ * @param {import("./study.js").Study} s
+ * @param {AbortSignal} signal
+ */
+export function history(s, signal) {
+  const box = h("div", { class: "chart history", tabindex: "0", role: "group", "aria-label": "Best so far. Left and right arrows go from trial to trial, Home and End to the ends, Enter opens the trial." });
+  const note = h("p", { class: "hint" });
+  const readout = h("p", { class: "readout", role: "status" });
+  const log = h("input", { type: "checkbox", onchange: () => draw(log.checked) });
+  const byTime = h("select", { "aria-label": "Horizontal axis", onchange: async () => {
+    if (byTime.value === "time") await s.need(["ended"]);
+    draw();
+  } }, h("option", { value: "trial" }, "trial"), h("option", { value: "time" }, "time"));
+  let plot = /** @type {any} */ (null);
+  let cursor = -1;
+
+  function draw(/** @type {boolean|undefined} */ wantLog = undefined) {
+    if (!box.isConnected) return;
+    const values = s.values();
+    const { sorted } = s.ranked();
+    const sc = scale(sorted, s.maximize(), wantLog ?? (log.dataset.set ? log.checked : undefined));
+    log.disabled = !(sorted.length && sorted[0] > 0);
+    log.checked = sc.log;
+    if (wantLog !== undefined) log.dataset.set = "1";
+    const n = values.length;
+    const time = byTime.value === "time" ? column(s.table, "ended") : null;
+    const X = (/** @type {number} */ i) => (time ? time[i] : i);
+    const bestX = [];
+    const bestY = [];
+    const order = time ? Uint32Array.from(values.keys()).filter((i) => time[i] === time[i] && values[i] === values[i]).sort((a, b) => time[a] - time[b]) : null;
+    const sign = s.maximize() ? -1 : 1;
+    let best = Infinity;
+    const total = order ? order.length : n;
+    for (let k = 0; k < total; k++) {
+      const i = order ? order[k] : k;
+      const y = sign * values[i];
+      if (y < best) {
+        best = y;
+        bestX.push(X(i));
+        bestY.push(values[i]);
+      }
+    }
+    const last = order ? (order.length ? X(order[order.length - 1]) : 0) : n - 1;
+    const first = order ? (order.length ? X(order[0]) : 0) : 0;
+    if (bestX.length && bestX[bestX.length - 1] < last) {
+      bestX.push(last);
+      bestY.push(bestY[bestY.length - 1]);
+    }
+    const pad = sc.log ? 0 : 0.03 * (sc.high - sc.low);
+    const low = sc.log ? sc.low * 0.92 : sc.low - pad;
+    const high = sc.log ? sc.high * 1.08 : sc.high + pad;
+    const line = css("--line");
+    const fg = css("--muted");
+    const axis = { stroke: fg, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui, sans-serif" };
+    const side = Math.max(0.5, (last - first) * 0.01);
+    const raster = (/** @type {any} */ u) => {
+      const { left, top, width, height } = u.bbox;
+      const { min, max } = u.scales.x;
+      const f = sc.log ? Math.log10 : (/** @type {number} */ v) => v;
+      const a = f(u.scales.y.min);
+      const kx = (width - 1) / (max - min);
+      const ky = (height - 1) / (f(u.scales.y.max) - a);
+      const from = time ? 0 : Math.max(0, Math.floor(min));
+      const to = time ? n : Math.min(n, Math.ceil(max) + 1);
+      const edge = s.maximize() ? height - 1 : 0; // the bad one
+      points(u.ctx, { left, top, width, height }, (put) => {
+        for (let i = from; i < to; i++) {
+          const v = values[i];
+          if (v !== v) continue; // it has no value
+          const y = height - 1 - (f(v) - a) * ky;
+          put((X(i) - min) * kx, y >= 0 && y < height ? y : edge);
+        }
+      }, Math.min(to - from, sorted.length), "--accent", ratio());
+    };
+    const options = {
+      width: box.clientWidth, height: 300,
+      scales: { x: { time: Boolean(time), range: (/** @type {any} */ _, /** @type {number} */ a, /** @type {number} */ b) => (a === bestX[0] && b === last ? [first - side, last + side] : [a, b]) }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
+      axes: [{ ...axis, values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
+        { ...axis, size: 64, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
+      cursor: { points: { show: false }, y: false },
+      legend: { show: false },
+      hooks: { drawAxes: [raster], setCursor: [(/** @type {any} */ u) => {
+        if (u.cursor.left >= 0 && !time) say(Math.round(u.posToVal(u.cursor.left, "x")));
+      }] },
+      series: [{}, { label: "best so far", stroke: css("--best"), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
+    };
+    plot?.destroy();
+    box.replaceChildren();
+    if (!sorted.length) {
+      plot = null;
+      box.append(h("p", { class: "empty" }, "No trial has completed yet. The chart begins with the first result."));
+      note.textContent = "";
+      return;
+    }
+    plot = new uPlot(options, [bestX, bestY], box);
+    for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
+    note.replaceChildren(
+      h("span", { class: "key dot" }), n > 4000 ? "density of trials" : "a trial",
+      h("span", { class: "key line" }), "best so far",
+      n > 300 ? " · drag to zoom, double-click to see all" : "",
+      sc.left ? ` · ${count(sc.left)} far values lie at the ${s.maximize() ? "lower" : "upper"} edge` : "");
+  }
+
+  /** say reads out a trial. */
+  function say(/** @type {number} */ i) {
+    const values = s.values();
+    if (!(i >= 0 && i < values.length)) return;
+    cursor = i;
+    readout.replaceChildren(h("a", { href: trialURL(s.name, i) }, `#${count(i)}`), ` ${s.objective().name} ${number(values[i], 6)}`, values[i] !== values[i] ? ` (${s.stateOf(i)})` : "");
+  }
+
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => {
+    const n = s.values().length;
+    const step = e.shiftKey ? Math.max(1, Math.round(n / 50)) : 1;
+    if (e.key === "Enter" && cursor >= 0) location.assign(trialURL(s.name, cursor));
+    const to = { ArrowLeft: Math.max(0, cursor - step), ArrowRight: Math.min(n - 1, cursor + step), Home: 0, End: n - 1 }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    say(to);
+    if (plot && byTime.value === "trial") plot.setCursor({ left: plot.valToPos(to, "x"), top: 10 }, false);
+  });
+  onScheme(() => draw(), signal);
+  onWidth(box, () => draw(), signal);
+  signal.addEventListener("abort", () => plot?.destroy());
+
+  const element = figure({
+    title: "Best so far", name: `${s.name}-history`, wide: true,
+    cli: `tuner best ${s.name}`,
+    tools: [h("label", {}, log, " log"), h("label", {}, "x ", byTime)],
+    body: h("div", {}, box, readout, note),
+    canvas: () => box.querySelector("canvas"),
+    rows: () => {
+      const sign = s.maximize() ? -1 : 1;
+      let best = NaN;
+      return [["trial", "state", s.objective().name, "best so far"], ...Array.from(s.values(), (v, i) => {
+        if (v === v && !(sign * v >= sign * best)) best = v;
+        return [i, s.stateOf(i), v, best];
+      })];
+    },
+  });
+  return { element, update: () => draw() };
+}

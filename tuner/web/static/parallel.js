@@ -1,0 +1,329 @@
+// @ts-check
+// Parallel coordinates. All trials are a pale density, and the best of them lie on top.
+// Dragging along an axis keeps the trials that pass there.
+
+import { count, css, h, onScheme, onWidth, rgb } from "./dom.js";
+import { at, coordinate, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
+import { figure } from "./figure.js";
+import { paint, sized, text } from "./raster.js";
+
+const height = 300;
+const margin = { left: 14, right: 58, top: 8, bottom: 8 };
+const leastGap = 92;
+
+/**
+ * @param {import("./study.js").Study} s
+ * @param {AbortSignal} signal
+ * @param {() => void} selected called when the selection changes
+ */
+export function parallel(s, signal, selected) {
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { "aria-hidden": "true" }));
+  const names = h("div", { class: "axis-names" });
+  const inner = h("div", { class: "parallel-inner" }, names, canvas);
+  const box = h("div", { class: "chart parallel", tabindex: "0", role: "group", "aria-label": "Parallel coordinates. The ranges below filter with the keyboard." }, inner);
+  const status = h("p", { class: "readout", role: "status" });
+  const note = h("p", { class: "hint" });
+  const ranges = h("div", { class: "ranges" });
+  const clear = h("button", { type: "button", disabled: true, onclick: () => reset() }, "Clear filters");
+  const brushes = /** @type {Map<string, [number, number]>} */ (new Map()); // by axis, in 16 bits
+  let axes = /** @type {{key: string, name: string, data: any, drawn: any, axis: any}[]} */ ([]);
+  let shown = axes;
+  let sc = /** @type {import("./columns.js").Scale} */ (scale(new Float64Array(0), false));
+  let gap = 100;
+  let all = false; // also the parameters that matter less
+
+  /** prepare reads the study. */
+  function prepare() {
+    sc = scale(s.ranked().sorted, s.maximize());
+    const values = s.values();
+    const u = new Uint16Array(values.length);
+    for (let i = 0; i < u.length; i++) {
+      const v = values[i];
+      u[i] = v !== v ? INACTIVE : Math.max(0, Math.min(TOP, sc.u(v) * TOP));
+    }
+    axes = parameters(s.table).map((c) => ({ key: c.name, name: c.name, data: c.data, drawn: jittered(c, s.table.n), axis: c.axis }));
+    axes.push({ key: "", name: s.objective().name, data: u, drawn: u, axis: null });
+    for (const key of brushes.keys()) if (!axes.some((a) => a.key === key)) brushes.delete(key);
+    form();
+  }
+
+  /** choose takes the axes that have room. */
+  function choose() {
+    const room = box.clientWidth - margin.left - margin.right;
+    shown = axes;
+    const few = Math.max(5, Math.floor(room / leastGap) + 1);
+    if (!all && axes.length > few) {
+      const order = s.importance();
+      const weight = (/** @type {any} */ a) => (a.key === "" || brushes.has(a.key) ? Infinity : order.get(a.key) ?? 0);
+      const kept = new Set([...axes].sort((a, b) => weight(b) - weight(a)).slice(0, few));
+      shown = axes.filter((a) => kept.has(a));
+    }
+    more.hidden = axes.length <= few;
+    more.textContent = all ? "Fewer axes" : `All ${axes.length - 1} parameters`;
+    gap = Math.max(leastGap, Math.floor(room / Math.max(1, shown.length - 1)));
+  }
+  const more = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => {
+    all = !all;
+    draw();
+  } });
+
+  /** passing marks the trials that all brushes let pass. */
+  function passing() {
+    const n = s.table.n;
+    const values = s.values();
+    const pass = new Uint8Array(n);
+    for (let i = 0; i < n; i++) pass[i] = values[i] === values[i] ? 1 : 0;
+    for (const [key, [low, high]] of brushes) {
+      const data = axes.find((a) => a.key === key)?.data;
+      if (data) for (let i = 0; i < n; i++) if (data[i] < low || data[i] > high) pass[i] = 0;
+    }
+    return pass;
+  }
+
+  function draw() {
+    if (!box.isConnected || !box.clientWidth) return;
+    choose();
+    const W = margin.left + margin.right + gap * (shown.length - 1);
+    const [, g] = sized(canvas, W, height);
+    inner.style.setProperty("width", `${W}px`);
+    const pass = passing();
+    const values = s.values();
+    const { good, top } = s.ranked();
+    const best = new Uint8Array(pass.length);
+    let kept = 0;
+    let finished = 0;
+    for (let i = 0; i < pass.length; i++) {
+      if (values[i] === values[i]) finished++;
+      kept += pass[i];
+      best[i] = pass[i] && good(values[i]) ? 1 : 0;
+    }
+    const drawn = shown.map((a) => a.drawn);
+    const plain = rgb("--accent");
+    const red = rgb("--best");
+    const w = gap * (shown.length - 1);
+    const hh = height - margin.top - margin.bottom;
+    if (finished <= 1500) {
+      lines(g, drawn, pass, `rgb(${plain.join(" ")} / ${Math.max(0.12, Math.min(0.5, 40 / Math.max(1, kept)))})`, 1, hh);
+      lines(g, drawn, best, `rgb(${red.join(" ")} / 0.85)`, 1.5, hh);
+    } else {
+      paint(g, bins(drawn, w, hh, pass, 128, 9), w, hh, plain, 8, 150, margin.left, margin.top, w, hh);
+      paint(g, bins(drawn, w, hh, best, 256, 8), w, hh, red, 28, 235, margin.left, margin.top, w, hh);
+    }
+    frame(g, hh);
+    status.textContent = brushes.size ? `${count(kept)} of ${count(finished)} completed trials pass the filters` : `${count(finished)} completed trials`;
+    const share = top === Math.ceil(finished / 100) && top > 10 ? "the best 1 %" : `the best ${top}`;
+    note.replaceChildren(h("span", { class: "key dot" }), "all trials", h("span", { class: "key line" }), share, " · drag along an axis to filter, Escape clears",
+      shown.some((a) => a.axis?.conditional) ? " · lines leave out axes on which a parameter is inactive" : "");
+    clear.disabled = brushes.size === 0;
+  }
+
+  /** lines draws each trial on its own. */
+  function lines(/** @type {CanvasRenderingContext2D} */ g, /** @type {any[]} */ drawn, /** @type {Uint8Array} */ keep, /** @type {string} */ colour, /** @type {number} */ width, /** @type {number} */ hh) {
+    g.strokeStyle = colour;
+    g.lineWidth = width;
+    for (let i = 0; i < keep.length; i++) {
+      if (!keep[i]) continue;
+      g.beginPath();
+      let pen = false;
+      for (let a = 0; a < drawn.length; a++) {
+        const u = drawn[a][i];
+        if (u === INACTIVE) {
+          pen = false;
+          continue;
+        }
+        const x = margin.left + a * gap;
+        const y = margin.top + hh * (1 - u / TOP);
+        if (pen) g.lineTo(x, y);
+        else g.moveTo(x, y);
+        pen = true;
+      }
+      g.stroke();
+    }
+  }
+
+  /** frame draws the axes with their marks and brushes, and names them. */
+  function frame(/** @type {CanvasRenderingContext2D} */ g, /** @type {number} */ hh) {
+    const fg = css("--fg");
+    const colours = { fill: fg, halo: css("--card") };
+    g.font = "11px system-ui, sans-serif";
+    g.textBaseline = "middle";
+    shown.forEach((a, k) => {
+      const x = margin.left + k * gap + 0.5;
+      g.strokeStyle = css("--axis");
+      g.lineWidth = 1;
+      g.beginPath();
+      g.moveTo(x, margin.top);
+      g.lineTo(x, margin.top + hh);
+      g.stroke();
+      const b = brushes.get(a.key);
+      if (b) {
+        const y0 = margin.top + hh * (1 - Math.min(TOP, b[1]) / TOP);
+        const y1 = margin.top + hh * (1 - Math.max(0, b[0]) / TOP);
+        g.fillStyle = css("--brush");
+        g.fillRect(x - 8, y0, 16, Math.max(2, y1 - y0));
+        g.strokeStyle = fg;
+        g.strokeRect(x - 8, y0, 16, Math.max(2, y1 - y0));
+      }
+      for (const t of a.axis ? a.axis.ticks : sc.ticks) {
+        const y = margin.top + hh * (1 - t.u);
+        if (y < 0 || y > height) continue;
+        g.strokeStyle = css("--axis");
+        g.beginPath();
+        g.moveTo(x - 3, y);
+        g.lineTo(x + 3, y);
+        g.stroke();
+        text(g, clip(t.label), x + 6, Math.max(7, Math.min(height - 7, y)), colours);
+      }
+    });
+    names.replaceChildren(...shown.map((a, k) => h("span", { class: a.key ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap}px`, width: `${k === shown.length - 1 ? margin.right + 10 : gap - 6}px` } }, a.name)));
+  }
+
+  const clip = (/** @type {string} */ s) => (s.length > 10 ? `${s.slice(0, 9)}…` : s);
+
+  // Brushes by pointer.
+  let drag = /** @type {{key: string, from: number}|null} */ (null);
+  let waiting = 0;
+  const place = (/** @type {PointerEvent} */ e) => {
+    const r = canvas.getBoundingClientRect();
+    const k = Math.round((e.clientX - r.left - margin.left) / gap);
+    const u = 1 - (e.clientY - r.top - margin.top) / (height - margin.top - margin.bottom);
+    return { k, near: Math.abs(e.clientX - r.left - margin.left - k * gap) < 22, u: Math.max(0, Math.min(1, u)) };
+  };
+  const changed = () => {
+    if (!waiting) waiting = requestAnimationFrame(() => {
+      waiting = 0;
+      draw();
+      form(false);
+      selected();
+    });
+  };
+  canvas.addEventListener("pointerdown", (e) => {
+    const { k, near, u } = place(e);
+    if (!near || !shown[k]) return;
+    drag = { key: shown[k].key, from: u };
+    canvas.setPointerCapture(e.pointerId);
+    e.preventDefault();
+  });
+  canvas.addEventListener("pointermove", (e) => {
+    const { k, near, u } = place(e);
+    canvas.style.setProperty("cursor", near && shown[k] ? "ns-resize" : "default");
+    if (!drag) return;
+    const [a, b] = drag.from < u ? [drag.from, u] : [u, drag.from];
+    // Up to an end includes the end.
+    brushes.set(drag.key, [a < 0.01 ? 0 : Math.floor(a * TOP), b > 0.99 ? TOP : Math.ceil(b * TOP)]);
+    changed();
+  });
+  canvas.addEventListener("pointerup", (e) => {
+    if (drag && Math.abs(place(e).u - drag.from) < 0.01 && brushes.delete(drag.key)) changed();
+    drag = null;
+  });
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => {
+    if (e.key === "Escape" && brushes.size) reset();
+  });
+  function reset() {
+    brushes.clear();
+    changed();
+    form();
+  }
+
+  /** form writes the fields for ranges, which say the same as the brushes. */
+  function form(make = true) {
+    if (make || ranges.childElementCount !== axes.length) ranges.replaceChildren(...axes.map(fields));
+    axes.forEach((a, k) => {
+      const [low, high] = ranges.children[k].querySelectorAll("input, select");
+      const b = brushes.get(a.key);
+      for (const [input, end] of [[low, 0], [high, 1]]) {
+        if (document.activeElement === input) continue;
+        input.value = b ? read(a, b[end] / TOP) : "";
+      }
+    });
+  }
+  const read = (/** @type {any} */ a, /** @type {number} */ u) => {
+    const v = a.axis ? at(a.axis, u) : sc.v(u);
+    return typeof v === "number" ? String(Number(v.toPrecision(4))) : v;
+  };
+  function fields(/** @type {any} */ a) {
+    const listed = a.axis?.labels;
+    const field = (/** @type {string} */ which) => {
+      const label = `${a.name}, ${which}`;
+      if (listed) return h("select", { "aria-label": label, onchange: take }, h("option", { value: "" }, "any"), listed.map((/** @type {string} */ l) => h("option", { value: l }, l)));
+      return h("input", { type: "text", inputmode: "decimal", size: "8", "aria-label": label, onchange: take, placeholder: which === "from" ? "least" : "most" });
+    };
+    const from = field("from");
+    const to = field("to");
+    function take() {
+      const u = (/** @type {any} */ input, /** @type {number} */ otherwise) => {
+        if (input.value === "") return otherwise;
+        const x = a.axis ? coordinate(a.axis, input.value) : sc.u(Number(input.value));
+        input.setAttribute("aria-invalid", String(Number.isNaN(x)));
+        return Number.isNaN(x) ? otherwise : Math.max(0, Math.min(1, x));
+      };
+      const half = a.axis?.levels ? 0.5 / a.axis.levels : 0;
+      if (from.value === "" && to.value === "") brushes.delete(a.key);
+      else brushes.set(a.key, [Math.floor(Math.max(0, u(from, 0) - half) * TOP), Math.ceil(Math.min(1, u(to, 1) + half) * TOP)]);
+      changed();
+    }
+    return h("div", { class: "range" }, h("span", {}, a.name), from, h("span", { "aria-hidden": "true" }, "–"), to);
+  }
+
+  onScheme(draw, signal);
+  onWidth(box, draw, signal);
+  const element = figure({
+    title: "Parallel coordinates", name: `${s.name}-parallel`, wide: true, cli: `tuner trials ${s.name} -f csv`,
+    tools: [more, clear],
+    body: h("div", {}, box, status, note, h("details", {}, h("summary", {}, "Filter by numbers"), ranges)),
+    canvas: () => canvas,
+    rows: () => {
+      const pass = passing();
+      const rows = [["trial", ...axes.slice(0, -1).map((a) => a.name), s.objective().name]];
+      for (let i = 0; i < pass.length; i++) {
+        if (pass[i]) rows.push([i, ...axes.slice(0, -1).map((a) => (a.data[i] === INACTIVE ? "" : at(a.axis, a.data[i] / TOP))), s.values()[i]]);
+      }
+      return rows;
+    },
+  });
+  return {
+    element,
+    update() {
+      prepare();
+      draw();
+    },
+    redraw: draw,
+    /** selection is which trials pass, or null if all do. */
+    selection: () => (brushes.size ? passing() : null),
+    describe: () => [...brushes].map(([key, b]) => {
+      const a = axes.find((x) => x.key === key);
+      return a ? `${a.name} ${read(a, b[0] / TOP)} … ${read(a, b[1] / TOP)}` : "";
+    }).join(", "),
+  };
+}
+
+/** bins counts the lines between cells of neighbouring axes, and draws each pair of cells once. */
+function bins(/** @type {any[]} */ drawn, /** @type {number} */ W, /** @type {number} */ H, /** @type {Uint8Array} */ keep, /** @type {number} */ Q, /** @type {number} */ shift) {
+  const weights = new Float32Array(W * H);
+  const counts = new Uint32Array(Q * Q);
+  const gap = W / (drawn.length - 1);
+  for (let a = 0; a < drawn.length - 1; a++) {
+    counts.fill(0);
+    const from = drawn[a];
+    const to = drawn[a + 1];
+    for (let i = 0; i < keep.length; i++) {
+      if (keep[i] && from[i] !== INACTIVE && to[i] !== INACTIVE) counts[(from[i] >> shift) * Q + (to[i] >> shift)]++;
+    }
+    const x0 = Math.round(a * gap);
+    const x1 = Math.round((a + 1) * gap);
+    for (let p = 0; p < Q; p++) {
+      for (let q = 0; q < Q; q++) {
+        const c = counts[p * Q + q];
+        if (!c) continue;
+        const step = ((p - q) / Q) * ((H - 1) / gap);
+        let y = H - 1 - ((p + 0.5) / Q) * (H - 1);
+        for (let x = x0; x < x1; x++) {
+          weights[(y | 0) * W + x] += c;
+          y += step;
+        }
+      }
+    }
+  }
+  return weights;
+}

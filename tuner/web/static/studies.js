@@ -1,0 +1,116 @@
+// @ts-check
+// The list of studies.
+
+import { call, serverNow } from "./api.js";
+import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
+import { failure, skeleton } from "./states.js";
+
+const every = 4000; // milliseconds between two looks at the list
+
+/** studies shows the list until the signal. */
+export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal} */ signal) {
+  document.title = "Studies · BKB Tuner";
+  const filter = h("input", { type: "search", id: "filter", placeholder: "filter", "aria-label": "Filter by name", oninput: () => draw() });
+  const total = h("span", { class: "muted", role: "status" });
+  const place = h("div", {}, skeleton(6));
+  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total), place);
+  let all = /** @type {any[]} */ ([]);
+  let sort = { key: "name", down: false };
+  let timer = 0;
+
+  const columns = /** @type {{key: string, title: string, value: (s: any) => any, cell: (s: any) => any, num?: boolean, wide?: boolean}[]} */ ([
+    { key: "name", title: "name", value: (s) => s.id, cell: (s) => h("a", { href: studyURL(s.id) }, s.id) },
+    { key: "state", title: "state", value: (s) => s.state, cell: (s) => (s.unread ? h("span", { class: "warn", title: s.unread }, "✕ not readable") : state(s.state)) },
+    { key: "trials", title: "trials", value: (s) => s.total, num: true, cell: (s) => progress(s) },
+    { key: "best", title: "best measured", value: (s) => s.bestMeasured?.values?.[0] ?? NaN, num: true, cell: (s) => (s.bestMeasured?.values?.length ? [number(Number(s.bestMeasured.values[0]), 5), h("span", { class: "muted" }, ` ${s.spec.objectives[0].name}`)] : h("span", { class: "muted" }, (s.spec?.objectives?.length ?? 0) > 1 ? "several objectives" : "–")) },
+    { key: "rate", title: "last hour", value: (s) => Number(s.toldLastHour ?? 0), num: true, wide: true, cell: (s) => (s.toldLastHour ? `${count(Number(s.toldLastHour))} results` : "–") },
+    { key: "eta", title: "time left", value: (s) => left(s), num: true, wide: true, cell: (s) => (Number.isFinite(left(s)) ? duration(left(s)) : "–") },
+    { key: "running", title: "running", value: (s) => Number(s.running ?? 0), num: true, cell: (s) => count(Number(s.running ?? 0)) },
+    { key: "failed", title: "failed", value: (s) => s.failedShare, num: true, wide: true, cell: (s) => (s.failedShare ? `${Math.max(1, Math.round(100 * s.failedShare))} %` : "–") },
+    { key: "last", title: "last result", value: (s) => -Date.parse(s.lastToldTime ?? s.createTime), num: true, wide: true, cell: (s) => (s.lastToldTime ? `${duration((serverNow() - Date.parse(s.lastToldTime)) / 1000)} ago` : "–") },
+  ]);
+
+  function progress(/** @type {any} */ s) {
+    const max = Number(s.spec?.maxTrials ?? 0);
+    const added = Number(s.added ?? 0);
+    if (!max) return count(s.total);
+    return [added ? h("span", { class: "muted" }, `${count(added)} added, `) : "", `${count(s.handed)} of ${count(max)} `, h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: { width: `${Math.min(100, (100 * s.handed) / max)}%` } }))];
+  }
+
+  /** left is the seconds until the first limit, or NaN. */
+  function left(/** @type {any} */ s) {
+    if (s.state !== "STUDY_STATE_ACTIVE") return NaN;
+    const ends = [];
+    const rate = Number(s.toldLastHour ?? 0) / Math.max(60, Math.min(3600, (serverNow() - Date.parse(s.createTime)) / 1000));
+    const max = Number(s.spec.maxTrials ?? 0);
+    if (max && rate > 0) ends.push((max - s.ended) / rate);
+    const timeout = parseFloat(s.spec.timeout ?? "");
+    if (timeout) ends.push(timeout - (serverNow() - Date.parse(s.createTime)) / 1000);
+    if (s.spec.maxCost && s.cost && rate > 0) ends.push((s.spec.maxCost - s.cost) / (s.cost / s.ended) / rate);
+    return ends.length ? Math.max(0, Math.min(...ends)) : NaN;
+  }
+
+  async function load() {
+    clearTimeout(timer);
+    try {
+      const found = [];
+      let pageToken = "";
+      do {
+        const page = await call("ListStudies", { pageToken }, signal);
+        found.push(...(page.studies ?? []));
+        pageToken = page.nextPageToken ?? "";
+      } while (pageToken);
+      all = found.map((s) => {
+        const n = (/** @type {string} */ k) => Number(s[k] ?? 0);
+        const ended = n("completed") + n("failed") + n("infeasible") + n("pruned");
+        const total = ended + n("queued") + n("running");
+        return { ...s, id: studyID(s.name), total, ended, handed: total - n("added"), failedShare: ended ? n("failed") / ended : 0 };
+      });
+      draw();
+    } catch (e) {
+      if (signal.aborted) return;
+      if (!all.length) place.replaceChildren(failure(e, load, "A token for workers of some studies cannot list all of them. Open the address /studies/NAME of yours."));
+    }
+    if (!signal.aborted) timer = setTimeout(() => (document.hidden ? wait() : load()), every);
+  }
+  const wait = () => document.addEventListener("visibilitychange", () => load(), { once: true, signal });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
+  function draw() {
+    const text = filter.value.toLowerCase();
+    const rows = all.filter((s) => s.id.toLowerCase().includes(text));
+    const c = columns.find((x) => x.key === sort.key) ?? columns[0];
+    const sign = sort.down ? -1 : 1;
+    rows.sort((a, b) => {
+      const [x, y] = [c.value(a), c.value(b)];
+      if (x !== x || y !== y) return x !== x ? (y !== y ? 0 : 1) : -1;
+      return sign * (typeof x === "string" ? x.localeCompare(y) : x - y);
+    });
+    const active = all.filter((s) => s.state === "STUDY_STATE_ACTIVE").length;
+    total.textContent = all.length ? `${count(all.length)} ${all.length === 1 ? "study" : "studies"}, ${count(active)} active` : "";
+    if (!all.length) {
+      place.replaceChildren(h("section", { class: "card empty-page" }, h("h2", {}, "No study yet"),
+        h("p", {}, "A study searches one space for the best configuration. Create the first one on the command line, and it appears here."),
+        command("tuner create-study digits --space space.yaml --minimize loss")));
+      return;
+    }
+    const focused = /** @type {any} */ (document.activeElement)?.dataset?.sort;
+    place.replaceChildren(h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies" }, h("caption", { class: "sr" }, "Studies"),
+      h("thead", {}, h("tr", {}, columns.map((k) => h("th", { scope: "col", class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}`, "aria-sort": sort.key === k.key ? (sort.down ? "descending" : "ascending") : null },
+        h("button", { type: "button", class: "sort", "data-sort": k.key, onclick: () => {
+          sort = { key: k.key, down: sort.key === k.key ? !sort.down : false };
+          draw();
+        } }, k.title, h("span", { "aria-hidden": "true" }, sort.key === k.key ? (sort.down ? " ↓" : " ↑") : "")))))),
+      h("tbody", {}, rows.map((s) => h("tr", {}, columns.map((k) => (k.key === "name" ? h("th", { scope: "row" }, k.cell(s)) : h("td", { class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}` }, s.unread && k.key !== "state" ? "" : k.cell(s))))))))),
+    rows.length ? "" : h("p", { class: "empty" }, `No name contains “${filter.value}”.`));
+    if (focused) place.querySelector(`[data-sort="${focused}"]`)?.focus();
+  }
+
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "/" && !/** @type {any} */ (e.target).closest("input, textarea, select")) {
+      e.preventDefault();
+      filter.focus();
+    }
+  }, { signal });
+  load();
+}

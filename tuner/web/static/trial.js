@@ -1,0 +1,133 @@
+// @ts-check
+// The page of a trial.
+
+import { call, follow, loadColumns, serverNow } from "./api.js";
+import { coordinate, parameters } from "./columns.js";
+import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
+import { notes } from "./actions.js";
+import { figure } from "./figure.js";
+import { loadReports, thin } from "./running.js";
+import { failure, skeleton } from "./states.js";
+
+const value = (/** @type {any} */ v) => v.floatValue ?? v.stringValue ?? (v.intValue !== undefined ? Number(v.intValue) : v.boolValue);
+const text = (/** @type {any} */ v) => (typeof v === "number" ? number(v, 12) : String(v));
+
+/** trial shows a trial until the signal. */
+export async function trial(/** @type {HTMLElement} */ main, /** @type {string} */ study, /** @type {number} */ n, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
+  document.title = `Trial ${n} of ${study} · BKB Tuner`;
+  const name = `studies/${study}/trials/${n}`;
+  const place = h("div", { class: "view trial" }, skeleton(8));
+  main.replaceChildren(h("h1", {}, `Trial ${n} of ${study}`), place);
+  let t = /** @type {any} */ (null);
+  let s = /** @type {any} */ (null);
+  let axes = /** @type {Map<string, any>} */ (new Map());
+  let position = 0;
+  const load = async () => {
+    try {
+      [t, s] = await Promise.all([call("GetTrial", { name }, signal), call("GetStudy", { name: `studies/${study}` }, signal)]);
+      position = Number(s.position ?? 0);
+      await draw();
+    } catch (e) {
+      if (!signal.aborted) place.replaceChildren(failure(e, load, "Ask an admin for a token with the scope read or with this study."));
+    }
+  };
+  await load();
+  if (!t || signal.aborted) return;
+  loadColumns(study, [], 0, signal).then((table) => {
+    axes = new Map(parameters(table).map((c) => [c.name, c.axis]));
+    draw();
+  }).catch(() => {});
+  if (t.state === "TRIAL_STATE_RUNNING" || t.state === "TRIAL_STATE_QUEUED") {
+    follow(study, () => position, (news) => {
+      position = news.position;
+      const mine = (news.reports ?? []).some((/** @type {any} */ r) => r.trial === n);
+      if (mine || news.reload || news.trials?.includes(n)) load();
+    }, (what) => live(what), signal);
+  }
+
+  async function draw() {
+    const config = Object.entries(t.config ?? {}).sort();
+    const inactive = [...axes.keys()].filter((k) => !t.config?.[k]);
+    const configuration = figure({
+      title: "Configuration", name: `${study}-${n}-configuration`, cli: `tuner trials ${quote(study)} --first ${n} --limit 1 -f json`,
+      rows: () => [["parameter", "value"], ...config.map(([k, v]) => [k, value(v)])],
+      body: h("div", {}, h("table", { class: "config" }, h("caption", { class: "sr" }, "Configuration"), h("tbody", {}, config.map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, text(value(v))), h("td", { class: "range-cell" }, mark(axes.get(k), value(v))))))),
+        inactive.length ? h("p", { class: "hint" }, `Inactive: ${inactive.join(", ")}.`) : ""),
+    });
+    const predicted = t.suggestion?.mean ?? [];
+    const outcome = t.outcome?.metrics ?? {};
+    const rows = s.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => {
+      const got = outcome[o.name]?.values ?? [];
+      const mean = got.length ? got.reduce((/** @type {number} */ a, /** @type {any} */ b) => a + Number(b), 0) / got.length : NaN;
+      const [m, sd] = [predicted[k] ?? NaN, t.suggestion?.stdDev?.[k] ?? NaN];
+      return [o.name, Number(m), Number(sd), mean, (mean - m) / sd];
+    });
+    const others = Object.entries(outcome).filter(([k]) => !s.spec.objectives.some((/** @type {any} */ o) => o.name === k));
+    const came = figure({
+      title: "Predicted and measured", name: `${study}-${n}-outcome`, rows: () => [["objective", "predicted mean", "predicted sd", "measured", "difference in sd"], ...rows],
+      body: h("div", {}, h("table", {}, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
+        h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, number(got, 6))), h("td", {}, Number.isNaN(z) ? "–" : `${number(z, 2)} sd`))),
+          others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => number(Number(v), 6)).join(", ")), h("td", {}, ""))))),
+      t.outcome?.message && h("p", {}, t.outcome.message)),
+    });
+    const took = t.startTime ? ((t.endTime ? Date.parse(t.endTime) : serverNow()) - Date.parse(t.startTime)) / 1000 : NaN;
+    const facts = /** @type {[string, any][]} */ ([
+      ["state", [state(t.state), t.outcome?.reason ? ` ${t.outcome.reason.replace("FAIL_REASON_", "").toLowerCase()}` : ""]],
+      ["worker", t.worker || "unnamed"], [t.endTime ? "took" : "since", Number.isFinite(took) ? duration(took) : "–"], ["epoch", t.epoch ?? "0"],
+      ["origin", (t.origin ?? "").replace("ORIGIN_", "").toLowerCase()],
+    ]);
+    if (t.suggestion?.phase) facts.push(["phase", t.suggestion.phase], ["results seen", number(Number(t.suggestion.seen ?? 0), 9)]);
+    if (t.expiries) facts.push(["lease expired", `${t.expiries} times`]);
+    if (t.outcome?.cost) facts.push(["cost", number(t.outcome.cost)]);
+    if (t.state === "TRIAL_STATE_RUNNING") facts.push(["lease ends", t.leaseDeadline ? `in ${duration((Date.parse(t.leaseDeadline) - serverNow()) / 1000)}` : "–"]);
+    const curves = await loadReports(name, signal);
+    const chart = curves.size ? curve(study, n, curves, signal) : null;
+    const late = t.lateResults ?? [];
+    place.replaceChildren(
+      h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
+        h("div", { class: "actions" }, n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
+      configuration, came, chart?.element ?? "",
+      notes({ name, attributes: t.attributes ?? {}, changed: load }),
+      late.length ? h("section", { class: "figure" }, h("h2", {}, "Late results"), h("p", { class: "hint" }, "Outcomes told by workers that had lost the trial to another. They are not the trial's."), h("ul", {}, late.map((/** @type {any} */ l) => h("li", {}, `epoch ${l.epoch}: ${Object.entries(l.outcome?.metrics ?? {}).map(([k, m]) => `${k} ${(/** @type {any} */ (m).values ?? []).join(", ")}`).join("; ")}`)))) : "");
+    chart?.draw();
+  }
+}
+
+/** mark shows where a value lies in the range of its parameter. */
+function mark(/** @type {any} */ axis, /** @type {any} */ v) {
+  const u = axis ? coordinate(axis, v) : NaN;
+  if (Number.isNaN(u)) return "";
+  return h("span", { class: "slider", title: `${Math.round(100 * u)} % of the range` }, h("span", { style: { left: `${100 * u}%` } }));
+}
+
+const colours = ["--accent", "--best", "--third", "--muted"];
+
+/** curve draws what a trial reported. */
+function curve(/** @type {string} */ study, /** @type {number} */ n, /** @type {Map<string, {step: number, value: number}[]>} */ curves, /** @type {AbortSignal} */ signal) {
+  const box = h("div", { class: "chart" });
+  const names = [...curves.keys()].slice(0, colours.length);
+  let plot = /** @type {any} */ (null);
+  function draw() {
+    plot?.destroy();
+    box.replaceChildren();
+    if (!box.isConnected) return;
+    const steps = [...new Set(names.flatMap((k) => thin(curves.get(k) ?? []).map((p) => p.step)))].sort((a, b) => a - b);
+    const series = names.map((k) => {
+      const at = new Map((curves.get(k) ?? []).map((p) => [p.step, p.value]));
+      return steps.map((x) => at.get(x) ?? null);
+    });
+    const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
+    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, label: undefined }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
+      series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
+    for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
+  }
+  onScheme(draw, signal);
+  onWidth(box, draw, signal);
+  signal.addEventListener("abort", () => plot?.destroy());
+  const element = figure({
+    title: "Reports", name: `${study}-${n}-reports`, wide: true, canvas: () => box.querySelector("canvas"),
+    hint: h("span", {}, names.map((k, i) => h("span", { class: "legend" }, h("span", { class: "key line", style: { "background-color": `var(${colours[i]})` } }), k)), curves.size > names.length ? ` · ${curves.size - names.length} more metrics are in the table` : ""),
+    body: box, rows: () => [["metric", "step", "value"], ...[...curves].flatMap(([k, c]) => c.map((p) => [k, p.step, p.value]))],
+  });
+  return { element, draw };
+}
