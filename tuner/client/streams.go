@@ -212,7 +212,7 @@ func (w *studiesWatch) follow(ctx context.Context) (reached bool, err error) {
 	}
 }
 
-// fresh leaves out what was yielded before. When a later stream has listed all studies, it
+// fresh leaves out studies that were yielded before. When a later stream has listed all studies, it
 // adds those that have gone meanwhile.
 func (w *studiesWatch) fresh(news tuner.StudyNews, present map[store.StudyID]bool) tuner.StudyNews {
 	studies := news.Studies

@@ -32,7 +32,7 @@ func serveHTTP(t testing.TB, service tuner.Service, o server.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := web.New(s, "test")
+	face, err := web.New(s, web.Options{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
