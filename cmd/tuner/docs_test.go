@@ -101,8 +101,8 @@ func pageName(cmd *cobra.Command) string {
 	return cmd.CommandPath()
 }
 
-// maxHelpLines is the most lines of a help page.
-const maxHelpLines = 57
+// maxHelpLines is the most lines of a help page, a screen and a half of 40 lines.
+const maxHelpLines = 60
 
 // Every command has a short line, a page of about a screen, and an example
 // that names it.
