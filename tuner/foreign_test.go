@@ -138,6 +138,8 @@ func TestForeignApart(t *testing.T) {
 		"diagnose": func() error { _, err := tn.Diagnose(ctx, s.Name); return err },
 		"trials":   func() error { _, _, err := tn.Trials(ctx, s.Name, Filter{}); return err },
 		"trial":    func() error { _, err := tn.Trial(ctx, s.Name, 0); return err },
+		"columns":  func() error { _, err := tn.Columns(ctx, s.Name, ColumnQuery{}); return err },
+		"predict":  func() error { _, err := tn.Predict(ctx, s.Name, PredictQuery{}); return err },
 		"finish":   func() error { _, err := tn.Finish(ctx, s.Name, study.Finish{}); return err },
 	} {
 		if err := call(); !errors.Is(err, study.ErrForeign) || CodeOf(err) != Unsupported {
