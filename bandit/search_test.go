@@ -1,6 +1,7 @@
 package bandit_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -170,13 +171,27 @@ type rigid struct{ *steps }
 
 func (rigid) Free([]float64, []bool) bool { return false }
 
-// Largest is a stable sort, and NaN counts as the smallest.
+// Largest is a stable sort, and NaN counts as the smallest, for any number of numbers.
 func TestLargest(t *testing.T) {
-	v := []float64{1, math.NaN(), 3, 3, math.Inf(-1), 2}
-	if got := bandit.Largest(v, 9); !slices.Equal(got, []int{2, 3, 5, 0, 4, 1}) {
-		t.Errorf("%v", got)
-	}
-	if got := bandit.Largest(v, 2); !slices.Equal(got, []int{2, 3}) {
-		t.Errorf("%v", got)
+	rng := rand.New(rand.NewPCG(3, 5))
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1}
+	for range 300 {
+		v := make([]float64, rng.IntN(40))
+		for i := range v {
+			v[i] = rng.Float64()
+			if rng.IntN(2) == 0 {
+				v[i] = odd[rng.IntN(len(odd))]
+			}
+		}
+		all := make([]int, len(v))
+		for i := range all {
+			all[i] = i
+		}
+		slices.SortStableFunc(all, func(i, k int) int { return cmp.Compare(v[k], v[i]) })
+		for n := range 50 {
+			if got, want := bandit.Largest(v, n), all[:min(n, len(all))]; !slices.Equal(got, want) {
+				t.Fatalf("%v: the %d largest are %v, want %v", v, n, got, want)
+			}
+		}
 	}
 }

@@ -14,25 +14,28 @@ import (
 // suggestion.
 const maxPassed = 64
 
+// fewLooked is how many of the best candidates are looked at before all are put in order.
+const fewLooked = 16
+
 // choose returns the best candidate that the study does not have. Candidates that are not
 // known come first, and with replicate the study may have it. Without such a candidate it
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
-	order := pool.Order()
 	known := a.known(w, pool)
+	// One of the first few is nearly always chosen. Then the others need no order.
+	order := bandit.Largest(pool.Score, fewLooked)
+	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i >= 0 {
+		if c, x, err := a.first(pool, order[i:]); x != nil || err != nil {
+			return c, x, err
+		}
+	}
+	order = pool.Order()
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i > 0 {
 		order = slices.Concat(order[i:], order[:i])
 	}
-	for _, i := range order {
-		x := slices.Clone(pool.X[i])
-		c, err := a.decode(x)
-		if err != nil {
-			return c, nil, err
-		}
-		if a.options.OnDuplicate == Replicate || !a.has(c) {
-			return c, x, nil
-		}
+	if c, x, err := a.first(pool, order); x != nil || err != nil {
+		return c, x, err
 	}
 	for range maxPassed {
 		x := make([]float64, a.spec.Space.Dim())
@@ -60,6 +63,21 @@ func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.C
 	x := slices.Clone(pool.X[order[0]])
 	c, err = a.decode(x)
 	return c, x, err
+}
+
+// first returns the first of the candidates that may be suggested, or no point.
+func (a *acquisition) first(pool *bandit.Pool, order []int) (space.Config, []float64, error) {
+	for _, i := range order {
+		x := slices.Clone(pool.X[i])
+		c, err := a.decode(x)
+		if err != nil {
+			return c, nil, err
+		}
+		if a.options.OnDuplicate == Replicate || !a.has(c) {
+			return c, x, nil
+		}
+	}
+	return space.Config{}, nil, nil
 }
 
 // untried returns a configuration that the study does not have. If the study has all, or if
