@@ -205,7 +205,7 @@ def test_loopback_with_token(tmp_path: Path, name: str, monkeypatch: pytest.Monk
     endpoint = server.endpoint(None)
     assert endpoint.path is None and endpoint.host == "127.0.0.1"
     files = list(server._files)
-    assert len(files) == 2 and all(f.stat().st_mode & 0o077 == 0 for f in files)
+    assert len(files) == 2 and all(os.stat(f).st_mode & 0o077 == 0 for f in files)
     stranger = bkb.connect(endpoint.address, retry_for=0)
     with pytest.raises(bkb.Denied, match="TUNER_TOKEN"):
         stranger.load_study(name)
@@ -218,7 +218,7 @@ def test_loopback_with_token(tmp_path: Path, name: str, monkeypatch: pytest.Monk
     """
     assert finish(spawn(script, tmp_path / "t.db", name)).strip() == "2"
     server.stop()
-    assert not any(f.exists() for f in files)
+    assert not any(os.path.exists(f) for f in files)
 
 
 def test_long_paths_take_the_loopback(

@@ -177,6 +177,15 @@ def test_import_takes_nothing_from_outside() -> None:
     assert not outside
 
 
+def test_import_leaves_out_what_takes_long() -> None:
+    root = str(Path(bkb.__file__).resolve().parents[1])
+    code = f"import sys; sys.path.insert(0, {root!r}); import bkb; print(*sys.modules)"
+    out = subprocess.check_output([sys.executable, "-I", "-S", "-c", code], text=True)
+    slow = {"decimal", "hashlib", "http.client", "pathlib", "random", "shutil", "socket", "ssl"}
+    slow |= {"subprocess", "sysconfig", "tempfile", "urllib.parse"}
+    assert not slow & set(out.split())
+
+
 def test_warnings_are_seen() -> None:
     code = "import bkb, logging; logging.getLogger('bkb').warning('y is drawn at random')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

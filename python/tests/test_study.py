@@ -425,6 +425,21 @@ def test_exceptions_of_objectives(shared: bkb.Client, name: str) -> None:
         study.optimize(lambda t: None, n_trials=1)
 
 
+def test_a_warning_of_asks_is_logged_once(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = make(shared, name)
+    call = shared.transport.call
+
+    def warn(method: str, *args: Any, **options: Any) -> Any:
+        answer = call(method, *args, **options)
+        return {**answer, "warnings": ["the model is capped"]} if method == "Ask" else answer
+
+    monkeypatch.setattr(shared.transport, "call", warn)
+    study.optimize(lambda t: 1.0, n_trials=4)
+    assert caplog.messages.count(f"study {name}, the model is capped") == 1
+
+
 @pytest.mark.parametrize(
     "catch", [[KeyError], (ValueError, KeyError), {LookupError}, (k for k in (KeyError,))]
 )

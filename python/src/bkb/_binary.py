@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sysconfig
-from pathlib import Path
 
 from ._errors import Error
 
@@ -21,21 +19,24 @@ def find_binary() -> str:
         if os.access(chosen, os.X_OK):
             return chosen
         raise Error(f"BKB_TUNER is {chosen!r}, which is not a program, name the program tuner")
-    scheme = sysconfig.get_preferred_scheme("user")
-    looked = [
-        Path(sysconfig.get_path("scripts")) / name,
-        Path(sysconfig.get_path("scripts", scheme)) / name,
-        Path(__file__).resolve().parent.parent / "bin" / name,  # pip install --target
+    import sysconfig  # which is needed at a start only
+
+    target = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    folders = [
+        sysconfig.get_path("scripts"),
+        sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user")),
+        os.path.join(target, "bin"),  # pip install --target
     ]
+    looked = [os.path.join(folder, name) for folder in folders]
     for path in looked:
         if os.access(path, os.X_OK):
-            return str(path)
+            return path
     import shutil  # which costs as much as the rest of the package's start
 
     found = shutil.which(name)
     if found:
         return found
-    places = ", ".join(map(str, looked))
+    places = ", ".join(looked)
     raise Error(
         f"the program {name} is not in {places} or on PATH, "
         "reinstall bkb-tuner or set BKB_TUNER to the program"

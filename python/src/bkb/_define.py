@@ -17,11 +17,9 @@ import dataclasses
 import json
 import logging
 import math
-import random
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors
@@ -181,7 +179,7 @@ class OpenTrial(Trial):
         if value is None or not contains(p, value):
             first = self.study.generation == 0 and self.place == 0
             seed = f"{self.study.series.seed}/{self.number}/{self.epoch}/{name}"
-            value = centre(p) if first else draw(p, random.Random(seed))
+            value = centre(p) if first else draw(p, seed)
         self.params[name], self.domains[name] = value, p
         return value
 
@@ -739,9 +737,11 @@ def centre(p: Parameter) -> ParamValue:
     return _at(p, 0.5)
 
 
-def draw(p: Parameter, source: random.Random) -> ParamValue:
+def draw(p: Parameter, seed: str) -> ParamValue:
     """Return a random value of a parameter."""
-    return _at(p, source.random())
+    import random  # here and below, since they take long to import
+
+    return _at(p, random.Random(seed).random())
 
 
 def _at(p: Parameter, u: float) -> ParamValue:
@@ -754,6 +754,8 @@ def _at(p: Parameter, u: float) -> ParamValue:
     if p.step or isinstance(p, Int) and not p.log:
         step = p.step or 1
         n = math.floor((p.high - p.low) / step + 1e-9) + 1
+        from decimal import Decimal
+
         # In decimals, as the server computes the grid.
         v = float(Decimal(repr(p.low)) + Decimal(repr(step)) * int(u * n))
     elif p.log:

@@ -11,12 +11,10 @@ import atexit
 import contextlib
 import json
 import os
-import socket
 import stat
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._binary import find_binary
@@ -38,17 +36,17 @@ def _temporary() -> str:
     return tempfile.gettempdir()
 
 
-def _private_directory() -> Path:
+def _private_directory() -> str:
     """Return the folder for sockets, which only this user can enter."""
     if os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA") or _temporary()) / "bkb" / "run"
-        base.mkdir(parents=True, exist_ok=True)
+        base = os.path.join(os.environ.get("LOCALAPPDATA") or _temporary(), "bkb", "run")
+        os.makedirs(base, exist_ok=True)
         return base
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) / "bkb" if runtime else Path(_temporary()) / f"bkb-{os.getuid()}"
+    base = f"{runtime}/bkb" if runtime else f"{_temporary()}/bkb-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
-        base.mkdir(mode=0o700)
-    s = base.lstat()
+        os.mkdir(base, 0o700)
+    s = os.lstat(base)
     if not stat.S_ISDIR(s.st_mode) or s.st_uid != os.getuid() or s.st_mode & 0o077:
         raise Unavailable(
             f"{base} must be a folder with mode 0700 that belongs to you, "
@@ -57,16 +55,24 @@ def _private_directory() -> Path:
     return base
 
 
-def _log_directory() -> Path:
+def _log_directory() -> str:
     if os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA") or _temporary()) / "bkb" / "log"
+        base = os.path.join(os.environ.get("LOCALAPPDATA") or _temporary(), "bkb", "log")
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bkb"
-    base.mkdir(parents=True, exist_ok=True)
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        base = os.path.join(cache, "bkb")
+    os.makedirs(base, exist_ok=True)
     return base
 
 
+def _read(path: str) -> bytes:
+    with open(path, "rb") as f:
+        return f.read()
+
+
 def _has_unix_sockets() -> bool:
+    import socket  # at the first use, as all that is not cheap to import
+
     return hasattr(socket, "AF_UNIX") and os.name != "nt"
 
 
@@ -79,20 +85,20 @@ class EmbeddedServer:
 
         name = hashlib.sha256(os.fsencode(db)).hexdigest()[:16]
         self._directory = _private_directory()
-        self._ready = self._directory / f"{name}.json"
-        self._socket = self._directory / f"{name}.sock"
-        self._grpc = self._directory / f"{name}.grpc"
+        self._ready = os.path.join(self._directory, f"{name}.json")
+        self._socket = os.path.join(self._directory, f"{name}.sock")
+        self._grpc = os.path.join(self._directory, f"{name}.grpc")
         self._unix = _has_unix_sockets() and len(os.fsencode(self._socket)) <= LONGEST_PATH
         self._name = name
         self._lock = threading.Lock()
         self._endpoint: Endpoint | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._files: list[Path] = []  # of tokens, to remove at the end
+        self._files: list[str] = []  # of tokens, to remove at the end
 
     @property
-    def log(self) -> Path:
+    def log(self) -> str:
         """File with the messages of the server."""
-        return _log_directory() / f"{self._name}.log"
+        return os.path.join(_log_directory(), f"{self._name}.log")
 
     @property
     def pid(self) -> int | None:
@@ -141,16 +147,16 @@ class EmbeddedServer:
     def _remove_files(self) -> None:
         while self._files:
             with contextlib.suppress(OSError):
-                self._files.pop().unlink()
+                os.unlink(self._files.pop())
 
     def _running(self) -> Endpoint | None:
         """Return the endpoint in the ready file if a server answers there."""
         try:
-            ready: dict[str, Any] = json.loads(self._ready.read_bytes())
+            ready: dict[str, Any] = json.loads(_read(self._ready))
             address = str(ready["http"])
             token = None
             if not address.startswith("unix:"):
-                token = self._token_file(int(ready["pid"])).read_text().strip()
+                token = _read(self._token_file(int(ready["pid"]))).decode().strip()
         except (OSError, ValueError, KeyError):
             return None
         endpoint = Endpoint(address, token=token)
@@ -163,8 +169,8 @@ class EmbeddedServer:
             connection.close()
         return endpoint
 
-    def _token_file(self, pid: int) -> Path:
-        return self._directory / f"{self._name}-{pid}.token"
+    def _token_file(self, pid: int) -> str:
+        return os.path.join(self._directory, f"{self._name}-{pid}.token")
 
     def _start(self) -> Endpoint:
         deadline = time.monotonic() + START_TIMEOUT
@@ -207,7 +213,7 @@ class EmbeddedServer:
 
     def _running_as(self, pid: int) -> Endpoint | None:
         try:
-            if json.loads(self._ready.read_bytes()).get("pid") != pid:
+            if json.loads(_read(self._ready)).get("pid") != pid:
                 return None
         except (OSError, ValueError):
             return None
@@ -218,18 +224,19 @@ class EmbeddedServer:
         import subprocess
 
         program = find_binary()
-        if not Path(self.db).parent.is_dir():
+        if not os.path.isdir(os.path.dirname(self.db)):
             raise InvalidRequest(f"db is {self.db!r}, make its folder first")
         command = [program, "--db", self.db, "--lock-timeout", "50ms", "serve"]
-        command += ["--rate", "-1", "--until-eof", "--ready-file", str(self._ready)]
+        command += ["--rate", "-1", "--until-eof", "--ready-file", self._ready]
         token = ""
         if self._unix:
             command += ["--listen", f"unix:{self._grpc}", "--http", f"unix:{self._socket}"]
         else:
             # Others on this machine can connect to the loopback, so it takes a token.
-            tokens = self._directory / f"{self._name}-{os.getpid()}-{time.monotonic_ns()}.tokens"
+            name = f"{self._name}-{os.getpid()}-{time.monotonic_ns()}.tokens"
+            tokens = os.path.join(self._directory, name)
             added = subprocess.run(
-                [program, "token", "add", "--tokens", str(tokens), "--scope", "admin"],
+                [program, "token", "add", "--tokens", tokens, "--scope", "admin"],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -239,7 +246,7 @@ class EmbeddedServer:
             self._files.append(tokens)
             token = added.stdout.strip()
             command += ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
-            command += ["--tokens", str(tokens)]
+            command += ["--tokens", tokens]
         with open(self.log, "ab") as log:
             offset = log.tell()
             if sys.platform == "win32":
@@ -260,11 +267,11 @@ class EmbeddedServer:
                 )
         if token:
             path = self._token_file(process.pid)
-            new = path.with_suffix(".new")
+            new = path.removesuffix(".token") + ".new"
             opener = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(opener, "w") as f:
                 f.write(token)
-            new.replace(path)  # whole, for other processes
+            os.replace(new, path)  # whole, for other processes
             self._files.append(path)
         return process, offset
 

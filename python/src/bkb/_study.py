@@ -58,6 +58,7 @@ class Study:
             o["direction"].removeprefix("DIRECTION_").lower() for o in spec["objectives"]
         )
         self._runs: list[Run] = []
+        self._warned: set[str] = set()
         for w in message.get("warnings", []):
             log.warning("search space of %s, %s, %s", self.name, w["message"], w.get("remedy", ""))
 
@@ -192,7 +193,9 @@ class Study:
                 self._return(request)
             raise
         for text in answer.get("warnings", []):
-            log.warning("study %s, %s", self.name, text)
+            if text not in self._warned:  # the server repeats it at each ask
+                self._warned.add(text)
+                log.warning("study %s, %s", self.name, text)
         trials = [self.make_trial(m, lease) for m in answer["trials"]]
         return trials[0] if count is None else trials
 
