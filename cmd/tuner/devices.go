@@ -15,7 +15,7 @@ import (
 // opened before the command runs.
 func deviceFlag(g *globals, cmd *cobra.Command) {
 	var choice string
-	cmd.Flags().StringVar(&choice, "device", "", "`name` of the device, auto, cpu, cuda or cuda:N (default auto)")
+	cmd.Flags().StringVar(&choice, "device", "", "`device`, auto, cpu, cuda or cuda:N (default auto)")
 	register(cmd, "device", words("auto", "cpu", "cuda", "cuda:0"))
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		gpu.OnWarning(func(message string) { g.note(cmd, "%s", message) })
